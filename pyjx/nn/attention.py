@@ -148,7 +148,8 @@ def dot_product_attention(
     >>> jax.nn.dot_product_attention(x, x, x).shape
     (2, 3, 4, 5)
     """
-    query, key, value = operands("dot_product_attention", *map(_of_list, (query, key, value)))
+    given = map(creation.of_list, (query, key, value))
+    query, key, value = operands("dot_product_attention", *given)
     if implementation not in (None, "xla", "cudnn"):
         raise ValueError(f"Unsupported implementation option: {implementation}")
     shape = get_aval(query).shape
@@ -160,6 +161,7 @@ def dot_product_attention(
     b, t, n, h = get_aval(query).shape
     _check("key", key, (b, None, None, h), dtype)
     _check("value", value, get_aval(key).shape, dtype)
+    mask = creation.of_list(mask)
     if mask is not None and get_aval(mask).dtype != np.bool_:
         raise ValueError(f"mask dtype should be bool, but got {dtypes.name(get_aval(mask).dtype)}")
     k = get_aval(key).shape[2]
@@ -181,15 +183,11 @@ def dot_product_attention(
     return lax.squeeze(out, (0,))
 
 
-def _of_list(x: Any) -> Any:
-    return creation.asarray(x) if isinstance(x, (list, tuple)) else x
-
-
 def _of_logits(name: str, x: Any, shape: tuple[int, ...]) -> Value | None:
     """A bias or mask with the rank of the logits, to whose shape it must broadcast."""
     if x is None:
         return None
-    (x,) = operands("dot_product_attention", _of_list(x))
+    (x,) = operands("dot_product_attention", creation.of_list(x))
     given = get_aval(x).shape
     if not broadcasts_to(given, shape):
         raise ValueError(f"dot_product_attention: {name} must broadcast to the logits, of shape "
@@ -201,7 +199,7 @@ def _lengths(name: str, x: Any, batch: int) -> Value | None:
     """How many positions of each sequence there are."""
     if x is None:
         return None
-    (x,) = operands(name, _of_list(x))
+    (x,) = operands(name, creation.of_list(x))
     aval = get_aval(x)
     if aval.ndim != 1:
         raise ValueError(f"{name} ndim should be 1, but got {aval.ndim}")

@@ -37,7 +37,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1
     >>> jax.nn.one_hot(jax.numpy.array([0, 2]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    (x,) = operands("one_hot", creation.asarray(x) if isinstance(x, (list, tuple)) else x)
+    (x,) = operands("one_hot", creation.of_list(x))
     aval = get_aval(x)
     dtype = (dtypes.default_float_dtype() if dtype is None
              else dtypes.check_and_canonicalize_user_dtype(dtype, "one_hot"))

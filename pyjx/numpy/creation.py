@@ -121,6 +121,14 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
     return placed(_array_for(target, a, dtype, bool(copy)), target)
 
 
+def of_list(x: Any) -> Any:
+    """A list or tuple of numbers as an array; what else is given stays as it is, to be checked.
+
+    Most functions refuse lists. This is for those arguments where JAX takes them.
+    """
+    return asarray(x) if isinstance(x, (list, tuple)) else x
+
+
 def _array_for(target: Any, x: Any, dtype: Any, copy: bool) -> Any:
     """`_array`, not copied to all devices of the mesh that is set if it goes to a target."""
     if target is None or configuration.mesh.value is None:

@@ -161,6 +161,14 @@ def test_attention_broadcasts_biases_and_masks(shape):
                                    attend(wide, k, v, full, full > 0), rtol=1e-6)
 
 
+def test_attention_takes_lists():
+    x = [[[1.0, 2.0]], [[3.0, 4.0]]]
+    mask = [[[True, False], [True, True]]]
+    np.testing.assert_array_equal(
+        jax.nn.dot_product_attention(x, x, x, mask=mask),
+        jax.nn.dot_product_attention(*[jnp.array(x)] * 3, mask=jnp.array(mask)))
+
+
 def test_bad_attention():
     q, k = np.ones((2, 5, 3, 4), np.float32), np.ones((2, 6, 3, 4), np.float32)
     attend = jax.nn.dot_product_attention

@@ -450,3 +450,4 @@ def test_functions_of_lists():
     assert special.hyp1f1([1.0, 2.0], 2.0, 3.0)[1] == special.hyp1f1(2.0, 2.0, 3.0)
     assert special.hyp2f1([1.0, 2.0], 2.0, 3.0, 0.5)[1] == special.hyp2f1(2.0, 2.0, 3.0, 0.5)
     assert special.spence([1.0, 2.0])[1] == special.spence(2.0)
+    assert special.expn(2, [1.0, 2.0])[1] == special.expn(2, 2.0)

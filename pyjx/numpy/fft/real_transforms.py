@@ -161,5 +161,5 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     [(1-0j), (1-0j), (1-0j)]
     """
     _check_axis("ihfft", n, axis)
-    a = creation.asarray(a)  # of the transforms this one alone takes lists, as in JAX
+    a = creation.of_list(a)  # of the transforms this one alone takes lists, as in JAX
     return _conjugate(transformed("ihfft", RFFT, a, n, axis, _SWAPPED.get(norm, norm)))

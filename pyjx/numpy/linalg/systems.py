@@ -181,9 +181,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         rtol = default_rtol(aval.shape, aval.dtype, 10.0)
-    elif isinstance(rtol, (list, tuple)):
-        rtol = creation.asarray(rtol)
-    return _pinv(a, rtol, hermitian)
+    return _pinv(a, creation.of_list(rtol), hermitian)
 
 
 @numpy_function

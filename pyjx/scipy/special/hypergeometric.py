@@ -12,6 +12,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.numpy.creation import of_list
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import sign_of_gamma
 from pyjx.scipy.special.operands import in_single, partials, reals
@@ -139,7 +140,7 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Array:
     >>> round(float(jax.scipy.special.hyp1f1(1.0, 1.0, 1.0)), 4)
     2.7183
     """
-    return _hyp1f1(*reals("hyp1f1", *map(jnp.asarray, (a, b, x))))
+    return _hyp1f1(*reals("hyp1f1", *map(of_list, (a, b, x))))
 
 
 # -- 2F1 -------------------------------------------------------------------------------------------
@@ -205,4 +206,4 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
     >>> round(float(jax.scipy.special.hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
     1.3863
     """
-    return _hyp2f1(*reals("hyp2f1", *map(jnp.asarray, (a, b, c, x))))
+    return _hyp2f1(*reals("hyp2f1", *map(of_list, (a, b, c, x))))

@@ -12,6 +12,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.numpy.creation import of_list
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import strong
@@ -158,7 +159,7 @@ def expn(n: Any, x: Any) -> Array:
     >>> round(float(jax.scipy.special.expn(2, 1.0)), 4)
     0.1485
     """
-    n, x = reals("expn", n, x)
+    n, x = reals("expn", *map(of_list, (n, x)))
     return _expn(lax.stop_gradient(jnp.trunc(n)), x)
 
 
@@ -305,4 +306,4 @@ def spence(x: Any) -> Array:
     >>> round(float(jax.scipy.special.spence(0.0)), 4)
     1.6449
     """
-    return _spence(strong(*reals("spence", jnp.asarray(x))))
+    return _spence(strong(*reals("spence", of_list(x))))
