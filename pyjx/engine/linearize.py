@@ -126,7 +126,8 @@ class LinearTrace(Trace):
 
 
 def is_decomposed(primitive: Primitive) -> bool:
-    """Whether a linear program has what the primitive is made of in its place."""
+    """Whether linear programs hold, in place of the primitive, what it is decomposed into: it has a
+    decomposition, and no rule to transpose it by."""
     return primitive.transpose is None and primitive.decomposition is not None
 
 

@@ -687,7 +687,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         raise TypeError("arange requires a start or stop value, got None")
     if any(isinstance(v, SymbolicDim) for v in bounds):
         return placed(_symbolic_range(*_bounds(start, stop, step, bounds), dtype),
-                       _target("arange", device, out_sharding))
+                      _target("arange", device, out_sharding))
     if any(isinstance(v, complex) or getattr(v, "dtype", np.dtype(int)).kind == "c"
            for v in bounds):
         raise ValueError("Passing complex start/stop/step to jnp.arange is not supported.")

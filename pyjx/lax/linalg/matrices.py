@@ -31,8 +31,8 @@ _REAL_DTYPES = MATRIX_DTYPES[:2]
 
 
 def inexact_operand(name: str, x: Any) -> Any:
-    """The operand, with a float dtype for integers: weak integers and booleans, whose halves
-    are weak, have the default one."""
+    """The operand, with a float dtype for integers and booleans. Weak integers stay weak; booleans
+    become weak, too, as half of one is."""
     x = operand(name, x)
     aval = get_aval(x)
     if aval.dtype == np.bool_:

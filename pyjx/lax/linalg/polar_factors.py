@@ -148,7 +148,7 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
     if is_hermitian and m == n:
         u = symmetrized(u)
     h = symmetrized(product(adjoint(u), x))
-    return u, h, lax.full((), steps), settled
+    return u, h, lax.full((), steps), settled  # a Python int makes a weak type, as in JAX
 
 
 def _cleared(x: Any, shape: tuple[Any, Any]) -> Any:

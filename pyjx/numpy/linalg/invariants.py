@@ -84,8 +84,9 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 
     Args:
       M: matrices `[..., m, n]`; a vector or number has the rank 1, or 0 where all is zero.
-      rtol: singular values up to `rtol` are taken for zero, which is absolute as in JAX; by default
-        up to max(m, n) times the precision of the dtype times the largest.
+      rtol: singular values up to this number are taken for zero. As in JAX it is compared with
+        them itself, not, as in NumPy, times the largest. By default it is max(m, n) times the
+        precision of the dtype times the largest.
       hermitian: whether `M` is Hermitian, so that eigenvalues tell the singular ones.
       tol: another name of `rtol`.
 

@@ -77,8 +77,8 @@ def _transforms(x: Array, window: Any, nperseg: int, noverlap: int, nfft: int, t
     return jnp.fft.rfft(parts, nfft) if onesided else jnp.fft.fft(parts, nfft)
 
 
-def _empty(x: Array, y: Array, axis: int, real: bool) -> tuple[Array, Array, Array]:
-    """What the spectra of nothing are in SciPy: all three of the shape of the data."""
+def _spectra_of_nothing(x: Array, y: Array, axis: int, real: bool) -> tuple[Array, Array, Array]:
+    """Frequencies, times and spectra where there are no data: as SciPy has it, of their shape."""
     first, second = (jnp.moveaxis(a, axis, -1).shape for a in (x, y))
     shape = (*jnp.broadcast_shapes(first[:-1], second[:-1]), min(first[-1], second[-1]))
     freqs = jnp.moveaxis(jnp.zeros(shape, x.real.dtype), -1, axis)
@@ -100,7 +100,7 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
         raise ValueError(f"Unknown scaling: {scaling}")
     axis = canonical_axis(axis, x.ndim)
     if x.size == 0 and (y is None or y.size == 0):
-        return _empty(x, x if y is None else y, axis, real)
+        return _spectra_of_nothing(x, x if y is None else y, axis, real)
     length = max(x.shape[axis], 0 if y is None else y.shape[axis])
     window, nperseg = _window(window, nperseg, length)
     noverlap, nfft = _lengths(nperseg, noverlap, nfft)
