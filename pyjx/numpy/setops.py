@@ -377,7 +377,7 @@ def _looked_up(x: Any, y: Any) -> Any:
     """Whether each element of `x` is in the vector `y`, which is sorted."""
     y = lax.sort(y)
     place = jnp.minimum(jnp.searchsorted(y, x), get_aval(y).size - 1)
-    return lax.eq(jnp.take(y, place), x)
+    return convert(lax.eq(jnp.take(y, place), x), dtypes.bool_dtype)
 
 
 def _flat(name: str, *arrays: Any) -> list[Any]:

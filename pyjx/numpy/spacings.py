@@ -27,7 +27,6 @@ from pyjx.numpy.promotion import (
     convert,
     narrowed,
     operands,
-    promote_dtypes,
     stretch,
 )
 from pyjx.runtime.device_put import device_put
@@ -100,8 +99,8 @@ def _linspace(start: Any, stop: Any, num: Any, endpoint: bool, retstep: bool, dt
               axis: Any) -> Any:
     start, stop = operands("linspace", start, stop)
     num = _count("linspace", num)
-    inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
-    dtype = inexact if dtype is None else _user_dtype(dtype, "linspace")
+    dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else \
+        _user_dtype(dtype, "linspace")
     if num > 1:
         check_ranks("linspace", [get_aval(start).shape, get_aval(stop).shape])
     with configuration.numpy_dtype_promotion("standard"):
@@ -149,9 +148,9 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     >>> jax.numpy.geomspace(1.0, 4.0, 3).round(4).tolist()
     [1.0, 2.0, 4.0]
     """
-    start, stop = map(narrowed, promote_dtypes(*operands("geomspace", start, stop)))
-    inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
-    target = inexact if dtype is None else _user_dtype(dtype, "geomspace")
+    start, stop = map(narrowed, operands("geomspace", start, stop))
+    target = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else \
+        _user_dtype(dtype, "geomspace")
     inexact = dtypes.to_inexact_dtype(target)
     wide = inexact if inexact.itemsize >= 4 else np.dtype(np.float32)
     start, stop = asarray(convert(start, wide)), asarray(convert(stop, wide))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
@@ -50,7 +50,8 @@ def variance_dtypes(given: Any, dtype: Any) -> tuple[Any, Any]:
             raise ValueError(_real_part_error)
         if not dtypes.issubdtype(dtype, np.inexact):
             return dtype, dtype  # as in JAX, what is computed is rounded to integers on the way
-        return _at_least_single(dtypes.promote_types(inexact, dtype)), dtype
+        with configuration.numpy_dtype_promotion("standard"):
+            return _at_least_single(dtypes.promote_types(inexact, dtype)), dtype
     return _at_least_single(inexact), dtypes.to_floating_dtype(inexact)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from pyjx import configuration, lax
+from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
@@ -23,6 +23,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.engine.axes import transpose
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import is_integer
 from pyjx.numpy.promotion import convert, operands
 from pyjx.runtime.abstract import eval_shape
 from pyjx.runtime.operations import op_jit
@@ -262,6 +263,8 @@ class ufunc:
                              f"{get_aval(indices).shape}")
         if axis is None or isinstance(axis, (tuple, list)):
             raise ValueError("reduceat requires a single integer axis.")
+        if is_integer(indices):
+            indices = convert(indices, dtypes.default_int_dtype())
         if self._reduceat is not None:
             return self._reduceat(a, indices, axis=axis, dtype=dtype)  # type: ignore
         return _reduced_at(self, a, indices, axis, dtype)

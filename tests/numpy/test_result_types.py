@@ -392,3 +392,29 @@ def test_shapes_of_pieces_and_means():
     assert jnp.piecewise(jnp.arange(3.0), [choice[:, None]], [lambda x: x, 7]).tolist() == [
         [0, 1, 2], [7, 7, 7], [0, 1, 2]]
     assert jnp.nanvar(2.0, where=True, mean=jnp.array([1.0, 3.0])) == 2
+
+
+def test_strict_promotion_is_not_of_the_dtype_that_is_asked_for():
+    small, single = jnp.array([1, 2, 4], "int8"), jnp.array([1.0, 2, 4], "float32")
+    with jax.numpy_dtype_promotion("strict"):
+        assert jnp.var(small, dtype="float16").dtype == "float16"
+        assert jnp.linspace(small[0], single[0], 3, dtype="int32").dtype == "int32"
+        assert jnp.geomspace(small[0], single[2], 3, dtype="float16").tolist() == [1, 2, 4]
+        with pytest.raises(ValueError, match="promotion path"):
+            jnp.linspace(small[0], single[0], 3)
+        assert jnp.add.reduceat(single, small[:1]).tolist() == [6]
+        assert jnp.logical_and.reduce(single, initial=small[0]).tolist() is True
+        assert jnp.logical_or.reduce(single, initial=0.0).tolist() is True
+        assert jnp.fft.fftfreq(3, small[1]).dtype == "float64"
+        assert jax.scipy.signal.csd(small, small, nperseg=3)[1].dtype == "complex64"
+        assert jax.scipy.signal.stft(single, small[0], nperseg=3, noverlap=1)[2].dtype == (
+            "complex64")
+
+
+def test_no_truth_value_is_weak():
+    weak, number = ones("float64", weak=True), 2.5
+    for call in (lambda x: jnp.logical_and.reduce(x, initial=number),
+                 lambda x: jnp.logical_or.reduce(x, initial=number),
+                 lambda x: jnp.isin(x, x, method="sort")):
+        assert typed(call, weak) == ["bool"]
+    assert jax.scipy.linalg.leslie(jnp.array([1, 2]), jnp.array([True])).dtype == "int64"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
@@ -35,7 +35,8 @@ def _float_dtype(name: str, dtype: Any) -> Any:
 
 @op_jit
 def _quotient(k: Any, n: Any, d: Any) -> Any:
-    return jnp.divide(jnp.asarray(k, float), jnp.multiply(d, n))
+    with configuration.numpy_dtype_promotion("standard"):
+        return jnp.divide(jnp.asarray(k, float), jnp.multiply(d, n))
 
 
 def _count(name: str, n: Any) -> int:

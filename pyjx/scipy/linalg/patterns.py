@@ -210,7 +210,7 @@ def leslie(f: Any, s: Any) -> Array:
     >>> jax.scipy.linalg.leslie(jax.numpy.array([0.0, 2.0]), jax.numpy.array([0.5])).tolist()
     [[0.0, 2.0], [0.5, 0.0]]
     """
-    f, s = promote_dtypes_inexact(_vector("leslie", f), _vector("leslie", s))
+    f, s = promote_dtypes(_vector("leslie", f), _vector("leslie", s))
     shape, other = get_aval(f).shape, get_aval(s).shape
     n = shape[-1]
     if other[-1] != n - 1:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
@@ -108,8 +109,9 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
         raise ValueError(f"average must be \"median\" or \"mean\", got {average}")
     call = _spectra.__wrapped__ if callable(detrend) else _spectra  # a function may be a new one
     second = () if y is None else (y,)
-    return call(nperseg, noverlap, nfft, detrend, onesided, scaling, axis, boundary, padded,
-                average, real, fs, window, x, *second)
+    with configuration.numpy_dtype_promotion("standard"):  # the signals are promoted
+        return call(nperseg, noverlap, nfft, detrend, onesided, scaling, axis, boundary, padded,
+                    average, real, fs, window, x, *second)
 
 
 @op_jit(static_argnames=("nperseg", "noverlap", "nfft", "detrend", "onesided", "scaling", "axis",
