@@ -160,8 +160,9 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     else:
         signs = jnp.sign(start)
         low, high = jnp.multiply(start, signs), jnp.multiply(stop, signs)
-    powers = linspace(jnp.log(low), jnp.log(high), num, endpoint, axis=0)
-    out = jnp.multiply(jnp.exp(powers), stretch(signs, get_aval(powers).shape))
+    # of 10, whose powers are then exact, not of e
+    powers = linspace(jnp.log10(low), jnp.log10(high), num, endpoint, axis=0)
+    out = jnp.multiply(jnp.power(10.0, powers), stretch(signs, get_aval(powers).shape))
     if endpoint and num > 1:  # the ends are exact
         out = out.at[-1].set(stop)
     if num > 0:

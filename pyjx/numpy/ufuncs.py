@@ -132,7 +132,8 @@ fabs = _float_function("fabs", _real_absolute, "The absolute value of x as a flo
 reciprocal = _float_function("reciprocal", lambda x: ops.integer_pow(x, -1),
                              "1 / x, elementwise.")
 log10 = _float_function(
-    "log10", lambda x: _scaled(ops.log(x), 1 / np.log(10.0), _strong_product),
+    # log10(e) itself, which 1 / log(10) misses by its last bit
+    "log10", lambda x: _scaled(ops.log(x), np.log10(np.e), _strong_product),
     "The logarithm of x to base 10, elementwise.")
 log2 = _float_function("log2", ops.log2, "The logarithm of x to base 2, elementwise.")
 deg2rad = _float_function("deg2rad", lambda x: _times(x, np.pi / 180),

@@ -244,6 +244,9 @@ def test_linspace(args, kwargs):
 def test_spaced_logarithmically():
     np.testing.assert_allclose(jnp.logspace(0, 2, 5), np.logspace(0, 2, 5), rtol=1e-5)
     np.testing.assert_allclose(jnp.geomspace(1, 1000, 4), np.geomspace(1, 1000, 4), rtol=1e-5)
+    with jax.enable_x64():
+        assert jnp.geomspace(1, 1000, 4, dtype=int).tolist() == [1, 10, 100, 1000]
+        assert jnp.log10(1000.0) == 3
     np.testing.assert_allclose(jnp.geomspace(-1, -8, 4), np.geomspace(-1, -8, 4), rtol=1e-5)
     values, step = jnp.linspace(0, 1, 5, retstep=True)
     assert float(step) == 0.25
