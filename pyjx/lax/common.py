@@ -12,6 +12,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.frames import warn
 from pyjx.core.integers import as_shape
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.wide import unnarrowed
@@ -198,3 +199,9 @@ def scalar_of_dtype(value: Any, dtype: Any) -> Any:
         value = 0 if math.isnan(value) else int(min(max(value, limits.min), limits.max))
     with np.errstate(all="ignore"):
         return unnarrowed(np.asarray(value).astype(dtype)[()])
+
+
+def warn_of_complex() -> None:
+    """NumPy's warning, for a conversion of complex numbers to a real dtype."""
+    warn("Casting complex values to real discards the imaginary part",
+         np.exceptions.ComplexWarning)

@@ -11,7 +11,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
-from pyjx.core.frames import warn
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.primitive import CHEAP, Primitive, register, vary_like
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
@@ -23,7 +22,7 @@ from pyjx.engine.conversion import convert_element_type_p as convert_element_typ
 from pyjx.engine.rules import elementwise_batch, jvp_linear, jvp_zero
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
 from pyjx.engine.types import Tangent, Tangents, Value, Values
-from pyjx.lax.common import scalar_of_dtype
+from pyjx.lax.common import scalar_of_dtype, warn_of_complex
 from pyjx.lax.nary import (
     ANY,
     COMPLEX,
@@ -78,8 +77,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
                              "data, where they allow them.")
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
-        warn("Casting complex values to real discards the imaginary part",
-             np.exceptions.ComplexWarning)
+        warn_of_complex()
         x = x if is_scalar_constant(x) else real(x)
     if is_scalar_constant(x):
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
@@ -285,9 +283,9 @@ def _fill_operand(name: str, value: Value) -> Value:
         raise TypeError(f"{name}: fill_value is no scalar. {error}") from None
 
 
-def real_fill(value: Any, dtype: Any) -> Any:
-    """What fills an array of weak type: of a complex scalar its real part if the dtype has
-    no imaginary one, with NumPy's warning."""
+def real_part_for(value: Any, dtype: Any) -> Any:
+    """The value for an array of the dtype: where that is real, a complex scalar loses its imaginary
+    part, with NumPy's warning. `filler` refuses Python's complex numbers there."""
     known = is_scalar_constant(value) and get_aval(value).dtype in dtypes.complex_dtypes
     if known and dtype not in dtypes.complex_dtypes:
         return np.asarray(value).astype(dtype)[()]
@@ -344,7 +342,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     if dtype is not None or not weak or dtypes.is_extended(like_dtype):
         dtype = like_dtype if dtype is None else dtype
         return vary_like(_full("full_like", tuple(shape), fill_value, dtype, sharding), x)
-    fill_value = real_fill(_fill_operand("full_like", fill_value), like_dtype)
+    fill_value = real_part_for(_fill_operand("full_like", fill_value), like_dtype)
     if get_aval(fill_value).shape:
         raise TypeError(
             "full_like must be called with scalar fill_value, got fill_value.shape "

@@ -34,7 +34,7 @@ from pyjx.core.trace import JaxprTrace, Tracer, concrete_or_error, eager_trace, 
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import scalar_of_dtype
-from pyjx.lax.convert import filler, real_fill
+from pyjx.lax.convert import filler, real_part_for
 from pyjx.numpy.promotion import cast_on_host, check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
@@ -647,7 +647,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     (fill_value,) = operands("full_like", fill_value)
     shape, dtype, weak = _like("full_like", a, dtype, shape)
     weak = weak and not get_aval(fill_value).shape
-    fill_value = real_fill(fill_value, dtype) if weak else fill_value
+    fill_value = real_part_for(fill_value, dtype) if weak else fill_value
     device = _target("full_like", device, out_sharding)
     if device is None and shape == np.shape(a):
         device = sharding_like(a)

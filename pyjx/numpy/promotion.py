@@ -19,7 +19,7 @@ from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
 from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.axes import broadcast_in_dim_p
-from pyjx.lax.common import broadcast_shapes, misfit
+from pyjx.lax.common import broadcast_shapes, misfit, warn_of_complex
 from pyjx.runtime.device_put import device_put
 
 _bool = dtypes.bool_dtype
@@ -127,7 +127,7 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     if dtypes.is_extended(aval.dtype):
         raise TypeError(f"expected an array of numbers, got dtype {aval.dtype}")
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
-        _warn_of_complex()
+        warn_of_complex()
         x = lax.real(x)
     return lax.convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak, sharding=None
@@ -139,14 +139,9 @@ def cast_on_host(x: Any, dtype: Any) -> Any:
     if x.dtype == dtype:
         return x
     if x.dtype.kind == "c" and dtype not in dtypes.complex_dtypes and dtype != _bool:
-        _warn_of_complex()
+        warn_of_complex()
         x = x.real
     return x.astype(dtype)
-
-
-def _warn_of_complex() -> None:
-    warn("Casting complex values to real discards the imaginary part",
-         np.exceptions.ComplexWarning)
 
 
 def narrowed(x: Any) -> Any:

@@ -273,8 +273,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     if not columns:
         return lax.full((rows, rows) if rows > 1 else (), math.nan, get_aval(x).dtype)
     ddof = (0 if bias else 1) if ddof is None else ddof
-    aweights = None if aweights is None else ufuncs.abs(aweights)
-    weights = _observation_weights(x, fweights, aweights)
+    weights, aweights = _observation_weights(x, fweights, aweights)
     count = get_aval(x).shape[1]
     if weights is None:
         center = reductions.mean_of(x, 1, None, True, None)
@@ -292,8 +291,9 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     return lax.squeeze(out, [i for i, n in enumerate(get_aval(out).shape) if n == 1])
 
 
-def _observation_weights(x: Any, fweights: Any, aweights: Any) -> Any:
-    """The product of both kinds of weights, or None."""
+def _observation_weights(x: Any, fweights: Any, aweights: Any) -> tuple[Any, Any]:
+    """The product of both kinds of weights, and those of the second kind; None where there are
+    none. The sign of weights does not count."""
     count = get_aval(x).shape[1]
     weights = None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
@@ -309,11 +309,11 @@ def _observation_weights(x: Any, fweights: Any, aweights: Any) -> Any:
             raise RuntimeError(f"incompatible numbers of samples and {name}")
         given = ufuncs.abs(given)
         if name == "aweights":  # integers go with the numbers that they weigh
-            given = promote_dtypes(strong(given), x)[0]
+            given = aweights = promote_dtypes(strong(given), x)[0]
         elif aval.weak_type:
             given = promote_dtypes(given, x)[0]
         weights = given if weights is None else ufuncs.multiply(weights, given)
-    return weights
+    return weights, aweights
 
 
 @numpy_function(static_argnames=("rowvar", "dtype"))
