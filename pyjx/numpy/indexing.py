@@ -493,11 +493,9 @@ class IndexUpdateRef:
                 error.add_note(f"It was given to x.at[index].{method}, which takes an array or a "
                                "number.")
                 raise
-        if type(y) is bool and dtypes.issubdtype(x.aval.dtype, np.integer):
-            y = int(y)  # which integers take however strict promotion is
-        elif type(y) is int and y > np.iinfo(dtypes.default_int_dtype()).max and (
-                _holds(x.aval.dtype, y)):
-            y = x.aval.dtype.type(y)
+        if isinstance(y, int) and _holds(x.aval.dtype, y) and (
+                type(y) is bool or y > np.iinfo(dtypes.default_int_dtype()).max):
+            y = x.aval.dtype.type(y)  # which as Python's own has no promotion to the array's dtype
         pattern, values = parse(x.aval.shape, self.index, wrap_negative_indices)
         if configuration.strict_indices.value:
             check_bounds(x.aval.shape, pattern, values)
