@@ -72,7 +72,7 @@ def _all(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: 
 
 
 def _truth(x: Any) -> Any:
-    return convert(jnp.asarray(x) != 0, np.dtype(bool))
+    return jnp.asarray(x).astype(bool)
 
 
 def _any(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
@@ -81,7 +81,7 @@ def _any(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: 
 
 
 def _odd(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    return _bits("logical_xor", jnp.asarray(a) != 0, axis, dtype, keepdims, initial, where)
+    return _bits("logical_xor", _truth(a), axis, dtype, keepdims, initial, where)
 
 
 _BITS: dict[str, tuple[Callable[..., Any], int]] = {

@@ -405,6 +405,8 @@ def test_strict_promotion_is_not_of_the_dtype_that_is_asked_for():
         assert jnp.add.reduceat(single, small[:1]).tolist() == [6]
         assert jnp.logical_and.reduce(single, initial=small[0]).tolist() is True
         assert jnp.logical_or.reduce(single, initial=0.0).tolist() is True
+        assert jnp.logical_or.reduce(single, initial=False).tolist() is True
+        assert jnp.logical_xor.reduce(single > 1, initial=True).tolist() is True
         assert jnp.fft.fftfreq(3, small[1]).dtype == "float64"
         assert jax.scipy.signal.csd(small, small, nperseg=3)[1].dtype == "complex64"
         assert jax.scipy.signal.stft(single, small[0], nperseg=3, noverlap=1)[2].dtype == (
