@@ -69,12 +69,21 @@ def watch() -> None:
         modules["jax._src.sharding_impls"] = None
 
 
+def first_spec(name: str) -> Any:
+    """Put the alias in force while `name`, `jax` or what is below it, is being imported."""
+    importlib.import_module("pyjx.as_jax")
+    if name == "jax":
+        # An import that finds its module made meanwhile takes that one's spec, and would execute
+        # pyjx a second time; the spec of the alias gives the module that there is.
+        del sys.modules["jax"]
+    return JaxFinder.find_spec(name)
+
+
 class _WhenAsked:
     """Puts the alias in force when somebody imports `jax`."""
 
     def find_spec(self, name: str) -> Any:
-        importlib.import_module("pyjx.as_jax")
-        return JaxFinder.find_spec(name)
+        return first_spec(name)
 
     def find_distributions(self, name: str | None) -> Iterable[Any]:
         if name != "jax":

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pyjx.cli.alias_files import _FINDER
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -44,6 +46,20 @@ def test_modules_are_the_same_objects(tmp_path: Path) -> None:
           "assert jax.experimental.sparse is sys.modules['pyjx.experimental.sparse']\n"
           "assert jnp.__spec__.name == 'pyjx.numpy'\n"
           "assert jax.grad(jnp.sin)(0.) == 1.\n", tmp_path)
+
+
+@pytest.mark.parametrize("first", [
+    "from pyjx import jax_imports\njax_imports.answer_when_asked()\n", "import _pyjx_as_jax\n"])
+@pytest.mark.parametrize("imported", ["jax", "jax.numpy", "jax._src.core"])
+def test_the_import_that_puts_the_alias_in_force(first: str, imported: str, tmp_path: Path) -> None:
+    """It gives the modules that there are, not second ones."""
+    (tmp_path / "_pyjx_as_jax.py").write_text(_FINDER)
+    check(f"import {imported}\nfirst = jax\nimport jax, pyjx, sys\n"
+          "assert first is jax is pyjx is sys.modules['jax']\n"
+          "assert jax.__spec__.name == 'pyjx' and jax.__version__ == '0.10.2'\n"
+          "import importlib\nassert importlib.reload(jax) is pyjx\n"
+          "from importlib.metadata import version\nassert version('jax') == '0.10.2'\n",
+          tmp_path, first=first, PYJX_AS_JAX="0.10.2")
 
 
 def test_programs_find_the_names_of_jax(tmp_path: Path) -> None:

@@ -30,22 +30,25 @@ import sys
 
 class _Finder:
     @classmethod
-    def _alias(cls):
+    def _withdraw(cls):
         if cls in sys.meta_path:
             sys.meta_path.remove(cls)
-        import pyjx.as_jax
-        from pyjx.jax_imports import JaxFinder
-        return JaxFinder
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
         if name == "jax" or name.startswith("jax."):
-            return cls._alias().find_spec(name, path, target)
+            cls._withdraw()
+            from pyjx.jax_imports import first_spec
+            return first_spec(name)
 
     @classmethod
     def find_distributions(cls, context=None):
-        asked = getattr(context, "name", None)
-        return cls._alias().find_distributions(context) if asked == "jax" else ()
+        if getattr(context, "name", None) != "jax":
+            return ()
+        cls._withdraw()
+        import pyjx.as_jax
+        from pyjx.jax_imports import JaxFinder
+        return JaxFinder.find_distributions(context)
 
 
 if os.environ.get("PYJX_AS_JAX", "") not in ("", "0"):
