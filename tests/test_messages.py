@@ -28,6 +28,14 @@ CASES = {
     "key": (lambda: random.key("a"), TypeError, "PRNG key seed must be an integer; got 'a'"),
     "normal": (lambda: random.normal(0, (2,)), TypeError,
                "If that is a seed, make a key of it: jax.random.key(0)"),
+    "uniform-dtype": (lambda: random.uniform(KEY, (2,), 3, 1), TypeError,
+                      "as a data type in uniform. uniform takes a dtype there, such as 'float32'; "
+                      "give what else it takes by keyword"),
+    "uniform-bound": (lambda: random.uniform(KEY, minval=1, maxval=(2, 3)), TypeError,
+                      "uniform: maxval must be a number or an array, got (2, 3)"),
+    "randint-order": (lambda: random.randint(KEY, 0, 10, (3,)), TypeError,
+                      "randint: maxval must be a number or an array, got (3,) of type <class "
+                      "'tuple'>. The order of the arguments is randint(key, shape, minval, maxv"),
     "permutation": (lambda: random.permutation(KEY, 2.5), TypeError,
                     "permutation: x must be an integer or at least 1-dimensional, got a scalar of"),
     "at-set": (lambda: jnp.asarray(X).at[0].set(jnp.ones(2)), ValueError,

@@ -373,9 +373,12 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
         numeric = _native(dtype)
     except TypeError as error:
         where = f" in {fun_name}" if fun_name else ""
-        if type(dtype) is int and fun_name:
+        if type(dtype) is int and fun_name in ("zeros", "ones", "empty"):
             where += (". If it is a dimension, give the shape as one tuple, as in "
                       f"{fun_name}((2, {dtype}))")
+        elif type(dtype) is int and fun_name:
+            where += (f". {fun_name} takes a dtype there, such as 'float32'; give what else it "
+                      "takes by keyword, and a shape as one tuple")
         raise TypeError(f"{error}{where}") from None
     if numeric not in all_dtypes and numeric != float0:
         where = f" in {fun_name}" if fun_name else ""

@@ -107,6 +107,17 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
     return shape
 
 
+def _check_bounds(usage: str, minval: Any, maxval: Any) -> None:
+    """TypeError unless the bounds of a sampler, which is called as `usage`, are numbers."""
+    for name, bound in (("minval", minval), ("maxval", maxval)):
+        try:
+            get_aval(bound)
+        except TypeError:
+            raise TypeError(f"{usage.partition('(')[0]}: {name} must be a number or an array, got "
+                            f"{bound!r} of type {type(bound)}. The order of the arguments is "
+                            f"{usage}") from None
+
+
 def as_array(x: Any, dtype: Any) -> Any:
     """A parameter in the sampler's dtype."""
     if is_scalar_constant(x):
@@ -224,6 +235,7 @@ def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any 
     shape = as_sizes("uniform", "shape", shape)
     if type(minval) is float and minval == 0.0 and type(maxval) is float and maxval == 1.0:
         return placed(_uniform(wrapped, shape=shape, dtype=dtype), out_sharding)
+    _check_bounds("uniform(key, shape, dtype, minval, maxval)", minval, maxval)
     for bound in (minval, maxval):
         if not broadcasts_to(get_aval(bound).shape, shape):
             raise TypeError("uniform got incompatible shapes for broadcasting: "
@@ -376,6 +388,7 @@ def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any
         raise TypeError(f"randint only accepts integer dtypes, got {dtypes.name(dtype)}")
     shape = as_sizes("randint", "shape", shape)
     if type(minval) is not int or type(maxval) is not int:
+        _check_bounds("randint(key, shape, minval, maxval)", minval, maxval)
         result_shape("randint", shape, minval, maxval)
     else:
         minval, maxval = _integer(minval), _integer(maxval)
