@@ -167,7 +167,8 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, *args: Any, rtol: Any = 1.
       A pytree like `y0` whose arrays have a new leading axis, of length len(t).
 
     Raises:
-      TypeError: an argument is no array or scalar, or `y0` and `t` are of integer dtype.
+      TypeError: an argument is no array or scalar, `y0` or `t` are of integer dtype, `t` is no
+        vector, or `func` returns not as many numbers as `y0` has.
 
     >>> import pyjx as jax
     >>> from pyjx.experimental.ode import odeint
@@ -182,15 +183,33 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, *args: Any, rtol: Any = 1.
     t = jnp.asarray(t)
     if not jnp.issubdtype(t.dtype, jnp.floating):
         raise TypeError(f"t must be an array of floats, but got {t.dtype}.")
+    if t.ndim != 1:
+        raise TypeError(f"odeint: t must be a vector of times, from that of y0 on, such as "
+                        f"[0.0, 1.0]; got shape {t.shape}.")
     y0 = tree_map(jnp.asarray, y0)
     for x in tree_leaves(y0):
         if not dtypes.issubdtype(x.dtype, np.inexact):
             raise TypeError(f"y0 must hold arrays of float or complex dtype, got {x.dtype}.")
     converted, consts = closure_convert(func, y0, t[0], *args)
     vector, unravel = ravel_pytree(y0)
-    flat = ravel_first_arg(converted, unravel)
+    flat = ravel_first_arg(_checked(converted, y0), unravel)
     out = _odeint(flat, rtol, atol, mxstep, hmax, vector, t, *args, *consts)
     return vmap(unravel)(out)
+
+
+def _checked(func: Callable[..., Any], y0: Any) -> Callable[..., Any]:
+    """The function of the derivative, which has as many numbers as `y0`."""
+    wanted = [x.shape for x in tree_leaves(y0)]
+
+    def checked(*args: Any) -> Any:
+        out = func(*args)
+        given = [jnp.shape(x) for x in tree_leaves(out)]
+        if given != wanted and sum(map(math.prod, given)) != sum(map(math.prod, wanted)):
+            raise TypeError("odeint: func must return arrays like those of y0, of the shapes "
+                            f"{wanted}; got {given}.")
+        return out
+
+    return checked
 
 
 def _solve(func: Callable[..., Array], rtol: Any, atol: Any, mxstep: Any, hmax: Any, y0: Array,

@@ -94,3 +94,19 @@ def test_refuses():
         odeint(lambda y, t: y, 1.0, jnp.arange(3))
     with pytest.raises(TypeError, match="float or complex"):
         odeint(lambda y, t: y, jnp.arange(3), T)
+
+
+@pytest.mark.parametrize("func", [lambda y, t: jnp.ones(3), lambda y, t: (y, y), lambda y, t: 1.0])
+def test_derivatives_unlike_the_state_are_refused(func):
+    with pytest.raises(TypeError, match=r"odeint: func must return .* of the shapes \[\(2,\)\]"):
+        odeint(func, jnp.ones(2), jnp.arange(3.0))
+
+
+def test_derivatives_may_lie_in_other_shapes():
+    column = odeint(lambda y, t: -y[:, 0], jnp.ones((2, 1)), jnp.arange(2.0))
+    np.testing.assert_allclose(column[1], np.full((2, 1), np.exp(-1)), rtol=1e-5)
+
+
+def test_one_time_is_refused():
+    with pytest.raises(TypeError, match="t must be a vector of times"):
+        odeint(lambda y, t: -y, jnp.ones(2), 3.0)
