@@ -45,13 +45,22 @@ def varied(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]) -> list[Va
 def check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
                 avals: Sequence[ShapedArray], out_tree: TreeDef,
                 out_avals: Sequence[ShapedArray]) -> None:
-    """Raise TypeError unless the body gives a carry of the type it takes."""
+    """Raise TypeError unless the body gives a carry of the type it takes.
+
+    A body made of another one tells by `user_body()` what to speak of: the operation, the name of
+    the argument, the function, which of its parameters the carry is, and how deep that lies here.
+    """
     if out_tree is tree and all(map(is_, avals, out_avals)):
         return
+    place = depth = 0
+    if hasattr(fun, "user_body"):  # of a loop that is made into this one
+        op, what, fun, place, depth = fun.user_body()
     parameters = parameters_of(fun)
-    root = parameters.positional[0] if parameters and parameters.positional else "carry"
+    named = parameters is not None and len(parameters.positional) > place
+    root = parameters.positional[place] if parameters and named else "carry"
 
     def component(path: Path) -> str:
+        path = path[depth:]
         return f"carry component {root}{keystr(path)}" if path else f"carry {root}"
 
     if out_tree != tree:

@@ -93,7 +93,24 @@ def _next(i: Any) -> Any:
     return add(i, scalar_of(get_aval(i), 1))
 
 
-_scan_bodies = KeptFunctions(lambda body: lambda loop_carry, _: (
-    (_next(loop_carry[0]), body()(*loop_carry)), None))
-_while_bodies = KeptFunctions(lambda body: lambda loop_carry: (
-    _next(loop_carry[0]), loop_carry[1], body()(loop_carry[0], loop_carry[2])))
+def _scan_body(body: Callable[[], Any]) -> Callable[..., Any]:
+    def step(loop_carry: Any, _: Any) -> Any:
+        return (_next(loop_carry[0]), body()(*loop_carry)), None
+
+    return _speaking_of(body, step)
+
+
+def _while_body(body: Callable[[], Any]) -> Callable[..., Any]:
+    def step(loop_carry: Any) -> Any:
+        return _next(loop_carry[0]), loop_carry[1], body()(loop_carry[0], loop_carry[2])
+
+    return _speaking_of(body, step)
+
+
+def _speaking_of(body: Callable[[], Any], step: Any) -> Callable[..., Any]:
+    """`step`, in whose errors the carry is the second argument of the user's function."""
+    step.user_body = lambda: ("fori_loop", "body_fun", body(), 1, 1)
+    return step  # type: ignore[no-any-return]
+
+
+_scan_bodies, _while_bodies = KeptFunctions(_scan_body), KeptFunctions(_while_body)
