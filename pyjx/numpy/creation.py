@@ -669,6 +669,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
       ValueError: an argument is complex or nan.
       OverflowError: an argument is infinite.
       TypeError: the dtype is bool.
+      ZeroDivisionError: the step is 0.
 
     >>> import pyjx as jax
     >>> jax.numpy.arange(2, 8, 3)
@@ -698,7 +699,9 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
                         "complexfloating, floating.")
     target = _target("arange", device, out_sharding)
     low, high, by = _bounds(start, stop, step, bounds)
-    if dtype in dtypes.integer_dtypes and by != 0 and all(
+    if by == 0:
+        raise ZeroDivisionError("arange: step must not be 0: division by zero")
+    if dtype in dtypes.integer_dtypes and all(
             isinstance(v, (int, np.integer)) for v in (low, high, by)):
         low, high, by = int(low), int(high), int(by)
         if state.dynamic is not eager_trace or (high - low) // by > _MOST_FROM_SAME_MEMORY:

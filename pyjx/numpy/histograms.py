@@ -13,6 +13,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.differences import diff
@@ -87,7 +88,11 @@ def _edges(a: Any, bins: Any, limits: Any) -> Any:
     dtype = dtypes.to_inexact_dtype(get_aval(a).dtype)
     if isinstance(bins, (list, tuple)) or np.ndim(bins) == 1:
         return convert(creation.asarray(bins), dtype)
-    count = operator.index(concrete_or_error(None, bins, "bins argument of histogram_bin_edges"))
+    count = as_int("histogram", "bins", concrete_or_error(
+        None, bins, "bins argument of histogram_bin_edges"))
+    if count < -1:
+        raise ValueError(f"histogram: bins must not be negative, got {count}. Number of samples, "
+                         f"{count + 1}, must be non-negative.")
     if limits is None:
         low, high = (_min(a), _max(a)) if get_aval(a).size else (0, 1)
     else:
@@ -141,6 +146,9 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,
         a, weights = promote_dtypes_inexact(a, weights)
     edges = _edges(a, bins, range)
     size = get_aval(edges).shape[0]
+    if not size:
+        raise IndexError("histogram: bins must be a number of bins, which is not negative, or one "
+                         "edge at least: index is out of bounds for axis 0 with size 0")
     flat = lax.reshape(a, (get_aval(a).size,))
     place = searchsorted(edges, flat, side="right")
     last = lax.squeeze(lax.slice_in_dim(edges, size - 1, size), (0,))

@@ -601,7 +601,8 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     elif get_aval(i).dtype == np.bool_:
         i = convert(i, np.dtype(np.int32))
     if get_aval(i).dtype not in dtypes.integer_dtypes:
-        raise ValueError("indices must have an integer type")
+        raise ValueError("take: indices must have an integer type, got "
+                         f"{dtypes.name(get_aval(i).dtype)}; indices.astype(int) are integers")
     if axis is None:
         x = ops.reshape(x, (get_aval(x).size,))
         axis = 0

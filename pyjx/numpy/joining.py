@@ -176,13 +176,24 @@ def _stacked(name: str, at_least: Callable[[Any], Any], axis: int | None, tup: A
         parts = operands(name, *tup)
     parts = [at_least(x) for x in parts]
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name)
+        dtype = _dtype_of_joined(name, dtype)
         parts = [convert(x, dtype) for x in parts]
     elif parts:
         parts = promote_dtypes(*parts)
     if axis is None:
         axis = 1 if parts and get_aval(parts[0]).ndim > 1 else 0
     return joined(name, parts, axis)
+
+
+def _dtype_of_joined(name: str, dtype: Any) -> Any:
+    try:
+        return dtypes.check_and_canonicalize_user_dtype(dtype, name)
+    except (TypeError, ValueError) as error:
+        if isinstance(dtype, (list, tuple)) or hasattr(dtype, "aval"):
+            raise type(error)(f"{name}: dtype must be a dtype, not an array or a sequence. "
+                              f"The arrays are one sequence, as in {name}((a, b)). {error}"
+                              ) from None
+        raise
 
 
 @numpy_function(static_argnames=("dtype",))

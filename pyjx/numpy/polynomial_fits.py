@@ -66,11 +66,13 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     if len(shapes[1]) not in (1, 2):
         raise TypeError("expected 1D or 2D array for y")
     if shapes[0][0] != shapes[1][0]:
-        raise TypeError("expected x and y to have same length")
+        raise TypeError("polyfit: expected x and y to have same length, got shapes "
+                        f"{shapes[0]} and {shapes[1]}")
     if w is not None and len(shapes[2]) != 1:
         raise TypeError("expected a 1-d array for weights")
     if w is not None and shapes[2][0] != shapes[1][0]:
-        raise TypeError("expected w and y to have the same length")
+        raise TypeError("polyfit: expected w and y to have the same length, got shapes "
+                        f"{shapes[2]} and {shapes[1]}")
     scaled = bool(cov) and cov != "unscaled"
     if scaled and not full and shapes[0][0] <= deg + 1:
         raise ValueError("the number of data points must exceed order to scale the covariance "

@@ -612,6 +612,11 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in three-term where "
                          "function.")
+    if x is None or y is None:
+        missing, place = ("x", 1) if x is None else ("y", 2)
+        raise TypeError("where requires ndarray or scalar arguments, got <class 'NoneType'> at "
+                        f"position {place}. Give {missing} too, as in where(condition, x, y), or "
+                        "neither x nor y for the indices where the condition holds.")
     if state.dynamic is not eager_trace:
         return _where_body(condition, x, y)
     return _where(condition, x, y)

@@ -95,7 +95,7 @@ def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: st
     """
     if argnums is None and not argnames:
         return (), ()
-    numbers = _integers(argnums)
+    numbers = _integers(argnums, kind)
     names = _strings(argnames, kind)
     parameters = parameters_of(fun)
     if parameters is None:
@@ -142,12 +142,16 @@ def check_disjoint(static: tuple[tuple[int, ...], tuple[str, ...]],
         )
 
 
-def _integers(x: Any) -> tuple[int, ...]:
+def _integers(x: Any, kind: str) -> tuple[int, ...]:
     if x is None:
         return ()
-    if isinstance(x, (tuple, list, set, frozenset, range)):
-        return tuple([operator.index(i) for i in x])
-    return (operator.index(x),)
+    try:
+        if isinstance(x, (tuple, list, set, frozenset, range)):
+            return tuple([operator.index(i) for i in x])
+        return (operator.index(x),)
+    except TypeError as error:
+        raise TypeError(f"{kind}_argnums must be positions of arguments, integers, got {x!r}: "
+                        f"{error}. Names of arguments are {kind}_argnames.") from None
 
 
 def _strings(x: Any, kind: str) -> tuple[str, ...]:
