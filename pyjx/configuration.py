@@ -717,7 +717,11 @@ def _state(name: str) -> State:
     try:
         return states[name]
     except KeyError:
-        raise AttributeError(f"Unrecognized config option: {name}") from None
+        import difflib  # seldom needed
+
+        close = difflib.get_close_matches(name, states)
+        cure = f"Similar ones are {', '.join(close)}" if close else "docs/flags.md lists them"
+        raise AttributeError(f"Unrecognized config option: {name}. {cure}.") from None
 
 
 config = Config()

@@ -49,7 +49,8 @@ class ResizeMethod(enum.Enum):
         for method, names in _NAMES.items():
             if s in names:
                 return method
-        raise ValueError(f'Unknown resize method "{s}"')
+        known = ", ".join([repr(name) for names in _NAMES.values() for name in names])
+        raise ValueError(f'Unknown resize method "{s}". The methods are {known}.')
 
 
 _NAMES = {

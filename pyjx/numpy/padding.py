@@ -278,7 +278,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
     if callable(mode):
         return _by_function(array, widths, mode, kwargs)
     if mode not in _allowed:
-        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for np.pad.")
+        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for np.pad. The modes are "
+                                  f"{', '.join(map(repr, _allowed))}, or a function.")
     unsupported = set(kwargs) - set(_allowed[mode])
     if unsupported:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unsupported}")

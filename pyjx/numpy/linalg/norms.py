@@ -34,7 +34,7 @@ def _of_vectors(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
         return lax.sqrt(_sum(squared(x), axes, keepdims=keepdims))
     if isinstance(order, str):
         hint = (f"Use '{order.replace('inf', 'jax.numpy.inf')}' instead." if order in
-                ("inf", "-inf") else "")
+                ("inf", "-inf") else " It is a number or infinity, such as jax.numpy.inf.")
         raise ValueError(f"Invalid order '{order}' for vector norm.{hint}")
     sizes = lax.abs(x)
     dtype = get_aval(sizes).dtype
@@ -66,7 +66,8 @@ def norm_of_matrices(x: Any, order: Any) -> Any:
         if order == "nuc":
             return _sum(s, -1)
         return _max(s, -1, initial=0) if order == 2 else _min(s, -1)
-    raise ValueError(f"Invalid order '{order}' for matrix norm.")
+    raise ValueError(f"Invalid order '{order}' for matrix norm. The orders are 'fro', 'nuc', 1, "
+                     "-1, 2, -2, jax.numpy.inf and -jax.numpy.inf.")
 
 
 def _of_matrices(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
