@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, NoReturn
 
 from pyjx.core import dtypes
@@ -12,6 +13,7 @@ from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.logs import logging
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import P, R, TreeDef
+from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import (
     at_argnums,
     canonical_argnums,
@@ -115,7 +117,8 @@ def _value_and_grad(
         f, dynamic = at_argnums(fun, numbers, args, kwargs)
         leaves, in_tree = flatten(dynamic)
         check_values(leaves, ".")
-        wanted = _differentiable(leaves, holomorphic, allow_int)
+        wanted = _differentiable(leaves, holomorphic, allow_int,
+                                 lambda: _input_names(fun, numbers, args))
         flat = FlatFun(f, in_tree, has_aux, fun)
         outs, program = linearized(flat, leaves, wanted)
         aval = _scalar_aval(outs, flat.out_tree, holomorphic)
@@ -131,15 +134,15 @@ def _value_and_grad(
     return value_and_grad_f
 
 
-def _differentiable(leaves: Sequence[Any], holomorphic: bool, allow_int: bool
-                    ) -> list[bool] | None:
-    """Which inputs of `grad` have a derivative; None stands for all.
+def _differentiable(leaves: Sequence[Any], holomorphic: bool, allow_int: bool,
+                    names: Callable[[], Sequence[str]]) -> list[bool] | None:
+    """Which inputs of `grad` have a derivative; None stands for all. `names` are for errors.
 
     Raises:
       TypeError: one has not, and should.
     """
     all_wanted = True
-    for x in leaves:
+    for i, x in enumerate(leaves):
         aval = get_aval(x)
         if is_ref_type(aval):
             raise TypeError(
@@ -156,17 +159,34 @@ def _differentiable(leaves: Sequence[Any], holomorphic: bool, allow_int: bool
                             f"got {dtypes.name(dtype)}.")
         if dtype not in dtypes.floating_dtypes:
             if not allow_int:
-                raise_not_inexact("grad", dtype)
+                raise_not_inexact("grad", dtype, _integer_input(names()[i], x))
             all_wanted = False
     return None if all_wanted else [is_inexact(x) for x in leaves]
 
 
-def raise_not_inexact(name: str, dtype: Any) -> NoReturn:
-    """Say that `name` cannot differentiate by an input of this dtype."""
+def _input_names(fun: Callable[..., Any], numbers: int | tuple[int, ...], args: Sequence[Any]
+                 ) -> list[str]:
+    """A name such as `params['w']` for each leaf of the arguments that are differentiated."""
+    tree = flatten((tuple(args), {}))[1]
+    left = iter(leaf_names(parameters_of(fun), tree, ()))
+    own = [list(islice(left, child.num_leaves)) for child in tree.children()[0].children()]
+    return [name for i in ((numbers,) if isinstance(numbers, int) else numbers) for name in own[i]]
+
+
+def _integer_input(name: str, x: Any) -> str:
+    if isinstance(x, int):
+        return f" The input is {name}, which is {x!r}: write {float(x)!r}."
+    aval = get_aval(x)
+    cure = "" if dtypes.is_extended(aval.dtype) else f": {name}.astype(float) has a gradient"
+    return f" The input is {name}, of type {aval.str_short()}{cure}."
+
+
+def raise_not_inexact(name: str, dtype: Any, which: str = "") -> NoReturn:
+    """Say that `name` cannot differentiate by an input of this dtype; `which` tells more of it."""
     raise TypeError(
         f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
         f"np.inexact), but got {dtypes.name(dtype)}. If you want to use Boolean- or integer-valued "
-        "inputs, use vjp or set allow_int to True."
+        f"inputs, use vjp or set allow_int to True.{which}"
     )
 
 

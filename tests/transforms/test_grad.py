@@ -127,6 +127,12 @@ SCALAR = "Gradient only defined for scalar-output functions. Output "
     (lambda: jax.grad(lambda x: 1.0)("a"), TypeError,
      "Argument 'a' of type <class 'str'> is not a valid JAX type"),
     (lambda: jax.grad(lambda x: x * 1.0)(3), TypeError, INEXACT.format("int32")),
+    (lambda: jax.grad(lambda d: d["a"] * d["n"])({"a": 1.0, "n": 3}), TypeError,
+     INEXACT.format("int32") + " The input is d['n'], which is 3: write 3.0."),
+    (lambda: jax.grad(lambda x, *ys: x, argnums=(0, -1))(1.0, 2.0, [1.0, jnp.arange(2)]),
+     TypeError, " The input is ys[1][1], of type int32[2]: ys[1][1].astype(float) has a gradient."),
+    (lambda: jax.grad(lambda x, k: x, argnums=1)(1.0, jax.random.key(0)), TypeError,
+     " The input is k, of type key<fry>[]."),
     (lambda: jax.grad(lambda x: x * 1.0)(True), TypeError, INEXACT.format("bool")),
     (lambda: jax.grad(lambda x: x * 1j)(3.0), TypeError, FLOATING.format("complex64")
      + "holomorphic differentiation, pass holomorphic=True."),
