@@ -40,6 +40,21 @@ def write_pages(app: Sphinx) -> None:
     write(Path(app.srcdir) / FOLDER, wanted, ".md")
 
 
+def to_pages(text: str) -> str:
+    """Links to notebooks, which work in a checkout, as links to the pages of the same examples.
+
+    >>> to_pages("[tensors](../../examples/notebooks/tensors.ipynb)")
+    '[tensors](../notebooks/tensors.md)'
+    """
+    return re.sub(r"\]\(((?:\.\./)*)\.\./examples/notebooks/(\w+)\.ipynb\)",
+                  rf"](\1{FOLDER}/\2.md)", text)
+
+
+def link_to_pages(_: Sphinx, __: str, source: list[str]) -> None:
+    source[0] = to_pages(source[0])
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", write_pages)
+    app.connect("source-read", link_to_pages)
     return {"parallel_read_safe": True}

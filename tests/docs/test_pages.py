@@ -93,11 +93,7 @@ def test_its_links_are_there(page: Path) -> None:
             continue
         target = (page.parent / link).resolve()
         inside = target.relative_to(DOCS).parts if target.is_relative_to(DOCS) else ("",)
-        if inside[0] == "notebooks":  # made of the examples
-            target = ROOT / "examples" / f"{target.stem}.py"
-        elif inside[0] == "reference":
-            continue  # sphinx knows
-        if not target.exists():
+        if inside[0] in GENERATED or not target.exists():  # both in a checkout and on the site
             missing.append(link)
     assert not missing
 
