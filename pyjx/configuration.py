@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -717,9 +718,7 @@ def _state(name: str) -> State:
     try:
         return states[name]
     except KeyError:
-        import difflib  # seldom needed
-
-        close = difflib.get_close_matches(name, states)
+        close = get_close_matches(name, states)
         cure = f"Similar ones are {', '.join(close)}" if close else "docs/flags.md lists them"
         raise AttributeError(f"Unrecognized config option: {name}. {cure}.") from None
 
