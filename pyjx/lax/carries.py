@@ -54,7 +54,8 @@ def check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
         return
     place = depth = 0
     if hasattr(fun, "user_body"):  # of a loop that is made into this one
-        op, what, fun, place, depth = fun.user_body()
+        loop, what, fun, place, depth = fun.user_body()
+        op = f"{loop}: {op}"
     parameters = parameters_of(fun)
     named = parameters is not None and len(parameters.positional) > place
     root = parameters.positional[place] if parameters and named else "carry"

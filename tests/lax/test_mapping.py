@@ -109,15 +109,15 @@ def test_bound_methods_and_partials():
     ((0, 3, 5, 5.0), TypeError, "body_fun argument should be callable"),
     ((0, 3.5, lambda i, x: x, 0), TypeError, "must have equal types, got int32 and float32"),
     ((jnp.int8(0), jnp.int32(4), lambda i, x: x, 0), TypeError, "got int8 and int32"),
-    ((0, 5, lambda i, x: (x, x), 5.0), TypeError, "fori_loop body function carry input and carry "
-     "output must have the same pytree structure(.|\n)*input carry x is a pytree leaf"),
-    ((0, 5, lambda i, x: {"a": jnp.ones(4)}, {"a": jnp.ones(3)}), TypeError, "fori_loop body "
+    ((0, 5, lambda i, x: (x, x), 5.0), TypeError, "fori_loop: scan body function carry input and "
+     "carry output must have the same pytree structure(.|\n)*input carry x is a pytree leaf"),
+    ((0, 5, lambda i, x: {"a": jnp.ones(4)}, {"a": jnp.ones(3)}), TypeError, "fori_loop: scan body "
      "function carry input and carry output must have equal types(.|\n)*component x\\['a'\\] has"),
 ])
 def test_bad_loops(args, error, message):
     with pytest.raises(error, match=message):
         lax.fori_loop(*args)
-    with pytest.raises(TypeError, match=r"fori_loop body function carry(.|\n)*input carry x has"):
+    with pytest.raises(TypeError, match=r"fori_loop: while_loop body function carry(.|\n)*carry x has"):
         jax.jit(lambda n: lax.fori_loop(0, n, lambda i, x: jnp.ones(4), jnp.ones(3)))(3)
     with pytest.raises(ValueError, match="Can only use `unroll`"):
         jax.jit(lambda n: lax.fori_loop(0, n, lambda i, x: x, 0, unroll=2))(3)
