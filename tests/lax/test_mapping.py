@@ -117,7 +117,7 @@ def test_bound_methods_and_partials():
 def test_bad_loops(args, error, message):
     with pytest.raises(error, match=message):
         lax.fori_loop(*args)
-    with pytest.raises(TypeError, match=r"fori_loop: while_loop body function carry(.|\n)*carry x has"):
+    with pytest.raises(TypeError, match=r"fori_loop: while_loop body func(.|\n)*carry x has"):
         jax.jit(lambda n: lax.fori_loop(0, n, lambda i, x: jnp.ones(4), jnp.ones(3)))(3)
     with pytest.raises(ValueError, match="Can only use `unroll`"):
         jax.jit(lambda n: lax.fori_loop(0, n, lambda i, x: x, 0, unroll=2))(3)
