@@ -718,7 +718,7 @@ def _state(name: str) -> State:
     try:
         return states[name]
     except KeyError:
-        close = get_close_matches(name, states)
+        close = get_close_matches(str(name), states)
         cure = f"Similar ones are {', '.join(close)}" if close else "docs/flags.md lists them"
         raise AttributeError(f"Unrecognized config option: {name}. {cure}.") from None
 

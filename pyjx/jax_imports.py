@@ -75,7 +75,7 @@ def first_spec(name: str) -> Any:
     if name == "jax":
         # An import that finds its module made meanwhile takes that one's spec, and would execute
         # pyjx a second time; the spec of the alias gives the module that there is.
-        del sys.modules["jax"]
+        sys.modules.pop("jax", None)
     return JaxFinder.find_spec(name)
 
 

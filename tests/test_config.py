@@ -166,6 +166,8 @@ def test_values_that_are_converted_or_taken_as_they_are() -> None:
 
 
 def test_unknown_flags() -> None:
+    with pytest.raises(AttributeError, match="Unrecognized config option: 5"):
+        config.update(5, True)
     with pytest.raises(AttributeError, match="Unrecognized config option: jax_foo"):
         config.update("jax_foo", 1)
     with pytest.raises(AttributeError, match="Unrecognized config option: jax_foo"):

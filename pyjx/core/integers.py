@@ -56,15 +56,17 @@ def as_truncated_int(function: str, argument: str, value: Any) -> Any:
     """
     if isinstance(value, SymbolicDim):
         return value
-    text = f"{function}: {argument} must be a number, got {value!r}"
+    wanted = f"{function}: {argument} must be a number"
     if isinstance(value, (str, bytes)):  # which Python would read
-        raise TypeError(text)
+        raise TypeError(f"{wanted}, got {value!r}")
     try:
         return int(value)
     except TypeError as error:
-        _refuse(text, error)
-    except (ValueError, OverflowError) as error:
-        raise type(error)(f"{text}: {error}") from None
+        _refuse(f"{wanted}, got {value!r}", error)
+    except OverflowError as error:
+        raise OverflowError(f"{wanted}, got {value!r}: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{wanted}, got {value!r}: {error}") from None
 
 
 def as_ints(function: str, argument: str, values: Any) -> tuple[int, ...]:

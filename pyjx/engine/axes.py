@@ -207,10 +207,12 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     if type(shape) is not tuple:  # the shape rule, whose answers are kept, checks what is in it
         shape = as_sizes("broadcast_in_dim", "shape", shape)
     dims = as_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
-    if any(a > b for a, b in pairwise(dims)):  # the primitive takes them in order
+    aval = _checked_aval("broadcast_in_dim", operand)
+    if any(a > b for a, b in pairwise(dims)) and len(dims) == aval.ndim and (
+            min(dims) >= 0 and max(dims) < len(shape)):  # the primitive takes them in order
         order = sorted(range(len(dims)), key=dims.__getitem__)
         operand, dims = transpose(operand, order), tuple(sorted(dims))
-    aval = _checked_aval("broadcast_in_dim", operand)
+        aval = get_aval(operand)
     same = aval.shape == shape and dims == tuple(range(len(shape)))
     if out_sharding is not None:
         out_sharding = resolved_sharding(out_sharding, shape, "broadcast_in_dim")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import is_
+from types import FunctionType
 from typing import Any, NoReturn
 
 from pyjx.core import dtypes
@@ -53,8 +54,8 @@ def check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
     if out_tree is tree and all(map(is_, avals, out_avals)):
         return
     place = depth = 0
-    if hasattr(fun, "user_body"):  # of a loop that is made into this one
-        loop, what, fun, place, depth = fun.user_body()
+    if type(fun) is FunctionType and "user_body" in vars(fun):  # of a loop made into this one
+        loop, what, fun, place, depth = vars(fun)["user_body"]()
         op = f"{loop}: {op}"
     parameters = parameters_of(fun)
     named = parameters is not None and len(parameters.positional) > place

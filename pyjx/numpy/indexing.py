@@ -493,8 +493,8 @@ class IndexUpdateRef:
                 error.add_note(f"It was given to x.at[index].{method}, which takes an array or a "
                                "number.")
                 raise
-        if isinstance(y, int) and _holds(x.aval.dtype, y) and (
-                type(y) is bool or y > np.iinfo(dtypes.default_int_dtype()).max):
+        if isinstance(y, int) and (type(y) is bool or y > np.iinfo(dtypes.default_int_dtype()).max
+                                   ) and _holds(x.aval.dtype, y):
             y = x.aval.dtype.type(y)  # which as Python's own has no promotion to the array's dtype
         pattern, values = parse(x.aval.shape, self.index, wrap_negative_indices)
         if configuration.strict_indices.value:

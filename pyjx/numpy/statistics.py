@@ -12,6 +12,7 @@ from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.tracebacks import api_boundary
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names, canonical_axes
 from pyjx.numpy.contractions import matmul
@@ -118,7 +119,7 @@ def _compiled(body: Any) -> Callable[..., Any]:
     of_array = numpy_function(body, static_argnames=("axis", "dtype", "keepdims"))
 
     def call(a: Any, axis: Any, dtype: Any, ddof: Any, *args: Any) -> Any:
-        of_kind = of_number if isinstance(ddof, (int, float)) else of_array
+        of_kind = of_number if isinstance(ddof, (int, float, np.number)) else of_array
         return of_kind(a, axis, dtype, ddof, *args)
 
     return call
@@ -127,6 +128,7 @@ def _compiled(body: Any) -> Callable[..., Any]:
 _compiled_variance, _compiled_deviation = _compiled(_variance), _compiled(_deviation)
 
 
+@api_boundary
 def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
         keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
         ) -> Array:
@@ -155,6 +157,7 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any
     return _compiled_variance(a, axis, dtype, ddof, keepdims, where, mean)
 
 
+@api_boundary
 def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
         keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
         ) -> Array:

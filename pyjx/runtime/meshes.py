@@ -36,6 +36,9 @@ def make_mesh(axis_sizes: Sequence[int] | None = None, axis_names: Any = None,
     >>> jax.make_mesh((1,), ("x",)).shape["x"]
     1
     """
+    if axis_sizes is not None and axis_shapes is not None:
+        raise TypeError("make_mesh: axis_shapes is the former name of axis_sizes; "
+                        "give one of them.")
     sizes = axis_shapes if axis_sizes is None else axis_sizes
     if sizes is None or axis_names is None:
         missing = "axis_sizes" if sizes is None else "axis_names"

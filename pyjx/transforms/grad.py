@@ -167,10 +167,13 @@ def _differentiable(leaves: Sequence[Any], holomorphic: bool, allow_int: bool,
 def _input_names(fun: Callable[..., Any], numbers: int | tuple[int, ...], args: Sequence[Any]
                  ) -> list[str]:
     """A name such as `params['w']` for each leaf of the arguments that are differentiated."""
-    tree = flatten((tuple(args), {}))[1]
+    chosen = [i % len(args) for i in ((numbers,) if isinstance(numbers, int) else numbers)]
+    # the others may be what is no pytree
+    given = tuple([x if i in chosen else 0 for i, x in enumerate(args)])
+    tree = flatten((given, {}))[1]
     left = iter(leaf_names(parameters_of(fun), tree, ()))
     own = [list(islice(left, child.num_leaves)) for child in tree.children()[0].children()]
-    return [name for i in ((numbers,) if isinstance(numbers, int) else numbers) for name in own[i]]
+    return [name for i in chosen for name in own[i]]
 
 
 def _integer_input(name: str, x: Any) -> str:

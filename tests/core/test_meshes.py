@@ -201,3 +201,5 @@ def test_both_names_of_the_sizes_of_a_mesh_that_is_made():
         jax.make_mesh((1,))
     with pytest.raises(TypeError, match="missing required argument 'axis_sizes'"):
         jax.make_mesh()
+    with pytest.raises(TypeError, match="give one of them"):
+        jax.make_mesh((1,), ("x",), axis_shapes=(1,))

@@ -123,6 +123,20 @@ def test_bad_loops(args, error, message):
         jax.jit(lambda n: lax.fori_loop(0, n, lambda i, x: x, 0, unroll=2))(3)
 
 
+def test_a_body_that_answers_every_name_gets_the_error_of_its_carry():
+    class Proxy:
+        def __getattr__(self, name):
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return self
+
+        def __call__(self, c, x):
+            return (c, c), x
+
+    with pytest.raises(TypeError, match="scan body function carry input and carry output"):
+        lax.scan(Proxy(), 1.0, None, length=3)
+
+
 # -- map -------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,10 @@ V = np.arange(3, dtype=np.float32)
 ONE = np.ones((1, 1), np.float32)
 
 ERRORS: list[tuple[Any, type[Exception], str]] = [
+    (lambda: lax.broadcast_in_dim(np.ones(2), (2, 2), (1, 0)), TypeError,
+     "broadcast_dimensions must have length equal to operand ndim"),
+    (lambda: lax.broadcast_in_dim(np.ones((2, 2)), (2, 2), (5, 0)), TypeError,
+     "subset of output dimensions, got (5, 0)"),
     (lambda: lax.slice(X, (0,), (1,)), TypeError, "slice start_indices must have length equal to "
      "the number of dimensions of the operand, got start_indices (0,) for operand shape (3, 4)."),
     (lambda: lax.slice(X, (0, 0), (4, 1)), TypeError, "slice limit_indices must be less than or "

@@ -251,3 +251,20 @@ def test_ranks_of_the_ends_of_a_range():
         assert jnp.linspace(jnp.ones(2), 2, 3).shape == (3, 2)
         with pytest.raises(ValueError, match="could not be broadcast together for linspace"):
             jnp.linspace(jnp.ones(2), jnp.ones((2, 2)), 3)
+
+
+def test_bad_dtypes_of_deviations_point_at_the_call():
+    with pytest.raises(ValueError, match="must be inexact") as caught:
+        jnp.std(np.ones(3), dtype=int)
+    assert len(caught.traceback) == 1
+
+
+def test_numbers_of_parts_need_no_representation():
+    class Two:
+        def __int__(self):
+            return 2
+
+        def __repr__(self):
+            raise RuntimeError
+
+    assert len(jnp.split(np.ones(4), Two())) == 2

@@ -348,6 +348,8 @@ EXPLAINED = [
               source="linspace.*retstep", ours="array complex"),
     Explained("booleans are numbers for polynomials, as in NumPy", "accepts",
               source="polyadd|polysub", theirs="(add|sub) does not accept dtype bool"),
+    Explained("parameters outside a distribution's domain give nan, as SciPy's", "value",
+              source=r"stats\.", ours=r"\bnan\b"),
     Explained("a function of no pieces is 0", "accepts", source="piecewise",
               theirs="empty sequence"),
     Explained("the start of a reduction is converted alike, compiled or not", "value",

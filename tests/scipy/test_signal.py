@@ -193,3 +193,8 @@ def test_lists_have_trends():
                        [-4 / 3, -1 / 3, 5 / 3])
     got = jax.scipy.ndimage.map_coordinates([[0.0, 1.0], [2.0, 3.0]], [[0, 1], [1, 1]], 1)
     assert got.tolist() == [1.0, 3.0]
+
+
+def test_a_function_that_detrends_promotes_as_the_user_has_it():
+    with jax.numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="promotion path"):
+        signal.welch(jnp.ones(8), nperseg=4, detrend=lambda d: d + jnp.ones((), "int8"))

@@ -245,3 +245,8 @@ def test_cotangents_of_calls_have_the_types_they_come_with():
         return jax.numpy.real(jax.jit(lambda x: x)(x)).sum()
 
     assert weak.weak_type and not jax.grad(fun)(weak).weak_type
+
+
+def test_the_name_of_an_integer_is_found_beside_arguments_that_are_no_pytrees():
+    with pytest.raises(TypeError, match=r"requires real- or complex-valued.*The input is x, which"):
+        jax.grad(lambda x, k: x * 1.0)(3, {1: 1, "a": 2})

@@ -107,7 +107,10 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
     noverlap, nfft = _lengths(nperseg, noverlap, nfft)
     if average not in ("mean", "median", None):
         raise ValueError(f"average must be \"median\" or \"mean\", got {average}")
-    call = _spectra.__wrapped__ if callable(detrend) else _spectra  # a function may be a new one
+    call: Callable[..., Any] = _spectra
+    if callable(detrend):  # which may be a new one, and promotes as the user has it
+        call, promotion = _spectra.__wrapped__, configuration.numpy_dtype_promotion
+        detrend = promotion(promotion.value)(detrend)
     second = () if y is None else (y,)
     with configuration.numpy_dtype_promotion("standard"):  # the signals are promoted
         return call(nperseg, noverlap, nfft, detrend, onesided, scaling, axis, boundary, padded,
