@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from pyjx import jaxlib_api
@@ -718,7 +718,8 @@ def _state(name: str) -> State:
     try:
         return states[name]
     except KeyError:
-        close = get_close_matches(str(name), states)
+        # not at the start of every program, of which difflib would take a millisecond
+        close = import_module("difflib").get_close_matches(str(name), states)
         cure = f"Similar ones are {', '.join(close)}" if close else "docs/flags.md lists them"
         raise AttributeError(f"Unrecognized config option: {name}. {cure}.") from None
 
