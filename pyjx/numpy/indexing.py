@@ -493,8 +493,7 @@ class IndexUpdateRef:
                 error.add_note(f"It was given to x.at[index].{method}, which takes an array or a "
                                "number.")
                 raise
-        if isinstance(y, int) and (type(y) is bool or y > np.iinfo(dtypes.default_int_dtype()).max
-                                   ) and _holds(x.aval.dtype, y):
+        if isinstance(y, int) and (type(y) is bool or y >= 2**31) and _holds(x.aval.dtype, y):
             y = x.aval.dtype.type(y)  # which as Python's own has no promotion to the array's dtype
         pattern, values = parse(x.aval.shape, self.index, wrap_negative_indices)
         if configuration.strict_indices.value:
@@ -524,7 +523,9 @@ def _values_of(y: Any) -> Any:
 
 
 def _holds(dtype: Any, y: int) -> bool:
-    return dtype in dtypes.integer_dtypes and y <= int(dtypes.iinfo(dtype).max)
+    """Whether the dtype has the truth value, or the integer that the default one does not have."""
+    own = type(y) is bool or y > np.iinfo(dtypes.default_int_dtype()).max
+    return own and dtype in dtypes.integer_dtypes and y <= int(dtypes.iinfo(dtype).max)
 
 
 def _update_method(name: str, method: str, doc: str) -> Any:
