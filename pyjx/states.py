@@ -1,15 +1,18 @@
 """What flags are made of: values that jaxlib holds, global and per thread, and their contexts.
 
-Those that change the traced or compiled program are `traced`: they are in the key of the C++ jit
-cache, so that a compiled function is never reused under another setting.
+Those that change the traced or compiled program are `traced`: a compiled function is never reused
+under another setting. C++ hashes and compares each state of its key at each call, so the key has
+two for all flags: the values that the process has set, and those of contexts of the thread.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import wraps
+import threading
+from collections.abc import Callable, Mapping
+from functools import lru_cache, wraps
 from typing import Any
+from weakref import WeakValueDictionary
 
 from pyjx import jaxlib_api
 
@@ -97,12 +100,60 @@ class LocalState(jaxlib_api.Config):
             self._on_change(None if value is jaxlib_api.unset else value, True)
         return old
 
+    def _replace_global(self, value: Any) -> None:
+        self.set_global(value)
+        if self._on_change is not None:
+            self._on_change(value, False)
+
     def __bool__(self) -> bool:
         raise TypeError("bool() not supported for instances of type 'State' "
                         "(did you mean to use 'State.value' instead?)")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.flag}={self.value!r}>"
+
+
+class FlagValues:
+    """Values of some traced flags, by flag. Equal ones are one object, which keys caches."""
+
+    __slots__ = ("__weakref__", "by_flag")
+
+    def __init__(self, by_flag: Mapping[State, Any]) -> None:
+        self.by_flag = by_flag
+
+
+_interned: WeakValueDictionary[frozenset[tuple[State, Any]], FlagValues] = WeakValueDictionary()
+_lock = threading.RLock()
+
+
+def _flag_values(by_flag: Mapping[State, Any]) -> FlagValues:
+    key = frozenset(by_flag.items())
+    with _lock:
+        found = _interned.get(key)
+        if found is None:
+            found = _interned[key] = FlagValues(by_flag)
+        return found
+
+
+@lru_cache(1024)
+def _with(values: FlagValues, flag: State, value: Any) -> FlagValues:
+    """`values` but for that of one flag; `unset` leaves it out."""
+    by_flag = {k: v for k, v in values.by_flag.items() if k is not flag}
+    if value is not jaxlib_api.unset:
+        by_flag[flag] = value
+    return _flag_values(by_flag)
+
+
+@lru_cache(1024)
+def _under(values: FlagValues, overrides: FlagValues) -> FlagValues:
+    """What holds in a thread: all values that are not the defaults."""
+    merged = {**values.by_flag, **overrides.by_flag}
+    return _flag_values({k: v for k, v in merged.items() if v != k.default})
+
+
+_all_default = _flag_values({})
+_global_values = LocalState("flags", _all_default, in_jit_key=True)
+_overrides = LocalState("overridden_flags", _all_default, in_jit_key=True)
 
 
 class State(LocalState):
@@ -116,15 +167,15 @@ class State(LocalState):
     dtype('float64')
     """
 
-    __slots__ = ("_check", "_settled", "environ", "help", "kind", "optional")
+    __slots__ = ("_check", "_settled", "environ", "help", "kind", "optional", "traced")
 
     def __init__(self, flag: str, kind: Kind, default: Any, *, traced: bool = False,
                  environ: str | None = None, help: str = "", group: tuple[LocalState, ...] = (),
                  check: Callable[[str, Kind, bool, Any], Any] = _checked, optional: bool = False,
                  on_change: Callable[[Any, bool], None] | None = None) -> None:
-        super().__init__(flag, default, in_jit_key=traced, in_trace_context=traced, group=group,
-                         on_change=on_change)
+        super().__init__(flag, default, group=group, on_change=on_change)
         self.kind = kind
+        self.traced = traced
         self.optional = optional or default is None
         self.environ = environ or flag.upper()
         self.help = help
@@ -150,9 +201,20 @@ class State(LocalState):
         if self._settled is not None and value != self.value:
             raise RuntimeError(self._settled)
         for state in self.group:
-            state.set_global(value)
-            if state._on_change is not None:
-                state._on_change(value, False)
+            state._replace_global(value)
+
+    def _replace_local(self, value: Any) -> Any:
+        old = super()._replace_local(value)
+        if self.traced:
+            _overrides.set_local(_with(_overrides.value, self, value))
+        return old
+
+    def _replace_global(self, value: Any) -> None:
+        super()._replace_global(value)
+        if self.traced:
+            changed = jaxlib_api.unset if value == self.default else value
+            with _lock:
+                _global_values.set_global(_with(_global_values.value, self, changed))
 
     def settle(self, reason: str) -> None:
         """From now on another value comes too late, for the `reason`."""
@@ -210,24 +272,24 @@ def make_user_context(default_value: Any = None) -> LocalState:
     return LocalState("user_context", default_value, in_jit_key=True, in_trace_context=True)
 
 
-def _trace_context() -> tuple[Any, ...]:
+def _state_values() -> tuple[Any, ...]:
     return tuple([state.value for state in _traced])
 
 
-# The values of all traced states in this thread: a key for caches of traces.
-trace_context: Callable[[], tuple[Any, ...]] = jaxlib_api.trace_context or _trace_context
+_traced_states: Callable[[], tuple[Any, ...]] = jaxlib_api.trace_context or _state_values
 
 
-_defaults: tuple[Any, ...] = ()
+def _flags_here() -> FlagValues:
+    values, overrides = _global_values.value, _overrides.value
+    return values if overrides is _all_default else _under(values, overrides)
+
+
+def trace_context() -> tuple[Any, ...]:
+    """The values of all traced flags and states in this thread: a key for caches of traces."""
+    return _flags_here(), *_traced_states()
 
 
 def changed_traced() -> list[tuple[str, Any]]:
-    """Name and value of each traced state that has not its default value in this thread."""
-    global _defaults
-    if len(_defaults) != len(_traced):  # a user's context is new
-        _defaults = tuple([state.default for state in _traced])
-    context = trace_context()
-    if context == _defaults:
-        return []
-    return [(state.flag, value) for state, value in zip(_traced, context, strict=True)
-            if value != state.default]
+    """Name and value of each traced flag and state that has no default value in this thread."""
+    flags = sorted([(flag.flag, value) for flag, value in _flags_here().by_flag.items()])
+    return flags + [(state.flag, state.value) for state in _traced if state.value != state.default]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import pyjx as jax
 from pyjx import configuration as cfg
 from pyjx import states
 from pyjx.cli import flags
@@ -242,7 +243,79 @@ def test_flags_that_change_the_program_are_part_of_the_trace_context(state: Stat
     before = cfg.trace_context()
     with state(others.get(state.flag, True)):
         assert cfg.trace_context() != before
-    assert cfg.trace_context() == before == states._trace_context()
+    assert cfg.trace_context() == before
+    assert states._state_values() == states._traced_states()
+
+
+def test_a_context_of_the_value_that_holds_anyway_traces_nothing_again() -> None:
+    traced = []
+
+    @jax.jit
+    def f(x: jax.Array) -> jax.Array:
+        traced.append(cfg.check_static_indices.value)
+        return x + 1
+
+    f(1.0)
+    with cfg.check_static_indices(False):
+        f(1.0)
+    assert traced == [False]
+    with cfg.check_static_indices(True):
+        f(1.0)
+        with cfg.check_static_indices(False):
+            f(1.0)
+    assert traced == [False, True]
+    cfg.check_static_indices.update(True)
+    try:
+        f(1.0)
+        with cfg.check_static_indices(False):
+            f(1.0)
+    finally:
+        cfg.check_static_indices.update(False)
+    f(1.0)
+    assert traced == [False, True]
+
+
+def test_a_context_hides_what_another_thread_sets() -> None:
+    @jax.jit
+    def strict() -> bool:
+        return cfg.check_static_indices.value
+
+    entered, updated = threading.Event(), threading.Event()
+    seen: list[bool] = []
+
+    def thread() -> None:
+        with cfg.check_static_indices(False):
+            seen.append(bool(strict()))
+            entered.set()
+            updated.wait(30)
+            seen.append(bool(strict()))
+        seen.append(bool(strict()))
+
+    other = threading.Thread(target=thread)
+    other.start()
+    entered.wait(30)
+    cfg.check_static_indices.update(True)
+    try:
+        assert bool(strict())
+        updated.set()
+        other.join()
+        assert seen == [False, False, True]
+        assert bool(strict())
+    finally:
+        cfg.check_static_indices.update(False)
+    assert not bool(strict())
+
+
+def test_contexts_may_end_in_another_order_than_they_began() -> None:
+    before = cfg.trace_context()
+    first, second = cfg.check_static_indices(True), cfg.debug_nans(True)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    with cfg.debug_nans(False), cfg.debug_nans(True):
+        assert cfg.changed_traced() == [("jax_debug_nans", True)]
+    second.__exit__(None, None, None)
+    assert cfg.trace_context() == before
 
 
 def test_logging_does_not_change_the_trace_context() -> None:
