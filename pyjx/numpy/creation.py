@@ -24,6 +24,7 @@ from pyjx.core.avals import (
     canonical_shape,
     get_aval,
 )
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.dimensions import range_size
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.frames import warn
@@ -465,6 +466,19 @@ def _shape_of(shape: Any, name: str) -> tuple[int, ...]:
     return shape  # type: ignore[no-any-return]
 
 
+# Small arrays of one number on the host, by aval and number: copying one is cheaper than making it.
+_kept_fills = BoundedDict(128)
+_MOST_KEPT = 1024
+
+
+def _host_filled(shape: tuple[int, ...], value: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    if value == 0 and type(value) is int:
+        return np.zeros(shape, dtype)  # of pages that are not touched
+    host = np.empty(shape, dtype)
+    host.fill(1 if type(value) is int and value == 1 else scalar_of_dtype(value, dtype))
+    return host
+
+
 def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = False,
            device: Any = None) -> Any:
     """An array of one number: made on the host where its memory is the device's."""
@@ -477,12 +491,15 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
             aval.size <= _MOST_FROM_HOST or (
                 aval.size <= _MOST_FROM_SAME_MEMORY
                 and default_placement()[1][0].platform == "cpu")):
-        if value == 0 and type(value) is int:
-            host = np.zeros(shape, dtype)  # of pages that are not touched
+        if aval.size <= _MOST_KEPT and (
+                type(value) is int or (type(value) is float and value)):  # 0.0 equals -0.0
+            key = aval, type(value), value
+            host = _kept_fills.get(key)
+            if host is None:
+                host = _kept_fills[key] = _host_filled(shape, value, dtype)
+            out = array_from_numpy(host, aval)
         else:
-            host = np.empty(shape, dtype)
-            host.fill(1 if type(value) is int and value == 1 else scalar_of_dtype(value, dtype))
-        out = array_from_numpy(host, aval, alias=True)
+            out = array_from_numpy(_host_filled(shape, value, dtype), aval, alias=True)
     else:
         scalar = filler(value, dtype, weak_type)
         out = broadcast_in_dim_p.bind(scalar, shape=shape, broadcast_dimensions=(), sharding=None)
