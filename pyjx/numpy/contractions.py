@@ -28,6 +28,7 @@ from pyjx.numpy.operands import filled_like
 from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_shapes, stretch, strong
 from pyjx.numpy.reductions import promoted_integer
 from pyjx.numpy.ufuncs import multiply
+from pyjx.runtime.operations import op_jit
 
 __all__ = [
     "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
@@ -77,7 +78,7 @@ def _mismatch(name: str, a: Any, b: Any, dimension_numbers: Any) -> str:
     return f"{name}: "
 
 
-@numpy_function(static_argnames=_dot_options)
+@op_jit(static_argnames=_dot_options)
 def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
         out_sharding: Any = None) -> Array:
     """The product that sums over the last axis of `a` and the second last (or only) one of `b`.
@@ -106,7 +107,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
 _matrix_dims = (((1,), (0,)), ((), ()))
 
 
-@numpy_function(static_argnames=_dot_options)
+@op_jit(static_argnames=_dot_options)
 def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
            out_sharding: Any = None) -> Array:
     """The matrix product, of the last two axes; those before them are broadcast.
