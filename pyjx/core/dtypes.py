@@ -351,6 +351,10 @@ def check_valid_dtype(dtype: DType) -> None:
                         "types are supported by JAX.")
 
 
+# What strings, types and NumPy dtypes stand for, where it is the same under every flag.
+_settled: dict[Any, DType] = {}
+
+
 def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> DType:
     """The dtype to use for a `dtype` argument of the public function `fun_name`.
 
@@ -361,6 +365,12 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
       TypeError: arrays cannot have this dtype.
       ValueError: it is a 64-bit dtype and the flag forbids it, or an array.
     """
+    try:
+        found = _settled.get(dtype)
+    except TypeError:  # unhashable, such as an array
+        found = None
+    if found is not None:
+        return found
     if isinstance(dtype, ExtendedDType):
         return dtype
     if isinstance(dtype, type) and dtype in python_dtypes[0]:
@@ -384,6 +394,9 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
         where = f" in {fun_name}" if fun_name else ""
         raise TypeError("JAX only supports number, bool, and string dtypes, got dtype "
                         f"{dtype}{where}")
+    if (numeric not in _narrowed and numeric.metadata is None
+            and isinstance(dtype, (type, np.dtype, str))):
+        _settled[dtype] = numeric
     narrow = canonicalize_dtype(numeric)
     if narrow is numeric or narrow == numeric:
         return narrow

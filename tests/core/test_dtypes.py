@@ -315,6 +315,19 @@ def test_user_dtypes_of_64_bits() -> None:
         check("int64", "ones")
 
 
+def test_a_user_dtype_is_found_again_in_each_form() -> None:
+    check = dtypes.check_and_canonicalize_user_dtype
+    marked = np.dtype("uint8", metadata={"of": "a user"})
+    for _ in range(2):
+        assert check(marked, "zeros") == np.uint8
+        assert check("uint8", "zeros").metadata is None
+        assert check(np.dtype("uint8"), "zeros").metadata is None
+        assert check(">u2", "zeros").isnative
+        assert check(dtypes.bfloat16, "zeros") == check("bfloat16", "zeros") == dtypes.bfloat16
+        with pytest.raises(TypeError, match="not understood in zeros"):
+            check("uint33", "zeros")
+
+
 @pytest.mark.parametrize("bad", ["S3", object, "datetime64[s]", [("a", "f4")], np.longdouble])
 def test_user_dtypes_that_are_not_numbers(bad: Any) -> None:
     with pytest.raises(TypeError, match=r"JAX only supports number, bool, and string dtypes, got "
