@@ -242,6 +242,28 @@ def test_values_of_an_update_are_named():
         assert "given to x.at[index].set" in caught.value.__notes__[0]
 
 
+# -- JAX's words: tests/messages.txt ---------------------------------------------------------------
+
+_ROWS = [row.split(" => ") for row in (Path(__file__).parent / "messages.txt").read_text(
+    ).splitlines() if not row.startswith("#")]
+_V = jnp.arange(3.0)
+_NAMES = {
+    "jax": jax, "jnp": jnp, "lax": jax.lax, "np": np, "random": random, "P": jax.P,
+    "operator": operator, "partial": functools.partial,
+    "jx": lambda f, *args: jax.jit(f)(*args),
+    "x": jnp.asarray(X), "v": _V, "i": jnp.arange(3), "sq": jnp.eye(3), "c": _V * 1j,
+    "s": jnp.float32(1), "b": _V > 0, "u8": jnp.arange(3, dtype="uint8"), "k": KEY, "nx": X,
+}
+
+
+@pytest.mark.parametrize(("call", "error", "words"), _ROWS, ids=[row[0] for row in _ROWS])
+def test_errors_have_the_type_and_the_words_of_jax(call, error, words):
+    with pytest.raises(Exception) as caught:
+        exec(call, dict(_NAMES))
+    assert error in [t.__name__ for t in type(caught.value).__mro__], repr(caught.value)
+    assert words in " ".join(str(caught.value).split())
+
+
 A, B = np.ones((3, 4), np.float32), np.ones((5, 6), np.float32)
 _SUMMED = "they are summed over together and must be equal. dot_general requires contracting " \
     "dimensions to have the same shape, got (4,) and (5,)."

@@ -377,8 +377,8 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
         return python_scalar_dtype(dtype)
     if hasattr(dtype, "aval"):
         where = f" in {fun_name}" if fun_name else ""
-        raise ValueError(f"expected a dtype, got an array{where}; pass the dtype of the array, "
-                         "`arr.dtype`")
+        raise ValueError("Passing an array as a dtype argument is no longer supported: expected a "
+                         f"dtype, got an array{where}; pass the dtype of the array, `arr.dtype`")
     try:
         numeric = _native(dtype)
     except TypeError as error:

@@ -304,15 +304,18 @@ class Tracer(_Array):
         return bool(value)
 
     def __int__(self) -> int:
+        self._check_scalar()
         return int(self._concrete("int", casts=True))
 
     # A number without its tangent would make derivatives wrong in silence: these are refused even
     # where the value is known. Integers and booleans have no derivative.
 
     def __float__(self) -> float:
+        self._check_scalar()
         self._refuse("float", casts=True)
 
     def __complex__(self) -> complex:
+        self._check_scalar()
         self._refuse("complex", casts=True)
 
     def __index__(self) -> int:
@@ -327,8 +330,16 @@ class Tracer(_Array):
     def tolist(self) -> Any:
         self._refuse("tolist")
 
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        self._refuse("__dlpack__")
+
     def tobytes(self, order: str = "C") -> bytes:
         return self._concrete("tobytes").tobytes(order)
+
+    def _check_scalar(self) -> None:
+        if self.aval.ndim:
+            raise TypeError("Only scalar arrays can be converted to Python scalars; got "
+                            f"arr.ndim={self.aval.ndim}")
 
     def _concrete(self, function: str, *, casts: bool = False) -> Any:
         """The value, which `function` needs; an error where it is not known."""

@@ -122,6 +122,11 @@ def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...]
             "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; "
             f"got broadcast_dimensions {broadcast_dimensions} for operand ndim {x.ndim}."
         )
+    if len(shape) < x.ndim:
+        raise TypeError(
+            "broadcast_in_dim target broadcast shape must have equal or higher rank to the operand "
+            f"shape; got operand ndim {x.ndim} and target broadcast ndim {len(shape)}."
+        )
     if any(not 0 <= d < len(shape) for d in broadcast_dimensions):
         raise TypeError(
             "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got "
@@ -129,8 +134,8 @@ def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...]
         )
     if any(a >= b for a, b in pairwise(broadcast_dimensions)):
         raise TypeError(
-            "broadcast_in_dim broadcast_dimensions must be distinct and, as parameters of the "
-            "primitive, strictly increasing; "
+            "broadcast_in_dim broadcast_dimensions must not contain duplicates and, as parameters "
+            "of the primitive, be strictly increasing; "
             f"got broadcast_dimensions {broadcast_dimensions}"
         )
     for i, d in enumerate(broadcast_dimensions):
@@ -258,9 +263,10 @@ def at_front(x: Any, dim: int | None, along: Axis | int) -> Any:
 def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape without `axes`, which must be distinct and in range."""
     if len(set(axes)) != len(axes):
-        raise ValueError(f"{name}: duplicate value in axes: {axes}")
+        raise ValueError(f"{name}: duplicate value in 'axes' of reduction: {axes}")
     if any(not 0 <= a < x.ndim for a in axes):
-        raise ValueError(f"{name}: axes {axes} out of range for an operand of shape {x.shape}")
+        raise ValueError(f"{name}: reduction axes {axes} contains out-of-bounds indices for "
+                         f"{x.str_short()}, an operand of shape {x.shape}")
     return tuple([n for i, n in enumerate(x.shape) if i not in axes])
 
 

@@ -19,8 +19,20 @@ from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
 
 
+def _converts(old: Any, new: Any) -> bool:
+    """Whether an extended dtype converts to or from another one."""
+    if dtypes.is_extended(old):
+        return not dtypes.is_extended(new) and bool(old.converts(new, back=True))
+    return bool(new.converts(old, back=False))
+
+
 def _convert_shape(x: ShapedArray, *, new_dtype: DType, weak_type: bool, sharding: Any = None
                    ) -> ShapedArray:
+    extended = dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype)
+    if extended and x.dtype != new_dtype and not _converts(x.dtype, new_dtype):
+        raise ValueError(f"Cannot convert_element_type from {x.dtype} to {new_dtype}: of extended "
+                         "dtypes there are conversions to and from the dtype of their data, where "
+                         "they allow them.")
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 

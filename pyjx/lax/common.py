@@ -56,7 +56,12 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     >>> jax.lax.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
-    return _broadcast(tuple([as_shape("broadcast_shapes", "shapes", s) for s in shapes]))
+    given = tuple([as_shape("broadcast_shapes", "shapes", s) for s in shapes])
+    for shape in given:
+        if any([type(n) is int and n < 0 for n in shape]):
+            raise TypeError("broadcast_shapes: Only non-negative indices are allowed when "
+                            f"broadcasting static shapes, but got shape {shape}.")
+    return _broadcast(given)
 
 
 def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:

@@ -633,7 +633,8 @@ def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = No
     if dimension_numbers is None:
         n = get_aval(lhs).ndim
         if n not in (2, 3):
-            raise TypeError("scaled_dot: dimension_numbers must be given for operands that are "
+            raise TypeError("scaled_dot does not support 0-rank and 1-rank operands, and "
+                            "dimension_numbers must be given for operands that are "
                             f"not of rank 2 or 3, got lhs of shape {get_aval(lhs).shape}")
         batch = tuple(range(n - 2))
         dimension_numbers = (((n - 1,), (n - 2,)), (batch, batch))

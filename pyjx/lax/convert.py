@@ -71,10 +71,6 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     if dtypes.is_extended(aval.dtype) or dtypes.is_extended(dtype):
         if aval.dtype == dtype:
             return x
-        if not _converts(aval.dtype, dtype):
-            raise ValueError(f"Cannot convert_element_type from {aval.dtype} to {dtype}: of "
-                             "extended dtypes there are conversions to and from the dtype of their "
-                             "data, where they allow them.")
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
         warn_of_complex()
@@ -85,13 +81,6 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
 
 
 _operand = operand
-
-
-def _converts(old: Any, new: Any) -> bool:
-    """Whether an extended dtype converts to or from another one."""
-    if dtypes.is_extended(old):
-        return not dtypes.is_extended(new) and bool(old.converts(new, back=True))
-    return bool(new.converts(old, back=False))
 
 
 def _precision_shape(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) -> ShapedArray:
@@ -345,7 +334,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     fill_value = real_part_for(_fill_operand("full_like", fill_value), like_dtype)
     if get_aval(fill_value).shape:
         raise TypeError(
-            "full_like must be called with scalar fill_value, got fill_value.shape "
+            "full_like: full must be called with scalar fill_value, got fill_value.shape "
             f"{get_aval(fill_value).shape}."
         )
     out = broadcast_in_dim(filler(fill_value, like_dtype, True), shape, ())

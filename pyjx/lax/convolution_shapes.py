@@ -297,7 +297,8 @@ def transpose_pads(name: str, window: Sequence[int], strides: Sequence[int], pad
         return list(pairs)
     kind = padding.upper()
     if kind not in ("SAME", "VALID"):
-        raise ValueError(f"{name}: Padding mode must be `SAME` or `VALID`, got {padding!r}.")
+        raise RuntimeError(f"{name}: Unrecognized padding type: expected 'VALID' or 'SAME', got "
+                           f"{padding!r}.")
     pads = []
     for w, s in zip(window, strides, strict=True):
         total = w + s - 2 + (max(w - s, 0) if kind == "VALID" else 0)

@@ -137,7 +137,9 @@ def check_index_map(op: str, name: str, axes: Axes, x: ShapedArray, indices: Sha
         )
     for i, a in enumerate(axes):
         if not 0 <= a < x.ndim:
-            raise TypeError(f"{op} op: Invalid {name}; domain is [0, {x.ndim}), got: {i}->{a}.")
+            mapping = " mapping" if op == "Scatter" else ""
+            raise TypeError(f"{op} op: Invalid {name}{mapping}; domain is [0, {x.ndim}), got: "
+                            f"{i}->{a}.")
     if len(set(axes)) != len(axes):
         raise TypeError(f"{name} in {op.lower()} op must not repeat; got: {axes}.")
 

@@ -49,6 +49,10 @@ def check_kinds(name: str, kinds: tuple[str, ...], avals: tuple[ShapedArray, ...
     for i, (kind, aval) in enumerate(zip(kinds, avals, strict=True)):
         if not accepts(kind, aval.dtype):
             at = f" at position {i}" if len(kinds) > 1 else ""
+            if aval.dtype == dtypes.float0:
+                raise TypeError(f"Called {name} with a float0{at or ' array'}. That is the dtype of "
+                                "tangents of integers, which hold no numbers; for zeros to compute "
+                                "with use np.zeros(x.shape).")
             raise TypeError(
                 f"{name} does not accept dtype {dtypes.name(aval.dtype)}{at}. "
                 f"Accepted dtypes{at} are subtypes of {kind}."

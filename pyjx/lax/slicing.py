@@ -192,6 +192,8 @@ def _of_one_dtype(name: str, shape: tuple[int, ...], starts: Any) -> list[Value]
         starts = _operand(label, starts)
         got = get_aval(starts).shape
         if len(got) != 1:
+            if got:
+                _check_count(name, got[0], shape)
             raise ValueError(f"{name}: Slice indices must be a 1D sequence, got {got}")
         _check_count(name, got[0], shape)
         return starts
@@ -245,7 +247,12 @@ def _flags(name: str, allow_negative: bool | Sequence[bool], ndim: int
 
 def _start(s: Value, n: int, wrap: bool) -> Value:
     if type(s) is int:
-        return scalar_constant(s + n if wrap and s < 0 else s, dtypes.default_int_dtype())
+        if s < 0:
+            if not wrap:
+                raise ValueError(f"Index {s} is out of bounds for dimension {n} if "
+                                 "allow_negative_indices=False")
+            s += n
+        return scalar_constant(s, dtypes.default_int_dtype())
     if isinstance(s, np.integer):
         return type(s)(s + n) if wrap and s < 0 else s
     aval = get_aval(s)

@@ -52,7 +52,7 @@ class Tolerance:
     """The error that is allowed of a function: absolute, relative, and in units in the last place.
 
     Raises:
-      ValueError: one of them is negative.
+      ValueError: one of them is negative, or all are zero.
     """
 
     __slots__ = ("atol", "rtol", "ulps")
@@ -60,6 +60,8 @@ class Tolerance:
     def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> None:
         if atol < 0.0 or rtol < 0.0 or ulps < 0:
             raise ValueError("Tolerances must be non-negative.")
+        if atol == rtol == ulps == 0:
+            raise ValueError("At least one of atol, rtol, or ulps must be set.")
         self.atol = atol
         self.rtol = rtol
         self.ulps = ulps
@@ -78,10 +80,11 @@ class Tolerance:
 
 
 def accurate(name: str, accuracy: Any) -> AccuracyMode | Tolerance | None:
-    """The argument `accuracy` of a function of this name; TypeError where it is none."""
+    """The argument `accuracy` of a function of this name; NotImplementedError where it is none."""
     if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
-        raise TypeError(
-            f"{name}: accuracy must be None, an AccuracyMode or a Tolerance, got {accuracy!r}"
+        raise NotImplementedError(
+            f"{name}: Accuracy {accuracy!r} not supported: accuracy "
+            f"must be None, an AccuracyMode or a Tolerance, got {accuracy!r}"
         )
     return accuracy
 

@@ -196,6 +196,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
     """
     a, b = operands("tensordot", a, b)
     m, n = get_aval(a).ndim, get_aval(b).ndim
+    if isinstance(axes, str):
+        raise _tensordot_axes(axes)
     if not isinstance(axes, (tuple, list)):
         count = as_int("tensordot", "axes", axes)
         if count > min(m, n):
@@ -203,6 +205,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
                             f"({get_aval(a).shape} and {get_aval(b).shape})")
         summed: Any = (tuple(range(m - count, m)), tuple(range(count)))
     elif len(axes) == 2:
+        if isinstance(axes[0], (tuple, list)) != isinstance(axes[1], (tuple, list)):
+            raise TypeError("tensordot requires both axes lists to be either ints, tuples or "
+                            f"lists, got {axes[0]} and {axes[1]}")
         first, second = as_tuple(axes[0]), as_tuple(axes[1])
         if len(first) != len(second):
             raise TypeError("tensordot requires axes lists to have equal length, got "
@@ -210,10 +215,14 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
         summed = (tuple([canonical_axis(i, m) for i in first]),
                   tuple([canonical_axis(i, n) for i in second]))
     else:
-        raise TypeError("tensordot axes argument must be an int, a pair of ints, or a pair of "
-                        "lists/tuples of ints.")
+        raise _tensordot_axes(axes)
     return contract("tensordot", a, b, (summed, ((), ())), precision, preferred_element_type,
                     out_sharding)
+
+
+def _tensordot_axes(axes: Any) -> TypeError:
+    return TypeError("tensordot axes argument must be an int, a pair of ints, or a pair of "
+                     f"lists/tuples of ints. Got {axes!r}.")
 
 
 def _conjugated(x: Any) -> Any:
@@ -244,7 +253,8 @@ def _batched_dot(name: str, a: Any, b: Any, core_a: int, core_b: int, sum_a: int
                              f"{aval.shape}")
     m, n = x.shape[sum_a], y.shape[sum_b]
     if m != n:
-        raise ValueError(f"axes must match; got shapes {x.shape} and {y.shape} with axis=-1")
+        raise ValueError(f"{name}: axes must match; got shapes {x.shape} and {y.shape} with "
+                         f"axis=-1: inconsistent size for core dimension, {n} vs {m}")
     lead = broadcast_shapes(x.shape[:x.ndim - core_a], y.shape[:y.ndim - core_b])
     a = _with_lead(a, lead, core_a)
     b = _with_lead(b, lead, core_b)
@@ -372,6 +382,7 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
     Raises:
       TypeError: `offset` is no integer.
+      ValueError: the axes are equal.
 
     >>> import pyjx as jax
     >>> int(jax.numpy.trace(jax.numpy.array([[1, 2], [3, 4]])))
@@ -382,6 +393,9 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     (a,) = operands("trace", a)
     if not isinstance(offset, Tracer):
         offset = as_int("trace", "offset", offset)
+    ndim = get_aval(a).ndim
+    if canonical_axis(axis1, ndim) == canonical_axis(axis2, ndim):
+        raise ValueError(f"trace: axis1 and axis2 can not be same. {axis1=} and {axis2=}")
     a = moved(a, (axis1, axis2), (-2, -1))
     aval = get_aval(a)
     dtype = (promoted_integer(aval.dtype) if dtype is None

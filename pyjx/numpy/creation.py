@@ -64,7 +64,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
       object: the value. Sequences may hold arrays and tracers.
       dtype: of the result; by default that of the value, 64-bit types narrowed unless x64 is on.
       copy: whether the result has buffers of its own.
-      order: memory order; of no effect, since arrays have none that can be seen.
+      order: "K" or None, as arrays have no order in memory that can be seen.
       ndmin: axes of size 1 are put in front up to this rank.
       device: the Device or Sharding to put the result on.
       out_sharding: like `device`.
@@ -75,6 +75,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
     Raises:
       TypeError: the value has elements that are no numbers.
       ValueError: it is, or has, None, or its sequences are of different lengths.
+      NotImplementedError: another order is given.
 
     >>> import pyjx as jax
     >>> jax.numpy.array([1, 2.5])
@@ -83,8 +84,8 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
     if (type(object) is np.ndarray and dtype is None and order == "K" and not ndmin
             and device is None and out_sharding is None and object.dtype in _never_narrowed):
         return _made(object, array_aval(object.shape, object.dtype), copied=False)
-    if order not in ("K", "A", "C", "F", None):
-        raise ValueError(f"array: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
+    if order not in ("K", None):
+        raise _unknown_order("array", order)
     if dtype is not None:
         dtype = _user_dtype(dtype, "array")
     target = _target("array", device, out_sharding)
@@ -92,6 +93,11 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
     if ndmin and out.ndim < ndmin:
         out = ops.expand_dims(out, range(ndmin - out.ndim))
     return placed(out, target)
+
+
+def _unknown_order(name: str, order: Any) -> NotImplementedError:
+    return NotImplementedError(f"{name}: Only implemented for order='K', got {order!r}: arrays "
+                               "have no order in memory that can be seen. Leave it out.")
 
 
 # Dtypes that NumPy arrays keep whether or not 64-bit types are on.
@@ -111,8 +117,8 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
     if (type(a) is np.ndarray and dtype is None and order is None and copy is None
             and device is None and out_sharding is None and a.dtype in _never_narrowed):
         return _made(a, array_aval(a.shape, a.dtype), copied=False)
-    if order not in ("K", "A", "C", "F", None):
-        raise ValueError(f"asarray: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
+    if order not in ("K", None):
+        raise _unknown_order("asarray", order)
     if dtype is not None:
         dtype = _user_dtype(dtype, "asarray")
     if type(a) is ArrayImpl and device is None and out_sharding is None and not copy and (
@@ -708,7 +714,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
                       _target("arange", device, out_sharding))
     if any(isinstance(v, complex) or getattr(v, "dtype", np.dtype(int)).kind == "c"
            for v in bounds):
-        raise ValueError("Passing complex start/stop/step to jnp.arange is not supported.")
+        raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported. "
+                         "Give real numbers, and cast the result.")
     if dtype is None:
         dtype = dtypes.result_type(*[x for x in (start, stop, step) if x is not None])
     if dtype == np.bool_:
@@ -747,8 +754,8 @@ def _concrete(function: str, argument: str, value: Any) -> Any:
                                   f"It arose in the jnp.{function} argument '{argument}'")
     if isinstance(value, np.ndarray):
         if value.ndim:
-            raise ValueError(f"jnp.{function}: argument '{argument}' must be a scalar, got shape "
-                             f"{value.shape}")
+            raise ValueError(f"jax.numpy.{function}: arguments must be scalars; got "
+                             f"{argument}={value}, of shape {value.shape}")
         return value[()]
     return value
 

@@ -146,6 +146,9 @@ def _slope(f: Any, spacing: Any, axis: int) -> Any:
     if not get_aval(spacing).ndim:
         inner = ufuncs.multiply(ufuncs.subtract(after, before), 0.5)
         return lax.concatenate([ufuncs.divide(x, spacing) for x in (first, inner, last)], axis)
+    if get_aval(spacing).ndim > 1:
+        raise ValueError("gradient: Spacing arrays must be 1D arrays or scalars. Got shape "
+                         f"{get_aval(spacing).shape}.")
     if get_aval(spacing).shape != (size,):
         raise ValueError("Spacing arrays must have the same length as the dimension along which "
                          "the gradient is calculated.")
@@ -314,12 +317,13 @@ def interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -
     out = ufuncs.where(flat, low, ufuncs.add(low, ufuncs.multiply(share, rise)))
     if period is None:
         first, last = (lax.squeeze(lax.slice_in_dim(xp, i, i + 1), (0,)) for i in (0, size - 1))
-        for value, outside, end in ((left, ufuncs.less(x, first), 0),
-                                    (right, ufuncs.greater(x, last), size - 1)):
+        for side, value, outside, end in (
+                ("left", left, ufuncs.less(x, first), 0),
+                ("right", right, ufuncs.greater(x, last), size - 1)):
             if isinstance(value, str):
                 if value != "extrapolate":
-                    raise ValueError("the only valid string value of `left` and `right` is "
-                                     f"'extrapolate', but got: {value!r}")
+                    raise ValueError(f"the only valid string value of `{side}` is 'extrapolate', "
+                                     f"but got: {value!r}")
                 continue
             edge = at(fp, np.int32(end)) if value is None else value
             out = ufuncs.where(outside, edge, out)
@@ -328,6 +332,8 @@ def interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -
 
 def _one_period(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     """All places brought into one period; the points around its ends are added."""
+    if np.ndim(period):
+        raise ValueError(f"interp: period must be a scalar; got {period}")
     if is_concrete(period) and period == 0:
         raise ValueError("period must be a non-zero value")
     period = ufuncs.abs(period)

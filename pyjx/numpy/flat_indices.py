@@ -58,6 +58,11 @@ def ravel_multi_index(multi_index: Any, dims: Sequence[int], mode: str = "raise"
                 "with mode='raise'. Use mode='wrap' or mode='clip' instead.")
             if known.size and not (known.min() >= 0 and known.max() < n):
                 raise ValueError("invalid entry in coordinates array")
+    kind = jnp.result_type(*indices, int) if dtype is None else np.dtype(dtype)
+    if dtypes.issubdtype(kind, np.integer) and math.prod(dims) > dtypes.iinfo(kind).max + 1:
+        raise ValueError(
+            f"jnp.ravel_multi_index: dtype={kind!r} not large enough to hold flattened index for "
+            f"{dims=}. Use the dtype argument to pass a suitable dtype, with jax_enable_x64.")
     out = _flat_places(indices, dims, mode, order)
     return out if dtype is None else jnp.asarray(out, dtype)
 

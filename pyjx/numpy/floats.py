@@ -544,13 +544,6 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
     return _all(out)
 
 
-def _as_pair(a1: Any, a2: Any) -> tuple[Any, Any] | None:
-    try:
-        return jnp.asarray(a1), jnp.asarray(a2)
-    except Exception:  # what is no array equals nothing
-        return None
-
-
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Whether a1 and a2 have the same shape and equal elements, as an array.
 
@@ -560,8 +553,8 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     >>> bool(jax.numpy.array_equal(jax.numpy.arange(3), [0, 1, 2]))
     True
     """
-    pair = _as_pair(a1, a2)
-    if pair is None or pair[0].shape != pair[1].shape:
+    pair = jnp.asarray(a1), jnp.asarray(a2)
+    if pair[0].shape != pair[1].shape:
         return jnp.asarray(False)
     return _array_equal(*pair, equal_nan=equal_nan and is_inexact(pair[0]))
 
@@ -573,9 +566,7 @@ def array_equiv(a1: Any, a2: Any) -> Array:
     >>> bool(jax.numpy.array_equiv(jax.numpy.ones(3), 1))
     True
     """
-    pair = _as_pair(a1, a2)
-    if pair is None:
-        return jnp.asarray(False)
+    pair = jnp.asarray(a1), jnp.asarray(a2)
     try:
         shape = ops.broadcast_shapes(pair[0].shape, pair[1].shape)
         dtypes.lattice_result_type(*pair)

@@ -48,6 +48,8 @@ def _static_int(name: str, argument: str, x: Any) -> int:
 def _diagonal(name: str, k: Any) -> Any:
     """Which diagonal is meant: an int, or a traced integer."""
     if not isinstance(k, Tracer):
+        if name == "eye" and (np.ndim(k) or not np.issubdtype(np.result_type(k), np.integer)):
+            raise ValueError(f"eye: k must be a scalar integer; got {k}")
         return _static_int(name, "k", k)
     if k.ndim or not is_integer(k):
         raise TypeError(f"{name}: k must be an integer, got an array of type {k.aval.str_short()}")
@@ -93,6 +95,11 @@ def identity(n: Any, dtype: Any = None) -> Array:
     return eye(n, dtype=dtype)
 
 
+def _check_sizes(name: str, *sizes: Any) -> None:
+    if any(type(n) is int and n < 0 for n in sizes):
+        raise TypeError(f"{name} shape must have every element be nonnegative, got {sizes}.")
+
+
 def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
     """The N x M matrix (by default square) with ones on and below diagonal `k`.
 
@@ -102,6 +109,7 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "tri")
     rows, columns = canonical_shape((N, N if M is None else M))
+    _check_sizes("tri", rows, columns)
     return _matrix(_mask((rows, columns), _diagonal("tri", k), "greater_equal"), dtype)
 
 
@@ -177,6 +185,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     """
     if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
         return _symbolic_indices(n, n if m is None else m, k, True)
+    _check_sizes("tril_indices", n, n if m is None else m)
     return _host_indices(np.tril_indices(n, k, m))  # type: ignore[return-value]
 
 
@@ -189,6 +198,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     """
     if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
         return _symbolic_indices(n, n if m is None else m, k, False)
+    _check_sizes("triu_indices", n, n if m is None else m)
     return _host_indices(np.triu_indices(n, k, m))  # type: ignore[return-value]
 
 
@@ -268,7 +278,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The elements on a diagonal of two axes, along a new last axis.
 
     Raises:
-      ValueError: the rank is less than 2, or the axes are equal.
+      ValueError: the rank is less than 2.
+      TypeError: the axes are equal.
 
     >>> import pyjx as jax
     >>> jax.numpy.diagonal(jax.numpy.arange(4).reshape(2, 2)).tolist()
@@ -280,7 +291,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         raise ValueError("diagonal requires an array of at least two dimensions.")
     one, two = canonical_axis(axis1, rank), canonical_axis(axis2, rank)
     if one == two:
-        raise ValueError("axis1 and axis2 cannot be the same")
+        raise TypeError("diagonal: transpose permutation isn't a permutation of operand "
+                        f"dimensions: axis1 and axis2 cannot be the same, got {axis1} and {axis2}.")
     x = strong(x)
     x = transpose(x, [i for i in range(rank) if i not in (one, two)] + [one, two])
     n, m = get_aval(x).shape[-2:]
@@ -390,7 +402,10 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
     dtype = dtypes.default_int_dtype() if dtype is None else _user_dtype(dtype, "indices")
+    for n in dimensions if isinstance(dimensions, (tuple, list)) else ():
+        concrete_or_error(None, n, "dimensions argument of jnp.indices")
     shape = canonical_shape(dimensions)
+    _check_sizes("indices", *shape)
     if sparse:
         return tuple([array(x, dtype) for x in np.indices(shape, sparse=True)])
     return array(np.indices(shape), dtype)
@@ -478,7 +493,8 @@ class _Joiner:
         parts = []
         for item in items:
             if isinstance(item, str):
-                raise ValueError(f"jnp.{self.name}: a string directive must come first")
+                raise ValueError(f"jnp.{self.name}: string directive must be placed at the "
+                                 "beginning")
             scalar = np.ndim(item) == 0 and not isinstance(item, slice)
             x = _axis_values(item, self.name) if isinstance(item, slice) else \
                 item if scalar else asarray(item)

@@ -70,11 +70,16 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
             "a static `length` argument.")))
         length = max(minlength, int(host.max()) + 1 if host.size else 0)
     else:
-        length = max(minlength, operator.index(length))
+        length = operator.index(length)
+        if length < 0:
+            raise TypeError(f"bincount: length must be nonnegative, got {length}: the shape of the "
+                            "result must have every element be nonnegative.")
+        length = max(minlength, length)
     if weights is None:
         weights = lax.full(aval.shape, 1, dtypes.default_int_dtype())
     elif get_aval(weights).shape != aval.shape:
-        raise ValueError("shape of weights must match shape of x.")
+        raise ValueError("bincount: type of weights must match type of x. The shape of weights "
+                         f"must match shape of x, got {get_aval(weights).shape} and {aval.shape}.")
     return _counted(ufuncs.maximum(x, 0), operands("bincount", weights)[0], length)
 
 
@@ -96,6 +101,9 @@ def _edges(a: Any, bins: Any, limits: Any) -> Any:
     if limits is None:
         low, high = (_min(a), _max(a)) if get_aval(a).size else (0, 1)
     else:
+        if np.shape(limits) != (2,):
+            raise ValueError("histogram: `range` must be either None or a sequence of scalars, the "
+                             f"least and the largest, got {limits}")
         low, high = limits
     low, high = (convert(operands("histogram", x)[0], dtype) for x in (low, high))
     same = ufuncs.equal(low, high)
@@ -209,8 +217,8 @@ def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
         if get_aval(weights).shape != (count,):
             raise ValueError("should have one weight for each sample.")
     if range is not None and len(range) != dims:
-        raise ValueError(f"For sample of shape {(count, dims)}, expected range of length {dims}, "
-                         f"got {range}")
+        raise ValueError(f"For sample.shape={(count, dims)}, range must be a sequence of {dims} "
+                         f"pairs or Nones; got {range=}")
     per_axis = list(bins) if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * dims
     if len(per_axis) != dims:
         raise ValueError("should be a bin for each dimension.")

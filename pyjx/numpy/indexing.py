@@ -301,8 +301,10 @@ def _update(y: Any, x: Any, plan: Plan) -> Any:
         if extra > 0 and own[:extra] == (1,) * extra:  # NumPy drops leading axes of size 1
             return _update(ops.squeeze(y, range(extra)), x, plan)
         name = dtypes.name(x.dtype)
+        fewer = ("" if extra <= 0 else "Cannot broadcast to shape with fewer dimensions: "
+                 f"arr_shape={own} shape={plan.shape}. ")
         raise ValueError(
-            "Incompatible types for broadcasting: input type="
+            f"{fewer}Incompatible types for broadcasting: input type="
             f"{name}[{','.join(map(str, own))}] and requested "
             f"type={name}[{','.join(map(str, plan.shape))}]. The values that x.at[index] is set "
             f"to, or combined with, must broadcast to x[index], of shape {plan.shape} here."
@@ -610,6 +612,9 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     rank = get_aval(x).ndim
     axis = canonical_axis(axis, rank)
     n = get_aval(x).shape[axis]
+    if n == 0 and get_aval(i).size:
+        raise IndexError("Cannot do a non-empty jnp.take() from an empty axis: index is out of "
+                         f"bounds for axis {axis} with size 0")
     wrap = mode != "clip"
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
@@ -635,8 +640,9 @@ def _aligned(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Any, 
         return ops.reshape(x, (get_aval(x).size,)), i, 0
     rank = get_aval(x).ndim
     if get_aval(i).ndim != rank:
-        raise ValueError(f"indices and arr must have the same number of dimensions; {rank} vs. "
-                         f"{get_aval(i).ndim}")
+        raise ValueError(
+            f"indices and arr must have the same number of dimensions; {rank} vs. "
+            f"{get_aval(i).ndim}. {name} arguments 'arr' and 'indices' must have same ndim.")
     return x, i, canonical_axis(axis, rank)
 
 
@@ -706,6 +712,11 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
     shape = get_aval(as_operand(arr)).shape
     x, i, axis = _aligned("put_along_axis", arr, indices, axis)
     x = _values_of(x)
+    own, wanted = np.shape(values), get_aval(i).shape
+    if len(own) > len(wanted) or any(
+            n not in (1, m) for n, m in zip(own[::-1], wanted[::-1], strict=False)):
+        raise ValueError("put_along_axis argument 'values' must be broadcastable to 'indices'. Got "
+                         f"values.shape={own} and indices.shape={wanted}.")
     update: Any = IndexUpdateRef(x, _aligned_index(x, i, axis))
     out = update.set(values, mode=mode)
     return ops.reshape(out, shape)

@@ -265,8 +265,17 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
     (a,) = operands("squeeze", a)
     shape = get_aval(a).shape
     axes = (tuple([i for i, n in enumerate(shape) if n == 1]) if axis is None
-            else canonical_axes(axis, len(shape)))
+            else _different_axes(axis, len(shape)))
     return lax.squeeze(a, axes)
+
+
+def _different_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    try:
+        return canonical_axes(axis, ndim)
+    except ValueError as error:
+        if isinstance(error, IndexError):  # one is out of bounds
+            raise
+        raise ValueError(f"squeeze: dimensions are not unique: {error}") from None
 
 
 @numpy_function(static_argnames=("axis",))
@@ -479,6 +488,9 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """
     (m,) = operands("rot90", m)
     ndim = get_aval(m).ndim
+    if ndim < 2:
+        raise ValueError("rot90 requires its first argument to have ndim at least two, but got "
+                         f"shape {get_aval(m).shape}, which has ndim {ndim}")
     first, second = (canonical_axis(i, ndim) for i in axes)
     if first == second:
         raise ValueError("Axes must be different")

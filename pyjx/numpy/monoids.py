@@ -17,7 +17,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import dtype_of
+from pyjx.numpy.operands import dtype_of, is_integer
 from pyjx.numpy.promotion import convert, promote_dtypes, promote_dtypes_inexact
 
 Parts = dict[str, Any]
@@ -96,6 +96,8 @@ _BITS: dict[str, tuple[Callable[..., Any], int]] = {
 def _bits(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
           ) -> Any:
     x = _cast(a, dtype)
+    if not (is_integer(x) or dtype_of(x) == dtypes.bool_dtype):
+        raise ValueError(f"{name}.reduce: integer argument required; got dtype={dtype_of(x)}")
     shape = get_aval(x).shape
     axes = canonical_axes(axis, len(shape))
     reduce, unit = _BITS[name]

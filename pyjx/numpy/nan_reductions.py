@@ -119,6 +119,8 @@ def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, i
 
 def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: Any, axis: Any, out: Any,
              keepdims: Any) -> Any:
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
     a = _operand(name, a)
     if not has_nan(a):
         return arg_extremum(name[3:], find, a, axis, out, keepdims)

@@ -13,6 +13,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.integers import index
+from pyjx.core.trace import concrete_or_error
 from pyjx.numpy import reductions, rounding, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, operands, stretch
@@ -50,8 +51,9 @@ def _pairs(name: str, value: Any, ndim: int) -> Any:
     if shape == (ndim, 2):
         return tuple([tuple(p) for p in nested])
     valid = f"({ndim}, 2), (1, 2), (2,), (1,), or ()"
-    raise ValueError(f"jnp.pad: {name} with nd={ndim} has unsupported shape {shape}. Valid shapes "
-                     f"are {valid}.")
+    first = "" if name == "pad_width" else f"jnp.pad: {name} has unsupported shape {shape}. "
+    raise ValueError(f"{first}jnp.pad: {name} with nd={ndim} has unsupported shape {shape}. Valid "
+                     f"shapes are {valid}.")
 
 
 def _is_sequence(x: Any) -> bool:
@@ -66,7 +68,7 @@ def _widths(pad_width: Any, ndim: int) -> Pairs:
     if isinstance(pad_width, dict):
         raise TypeError("`pad_width` must be of integral type.")
     try:
-        flat = np.asarray(pad_width)
+        flat = np.asarray(concrete_or_error(None, pad_width, "pad_width argument of jnp.pad"))
     except ValueError:
         raise TypeError(f"`pad_width` entries must be the same shape: {pad_width}") from None
     symbolic = flat.dtype == object and any([isinstance(n, SymbolicDim) for n in flat.flat])
@@ -283,4 +285,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
     unsupported = set(kwargs) - set(_allowed[mode])
     if unsupported:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unsupported}")
+    if kwargs.get("reflect_type", "even") not in ("even", "odd"):
+        raise AssertionError("pad: reflect_type must be 'even' or 'odd', got "
+                             f"{kwargs['reflect_type']!r}")
     return _pad(array, widths, mode, **kwargs)

@@ -143,7 +143,8 @@ def _concrete_slice(item: slice, position: int) -> slice:
     for x in (item.start, item.stop, item.step):
         if isinstance(x, Tracer) and x.to_concrete_value() is None:
             raise IndexError(
-                "Slice entries must be static integers. Got "
+                "Array slice indices must have static start/stop/step to be used with NumPy "
+                "indexing syntax. Slice entries must be static integers. Got "
                 f"slice({item.start}, {item.stop}, {item.step}) at position {position}. "
                 "The shape of the result would depend on a value. For a part of known size use "
                 "lax.dynamic_slice(x, starts, sizes), to write to one x.at or "

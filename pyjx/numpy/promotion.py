@@ -275,18 +275,38 @@ def _with_numbers(name: str, *args: Any) -> list[Any]:
     return values
 
 
+def _refuse_keys(name: str, values: list[Any]) -> None:
+    """Raise TypeError if some operands are keys, which have no common dtype with numbers."""
+    found = [get_aval(x).dtype for x in values]
+    if any(map(dtypes.is_extended, found)):
+        raise TypeError(f"{name} does not accept dtypes {', '.join(map(dtypes.name, found))}."
+                        ) from None
+
+
 def promote_args(name: str, *args: Any) -> list[Any]:
     """The arguments of the function `name` with their common dtype and shape.
 
     Raises:
       TypeError: an argument is no array or scalar, or the shapes do not broadcast.
     """
-    return promote_shapes(name, *promote_dtypes(*_with_numbers(name, *args)))
+    values = _with_numbers(name, *args)
+    try:
+        values = promote_dtypes(*values)
+    except ValueError:
+        _refuse_keys(name, values)
+        raise
+    return promote_shapes(name, *values)
 
 
 def promote_args_inexact(name: str, *args: Any) -> list[Any]:
     """Like `promote_args`, with the float dtype for integers."""
-    return promote_shapes(name, *promote_dtypes_inexact(*_with_numbers(name, *args)))
+    values = _with_numbers(name, *args)
+    try:
+        values = promote_dtypes_inexact(*values)
+    except ValueError:
+        _refuse_keys(name, values)
+        raise
+    return promote_shapes(name, *values)
 
 
 def promote_args_numeric(name: str, *args: Any) -> list[Any]:

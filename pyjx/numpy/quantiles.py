@@ -46,7 +46,10 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
     if weights is None:
         (a,) = promote_dtypes_inexact(a)
     else:
-        a, weights = promote_dtypes_inexact(a, *operands(name, weights))
+        (weights,) = operands(name, weights)
+        if get_aval(weights).dtype in dtypes.complex_dtypes:
+            raise ValueError(f"{name}: Weights cannot be complex types. Give jnp.real(weights).")
+        a, weights = promote_dtypes_inexact(a, weights)
     a = narrowed(a)
     if get_aval(q).dtype in dtypes.complex_dtypes:
         raise TypeError(f"{name}: q must be real, got dtype {get_aval(q).dtype}")
@@ -64,6 +67,21 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
         raise ValueError(f"{name}: q must be have rank <= 1, got shape {get_aval(q).shape}. Give "
                          "q.ravel() and reshape the result.")
     return a, q, weights
+
+
+def _along(weights: Any, shape: tuple[int, ...], axis: Any, axes: tuple[int, ...]) -> Any:
+    """Weights of each element, given as such or as those along the axes of the quantiles."""
+    own = get_aval(weights).shape
+    if own == shape:
+        return weights
+    if axis is None:
+        raise ValueError(f"Weights shape must match 'a' shape when axis is None. Got {own} and "
+                         f"{shape}.")
+    if own != tuple([shape[i] for i in axes]):
+        raise ValueError(f"Weights shape {own} must match reduction axes "
+                         f"{tuple([shape[i] for i in axes])}, or the shape of 'a', {shape}.")
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    return lax.broadcast_in_dim(lax.transpose(weights, order), shape, sorted(axes))
 
 
 def _flattened(x: Any, axes: tuple[int, ...]) -> Any:
@@ -91,7 +109,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: b
     a = a if given == dtype else convert(a, dtype)
     q = q if get_aval(q).dtype == dtype else convert(q, dtype)
     if weights is not None:
-        weights = _flattened(stretch(convert(weights, dtype), get_aval(a).shape), axes)
+        weights = _flattened(_along(convert(weights, dtype), get_aval(a).shape, axis, axes), axes)
     x = _flattened(a, axes)
     last = get_aval(x).ndim - 1
     sound = present(x)
@@ -193,7 +211,7 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
         "nearest" the nearer one, "midpoint" their mean; "inverted_cdf" takes the least element
         with the share.
       keepdims: whether the axes stay, with size 1.
-      weights: of the elements, broadcast against `a`; with "inverted_cdf" only.
+      weights: of the elements, or one for each along the axes; with "inverted_cdf" only.
 
     Returns:
       Array with the axis of `q`, if it has one, in front of the axes of `a` that are left.

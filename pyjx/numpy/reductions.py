@@ -576,7 +576,8 @@ def _with_initial(name: str, scan: Callable[..., Any], unit: int, x: Any, axis: 
     (x,) = operands(name, x)
     aval = get_aval(x)
     if not aval.ndim:
-        raise ValueError(f"The input must be non-scalar to take a {name.replace('_', ' ')}, "
+        what = "cumulative sum" if name == "cumulative_sum" else "cumulative product"
+        raise ValueError(f"The input must be non-scalar to take a {what}, "
                          "however a scalar value or scalar array was given.")
     if axis is None and aval.ndim > 1:
         raise ValueError(

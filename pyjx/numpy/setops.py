@@ -58,6 +58,12 @@ def _true_places(mask: Any, size: int, fill: Any) -> Any:
     return ufuncs.where(lax.lt(place, literal(count, dtype)), place, literal(fill, dtype))
 
 
+def _check_size(name: str, size: int) -> None:
+    if size < 0:
+        raise ValueError(f"{name}: size must be a positive integer; got size={size}. 0 will do, "
+                         "too.")
+
+
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that are not zero: one array for each axis.
 
@@ -81,8 +87,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     dtype = dtypes.default_int_dtype()
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * aval.ndim
     if len(fills) != aval.ndim:
-        raise ValueError(f"fill_value tuple must have one entry for each of the {aval.ndim} axes, "
-                         f"got {fill_value}")
+        raise ValueError("nonzero: fill_value tuple must have length equal to number of axes "
+                         f"({aval.ndim}); got {len(fills)}")
     kind = dtypes.result_type(dtype, *[fill for fill in fills if fill is not None])
     if size is None:
         found = _concrete("nonzero", a).nonzero()
@@ -90,6 +96,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     size = integers.index(concrete_or_error(
         None, size, "The size argument of jnp.nonzero must be statically specified to use "
         "jnp.nonzero within JAX transformations."))
+    _check_size("nonzero", size)
     mask = cast(a, np.dtype(bool))
     flat = _true_places(mask, size, -1)
     missing = lax.lt(flat, literal(0, dtype))
@@ -99,6 +106,9 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         index = ufuncs.remainder(ufuncs.floor_divide(flat, max(step, 1)),
                                  max(aval.shape[axis], 1))
         fill = convert(0 if fill is None else fill, kind)
+        if get_aval(fill).ndim:
+            raise ValueError("nonzero: fill_value must be a scalar or tuple of scalars; got "
+                             f"{fill_value}")
         out.append(ufuncs.where(missing, fill, convert(index, kind)))
     return tuple(out)
 
@@ -124,7 +134,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.compress is not supported.")
-    condition, a = _array(condition), _array(a)
+    condition, a = operands("compress", condition, a)
     if get_aval(condition).ndim != 1:
         raise ValueError("jnp.compress: condition must be a 1D array, got shape "
                          f"{get_aval(condition).shape}.")
@@ -133,8 +143,9 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
     axis = canonical_axis(axis, get_aval(a).ndim)
     n = min(get_aval(condition).shape[0], get_aval(a).shape[axis])
     if size is not None and not 0 <= size <= n:
-        raise ValueError("jnp.compress: size must not be negative and not greater than the number "
-                         f"of elements that the condition is for, {n}; got size={size}")
+        raise ValueError("jnp.compress: size must be positive and not greater than the size of the "
+                         f"array axis, or of the condition; got size={size}, and at most {n} "
+                         "elements")
     if is_concrete(condition) and np.asarray(condition)[n:].any():
         raise ValueError("jnp.compress: condition contains entries that are out of bounds")
     aval = get_aval(a)
@@ -221,10 +232,13 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any
     n = aval.shape[0]
     dtype = dtypes.default_int_dtype()
     weak = aval.weak_type and fill_value is None and aval.dtype not in dtypes.complex_dtypes
-    if size is not None and size < 0:
-        raise ValueError(f"jnp.unique: size must not be negative, got {size}")
+    if size is not None:
+        _check_size("unique", size)
     if not n or not aval.size or size == 0:
         size = size or 0
+        if size and fill_value is None:
+            raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, "
+                             "fill_value must be specified")
         fill = 0 if fill_value is None else fill_value
         values = convert(lax.full((size, *aval.shape[1:]), fill, aval.dtype), aval.dtype, weak)
         return (values, lax.full((size,), 0, dtype),

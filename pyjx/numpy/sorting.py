@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,8 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Array:
     >>> jax.numpy.lexsort((jax.numpy.array([1, 0, 1]), jax.numpy.array([2, 2, 1]))).tolist()
     [2, 1, 0]
     """
+    if np.ndim(keys) == 0 if hasattr(keys, "ndim") else not isinstance(keys, Iterable):
+        raise TypeError("lexsort: need sequence of keys with len > 0 in lexsort, got a scalar")
     parts = list(lax.unstack(keys)) if hasattr(keys, "ndim") else list(keys)
     if not parts:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
@@ -313,6 +316,9 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
         raise ValueError("a should be 1-dimensional")
     if sorter is not None:
         (sorter,) = operands("searchsorted", sorter)
+        if not dtypes.issubdtype(get_aval(sorter).dtype, np.integer):
+            raise TypeError("searchsorted: sorter: Indexer must have integer or boolean type, got "
+                            f"indexer with type {get_aval(sorter).dtype}")
         a = jnp.indexing.take(a, sorter, axis=0)
     dtype = _place_dtype(get_aval(a).size)
     if not get_aval(a).size:

@@ -331,7 +331,8 @@ def _floor_divide(x: Any, y: Any) -> Any:
 
 def _check_not_complex(name: str, x: Any) -> None:
     if is_complex(x):
-        raise TypeError(f"{name} does not support complex-valued inputs")
+        raise TypeError(f"{name} does not support complex-valued inputs: it does not accept dtype "
+                        f"{dtype_of(x)}")
 
 
 @op_jit
@@ -699,7 +700,8 @@ def _isinf(x: Any) -> Any:
 def _infinity_test(name: str, value: float) -> _Unary:
     def body(x: Any, /, out: None = None) -> Any:
         if out is not None:
-            raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+            raise NotImplementedError(f"{name}: The 'out' argument to isneginf/isposinf is not "
+                                      "supported.")
         (x,) = operands(name, x)
         if is_complex(x):
             raise ValueError("isposinf/isneginf are not well defined for complex types")

@@ -24,7 +24,7 @@ from pyjx.engine.axes import transpose
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_integer
-from pyjx.numpy.promotion import convert, operands
+from pyjx.numpy.promotion import as_operand, convert, is_arraylike, operands
 from pyjx.runtime.abstract import eval_shape
 from pyjx.runtime.operations import op_jit
 
@@ -162,6 +162,10 @@ class ufunc:
             raise ValueError(f"reduction operation {self.__name__!r} does not have an identity, so "
                              "to use a where mask one has to specify 'initial'.")
         (a,) = operands(f"{self.__name__}.reduce", a)
+        if where is not None and is_arraylike(where) and (
+                get_aval(as_operand(where)).dtype != np.bool_):
+            raise ValueError(f"{self.__name__}.reduce: where argument must have dtype=bool; got "
+                             f"dtype={get_aval(as_operand(where)).dtype}")
         if not get_aval(a).ndim and axis is not None and axis != ():
             canonical_axes(axis, 0)
         if self._reduce is not None:
@@ -263,6 +267,8 @@ class ufunc:
                              f"{get_aval(indices).shape}")
         if axis is None or isinstance(axis, (tuple, list)):
             raise ValueError("reduceat requires a single integer axis.")
+        if not get_aval(a).ndim:
+            raise ValueError("reduceat: a must have 1 or more dimension, got a.shape=()")
         if is_integer(indices):
             indices = convert(indices, dtypes.default_int_dtype())
         if self._reduceat is not None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core.avals import get_aval
 from pyjx.lax.common import broadcast_shapes
@@ -61,6 +61,8 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     >>> dot(jax.numpy.ones((2, 3)), jax.numpy.arange(3)).tolist()
     [3.0, 3.0]
     """
+    if not callable(pyfunc):
+        raise TypeError(f"vectorize: Expected a callable value, got {pyfunc!r}")
     if any(not isinstance(e, (str, int)) for e in excluded):
         raise TypeError("jax.numpy.vectorize can only exclude integer or string arguments, but "
                         f"excluded={excluded!r}")
@@ -87,10 +89,21 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
             cores: list[Names] = [()] * len(arrays)
         else:
             cores, results = parse_signature(signature)
+            missing = {i for i in range(len(args)) if i not in excluded and args[i] is None}
+            if missing:
+                raise ValueError(f"vectorize: Cannot pass None at locations {missing} with "
+                                 f"{signature=}. Put them in excluded.")
             if len(arrays) != len(cores):
                 raise TypeError(f"wrong number of positional arguments: expected {len(cores)}, got "
                                 f"{len(arrays)} {context()}")
             sizes = _core_sizes(arrays, cores, context)
+            if configuration.numpy_rank_promotion.value == "raise" and len({
+                    get_aval(x).ndim - len(names)
+                    for x, names in zip(arrays, cores, strict=True)}) > 1:
+                raise ValueError(
+                    f"operands with shapes {[get_aval(x).shape for x in arrays]} require rank "
+                    f"promotion for jnp.vectorize function with signature {signature}. Set the "
+                    "jax_numpy_rank_promotion config option to 'allow' to disable this message.")
             function = _checked(function, results, sizes, context)
         return _mapped(function, arrays, cores)
 
@@ -127,6 +140,9 @@ def _checked(function: Callable[..., Any], results: Sequence[Names], sizes: dict
     """The function, whose results must have the axes that the signature says."""
     def checked(*values: Any) -> Any:
         out = function(*values)
+        if len(results) > 1 and not isinstance(out, (tuple, list)):
+            raise TypeError("output must be a tuple when multiple outputs are expected, got: "
+                            f"{out!r} {context()}")
         parts = list(out) if isinstance(out, (tuple, list)) else [out]
         if len(parts) != len(results):
             raise TypeError(f"wrong number of output arguments: expected {len(results)}, got "

@@ -217,10 +217,10 @@ class PRNGKeyArray(DataArray):
     # -- operators ---------------------------------------------------------------------------------
 
     def __eq__(self, other: Any) -> Any:
-        return self._of("equal", other) if hasattr(other, "dtype") else NotImplemented
+        return self._of("equal", other) if _is_number(other) else NotImplemented
 
     def __ne__(self, other: Any) -> Any:
-        return self._of("not_equal", other) if hasattr(other, "dtype") else NotImplemented
+        return self._of("not_equal", other) if _is_number(other) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -247,6 +247,10 @@ class PRNGKeyArray(DataArray):
                 f"impl = PRNGImpl [{impl.tag}] {{{impl.name}}}:{''.join(lines)}")
 
 
+def _is_number(x: Any) -> bool:
+    return hasattr(x, "dtype") or isinstance(x, (bool, int, float, complex))
+
+
 def _refuses(name: str, symbol: str) -> Any:
     def operator(self: Any, other: Any = None) -> Any:
         if other is None:
@@ -267,8 +271,8 @@ for _symbol, _name in array_methods.OPERATORS.items():
 
 def _has_not(name: str) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"{name}: key arrays hold no numbers; jax.random.key_data(keys) "
-                                  "gives the ones behind them.")
+        raise NotImplementedError(f"Cannot call abstract method {name}: key arrays hold no "
+                                  "numbers; jax.random.key_data(keys) gives the ones behind them.")
 
     method.__name__ = name
     return method

@@ -184,7 +184,8 @@ def _item(self: Any, *args: Any) -> Any:
     except IndexError:
         if len(args) == 1:
             raise IndexError(
-                f"index {args[0]} is out of bounds for size {self.aval.size}") from None
+                f"item: index {args[0]} is out of bounds for axis 0 with size {self.aval.size}, "
+                "that of the flat array") from None
         raise
 
 

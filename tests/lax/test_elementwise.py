@@ -80,7 +80,7 @@ BOOL = np.ones(3, bool)
      "Shapes must be 1D sequences of concrete values of integer type, got (2.5,)."),
     (lax.convert_element_type, (F32, "foo"), TypeError, "data type 'foo' not understood"),
     (lax.convert_element_type, (F32, None), ValueError, "dtype must be specified"),
-    (lax.exp, (F32,), TypeError, "exp: accuracy must be None"),
+    (lax.exp, (F32,), NotImplementedError, "accuracy must be None"),
 ])
 def test_errors(fun: Any, args: Any, error: Any, text: str) -> None:
     options = {"accuracy": 3} if fun is lax.exp else {}
@@ -248,7 +248,7 @@ def test_mulhi_of_64_bits(dtype: Any) -> None:
 
 def test_tolerance() -> None:
     assert lax.Tolerance(rtol=1e-3) == lax.Tolerance(0.0, 1e-3)
-    assert hash(lax.Tolerance()) == hash(lax.Tolerance())
+    assert hash(lax.Tolerance(1.0)) == hash(lax.Tolerance(1.0))
     with pytest.raises(ValueError, match="Tolerances must be non-negative"):
         lax.Tolerance(-1.0)
 

@@ -166,7 +166,7 @@ def test_method_keywords():
     x = jnp.asarray(X)
     check(x.sum(axis=0, keepdims=True), X.sum(axis=0, keepdims=True))
     check(x.max(initial=9), X.max(initial=9))
-    check(x.compress([False, True], axis=0), X.compress([False, True], axis=0))
+    check(x.compress(jnp.array([False, True]), axis=0), X.compress([False, True], axis=0))
     for got, expected in zip(x.nonzero(), X.nonzero(), strict=True):
         check(got, expected)
 

@@ -121,7 +121,7 @@ def test_nonzero_has_the_common_dtype_of_indices_and_fill_value(size):
 
 
 def test_compress_size_is_that_of_the_condition_at_most():
-    with pytest.raises(ValueError, match="size must not be negative and not greater"):
+    with pytest.raises(ValueError, match="size must be positive and not greater"):
         jnp.compress(jnp.array([True]), jnp.arange(3), size=2)
 
 
@@ -138,7 +138,7 @@ def test_unique_of_no_values():
     values, counts = jnp.unique(x, size=0, return_counts=True)
     assert values.shape == counts.shape == (0,)
     assert jnp.unique(jnp.broadcast_to(0, (0,))).weak_type
-    with pytest.raises(ValueError, match="size must not be negative"):
+    with pytest.raises(ValueError, match="size must be a positive integer"):
         jnp.unique(x, size=-1)
 
 

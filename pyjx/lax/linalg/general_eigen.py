@@ -61,7 +61,7 @@ def _jvp(primals: Values, tangents: Tangents, *, compute_left_eigenvectors: bool
     if (left or right) and not enable_eigvec_derivs:
         raise NotImplementedError(
             "Derivatives of non-symmetric eigenvectors are only valid under assumptions on the "
-            "input that are not checked (see the enable_eigvec_derivs argument to "
+            "input that JAX cannot check (see the enable_eigvec_derivs argument to "
             "jax.lax.linalg.eig). Pass enable_eigvec_derivs=True to jax.lax.linalg.eig to opt in.")
     w, *found, v = eig_p.bind(x, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
                               enable_eigvec_derivs=enable_eigvec_derivs, **params)

@@ -76,7 +76,8 @@ def check_member(name: str, param: str, value: Any, kind: type[Enum]) -> None:
 def check_square(name: str, aval: ShapedArray) -> int:
     """The number of rows, which is that of columns; ValueError otherwise."""
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
-        raise ValueError(f"The input to {name} must be a square matrix. Got shape {aval.shape}.")
+        first = "first input" if name == "triangular_solve" else "input"
+        raise ValueError(f"The {first} to {name} must be a square matrix. Got shape {aval.shape}.")
     return aval.shape[-1]
 
 

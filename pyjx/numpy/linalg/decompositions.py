@@ -54,7 +54,10 @@ def matrices(name: str, a: Any) -> Any:
 
 
 def check_square(name: str, a: Any) -> None:
-    """Raise ValueError unless the operand's last two axes have one size."""
+    """Raise ValueError unless the operand's last two axes have one size.
+
+    The name is written as messages have it that users match on.
+    """
     shape = get_aval(a).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"Argument to {name} must have shape [..., n, n], got {shape}.")

@@ -43,7 +43,7 @@ def det(a: Any) -> Array:
     -2.0
     """
     a = matrices("det", a)
-    check_square("det", a)
+    check_square("_det()", a)
     return determinants.det(a)
 
 
@@ -70,7 +70,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     (-1.0, 0.0)
     """
     a = matrices("slogdet", a)
-    check_square("slogdet", a)
+    check_square("slogdet()", a)
     method = "lu" if method is None else method
     if method not in ("lu", "qr"):
         raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), "
@@ -158,7 +158,9 @@ def cond(x: Any, p: Any = None) -> Array:
         first, last = (lax.index_in_dim(s, i, axis, keepdims=False) for i in (0, -1))
         ratio = lax.div(last, first) if p == -2 else lax.div(first, last)
     else:
-        check_square("cond", x)
+        if aval.shape[-1] != aval.shape[-2]:
+            raise ValueError(f"jnp.linalg.cond: for {p=}, array must be square; got arr.shape="
+                             f"{aval.shape}")
         ratio = lax.mul(norm_of_matrices(x, p), norm_of_matrices(inv.__wrapped__(x), p))
     has_nan = lax.reduce_or(ufuncs.isnan(x), (aval.ndim - 2, aval.ndim - 1))
     lost = lax.bitwise_and(ufuncs.isnan(ratio), lax.bitwise_not(has_nan))

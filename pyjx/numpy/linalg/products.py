@@ -31,6 +31,9 @@ def matrix_transpose(x: Any, /) -> Array:
     (2, 4, 3)
     """
     (x,) = operands("jnp.linalg.matrix_transpose", x)
+    if get_aval(x).ndim < 2:
+        raise ValueError("matrix_transpose requires at least 2 dimensions; got "
+                         f"ndim={get_aval(x).ndim}")
     return _matrix_transpose.__wrapped__(x)
 
 

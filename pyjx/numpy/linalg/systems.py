@@ -86,8 +86,8 @@ def solve(a: Any, b: Any) -> Array:
         raise ValueError(f"Invalid shapes for solve: {x.shape}, {y.shape}. A batch of vectors is "
                          "taken as a matrix: use solve(a, b[..., None]).squeeze(-1).")
     if y.shape[-2:][0] != x.shape[-1]:  # the only axis of a vector, the rows of matrices
-        raise ValueError("solve: the number of rows of b must be that of a, got shapes "
-                         f"{x.shape} and {y.shape}")
+        raise ValueError("solve: inconsistent size for core dimension: the number of rows of b "
+                         f"must be that of a, got shapes {x.shape} and {y.shape}")
     if y.ndim == 1:
         return lax.squeeze(solved(a, lax.expand_dims(b, (1,))), (x.ndim - 1,))
     return solved(a, b)
@@ -239,7 +239,8 @@ def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = Fal
     if x.ndim != 2:
         raise TypeError(f"{x.ndim}-dimensional array given. Array must be two-dimensional")
     if y.ndim not in (1, 2):
-        raise ValueError(f"lstsq: expected b to have one or two dimensions, got shape {y.shape}")
+        raise TypeError(f"lstsq: {y.ndim}-dimensional array given. Array must be one or "
+                        f"two-dimensional, got b of shape {y.shape}")
     if x.shape[0] != y.shape[0]:
         raise ValueError("Leading dimensions of input arrays must match, got shapes "
                          f"{x.shape} and {y.shape}")
