@@ -1,40 +1,61 @@
-"""The types of results are those of the oracle, over all pairs of dtypes and Python scalars."""
+"""The types of results are those of an oracle, and no function is forgotten."""
 
-import json
+import importlib
+import inspect
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
+from collections import Counter
 
 import pytest
 
 from tests.oracle.processes import VARIABLE
+from tests.oracle.result_types import MODES, asked, compared, names_in, oracles
+from tests.oracle.typed_calls import CALLS, EXPLAINED, NOT_OF_ARRAYS, explanation, written_out
 
-pytestmark = [
-    pytest.mark.oracle,
-    pytest.mark.skipif(not os.environ.get(VARIABLE), reason=f"{VARIABLE} is not set"),
-]
-
-# No real array is filled with a complex number; of weak type, the oracle's takes the real part.
-REFUSED = re.compile(r"full_like\((weak (int|float)|Python (int|float)).*, Python complex\)")
-SCRIPT = Path(__file__).with_name("result_types.py")
-ROOT = Path(__file__).parents[2]
+MODULES = """numpy numpy.linalg numpy.fft lax lax.linalg nn image ops scipy.cluster.vq scipy.fft
+scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.optimize scipy.signal
+scipy.sparse.linalg scipy.special scipy.stats""".split()  # noqa: SIM905
+SHORT = {"numpy": "jnp", "scipy": "jsp"}
 
 
-def types(python, package, x64):
-    path = {"PYTHONPATH": str(ROOT)} if package == "pyjx" else {}
-    done = subprocess.run([python, str(SCRIPT), package, str(x64)], capture_output=True, text=True,
-                          check=True, env={**os.environ, "XLA_FLAGS": "", **path})
-    return json.loads(done.stdout)
+@pytest.mark.oracle
+@pytest.mark.skipif(not os.environ.get(VARIABLE), reason=f"{VARIABLE} is not set")
+@pytest.mark.parametrize("mode", MODES)
+def test_result_types(mode):
+    """One pair or triple in a thousand; `python -m tests.oracle.result_types` takes more."""
+    different = compared(oracles(), mode, asked("", 1000), Counter())
+    assert not different, "\n".join(map(str, different))
 
 
-@pytest.mark.parametrize("x64", [0, 1])
-def test_result_types(x64):
-    """Also that a call of which the oracle gives a type does not raise."""
-    theirs = types(os.environ[VARIABLE], "jax", x64)
-    ours = types(sys.executable, "pyjx", x64)
-    different = [f"{call}: {ours[call]}, oracle {result}" for call, result in theirs.items()
-                 if ours[call] != result and isinstance(result, list)
-                 and not REFUSED.fullmatch(call)]
-    assert not different, "\n".join(different)
+def public_functions():
+    for name in MODULES:
+        module = importlib.import_module(f"pyjx.{name}")
+        first, *rest = name.split(".")
+        for function in dir(module):
+            value = getattr(module, function)
+            if (callable(value) and not isinstance(value, type) and not inspect.ismodule(value)
+                    and not re.search("^_|_p$|[a-z]_$", function)):
+                yield ".".join([SHORT.get(first, first), *rest, function])
+
+
+def test_every_function_of_arrays_is_called():
+    called = {name for expressions in CALLS.values() for e in expressions
+              for name in re.findall(r"\b[a-z]\w*(?:\.\w+)+", e)}
+    missing = set(public_functions()) - called - NOT_OF_ARRAYS
+    assert not missing, sorted(missing)
+
+
+def test_expressions():
+    assert written_out("f({a b}, {1 2})") == ["f(a, 1)", "f(a, 2)", "f(b, 1)", "f(b, 2)"]
+    assert names_in("jnp.max(x, z)") == ["x", "z"]
+    for expressions in CALLS.values():
+        for expression in expressions:
+            compile(expression, expression, "eval")
+
+
+def test_explanations():
+    assert len({explained[:2] for explained in EXPLAINED}) == len(EXPLAINED)
+    call = "off: jnp.argmax(x) (complex64)"
+    assert explanation(call, "raises TypeError", "int32[]")
+    assert not explanation(call, "int32[]", "raises TypeError")
+    assert not explanation("off: jnp.add(x, y) (int8, int8)", "int8[3]", "int16[3]")
