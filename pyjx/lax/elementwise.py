@@ -127,10 +127,10 @@ def sub(x: Any, y: Any) -> Array:
 
 def _mul_shape(x: ShapedArray, y: ShapedArray, *, out_dtype: DType = None) -> ShapedArray:
     check_kinds("mul", (REAL_OR_COMPLEX, REAL_OR_COMPLEX), (x, y))
-    if x.dtype != y.dtype:
+    if x.dtype != y.dtype and out_dtype is None:
         raise TypeError(f"mul: expected equal dtypes, got {x.dtype} and {y.dtype}")
     dtype = x.dtype if out_dtype is None else dtypes.canonicalize_dtype(out_dtype)
-    return ShapedArray(nary_shape("mul", (x, y)), dtype, all_weak((x, y)) and out_dtype is None)
+    return ShapedArray(nary_shape("mul", (x, y)), dtype, all_weak((x, y)))
 
 
 mul_p = register(Primitive("mul", shape_rule=_mul_shape, linear=True, cost=CHEAP))
@@ -151,9 +151,10 @@ mul_p.define(
 def _mul_back(ct: Tangent, linear: UndefinedPrimal, other: Value) -> Value:
     if type(ct) is Zero:
         return Zero(linear.aval)
-    if get_aval(ct).dtype is not linear.aval.dtype:  # the product may have an `out_dtype`
-        ct = cast(ct, linear.aval.dtype)
-    return mul_p.bind(ct, other, out_dtype=None)
+    dtype = linear.aval.dtype
+    if get_aval(ct).dtype is not dtype:  # the product may have an `out_dtype`
+        ct = cast(ct, dtype)
+    return mul_p.bind(ct, other, out_dtype=None if get_aval(other).dtype is dtype else dtype)
 
 
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
@@ -162,15 +163,18 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
     Args:
       x: an array.
       y: an array.
-      out_dtype: the dtype in which to multiply, and of the result; by default that of `x`.
+      out_dtype: the dtype in which to multiply, and of the result, whatever those of the operands
+        are; by default theirs.
 
     >>> import pyjx as jax
     >>> float(jax.lax.mul(1.5, 2.0))
     3.0
     """
-    x, y = operands("mul", x, y)
-    if out_dtype is not None:
-        out_dtype = np.dtype(dtypes.check_and_canonicalize_user_dtype(out_dtype, "mul"))
+    if out_dtype is None:
+        x, y = operands("mul", x, y)
+        return mul_p.bind(x, y, out_dtype=None)
+    x, y = broadcast_operands("mul", operand("mul", x), operand("mul", y, 1))
+    out_dtype = np.dtype(dtypes.check_and_canonicalize_user_dtype(out_dtype, "mul"))
     return mul_p.bind(x, y, out_dtype=out_dtype)
 
 

@@ -52,7 +52,8 @@ def contract(name: str, a: Any, b: Any, dimension_numbers: Any, precision: Any, 
     else:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
         if takes_real_part(preferred, get_aval(a).dtype, get_aval(b).dtype):
-            a, b = promote_dtypes(a, b)
+            common = dtypes.to_complex_dtype(preferred)
+            a, b = convert(a, common), convert(b, common)
             product = contract(name, a, b, dimension_numbers, precision, None, out_sharding)
             return convert(lax.real(product), preferred)
     precision = canonicalize_precision(precision)
@@ -324,9 +325,10 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     a, b = operands("inner", a, b)
     m, n = get_aval(a).ndim, get_aval(b).ndim
     if not m or not n:
-        out = multiply(a, b)
-        return out if preferred_element_type is None else convert(
-            out, dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "inner"))
+        if preferred_element_type is not None:
+            dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "inner")
+            a, b = convert(a, dtype), convert(b, dtype)
+        return multiply(a, b)
     return contract("inner", a, b, (((m - 1,), (n - 1,)), ((), ())), precision,
                     preferred_element_type)
 

@@ -123,7 +123,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 
 
 def _spacings(f: Any, varargs: Sequence[Any], axes: tuple[int, ...]) -> list[Any]:
-    if not varargs:
+    if not varargs or not axes:
         return [1.0] * len(axes)
     if len(varargs) == 1:
         return list(varargs) * len(axes)

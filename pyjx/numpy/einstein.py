@@ -249,7 +249,8 @@ def _diagonal(x: Any, axes: tuple[int, ...]) -> Any:
         same = lax.eq(lax.broadcasted_iota(dtype, shape, axis),
                       lax.broadcasted_iota(dtype, shape, axes[-1]))
         x = lax.select(same, x, lax.full(shape, 0, get_aval(x).dtype))
-    return lax.reduce_sum(x, axes[:-1])
+    fold = lax.reduce_or if get_aval(x).dtype == np.bool_ else lax.reduce_sum
+    return fold(x, axes[:-1])
 
 
 def _summed(x: Any, axes: tuple[int, ...], dtype: Any) -> Any:
@@ -288,7 +289,9 @@ def _einsum_of(operands: tuple[Any, ...], subscripts: str, optimize: Any, precis
         dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "einsum")
         weak = False
         if takes_real_part(dtype, *[get_aval(x).dtype for x in values]):
-            out = _einsum_of(operands, subscripts, optimize, precision, None, dot_general)
+            common = dtypes.to_complex_dtype(dtype)
+            out = _einsum_of(tuple([convert(x, common) for x in values]), subscripts, optimize,
+                             precision, None, dot_general)
             return convert(lax.real(out), dtype)
     steps = _plan(subscripts, tuple([get_aval(x).shape for x in values]), optimize)
     if dot_general is None:

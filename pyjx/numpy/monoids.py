@@ -17,7 +17,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import dtype_of, is_integer
+from pyjx.numpy.operands import dtype_of, is_inexact, is_integer
 from pyjx.numpy.promotion import convert, promote_dtypes, promote_dtypes_inexact
 
 Parts = dict[str, Any]
@@ -124,8 +124,13 @@ def _bitwise(name: str) -> Callable[..., Any]:
 def _log_sum(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
              ) -> Any:
     """log sum exp(a) to the base of the function `name`, as m + log sum exp(a - m)."""
-    (x,) = promote_dtypes_inexact(_cast(a, dtype))
-    exp, log = (jnp.exp, jnp.log) if name == "logaddexp" else (jnp.exp2, jnp.log2)
+    x = _cast(a, dtype)
+    if name == "logaddexp":
+        exp, log = jnp.exp, jnp.log
+        (x,) = promote_dtypes_inexact(x)
+    else:
+        exp, log = jnp.exp2, jnp.log2
+        x = x if is_inexact(x) else convert(x, dtypes.default_float_dtype())
     if where is not None:
         x = jnp.where(where, x, -np.inf)
     top = jnp.max(jnp.real(x), axis, keepdims=True, initial=-np.inf)

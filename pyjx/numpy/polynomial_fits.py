@@ -15,6 +15,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.operands import dtype_of
 from pyjx.numpy.promotion import operands, promote_dtypes_inexact, strong
+from pyjx.numpy.ufuncs import as_default_float
 from pyjx.runtime.operations import op_jit
 
 
@@ -50,11 +51,9 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     [2.0, 1.0]
     """
     arrays = operands("polyfit", x, y, *(() if w is None else (w,)))
-    # Weak types are of no account, but for that of the values.
-    stronger = [a if i == 1 else strong(a) for i, a in enumerate(arrays)]
-    arrays = promote_dtypes_inexact(*stronger[:2])
-    if w is not None:
-        arrays += promote_dtypes_inexact(stronger[2])
+    # The weak type of the points is of no account; whole ones are of the default dtype.
+    points = promote_dtypes_inexact(as_default_float(strong(arrays[0])), arrays[1])
+    arrays = points if w is None else [*points, *promote_dtypes_inexact(arrays[2])]
     deg = operator.index(deg)
     shapes = [get_aval(a).shape for a in arrays]
     if deg < 0:
@@ -80,7 +79,8 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     if rcond is None:
         rcond = float(shapes[0][0] * dtypes.finfo(dtype_of(arrays[0])).eps)
     solution, residuals, rank, singular, covariance = _fit(
-        deg, bool(cov) and not full, scaled, rcond, *arrays)
+        deg, bool(cov) and not full, scaled, float(rcond) if isinstance(rcond, int) else rcond,
+        *arrays)
     if full:
         return solution, residuals, rank, singular, jnp.asarray(rcond)
     return (solution, covariance) if cov else solution

@@ -51,6 +51,8 @@ def variance_dtypes(given: Any, dtype: Any) -> tuple[Any, Any]:
             raise ValueError(_real_part_error)
         if not dtypes.issubdtype(dtype, np.inexact):
             return dtype, dtype  # as in JAX, what is computed is rounded to integers on the way
+        if dtypes.itemsize_bits(inexact) <= 8:  # with which no dtype is common
+            return _at_least_single(dtype), dtype
         with configuration.numpy_dtype_promotion("standard"):
             return _at_least_single(dtypes.promote_types(inexact, dtype)), dtype
     return _at_least_single(inexact), dtypes.to_floating_dtype(inexact)

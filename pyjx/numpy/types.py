@@ -24,6 +24,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     >>> jax.numpy.can_cast("int32", "int64")
     True
     """
+    from_ = from_.dtype if isinstance(from_, np.ndarray) else from_
     return np.can_cast(_as_dtype(from_), _as_dtype(to), casting=casting)  # type: ignore
 
 

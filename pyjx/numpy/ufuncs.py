@@ -677,7 +677,7 @@ def angle(z: Any, deg: bool = False) -> Array:
     (z,) = operands("angle", z)
     re = ops.real(z) if is_complex(z) else as_default_float(z)
     if not is_inexact(z) or (not is_complex(z) and not get_aval(z).ndim):
-        re = convert(re, dtypes.promote_types(dtype_of(re), dtypes.default_float_dtype()))
+        re = convert(re, dtypes.default_float_dtype())
     im = ops.imag(z) if is_complex(z) else filled_like(re, 0)
     out = ops.atan2(im, re)
     return _times(out, 180 / np.pi) if deg else out

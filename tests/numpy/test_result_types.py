@@ -420,3 +420,89 @@ def test_no_truth_value_is_weak():
                  lambda x: jnp.isin(x, x, method="sort")):
         assert typed(call, weak) == ["bool"]
     assert jax.scipy.linalg.leslie(jnp.array([1, 2]), jnp.array([True])).dtype == "int64"
+
+
+special, stats, signal = jax.scipy.special, jax.scipy.stats, jax.scipy.signal
+COUNTS, ODDS = np.array([1, 2], "int8"), np.array([0.25, 0.75], "float32")
+
+
+@pytest.mark.parametrize(("fun", "x", "y", "want"), [
+    (lambda x, y: jax.lax.mul(x, y, out_dtype="float32"), "int8", "float64", "float32"),
+    (lambda x, y: jnp.fft.fftfreq(3, x[0]), "complex64", "int8", "float64"),
+    (lambda x, y: jnp.fft.fftfreq(3, x[0]), "float8_e5m2", "int8", "float64"),
+    (lambda x, y: jnp.var(x, dtype=y.dtype), "float8_e5m2", "bfloat16", "bfloat16"),
+    (lambda x, y: jnp.dot(x, y, preferred_element_type="float32"), "complex64", "int4", "float32"),
+    (lambda x, y: jnp.einsum("i,i", x, y, preferred_element_type="float32"), "uint4", "complex64",
+     "float32"),
+    (lambda x, y: jnp.inner(x[0], y, preferred_element_type="float32"), "uint4", "float16",
+     "float32"),
+    (lambda x, y: jnp.logaddexp2.reduce(x), "int8", "int8", "float64"),
+    (lambda x, y: jnp.logaddexp.reduce(x), "int8", "int8", "float32"),
+    (lambda x, y: jnp.polyfit(x, y, 1, rcond=0.5), "int32", "float32", "float64"),
+    (lambda x, y: jnp.polyfit(x, y, 1, rcond=True), "float32", "int32", "float32"),
+    (lambda x, y: jnp.einsum("ii->i", jnp.outer(x, y)), "bool", "bool", "bool"),
+    (lambda x, y: stats.multinomial.logpmf(x, 3, y), "int4", "uint4", "float32"),
+    (lambda x, y: signal.welch(x, y[0], nperseg=2)[0], "float32", "complex128", "float32"),
+    (lambda x, y: signal.welch(x, y[0], nperseg=2)[1], "complex64", "float64", "float32"),
+    (lambda x, y: signal.stft(x, y[0], nperseg=2)[1], "bool", "float64", "float64"),
+    (lambda x, y: jnp.stack(jax.scipy.linalg.schur(jnp.outer(x, y), "complex")), "bfloat16",
+     "bfloat16", "complex64"),
+])
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_dtypes_of_two_beside_the_default(fun, x, y, want):
+    assert typed(fun, ones(x), ones(y)) == [want]
+
+
+@pytest.mark.parametrize(("fun", "x", "y", "want"), [
+    (lambda x, y: jax.lax.mul(x, y, out_dtype="int32"), "float64", "float64", "int32*"),
+    (lambda x, y: jnp.polyfit(jnp.ones(2, "float32"), jnp.ones(2, "float32"), 1, w=y), "float32",
+     "int64", "float32"),
+    (lambda x, y: stats.multivariate_normal.logpdf(y[0], y, 1.0), "int64", "int64", "float64*"),
+    (lambda x, y: jax.scipy.fft.dctn(x[0]), "int64", "int64", "int64*"),
+    *[(lambda x, y, solve=solve: solve(jnp.eye(2, dtype="int8"), x)[0], "complex128", "int64",
+       "complex128*") for solve in (jax.scipy.sparse.linalg.cg, jax.scipy.sparse.linalg.gmres,
+                                    jax.scipy.sparse.linalg.bicgstab)],
+    (lambda x, y: jax.scipy.sparse.linalg.cg(jnp.eye(2), y)[0], "float64", "int64", "float64"),
+])
+def test_weak_types_of_two_beside_the_default(fun, x, y, want):
+    assert typed(fun, ones(x, weak=True), ones(y, weak=True)) == [want]
+
+
+@pytest.mark.parametrize(("fun", "x", "y", "want"), [
+    (lambda x, y: special.gamma(x), "complex64", "int8", "complex64"),
+    (lambda x, y: special.owens_t(x, y), "int32", "int32", "float64"),
+    (lambda x, y: special.sph_harm_y(y, y, x, y, n_max=2), "float32", "int8", "complex128"),
+    (lambda x, y: jnp.angle(x[0]), "bfloat16", "int8", "float64"),
+    (lambda x, y: jax.scipy.linalg.sqrtm(jnp.outer(x, x)), "float16", "int8", "complex64"),
+    (lambda x, y: jnp.einsum("i,i", x, y, preferred_element_type="float32"), "bfloat16",
+     "complex64", "float32"),
+    (lambda x, y: jnp.vdot(x, y, preferred_element_type="float32"), "int8", "complex64", "float32"),
+    (lambda x, y: jax.scipy.sparse.linalg.gmres(jnp.outer(x, x), x)[0], "complex64", "int8",
+     "complex64"),
+    (lambda x, y: stats.multinomial.pmf(x, x[0], y), "int8", "float32", "float32"),
+])
+def test_strict_promotion_within_functions(fun, x, y, want):
+    with jax.numpy_dtype_promotion("strict"):
+        assert typed(fun, ones(x), ones(y)) == [want]
+
+
+def test_values_of_operands_of_several_dtypes():
+    third, whole = jnp.array([0.5, -2.0], "float32"), jnp.array([3, 4], "int8")
+    assert jax.lax.mul(third, whole, out_dtype="float64").tolist() == [1.5, -8]
+    slope = jax.grad(lambda x: jax.lax.mul(x, whole, out_dtype="float64").sum())(third)
+    assert slope.dtype == "float32" and slope.tolist() == [3, 4]
+    assert jnp.einsum("ii->i", jnp.array([[True, True], [True, False]])).tolist() == [True, False]
+    assert jax.scipy.fft.dctn(3) == 3
+    assert jnp.fft.fftfreq(2, 2**33).tolist() == [0, -(2.0 ** -34)]
+    assert jnp.gradient(1.0, 2.0, 3.0) == []
+    assert jnp.can_cast(np.ones(2, "int8"), "int16")
+    want = stats.multinomial.pmf(jnp.array(COUNTS, "float32").astype(int), 3, ODDS)
+    assert stats.multinomial.pmf(COUNTS, 3, ODDS) == want
+    np.testing.assert_allclose(want, 3 * 0.25 * 0.75 ** 2, rtol=1e-6)
+    with pytest.raises(ValueError, match="x and n must be of integer type"):
+        stats.multinomial.logpmf(ODDS, 3, ODDS)
+    z = np.array([0.3 + 2.5j, -1.6 - 0.7j], "complex64")
+    np.testing.assert_allclose(special.gamma(z) * z, special.gamma(z + 1), rtol=1e-4)
+    wave = np.sin(np.arange(8.0))
+    real = signal.welch(wave, 2.0, nperseg=4)[0]
+    np.testing.assert_allclose(signal.welch(wave, 2.0 + 0j, nperseg=4)[0], real)

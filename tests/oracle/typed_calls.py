@@ -697,8 +697,9 @@ EXPLAINED = [(re.compile(pattern), raising, reason) for pattern, raising, reason
     (r"(meshgrid|convolution_matrix|hankel|jnp\.put|repeat|piecewise|map_coordinates|resize|"
      r"vjp|linear_ramp.*)\(?", "theirs", "scalars are vectors of one number, and are converted"),
     (r"^strict.*: raises TypeError", "theirs", "arguments are promoted"),
-    (r"^strict\w*: ((nn|jsp)\.|(?!.*\by\b)|jnp\.(select|take|linalg|array)|lax.index_take|"
-     r"jnp.\w+.at\()", "theirs", "promotion within is not the user's"),
+    (r"^strict\w*: ((nn|jsp)\.|(?!.*\by\b)|lax.index_take|jnp.\w+.at\(|"
+     r"jnp\.(select|take|linalg|array|unwrap|fill_diagonal))", "theirs",
+     "promotion within is not the user's"),
 )]
 
 

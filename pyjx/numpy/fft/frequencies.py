@@ -23,6 +23,8 @@ def _over_duration(name: str, k: Any, n: Any, d: Any, dtype: Any, device: Any) -
     if isinstance(d, (list, tuple)):
         raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. "
                          f"Got d = {d}.")
+    if type(d) is not float:
+        d = jnp.asarray(d, float)
     out = _quotient(k, n, d)
     if dtype is not None:
         out = jnp.asarray(out, _float_dtype(name, dtype))

@@ -59,8 +59,10 @@ def _along_one(name: str, transform: Callable[..., Any], x: Any, kind: int, n: i
 
 def _along_several(name: str, transform: Callable[..., Any], x: Any, kind: int,
                    s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None) -> Any:
+    shape = get_aval(*operands(name, x)).shape
+    if not shape and not axes:
+        return jnp.asarray(x)  # of no axes the number itself
     x = _checked(name, x, kind, norm)
-    shape = get_aval(x).shape
     if s is not None:
         s = [operator.index(n) for n in (s if isinstance(s, (list, tuple)) else (s,))]
     if axes is None:

@@ -238,8 +238,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
     """
     if blocksize != 1:
         raise NotImplementedError("Blocked version is not implemented yet.")
-    a = as_complex(square("sqrtm", lax.convert_element_type(
-        array("sqrtm", A), dtypes.promote_types(get_aval(array("sqrtm", A)).dtype, np.float32))))
+    a = as_complex(square("sqrtm", A))
     form, z = linalg.schur(a)
 
     def element(root: Any, offset: Any, r_i: Any, r_j: Any, t_i: Any, t_j: Any) -> Any:

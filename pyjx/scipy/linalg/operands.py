@@ -6,8 +6,8 @@ from typing import Any
 
 from pyjx import lax
 from pyjx import numpy as jnp
+from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.lax.nary import complex_dtype
 from pyjx.numpy.promotion import convert, narrowed, operands, promote_dtypes_inexact
 
 
@@ -38,7 +38,7 @@ def square(name: str, x: Any) -> Any:
 
 
 def as_complex(x: Any) -> Any:
-    return convert(x, complex_dtype(get_aval(x).dtype))
+    return convert(x, dtypes.to_complex_dtype(get_aval(x).dtype))
 
 
 def as_columns(a: Any, b: Any, name: str) -> tuple[Any, bool]:

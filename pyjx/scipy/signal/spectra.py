@@ -140,6 +140,8 @@ def _spectra(nperseg: int, noverlap: int, nfft: int, detrend: Any, onesided: boo
                   for a in arrays]
     scale = (1 / (fs * (window * window).sum()) if scaling == "density"
              else 1 / window.sum() ** 2)
+    if not jnp.iscomplexobj(scale):  # of the precision of the signals, whatever that of fs is
+        scale = scale.astype(dtype)
     out = (transforms[0] * jnp.sqrt(scale) if average is None
            else _powers(transforms[0], transforms[-1] * scale, nfft, onesided))
     frequencies = np.fft.rfftfreq(nfft) if onesided else np.fft.fftfreq(nfft)
@@ -148,7 +150,8 @@ def _spectra(nperseg: int, noverlap: int, nfft: int, detrend: Any, onesided: boo
     if boundary is not None:
         times = times - nperseg / 2
     out = _averaged(jnp.moveaxis(out, -1, axis), average)
-    return (jnp.asarray(frequencies, dtype) * fs, jnp.asarray(times, dtype) / fs,
+    rate = 1 / (1 / fs).real if jnp.iscomplexobj(fs) else fs  # frequencies are real
+    return ((jnp.asarray(frequencies, dtype) * rate).astype(dtype), jnp.asarray(times, dtype) / fs,
             out.real if real else out)
 
 

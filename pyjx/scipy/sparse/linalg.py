@@ -14,9 +14,12 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
 from pyjx.flatten_util import ravel_pytree
 from pyjx.lazy import directory
+from pyjx.numpy.operands import is_inexact
+from pyjx.numpy.promotion import convert
 from pyjx.tree_util import tree_leaves, tree_map, tree_structure
 
 __all__ = ["bicgstab", "cg", "gmres"]
@@ -75,6 +78,7 @@ _Solver = Callable[[Linear, Linear, Array, Array], Array]
 
 
 def _solve(solver: _Solver, A: Any, b: Any, x0: Any, M: Any, symmetric: bool) -> Any:
+    given = b
     A, b, x0, M = _operands(A, b, x0, M)
 
     def solve(matvec: Linear, rhs: Any) -> Any:
@@ -87,8 +91,14 @@ def _solve(solver: _Solver, A: Any, b: Any, x0: Any, M: Any, symmetric: bool) ->
         return unravel(solver(flat(matvec), flat(M), vector, start))
 
     real = not any(jnp.issubdtype(x.dtype, jnp.complexfloating) for x in tree_leaves(b))
-    return lax.custom_linear_solve(A, b, solve=solve, transpose_solve=solve,
-                                   symmetric=symmetric and real)
+    x = lax.custom_linear_solve(A, b, solve=solve, transpose_solve=solve,
+                                symmetric=symmetric and real)
+    return tree_map(_as_weak_as, x, given)
+
+
+def _as_weak_as(x: Array, b: Any) -> Any:
+    """The solution of a weak type where the right-hand side, which is inexact, is of one."""
+    return convert(x, x.dtype, is_inexact(b) and get_aval(b).weak_type)
 
 
 def _length(b: Any) -> Any:
@@ -214,7 +224,7 @@ def bicgstab(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0
 def _rotation(a: Array, b: Array) -> tuple[Array, Array]:
     """The unitary 2x2 matrix that takes (a, b) to (norm, 0), and that norm."""
     size = jnp.sqrt(jnp.abs(a) ** 2 + jnp.abs(b) ** 2)
-    safe = jnp.where(size == 0, 1, size)
+    safe = jnp.where(size == 0, 1, size).astype(a.dtype)
     c, s = jnp.where(size == 0, 1, a / safe), b / safe
     rows = jnp.stack([jnp.stack([jnp.conj(c), jnp.conj(s)]), jnp.stack([-s, c])])
     return rows, size.astype(a.dtype)

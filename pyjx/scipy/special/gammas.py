@@ -118,7 +118,7 @@ def _loggamma(z: Array) -> Array:
     total = total + lax.polynomial(1 / (far * far), _STIRLING) / far
     for k in range(8):
         total = total - jnp.log(right + k)
-    turn = jnp.exp(2j * math.pi * (z - jnp.round(real)))
+    turn = jnp.exp(2j * math.pi * lax.complex(real - jnp.round(real), jnp.imag(z)))
     log_sine = -1j * math.pi * (z - 0.5) + jnp.log1p(-turn) - math.log(2)
     total = jnp.where(left, math.log(math.pi) - log_sine - total, total)
     return jnp.where(lower, jnp.conj(total), total)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.trace import concrete_or_error
@@ -75,7 +75,8 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None,
             np.asarray, n, "The `n_max` argument of `jnp.scipy.special.sph_harm` must be "
             "statically specified to use `sph_harm` within JAX transformations."), initial=0))
     n_max = operator.index(n_max)
-    dtype = jnp.promote_types(jnp.result_type(theta, phi), jnp.result_type(float))
+    with configuration.numpy_dtype_promotion("standard"):
+        dtype = jnp.promote_types(jnp.result_type(theta, phi), jnp.result_type(float))
     theta, phi = theta.astype(dtype), phi.astype(dtype)
     degree = jnp.clip(degree, 0, n_max).astype(dtype)
     size = jnp.abs(order).astype(dtype)

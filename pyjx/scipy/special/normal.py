@@ -376,5 +376,5 @@ def owens_t(h: Any, a: Any) -> Array:
     >>> round(float(jax.scipy.special.owens_t(0.0, 1.0)), 4)
     0.125
     """
-    h, a, _ = reals("owens_t", h, a, np.zeros((), dtypes.default_float_dtype()))
+    h, a = [x.astype(dtypes.default_float_dtype()) for x in reals("owens_t", h, a)]
     return _owens_t(h, a)

@@ -44,7 +44,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
     n = mean.shape[-1]
     y = x - mean
     if not cov.ndim:
-        square = (y * y).sum(-1) / cov
+        square = lax.reduce_sum(y * y, (y.ndim - 1,)) / cov  # which keeps a weak type
         return -square / 2 - n / 2 * (math.log(2 * math.pi) + jnp.log(cov))
     if cov.ndim < 2 or cov.shape[-2:] != (n, n):
         raise ValueError("multivariate_normal.logpdf got incompatible shapes: expected a scalar or "
