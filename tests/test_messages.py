@@ -250,7 +250,8 @@ _V = jnp.arange(3.0)
 _NAMES = {
     "jax": jax, "jnp": jnp, "lax": jax.lax, "np": np, "random": random, "P": jax.P,
     "operator": operator, "partial": functools.partial,
-    "jx": lambda f, *args: jax.jit(f)(*args),
+    "jx": lambda f, *args: jax.jit(f)(*args), "NamedSharding": jax.sharding.NamedSharding,
+    "mesh": lambda n: jax.make_mesh((n,), ("x",)),
     "x": jnp.asarray(X), "v": _V, "i": jnp.arange(3), "sq": jnp.eye(3), "c": _V * 1j,
     "s": jnp.float32(1), "b": _V > 0, "u8": jnp.arange(3, dtype="uint8"), "k": KEY, "nx": X,
 }

@@ -130,7 +130,8 @@ def _input_terms(primals: Sequence[Any], series: Sequence[Sequence[Any]], factor
                  ) -> list[Terms]:
     """The Taylor coefficients of each leaf of the primals."""
     if len(primals) != len(series):
-        raise ValueError(f"jet: there must be a list of terms for each primal, got {len(primals)} "
+        raise ValueError("jet terms have inconsistent lengths for different arguments: there must "
+                         f"be a list of terms for each primal, got {len(primals)} "
                          f"primals and {len(series)} lists.")
     if len({len(terms) for terms in series}) > 1:
         raise ValueError("jet terms have inconsistent lengths for different arguments")

@@ -190,7 +190,7 @@ def check_arguments(exported: Exported, avals: Sequence[Any]) -> None:
                              f"and called with {dtypes.name(aval.dtype)}")
         both = f"expected {_shown(expected.shape)} and called with {_shown(aval.shape)}"
         if len(aval.shape) != len(expected.shape):
-            raise ValueError(f"Shape mismatch for {path} (expected same rank): {both}")
+            raise ValueError(f"Rank mismatch for {path}: {both}")
         for axis, (wanted, d) in enumerate(zip(expected.shape, aval.shape, strict=True)):
             if type(wanted) is int and wanted != d:
                 raise ValueError(f"Shape mismatch for {path}.shape[{axis}] (expected same "

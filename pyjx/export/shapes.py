@@ -43,8 +43,8 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
     if scope is None:
         scope = SymbolicScope(constraints)
     elif constraints:
-        raise ValueError("symbolic_shape: constraints belong to the scope, and cannot be given "
-                         "together with `scope`.")
+        raise ValueError("symbolic_shape: Cannot specify both a `scope` and `constraints`. Give "
+                         "the constraints to the scope.")
     text = "..." if shape_spec is None else shape_spec
     if not isinstance(text, str):
         raise ValueError(f"polymorphic shape spec should be None or a string. Found {text!r}.")

@@ -567,7 +567,7 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     1.0
     """
     if to not in ("varying", "reduced", "unreduced"):
-        raise ValueError("pcast: got unexpected `to` value. Allowed `to` values are 'varying', "
+        raise ValueError("pcast: Got unexpected `to` value. Allowed `to` values are 'varying', "
                          f"'reduced' and 'unreduced', got {to!r}")
     names = () if axis_name is None else as_axes(axis_name)
     if not names:

@@ -119,7 +119,8 @@ def _predicate(pred: Any) -> Any:
     if pred is None:
         raise TypeError("cond predicate is None")
     if isinstance(pred, str | list | tuple | dict):
-        raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of type {type(pred)}")
+        raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of type {type(pred)}. Pred "
+                        f"type must be either boolean or number, got {pred}.")
     pred = operand("cond (pred)", pred)
     aval = get_aval(pred)
     if aval.shape:
@@ -170,6 +171,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any,
 
 
 def _index(index: Any) -> Any:
+    if isinstance(index, str):
+        raise TypeError(f"lax.switch: Index type must be an integer, got {index}.")
     index = operand("switch (index)", index)
     aval = get_aval(index)
     if aval.shape:

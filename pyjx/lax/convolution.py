@@ -113,8 +113,8 @@ def _check_windows(rank: int, strides: Sequence[int], padding: Sequence[Sequence
     for what, values in (("window_strides", strides), ("padding", padding),
                          ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
         if len(values) != rank and what == "padding":
-            raise TypeError("conv_general_dilated: Wrong number of explicit pads for convolution: "
-                            f"expected {rank}, got {len(values)}.")
+            raise TypeError("conv_general_dilated: padding: Wrong number of explicit pads for "
+                            f"convolution: expected {rank}, got {len(values)}.")
         if len(values) != rank:
             raise ValueError(
                 f"{_NAME} window and {what} must have the same number of dimensions, but got "

@@ -297,6 +297,8 @@ def transpose_pads(name: str, window: Sequence[int], strides: Sequence[int], pad
         return list(pairs)
     kind = padding.upper()
     if kind not in ("SAME", "VALID"):
+        if name == "conv_transpose_shape_tuple":
+            raise ValueError(f"{name}: Invalid padding mode: {padding}. It is 'SAME' or 'VALID'.")
         raise RuntimeError(f"{name}: Unrecognized padding type: expected 'VALID' or 'SAME', got "
                            f"{padding!r}.")
     pads = []

@@ -427,7 +427,7 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
     [[0, 1], [0, 1]]
     """
     if to not in ("varying", "reduced", "invarying"):
-        raise ValueError("all_gather: got unexpected `to` value. Allowed `to` values are "
+        raise ValueError("all_gather: Got unexpected `to` value. Allowed `to` values are "
                          f"'varying', 'reduced' and 'invarying', got {to!r}")
     params = _over("all_gather", axis_name, axis_index_groups)
     typed = typed_names(params["axis_name"])
@@ -455,9 +455,12 @@ def _divisible(function: str, what: str, x: ShapedArray, axis: int, size: int, t
         raise ValueError(f"{function}: the size of {what} ({n}) has to be divisible by the size of "
                          f"the named axis ({size}); the operand's shape is {x.shape}")
     if not tiled and n != size:
+        words = "" if function != "all_to_all" else (
+            "all_to_all requires the size of the mapped axis axis_name to equal "
+            f"x.shape[split_axis], but they are {size} and {n} respectively. ")
         raise ValueError(
-            f"{function}: the size of {what} ({n}) has to be the size of the named axis ({size}), "
-            f"or divisible by it with tiled=True; the operand's shape is {x.shape}")
+            f"{words}{function}: the size of {what} ({n}) has to be the size of the named axis "
+            f"({size}), or divisible by it with tiled=True; the operand's shape is {x.shape}")
 
 
 def _reduce_scatter_shape(x: ShapedArray, *, scatter_dimension: int, axis_index_groups: Groups,

@@ -50,9 +50,9 @@ def check_kinds(name: str, kinds: tuple[str, ...], avals: tuple[ShapedArray, ...
         if not accepts(kind, aval.dtype):
             at = f" at position {i}" if len(kinds) > 1 else ""
             if aval.dtype == dtypes.float0:
-                raise TypeError(f"Called {name} with a float0{at or ' array'}. That is the dtype of "
-                                "tangents of integers, which hold no numbers; for zeros to compute "
-                                "with use np.zeros(x.shape).")
+                raise TypeError(f"Called {name} with a float0{at or ' array'}. That is the dtype "
+                                "of tangents of integers, which hold no numbers; for zeros to "
+                                "compute with use np.zeros(x.shape).")
             raise TypeError(
                 f"{name} does not accept dtype {dtypes.name(aval.dtype)}{at}. "
                 f"Accepted dtypes{at} are subtypes of {kind}."
@@ -127,7 +127,8 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
         why = f" {error}" if hasattr(x, "dtype") else ""
         raise TypeError(
             f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
-            f"type {type(x)} and was passed to {name} at position {position}.{why}"
+            f"type {type(x)} and was passed to {name} at position {position}.{why} Argument {x!r} "
+            f"of type {type(x)} is not a valid JAX type."
         ) from None
     return x
 

@@ -72,7 +72,7 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any,
     """
     for name, fun in (("f", f), ("solve", solve), ("tangent_solve", tangent_solve)):
         if not callable(fun):
-            raise TypeError(f"custom_root: {name} must be callable, got {fun!r}.")
+            raise TypeError(f"custom_root: {name}: Expected a callable value, got {fun!r}")
     leaves, tree = tree_flatten(initial_guess)
     leaves = [operand("custom_root (initial_guess)", x, i) for i, x in enumerate(leaves)]
     avals = list(map(get_aval, leaves))

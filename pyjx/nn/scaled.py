@@ -67,7 +67,7 @@ def scaled_matmul(lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any,
     lhs, rhs, lhs_scales, rhs_scales = operands("scaled_matmul", lhs, rhs, lhs_scales, rhs_scales)
     a, b, p, q = (get_aval(x) for x in (lhs, rhs, lhs_scales, rhs_scales))
     if not a.ndim == b.ndim == p.ndim == q.ndim == 3:
-        raise ValueError("scaled_matmul: expected operands of rank 3, got shapes "
+        raise ValueError("scaled_matmul requires all inputs to be 3-dimensional arrays, got shapes "
                          f"{a.shape}, {b.shape}, {p.shape}, {q.shape}")
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[2]:
         raise ValueError("scaled_matmul: lhs (B, M, K) and rhs (B, N, K) must agree in B and K, "

@@ -26,7 +26,7 @@ from pyjx.parallel.calls import WHOLE, Specs, ordered, shard_map_p
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.sharding import check_spec
 from pyjx.runtime.signature import leaf_names, parameters_of
-from pyjx.transforms.arguments import check_callable, wraps
+from pyjx.transforms.arguments import wraps
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
 _missing: Any = object()
@@ -72,7 +72,9 @@ def shard_map(f: Any = _missing, /, *, out_specs: Any, in_specs: Any = Infer, me
     if f is _missing or f is None:
         return partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
                        axis_names=axis_names, check_vma=check_vma)
-    check_callable(f)
+    if not callable(f):
+        raise TypeError(f"shard_map requires a callable for its first argument, but got {f!r} of "
+                        f"type {type(f)}.")
     if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
         raise TypeError("shard_map requires a `jax.sharding.Mesh` or a "
                         "`jax.sharding.AbstractMesh` instance for its second argument, but got "

@@ -415,8 +415,9 @@ def dirichlet(key: Any, alpha: Any, shape: Sequence[int] | None = None, dtype: A
     if shape is not None:
         lead = as_sizes("dirichlet", "shape", shape)
         if not broadcasts_to(a[:-1], lead):
-            raise ValueError("dirichlet: the leading axes of alpha must broadcast to shape; got "
-                             f"alpha of shape {a} for {lead}")
+            raise ValueError("dirichlet: Incompatible shapes for broadcasting: "
+                             f"shapes={[lead, a[:-1]]}: the leading axes of alpha must broadcast "
+                             f"to shape; got alpha of shape {a} for {lead}")
     out = _dirichlet(wrapped, alpha, shape=(*lead, a[-1]), dtype=dtype, method="exact")
     return placed(out, out_sharding)
 

@@ -83,8 +83,9 @@ def joint_shape(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return broadcast_shapes(*shapes)
     except ValueError:
-        raise ValueError(f"{name}: Incompatible shapes for broadcasting: parameters and result "
-                         f"have the shapes {', '.join(map(str, shapes))}") from None
+        given = [shapes[-1], *shapes[:-1]]
+        raise ValueError(f"{name}: Incompatible shapes for broadcasting: shapes={given}, those of "
+                         "the result and of the parameters") from None
 
 
 def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
@@ -238,9 +239,14 @@ def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any 
     _check_bounds("uniform(key, shape, dtype, minval, maxval)", minval, maxval)
     for bound in (minval, maxval):
         if not broadcasts_to(get_aval(bound).shape, shape):
-            raise TypeError("uniform got incompatible shapes for broadcasting: "
-                            f"{shape}, {get_aval(bound).shape}.")
+            raise _misfit("uniform", get_aval(bound).shape, shape)
     return placed(_uniform(wrapped, minval, maxval, shape=shape, dtype=dtype), out_sharding)
+
+
+def _misfit(name: str, own: tuple[int, ...], shape: tuple[int, ...]) -> Exception:
+    if len(own) == len(shape):
+        return TypeError(f"{name} got incompatible shapes for broadcasting: {shape}, {own}.")
+    return ValueError(f"{name}: Incompatible shapes for broadcasting: shapes={[shape, own]}")
 
 
 def normal_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -48,7 +48,8 @@ class ShapeDtypeStruct:
             layout, sharding = sharding.layout, sharding.sharding
         if sharding is not None and not isinstance(sharding, (Sharding, P)):
             raise ValueError(
-                "sharding should be an instance of `Sharding` or `PartitionSpec` (jax.P). Got "
+                "sharding should be an instance of `jax.sharding.Sharding`, "
+                "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
                 f"{sharding} of type {type(sharding)}."
             )
         self.shape = canonical_shape(shape)

@@ -536,8 +536,8 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
     [0, 1, 2]
     """
     if isinstance(arrays, ArrayImpl):
-        raise TypeError("make_array_from_single_device_arrays: arrays must be a list of Arrays, "
-                        "got an Array.")
+        raise TypeError("jax.make_array_from_single_device_arrays `arrays` argument must be a list "
+                        f"or tuple, but got {type(arrays)}.")
     if dtype is None:
         if not arrays:
             raise TypeError("make_array_from_single_device_arrays: dtype is required where no "

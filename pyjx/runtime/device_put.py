@@ -59,8 +59,8 @@ def _check_target(device: Any) -> Any:
         return device
     cure = f". A device is jax.devices({device!r})[0]" if isinstance(device, str) else ""
     raise ValueError(
-        "`jax.device_put` only accepts `None`, `Sharding`, `jax.Device`, `Format`, "
-        f"`Space` or a pytree of these values. Received invalid value: {device}{cure}"
+        "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
+        f"`jax.memory.Space` or a pytree of these values. Received invalid value: {device}{cure}"
     )
 
 

@@ -100,13 +100,16 @@ def _checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequenc
              ) -> list[Any]:
     """The results as NumPy arrays, which XLA takes as they are."""
     if len(outs) != len(avals):
-        raise TypeError(f"The callback {_name(callback)} gave {len(outs)} results, expected "
-                        f"{len(avals)}.")
+        raise TypeError("Mismatched number of outputs from callback. Expected: "
+                        f"{len(avals)}, Actual: {len(outs)}: the callback {_name(callback)} gave "
+                        f"{len(outs)} results, expected {len(avals)}.")
     arrays = []
     for i, (x, aval) in enumerate(zip(outs, avals, strict=True)):
         host = np.asarray(x)
         if host.shape != aval.shape:
-            raise ValueError(f"Result {i} of the callback {_name(callback)} has shape "
+            raise ValueError(f"Incorrect output shape for return value #{i}: Expected: "
+                             f"{aval.shape}, Actual: {host.shape}. "
+                             f"Result {i} of the callback {_name(callback)} has shape "
                              f"{host.shape}, result_shape_dtypes says {aval.shape}.")
         if host.dtype != aval.dtype:
             if not np.can_cast(host.dtype, aval.dtype, "same_kind"):

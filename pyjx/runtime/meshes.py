@@ -47,6 +47,10 @@ def make_mesh(axis_sizes: Sequence[int] | None = None, axis_names: Any = None,
     if isinstance(sizes, int):
         raise TypeError("make_mesh: axis_sizes is a sequence with the size of each axis, such as "
                         f"({sizes},); got {sizes}.")
+    given: Any = sizes
+    if isinstance(given, str):
+        raise ValueError("`axis_sizes` passed to `make_mesh` should be a sequence of ints. Got "
+                         f"{sizes!r}")
     shape = tuple(sizes)
     available = list(backends.devices() if devices is None else devices)
     size = math.prod(shape)

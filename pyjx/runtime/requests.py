@@ -52,8 +52,8 @@ class Asked:
 def _checked(sharding: Any, what: str) -> Any:
     if sharding is None or isinstance(sharding, (Sharding, PartitionSpec, Format)):
         return sharding
-    raise TypeError(f"{what} leaf specifications are expected to be PartitionSpec, Sharding or "
-                    f"None, but got {sharding!r}.")
+    raise TypeError(f"{what} leaf specifications are expected to be PartitionSpec instances or "
+                    f"None, but got {sharding!r}. A Sharding will do, too.")
 
 
 def asked(shardings: Any, what: str) -> Asked | None:

@@ -57,7 +57,7 @@ def test_shardings_are_prefixes_of_trees(mesh):
         jax.jit(lambda a, b: a, in_shardings=(cut,))(1., 2.)
     with pytest.raises(ValueError, match="does not support kwargs"):
         jax.jit(lambda a: a, in_shardings=(cut,))(a=jnp.ones(8))
-    with pytest.raises(TypeError, match="expected to be PartitionSpec, Sharding or None"):
+    with pytest.raises(TypeError, match="expected to be PartitionSpec instances or None"):
         jax.jit(lambda a: a, in_shardings=("x",))
 
 

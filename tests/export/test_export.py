@@ -176,7 +176,7 @@ def test_wrong_arguments():
             "Shape mismatch for args[1].shape[0] (expected same constant): expected (3, 2) and "
             "called with (4, 2)")):
         e.call(X, np.ones((4, 2), np.float32))
-    with pytest.raises(ValueError, match="expected same rank"):
+    with pytest.raises(ValueError, match="Rank mismatch"):
         e.call(X[0], Y)
 
 

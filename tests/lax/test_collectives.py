@@ -589,7 +589,7 @@ def test_unbound_names(f, wrap):
 
 @pytest.mark.parametrize(("f", "error", "message"), [
     (lambda x: lax.psum(x, ("i", "i")), ValueError, "psum: duplicate value in axes"),
-    (lambda x: lax.psum(x, (0, 2)), ValueError, "psum: axes .* out of range"),
+    (lambda x: lax.psum(x, (0, 2)), ValueError, "psum: reduction axes .* out-of-bounds"),
     (lambda x: lax.psum("x", "i"), TypeError, "psum as a JAX value"),
     (lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2, 3]]), NotImplementedError,
      "psum: axis_index_groups not supported in vmap"),

@@ -85,8 +85,8 @@ def check_error(error: Error) -> None:
     >>> checkify.check_error(checkify.init_error)
     """
     if not isinstance(error, Error):
-        raise ValueError("check_error takes an Error as argument, got type "
-                         f"{type(error)} instead.")
+        raise TypeError("check_error takes an Error as argument, got type "
+                        f"{type(error)} instead.")
     if get_aval(error._pred).shape:
         raise ValueError("check_error takes one error; this one has one for each example of a "
                          "mapped function.")

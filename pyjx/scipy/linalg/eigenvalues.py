@@ -50,7 +50,7 @@ def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False,
     if eigvals is not None:
         raise NotImplementedError("Only the eigvals=None case of eigh is implemented.")
     if type not in (1, 2, 3):
-        raise ValueError(f"'type' must be 1, 2 or 3; got {type}.")
+        raise ValueError(f"eigh: type must be 1, 2, or 3. Got {type}.")
     given = arrays("eigh", a) if b is None else arrays("eigh", a, b)
     for name, x in zip("ab", given, strict=False):
         shape = get_aval(x).shape
@@ -174,6 +174,9 @@ def eigh_tridiagonal(d: Any, e: Any, *, eigvals_only: bool = False, select: str 
     if x.dtype not in floats or y.dtype not in floats:
         raise TypeError("Only float32 and float64 inputs are supported as inputs to "
                         f"jax.scipy.linalg.eigh_tridiagonal, got {x.dtype} and {y.dtype}")
+    if x.dtype != y.dtype:
+        raise TypeError("eigh_tridiagonal: diagonal and off-diagonal values must have same dtype, "
+                        f"got {x.dtype} and {y.dtype}")
     if x.ndim != 1 or y.shape != (max(x.shape[0] - 1, 0),):
         raise TypeError("eigh_tridiagonal: expected diagonals of shapes [n] and [n - 1], got "
                         f"{x.shape} and {y.shape}")

@@ -33,8 +33,17 @@ def square(name: str, x: Any) -> Any:
     x = array(name, x)
     shape = get_aval(x).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ValueError(f"{name}: expected square matrices [..., n, n], got shape {shape}")
+        raise ValueError(f"{_SQUARE.get(name, f'{name}: expected square matrices [..., n, n]')}, "
+                         f"got shape {shape}")
     return x
+
+
+# What users match on, where it is of another form.
+_SQUARE = {
+    "cholesky": "The input to linalg.cholesky must have shape [..., n, n]",
+    "sqrtm": "The input to schur must be a square matrix. Expected [..., n, n]",
+    "hessenberg": "Argument to Hessenberg reduction must have shape [..., n, n]",
+}
 
 
 def as_complex(x: Any) -> Any:

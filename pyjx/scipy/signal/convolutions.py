@@ -26,7 +26,8 @@ def _operands(name: str, in1: Any, in2: Any) -> tuple[Array, Array]:
     check_arraylike(name, in1, in2)
     x, y = (as_array(a) for a in promote_dtypes_inexact(in1, in2))
     if x.ndim != y.ndim:
-        raise ValueError("in1 and in2 must have the same number of dimensions")
+        raise ValueError("in1 and in2 must have the same number of dimensions: in1 and in2 should "
+                         "have the same dimensionality")
     if not x.size or not y.size:
         raise ValueError("zero-size arrays not supported in convolutions, got shapes "
                          f"{x.shape} and {y.shape}.")

@@ -35,6 +35,8 @@ _length = partial(as_truncated_int, "scipy.signal")
 
 def _window(window: Any, nperseg: int | None, length: int | None) -> tuple[Any, int]:
     """The window as an array, and the length of segments."""
+    if nperseg is not None and _length("nperseg", nperseg) < 1:
+        raise ValueError(f"nperseg must be a positive integer, got {nperseg}")
     if isinstance(window, (str, tuple)):
         nperseg = 256 if nperseg is None else _length("nperseg", nperseg)
         nperseg = nperseg if length is None else min(nperseg, length)
@@ -54,7 +56,8 @@ def _lengths(nperseg: int, noverlap: int | None, nfft: int | None) -> tuple[int,
     noverlap = nperseg // 2 if noverlap is None else _length("noverlap", noverlap)
     nfft = nperseg if nfft is None else _length("nfft", nfft)
     if nfft < nperseg:
-        raise ValueError("nfft must be greater than or equal to nperseg.")
+        raise ValueError("nfft must be greater than or equal to nperseg: FFT length "
+                         f"({nfft}) must be longer than nperseg ({nperseg}).")
     if noverlap >= nperseg:
         raise ValueError("noverlap must be less than nperseg.")
     return noverlap, nfft

@@ -45,9 +45,9 @@ def _as_function(A: Any, what: str) -> Linear:
     if callable(A):
         return A
     if not hasattr(A, "shape") or not hasattr(A, "__matmul__"):
-        raise TypeError(f"linear operator {what} must be either a function or ndarray: got {A!r}")
+        raise TypeError(f"{what}: linear operator must be either a function or ndarray: {A!r}")
     if len(A.shape) != 2 or A.shape[0] != A.shape[1]:
-        raise ValueError(f"linear operator must be a square matrix, but {what} has shape: "
+        raise ValueError(f"{what}: linear operator must be a square matrix, but has shape: "
                          f"{tuple(A.shape)}")
     if isinstance(A, Array) or hasattr(A, "__array__"):
         return partial(jnp.matmul, A, precision=lax.Precision.HIGHEST)

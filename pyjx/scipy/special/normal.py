@@ -220,7 +220,8 @@ def _parts(x: Array) -> tuple[Array, Array]:
 
 def _check_dtype(x: Array) -> None:
     if x.dtype not in (np.float32, np.float64):
-        raise TypeError(f"x.dtype={x.dtype} is not supported: expected float32 or float64.")
+        raise TypeError(f"x.dtype={x.dtype} is not supported, see docstring for supported types: "
+                        "expected float32 or float64.")
 
 
 @numpy_function
@@ -322,8 +323,10 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
     """
     if not isinstance(series_order, int):
         raise TypeError("series_order must be a Python integer.")
-    if not 0 <= operator.index(series_order) <= 30:
-        raise ValueError(f"series_order must be in [0, 30], got {series_order}.")
+    if operator.index(series_order) < 0:
+        raise ValueError(f"log_ndtr: series_order must be non-negative. Got {series_order}.")
+    if operator.index(series_order) > 30:
+        raise ValueError(f"log_ndtr: series_order must be <= 30. Got {series_order}.")
     x = jnp.asarray(x)
     _check_dtype(x)
     return log_ndtr_of(x)

@@ -82,7 +82,7 @@ class gaussian_kde:
         if callable(bw_method):
             return bw_method(self)
         if isinstance(bw_method, str) or jnp.ndim(bw_method) != 0:
-            raise ValueError("`bw_method` should be 'scott', 'silverman', a scalar or a callable, "
+            raise ValueError("`bw_method` should be 'scott', 'silverman', a scalar, or a callable. "
                              f"got {bw_method!r}")
         return bw_method
 

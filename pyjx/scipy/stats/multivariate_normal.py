@@ -42,6 +42,9 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
     if not mean.ndim:
         return -(x - mean) ** 2 / cov / 2 - (math.log(2 * math.pi) + jnp.log(cov)) / 2
     n = mean.shape[-1]
+    if x.ndim and x.shape[-1] != n and 1 not in (x.shape[-1], n):
+        raise ValueError("multivariate_normal.logpdf got incompatible shapes: the last axes of x "
+                         f"and mean must be of one size, got {x.shape} and {mean.shape}")
     y = x - mean
     if not cov.ndim:
         square = lax.reduce_sum(y * y, (y.ndim - 1,)) / cov  # which keeps a weak type

@@ -27,8 +27,8 @@ class ModeResult(NamedTuple):
 
 def _check_policy(name: str, nan_policy: str, allowed: tuple[str, ...]) -> None:
     if nan_policy not in ("propagate", "omit", "raise"):
-        raise ValueError(f"Illegal nan_policy value {nan_policy!r}; expected one of "
-                         "{'propagate', 'omit', 'raise'}")
+        raise ValueError(f"Illegal nan_policy value {nan_policy!r}: {nan_policy} is not supported; "
+                         "expected one of {'propagate', 'omit', 'raise'}")
     if nan_policy not in allowed:
         raise NotImplementedError(f"Logic for `nan_policy` of {nan_policy} is not implemented in "
                                   f"{name}.")

@@ -267,6 +267,9 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         raise TypeError(f"lax.concatenate requires arguments to have the same dtypes, got {names}. "
                         "(Tip: jnp.concatenate is a similar function that does automatic type "
                         "promotion on inputs).")
+    if len({len(x.shape) for x in operands}) > 1:
+        raise TypeError("Cannot concatenate arrays with different numbers of dimensions: got "
+                        f"{', '.join([str(x.shape) for x in operands])}.")
     others = {(*x.shape[:axis], *x.shape[axis + 1:]) for x in operands}
     if len(others) > 1:
         shapes = ", ".join([str(x.shape) for x in operands])
