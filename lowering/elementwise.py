@@ -256,7 +256,10 @@ def _round(b: Block, eqn: JaxprEqn, x: str) -> str:
 
 @rule("clamp", widens=True)
 def _clamp(b: Block, eqn: JaxprEqn, low: str, x: str, high: str) -> str:
-    return b.line(f"stablehlo.clamp {low}, {x}, {high} : {tensor_type(out_aval(eqn))}")
+    aval = out_aval(eqn)
+    if aval.dtype == np.bool_:  # of which XLA has no clamp where programs are compiled quickly
+        return b.binary("stablehlo.and", b.binary("stablehlo.or", x, low, aval), high, aval)
+    return b.line(f"stablehlo.clamp {low}, {x}, {high} : {tensor_type(aval)}")
 
 
 @rule("select_n")

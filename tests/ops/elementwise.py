@@ -214,6 +214,8 @@ def _other_samples() -> list[Sample]:
                lambda x: np.clip(x, F32.type(-0.5), F32.type(1)), id="clamp-scalars"),
         Sample("clamp", lax.clamp, (np.int32(0), array((4,), I32, -5, 9), np.int32(3)),
                lambda lo, x, hi: np.clip(x, lo, hi), id="clamp-int32"),
+        Sample("clamp", lax.clamp, (mask, mask[::-1].copy(), np.bool_(False)),
+               lambda lo, x, hi: (x | lo) & hi, diff=False, id="clamp-bool"),
         Sample("select_n", lax.select_n, (mask, x, y), lambda m, x, y: np.where(m, y, x),
                id="select_n-bool"),
         Sample("select_n", lax.select_n, (integers, x, y, z),
