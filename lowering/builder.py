@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 
 from lowering.shardings import batch_rule
@@ -20,6 +21,9 @@ from lowering.types import (
 )
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn, Literal, Var
+
+OF_TWO_BITS = (np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.uint2))
+_INT8 = np.dtype(np.int8)
 
 if TYPE_CHECKING:
     from lowering.locations import Scope
@@ -172,6 +176,12 @@ class Block:
         return self.line(
             f"stablehlo.convert {operand} : ({tensor_type(in_aval)}) -> {tensor_type(out_aval)}"
         )
+
+    def in_bytes(self, xs: Sequence[str], avals: Sequence[Any]) -> tuple[list[str], list[Any]]:
+        """Operands that are only moved or compared, with 2-bit integers as int8: XLA's compiler
+        for CPU ends the process where these are concatenated or padded, and sorts them wrongly."""
+        wide = [a.update(dtype=_INT8) if a.dtype in OF_TWO_BITS else a for a in avals]
+        return [self.convert(*x) for x in zip(xs, avals, wide, strict=True)], wide
 
     def unary(self, op: str, x: str, aval: Any) -> str:
         return self.line(f"{op} {x} : {tensor_type(aval)}")

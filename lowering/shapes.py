@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lowering.builder import Block, in_avals, out_aval
+from lowering.builder import OF_TWO_BITS, Block, in_avals, out_aval
 from lowering.rules import rule
 from lowering.types import int_list, tensor_type, tensor_types
 from pyjx.core.avals import ShapedArray
@@ -39,6 +39,10 @@ def slice_(b: Block, x: str, aval: ShapedArray, starts: Sequence[int], limits: S
 
 
 def concatenate(b: Block, xs: Sequence[str], avals: Sequence[Any], out: Any, axis: int) -> str:
+    if out.dtype in OF_TWO_BITS:
+        xs, avals = b.in_bytes(xs, avals)
+        joined = out.update(dtype=avals[0].dtype)
+        return b.convert(concatenate(b, xs, avals, joined, axis), joined, out)
     return b.line(f"stablehlo.concatenate {', '.join(xs)}, dim = {axis} : "
                   f"({tensor_types(avals)}) -> {tensor_type(out)}")
 
@@ -126,11 +130,18 @@ def _pad(b: Block, eqn: JaxprEqn, x: str, value: str) -> str:
         if eqn.params["padding_config"] else ((), (), ())
     if b.module.partitions > 1 and any([n < 0 for n in (*low, *high)]):
         return _pad_and_cut(b, eqn, x, value, low, high, inside)
+    return _padded(b, [x, value], in_avals(eqn), low, high, inside, out_aval(eqn))
+
+
+def _padded(b: Block, operands: Sequence[str], avals: Sequence[Any], low: Sequence[int],
+            high: Sequence[int], inside: Sequence[int], out: Any) -> str:
+    if out.dtype in OF_TWO_BITS:
+        operands, avals = b.in_bytes(operands, avals)
+        wide = out.update(dtype=avals[0].dtype)
+        return b.convert(_padded(b, operands, avals, low, high, inside, wide), wide, out)
     return b.line(
-        f"stablehlo.pad {x}, {value}, low = {int_list(low)}, high = {int_list(high)}, "
-        f"interior = {int_list(inside)} : ({tensor_types(in_avals(eqn))}) -> "
-        f"{tensor_type(out_aval(eqn))}"
-    )
+        f"stablehlo.pad {', '.join(operands)}, low = {int_list(low)}, high = {int_list(high)}, "
+        f"interior = {int_list(inside)} : ({tensor_types(avals)}) -> {tensor_type(out)}")
 
 
 def _pad_and_cut(b: Block, eqn: JaxprEqn, x: str, value: str, low: Sequence[int],
@@ -141,9 +152,7 @@ def _pad_and_cut(b: Block, eqn: JaxprEqn, x: str, value: str, low: Sequence[int]
     wide = out.update(shape=tuple([
         n + max(n - 1, 0) * i + p + q
         for n, i, p, q in zip(aval.shape, inside, before, after, strict=True)]))
-    padded = b.line(
-        f"stablehlo.pad {x}, {value}, low = {int_list(before)}, high = {int_list(after)}, "
-        f"interior = {int_list(inside)} : ({tensor_types(in_avals(eqn))}) -> {tensor_type(wide)}")
+    padded = _padded(b, [x, value], in_avals(eqn), before, after, inside, wide)
     starts = [max(-n, 0) for n in low]
     ranges = ", ".join([f"{s}:{s + n}" for s, n in zip(starts, out.shape, strict=True)])
     return b.line(f"stablehlo.slice {padded} [{ranges}] : ({tensor_type(wide)}) -> "

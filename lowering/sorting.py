@@ -30,6 +30,14 @@ def _sort(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     key = avals[0]
     if key.size == 0 or key.shape[axis] == 1:
         return list(operands)
+    wide, wide_avals = b.in_bytes(operands, avals)
+    out = _sorted(b, wide, wide_avals, axis, eqn.params["is_stable"], num_keys)
+    return [b.convert(*x) for x in zip(out, wide_avals, avals, strict=True)]
+
+
+def _sorted(b: Block, operands: Sequence[str], avals: Sequence[Any], axis: int, stable: bool,
+            num_keys: int) -> list[str]:
+    key = avals[0]
     if b.module.platform == "cpu" and num_keys == 1 and _is_orderable(key.dtype):
         bits = dtypes.itemsize_bits(key.dtype)
         if len(operands) == 1 and key.dtype.kind in "biu":
@@ -40,7 +48,7 @@ def _sort(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
         if len(operands) > 1 or key.dtype.kind == "f":
             order = _order_by_pair(b, operands[0], key, axis)
             return [_take(b, x, order, a, axis) for x, a in zip(operands, avals, strict=True)]
-    return _general(b, operands, avals, axis, eqn.params["is_stable"], num_keys)
+    return _general(b, operands, avals, axis, stable, num_keys)
 
 
 def _is_orderable(dtype: Any) -> bool:
