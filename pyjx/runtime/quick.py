@@ -35,11 +35,13 @@ _OTHERS = "gather reduce reduce_window scatter sort transpose"
 
 _elementwise = frozenset(_ELEMENTWISE.split())
 _all = _elementwise.union(_OTHERS.split())
+_PRODUCTS, _SUMS = {"multiply", "square"}, {"add", "subtract"}
 _SMALL = 4096  # elements, for which the time of a kernel does not count
 
 _OPERATION = r"(?:stablehlo|chlo)\.(\w+)(?=[ (\"])"
 # Types in which intermediate results are rounded, or products and sums contracted, elsewhere.
 _OTHER_TYPE = "xf16>|<f16>|complex<"
+_FLOATS = r"(?<=[x<])b?f\d\w*>"
 _CHOSEN = "xla_cpu|xla_backend"  # the user's own flags, which these would overrule
 _THIRD_LEVEL = "chlo.erf_inv"  # which LLVM's first level gives other bits
 _LONGEST = 1 << 15  # characters; in longer programs it pays to compile kernels side by side
@@ -60,6 +62,9 @@ def quick_options(text: str, avals: Sequence[Any], platform: str) -> tuple[tuple
         return _ONE_OPERATION
     small = all(aval.size <= _SMALL for aval in avals)
     same = _all if small else _elementwise
-    if same.issuperset(re.findall(_OPERATION, text)):
+    operations = set(re.findall(_OPERATION, text))
+    if operations & _PRODUCTS and operations & _SUMS and re.search(_FLOATS, text):
+        return _ONE_OPERATION  # each contracts other products and sums to one rounding
+    if same.issuperset(operations):
         return _ONE_OPERATION + _OLDER_EMITTERS
     return _ONE_OPERATION

@@ -20,6 +20,10 @@ FUNCTIONS = {
     "where": lambda x: jnp.where(x > 0, x, 0), "transpose": jnp.transpose, "cbrt": jnp.cbrt,
     "tan": jnp.tan, "arctan": jnp.arctan, "gather": lambda x: x[jnp.array([2, 0])],
     "pad": lambda x: jnp.pad(x, 1), "mod": lambda x: x % 3, "logsumexp": jax.nn.logsumexp,
+    "linspace": lambda x: jnp.linspace(x[0], x[1], 11), "norm": jnp.linalg.norm,
+    "histogram": lambda x: jnp.histogram(x)[1], "polyval": lambda x: jnp.polyval(x[:3], x[3]),
+    "interp": lambda x: jnp.interp(x, jnp.sort(x[0]), x[1]), "var": jnp.var,
+    "standardize": jax.nn.standardize, "hypot": lambda x: jnp.hypot(x[0], x[1]),
 }
 
 
@@ -47,8 +51,11 @@ def has_older_emitters(*args):
 
 @older_emitters
 def test_programs_for_the_older_emitters():
-    assert has_older_emitters(lambda x: jnp.sum(x * 2), "float32")
-    assert not has_older_emitters(lambda x: jnp.sum(x * 2), "float32", 1000)
+    assert has_older_emitters(lambda x: jnp.sum(-x), "float32")
+    assert not has_older_emitters(lambda x: jnp.sum(-x), "float32", 1000)
+    assert has_older_emitters(lambda x: x * x + 1, "int32")
+    assert not has_older_emitters(lambda x: x * x + 1, "float32")
+    assert not has_older_emitters(lambda x: jnp.sum(x * x), "bfloat16")
     assert has_older_emitters(jnp.exp, "float32", 1000)
     assert has_older_emitters(jnp.sort, "bfloat16")
     assert has_older_emitters(lambda x: x.T, "float32")
