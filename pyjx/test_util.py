@@ -28,13 +28,21 @@ Tolerance = float | Mapping[Any, float] | None
 
 _EPS = 1e-4  # the step
 
-# Relative and absolute tolerances of derivatives, unless told otherwise.
 _FLOAT8 = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
            "float8_e5m2", "float8_e5m2fnuz")
-_TOLERANCES: dict[Any, float] = {
-    np.dtype(getattr(ml_dtypes, name, name)): tol for name, tol in {
-        "float4_e2m1fn": 1.0, **dict.fromkeys(_FLOAT8, 1e-1), "bfloat16": 1e-1, "float16": 1e-2,
-        "float32": 2e-3, "float64": 1e-5, "complex64": 1e-3, "complex128": 1e-5}.items()}
+
+
+def _by_dtype(**tolerances: float) -> dict[Any, float]:
+    small = {"float4_e2m1fn": 1.0, **dict.fromkeys(_FLOAT8, 1e-1)}
+    return {np.dtype(getattr(ml_dtypes, name, name)): tolerance
+            for name, tolerance in {**small, **tolerances}.items()}
+
+
+# Relative and absolute tolerances, unless told otherwise: of derivatives, and of values.
+_DERIVATIVES = _by_dtype(bfloat16=1e-1, float16=1e-2, float32=2e-3, float64=1e-5, complex64=1e-3,
+                         complex128=1e-5)
+_VALUES = _by_dtype(bfloat16=1e-2, float16=1e-3, float32=1e-6, float64=1e-15, complex64=1e-6,
+                    complex128=1e-15)
 
 
 def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[Any],
@@ -59,15 +67,16 @@ def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[A
     >>> import pyjx as jax
     >>> jax.test_util.check_jvp(jax.numpy.sin, partial(jax.jvp, jax.numpy.sin), (np.float32(1),))
     """
+    atol, rtol = [_DERIVATIVES if t is None else t for t in (atol, rtol)]
     args = tuple(args)
     tangents = _random_like(np.random.RandomState(0), args)
     out, out_tangent = f_jvp(args, tangents)
     expected = f(*args)
     _check_dtypes(out, out_tangent)
     _check_dtypes(out, expected)
-    _check_close(out, expected, atol, rtol, _said(err_msg, "primal"))
-    _check_close(out_tangent, _difference(f, args, tangents, eps), atol, rtol,
-                 _said(err_msg, "tangent"))
+    check_close(out, expected, atol, rtol, _said(err_msg, "primal"))
+    check_close(out_tangent, _difference(f, args, tangents, eps), atol, rtol,
+                _said(err_msg, "tangent"))
 
 
 def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[Any],
@@ -88,17 +97,18 @@ def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[A
     >>> import pyjx as jax
     >>> jax.test_util.check_vjp(jax.numpy.sin, partial(jax.vjp, jax.numpy.sin), (np.float32(1),))
     """
+    atol, rtol = [_DERIVATIVES if t is None else t for t in (atol, rtol)]
     args = tuple(args)
     rng = np.random.RandomState(0)
     out, pull = f_vjp(*args)
-    _check_close(out, f(*args), atol, rtol, _said(err_msg, "primal"))
+    check_close(out, f(*args), atol, rtol, _said(err_msg, "primal"))
     tangents = _random_like(rng, args)
     out_tangent = _difference(f, args, tangents, eps)
     cotangent = _random_like(rng, out)
     pulled = tree_map(np.conj, pull(tree_map(_conjugated, cotangent)))
     # the same number by both ways: <tangent, pulled cotangent> = <pushed tangent, cotangent>
-    _check_close(_product(tangents, pulled), _product(out_tangent, cotangent), atol, rtol,
-                 _said(err_msg, "cotangent projection"))
+    check_close(_product(tangents, pulled), _product(out_tangent, cotangent), atol, rtol,
+                _said(err_msg, "cotangent projection"))
 
 
 def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int,
@@ -216,13 +226,18 @@ def _tolerance(dtype: Any, given: Tolerance) -> float:
     if given is not None and not isinstance(given, Mapping):
         return given
     own = {np.dtype(k): v for k, v in (given or {}).items()}
-    return own.get(dtype, _TOLERANCES.get(dtype, 0))
+    return own.get(dtype, _VALUES.get(dtype, 0))
 
 
-def _check_close(xs: Any, ys: Any, atol: Tolerance, rtol: Tolerance, message: str) -> None:
+def check_close(xs: Any, ys: Any, atol: Tolerance = None, rtol: Tolerance = None,
+                err_msg: str = "") -> None:
+    """Raise AssertionError where the leaves of two pytrees differ.
+
+    >>> check_close({"a": np.float32([1, 2])}, {"a": np.float32([1, 2.001])}, rtol=1e-3)
+    """
     def close(x: Any, y: Any) -> None:
         x, y = np.asarray(x), np.asarray(y)
-        assert x.shape == y.shape, f"{message}: shapes {x.shape} and {y.shape} differ"
+        assert x.shape == y.shape, f"{err_msg}: shapes {x.shape} and {y.shape} differ"
         if x.dtype == y.dtype == dtypes.float0:
             return
         absolute, relative = [max(_tolerance(x.dtype, t), _tolerance(y.dtype, t))
@@ -231,7 +246,7 @@ def _check_close(xs: Any, ys: Any, atol: Tolerance, rtol: Tolerance, message: st
                 for a in (x, y)]
         with np.errstate(invalid="ignore"):
             np.testing.assert_allclose(
-                x, y, atol=absolute * x.size, rtol=relative * y.size or 1e-7, err_msg=message)
+                x, y, atol=absolute * x.size, rtol=relative * y.size or 1e-7, err_msg=err_msg)
 
     tree_map(close, xs, ys)
 

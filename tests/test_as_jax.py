@@ -86,6 +86,8 @@ def test_programs_find_the_names_of_jax(tmp_path: Path) -> None:
 def test_internals_are_there_without_an_import(tmp_path: Path) -> None:
     check("import jax\n"
           "assert jax._src.distributed.global_state.client is None\n"
+          "[x] = jax._src.numpy.util.promote_dtypes_inexact(jax.numpy.arange(2))\n"
+          "assert x.dtype == 'float32' and 'util' not in dir(jax.numpy)\n"
           "import jax._src.core as core\n"
           "assert core is jax._src.core\n", tmp_path)
 

@@ -67,3 +67,13 @@ def test_second_order_is_checked():
     check_grads(f, (X,), 1)
     with pytest.raises(AssertionError, match="of JVP"):
         check_grads(f, (X,), 2)
+
+
+def test_values_are_close_by_their_dtypes():
+    check_close = jax.test_util.check_close
+    check_close({"a": X, "b": np.float16(1)}, {"a": X * (1 + 1e-7), "b": np.float16(1.001)})
+    with pytest.raises(AssertionError, match="mine"):
+        check_close(X, X * 1.0001, err_msg="mine")
+    check_close(X, X * 1.0001, atol={"float32": 5e-4})
+    with pytest.raises(AssertionError, match="shapes"):
+        check_close(X, X[:1])

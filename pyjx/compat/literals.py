@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["TypedNdArray"]
+__all__ = ["LiteralArray", "TypedNdArray"]
 
 
 class TypedNdArray:
     """A NumPy array with the type that it has in a program. No value is one here."""
+
+
+LiteralArray = TypedNdArray  # its name in JAX 0.7
