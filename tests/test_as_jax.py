@@ -77,7 +77,8 @@ def test_programs_find_the_names_of_jax(tmp_path: Path) -> None:
           "    seen.append(type(x).__module__.partition('.')[0])\n"
           "    return x\n"
           "jax.grad(f)(1.0), jax.jit(f)(1.0), jax.vmap(f)(jax.numpy.ones(2))\n"
-          "assert seen == ['jax'] * 3, seen\n"
+          "f(jax.random.key(0))\n"
+          "assert seen == ['jax'] * 4, seen\n"
           "try: jax.jit(lambda: bool(jax.numpy.asarray(False)))()\n"
           "except jax.errors.TracerBoolConversionError: pass\n"
           "else: assert False\n", tmp_path)

@@ -5,8 +5,8 @@ processes that this one starts. What libraries import of JAX's internals (`jax._
 `pyjx.compat`. A package jax that is installed stays as it is, unused.
 
 Libraries that serve several array packages choose by name: of the namespace, which is then
-`jax.numpy`, and of the module of a value's class, which for tracers is one of jax. Other modules
-and classes, and the spec of `numpy`, keep the names of pyjx: pickles hold those.
+`jax.numpy`, and of the module of a value's class, which for tracers and keys is one of jax. Other
+modules and classes, and the spec of `numpy`, keep the names of pyjx: pickles hold those.
 
 The environment variable PYJX_AS_JAX may hold the version of JAX that programs are told, such as
 0.10.2; else it is the one that pyjx follows.
@@ -32,6 +32,7 @@ from pyjx.core.trace import JaxprTracer, Tracer
 from pyjx.engine.batching import BatchTracer
 from pyjx.engine.forward import JVPTracer
 from pyjx.engine.linearize import LinearTracer
+from pyjx.random.keys import PRNGKeyArray
 
 __all__ = ["VARIABLE", "install", "told_version"]
 
@@ -134,10 +135,10 @@ def show_jax_names() -> None:
     for name in ("core", "errors", "lax", "numpy", "tree_util", "_src.numpy.util"):
         importlib.import_module(f"jax.{name}")
     pyjx.numpy.__name__ = "jax.numpy"
-    for tracer in (Tracer, JaxprTracer, BatchTracer, JVPTracer, LinearTracer):
-        if tracer.__module__.startswith("pyjx."):
-            tracer.__module__ = f"jax.{tracer.__module__.removeprefix('pyjx.')}"
-            importlib.import_module(tracer.__module__)
+    for array in (Tracer, JaxprTracer, BatchTracer, JVPTracer, LinearTracer, PRNGKeyArray):
+        if array.__module__.startswith("pyjx."):
+            array.__module__ = f"jax.{array.__module__.removeprefix('pyjx.')}"
+            importlib.import_module(array.__module__)
 
 
 def install() -> None:

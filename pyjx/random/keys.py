@@ -101,6 +101,10 @@ def _sharding_of_keys(impl: PRNGImpl, key_data: Any) -> Any:
     return explicit_sharding(found.mesh, spec, ndim)
 
 
+def _unpickled(impl: PRNGImpl, key_data: Any) -> PRNGKeyArray:
+    return PRNGKeyArray(impl, key_data)
+
+
 class PRNGKeyArray(DataArray):
     """An array of random keys. Make them with `key`, `split` and `wrap_key_data`."""
 
@@ -150,7 +154,7 @@ class PRNGKeyArray(DataArray):
         return Shard(shard.device, shard.index[:self.ndim], shard.replica_id, data)
 
     def __reduce__(self) -> Any:
-        return PRNGKeyArray, (self._impl, self._base_array)
+        return _unpickled, (self._impl, self._base_array)  # the class may be of a module of jax
 
     # -- indexing and shape: the same on the data, whose last axis stays ---------------------------
 
