@@ -28,7 +28,8 @@ def wraps(fun: Any, wrapper: Callable[..., Any], doc: str = "{fun}") -> Callable
     public = unnamed_boundary(wrapper)
     name = name_of(fun)
     public.__name__ = name
-    public.__qualname__ = getattr(fun, "__qualname__", name)
+    long_name = getattr(fun, "__qualname__", None)
+    public.__qualname__ = long_name if isinstance(long_name, str) else name  # equinox has None
     public.__module__ = getattr(fun, "__module__", None) or wrapper.__module__
     public.__doc__ = doc.format(fun=name)
     public.__wrapped__ = fun  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx.experimental import checkify
 
 pytestmark = [pytest.mark.gpu, pytest.mark.smoke]
 
@@ -89,6 +90,24 @@ def test_names():
 
     assert jax.vmap(f).__name__ == "f"
     assert jax.vmap(f).__wrapped__ is f
+
+
+class Unnamed:
+    """An object as equinox leaves it where a field has its default: what names it is no string."""
+
+    def __init__(self):
+        for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
+            vars(self)[attribute] = ()
+
+    def __call__(self, x):
+        return x * x
+
+
+@pytest.mark.parametrize("transform", [
+    jax.vmap, jax.jit, jax.grad, jax.value_and_grad, jax.hessian, jax.checkpoint,
+    checkify.checkify])
+def test_names_that_are_no_strings(transform):
+    transform(Unnamed())(jnp.ones(1) if transform is jax.vmap else 1.0)
 
 
 IN_AXES = "vmap in_axes must be an int, None, or a tuple of entries corresponding to the " \

@@ -8,7 +8,6 @@ they find is joined with what was found before: the first failure stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import call
+from pyjx.engine.functions import name_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.experimental.checkify.conditions import CheckEffect, check_p
 from pyjx.experimental.checkify.errors import Error, ErrorCategory, Site, user_checks
@@ -39,6 +39,7 @@ from pyjx.lax.scans import scan, scan_p
 from pyjx.lax.slicing import dynamic_index_in_dim
 from pyjx.parallel.calls import bind_closed, ordered, shard_map_p, with_vectors
 from pyjx.runtime.resharding import reshard
+from pyjx.transforms.arguments import wraps
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 Categories = frozenset[ErrorCategory]
@@ -73,8 +74,6 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
         raise TypeError(f"checkify: f must be callable, got {f!r}.")
     categories = frozenset(errors)
 
-    @wraps(f)
-    @api_boundary
     def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         out_tree = None
 
@@ -83,13 +82,13 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
             outs, out_tree = tree_flatten(f(*args, **kwargs))
             return [operand("the result of a checked function", x, i) for i, x in enumerate(outs)]
 
-        name = getattr(f, "__name__", "f")
+        name = name_of(f)
         closed = trace_to_jaxpr(flat, (), DebugInfo("checkify", name))
         checked = _checked(consts_as_inputs(closed), categories)
         found, outs = checked.run(call(checked.program, name, *closed.consts))
         return found.error(), tree_unflatten(out_tree, outs)
 
-    return checked_fun
+    return wraps(f, checked_fun, "Checked version of {fun}: gives an error and the result.")
 
 
 # -- what was found --------------------------------------------------------------------------------
