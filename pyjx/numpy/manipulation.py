@@ -315,7 +315,7 @@ def _each(name: str, at_least: Any, arys: tuple[Any, ...]) -> Any:
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(arys[0])} at "
                             "position 0.")
         return at_least(*operands(name, *arys))
-    return tuple([at_least(x) for x in operands(name, *arys)])
+    return tuple([jnp.asarray(at_least(x)) for x in operands(name, *arys)])
 
 
 def at_least_1d(x: Any) -> Any:

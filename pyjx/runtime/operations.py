@@ -1,7 +1,8 @@
 """How the library's own functions are called.
 
 A function is plain Python that binds primitives. On concrete arguments it is one compiled program
-behind a C++ callable; where something is traced the Python itself runs, so jaxprs stay flat.
+behind a C++ callable; where something is traced the Python itself runs, so jaxprs stay flat. What
+it gives unchanged of NumPy's it gives as an array, as the compiled program does.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar, overload
+
+from numpy import ndarray
 
 from pyjx.core import tracebacks
 from pyjx.core.avals import aval_makers, get_aval
@@ -20,6 +23,7 @@ from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.jit import JitSpec, Options, Wrapped, pjit_callable
 from pyjx.runtime.signature import argument_sets
+from pyjx.runtime.transfers import array_from_host
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -71,7 +75,8 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
         nonlocal some_are_short
         try:
             if state.dynamic is not eager_trace:
-                return fun(*args, **kwargs), None, False
+                out = fun(*args, **kwargs)
+                return (array_from_host(out) if type(out) is ndarray else out), None, False
             traced = False
             for i, x in enumerate(args):
                 if i not in positions and not known(x):

@@ -211,3 +211,17 @@ def test_numbers_of_parts_may_be_floats():
             cut(np.arange(6), float("inf"))
         with pytest.raises(TypeError, match="indices_or_sections must be a number, got '3'"):
             cut(np.arange(6), "3")
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: jnp.swapaxes(x, 0, 0), lambda x: jnp.moveaxis(x, (), ()), jnp.atleast_1d, jnp.stack,
+    lambda x: jnp.atleast_2d(x, x)[1], lambda x: jnp.concatenate([x]), lambda x: jnp.block([x]),
+    lambda x: jnp.rot90(x, 4), lambda x: jnp.expand_dims(x, ()), lambda x: jnp.diff(x, n=0),
+    lambda x: jnp.linalg.matrix_power(x, 1), lambda x: jnp.roll(x, (), ())])
+def test_numpy_arrays_that_need_no_change_are_arrays_while_traced(f):
+    def changed():
+        x = f(np.arange(4.0).reshape(2, 2))
+        assert isinstance(x, jax.Array) and x.dtype == "float32"
+        return x.at[0, 0].set(5)
+
+    assert jax.jit(changed)().tolist() == changed().tolist() == [[5, 1], [2, 3]]
