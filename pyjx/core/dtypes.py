@@ -436,16 +436,14 @@ def _dtype_and_weak(x: Any) -> tuple[DType, bool]:
     aval = getattr(x, "aval", None)
     if aval is not None:
         return aval.dtype, aval.weak_type
-    if isinstance(x, (type, str, np.dtype)):
-        return _of_dtype_like(x)
     found = getattr(x, "dtype", None)
-    if isinstance(found, (np.dtype, ExtendedDType)):
-        if callable(x):  # a scalar constructor such as `pyjx.numpy.float32`
-            return _of_dtype_like(found)
+    if isinstance(found, (np.dtype, ExtendedDType)):  # of constructors such as `jnp.int64`, too
         narrow = canonicalize_dtype(found, True)
         if narrow not in all_dtypes and narrow != float0 and not is_extended(narrow):
             raise _not_an_array_type(x, found)
         return narrow, False
+    if isinstance(x, (type, str, np.dtype)):
+        return _of_dtype_like(x)
     for python_type in (int, float, complex):  # instances of subclasses, such as of IntEnum
         if isinstance(x, python_type):
             return python_scalar_dtype(python_type), True

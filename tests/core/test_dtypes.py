@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import pyjx.dtypes
+import pyjx.numpy as jnp
 from pyjx import configuration as cfg
 from pyjx.core import dtypes
 
@@ -105,6 +106,14 @@ def test_result_type_without_x64() -> None:
         expected = dtypes.canonicalize_dtype(of_code(cell))
         found = dtypes.result_type(*operands, return_weak_type_flag=True)
         assert found == (expected, cell in WEAK_VALUES), (a, b, found)
+
+
+@pytest.mark.filterwarnings("error")
+def test_constructors_count_as_what_they_make() -> None:
+    assert dtypes.result_type(jnp.float64) == dtypes.result_type(jnp.float32) == np.float32
+    assert dtypes.result_type(jnp.int64, 1) == np.int32
+    with pytest.raises(UserWarning, match="float64"):
+        dtypes.result_type(np.float64)
 
 
 def test_promotion_is_commutative_and_associative_where_defined() -> None:
