@@ -26,15 +26,16 @@ def numpy_function(fun: Callable[P, R], /, *, static_argnames: tuple[str, ...] =
 
 
 @overload
-def numpy_function(*, static_argnames: tuple[str, ...]
+def numpy_function(*, static_argnames: tuple[str, ...], known: bool = False
                    ) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 
 
-def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = ()) -> Any:
+def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = (),
+                   known: bool = False) -> Any:
     """`op_jit` for functions whose static arguments may be lists, which C++ refuses. Costs a
-    Python call more."""
+    Python call more. With `known` a NumPy array that it gives inside `jit` stays one."""
     if fun is None:
-        return functools.partial(numpy_function, static_argnames=static_argnames)
+        return functools.partial(numpy_function, static_argnames=static_argnames, known=known)
     body: Callable[..., Any] = fun
     compiled = op_jit(body, static_argnames=static_argnames, lists=True)
     if not static_argnames:
@@ -48,7 +49,7 @@ def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = ())
         try:
             if state.dynamic is not eager_trace:
                 out = body(*args, **kwargs)
-                return array_from_host(out) if type(out) is np.ndarray else out
+                return array_from_host(out) if type(out) is np.ndarray and not known else out
             try:
                 return compiled(*args, **kwargs)
             except ValueError:  # from C++, for a list as a static argument, or from the function

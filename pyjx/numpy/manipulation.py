@@ -71,7 +71,7 @@ def inferred_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
     return new
 
 
-@numpy_function(static_argnames=("shape", "order", "copy", "out_sharding"))
+@numpy_function(static_argnames=("shape", "order", "copy", "out_sharding"), known=True)
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
             out_sharding: Any = None) -> Array:
     """The array with another shape and the same elements in the same order.
@@ -82,6 +82,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
       order: "C" to read and write with the last index changing fastest, "F" with the first one.
       copy: True makes a copy in any case; otherwise the compiler decides.
 
+    Inside `jit` a NumPy array stays one, so that its values remain known.
+
     Raises:
       TypeError: the sizes differ.
 
@@ -89,6 +91,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
     >>> jax.numpy.reshape(jax.numpy.arange(6), (2, -1)).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
+    if isinstance(a, np.ndarray) and not copy and out_sharding is None:
+        return a.reshape(concrete_shape(shape), order=order)  # type: ignore
     (a,) = operands("reshape", a)
     old = get_aval(a).shape
     new = inferred_shape(old, concrete_shape(shape))

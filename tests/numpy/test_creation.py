@@ -339,6 +339,7 @@ def test_scalar_types():
 def test_questions_about_types():
     assert jnp.promote_types("int32", "float16") == "float16"
     assert jnp.result_type(jnp.int8(1), 2.0) == "float32"
+    assert jnp.can_cast(np.ones(2, "int8"), "float32") and not jnp.can_cast(np.ones(2), "float32")
     assert jnp.can_cast("int8", "int16") and not jnp.can_cast("int16", "int8")
     assert jnp.isdtype(jnp.float32, "real floating")
     assert jnp.isdtype(np.dtype("int8"), ("bool", "integral"))

@@ -225,3 +225,15 @@ def test_numpy_arrays_that_need_no_change_are_arrays_while_traced(f):
         return x.at[0, 0].set(5)
 
     assert jax.jit(changed)().tolist() == changed().tolist() == [[5, 1], [2, 3]]
+
+
+def test_reshaped_numpy_arrays_are_known_while_traced():
+    """Libraries check values that are known, and reshape them before."""
+    @jax.jit
+    def f(x):
+        inside = jnp.reshape(np.array([[True, False]]), (-1,))
+        assert isinstance(inside, np.ndarray) and not inside.all()
+        return jnp.reshape(x, (2, 1)) * inside
+
+    np.testing.assert_array_equal(f(np.ones(2)), [[1, 0], [1, 0]])
+    assert isinstance(jnp.reshape(np.ones(2), (2, 1)), jax.Array)
