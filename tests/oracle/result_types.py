@@ -137,7 +137,7 @@ class Side:
             known = values | traced
             for chosen in asked:
                 given = dict(zip(names, (known[c] for c in chosen), strict=True))
-                signal.alarm(10)
+                signal.alarm(60)
                 try:
                     result = described(self.jax, eval(code, {**self.names, **given}))
                 except Exception as error:
