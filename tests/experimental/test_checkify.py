@@ -77,7 +77,7 @@ def test_payloads_are_trees():
     (lambda: checkify.check(1.0, "a"), TypeError, "check takes a scalar pred"),
     (lambda: checkify.check(jnp.ones(2) > 0, "a"), TypeError, "check takes a scalar pred"),
     (lambda: checkify.check(True, "{}", "a"), TypeError, "need to be PyTrees of arrays"),
-    (lambda: checkify.check_error(3), ValueError, "takes an Error"),
+    (lambda: checkify.check_error(3), TypeError, "takes an Error"),
     (lambda: checkify.checkify(3), TypeError, "must be callable"),
 ])
 def test_mistakes(call, error, message):
