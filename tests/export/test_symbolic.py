@@ -135,7 +135,7 @@ def test_scopes_do_not_mix():
     n, = export.symbolic_shape("n", scope=scope)
     m, = export.symbolic_shape("n - 4", scope=scope)
     assert n - 4 == m >= 0
-    with pytest.raises(ValueError, match="together with `scope`"):
+    with pytest.raises(ValueError, match="Cannot specify both a `scope` and `constraints`"):
         export.symbolic_shape("n", scope=scope, constraints=["n >= 2"])
     assert "n >= 4" in str(scope)
 
