@@ -94,10 +94,10 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
                 where: Any) -> Any:
     """log(sum(b * exp(a))), and with `return_sign` the sign of the sum, whose size it then is."""
     where = check_where(name, where)
+    if where is not None and dtype_of(a) == np.bool_:
+        a = convert(a, dtypes.default_float_dtype())  # that of -inf beside truth values
     if b is None:
         x, weights = promote_inexact(name, a), None
-        if where is not None and dtype_of(a) == np.bool_:
-            x = convert(x, dtypes.default_float_dtype())  # that of -inf beside truth values
     else:
         x, weights = promote_args_inexact(name, a, b)
         shape = broadcast_shapes(get_aval(x).shape, get_aval(weights).shape)

@@ -59,6 +59,9 @@ def ravel_multi_index(multi_index: Any, dims: Sequence[int], mode: str = "raise"
             if known.size and not (known.min() >= 0 and known.max() < n):
                 raise ValueError("invalid entry in coordinates array")
     kind = jnp.result_type(*indices, int) if dtype is None else np.dtype(dtype)
+    if dtype is None and not dtypes.issubdtype(kind, np.integer):
+        raise ValueError(f"dtype={kind!r} is not an integer type: it is what the indices' dtypes "
+                         "promote to. Give ravel_multi_index indices of one dtype.")
     if dtypes.issubdtype(kind, np.integer) and math.prod(dims) > dtypes.iinfo(kind).max + 1:
         raise ValueError(
             f"jnp.ravel_multi_index: dtype={kind!r} not large enough to hold flattened index for "

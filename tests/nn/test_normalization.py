@@ -48,6 +48,10 @@ def test_logsumexp_options():
     for a, b in zip(got, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4)
     assert nn.logsumexp(x, 1, keepdims=True).shape == (3, 1)
+    with jax.enable_x64(True):
+        truth = jnp.array([True, False])
+        assert nn.logsumexp(truth, b=truth).dtype == "float32"
+        assert nn.logsumexp(truth, b=truth, where=truth).dtype == "float64"
     np.testing.assert_allclose(nn.logmeanexp(x), np.log(np.exp(x).mean()), rtol=1e-5)
 
 

@@ -170,6 +170,8 @@ def test_flat_indices_out_of_bounds():
     ]:
         with pytest.raises(error, match=message):
             call()
+    with jax.enable_x64(True), pytest.raises(ValueError, match=r"dtype\('float64'\) is not an int"):
+        jnp.ravel_multi_index((jnp.array([1], "uint64"), jnp.array([1], "int64")), (2, 3))
 
 
 @pytest.mark.parametrize("bitorder", ["big", "little"])
