@@ -101,15 +101,24 @@ def _edges(a: Any, bins: Any, limits: Any) -> Any:
     if limits is None:
         low, high = (_min(a), _max(a)) if get_aval(a).size else (0, 1)
     else:
-        if np.shape(limits) != (2,):
-            raise ValueError("histogram: `range` must be either None or a sequence of scalars, the "
-                             f"least and the largest, got {limits}")
-        low, high = limits
+        low, high = _bounds(limits)
     low, high = (convert(operands("histogram", x)[0], dtype) for x in (low, high))
     same = ufuncs.equal(low, high)
     low = ufuncs.where(same, ufuncs.subtract(low, 0.5), low)
     high = ufuncs.where(same, ufuncs.add(high, 0.5), high)
     return linspace(low, high, count + 1, dtype=dtype)
+
+
+def _bounds(limits: Any) -> Sequence[Any]:
+    """The least and the largest value; either may be traced."""
+    try:
+        low, high = limits
+        if np.ndim(low) == np.ndim(high) == 0:
+            return low, high
+    except (TypeError, ValueError):  # there are not two
+        pass
+    raise ValueError("histogram: `range` must be either None or a sequence of scalars, the least "
+                     f"and the largest, got {limits}")
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:

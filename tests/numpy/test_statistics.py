@@ -135,6 +135,29 @@ def test_quantiles_over_no_axes():
     assert jnp.quantile(x, jnp.array([0.1, 0.2]), ()).tolist() == [[1.0, 2.0], [1.0, 2.0]]
 
 
+def test_bounds_of_histograms_may_be_traced():
+    v = np.arange(5, dtype=np.float32)
+
+    def edges(low, high):
+        return (jnp.histogram(v, 3, range=(low, high))[1],
+                jnp.histogram_bin_edges(v, 3, range=[low, high]),
+                jnp.histogram_bin_edges(v, 3, range=jnp.stack([low, high])),
+                jnp.histogramdd(v[:, None], 3, range=[(low, high)])[1][0],
+                jnp.histogram2d(v, v, 3, range=[(low, high), None])[1])
+
+    for got in jax.jit(edges)(0.0, 6.0):
+        assert got.tolist() == [0, 2, 4, 6]
+    for got in jax.vmap(edges, (None, 0))(0.0, jnp.array([3.0, 6.0])):
+        assert got.tolist() == [[0, 1, 2, 3], [0, 2, 4, 6]]
+
+
+@pytest.mark.parametrize("limits", [3, (1, 2, 3), ((1, 2), (3, 4)), np.ones((2, 2)), np.ones(())],
+                         ids=repr)
+def test_bounds_of_histograms_are_two_numbers(limits):
+    with pytest.raises(ValueError, match="`range` must be either None or a sequence of scalars"):
+        jnp.histogram(np.ones(3), 3, range=limits)
+
+
 def test_histogram_promotes_its_weights():
     counts, _ = jnp.histogram(jnp.arange(3), weights=jnp.arange(3))
     assert counts.dtype == np.float32
