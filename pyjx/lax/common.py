@@ -56,12 +56,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     >>> jax.lax.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
-    given = tuple([as_shape("broadcast_shapes", "shapes", s) for s in shapes])
-    for shape in given:
-        if any([type(n) is int and n < 0 for n in shape]):
-            raise TypeError("broadcast_shapes: Only non-negative indices are allowed when "
-                            f"broadcasting static shapes, but got shape {shape}.")
-    return _broadcast(given)
+    return _broadcast(tuple([as_shape("broadcast_shapes", "shapes", s) for s in shapes]))
 
 
 def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
@@ -99,6 +94,10 @@ def _broadcast(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
 
 
 def _broadcast_anew(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    for shape in shapes:
+        if any([type(n) is int and n < 0 for n in shape]):
+            raise TypeError("broadcast_shapes: Only non-negative indices are allowed when "
+                            f"broadcasting static shapes, but got shape {shape}.")
     first = shapes[0] if shapes else ()
     if all(s == first for s in shapes):
         return first

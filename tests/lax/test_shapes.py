@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,19 @@ def test_weak_types() -> None:
     assert lax.stack([weak, weak]).weak_type and not lax.stack([strong, weak]).weak_type
     assert lax.unstack(weak)[0].weak_type and lax.split(weak, (1, 1))[0].weak_type
     assert not lax.bitcast_convert_type(weak, np.int32).weak_type
+
+
+def test_sizes_of_shapes_that_are_known_to_fit_are_not_looked_at_again() -> None:
+    called: list[Any] = []
+
+    def broadcast() -> None:
+        lax.broadcast_shapes((2, 1), (3,))
+
+    broadcast()
+    sys.setprofile(lambda _, event, what: called.append(what) if event == "c_call" else None)
+    broadcast()
+    sys.setprofile(None)
+    assert called and any not in called and all not in called
 
 
 def test_collapse() -> None:
