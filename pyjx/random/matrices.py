@@ -135,10 +135,13 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Sequence[int] | No
     if cov.shape[-2:] != (n, n):
         raise ValueError(f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but "
                          f"got cov.shape == {cov.shape}.")
-    full = batch = joint_shape("multivariate_normal", mean.shape[:-1], cov.shape[:-2])
-    if shape is not None:
+    batches = mean.shape[:-1], cov.shape[:-2]
+    if shape is None:
+        full = joint_shape("multivariate_normal", *batches)
+    else:
         full = as_sizes("multivariate_normal", "shape", shape)
-        if joint_shape("multivariate_normal", batch, full) != full:
+        if joint_shape("multivariate_normal", full, *batches,
+                       of="the result and of the parameters") != full:
             raise ValueError("multivariate_normal: the shapes of mean and cov must broadcast to "
                              f"the shape argument, got {mean.shape}, {cov.shape} and shape {full}")
     out = _multivariate_normal(wrapped, mean, cov, shape=full, dtype=dtype, method=method)

@@ -74,8 +74,9 @@ def check_safe(name: str, dtype: Any, *params: Any) -> None:
                 f"{dtypes.name(aval.dtype)} to {dtypes.name(dtype)}")
 
 
-def joint_shape(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape to which a sampler's parameters broadcast.
+def joint_shape(name: str, *shapes: tuple[int, ...], of: str = "the parameters"
+                ) -> tuple[int, ...]:
+    """The shape to which a sampler's parameters, or what else the shapes are of, broadcast.
 
     Raises:
       ValueError: they do not.
@@ -83,9 +84,8 @@ def joint_shape(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return broadcast_shapes(*shapes)
     except ValueError:
-        given = [shapes[-1], *shapes[:-1]]
-        raise ValueError(f"{name}: Incompatible shapes for broadcasting: shapes={given}, those of "
-                         "the result and of the parameters") from None
+        raise ValueError(f"{name}: Incompatible shapes for broadcasting: shapes={list(shapes)}, "
+                         f"those of {of}") from None
 
 
 def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
@@ -98,7 +98,7 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
     if shape is None:
         return joint_shape(name, *shapes)
     shape = as_sizes(name, "shape", shape)
-    full = joint_shape(name, *shapes, shape)
+    full = joint_shape(name, shape, *shapes, of="the result and of the parameters")
     if full != shape:
         raise ValueError(
             f"{name} parameter shapes must be broadcast-compatible with shape argument, and the "
