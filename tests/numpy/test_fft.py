@@ -205,6 +205,14 @@ def test_frequencies_are_of_the_dtype_of_floats(d):
         assert got.dtype == jnp.float32 and not got.weak_type
 
 
+@pytest.mark.parametrize("d", [2, np.int8(2), np.float32(2), np.float64(2)], ids=repr)
+def test_intervals_that_are_known_stay_numbers(d):
+    def program(d):
+        return str(jax.make_jaxpr(lambda: jnp.fft.fftfreq(8, d))())
+
+    assert program(d) == program(2.0)
+
+
 def test_frequencies_are_differentiable_in_the_interval():
     assert jax.grad(lambda d: jnp.fft.fftfreq(4, d)[1])(0.5) == -1.0
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
@@ -24,7 +26,8 @@ def _over_duration(name: str, k: Any, n: Any, d: Any, dtype: Any, device: Any) -
         raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. "
                          f"Got d = {d}.")
     if type(d) is not float:
-        d = jnp.asarray(d, float)
+        real = isinstance(d, (int, np.integer, np.floating))
+        d = float(d) if real else jnp.asarray(d, float)
     out = _quotient(k, n, d)
     if dtype is not None:
         out = jnp.asarray(out, _float_dtype(name, dtype))
