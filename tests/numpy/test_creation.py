@@ -494,3 +494,22 @@ def test_diagonals_may_be_traced():
     assert got.tolist() == [[[1, 0], [0, 1]], [[0, 1], [0, 0]]]
     with pytest.raises(TypeError, match=r"eye: k must be an integer, got an array of type float32"):
         jax.jit(lambda k: jnp.eye(3, k=k))(1.0)
+
+
+def test_arrays_of_one_number_share_nothing():
+    overwrite = jax.jit(lambda x: x.at[0].set(5), donate_argnums=0)
+    for shape in ((4,), (16,), (32, 32)):
+        for make in (jnp.zeros, jnp.ones, lambda shape: jnp.full(shape, 2.5)):
+            want = np.asarray(make(shape)).copy()
+            overwrite(make(shape))
+            np.testing.assert_array_equal(make(shape), want)
+
+
+def test_arrays_of_equal_numbers_of_different_kinds():
+    for value in (0.0, -0.0, True, 1, 1.0, 2, 2.0, 0, False, 1 + 0j, complex(1, -0.0)):
+        for dtype in (None, "complex64") if type(value) is complex else (None, "float32"):
+            got = np.asarray(jnp.full(3, value, dtype))
+            want = np.full(3, value, got.dtype)
+            assert got.tobytes() == want.tobytes(), value
+    assert jnp.full(2, 1).dtype == "int32" and jnp.full(2, 1.0).dtype == "float32"
+    assert np.isnan(jnp.full(2, float("nan"))).all()
