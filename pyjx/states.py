@@ -70,7 +70,7 @@ def _checked(flag: str, kind: Kind, optional: bool, value: Any) -> Any:
                      f"{kind.__name__}, got {value} of type {type(value)}.")
 
 
-_traced: list[LocalState] = []
+_other_traced: list[LocalState] = []  # states that no flag stands for
 
 
 class LocalState(jaxlib_api.Config):
@@ -88,22 +88,28 @@ class LocalState(jaxlib_api.Config):
         self._on_change = on_change
         jaxlib_api.init_config_state(self, flag, default, in_jit_key, in_trace_context)
         if in_trace_context:
-            _traced.append(self)
+            _other_traced.append(self)
 
     def __call__(self, new_val: Any) -> Context:
         return Context(self.group, new_val)
 
     def _replace_local(self, value: Any) -> Any:
         """Sets the value of this thread; the old one, or the sentinel that it was unset."""
-        old = self.swap_local(value)
+        old = self._swap(value)
         if self._on_change is not None:
             self._on_change(None if value is jaxlib_api.unset else value, True)
         return old
 
+    def _swap(self, value: Any) -> Any:
+        return self.swap_local(value)
+
     def _replace_global(self, value: Any) -> None:
-        self.set_global(value)
+        self._set(value)
         if self._on_change is not None:
             self._on_change(value, False)
+
+    def _set(self, value: Any) -> None:
+        self.set_global(value)
 
     def __bool__(self) -> bool:
         raise TypeError("bool() not supported for instances of type 'State' "
@@ -203,18 +209,17 @@ class State(LocalState):
         for state in self.group:
             state._replace_global(value)
 
-    def _replace_local(self, value: Any) -> Any:
-        old = super()._replace_local(value)
+    def _swap(self, value: Any) -> Any:
         if self.traced:
             _overrides.set_local(_with(_overrides.value, self, value))
-        return old
+        return self.swap_local(value)
 
-    def _replace_global(self, value: Any) -> None:
-        super()._replace_global(value)
-        if self.traced:
-            changed = jaxlib_api.unset if value == self.default else value
-            with _lock:
+    def _set(self, value: Any) -> None:
+        with _lock:  # the flag and the key that stands for it change together
+            if self.traced:
+                changed = jaxlib_api.unset if value == self.default else value
                 _global_values.set_global(_with(_global_values.value, self, changed))
+            self.set_global(value)
 
     def settle(self, reason: str) -> None:
         """From now on another value comes too late, for the `reason`."""
@@ -272,11 +277,11 @@ def make_user_context(default_value: Any = None) -> LocalState:
     return LocalState("user_context", default_value, in_jit_key=True, in_trace_context=True)
 
 
-def _state_values() -> tuple[Any, ...]:
-    return tuple([state.value for state in _traced])
+def _read_others() -> tuple[Any, ...]:
+    return tuple([state.value for state in _other_traced])
 
 
-_traced_states: Callable[[], tuple[Any, ...]] = jaxlib_api.trace_context or _state_values
+_other_values: Callable[[], tuple[Any, ...]] = jaxlib_api.trace_context or _read_others
 
 
 def _flags_here() -> FlagValues:
@@ -286,10 +291,11 @@ def _flags_here() -> FlagValues:
 
 def trace_context() -> tuple[Any, ...]:
     """The values of all traced flags and states in this thread: a key for caches of traces."""
-    return _flags_here(), *_traced_states()
+    return _flags_here(), *_other_values()
 
 
 def changed_traced() -> list[tuple[str, Any]]:
-    """Name and value of each traced flag and state that has no default value in this thread."""
+    """Name and value of each traced flag and state that differs from its default in this thread."""
     flags = sorted([(flag.flag, value) for flag, value in _flags_here().by_flag.items()])
-    return flags + [(state.flag, state.value) for state in _traced if state.value != state.default]
+    return flags + [
+        (state.flag, state.value) for state in _other_traced if state.value != state.default]

@@ -244,7 +244,7 @@ def test_flags_that_change_the_program_are_part_of_the_trace_context(state: Stat
     with state(others.get(state.flag, True)):
         assert cfg.trace_context() != before
     assert cfg.trace_context() == before
-    assert states._state_values() == states._traced_states()
+    assert states._read_others() == states._other_values()
 
 
 def test_a_context_of_the_value_that_holds_anyway_traces_nothing_again() -> None:
@@ -304,6 +304,23 @@ def test_a_context_hides_what_another_thread_sets() -> None:
     finally:
         cfg.check_static_indices.update(False)
     assert not bool(strict())
+
+
+def test_a_flag_and_its_key_agree_where_a_hook_fails() -> None:
+    def refuse(value: bool, local: bool) -> None:
+        raise OSError("no")
+
+    flag = State("jax_refusing", bool, False, traced=True, on_change=refuse)
+    with pytest.raises(OSError, match="no"):
+        flag.update(True)
+    assert flag.value and ("jax_refusing", True) in cfg.changed_traced()
+    with pytest.raises(OSError, match="no"), flag(False):
+        pass
+    assert not flag.value and ("jax_refusing", True) not in cfg.changed_traced()
+    flag.swap_local(states.jaxlib_api.unset)
+    states._overrides.set_local(states._all_default)
+    with pytest.raises(OSError, match="no"):
+        flag.update(False)
 
 
 def test_contexts_may_end_in_another_order_than_they_began() -> None:
