@@ -22,12 +22,13 @@ from lowering.types import (
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn, Literal, Var
 
-OF_TWO_BITS = (np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.uint2))
-_INT8 = np.dtype(np.int8)
-
 if TYPE_CHECKING:
     from lowering.locations import Scope
     from lowering.module import Module
+
+OF_TWO_BITS = (np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.uint2))
+_INT8 = np.dtype(np.int8)
+
 
 class Block:
     """A function's (or, within it, a region's) lines as they are written."""

@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from pyjx import configuration
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import warn
 
 DType = Any  # np.dtype, or an ExtendedDType
@@ -351,8 +352,8 @@ def check_valid_dtype(dtype: DType) -> None:
                         "types are supported by JAX.")
 
 
-# What strings, types and NumPy dtypes stand for, where it is the same under every flag.
-_settled: dict[Any, DType] = {}
+# What strings, NumPy's dtypes and scalar types stand for, where it is the same under every flag.
+_settled = BoundedDict(256)
 
 
 def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> DType:
@@ -394,9 +395,9 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
         where = f" in {fun_name}" if fun_name else ""
         raise TypeError("JAX only supports number, bool, and string dtypes, got dtype "
                         f"{dtype}{where}")
-    if (numeric not in _narrowed and numeric.metadata is None
-            and isinstance(dtype, (type, np.dtype, str))):
-        _settled[dtype] = numeric
+    if numeric in all_dtypes and numeric not in _narrowed and numeric.metadata is None:
+        # a scalar type of jax.numpy equals NumPy's; other classes may change what they stand for
+        _settled[dtype if isinstance(dtype, (np.dtype, str)) else numeric.type] = numeric
     narrow = canonicalize_dtype(numeric)
     if narrow is numeric or narrow == numeric:
         return narrow

@@ -151,10 +151,9 @@ mul_p.define(
 def _mul_back(ct: Tangent, linear: UndefinedPrimal, other: Value) -> Value:
     if type(ct) is Zero:
         return Zero(linear.aval)
-    dtype = linear.aval.dtype
-    if get_aval(ct).dtype is not dtype:  # the product may have an `out_dtype`
-        ct = cast(ct, dtype)
-    return mul_p.bind(ct, other, out_dtype=None if get_aval(other).dtype is dtype else dtype)
+    wide = get_aval(ct).dtype  # that of the product, which may have an `out_dtype`
+    out = mul_p.bind(ct, other, out_dtype=None if get_aval(other).dtype is wide else wide)
+    return out if linear.aval.dtype is wide else cast(out, linear.aval.dtype)
 
 
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:

@@ -498,7 +498,8 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
                 aval.size <= _MOST_FROM_SAME_MEMORY
                 and default_placement()[1][0].platform == "cpu")):
         if aval.size <= _MOST_KEPT and (
-                type(value) is int or (type(value) is float and value)):  # 0.0 equals -0.0
+                # 0.0 equals -0.0, and no nan another
+                type(value) is int or (type(value) is float and value and value == value)):
             key = aval, type(value), value
             host = _kept_fills.get(key)
             if host is None:

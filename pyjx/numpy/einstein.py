@@ -19,7 +19,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.trace import eager_trace, state
 from pyjx.lax.contractions import canonicalize_precision, takes_real_part
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
@@ -343,7 +342,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         run = _open_einsum if is_open else _placed_einsum
         return run(arrays, text, _hashable(optimize), precision, preferred_element_type,
                    _dot_general, out_sharding)
-    if _dot_general is not None or state.dynamic is not eager_trace:
+    if _dot_general is not None:
         return _einsum_of(arrays, text, optimize, precision, preferred_element_type,
                           _dot_general)
     return _compiled_einsum(arrays, text, optimize, precision, preferred_element_type)

@@ -217,7 +217,8 @@ def test_numbers_of_parts_may_be_floats():
     lambda x: jnp.swapaxes(x, 0, 0), lambda x: jnp.moveaxis(x, (), ()), jnp.atleast_1d, jnp.stack,
     lambda x: jnp.atleast_2d(x, x)[1], lambda x: jnp.concatenate([x]), lambda x: jnp.block([x]),
     lambda x: jnp.rot90(x, 4), lambda x: jnp.expand_dims(x, ()), lambda x: jnp.diff(x, n=0),
-    lambda x: jnp.linalg.matrix_power(x, 1), lambda x: jnp.roll(x, (), ())])
+    lambda x: jnp.linalg.matrix_power(x, 1), lambda x: jnp.roll(x, (), ()),
+    lambda x: jnp.einsum("ij", x)])
 def test_numpy_arrays_that_need_no_change_are_arrays_while_traced(f):
     def changed():
         x = f(np.arange(4.0).reshape(2, 2))

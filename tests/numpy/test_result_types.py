@@ -491,6 +491,8 @@ def test_values_of_operands_of_several_dtypes():
     assert jax.lax.mul(third, whole, out_dtype="float64").tolist() == [1.5, -8]
     slope = jax.grad(lambda x: jax.lax.mul(x, whole, out_dtype="float64").sum())(third)
     assert slope.dtype == "float32" and slope.tolist() == [3, 4]
+    turned = jax.grad(lambda x: (jax.lax.mul(x, 1 + 3j, out_dtype="complex64") * (1 - 2j)).real)
+    assert float(turned(jnp.float32(2))) == 7
     assert jnp.einsum("ii->i", jnp.array([[True, True], [True, False]])).tolist() == [True, False]
     assert jax.scipy.fft.dctn(3) == 3
     assert jnp.fft.fftfreq(2, 2**33).tolist() == [0, -(2.0 ** -34)]
