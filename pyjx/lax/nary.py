@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 from typing import Any
 
@@ -124,11 +125,11 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
     try:
         get_aval(x)
     except TypeError as error:
-        why = f" {error}" if hasattr(x, "dtype") else ""
+        why = (error if hasattr(x, "dtype")
+               else f"Argument {reprlib.repr(x)} is not a valid JAX type.")
         raise TypeError(
             f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
-            f"type {type(x)} and was passed to {name} at position {position}.{why} Argument {x!r} "
-            f"of type {type(x)} is not a valid JAX type."
+            f"type {type(x)} and was passed to {name} at position {position}. {why}"
         ) from None
     return x
 

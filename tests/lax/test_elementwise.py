@@ -89,6 +89,15 @@ def test_errors(fun: Any, args: Any, error: Any, text: str) -> None:
     assert text in str(caught.value)
 
 
+@pytest.mark.parametrize("x", [list(range(100_000)), "a" * 100_000, np.array(["a"])],
+                         ids=["list", "text", "array"])
+def test_a_value_that_is_no_array_is_shown_cut_and_its_type_once(x: Any) -> None:
+    with pytest.raises(TypeError, match=r"is not a valid JAX (array )?type") as caught:
+        lax.sin(x)
+    text = str(caught.value)
+    assert len(text) < 300 and text.count(str(type(x))) == 1
+
+
 def test_weak_types() -> None:
     one = np.float32(1)
     assert lax.add(2.0, 3.0).weak_type and not lax.add(one, 3.0).weak_type
