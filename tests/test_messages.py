@@ -101,6 +101,11 @@ CASES = {
     "median-out": (lambda: jnp.median(X, out=X), ValueError, "jax.numpy.median does not support"),
     "quantile-method": (lambda: jnp.quantile(X, 0.5, method="best"), ValueError,
                         "quantile: method can only be 'linear', 'lower', 'higher', 'midpoint'"),
+    "det": (lambda: jnp.linalg.det(X), ValueError,
+            "Argument to det() must have shape [..., n, n], got (2, 3)"),
+    "symmetric_product": (lambda: jax.lax.linalg.symmetric_product(X, jnp.eye(3)), ValueError,
+                          "a rectangular matrix of shape (n, m) and a square matrix of shape (n, n)"
+                          ". Got shapes (2, 3) and (3, 3)."),
     "solve-vector": (lambda: jnp.linalg.solve(jnp.eye(4), jnp.ones(3)), ValueError,
                      "got shapes (4, 4) and (3,)"),
     "cho_solve": (lambda: jax.scipy.linalg.cho_solve(jnp.eye(3), jnp.ones(3)), ValueError,

@@ -26,7 +26,7 @@ def _shape(a: ShapedArray, c: ShapedArray, *, alpha: float, beta: float) -> Shap
     check_operands("symmetric_product", (a, c), (2, 2), real=True)
     n = a.shape[-2]
     if c.shape[-2:] != (n, n):
-        raise ValueError("symmetric_update expects a rectangular matrix of shape (m, n) and a "
+        raise ValueError("symmetric_update expects a rectangular matrix of shape (n, m) and a "
                          f"square matrix of shape (n, n). Got shapes {a.shape} and {c.shape}.")
     return ShapedArray(c.shape, c.dtype)
 

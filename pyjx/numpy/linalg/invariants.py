@@ -43,7 +43,7 @@ def det(a: Any) -> Array:
     -2.0
     """
     a = matrices("det", a)
-    check_square("_det()", a)
+    check_square("det()", a)
     return determinants.det(a)
 
 
