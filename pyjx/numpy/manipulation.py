@@ -82,7 +82,9 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
       order: "C" to read and write with the last index changing fastest, "F" with the first one.
       copy: True makes a copy in any case; otherwise the compiler decides.
 
-    Inside `jit` a NumPy array stays one, so that its values remain known.
+    Returns:
+      An array. Inside `jit` it is a NumPy array if `a` is one, so that its values remain known,
+      unless a copy or a sharding is asked for.
 
     Raises:
       TypeError: the sizes differ.
@@ -91,11 +93,12 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
     >>> jax.numpy.reshape(jax.numpy.arange(6), (2, -1)).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
-    if isinstance(a, np.ndarray) and not copy and out_sharding is None:
-        return a.reshape(concrete_shape(shape), order=order)  # type: ignore
     (a,) = operands("reshape", a)
     old = get_aval(a).shape
     new = inferred_shape(old, concrete_shape(shape))
+    if (type(a) is np.ndarray and not copy and out_sharding is None and order in ("C", "F")
+            and min(new, default=0) >= 0):
+        return a.reshape(new, order=order)  # type: ignore
     if order == "C":
         x: Any = a
         if new != old or out_sharding is not None or not isinstance(a, Tracer):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -238,3 +240,33 @@ def test_reshaped_numpy_arrays_are_known_while_traced():
 
     np.testing.assert_array_equal(f(np.ones(2)), [[1, 0], [1, 0]])
     assert isinstance(jnp.reshape(np.ones(2), (2, 1)), jax.Array)
+
+
+@pytest.mark.parametrize("shape, order", [
+    ((4,), "C"), ((4, -1), "F"), ((-1, -1), "C"), ((-2, -3), "C"), ((2, 3), "A"), ((2, 3), "X"),
+])
+def test_reshapes_of_numpy_arrays_are_refused_alike_while_traced(shape, order):
+    def reshaped():
+        return jnp.reshape(np.arange(6), shape, order)
+
+    with pytest.raises((TypeError, ValueError, NotImplementedError)) as eager:
+        reshaped()
+    with pytest.raises(eager.type, match=re.escape(str(eager.value))):
+        jax.jit(reshaped)()
+
+
+def test_matrices_of_numpy_are_reshaped_to_arrays():
+    def reshaped():
+        x = jnp.reshape(np.array([[1, 2]]).view(np.matrix), (2,))
+        assert isinstance(x, jax.Array) and x.shape == (2,)
+        return x
+
+    assert reshaped().tolist() == jax.jit(reshaped)().tolist() == [1, 2]
+
+
+def test_what_is_no_number_is_not_reshaped():
+    def reshaped():
+        with pytest.raises(TypeError, match="not a valid JAX array type"):
+            jnp.reshape(np.array(["a"]), (1, 1))
+
+    jax.jit(reshaped)()
