@@ -294,3 +294,14 @@ def test_messages_show_random_keys(wrapped):
     assert shown in error.get()
     with pytest.raises(ValueError, match=r"-1\.0 with Array"):
         checkify.check_error(error)
+
+
+def test_a_checked_function_keeps_its_documentation_and_attributes():
+    def f(x):
+        """Of {braces}."""
+        return x
+
+    f.cost = 3
+    checked = checkify.checkify(f)
+    assert (checked.__name__, checked.__doc__, checked.cost) == ("f", "Of {braces}.", 3)
+    assert checked.__wrapped__ is f

@@ -8,6 +8,7 @@ they find is joined with what was found before: the first failure stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import update_wrapper
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,7 +89,7 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
         found, outs = checked.run(call(checked.program, name, *closed.consts))
         return found.error(), tree_unflatten(out_tree, outs)
 
-    return wraps(f, checked_fun, "Checked version of {fun}: gives an error and the result.")
+    return update_wrapper(wraps(f, checked_fun), f, assigned=("__doc__",))
 
 
 # -- what was found --------------------------------------------------------------------------------
