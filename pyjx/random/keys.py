@@ -221,10 +221,10 @@ class PRNGKeyArray(DataArray):
     # -- operators ---------------------------------------------------------------------------------
 
     def __eq__(self, other: Any) -> Any:
-        return self._of("equal", other) if _is_number(other) else NotImplemented
+        return self._of("equal", other) if _has_dtype(other) else NotImplemented
 
     def __ne__(self, other: Any) -> Any:
-        return self._of("not_equal", other) if _is_number(other) else NotImplemented
+        return self._of("not_equal", other) if _has_dtype(other) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -251,7 +251,8 @@ class PRNGKeyArray(DataArray):
                 f"impl = PRNGImpl [{impl.tag}] {{{impl.name}}}:{''.join(lines)}")
 
 
-def _is_number(x: Any) -> bool:
+def _has_dtype(x: Any) -> bool:
+    """Whether it is an array, of keys too, or a number."""
     return hasattr(x, "dtype") or isinstance(x, (bool, int, float, complex))
 
 
