@@ -22,6 +22,7 @@ from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.manipulation import moved
 from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes, stretch
+from pyjx.runtime.operations import op_jit
 
 __all__ = [
     "argwhere", "compress", "flatnonzero", "intersect1d", "isin", "nonzero", "setdiff1d",
@@ -205,8 +206,8 @@ class _UniqueInverseResult(NamedTuple):
     inverse_indices: Any
 
 
-def _unique(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_value: Any
-            ) -> tuple[Any, Any, Any, Any]:
+def _unique(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_value: Any,
+            with_inverse: bool) -> tuple[Any, Any, Any, Any]:
     """Values, first indices, inverse and counts of the slices along `axis`."""
     (ar,) = operands("unique", ar)
     if dtypes.is_extended(get_aval(ar).dtype):
@@ -217,16 +218,15 @@ def _unique(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_v
     if size is None and not (is_concrete(x) and get_aval(x).size):
         _concrete("unique", x)
         size = 0 if not get_aval(x).size else size
-    out = _sorted_unique(x, equal_nan, size, fill_value)
-    values, first, inverse, counts = out
+    values, first, inverse, counts = _sorted_unique(x, equal_nan, size, fill_value, with_inverse)
     if not whole:
         values = moved(values, 0, canonical_axis(axis, len(shape)))
-    elif len(shape) != 1:
+    elif with_inverse and len(shape) != 1:
         inverse = lax.reshape(inverse, shape)
     return values, first, inverse, counts
 
 
-def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any
+def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any, with_inverse: bool
                    ) -> tuple[Any, Any, Any, Any]:
     aval = get_aval(x)
     n = aval.shape[0]
@@ -243,6 +243,29 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any
         values = convert(lax.full((size, *aval.shape[1:]), fill, aval.dtype), aval.dtype, weak)
         return (values, lax.full((size,), 0, dtype),
                 lax.full((n,), 0, dtype), lax.full((size,), 0, dtype))
+    runs = _runs(x, equal_nan, with_inverse)
+    if size is None:
+        size = int(runs.total)
+    fill = 0 if fill_value is None else operands("unique", fill_value)[0]
+    values, first, counts = _first_of_each(
+        runs.ordered, runs.order, runs.starts, fill, size, fill_value is None)
+    return convert(values, aval.dtype, weak), first, runs.inverse, counts
+
+
+class _Runs(NamedTuple):
+    """Slices in ascending order, in which equal ones are runs."""
+
+    ordered: Any
+    order: Any  # where each was
+    starts: Any  # whether it is the first of a run
+    inverse: Any  # which run each slice belongs to, in the order in which they were; or None
+    total: Any  # how many runs there are
+
+
+@op_jit(static_argnames=("equal_nan", "with_inverse"))
+def _runs(x: Any, equal_nan: bool, with_inverse: bool) -> _Runs:
+    aval, dtype = get_aval(x), dtypes.default_int_dtype()
+    n = aval.shape[0]
     columns = list(lax.unstack(lax.reshape(x, (n, aval.size // n)), 1))
     *_, order = lax.sort((*columns, lax.iota(dtype, n)), dimension=0, num_keys=len(columns))
     ordered = indexing.take(x, order, axis=0)
@@ -254,23 +277,31 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any
         differs = lax.bitwise_and(differs, lax.bitwise_not(both))
     differs = lax.reduce_or(differs, tuple(range(1, aval.ndim))) if aval.ndim > 1 else differs
     starts = lax.concatenate([lax.full((1,), True, np.dtype(bool)), differs], 0)
-    rank = lax.sub(lax.cumsum(convert(starts, dtype)), lax.full((n,), 1, dtype))
-    inverse = lax.sort((order, rank), dimension=0, num_keys=1)[1]
-    total = lax.reduce_sum(convert(starts, dtype), (0,))
-    if size is None:
-        size = int(total)
+    inverse = None
+    if with_inverse:
+        rank = lax.sub(lax.cumsum(convert(starts, dtype)), lax.full((n,), 1, dtype))
+        inverse = lax.sort((order, rank), dimension=0, num_keys=1)[1]
+    return _Runs(ordered, order, starts, inverse, lax.reduce_sum(convert(starts, dtype), (0,)))
+
+
+@op_jit(static_argnames=("size", "least"))
+def _first_of_each(ordered: Any, order: Any, starts: Any, fill: Any, size: int, least: bool
+                   ) -> tuple[Any, Any, Any]:
+    """The values of `size` runs, where each first occurs, and how often; what is missing is `fill`
+    or, with `least`, the least value."""
+    aval, dtype = get_aval(ordered), dtypes.default_int_dtype()
+    n = aval.shape[0]
     place = _true_places(starts, size + 1, n)
     ends, place = lax.slice_in_dim(place, 1, size + 1), lax.slice_in_dim(place, 0, size)
     missing = lax.ge(place, literal(n, dtype))
     clipped = lax.min(place, literal(n - 1, dtype))
     values = indexing.take(ordered, clipped, axis=0)
-    fill = indexing.take(ordered, np.int32(0), axis=0) if fill_value is None else convert(
-        operands("unique", fill_value)[0], aval.dtype)
+    fill = indexing.take(ordered, np.int32(0), axis=0) if least else convert(fill, aval.dtype)
     wide = lax.broadcast_in_dim(missing, get_aval(values).shape, (0,))
-    values = convert(ufuncs.where(wide, fill, values), aval.dtype, weak)
+    values = ufuncs.where(wide, fill, values)
     first = indexing.take(order, lax.select(missing, lax.full_like(place, 0), clipped), axis=0)
     counts = lax.select(missing, lax.full_like(place, 0), lax.sub(ends, place))
-    return values, first, inverse, counts
+    return values, first, counts
 
 
 def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
@@ -294,7 +325,8 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
     >>> jax.numpy.unique(jax.numpy.array([3, 1, 3])).tolist()
     [1, 3]
     """
-    values, first, inverse, counts = _unique(ar, axis, equal_nan, size, fill_value)
+    values, first, inverse, counts = _unique(
+        ar, axis, equal_nan, size, fill_value, return_inverse)
     wanted = [x for x, want in ((first, return_index), (inverse, return_inverse),
                                 (counts, return_counts)) if want]
     return (values, *wanted) if wanted else values
@@ -307,7 +339,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
     >>> jax.numpy.unique_all(jax.numpy.array([3, 1, 3])).counts.tolist()
     [1, 2]
     """
-    return _UniqueAllResult(*_unique(x, None, False, size, fill_value))
+    return _UniqueAllResult(*_unique(x, None, False, size, fill_value, True))
 
 
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
@@ -317,7 +349,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     >>> jax.numpy.unique_counts(jax.numpy.array([3, 1, 3])).counts.tolist()
     [1, 2]
     """
-    values, _, _, counts = _unique(x, None, False, size, fill_value)
+    values, _, _, counts = _unique(x, None, False, size, fill_value, False)
     return _UniqueCountsResult(values, counts)
 
 
@@ -328,7 +360,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
     >>> jax.numpy.unique_inverse(jax.numpy.array([3, 1, 3])).inverse_indices.tolist()
     [1, 0, 1]
     """
-    values, _, inverse, _ = _unique(x, None, False, size, fill_value)
+    values, _, inverse, _ = _unique(x, None, False, size, fill_value, True)
     return _UniqueInverseResult(values, inverse)
 
 
@@ -339,7 +371,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     >>> jax.numpy.unique_values(jax.numpy.array([3, 1, 3])).tolist()
     [1, 3]
     """
-    return _unique(x, None, False, size, fill_value)[0]
+    return _unique(x, None, False, size, fill_value, False)[0]
 
 
 # -- set operations --------------------------------------------------------------------------------
