@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
@@ -459,7 +460,8 @@ class _Grid:
         if isinstance(key, slice):
             return _axis_values(key, self.name)
         axes = [_axis_values(k, self.name) for k in key]
-        axes = promote_dtypes(*axes) if axes else []
+        with configuration.numpy_dtype_promotion("standard"):  # the ranges are no user's arrays
+            axes = promote_dtypes(*axes) if axes else []
         grids = list(meshgrid(*axes, indexing="ij", sparse=self.sparse))
         if self.sparse:
             return grids

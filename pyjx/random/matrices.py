@@ -87,8 +87,9 @@ _FACTORS: dict[str, Callable[[Value], Any]] = {
 def _multivariate_normal(key: Value, mean: Value, covariance: Value, *, shape: tuple[int, ...],
                          dtype: DType, method: str) -> Value:
     factor = _FACTORS[method](covariance)
-    z = normal_floats(key, (*shape, get_aval(mean).shape[-1]), dtype)
-    return mean + jnp.einsum("...ij,...j->...i", factor, z)
+    full = (*shape, get_aval(mean).shape[-1])
+    z = normal_floats(key, full, dtype)
+    return jnp.broadcast_to(mean, full) + jnp.einsum("...ij,...j->...i", factor, z)
 
 
 def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Sequence[int] | None = None,

@@ -303,6 +303,8 @@ def test_meshgrid(indexing, sparse):
 def test_index_tricks():
     check(jnp.mgrid[0:3, 1:6:2], np.mgrid[0:3, 1:6:2])
     check(jnp.mgrid[0:1:3j], np.mgrid[0:1:3j])
+    with jax.numpy_dtype_promotion("strict"):
+        check(jnp.mgrid[0:1:3j, 0:2], np.mgrid[0:1:3j, 0:2])
     for got, expected in zip(jnp.ogrid[:2, :3], np.ogrid[:2, :3], strict=True):
         check(got, expected)
     check(jnp.r_[jnp.array([1, 2]), 0, 0:3], np.r_[np.array([1, 2]), 0, 0:3])

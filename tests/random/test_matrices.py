@@ -67,6 +67,13 @@ def test_multivariate_normal(method):
             k, a, b, s, method=method))(KEY), out, rtol=1e-6)
 
 
+def test_multivariate_normal_promotes_no_ranks():
+    with jax.numpy_rank_promotion("raise"):
+        x = random.multivariate_normal(KEY, np.zeros(2, np.float32), np.eye(2, dtype=np.float32),
+                                       (3,))
+        np.testing.assert_array_equal(x, random.normal(KEY, (3, 2)))
+
+
 def test_multivariate_normal_is_a_normal_vector_times_a_factor():
     z = random.normal(KEY, (3,))
     x = random.multivariate_normal(KEY, MEAN, COV)

@@ -451,3 +451,11 @@ def test_functions_of_lists():
     assert special.hyp2f1([1.0, 2.0], 2.0, 3.0, 0.5)[1] == special.hyp2f1(2.0, 2.0, 3.0, 0.5)
     assert special.spence([1.0, 2.0])[1] == special.spence(2.0)
     assert special.expn(2, [1.0, 2.0])[1] == special.expn(2, 2.0)
+
+
+def test_multigammaln_promotes_no_ranks():
+    with jax.numpy_rank_promotion("raise"):
+        for shape in ((), (3,), (2, 3)):
+            a = np.full(shape, 4.0, np.float32)
+            np.testing.assert_allclose(
+                special.multigammaln(a, 2), reference.multigammaln(a, 2), rtol=1e-6)

@@ -174,7 +174,8 @@ def eigh_tridiagonal(d: Any, e: Any, *, eigvals_only: bool = False, select: str 
     if x.dtype not in floats or y.dtype not in floats:
         raise TypeError("Only float32 and float64 inputs are supported as inputs to "
                         f"jax.scipy.linalg.eigh_tridiagonal, got {x.dtype} and {y.dtype}")
-    if x.dtype != y.dtype:
+    # the diagonal of a Hermitian matrix is real
+    if x.dtype != y.dtype and np.promote_types(x.dtype, np.complex64) != y.dtype:
         raise TypeError("eigh_tridiagonal: diagonal and off-diagonal values must have same dtype, "
                         f"got {x.dtype} and {y.dtype}")
     if x.ndim != 1 or y.shape != (max(x.shape[0] - 1, 0),):
