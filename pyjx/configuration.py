@@ -177,8 +177,12 @@ debug_key_reuse = _off("jax_debug_key_reuse", traced=True,
 # Debugging.
 disable_jit = _DisableJit("jax_disable_jit", bool, False, on_change=_mirror("disable_jit"),
                           help="jit runs the Python function, op by op.")
-debug_nans = _off("jax_debug_nans", traced=True, help="A NaN in a result raises an error.")
-debug_infs = _off("jax_debug_infs", traced=True, help="An inf in a result raises an error.")
+debug_nans = _off("jax_debug_nans", traced=True,
+                  help="A NaN in a result of an operation raises an error; arrays that are made of "
+                       "host values, as by `full`, may hold some.")
+debug_infs = _off("jax_debug_infs", traced=True,
+                  help="An inf in a result of an operation raises an error; arrays that are made "
+                       "of host values, as by `full`, may hold some.")
 check_tracer_leaks = _off("jax_check_tracer_leaks", traced=True,
                           help="A tracer that outlives its trace raises an error.")
 enable_checks = _off("jax_enable_checks", help="Checks every jaxpr that is made.")
