@@ -14,7 +14,7 @@ from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.runtime.jit import CompiledFunction
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.signature import argument_sets
-from pyjx.runtime.transfers import array_from_host
+from pyjx.runtime.transfers import array_for
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -49,7 +49,7 @@ def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = (),
         try:
             if state.dynamic is not eager_trace:
                 out = body(*args, **kwargs)
-                return array_from_host(out) if type(out) is np.ndarray and not known else out
+                return out if known else array_for(out)
             try:
                 return compiled(*args, **kwargs)
             except ValueError:  # from C++, for a list as a static argument, or from the function

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar, overload
 
-from numpy import ndarray
-
 from pyjx.core import tracebacks
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
@@ -23,7 +21,7 @@ from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.jit import JitSpec, Options, Wrapped, pjit_callable
 from pyjx.runtime.signature import argument_sets
-from pyjx.runtime.transfers import array_from_host
+from pyjx.runtime.transfers import array_for
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -76,7 +74,7 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
         try:
             if state.dynamic is not eager_trace:
                 out = fun(*args, **kwargs)
-                return (array_from_host(out) if type(out) is ndarray else out), None, False
+                return array_for(out), None, False
             traced = False
             for i, x in enumerate(args):
                 if i not in positions and not known(x):

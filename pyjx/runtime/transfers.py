@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import jaxlib_api
+from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict, kept
 from pyjx.core.explicit import aval_on
@@ -74,6 +75,12 @@ def array_from_host(x: Any) -> Any:
     array, fresh = host_value(x, aval)
     sharding, devices = default_placement()
     return _put(aval, sharding, (array,), devices, False, fresh)
+
+
+def array_for(x: Any) -> Any:
+    """The value that a traced function of the library gives: of NumPy's arrays an array, unless
+    they are of float0, which have no content."""
+    return array_from_host(x) if type(x) is np.ndarray and x.dtype != dtypes.float0 else x
 
 
 def put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Any, alias: bool) -> Any:

@@ -159,7 +159,7 @@ def check_product(name: str, shape: tuple[int, ...], other: Any, ndim: int, tran
 def times_rows(data: Any, row: Any, col: Any, other: Any, n_rows: int, is_sorted: bool = False
                ) -> Any:
     """For every element a_ij that is stored, a_ij times row j of `other`, added to row i."""
-    taken = other.at[col].get(mode="fill", fill_value=0)
+    taken = jnp.asarray(other).at[col].get(mode="fill", fill_value=0)
     terms = data.reshape(-1, *[1] * (taken.ndim - 1)) * taken
     return added_at((n_rows, *taken.shape[1:]), (row,), terms, indices_are_sorted=is_sorted)
 
