@@ -47,7 +47,9 @@ class Group:
         found = []
         for p in self.processes:
             out, err = p.communicate(timeout=timeout)
-            lines = [line for line in out.splitlines() if not line.startswith("[Gloo]")]
+            # the library writes its lines in parts, between those of Python
+            lines = [line for line in out.splitlines()
+                     if "[Gloo]" not in line and "connected peer ranks" not in line]
             found.append((p.returncode, "\n".join(lines), err))
         return found
 
