@@ -275,12 +275,17 @@ def _with_numbers(name: str, *args: Any) -> list[Any]:
     return values
 
 
-def _refuse_keys(name: str, values: list[Any]) -> None:
-    """Raise TypeError if some operands are keys, which have no common dtype with numbers."""
-    found = [get_aval(x).dtype for x in values]
-    if any(map(dtypes.is_extended, found)):
-        raise TypeError(f"{name} does not accept dtypes {', '.join(map(dtypes.name, found))}."
-                        ) from None
+def _promoted(name: str, promote: Any, args: tuple[Any, ...]) -> list[Any]:
+    values = _with_numbers(name, *args)
+    try:
+        values = promote(*values)
+    except ValueError:
+        found = [get_aval(x).dtype for x in values]
+        if any(map(dtypes.is_extended, found)):  # keys have no common dtype with numbers
+            raise TypeError(f"{name} does not accept dtypes {', '.join(map(dtypes.name, found))}."
+                            ) from None
+        raise
+    return promote_shapes(name, *values)
 
 
 def promote_args(name: str, *args: Any) -> list[Any]:
@@ -289,24 +294,12 @@ def promote_args(name: str, *args: Any) -> list[Any]:
     Raises:
       TypeError: an argument is no array or scalar, or the shapes do not broadcast.
     """
-    values = _with_numbers(name, *args)
-    try:
-        values = promote_dtypes(*values)
-    except ValueError:
-        _refuse_keys(name, values)
-        raise
-    return promote_shapes(name, *values)
+    return _promoted(name, promote_dtypes, args)
 
 
 def promote_args_inexact(name: str, *args: Any) -> list[Any]:
     """Like `promote_args`, with the float dtype for integers."""
-    values = _with_numbers(name, *args)
-    try:
-        values = promote_dtypes_inexact(*values)
-    except ValueError:
-        _refuse_keys(name, values)
-        raise
-    return promote_shapes(name, *values)
+    return _promoted(name, promote_dtypes_inexact, args)
 
 
 def promote_args_numeric(name: str, *args: Any) -> list[Any]:
