@@ -238,6 +238,38 @@ def adam_in_stages(params, grads, first, second):
     return jax.tree.map(lambda p, u: p - 1e-3 * u, params, decayed), first, second
 
 
+def interpolated(grid, at, walking=False):
+    """Six terms of more than a block's equations each; each moves the place where `walking`."""
+    total = 0.0
+    for k in range(6):
+        near = jnp.clip(jnp.floor(at).astype("int32") + k, 0, len(grid) - 1)
+        far = jnp.abs(at - near)
+        weight = jnp.where(far <= 1, 1.5 * far**3 - 2.5 * far**2 + 1,
+                           jnp.where(far < 2, -0.5 * far**3 + 2.5 * far**2 - 4 * far + 2, 0.0))
+        total = total + grid[near] * weight
+        if walking:
+            at = at + jnp.sin(total)
+    return total
+
+
+def test_terms_of_a_sum_stay_in_place():
+    grid, at = np.linspace(-1, 1, 8, dtype=np.float32), np.linspace(0, 7, 20, dtype=np.float32)
+    assert functions(lowered(interpolated, grid, at)) == (0, 0)
+    same_with_and_without(interpolated, grid, at)
+
+
+def test_blocks_whose_results_are_read_several_times_are_functions():
+    grid, at = np.linspace(-1, 1, 8, dtype=np.float32), np.linspace(0, 7, 20, dtype=np.float32)
+    assert functions(lowered(lambda g, a: interpolated(g, a, walking=True), grid, at))[1] >= 4
+
+
+def test_results_of_the_program_are_functions(x):
+    def each(xs):
+        return [interpolated(y, y) for y in xs]
+
+    assert functions(lowered(each, list(x))) == (1, 4)
+
+
 def test_an_update_in_stages_is_one_function_for_each_layer():
     layers = [{"bias": jnp.full(3, float(i)), "kernel": jnp.full((4, 3), i + 1.0)}
               for i in range(6)]

@@ -9,7 +9,7 @@ import numpy as np
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.passes.blocks import Flow, Group, Program, Users, groups_of
-from pyjx.core.passes.chains import without_cut_chains
+from pyjx.core.passes.chains import without_cut_chains, without_fused
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
 from pyjx.core.passes.outline import outline_jaxpr, outlined_call_p
 from pyjx.core.passes.recompute import narrow_borders
@@ -46,6 +46,7 @@ def with_functions(jaxpr: Jaxpr, numbered: Sequence[int], depth: int) -> Jaxpr:
         if not found:  # alike in kind but not in flow: not looked at again
             repeats.take(repeat.start, repeat.end)
         groups += found
+    groups = without_fused(groups, jaxpr)
     if not groups:
         return jaxpr
     program = Program(jaxpr, numbers, flow.defined, groups)
