@@ -16,6 +16,7 @@ from pyjx.lax.linalg.reflectors import geqrf_p
 from pyjx.lax.linalg.symmetric_eigen import subset_bounds
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import narrowed, operands, promote_dtypes_inexact
+from pyjx.runtime.operations import op_jit
 
 
 class EigResult(NamedTuple):
@@ -63,7 +64,7 @@ def check_square(name: str, a: Any) -> None:
         raise ValueError(f"Argument to {name} must have shape [..., n, n], got {shape}.")
 
 
-@numpy_function(static_argnames=("upper", "symmetrize_input"))
+@op_jit(static_argnames=("upper", "symmetrize_input"), lists=True)
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The Cholesky decomposition a = L L^H, or a = U^H U.
 
@@ -97,7 +98,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 _QR_MODES = ("reduced", "complete", "full", "r", "raw")
 
 
-@numpy_function(static_argnames=("mode",))
+@op_jit(static_argnames=("mode",), lists=True)
 def qr(a: Any, mode: str = "reduced") -> Any:
     """The QR decomposition a = Q R.
 
@@ -204,7 +205,7 @@ def _eigh(name: str, a: Any, triangle: str | None, symmetrize_input: bool) -> tu
     return linalg.eigh(a, lower=triangle != "U", symmetrize_input=symmetrize_input)
 
 
-@numpy_function(static_argnames=("UPLO", "symmetrize_input"))
+@op_jit(static_argnames=("UPLO", "symmetrize_input"), lists=True)
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """The eigenvalues and eigenvectors of Hermitian matrices.
 
@@ -230,7 +231,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
     return EighResult(w, v)
 
 
-@numpy_function(static_argnames=("UPLO", "symmetrize_input"))
+@op_jit(static_argnames=("UPLO", "symmetrize_input"), lists=True)
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, in ascending order; arguments as for `eigh`.
 
