@@ -31,7 +31,7 @@ def _cholesky(b: Block, eqn: JaxprEqn, x: str) -> str:
 
 
 @rule("triangular_solve")
-def _triangular_solve(b: Block, eqn: JaxprEqn, a: str, x: str) -> str:
+def triangular_solve(b: Block, eqn: JaxprEqn, a: str, x: str) -> str:
     (matrix, right), params = in_avals(eqn), eqn.params
     if not right.size:
         return x

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block, in_avals
+from lowering.linalg.expanders import triangular_solve
 from lowering.linalg.pieces import (
     INT,
     batch_of,
@@ -77,6 +78,8 @@ def _triangular_solve(b: Block, eqn: JaxprEqn, a: str, x: str) -> str:
     takes, params = in_avals(eqn), eqn.params
     if not takes[1].size:
         return x
+    if takes[0].dtype not in _PREFIX:
+        return triangular_solve(b, eqn, a, x)
     if params["conjugate_a"] and not params["transpose_a"]:
         a = conjugated(b, a, takes[0])
     turned = "N" if not params["transpose_a"] else "C" if params["conjugate_a"] else "T"

@@ -110,18 +110,18 @@ def _check_groups(lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
 
 def _check_windows(rank: int, strides: Sequence[int], padding: Sequence[Sequence[int]],
                    lhs_dilation: Sequence[int], rhs_dilation: Sequence[int]) -> None:
-    for what, values in (("window_strides", strides), ("padding", padding),
-                         ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
-        if len(values) != rank and what == "padding":
-            raise TypeError("conv_general_dilated: padding: Wrong number of explicit pads for "
-                            f"convolution: expected {rank}, got {len(values)}.")
+    sizes = (("window_strides", strides), ("lhs_dilation", lhs_dilation),
+             ("rhs_dilation", rhs_dilation))
+    for what, values in sizes:
         if len(values) != rank:
             raise ValueError(
                 f"{_NAME} window and {what} must have the same number of dimensions, but got "
                 f"{rank} and {len(values)}"
             )
-    for what, values in (("window_strides", strides), ("lhs_dilation", lhs_dilation),
-                         ("rhs_dilation", rhs_dilation)):
+    if len(padding) != rank:
+        raise TypeError(f"{_NAME} padding: Wrong number of explicit pads for convolution: expected "
+                        f"{rank}, got {len(padding)}.")
+    for what, values in sizes:
         if any(v <= 0 for v in values):
             raise ValueError(f"{_NAME} {what} must be positive, got {tuple(values)}")
 

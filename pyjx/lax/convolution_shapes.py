@@ -297,10 +297,7 @@ def transpose_pads(name: str, window: Sequence[int], strides: Sequence[int], pad
         return list(pairs)
     kind = padding.upper()
     if kind not in ("SAME", "VALID"):
-        if name == "conv_transpose_shape_tuple":
-            raise ValueError(f"{name}: Invalid padding mode: {padding}. It is 'SAME' or 'VALID'.")
-        raise RuntimeError(f"{name}: Unrecognized padding type: expected 'VALID' or 'SAME', got "
-                           f"{padding!r}.")
+        raise ValueError(f"{name}: Invalid padding mode: {padding}. It is 'SAME' or 'VALID'.")
     pads = []
     for w, s in zip(window, strides, strict=True):
         total = w + s - 2 + (max(w - s, 0) if kind == "VALID" else 0)

@@ -455,12 +455,10 @@ def _divisible(function: str, what: str, x: ShapedArray, axis: int, size: int, t
         raise ValueError(f"{function}: the size of {what} ({n}) has to be divisible by the size of "
                          f"the named axis ({size}); the operand's shape is {x.shape}")
     if not tiled and n != size:
-        words = "" if function != "all_to_all" else (
-            "all_to_all requires the size of the mapped axis axis_name to equal "
-            f"x.shape[split_axis], but they are {size} and {n} respectively. ")
         raise ValueError(
-            f"{words}{function}: the size of {what} ({n}) has to be the size of the named axis "
-            f"({size}), or divisible by it with tiled=True; the operand's shape is {x.shape}")
+            f"{function} requires the size of the mapped axis axis_name to equal x.shape[{what}], "
+            f"but they are {size} and {n} respectively. With tiled=True the latter need only be "
+            f"divisible by the former; the operand's shape is {x.shape}")
 
 
 def _reduce_scatter_shape(x: ShapedArray, *, scatter_dimension: int, axis_index_groups: Groups,

@@ -127,8 +127,12 @@ def check_indices(op: str, indices: ShapedArray) -> None:
         )
 
 
-def check_index_map(op: str, name: str, axes: Axes, x: ShapedArray, indices: ShapedArray) -> None:
-    """Check the axes of the operand that the components of an index vector count along."""
+def check_index_map(op: str, name: str, title: str, axes: Axes, x: ShapedArray,
+                    indices: ShapedArray) -> None:
+    """Check the axes of the operand that the components of an index vector count along.
+
+    `name` is that of the parameter, and `title` what the error of a wrong axis calls it.
+    """
     if len(axes) != indices.shape[-1]:
         raise TypeError(
             f"{op} op has {len(axes)} elements in {name} and the bound of dimension "
@@ -137,9 +141,7 @@ def check_index_map(op: str, name: str, axes: Axes, x: ShapedArray, indices: Sha
         )
     for i, a in enumerate(axes):
         if not 0 <= a < x.ndim:
-            mapping = " mapping" if op == "Scatter" else ""
-            raise TypeError(f"{op} op: Invalid {name}{mapping}; domain is [0, {x.ndim}), got: "
-                            f"{i}->{a}.")
+            raise TypeError(f"{op} op: Invalid {title}; domain is [0, {x.ndim}), got: {i}->{a}.")
     if len(set(axes)) != len(axes):
         raise TypeError(f"{name} in {op.lower()} op must not repeat; got: {axes}.")
 
@@ -206,7 +208,7 @@ def _gather_shape(x: ShapedArray, indices: ShapedArray, *,
         if not 0 <= a < rank:
             raise TypeError(f"Offset dimension {i} in gather op is out of bounds; got {a}, "
                             f"but should have been in [0, {rank})")
-    check_index_map("Gather", "start_index_map", index_map, x, indices)
+    check_index_map("Gather", "start_index_map", "start_index_map", index_map, x, indices)
     check_axes("gather", "collapsed_slice_dims", collapsed, x.ndim)
     check_disjoint("gather", "collapsed_slice_dims", collapsed, "operand_batching_dims", batching)
     check_disjoint("gather", "start_index_map", index_map, "operand_batching_dims", batching)

@@ -106,7 +106,8 @@ def _scatter_shape(name: str) -> Callable[..., ShapedArray]:
             raise TypeError(
                 f"Scatter op has window of size {size}; doesn't match operand of rank {x.ndim}."
             )
-        check_index_map("Scatter", "scatter_dims_to_operand_dims", index_map, x, indices)
+        check_index_map("Scatter", "scatter_dims_to_operand_dims",
+                        "scatter_dims_to_operand_dims mapping", index_map, x, indices)
         check_disjoint("scatter", "scatter_dims_to_operand_dims", index_map,
                        "operand_batching_dims", batching)
         _check_sizes(name, x, indices, updates, dimension_numbers)

@@ -49,8 +49,6 @@ def _static_int(name: str, argument: str, x: Any) -> int:
 def _diagonal(name: str, k: Any) -> Any:
     """Which diagonal is meant: an int, or a traced integer."""
     if not isinstance(k, Tracer):
-        if name == "eye" and (np.ndim(k) or not np.issubdtype(np.result_type(k), np.integer)):
-            raise ValueError(f"eye: k must be a scalar integer; got {k}")
         return _static_int(name, "k", k)
     if k.ndim or not is_integer(k):
         raise TypeError(f"{name}: k must be an integer, got an array of type {k.aval.str_short()}")
@@ -73,6 +71,10 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     m = n if M is None else _static_int("eye", "M", M)
     if n < 0 or m < 0:
         raise ValueError(f"negative dimensions are not allowed, got {n} and {m}")
+    if type(k) is not int:
+        (k,) = operands("eye", k)
+        if np.ndim(k) or not (is_integer(k) or get_aval(k).dtype == bool):
+            raise ValueError(f"eye: k must be a scalar integer; got {get_aval(k).str_short()}")
     k = _diagonal("eye", k)
     if state.dynamic is eager_trace and isinstance(k, int) and dtype.kind in "biufc":
         if k == 0:  # in less time than by NumPy's function

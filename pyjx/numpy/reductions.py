@@ -571,12 +571,11 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     return _cumulative("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
-def _with_initial(name: str, scan: Callable[..., Any], unit: int, x: Any, axis: Any, dtype: Any,
-                  include_initial: bool, promote: bool) -> Any:
+def _with_initial(name: str, what: str, scan: Callable[..., Any], unit: int, x: Any, axis: Any,
+                  dtype: Any, include_initial: bool, promote: bool) -> Any:
     (x,) = operands(name, x)
     aval = get_aval(x)
     if not aval.ndim:
-        what = "cumulative sum" if name == "cumulative_sum" else "cumulative product"
         raise ValueError(f"The input must be non-scalar to take a {what}, "
                          "however a scalar value or scalar array was given.")
     if axis is None and aval.ndim > 1:
@@ -610,7 +609,8 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
     >>> jax.numpy.cumulative_sum(jax.numpy.array([1, 2]), include_initial=True).tolist()
     [0, 1, 3]
     """
-    return _with_initial("cumulative_sum", lax.cumsum, 0, x, axis, dtype, include_initial, True)
+    return _with_initial("cumulative_sum", "cumulative sum", lax.cumsum, 0, x, axis, dtype,
+                         include_initial, True)
 
 
 @numpy_function(static_argnames=("axis", "dtype", "include_initial"))
@@ -624,4 +624,5 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
     >>> jax.numpy.cumulative_prod(jax.numpy.array([2, 3]), include_initial=True).tolist()
     [1, 2, 6]
     """
-    return _with_initial("cumulative_prod", lax.cumprod, 1, x, axis, dtype, include_initial, False)
+    return _with_initial("cumulative_prod", "cumulative product", lax.cumprod, 1, x, axis, dtype,
+                         include_initial, False)

@@ -22,19 +22,27 @@ def _size(name: str, M: Any) -> int:
     return int(M)
 
 
-@op_jit(static_argnames=("name", "size"))
-def _window(name: str, size: int) -> Any:
+@op_jit(static_argnames=("size",))
+def _triangle(size: int) -> Any:
     dtype = dtypes.default_float_dtype()
     if size <= 1:
         return jnp.ones(size, dtype)
-    n = lax.iota(dtype, size)
-    if name == "bartlett":
-        return 1 - jnp.abs(2 * n / max(size - 1, 1) - 1)
-    turns = lax.mul(n, scalar_constant(2 * math.pi / max(size - 1, 1), dtype))
-    if name == "blackman":
-        return 0.42 - 0.5 * lax.cos(turns) + 0.08 * lax.cos(2 * turns)
-    mean = 0.54 if name == "hamming" else 0.5
-    return mean - (1 - mean) * lax.cos(turns)
+    return 1 - jnp.abs(2 * lax.iota(dtype, size) / (size - 1) - 1)
+
+
+@op_jit(static_argnames=("size", "weights"))
+def _cosines(size: int, weights: tuple[float, ...]) -> Any:
+    """w_0 - w_1 cos(t) + w_2 cos(2 t) - ..., where t goes from 0 to 2 pi."""
+    dtype = dtypes.default_float_dtype()
+    if size <= 1:
+        return jnp.ones(size, dtype)
+    turns = lax.mul(lax.iota(dtype, size), scalar_constant(2 * math.pi / (size - 1), dtype))
+    mean, *others = weights
+    out: Any = mean
+    for k, weight in enumerate(others, 1):
+        term = weight * lax.cos(k * turns)
+        out = out - term if k % 2 else out + term
+    return out
 
 
 def bartlett(M: int) -> Array:
@@ -53,7 +61,7 @@ def bartlett(M: int) -> Array:
     >>> jax.numpy.bartlett(5).tolist()
     [0.0, 0.5, 1.0, 0.5, 0.0]
     """
-    return _window("bartlett", _size("bartlett", M))
+    return _triangle(_size("bartlett", M))
 
 
 def blackman(M: int) -> Array:
@@ -63,7 +71,7 @@ def blackman(M: int) -> Array:
     >>> jax.numpy.blackman(5).round(2).tolist()
     [-0.0, 0.3400000035762787, 1.0, 0.3400000035762787, -0.0]
     """
-    return _window("blackman", _size("blackman", M))
+    return _cosines(_size("blackman", M), (0.42, 0.5, 0.08))
 
 
 def hamming(M: int) -> Array:
@@ -73,7 +81,7 @@ def hamming(M: int) -> Array:
     >>> jax.numpy.hamming(3).round(2).tolist()
     [0.07999999821186066, 1.0, 0.07999999821186066]
     """
-    return _window("hamming", _size("hamming", M))
+    return _cosines(_size("hamming", M), (0.54, 0.46))
 
 
 def hanning(M: int) -> Array:
@@ -83,7 +91,7 @@ def hanning(M: int) -> Array:
     >>> jax.numpy.hanning(3).tolist()
     [0.0, 1.0, 0.0]
     """
-    return _window("hanning", _size("hanning", M))
+    return _cosines(_size("hanning", M), (0.5, 0.5))
 
 
 @op_jit(static_argnames=("size",))

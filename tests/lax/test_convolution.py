@@ -127,7 +127,7 @@ def test_bad_operands() -> None:
         lax.conv_general_dilated(X, K.astype(int), _ONES, "SAME")
     with pytest.raises(TypeError, match="lhs and rhs ndim to be equal, got 4 and 3"):
         lax.conv_general_dilated(X, K[0], _ONES, "SAME")
-    with pytest.raises(RuntimeError, match="Unrecognized padding type"):
+    with pytest.raises(ValueError, match="Invalid padding mode: FOO"):
         lax.conv_transpose(X, K, (2, 2), "FOO")
 
 

@@ -176,6 +176,15 @@ def test_triangular_solve(dtype, left, lower, transpose, conjugate):
     close(x, vector / 2)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_triangular_systems_of_dtypes_that_lapack_lacks(dtype):
+    a, b = jax.numpy.array([[2, 0], [1, 4]], dtype), jax.numpy.array([[2, 4], [5, 2]], dtype)
+    x = linalg.triangular_solve(a, b, left_side=True, lower=True)
+    assert x.dtype == dtype and x.tolist() == [[1, 2], [1, 0]]
+    x = jax.scipy.linalg.cho_solve((a, True), jax.numpy.array([4, 18], dtype))
+    assert x.dtype == dtype and x.tolist() == [0.5, 1]
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(6,), (2, 3), (1,), (2,), (0,), (0, 3)])

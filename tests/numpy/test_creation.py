@@ -494,8 +494,10 @@ def test_diagonals_may_be_traced():
             np.testing.assert_array_equal(got, getattr(np, name)(3, 4, k=k))
     got = jax.vmap(lambda k: jnp.eye(2, k=k, dtype=int))(np.arange(2))
     assert got.tolist() == [[[1, 0], [0, 1]], [[0, 1], [0, 0]]]
-    with pytest.raises(TypeError, match=r"eye: k must be an integer, got an array of type float32"):
-        jax.jit(lambda k: jnp.eye(3, k=k))(1.0)
+    np.testing.assert_array_equal(jnp.eye(3, k=True), np.eye(3, k=1))
+    for bad in (1.0, [1, 2]):
+        with pytest.raises(ValueError, match=r"eye: k must be a scalar integer; got .*\["):
+            jax.jit(lambda k: jnp.eye(3, k=k))(np.array(bad))
 
 
 def test_arrays_of_one_number_share_nothing():

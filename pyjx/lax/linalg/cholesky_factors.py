@@ -17,6 +17,7 @@ from pyjx.lax.linalg.matrices import (
     adjoint,
     batch_leading,
     check_operands,
+    check_rows_as_columns,
     half_lower_triangle,
     inexact_operand,
     product,
@@ -29,9 +30,7 @@ from pyjx.lax.nary import operand
 
 @weak_as_operands
 def _cholesky_shape(x: ShapedArray) -> ShapedArray:
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError("The input to linalg.cholesky must have shape [..., n, n], got shape "
-                         f"{x.shape}")
+    check_rows_as_columns("linalg.cholesky", x)
     check_operands("cholesky", (x,), (2,))
     return ShapedArray(x.shape, x.dtype)
 

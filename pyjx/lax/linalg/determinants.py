@@ -46,7 +46,7 @@ def _sign_of_order(pivots: Any, dtype: Any) -> Any:
 
 def _det_shape(x: ShapedArray) -> ShapedArray:
     check_operands("det", (x,), (2,))
-    check_square("det", x)
+    check_square("input to det", x)
     return typed(x)
 
 
@@ -102,7 +102,7 @@ def det(x: Any) -> Any:
     n = aval.shape[-1]
     if type(n) is not int or not 1 <= n <= 3:
         return det_p.bind(x)
-    check_square("det", aval)
+    check_square("input to det", aval)
 
     def at(i: int, j: int) -> Any:
         start = (0,) * (aval.ndim - 2) + (i, j)
@@ -135,7 +135,7 @@ def slogdet(x: Any, method: str) -> list[Any]:
 
 def _slogdet_shape(x: ShapedArray, *, method: str) -> list[ShapedArray]:
     check_operands("slogdet", (x,), (2,))
-    weak = x.weak_type and method == "lu" and check_square("slogdet", x) in (1, 2)
+    weak = x.weak_type and method == "lu" and check_square("input to slogdet", x) in (1, 2)
     return [typed(x).update(weak_type=weak), typed_real(x).update(weak_type=weak)]
 
 

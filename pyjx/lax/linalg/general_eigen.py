@@ -45,7 +45,7 @@ def _shape(x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eig
            enable_eigvec_derivs: bool, implementation: EigImplementation | None
            ) -> list[ShapedArray]:
     check_operands("eig", (x,), (2,))
-    n = check_square("eig", x)
+    n = check_square("input to eig", x)
     dtype = complex_dtype(x.dtype)
     vectors = typed(x, n, n, dtype=dtype)
     count = compute_left_eigenvectors + compute_right_eigenvectors

@@ -44,7 +44,7 @@ def solve_factored(factors: Any, order: Any, b: Any, *, transpose: bool = False,
 @weak_as_operands
 def _shape(a: ShapedArray, factors: ShapedArray, order: ShapedArray, b: ShapedArray, *,
            transpose: bool, conjugate: bool) -> ShapedArray:
-    n = check_square("solve", a)
+    n = check_square("input to solve", a)
     if b.ndim != a.ndim or b.shape[:-2] != a.shape[:-2] or b.shape[-2] != n:
         raise ValueError(f"Incompatible shapes for arguments to solve: {a.shape} and {b.shape}.")
     return ShapedArray(b.shape, b.dtype)

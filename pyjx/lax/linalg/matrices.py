@@ -73,12 +73,17 @@ def check_member(name: str, param: str, value: Any, kind: type[Enum]) -> None:
         raise TypeError(f"{name}: {param} is one of {members}, got {value!r}.")
 
 
-def check_square(name: str, aval: ShapedArray) -> int:
-    """The number of rows, which is that of columns; ValueError otherwise."""
+def check_square(what: str, aval: ShapedArray) -> int:
+    """The number of rows, which is that of columns; ValueError otherwise, of the operand `what`."""
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
-        first = "first input" if name == "triangular_solve" else "input"
-        raise ValueError(f"The {first} to {name} must be a square matrix. Got shape {aval.shape}.")
+        raise ValueError(f"The {what} must be a square matrix. Got shape {aval.shape}.")
     return aval.shape[-1]
+
+
+def check_rows_as_columns(name: str, aval: ShapedArray) -> None:
+    """`check_square` in the words of the functions of Hermitian matrices."""
+    if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
+        raise ValueError(f"The input to {name} must have shape [..., n, n], got shape {aval.shape}")
 
 
 def is_complex(x: Any) -> bool:

@@ -26,7 +26,7 @@ from pyjx.lax.nary import operand
 def _schur_shape(x: ShapedArray, *, compute_schur_vectors: bool, sort_eig_vals: bool,
                  select_callable: Any) -> list[ShapedArray]:
     check_operands("schur", (x,), (2,))
-    n = check_square("schur", x)
+    n = check_square("input to schur", x)
     return [typed(x, n, n)] * (2 if compute_schur_vectors else 1)
 
 

@@ -18,6 +18,7 @@ from pyjx.lax.linalg.matrices import (
     batch_leading,
     check_member,
     check_operands,
+    check_rows_as_columns,
     diagonal,
     identity_like,
     inexact_operand,
@@ -41,9 +42,7 @@ class EighImplementation(enum.Enum):
 @weak_as_operands
 def _shape(x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_index: None,
            algorithm: EighImplementation | None) -> list[ShapedArray]:
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError("The input to linalg.eigh must have shape [..., n, n], got shape "
-                         f"{x.shape}")
+    check_rows_as_columns("linalg.eigh", x)
     check_operands("eigh", (x,), (2,))
     return [ShapedArray(x.shape, x.dtype), typed_real(x, x.shape[-1])]
 

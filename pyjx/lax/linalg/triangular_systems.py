@@ -35,7 +35,7 @@ def _shape(a: ShapedArray, b: ShapedArray, *, left_side: bool, lower: bool, tran
     if a.ndim < 2:
         raise TypeError("Input 0 to triangular_solve must have rank at least 2, but got "
                         f"shape={a.shape}")
-    n = check_square("triangular_solve", a)
+    n = check_square("first input to triangular_solve", a)
     if a.ndim != b.ndim:
         raise TypeError("All inputs to triangular_solve must have the same number of batch "
                         f"dimensions, but got {[a.ndim - 2, b.ndim - 2]} batch dimensions for the "

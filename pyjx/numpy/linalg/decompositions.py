@@ -49,9 +49,13 @@ class SVDResult(NamedTuple):
 
 
 def matrices(name: str, a: Any) -> Any:
-    """The operand of the function `name` with an inexact dtype."""
-    x = promote_dtypes_inexact(*operands(f"jnp.linalg.{name}", a))[0]
-    return x if name in ("eig", "eigvals", "svd", "svdvals") else narrowed(x)
+    """The operand of the function `name` with an inexact dtype that the flags allow."""
+    return narrowed(wide_matrices(name, a))
+
+
+def wide_matrices(name: str, a: Any) -> Any:
+    """`matrices` that stay of 64 bits where an array is, whatever the flags say."""
+    return promote_dtypes_inexact(*operands(f"jnp.linalg.{name}", a))[0]
 
 
 def check_square(name: str, a: Any) -> None:
@@ -153,7 +157,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     >>> jax.numpy.linalg.svd(jax.numpy.array([[3.0, 0.0], [0.0, -4.0]])).S.tolist()
     [4.0, 3.0]
     """
-    a = matrices("svd", a)
+    a = wide_matrices("svd", a)
     if hermitian:
         return _svd_of_hermitian(a, compute_uv, subset_by_index)
     found = linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv,
@@ -191,7 +195,7 @@ def svdvals(x: Any, /) -> Array:
     >>> jax.numpy.linalg.svdvals(jax.numpy.array([[3.0, 0.0], [0.0, -4.0]])).tolist()
     [4.0, 3.0]
     """
-    return linalg.svd(matrices("svdvals", x), full_matrices=False, compute_uv=False)
+    return linalg.svd(wide_matrices("svdvals", x), full_matrices=False, compute_uv=False)
 
 
 # -- eigenvalues -----------------------------------------------------------------------------------
@@ -264,7 +268,7 @@ def eig(a: Any) -> EigResult:
     >>> jax.numpy.linalg.eig(jax.numpy.array([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
     [(2+0j), (1+0j)]
     """
-    w, v = linalg.eig(matrices("eig", a), compute_left_eigenvectors=False)
+    w, v = linalg.eig(wide_matrices("eig", a), compute_left_eigenvectors=False)
     return EigResult(w, v)
 
 
@@ -276,6 +280,6 @@ def eigvals(a: Any) -> Array:
     >>> jax.numpy.linalg.eigvals(jax.numpy.array([[2.0, 0.0], [0.0, 1.0]])).tolist()
     [(2+0j), (1+0j)]
     """
-    (w,) = linalg.eig(matrices("eigvals", a), compute_left_eigenvectors=False,
+    (w,) = linalg.eig(wide_matrices("eigvals", a), compute_left_eigenvectors=False,
                       compute_right_eigenvectors=False)
     return w

@@ -13,6 +13,7 @@ from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
 from pyjx.lax.linalg.matrices import (
     adjoint,
+    check_rows_as_columns,
     conjugate,
     corner,
     identity_like,
@@ -29,13 +30,14 @@ from pyjx.lax.linalg.reflectors import geqp3_p, geqrf_p
 from pyjx.lax.nary import real_dtype
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
-from pyjx.scipy.linalg.operands import array, arrays, as_complex, square
+from pyjx.scipy.linalg.operands import array, arrays, as_complex, wide_array
 
 # -- Cholesky --------------------------------------------------------------------------------------
 
 
 def _cholesky(a: Any, lower: bool) -> Any:
-    a = square("cholesky", a)
+    a = wide_array("cholesky", a)
+    check_rows_as_columns("linalg.cholesky", get_aval(a))
     # SciPy reads the triangle that it returns.
     factor = linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
     return factor if lower else adjoint(factor)
@@ -90,7 +92,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     >>> lu.tolist(), pivots.tolist()
     ([[2.0, 8.0], [0.5, -2.0]], [1, 1])
     """
-    factors, pivots, _ = linalg.lu(array("lu_factor", a))
+    factors, pivots, _ = linalg.lu(wide_array("lu_factor", a))
     return factors, pivots
 
 
@@ -252,7 +254,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a
     >>> s.tolist()
     [4.0, 3.0]
     """
-    return linalg.svd(array("svd", a), full_matrices=full_matrices, compute_uv=compute_uv)
+    return linalg.svd(wide_array("svd", a), full_matrices=full_matrices, compute_uv=compute_uv)
 
 
 @numpy_function(static_argnames=("side", "method", "eps", "max_iterations"))
@@ -326,7 +328,7 @@ def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
     if output not in ("real", "complex"):
         raise ValueError("Expected 'output' to be either 'real' or 'complex', got "
                          f"output={output!r}.")
-    a = array("schur", a)
+    a = wide_array("schur", a)
     form, z = linalg.schur(as_complex(a) if output == "complex" else a)
     return form, z
 
@@ -415,11 +417,11 @@ def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False,
     >>> jax.scipy.linalg.hessenberg(jax.numpy.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    a = square("hessenberg", a)
-    *batch, n, _ = get_aval(a).shape
-    if n < 2:
+    a = array("hessenberg", a)
+    if get_aval(a).shape[-2:] in ((0, 0), (1, 1)):
         return (a, identity_like(a)) if calc_q else a
     packed, taus = linalg.hessenberg(a)
+    *batch, n, _ = get_aval(a).shape
     form = upper_triangle(packed, -1)
     if not calc_q:
         return form

@@ -29,7 +29,7 @@ from pyjx.lax.linalg.matrices import (
 )
 from pyjx.lax.nary import real_dtype
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.linalg.operands import array, arrays, as_complex, square
+from pyjx.scipy.linalg.operands import array, arrays, as_complex
 from pyjx.transforms.jvp import jvp
 
 # -- the exponential -------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
     """
     if blocksize != 1:
         raise NotImplementedError("Blocked version is not implemented yet.")
-    a = as_complex(square("sqrtm", A))
+    a = as_complex(array("sqrtm", A))
     form, z = linalg.schur(a)
 
     def element(root: Any, offset: Any, r_i: Any, r_j: Any, t_i: Any, t_j: Any) -> Any:

@@ -12,38 +12,22 @@ from pyjx.numpy.promotion import convert, narrowed, operands, promote_dtypes_ine
 
 
 def arrays(name: str, *args: Any) -> list[Any]:
-    """The arguments as arrays of their common dtype, which is inexact."""
+    """The arguments as arrays of their common dtype, an inexact one that the flags allow."""
+    return list(map(narrowed, wide_arrays(name, *args)))
+
+
+def wide_arrays(name: str, *args: Any) -> list[Any]:
+    """`arrays` that stay of 64 bits where one is, whatever the flags say."""
     listed = [jnp.array(x) if isinstance(x, (list, tuple)) else x for x in args]
-    xs = promote_dtypes_inexact(*operands(f"scipy.linalg.{name}", *listed))
-    if name in ("cholesky", "lu_factor", "schur", "solve_triangular", "svd"):
-        return xs
-    return [narrowed(x) for x in xs]
+    return promote_dtypes_inexact(*operands(f"scipy.linalg.{name}", *listed))
 
 
 def array(name: str, x: Any) -> Any:
     return arrays(name, x)[0]
 
 
-def square(name: str, x: Any) -> Any:
-    """The argument as matrices with as many rows as columns.
-
-    Raises:
-      ValueError: they have not, or there are no two axes.
-    """
-    x = array(name, x)
-    shape = get_aval(x).shape
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ValueError(f"{_SQUARE.get(name, f'{name}: expected square matrices [..., n, n]')}, "
-                         f"got shape {shape}")
-    return x
-
-
-# What users match on, where it is of another form.
-_SQUARE = {
-    "cholesky": "The input to linalg.cholesky must have shape [..., n, n]",
-    "sqrtm": "The input to schur must be a square matrix. Expected [..., n, n]",
-    "hessenberg": "Argument to Hessenberg reduction must have shape [..., n, n]",
-}
+def wide_array(name: str, x: Any) -> Any:
+    return wide_arrays(name, x)[0]
 
 
 def as_complex(x: Any) -> Any:

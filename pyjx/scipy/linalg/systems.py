@@ -14,6 +14,7 @@ from pyjx.lax import linalg
 from pyjx.lax.linalg.general_systems import solve_factored
 from pyjx.lax.linalg.matrices import (
     adjoint,
+    check_square,
     diagonal,
     is_complex,
     product,
@@ -24,7 +25,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.invariants import det as numpy_det
 from pyjx.numpy.linalg.systems import inv as numpy_inv
 from pyjx.numpy.linalg.systems import solve as numpy_solve
-from pyjx.scipy.linalg.operands import arrays, as_columns, as_complex, square, stretched
+from pyjx.scipy.linalg.operands import arrays, as_columns, as_complex, stretched, wide_arrays
 
 _det, _inv, _solve = numpy_det.__wrapped__, numpy_inv.__wrapped__, numpy_solve.__wrapped__
 
@@ -161,8 +162,8 @@ def solve_triangular(a: Any, b: Any, trans: int | str = 0, lower: bool = False,
     if trans not in _TRANSPOSES:
         raise ValueError(f"Invalid 'trans' value {trans}")
     turn = _TRANSPOSES[trans]
-    a, b = arrays("solve_triangular", a, b)
-    a = square("solve_triangular", a)
+    a, b = wide_arrays("solve_triangular", a, b)
+    check_square("first input to solve_triangular", get_aval(a))
     b, vector = as_columns(a, b, "solve_triangular")
     a, b = stretched(a, b)
     x = linalg.triangular_solve(a, b, left_side=True, lower=lower, transpose_a=turn > 0,
@@ -203,7 +204,7 @@ def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False,
     if assume_a != "pos":
         return _solve(a, b)
     a, b = arrays("solve", a, b)
-    a = square("solve", a)
+    check_square("input to solve", get_aval(a))
     vector = get_aval(b).ndim == 1
     b = lax.expand_dims(b, (1,)) if vector else b
     if get_aval(b).ndim < 2 or get_aval(b).shape[-2] != get_aval(a).shape[-1]:

@@ -98,7 +98,8 @@ CALLS["ragged_dot_general"] = [
 _X, _K = array(1, 3, 8), array(4, 3, 2)
 
 
-def convolution(name: str, *middle: Any, x: np.ndarray = _X, k: np.ndarray = _K) -> None:
+def convolution(name: str, *middle: Any, x: np.ndarray = _X, k: np.ndarray = _K,
+                unknown: type[Exception] = RuntimeError) -> None:
     """Bad calls of a function of input, kernel, strides, padding, and `middle`."""
     n = x.ndim - 2
     CALLS[name] = [
@@ -109,7 +110,7 @@ def convolution(name: str, *middle: Any, x: np.ndarray = _X, k: np.ndarray = _K)
         *[bad(x, k, s, "VALID", *middle, says="strides")
           for s in (*NOT_INTS, (1, 1), (0,) * n, (-1,) * n, None, 2)],
         *[bad(x, k, (1,) * n, p, *middle, says="adding",
-              error=(RuntimeError, ValueError, TypeError)[p != "NOPE":])
+              error=(ValueError, TypeError) if p != "NOPE" else unknown)
           for p in ("NOPE", None, 3, [(0, 0)] * (n + 1), [(0,)] * n, [("x", 0)] * n)],
         *[bad(x, k, (1,) * n, "VALID", *middle, precision=p, says="recision")
           for p in BAD_PRECISIONS],
@@ -119,7 +120,7 @@ def convolution(name: str, *middle: Any, x: np.ndarray = _X, k: np.ndarray = _K)
 convolution("conv")
 convolution("conv_with_general_padding", None, None)
 convolution("conv_general_dilated")
-convolution("conv_transpose", x=array(1, 8, 3), k=array(2, 3, 4))
+convolution("conv_transpose", x=array(1, 8, 3), k=array(2, 3, 4), unknown=ValueError)
 convolution("conv_general_dilated_local", (2,), k=array(4, 6, 7))
 CALLS["conv"] += [bad(_X, array(4, 2, 2), (1,), "VALID", says="feature"),
                   bad(_X, array(4, 3, 2, dtype=np.int32), (1,), "VALID", says="int32")]
