@@ -23,7 +23,12 @@ from pyjx.core.layouts import Format, Layout
 from pyjx.core.trace import Tracer
 from pyjx.runtime import backends
 from pyjx.runtime import sharding as shardings  # noqa: F401  (gives the shardings their methods)
-from pyjx.runtime.sharding import SingleDeviceSharding, open_sums, single_device_sharding
+from pyjx.runtime.sharding import (
+    SingleDeviceSharding,
+    only_device,
+    open_sums,
+    single_device_sharding,
+)
 
 jaxlib_api.initialize(Tracer)
 
@@ -259,7 +264,8 @@ def _format(self: Any, format_spec: str) -> str:
 def _device(self: Any) -> Any:
     """The device, or the sharding of an array on several."""
     sharding = self._sharding
-    return sharding._device if type(sharding) is SingleDeviceSharding else sharding
+    device = only_device(sharding)
+    return sharding if device is None else device
 
 
 def _format_of(self: Any) -> Format:
@@ -276,7 +282,7 @@ def _devices(self: Any) -> set[Any]:
 
 def _shards(self: Any, everywhere: bool) -> list[Shard]:
     indices = self._sharding.devices_indices_map(self.aval.shape)
-    data = {a._sharding._device: a for a in self._arrays}
+    data = {only_device(a._sharding): a for a in self._arrays}
     copies: dict[Any, int] = {}
     out = []
     for device, index in indices.items():
@@ -351,11 +357,11 @@ _DL_TYPES = {"cpu": DLDeviceType.kDLCPU, "gpu": DLDeviceType.kDLCUDA, "cuda": DL
 
 def _dlpack_device(self: Any) -> tuple[Any, int]:
     """DLPack's (device type, device number)."""
-    if type(self._sharding) is not SingleDeviceSharding:
+    device = only_device(self._sharding)
+    if device is None:
         raise BufferError(
             "to_dlpack can only pack a dlpack tensor from an array on a singular device, but an "
             f"array with a Sharding over {self._sharding.num_devices} devices was provided.")
-    device = self._sharding._device
     platform = device.platform
     if platform not in _DL_TYPES:
         raise BufferError(f"Cannot export arrays on platform {platform} through DLPack; copy the "
@@ -419,7 +425,12 @@ def _check_and_rearrange(*arguments: Any) -> Sequence[Any]:
     Newer versions pass `(arrays, sharding, aval)`, older ones the array before them.
     """
     arrays, sharding, aval = arguments[-3:]
-    by_device = {a._sharding._device: a for a in arrays}
+    devices = [only_device(a._sharding) for a in arrays]
+    if None in devices:
+        raise ValueError("When making an array from single-device arrays the input arrays must "
+                         "have one shard each. An argument array had "
+                         f"{len(arrays[devices.index(None)]._arrays)} shard(s).")
+    by_device = dict(zip(devices, arrays, strict=True))
     wanted = sharding._addressable_device_assignment
     if len(arrays) != len(wanted):
         raise ValueError(f"Expected {len(wanted)} per-device arrays (this is how many devices are "
@@ -427,7 +438,7 @@ def _check_and_rearrange(*arguments: Any) -> Sequence[Any]:
     if len(arrays) != len(by_device):
         raise ValueError("When making an array from single-device arrays, the input arrays must be "
                          "from distinct devices, but got device IDs "
-                         f"{[a._sharding._device.id for a in arrays]}")
+                         f"{[d.id for d in devices]}")
     if set(by_device) != set(wanted):
         raise ValueError(
             f"Addressable devices and per-device arrays devices do not match. Sharding contains "

@@ -270,6 +270,14 @@ _extend(
 )
 
 
+def only_device(sharding: Any) -> Any:
+    """The device that all of an array is on; None if it is on several."""
+    if type(sharding) is SingleDeviceSharding:
+        return sharding._device
+    devices = sharding.device_set
+    return next(iter(devices)) if len(devices) == 1 else None
+
+
 @kept(256)
 def single_device_sharding(device: Any, memory_kind: str | None = None) -> Any:
     """The sharding of arrays on one device."""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pyjx as jax
+import pyjx.numpy as jnp
 from pyjx.core.avals import ShapedArray
 from pyjx.runtime.array import Array
 from pyjx.runtime.device_put import device_put
@@ -218,6 +219,30 @@ def test_shards_of_one_device():
                            "replica_id=0, data=[0. 1. 2.])")
     assert x.global_shards[0].data.tolist() == [0, 1, 2]
     assert x.addressable_data(0).tolist() == [0, 1, 2]
+
+
+def test_shards_on_a_mesh_of_one_device():
+    mesh = jax.sharding.Mesh(jax.devices()[:1], "a")
+    whole = jax.NamedSharding(mesh, jax.P("a"))
+    x = jax.device_put(np.arange(3), whole)
+    for y in (x, jax.jit(lambda x: x + x)(x), jax.jit(jnp.sin, out_shardings=whole)(x)):
+        assert y.sharding == whole
+        for shards in (y.addressable_shards, y.global_shards):
+            (shard,) = shards
+            assert shard.device is jax.devices()[0] and shard.replica_id == 0
+            np.testing.assert_array_equal(shard.data, y)
+        np.testing.assert_array_equal(y.addressable_data(0), y)
+        again = jax.make_array_from_single_device_arrays(y.shape, whole, [shard.data])
+        np.testing.assert_array_equal(again, y)
+
+
+def test_an_array_on_a_mesh_of_one_device_is_on_one_device():
+    mesh = jax.sharding.Mesh(jax.devices()[:1], "a")
+    x = jax.jit(jnp.sin)(jax.device_put(f32([0, 1, 2]), jax.NamedSharding(mesh, jax.P("a"))))
+    assert x.device is jax.devices()[0]
+    assert x.__dlpack_device__() == (1, 0)
+    np.testing.assert_array_equal(np.from_dlpack(x), x)
+    np.testing.assert_array_equal(jnp.from_dlpack(x), x)
 
 
 def test_dlpack_device_can_be_pickled():
