@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import pyjx as jax
 from pyjx import alias
 
 NAMES = [line for line in Path(__file__).with_name("internals.txt").read_text().splitlines()
@@ -43,3 +44,18 @@ def test_a_function_is_not_hidden_by_its_module(name: str) -> None:
 def test_others_are_plainly_unknown(name: str) -> None:
     with pytest.raises((AttributeError, ImportError)):
         find(name)
+
+
+def test_a_sharding_is_made_canonical_over_an_abstract_mesh():
+    canonical = find("jax._src.sharding_impls.canonicalize_sharding")
+    mesh, auto = (jax.make_mesh((1,), ("x",), axis_types=(kind,))
+                  for kind in (jax.sharding.AxisType.Explicit, jax.sharding.AxisType.Auto))
+    along = canonical(jax.NamedSharding(mesh, jax.P("x")), "f")
+    assert along == jax.NamedSharding(mesh.abstract_mesh, jax.P("x"))
+    assert along.mesh._any_axis_explicit and not auto._any_axis_explicit
+    assert canonical(None, "f") is None
+    assert canonical(jax.typeof(jax.numpy.ones(3)).sharding, "f") is None
+    for error, sharding in [(ValueError, jax.P("x")), (TypeError, "x"),
+                            (ValueError, jax.NamedSharding(auto, jax.P("x")))]:
+        with pytest.raises(error):
+            canonical(sharding, "f")

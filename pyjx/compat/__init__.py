@@ -27,12 +27,15 @@ MODULES = {
     "interpreters": "pyjx.interpreters",
     "lax": "pyjx.lax",
     "lax.control_flow": "pyjx.lax",
+    "lax.lax": "pyjx.lax",
     "linear_util": "pyjx.extend.linear_util",
     "mesh": "pyjx.core.meshes",
     "monitoring": "pyjx.monitoring",
     "named_sharding": "pyjx.runtime.sharding",
     "nn": "pyjx.nn",
+    "nn.functions": "pyjx.nn",
     "numpy": "pyjx.numpy",
+    "numpy.lax_numpy": "pyjx.numpy",
     "numpy.util": "pyjx.numpy.promotion",
     "ops": "pyjx.ops",
     "partition_spec": "pyjx.core.specs",
@@ -45,7 +48,6 @@ MODULES = {
     "stages": "pyjx.stages",
     "test_util": "pyjx.test_util",
     "tree": "pyjx.tree",
-    "typing": "pyjx.typing",
     "version": "pyjx.version",
 }
 

@@ -176,12 +176,12 @@ def check_out_sharding(sharding: Any, caller: str) -> None:
             "device use jax.device_put.")
 
 
-def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str) -> Any:
-    """What was given as the `out_sharding` of a result of this shape: a NamedSharding over an
-    abstract mesh, with an entry for each dimension. A spec is along the mesh that is set.
+def abstract_sharding(sharding: Any, caller: str) -> Any:
+    """What was given as an `out_sharding`: a NamedSharding over an abstract mesh, or None if it
+    names no mesh. A spec is along the mesh that is set.
 
     Raises:
-      ValueError: no mesh is set, it does not fit the shape, or names an axis that is not Explicit.
+      ValueError: no mesh is set, or it names an axis that is not Explicit.
       TypeError: it is neither.
     """
     check_out_sharding(sharding, caller)
@@ -197,7 +197,18 @@ def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str) -> Any:
                 f"PartitionSpec passed to {caller} cannot contain axis names that are of type Auto "
                 f"or Manual. Got PartitionSpec: {spec} with axis name: {axis} of type: "
                 f"AxisType.{kind.name}.")
-    return fitting(NamedSharding(mesh, spec), shape)
+    return NamedSharding(mesh, spec)
+
+
+def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str) -> Any:
+    """The `abstract_sharding` of a result of this shape, with an entry for each dimension.
+
+    Raises:
+      ValueError: as there, or it does not fit the shape.
+      TypeError: as there.
+    """
+    sharding = abstract_sharding(sharding, caller)
+    return None if sharding is None else fitting(sharding, shape)
 
 
 def permuted_sharding(sharding: Any, permutation: Sequence[int]) -> Any:
