@@ -1,5 +1,7 @@
 """Special functions against SciPy's, their derivatives against differences, and their edges."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import special as reference
@@ -285,6 +287,31 @@ def test_spherical_harmonics():
         np.testing.assert_allclose(clipped, reference.sph_harm_y(6, 2, [0.4], 0.3), rtol=1e-11)
     with pytest.raises(jax.errors.ConcretizationTypeError):
         jax.jit(special.sph_harm_y)(jnp.asarray([1]), jnp.asarray([0]), jnp.zeros(1), jnp.zeros(1))
+
+
+def test_associated_legendre_functions():
+    order, degree, z = np.meshgrid(np.arange(6), np.arange(6), [-0.7, 0.0, 0.3, 1.0], indexing="ij")
+    want = reference.lpmv(order, degree, z)
+    scale = [[math.sqrt((2 * k + 1) / (4 * math.pi) * math.factorial(k - m)
+                        / math.factorial(k + m)) if m <= k else 0.0 for k in range(6)]
+             for m in range(6)]
+    with jax.enable_x64(True):
+        points = jnp.asarray(z[0, 0])
+        values, slopes = special.lpmn(5, 5, points)
+        np.testing.assert_allclose(values, want, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(special.lpmn_values(5, 5, points, True),
+                                   want * np.array(scale)[..., None], rtol=1e-12, atol=1e-12)
+        _, differences = jax.jvp(lambda x: special.lpmn_values(5, 5, x, False), (points[:3],),
+                                 (jnp.ones(3),))
+        np.testing.assert_allclose(slopes[..., :3], differences, rtol=1e-11, atol=1e-11)
+    at_one = [[0, 1, 3], [0, np.inf, np.inf], [0, 0, -6]]
+    np.testing.assert_allclose(special.lpmn(2, 2, jnp.ones(1))[1][..., 0], at_one, rtol=1e-5)
+    high = special.lpmn_values(40, 40, jnp.linspace(-1, 1, 5), is_normalized=True)
+    assert high.dtype == np.float32 and np.isfinite(high).all()
+    for error, args in [(NotImplementedError, (1, 2, jnp.ones(1))),
+                        (ValueError, (1, 1, jnp.ones(()))), (TypeError, (1, 1, jnp.arange(2)))]:
+        with pytest.raises(error):
+            special.lpmn(*args)
 
 
 def test_softmax_is_over_all_axes_by_default():

@@ -11,7 +11,7 @@ FAMILIES: dict[str, str] = {
         "bernoulli beta betainc betaln comb digamma factorial gamma gammainc gammaincc gammaln "
         "gammasgn loggamma multigammaln poch polygamma zeta"
     ),
-    "pyjx.scipy.special.harmonics": "sph_harm_y",
+    "pyjx.scipy.special.harmonics": "lpmn lpmn_values sph_harm_y",
     "pyjx.scipy.special.hypergeometric": "hyp1f1 hyp2f1",
     "pyjx.scipy.special.integrals": "exp1 expi expn fresnel sici spence",
     "pyjx.scipy.special.logarithms": (

@@ -23,6 +23,8 @@ from pyjx.scipy.special.gammas import multigammaln as multigammaln
 from pyjx.scipy.special.gammas import poch as poch
 from pyjx.scipy.special.gammas import polygamma as polygamma
 from pyjx.scipy.special.gammas import zeta as zeta
+from pyjx.scipy.special.harmonics import lpmn as lpmn
+from pyjx.scipy.special.harmonics import lpmn_values as lpmn_values
 from pyjx.scipy.special.harmonics import sph_harm_y as sph_harm_y
 from pyjx.scipy.special.hypergeometric import hyp1f1 as hyp1f1
 from pyjx.scipy.special.hypergeometric import hyp2f1 as hyp2f1
@@ -79,6 +81,8 @@ __all__ = [
     "poch",
     "polygamma",
     "zeta",
+    "lpmn",
+    "lpmn_values",
     "sph_harm_y",
     "hyp1f1",
     "hyp2f1",

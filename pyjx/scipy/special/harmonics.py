@@ -12,35 +12,165 @@ from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.trace import concrete_or_error
+from pyjx.transforms.jvp import jvp
+
+
+def _advance(state: tuple[Any, Any, Any], k: Any, m: Any, cos: Any, sin: Any
+             ) -> tuple[Array, Array, Array]:
+    """One step of the recurrences of normalized associated Legendre functions, to degree k.
+
+    First over m = k and then over k (DLMF 14.10.3):
+    P(m, m) = -sqrt((2m + 1)/(2m)) sin P(m - 1, m - 1),
+    P(k, m) = sqrt((4k^2 - 1)/(k^2 - m^2)) (cos P(k - 1, m) - s P(k - 2, m)),
+    s^2 = ((k - 1)^2 - m^2)/(4 (k - 1)^2 - 1).
+
+    Args:
+      state: the diagonal, which is P(k - 1, k - 1) or, from k = m + 1 on, P(m, m); P(k - 2, m);
+        and P(k - 1, m). They are 0 where the order is above the degree.
+      m: orders, at least 0.
+      sin: 1 gives what the functions are without their factor sin^m.
+    """
+    diagonal, before, this = state
+    diagonal = jnp.where(k <= m, diagonal * (-jnp.sqrt(1 + 0.5 / k) * sin), diagonal)
+    above = k > m
+    factor = jnp.sqrt((4 * k * k - 1) / jnp.where(above, k * k - m * m, 1))
+    j = k - 1
+    rest = jnp.sqrt(jnp.where(above, j * j - m * m, 0) / jnp.maximum(4 * j * j - 1, 1))
+    following = factor * (cos * this - rest * before)
+    return (diagonal, jnp.where(above, this, 0),
+            jnp.where(above, following, jnp.where(k == m, diagonal, 0)))
+
+
+def _start(m: Any, cos: Array) -> tuple[Array, Array, Array]:
+    """The state at degree 0."""
+    first = jnp.full_like(cos, math.sqrt(0.25 / math.pi))
+    return first, jnp.zeros_like(cos), jnp.where(m == 0, first, 0)
 
 
 def _legendre(n: Array, m: Array, theta: Array, n_max: int) -> Array:
-    """The associated Legendre functions of cos(theta) that spherical harmonics hold, for m >= 0.
-
-    By recurrences of the normalized functions, first over m = k and then over n (DLMF 14.10.3):
-    P(m, m) = -sqrt((2m + 1)/(2m)) sin(theta) P(m - 1, m - 1),
-    P(k, m) = sqrt((4k^2 - 1)/(k^2 - m^2)) (cos(theta) P(k - 1, m) - s P(k - 2, m)),
-    s^2 = ((k - 1)^2 - m^2)/(4 (k - 1)^2 - 1).
-    """
+    """The associated Legendre functions of cos(theta) that spherical harmonics hold, for m >= 0."""
     cos, sin = jnp.cos(theta), jnp.sin(theta)
 
     def step(carry: Any, k: Any) -> Any:
-        diagonal, before, this, out = carry
-        diagonal = jnp.where(k <= m, diagonal * (-jnp.sqrt(1 + 0.5 / k) * sin), diagonal)
-        above = k > m
-        factor = jnp.sqrt((4 * k * k - 1) / jnp.where(above, k * k - m * m, 1))
-        j = k - 1
-        rest = jnp.sqrt(jnp.where(above, j * j - m * m, 0) / jnp.maximum(4 * j * j - 1, 1))
-        following = factor * (cos * this - rest * before)
-        before, this = (jnp.where(above, this, 0),
-                        jnp.where(above, following, jnp.where(k == m, diagonal, 0)))
-        return (diagonal, before, this, jnp.where(k == n, this, out)), None
+        state, out = carry
+        state = _advance(state, k, m, cos, sin)
+        return (state, jnp.where(k == n, state[2], out)), None
 
-    first = jnp.full_like(theta, math.sqrt(0.25 / math.pi))
-    this = jnp.where(m == 0, first, 0)
-    start = first, jnp.zeros_like(theta), this, jnp.where(n == 0, this, 0)
-    orders = jnp.asarray(np.arange(1, n_max + 1), theta.dtype)
-    return lax.scan(step, start, orders)[0][3]
+    start = _start(m, cos)
+    degrees = jnp.asarray(np.arange(1, n_max + 1), theta.dtype)
+    return lax.scan(step, (start, jnp.where(n == 0, start[2], 0)), degrees)[0][1]
+
+
+def _checked(m: Any, n: Any, z: Any, name: str) -> tuple[int, Array]:
+    """The largest degree, and the points.
+
+    Raises:
+      NotImplementedError: m and n differ.
+      ValueError: they are negative, or z is no vector.
+      TypeError: z is not of dtype float32 or float64.
+    """
+    m, n = (concrete_or_error(int, value, f"Argument {said} of {name}.")
+            for said, value in (("m", m), ("n", n)))
+    z = jnp.asarray(z)
+    if z.dtype not in (np.float32, np.float64):
+        raise TypeError(f"z.dtype={z.dtype} is not supported: {name} takes float32 and float64. "
+                        "Convert it: z.astype(jnp.float32).")
+    if z.ndim != 1:
+        raise ValueError(f"z must be a 1D array. {name} got shape {z.shape}; use z.ravel().")
+    if m != n:
+        raise NotImplementedError(f"Computations for m!=n are not yet supported. {name} got m={m} "
+                                  f"and n={n}; pass the larger one for both.")
+    if n < 0:
+        raise ValueError(f"{name}: m and n must not be negative, got {n}.")
+    return n, z
+
+
+def _table(n: int, z: Array, sin: Any) -> Array:
+    """Normalized functions of order m <= n and degree l <= n at each z, at [m, l, i]."""
+    m = jnp.asarray(np.arange(n + 1)[:, None], z.dtype)
+    cos = jnp.broadcast_to(z, (n + 1, *z.shape))
+
+    def step(state: Any, k: Any) -> Any:
+        state = _advance(state, k, m, cos, sin)
+        return state, state[2]
+
+    start = _start(m, cos)
+    rows = lax.scan(step, start, jnp.asarray(np.arange(1, n + 1), z.dtype))[1]
+    return jnp.concatenate([start[2][None], rows]).transpose(1, 0, 2)
+
+
+def _norms(n: int, dtype: Any) -> np.ndarray:
+    """What normalized functions have been divided by, sqrt(4 pi/(2l + 1) (l + m)!/(l - m)!), as
+    far as the dtype has such numbers; at [m, l, 0]."""
+    norms = np.array([[math.log(4 * math.pi / (2 * k + 1)) + math.lgamma(k + m + 1)
+                       - math.lgamma(k - m + 1) if m <= k else 0.0
+                       for k in range(n + 1)] for m in range(n + 1)])
+    return np.exp(np.minimum(norms / 2, math.log(np.finfo(dtype).max)))[..., None].astype(dtype)
+
+
+def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
+    """The associated Legendre functions of the first kind, of all orders and degrees up to n.
+
+    JAX deprecates it; `sph_harm_y` serves spherical harmonics.
+
+    Args:
+      m, n: the largest order and the largest degree, the same int.
+      z: a vector of float32 or float64 in [-1, 1].
+      is_normalized: whether each is multiplied by what makes spherical harmonics orthonormal.
+
+    Returns:
+      An array of shape (n + 1, n + 1, len(z)): the function of order i and degree j at [i, j].
+
+    Raises:
+      NotImplementedError: m and n differ.
+      ValueError: they are negative, or z is no vector.
+      TypeError: z has another dtype.
+
+    >>> import pyjx as jax
+    >>> p = jax.scipy.special.lpmn_values(1, 1, jax.numpy.array([0.6]), is_normalized=False)
+    >>> p[..., 0].round(4).tolist()
+    [[1.0, 0.6000000238418579], [0.0, -0.800000011920929]]
+    """
+    n, z = _checked(m, n, z, "lpmn_values")
+    table = _table(n, z, jnp.sqrt(1 - z * z))
+    return table if is_normalized else table * _norms(n, z.dtype)
+
+
+def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
+    """The associated Legendre functions of the first kind and their derivatives, of all orders and
+    degrees up to n.
+
+    JAX deprecates it.
+
+    Args:
+      m, n: the largest order and the largest degree, the same int.
+      z: a vector of float32 or float64 in [-1, 1].
+
+    Returns:
+      Two arrays of shape (n + 1, n + 1, len(z)): of order i and degree j at [i, j].
+
+    Raises:
+      NotImplementedError: m and n differ.
+      ValueError: they are negative, or z is no vector.
+      TypeError: z has another dtype.
+
+    >>> import pyjx as jax
+    >>> p, dp = jax.scipy.special.lpmn(1, 1, jax.numpy.array([0.6]))
+    >>> p[..., 0].round(4).tolist(), dp[..., 0].round(4).tolist()  # doctest: +ELLIPSIS
+    ([[1.0, 0.60...], [0.0, -0.80...]], [[0.0, 1.0], [0.0, 0.75...]])
+    """
+    n, z = _checked(m, n, z, "lpmn")
+    # P = s^m Q with polynomials Q, so P' = s^m Q' - m z s^(m - 2) Q, which is finite where s is 0
+    # but for m = 1.
+    s = jnp.sqrt(1 - z * z)
+    norms = _norms(n, z.dtype)
+    q, dq = jvp(lambda z: _table(n, z, 1.0) * norms, (z,), (jnp.ones_like(z),))
+    order = np.arange(n + 1)[:, None, None]
+    power = jnp.power(s, jnp.asarray(order, z.dtype))
+    inner = jnp.power(s, jnp.asarray(np.where(order, order - 2, 0), z.dtype))
+    present = order <= np.arange(n + 1)[:, None]
+    slope = jnp.where(present & (order > 0), order.astype(z.dtype) * z * inner * q, 0)
+    return power * q, power * dq - slope
 
 
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None,
