@@ -18,6 +18,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
+from pyjx.core.brief import shortened
 from pyjx.core.interning import Interned
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.specs import ManualAxisType, PartitionSpec, axes_of, marks_text
@@ -708,7 +709,7 @@ def get_aval(x: Any) -> ShapedArray:
         maker = aval_makers.get(cls)
         if maker is not None:
             return maker(x)
-    raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type")
+    raise TypeError(f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type")
 
 
 def is_valid_value(x: Any) -> bool:

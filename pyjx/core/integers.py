@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyjx.core.avals import Shape, SymbolicDim, canonical_shape
+from pyjx.core.brief import shortened
 
 
 def index(value: Any) -> Any:
@@ -41,7 +42,7 @@ an integer
     try:
         return index(value)  # type: ignore[no-any-return]
     except TypeError as error:
-        _refuse(f"{function}: {argument} must be an integer, got {value!r}", error)
+        _refuse(f"{function}: {argument} must be an integer, got {shortened(value)}", error)
 
 
 def as_truncated_int(function: str, argument: str, value: Any) -> Any:
@@ -58,15 +59,15 @@ def as_truncated_int(function: str, argument: str, value: Any) -> Any:
         return value
     wanted = f"{function}: {argument} must be a number"
     if isinstance(value, (str, bytes)):  # which Python would read
-        raise TypeError(f"{wanted}, got {value!r}")
+        raise TypeError(f"{wanted}, got {shortened(value)}")
     try:
         return int(value)
     except TypeError as error:
-        _refuse(f"{wanted}, got {value!r}", error)
+        _refuse(f"{wanted}, got {shortened(value)}", error)
     except OverflowError as error:
-        raise OverflowError(f"{wanted}, got {value!r}: {error}") from None
+        raise OverflowError(f"{wanted}, got {shortened(value)}: {error}") from None
     except ValueError as error:
-        raise ValueError(f"{wanted}, got {value!r}: {error}") from None
+        raise ValueError(f"{wanted}, got {shortened(value)}: {error}") from None
 
 
 def as_ints(function: str, argument: str, values: Any) -> tuple[int, ...]:
@@ -81,7 +82,8 @@ def as_ints(function: str, argument: str, values: Any) -> tuple[int, ...]:
     try:
         return tuple([v if type(v) is int else index(v) for v in values])
     except TypeError as error:
-        _refuse(f"{function}: {argument} must be a sequence of integers, got {values!r}", error)
+        _refuse(f"{function}: {argument} must be a sequence of integers, got "
+                f"{shortened(values)}", error)
 
 
 def as_shape(function: str, argument: str, value: Any) -> Shape:

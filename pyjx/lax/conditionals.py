@@ -12,6 +12,7 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.brief import shortened
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
@@ -110,7 +111,8 @@ def _operands(op: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ..
         return operands
     if operands:
         raise TypeError(f"lax.{op}: if 'operand' keyword is passed then no positional operands can "
-                        f"be passed, got operand={operand!r} and positional operands {operands}")
+                        f"be passed, got operand={shortened(operand)} and positional operands "
+                        f"{shortened(operands)}")
     return (operand,)
 
 

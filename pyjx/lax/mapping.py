@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import get_aval
+from pyjx.core.brief import shortened
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.conversion import cast
@@ -39,7 +40,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     [0, 1, 4, 9]
     """
     if not callable(f):
-        raise TypeError(f"lax.map: f argument should be callable, got {f!r}.")
+        raise TypeError(f"lax.map: f argument should be callable, got {shortened(f)}.")
     if batch_size is None or batch_size == 0:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     if as_int("lax.map", "batch_size", batch_size) < 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
+from pyjx.core.brief import shortened
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant, scalar_of
 from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
@@ -126,7 +126,7 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
         get_aval(x)
     except TypeError as error:
         why = (error if hasattr(x, "dtype")
-               else f"Argument {reprlib.repr(x)} is not a valid JAX type.")
+               else f"Argument {shortened(x)} is not a valid JAX type.")
         raise TypeError(
             f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
             f"type {type(x)} and was passed to {name} at position {position}. {why}"

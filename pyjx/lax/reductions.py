@@ -13,6 +13,7 @@ from pyjx.core.arithmetic import reduction
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
+from pyjx.core.brief import shortened
 from pyjx.core.contents import shared
 from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import eval_jaxpr
@@ -454,7 +455,7 @@ def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[Sh
                   in_tree: TreeDef) -> ClosedJaxpr:
     """The jaxpr of a function of two scalars, or two trees of them, that gives one such."""
     if not callable(computation):
-        raise TypeError(f"{name}: computation must be a function, got {computation!r}")
+        raise TypeError(f"{name}: computation must be a function, got {shortened(computation)}")
     scalars = [ShapedArray((), a.dtype) for a in avals]
 
     def flat(*args: Value) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx import configuration, lax
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.brief import shortened
 from pyjx.core.derived import derived
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import entries_of, with_dim, without_dim
@@ -93,7 +94,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     (6, [0, 1, 3, 6])
     """
     if not callable(f):
-        raise TypeError(f"lax.scan: f argument should be a callable, got {f!r}.")
+        raise TypeError(f"lax.scan: f argument should be a callable, got {shortened(f)}.")
     x_leaves, x_tree = tree_flatten(xs)
     x_leaves = [operand("scan (xs)", x, i) for i, x in enumerate(x_leaves)]
     n = _length(x_leaves, length)

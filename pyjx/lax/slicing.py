@@ -12,6 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.brief import shortened
 from pyjx.core.explicit import Entries, ShardingTypeError, entries_of, resized
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
 from pyjx.core.named_axes import Axis
@@ -591,7 +592,7 @@ def _check_index_vectors(idxs: Any, axes: tuple[int, ...]) -> None:
         raise ValueError("index_take: idxs must hold a vector of indices for each axis, got none")
     if not isinstance(idxs, (tuple, list)) or len(idxs) != len(axes):
         raise TypeError("index_take: idxs must be a sequence of vectors, one for each of axes "
-                        f"{axes}, got {idxs!r}")
+                        f"{axes}, got {shortened(idxs)}")
     avals = [get_aval(_operand("index_take (idxs)", x, i)) for i, x in enumerate(idxs)]
     first = avals[0]
     if first.ndim != 1 or any(a.shape != first.shape or a.dtype != first.dtype for a in avals) \

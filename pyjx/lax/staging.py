@@ -9,6 +9,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import AbstractToken, Token, abstract_token, get_aval
+from pyjx.core.brief import shortened
 from pyjx.core.effects import Effect
 from pyjx.core.integers import as_shape
 from pyjx.core.primitive import Primitive, register
@@ -176,7 +177,7 @@ def after_all(*operands: Any) -> Any:
     for x in operands:
         if not isinstance(getattr(x, "aval", None), AbstractToken):
             raise TypeError("Arguments to after_all must be tokens, as create_token makes them, "
-                            f"got {x!r}.")
+                            f"got {shortened(x)}.")
     return after_all_p.bind(*operands)
 
 

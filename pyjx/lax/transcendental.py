@@ -13,6 +13,7 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import transcendental
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.brief import shortened
 from pyjx.core.primitive import DEAR
 from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_operand
@@ -82,10 +83,8 @@ class Tolerance:
 def accurate(name: str, accuracy: Any) -> AccuracyMode | Tolerance | None:
     """The argument `accuracy` of a function of this name; NotImplementedError where it is none."""
     if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
-        raise NotImplementedError(
-            f"{name}: Accuracy {accuracy!r} not supported: accuracy "
-            f"must be None, an AccuracyMode or a Tolerance, got {accuracy!r}"
-        )
+        raise NotImplementedError(f"{name}: Accuracy {shortened(accuracy)} not supported: accuracy "
+                                  "must be None, an AccuracyMode or a Tolerance.")
     return accuracy
 
 

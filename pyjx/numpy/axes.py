@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pyjx.core.brief import shortened
 from pyjx.core.integers import index
 from pyjx.core.trace import Tracer, concrete_or_error
 
@@ -44,7 +45,7 @@ def _refuse(axis: Any, error: TypeError) -> NoReturn:
         raise TypeError(f"axis must be an integer, but an array or a tuple was given: {error}. "
                         "Functions that join arrays take them as one sequence, as in "
                         "concatenate((a, b)).") from None
-    raise TypeError(f"axis must be an integer, got {axis!r}: {error}") from None
+    raise TypeError(f"axis must be an integer, got {shortened(axis)}: {error}") from None
 
 
 def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:

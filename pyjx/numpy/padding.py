@@ -32,7 +32,7 @@ _allowed: dict[str, tuple[str, ...]] = {
 }
 
 
-def _pairs(name: str, value: Any, ndim: int) -> Any:
+def _pairs(what: str, value: Any, ndim: int) -> Any:
     """A (before, after) pair for each axis, from one of the short forms."""
     nested = [list(p) if _is_sequence(p) else p
               for p in value] if _is_sequence(value) else value
@@ -51,9 +51,7 @@ def _pairs(name: str, value: Any, ndim: int) -> Any:
     if shape == (ndim, 2):
         return tuple([tuple(p) for p in nested])
     valid = f"({ndim}, 2), (1, 2), (2,), (1,), or ()"
-    first = "" if name == "pad_width" else f"jnp.pad: {name} has unsupported shape {shape}. "
-    raise ValueError(f"{first}jnp.pad: {name} with nd={ndim} has unsupported shape {shape}. Valid "
-                     f"shapes are {valid}.")
+    raise ValueError(f"jnp.pad: {what} has unsupported shape {shape}. Valid shapes are {valid}.")
 
 
 def _is_sequence(x: Any) -> bool:
@@ -75,7 +73,7 @@ def _widths(pad_width: Any, ndim: int) -> Pairs:
     if not symbolic and (flat.dtype == object or (
             flat.size and not np.issubdtype(flat.dtype, np.integer))):
         raise TypeError("`pad_width` must be of integral type.")
-    pairs = _pairs("pad_width", flat.tolist(), ndim)
+    pairs = _pairs(f"pad_width with nd={ndim}", flat.tolist(), ndim)
     if any(n < 0 for pair in pairs for n in pair):
         raise ValueError("index can't contain negative values")
     return tuple([(index(a), index(b)) for a, b in pairs])
@@ -164,7 +162,7 @@ def _mirrored(x: Any, widths: Pairs, skip_edge: bool, odd: bool, mode: str) -> A
 def _linear_ramp(x: Any, widths: Pairs, values: Any) -> Any:
     x = ufuncs.as_array(x)
     aval = get_aval(x)
-    values = _pairs("end_values", values, aval.ndim)
+    values = _pairs(f"end_values with nd={aval.ndim}", values, aval.ndim)
     for axis, ((a, b), (low, high)) in enumerate(zip(widths, values, strict=True)):
         n = get_aval(x).shape[axis]
         before = _ramp(_part(x, 0, 1, axis), low, a, axis)
@@ -190,7 +188,8 @@ def _ramp(edge: Any, end: Any, count: int, axis: int) -> Any:
 
 def _statistic(x: Any, widths: Pairs, stat: Callable[..., Any], length: Any) -> Any:
     aval = get_aval(x)
-    lengths = None if length is None else _pairs("stat_length", length, aval.ndim)
+    lengths = None if length is None else _pairs(f"stat_length with nd={aval.ndim}", length,
+                                                 aval.ndim)
     for axis, (a, b) in enumerate(widths):
         n = get_aval(x).shape[axis]
         if lengths is None:

@@ -20,6 +20,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.brief import shortened
 from pyjx.engine.axes import transpose
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -81,7 +82,7 @@ class ufunc:
                  reduce: _Body | None = None, accumulate: _Body | None = None,
                  at: _Body | None = None, reduceat: _Body | None = None) -> None:
         if not callable(func):
-            raise TypeError(f"ufunc: func must be a function, got {func!r}")
+            raise TypeError(f"ufunc: func must be a function, got {shortened(func)}")
         self.__name__ = name or str(getattr(func, "__name__", "func"))
         self.__qualname__ = self.__name__
         self.__doc__ = func.__doc__

@@ -10,6 +10,7 @@ from typing import Any
 from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core.avals import get_aval
+from pyjx.core.brief import shortened
 from pyjx.lax.common import broadcast_shapes
 from pyjx.transforms.vmap import vmap
 
@@ -62,7 +63,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     [3.0, 3.0]
     """
     if not callable(pyfunc):
-        raise TypeError(f"vectorize: Expected a callable value, got {pyfunc!r}")
+        raise TypeError(f"vectorize: Expected a callable value, got {shortened(pyfunc)}")
     if any(not isinstance(e, (str, int)) for e in excluded):
         raise TypeError("jax.numpy.vectorize can only exclude integer or string arguments, but "
                         f"excluded={excluded!r}")

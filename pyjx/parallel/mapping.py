@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval
+from pyjx.core.brief import shortened
 from pyjx.core.explicit import names_in_types
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.local_types import along, local_aval
@@ -73,8 +74,8 @@ def shard_map(f: Any = _missing, /, *, out_specs: Any, in_specs: Any = Infer, me
         return partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
                        axis_names=axis_names, check_vma=check_vma)
     if not callable(f):
-        raise TypeError(f"shard_map requires a callable for its first argument, but got {f!r} of "
-                        f"type {type(f)}.")
+        raise TypeError(f"shard_map requires a callable for its first argument, but got "
+                        f"{shortened(f)} of type {type(f)}.")
     if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
         raise TypeError("shard_map requires a `jax.sharding.Mesh` or a "
                         "`jax.sharding.AbstractMesh` instance for its second argument, but got "

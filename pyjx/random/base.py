@@ -12,6 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.brief import shortened
 from pyjx.core.dtypes import DType
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_int, as_shape, as_sizes
@@ -191,14 +192,14 @@ def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
         seed = np.int64(seed)  # OverflowError beyond 64 bits
     seed = np.asarray(seed) if isinstance(seed, (list, tuple)) else seed
     if not is_valid_value(seed):
-        raise TypeError(f"{name}: PRNG key seed must be an integer; got {seed!r} of type "
+        raise TypeError(f"{name}: PRNG key seed must be an integer; got {shortened(seed)} of type "
                         f"{type(seed)}, which is not a valid JAX type")
     aval = get_aval(seed)
     if aval.shape:
         raise TypeError(f"{name} accepts a scalar seed, but was given an array of shape "
                         f"{aval.shape} != (). Use jax.vmap for batching")
     if not dtypes.issubdtype(aval.dtype, np.integer):
-        raise TypeError(f"PRNG key seed must be an integer; got {seed!r}")
+        raise TypeError(f"PRNG key seed must be an integer; got {shortened(seed)}")
     offset = configuration.random_seed_offset.value
     if isinstance(seed, (np.generic, np.ndarray)):
         seed = np.asarray(seed).astype(aval.dtype)
@@ -395,7 +396,8 @@ def fold_in(key: Any, data: Any) -> Array:
         data = np.uint32(data)
     else:
         if not is_valid_value(data) or dtypes.issubdtype(get_aval(data).dtype, np.complexfloating):
-            raise TypeError(f"fold_in: data must be an integer, got {data!r} of type {type(data)}.")
+            raise TypeError(f"fold_in: data must be an integer, got {shortened(data)} of type "
+                            f"{type(data)}.")
         shape = get_aval(data).shape
         if shape:
             raise TypeError("fold_in accepts a scalar, but was given an array of "

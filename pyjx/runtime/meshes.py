@@ -30,7 +30,8 @@ def make_mesh(axis_sizes: Sequence[int] | None = None, axis_names: Any = None,
 
     Raises:
       TypeError: `axis_sizes` is no sequence, or it or `axis_names` is not given.
-      ValueError: there are fewer devices, or other numbers of names or types than of sizes.
+      ValueError: a size is no positive integer, there are fewer devices, or other numbers of names
+        or types than of sizes.
 
     >>> import pyjx as jax
     >>> jax.make_mesh((1,), ("x",)).shape["x"]
@@ -47,21 +48,17 @@ def make_mesh(axis_sizes: Sequence[int] | None = None, axis_names: Any = None,
     if isinstance(sizes, int):
         raise TypeError("make_mesh: axis_sizes is a sequence with the size of each axis, such as "
                         f"({sizes},); got {sizes}.")
-    given: Any = sizes
-    if isinstance(given, str):
+    if not all([isinstance(n, (int, np.integer)) and n > 0 for n in sizes]):
         raise ValueError("`axis_sizes` passed to `make_mesh` should be a sequence of ints. Got "
-                         f"{sizes!r}")
-    shape = tuple(sizes)
+                         f"{sizes!r}; each axis has at least one device.")
+    shape = tuple(map(int, sizes))
     available = list(backends.devices() if devices is None else devices)
     size = math.prod(shape)
     if len(available) < size:
         raise ValueError(f"Number of devices {len(available)} must be >= the product of mesh_shape "
                          f"{shape}")
-    chosen = np.empty(len(available[:size]), dtype=object)
+    chosen = np.empty(size, dtype=object)
     chosen[:] = available[:size]
-    if len(chosen) != size:
-        raise ValueError(f"Number of devices {len(chosen)} must equal the product of mesh_shape "
-                         f"{shape}")
     if axis_types is None:
         axis_types = (AxisType.Explicit,) * len(shape)
     return Mesh(chosen.reshape(shape), axis_names, axis_types)

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.brief import shortened
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_pytrees import treedef_of
 from pyjx.tree_util import (
@@ -150,8 +151,9 @@ def _integers(x: Any, kind: str) -> tuple[int, ...]:
             return tuple([operator.index(i) for i in x])
         return (operator.index(x),)
     except TypeError as error:
-        raise TypeError(f"{kind}_argnums must be positions of arguments, integers, got {x!r}: "
-                        f"{error}. Names of arguments are {kind}_argnames.") from None
+        raise TypeError(f"{kind}_argnums must be positions of arguments, integers, got "
+                        f"{shortened(x)}: {error}. Names of arguments are {kind}_argnames."
+                        ) from None
 
 
 def _strings(x: Any, kind: str) -> tuple[str, ...]:
@@ -182,7 +184,7 @@ def check_jittable(fun: Any) -> None:
     if isinstance(fun, staticmethod):
         raise TypeError(f"staticmethod arguments are not supported, got {fun}")
     if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
+        raise TypeError(f"Expected a callable value, got {shortened(fun)}")
     code = plain_code(fun)
     if code is not None and code.co_flags & _GENERATOR:
         raise TypeError(f"Expected a function, got a generator function: {fun}")

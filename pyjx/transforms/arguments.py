@@ -8,6 +8,7 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.brief import shortened
 from pyjx.core.integers import as_ints
 from pyjx.core.name_stack import current_name_stack, transform_name_stack
 from pyjx.core.tracebacks import unnamed_boundary
@@ -19,7 +20,7 @@ Argnums = int | tuple[int, ...]
 
 def check_callable(fun: Any) -> None:
     if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
+        raise TypeError(f"Expected a callable value, got {shortened(fun)}")
 
 
 def wraps(fun: Any, wrapper: Callable[..., Any], doc: str = "{fun}") -> Callable[..., Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.brief import shortened
 from pyjx.core.meshes import Mesh
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.named_axes import Axis
@@ -259,7 +260,7 @@ def _shape(x: Any) -> tuple[int, ...]:
         return get_aval(x).shape
     except TypeError:
         raise TypeError(
-            f"Argument {x!r} of type {type(x)} is not a valid JAX type"
+            f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type"
         ) from None
 
 
@@ -311,8 +312,8 @@ class _MappedFun(FlatFun):
     def check(self, outs: list[Any]) -> None:
         for x in outs:
             if not isinstance(x, Tracer) and not is_valid_value(x):
-                raise TypeError(f"Output from batched function {x!r} with type {type(x)} is not a "
-                                "valid JAX type")
+                raise TypeError(f"Output from batched function {shortened(x)} with type {type(x)} "
+                                "is not a valid JAX type")
 
 
 class _Leaf:

@@ -10,6 +10,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.brief import shortened
 from pyjx.core.effects import Effect, Effects
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
@@ -58,7 +59,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     for x in leaves:
         if not isinstance(x, (Array, Tracer, np.ndarray, np.generic)):
             raise TypeError("Formatting arguments to checkify.check need to be PyTrees of arrays, "
-                            f"but got {x!r} of type {type(x)}.")
+                            f"but got {shortened(x)} of type {type(x)}.")
     check_p.bind(bitwise_not(pred), *leaves, text=Text(msg, tree), debug=bool(debug))
 
 

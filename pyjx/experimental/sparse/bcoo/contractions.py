@@ -19,6 +19,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.brief import shortened
 from pyjx.core.integers import as_ints
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.base import JAXSparse
@@ -198,7 +199,8 @@ def bcoo_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: A
     """
     for name, x in (("lhs", lhs), ("rhs", rhs)):
         if isinstance(x, JAXSparse) and not isinstance(x, BCOO):
-            raise TypeError(f"bcoo_dot_general: {name} must be a BCOO or a dense array, got {x!r}.")
+            raise TypeError(f"bcoo_dot_general: {name} must be a BCOO or a dense array, got "
+                            f"{shortened(x)}.")
     left = lhs if isinstance(lhs, BCOO) else jnp.asarray(lhs)
     right = rhs if isinstance(rhs, BCOO) else jnp.asarray(rhs)
     numbers = canonical_numbers("bcoo_dot_general", dimension_numbers, left.shape, right.shape)
