@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
-from functools import lru_cache, wraps
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
-from weakref import WeakValueDictionary
 
 from pyjx import jaxlib_api
+from pyjx.flag_values import FlagValues, flag_values
 
 Kind = type | tuple[str, ...]  # bool, int, float, str, or the values of an enumeration
 
@@ -119,47 +119,14 @@ class LocalState(jaxlib_api.Config):
         return f"<{type(self).__name__} {self.flag}={self.value!r}>"
 
 
-class FlagValues:
-    """Values of some traced flags, by flag. Equal ones are one object, which keys caches."""
-
-    __slots__ = ("__weakref__", "by_flag")
-
-    def __init__(self, by_flag: Mapping[State, Any]) -> None:
-        self.by_flag = by_flag
-
-
-_interned: WeakValueDictionary[frozenset[tuple[State, Any]], FlagValues] = WeakValueDictionary()
 _lock = threading.RLock()
-
-
-def _flag_values(by_flag: Mapping[State, Any]) -> FlagValues:
-    key = frozenset(by_flag.items())
-    with _lock:
-        found = _interned.get(key)
-        if found is None:
-            found = _interned[key] = FlagValues(by_flag)
-        return found
-
-
-@lru_cache(1024)
-def _with(values: FlagValues, flag: State, value: Any) -> FlagValues:
-    """`values` but for that of one flag; `unset` leaves it out."""
-    by_flag = {k: v for k, v in values.by_flag.items() if k is not flag}
-    if value is not jaxlib_api.unset:
-        by_flag[flag] = value
-    return _flag_values(by_flag)
-
-
-@lru_cache(1024)
-def _under(values: FlagValues, overrides: FlagValues) -> FlagValues:
-    """What holds in a thread: all values that are not the defaults."""
-    merged = {**values.by_flag, **overrides.by_flag}
-    return _flag_values({k: v for k, v in merged.items() if v != k.default})
-
-
-_all_default = _flag_values({})
+_all_default = flag_values({})
 _global_values = LocalState("flags", _all_default, in_jit_key=True)
 _overrides = LocalState("overridden_flags", _all_default, in_jit_key=True)
+
+
+def _changed(values: FlagValues, flag: State, value: Any) -> FlagValues:
+    return values.without(flag) if value is jaxlib_api.unset else values.with_one(flag, value)
 
 
 class State(LocalState):
@@ -211,14 +178,14 @@ class State(LocalState):
 
     def _swap(self, value: Any) -> Any:
         if self.traced:
-            _overrides.set_local(_with(_overrides.value, self, value))
+            _overrides.set_local(_changed(_overrides.value, self, value))
         return self.swap_local(value)
 
     def _set(self, value: Any) -> None:
         with _lock:  # the flag and the key that stands for it change together
             if self.traced:
                 changed = jaxlib_api.unset if value == self.default else value
-                _global_values.set_global(_with(_global_values.value, self, changed))
+                _global_values.set_global(_changed(_global_values.value, self, changed))
             self.set_global(value)
 
     def settle(self, reason: str) -> None:
@@ -286,7 +253,7 @@ _other_values: Callable[[], tuple[Any, ...]] = jaxlib_api.trace_context or _read
 
 def _flags_here() -> FlagValues:
     values, overrides = _global_values.value, _overrides.value
-    return values if overrides is _all_default else _under(values, overrides)
+    return values if overrides is _all_default else overrides.over(values)
 
 
 def trace_context() -> tuple[Any, ...]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import gc
 import logging
 import os
 import re
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -333,6 +335,21 @@ def test_contexts_may_end_in_another_order_than_they_began() -> None:
         assert cfg.changed_traced() == [("jax_debug_nans", True)]
     second.__exit__(None, None, None)
     assert cfg.trace_context() == before
+
+
+def test_a_value_of_a_flag_goes_when_nobody_is_keyed_by_it() -> None:
+    class Text(str):
+        __slots__ = ("__weakref__",)
+
+    name = Text("cpu")
+    gone = weakref.ref(name)
+    with cfg.default_device(name), cfg.debug_nans(True):
+        assert dict(cfg.changed_traced())["jax_default_device"] is name
+    cfg.default_device.update(name)
+    cfg.default_device.update(None)
+    del name
+    gc.collect()
+    assert gone() is None
 
 
 def test_logging_does_not_change_the_trace_context() -> None:
