@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 from types import ModuleType
+
+_OF_JAX = re.compile(r"^jax(?=\.|$)")  # the other name that pyjx may have
 
 NAMES: dict[str, str] = {
     "pyjx":
@@ -53,7 +57,8 @@ class ImportHint:
     def find_spec(self, fullname: str, path: Sequence[str] | None,
                   target: ModuleType | None = None) -> None:
         package, _, name = fullname.rpartition(".")
-        said = hint(package, name)
-        if said:
+        said = hint(_OF_JAX.sub("pyjx", package), name)
+        # Who asks whether there is such a module (importlib.util.find_spec) is to hear that not.
+        if said and sys._getframe(2).f_globals.get("__name__") != "importlib.util":
             # It has no attribute `name`: `from` passes over an error that names what it looks for.
             raise ModuleNotFoundError(f"cannot import {name!r} from {package!r}{said}")

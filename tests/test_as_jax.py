@@ -99,10 +99,23 @@ def test_what_importlib_and_pkgutil_say(tmp_path: Path) -> None:
                 "print([d.version for d in m.distributions() if d.metadata['Name'] == 'jax'][0])\n"
                 "from jax.version import __version__; assert __version__ == jax.__version__\n"
                 "assert u.find_spec('jax.numpy') and u.find_spec('jax.scipy.special')\n"
+                "assert u.find_spec('jax._src.core').has_location\n"
                 "assert u.find_spec('jax.no_such') is None\n"
+                "assert u.find_spec('jax.experimental.pallas') is None\n"
                 "found = {i.name for i in pkgutil.walk_packages(jax.__path__, 'jax.')}\n"
                 "assert {'jax.numpy', 'jax.experimental.sparse.bcoo'} <= found\n", tmp_path)
     assert out == "0.12.0 0.12.0 (0, 12)\n0.12.0\n"
+
+
+def test_an_import_of_what_is_not_there_yet_says_so(tmp_path: Path) -> None:
+    done = under_alias("import jax.experimental.pallas", tmp_path)
+    assert "cannot import 'pallas' from 'jax.experimental': it is not there yet" in done.stderr
+
+
+def test_modules_run_as_programs(tmp_path: Path) -> None:
+    check("import runpy, sys\nsys.argv = ['x', '--help']\n"
+          "try:\n    runpy.run_module('jax.tools.jax_to_ir', run_name='__main__', alter_sys=True)\n"
+          "except SystemExit as done:\n    assert not done.code\n", tmp_path)
 
 
 def test_the_version_that_programs_are_told_can_be_chosen(tmp_path: Path) -> None:

@@ -77,6 +77,10 @@ def test_imports_of_others_are_plainly_unknown():
     assert importlib.util.find_spec("no_such_name") is None
 
 
+def test_who_asks_for_a_missing_module_hears_that_there_is_none():
+    assert importlib.util.find_spec("pyjx.experimental.pallas") is None
+
+
 def test_others_are_plainly_unknown():
     with pytest.raises(AttributeError, match=r"has no attribute 'no_such_name'$"):
         jax.no_such_name  # noqa: B018

@@ -23,7 +23,7 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import pyjx
@@ -91,6 +91,12 @@ class SameModule(Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec  # `import` has put the spec of the other name there
 
+    def get_code(self, fullname: str) -> CodeType | None:
+        """What `python -m` runs."""
+        spec = importlib.util.find_spec(self.name)
+        get_code = getattr(spec and spec.loader, "get_code", None)
+        return get_code and get_code(self.name)  # type: ignore[no-any-return]
+
 
 class JaxDistribution(Distribution):
     """What `importlib.metadata` says of jax."""
@@ -114,6 +120,7 @@ class Alias:
             return None
         spec = ModuleSpec(name, SameModule(same), origin=found.origin)
         spec.submodule_search_locations = found.submodule_search_locations
+        spec.has_location = found.has_location
         return spec
 
     def find_distributions(self, name: str | None) -> Iterable[Distribution]:
