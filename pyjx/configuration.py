@@ -40,9 +40,12 @@ class _DisableJit(State):
         return super().__call__(disable)
 
 
+platform_names = {"cpu", "gpu", "cuda", "rocm", "tpu"}  # and those whose clients are registered
+
+
 def _checked_device(flag: str, kind: Any, optional: bool, value: Any) -> Any:
     if value is None or isinstance(value, jaxlib_api.Device) or (
-            isinstance(value, str) and value.isidentifier()):
+            isinstance(value, str) and value in platform_names):
         return value
     raise ValueError(
         "jax.default_device must be passed either a Device object (e.g. "

@@ -144,6 +144,7 @@ def test_other_contexts_need_an_argument() -> None:
     ("jax_compilation_cache_dir", 4, "new string config value must be None or of type str"),
     ("jax_enable_x64", "maybe", "must be True or False, got 'maybe' for jax_enable_x64"),
     ("jax_default_device", 3, "jax.default_device must be passed either a Device object"),
+    ("jax_default_device", "bogus", "jax.default_device must be passed either a Device object"),
     ("jax_default_device", "cpu:3", "jax.default_device must be passed either a Device object"),
 ])
 def test_values_that_a_flag_cannot_take(name: str, value: object, message: str) -> None:
