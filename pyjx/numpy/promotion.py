@@ -215,6 +215,9 @@ def common_shape(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
                         ) from None
 
 
+RANKS_EXPLAINED = "https://docs.jax.dev/en/latest/101/rank_promotion_warning.html."
+
+
 def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
     """Warn or raise, as the flag `jax_numpy_rank_promotion` says, where ranks differ."""
     if configuration.numpy_rank_promotion.value == "allow":
@@ -222,17 +225,31 @@ def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
     if len({len(s) for s in shapes if s}) < 2:
         return
     text = " ".join(map(str, shapes))
-    link = "https://docs.jax.dev/en/latest/rank_promotion_warning.html."
     if configuration.numpy_rank_promotion.value == "raise":
         raise ValueError(
             f"Operands could not be broadcast together for {name} on shapes {text} and with the "
-            "config option jax_numpy_rank_promotion='raise'. For more information, see " + link
+            "config option jax_numpy_rank_promotion='raise'. For more information, see "
+            f"{RANKS_EXPLAINED}"
         )
     warn(
         f"Following NumPy automatic rank promotion for {name} on shapes {text}. Set the "
         "jax_numpy_rank_promotion config option to 'allow' to disable this warning; for more "
-        "information, see " + link
+        f"information, see {RANKS_EXPLAINED}"
     )
+
+
+def check_batch_ranks(signature: str, shapes: list[tuple[int, ...]], core_ranks: list[int]) -> None:
+    """`check_ranks` of the axes before those that a signature names."""
+    if configuration.numpy_rank_promotion.value == "allow":
+        return
+    if len({len(s) - n for s, n in zip(shapes, core_ranks, strict=True) if s}) < 2:
+        return
+    message = (f"operands with shapes {shapes} require rank promotion for jnp.vectorize function "
+               f"with signature {signature}. Set the jax_numpy_rank_promotion config option to "
+               f"'allow' to disable this message; for more information, see {RANKS_EXPLAINED}")
+    if configuration.numpy_rank_promotion.value == "raise":
+        raise ValueError(message)
+    warn(message)
 
 
 # Decorates functions that broadcast whatever the flag `jax_numpy_rank_promotion` says.

@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from pyjx import configuration, lax
+from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.avals import get_aval
 from pyjx.core.brief import shortened
 from pyjx.lax.common import broadcast_shapes
+from pyjx.numpy.promotion import check_batch_ranks
 from pyjx.transforms.vmap import vmap
 
 Names = tuple[str, ...]  # of the axes of one operand
@@ -98,14 +99,9 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
                 raise TypeError(f"wrong number of positional arguments: expected {len(cores)}, got "
                                 f"{len(arrays)} {context()}")
             sizes = _core_sizes(arrays, cores, context)
-            if configuration.numpy_rank_promotion.value == "raise" and len({
-                    get_aval(x).ndim - len(names)
-                    for x, names in zip(arrays, cores, strict=True)}) > 1:
-                raise ValueError(
-                    f"operands with shapes {[get_aval(x).shape for x in arrays]} require rank "
-                    f"promotion for jnp.vectorize function with signature {signature}. Set the "
-                    "jax_numpy_rank_promotion config option to 'allow' to disable this message.")
             function = _checked(function, results, sizes, context)
+        check_batch_ranks(str(signature), [get_aval(x).shape for x in arrays],
+                          list(map(len, cores)))
         return _mapped(function, arrays, cores)
 
     def context() -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import warnings
 
 import numpy as np
@@ -353,6 +355,24 @@ def test_rank_promotion_flag():
         jnp.add(x, y)
     with jax.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="promotion for add"):
         jnp.add(x, y)
+
+
+@pytest.mark.parametrize(("signature", "shapes"), [
+    ("(n,m),(m)->(n)", [(2, 2, 2), (2,)]), (None, [(2, 2), (2,)]),
+    ("(n),()->(n)", [(2,), ()]), ("(n),(n)->(n)", [(3, 2), (1, 2)]), (None, [(2, 2), ()])])
+def test_rank_promotion_of_what_is_vectorized(signature, shapes):
+    f = jnp.vectorize(jnp.dot, signature=signature) if signature == "(n,m),(m)->(n)" else \
+        jnp.vectorize(jnp.add, signature=signature)
+    arrays = [np.ones(shape, np.float32) for shape in shapes]
+    differ = len(shapes[1]) == 1
+    words = rf"{re.escape(str(shapes))} require rank promotion for jnp\.vectorize function with " \
+        rf"signature {re.escape(str(signature))}\. .*docs\.jax\.dev/en/latest/101/"
+    with jax.numpy_rank_promotion("raise"):
+        with pytest.raises(ValueError, match=words) if differ else contextlib.nullcontext():
+            f(*arrays)
+    with jax.numpy_rank_promotion("warn"):
+        with pytest.warns(UserWarning, match=words) if differ else contextlib.nullcontext():
+            f(*arrays)
 
 
 def test_jax_array_protocol():
