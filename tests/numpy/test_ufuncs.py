@@ -367,12 +367,12 @@ def test_rank_promotion_of_what_is_vectorized(signature, shapes):
     differ = len(shapes[1]) == 1
     words = rf"{re.escape(str(shapes))} require rank promotion for jnp\.vectorize function with " \
         rf"signature {re.escape(str(signature))}\. .*docs\.jax\.dev/en/latest/101/"
-    with jax.numpy_rank_promotion("raise"):
-        with pytest.raises(ValueError, match=words) if differ else contextlib.nullcontext():
-            f(*arrays)
-    with jax.numpy_rank_promotion("warn"):
-        with pytest.warns(UserWarning, match=words) if differ else contextlib.nullcontext():
-            f(*arrays)
+    raises = pytest.raises(ValueError, match=words) if differ else contextlib.nullcontext()
+    with jax.numpy_rank_promotion("raise"), raises:
+        f(*arrays)
+    warns = pytest.warns(UserWarning, match=words) if differ else contextlib.nullcontext()
+    with jax.numpy_rank_promotion("warn"), warns:
+        f(*arrays)
 
 
 def test_jax_array_protocol():

@@ -418,3 +418,16 @@ def test_calling_errors_are_those_of_python():
         stats.bernoulli.pmf(p=0.5)
     with pytest.raises(TypeError, match=r"bernoulli\.logpmf requires ndarray or scalar arguments"):
         stats.bernoulli.pmf([0, 1], 0.5)
+
+
+@pytest.mark.parametrize("scale", [-2.0, 2.0])
+def test_the_sign_of_a_scale(scale):
+    x = np.array([-2, 0, 1, 5, 1e5], np.float32)
+    y = (x.astype(float) - 1) / scale
+    stats = jax.scipy.stats
+    np.testing.assert_allclose(stats.norm.pdf(x, 1, scale),
+                               np.exp(-y * y / 2) / np.sqrt(8 * np.pi), rtol=1e-5)
+    for name, want in (("cdf", np.arctan2(1, -y) / np.pi), ("sf", np.arctan2(1, y) / np.pi)):
+        np.testing.assert_allclose(getattr(stats.cauchy, name)(x, 1, scale), want, rtol=1e-5)
+        np.testing.assert_allclose(getattr(stats.cauchy, f"log{name}")(x, 1, scale), np.log(want),
+                                   rtol=1e-4, atol=1e-6)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
@@ -66,7 +65,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     if is_complex(x):
         return 0.5 + jnp.arctan((x - loc) / scale) / math.pi
     # The same without cancellation.
-    return lax.atan2(scale, loc - x) / math.pi
+    return jnp.arctan2(1, (loc - x) / scale) / math.pi
 
 
 @numpy_function
@@ -93,7 +92,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     x, loc, scale = floats("cauchy.sf", x, loc, scale)
     if is_complex(x):
         return 0.5 + jnp.arctan((loc - x) / scale) / math.pi
-    return lax.atan2(scale, x - loc) / math.pi
+    return jnp.arctan2(1, (x - loc) / scale) / math.pi
 
 
 @numpy_function

@@ -28,7 +28,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """
     x, loc, scale = floats("norm.logpdf", x, loc, scale)
     y = (x - loc) / scale
-    return -(y * y) / 2 - jnp.log(scale) - math.log(2 * math.pi) / 2
+    return -(y * y) / 2 - jnp.log(jnp.abs(scale)) - math.log(2 * math.pi) / 2
 
 
 @numpy_function
