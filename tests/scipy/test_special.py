@@ -486,3 +486,12 @@ def test_multigammaln_promotes_no_ranks():
             a = np.full(shape, 4.0, np.float32)
             np.testing.assert_allclose(
                 special.multigammaln(a, 2), reference.multigammaln(a, 2), rtol=1e-6)
+
+
+def test_ratios_of_gamma_functions_of_large_arguments():
+    z = np.array([1e5, 1e8, 1e12, 50.0, 10.0, 11.0, 1e6, 1e15])
+    m = np.array([0.5, 0.5, 2.0, 3.5, 1e-8, -0.9, -2.5, 3.0])
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(special.poch(z, m), reference.poch(z, m), rtol=5e-14)
+        slope = jax.grad(special.poch, 1)(1e8, 0.5)
+        np.testing.assert_allclose(slope, 1e4 * np.log(1e8), rtol=1e-8)

@@ -303,11 +303,25 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     return weak_as(out, n, k)
 
 
+def _gamma_ratio(z: Array, m: Array) -> Array:
+    """Gamma(z + m)/Gamma(z) but for poles.
+
+    For large arguments, whose logarithms agree in most digits, the large terms of Stirling's series
+    are cancelled by hand.
+    """
+    end = z + m
+    far = (jnp.minimum(z, end) >= 8) & jnp.isfinite(end)
+    near = sign_of_gamma(end) * sign_of_gamma(z) * jnp.exp(lax.lgamma(end) - lax.lgamma(z))
+    z, m, end = jnp.where(far, z, 8), jnp.where(far, m, 0), jnp.where(far, end, 8)
+    log = (z - 0.5) * jnp.log1p(m / z) + m * (jnp.log(end) - 1) + (_remainder(end) - _remainder(z))
+    return jnp.where(far, jnp.exp(log), near)
+
+
 @custom_jvp
 @in_single
 def _poch(z: Array, m: Array) -> Array:
     end = z + m
-    ratio = sign_of_gamma(end) * sign_of_gamma(z) * jnp.exp(lax.lgamma(end) - lax.lgamma(z))
+    ratio = _gamma_ratio(z, m)
     pole, end_pole = (z <= 0) & (z == jnp.floor(z)), (end <= 0) & (end == jnp.floor(end))
     # both infinite: (-1)^m Gamma(1 - z)/Gamma(1 - z - m), by DLMF 5.5.3
     odd = jnp.mod(m, 2) != 0
