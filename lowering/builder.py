@@ -181,6 +181,9 @@ class Block:
     def in_bytes(self, xs: Sequence[str], avals: Sequence[Any]) -> tuple[list[str], list[Any]]:
         """Operands that are only moved or compared, with 2-bit integers as int8: XLA's compiler
         for CPU ends the process where these are concatenated or padded, and sorts them wrongly."""
+        # On every platform, though the faults were seen on CPU alone: on others nobody has seen
+        # that the narrow operations are right, and there the conversions cost nothing in memory,
+        # as they are fused with what moves the values.
         wide = [a.update(dtype=_INT8) if a.dtype in OF_TWO_BITS else a for a in avals]
         return [self.convert(*x) for x in zip(xs, avals, wide, strict=True)], wide
 
