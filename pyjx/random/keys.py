@@ -267,11 +267,12 @@ def _refuses(name: str, symbol: str) -> Any:
     return operator
 
 
-_OPERATIONS = {"truediv": "div", "floordiv": "floor_divide", "mod": "rem", "invert": "not",
-               "lshift": "left_shift", "rshift": "right_shift", "matmul": "dot_general"}
+# What errors call the operators: their operations, where these have other names.
+_PRIMITIVE_NAMES = {"truediv": "div", "floordiv": "floor_divide", "mod": "rem", "invert": "not",
+                    "lshift": "left_shift", "rshift": "right_shift", "matmul": "dot_general"}
 for _symbol, _name in array_methods.OPERATORS.items():
     if _symbol not in vars(PRNGKeyArray):  # which can be compared
-        setattr(PRNGKeyArray, _symbol, _refuses(_OPERATIONS.get(_name, _name), _symbol))
+        setattr(PRNGKeyArray, _symbol, _refuses(_PRIMITIVE_NAMES.get(_name, _name), _symbol))
 
 
 def _has_not(name: str) -> Any:

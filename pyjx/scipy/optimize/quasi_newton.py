@@ -14,15 +14,22 @@ from pyjx.scipy.optimize.line_search import line_search
 from pyjx.transforms.grad import value_and_grad
 
 
-class Status(IntEnum):
-    """Why a method ended. The numbers are JAX's, of which 3 says another thing of BFGS."""
+class BFGSStatus(IntEnum):
+    """Why BFGS ended, by JAX's numbers."""
+
+    CONVERGED = 0
+    TOO_MANY_ITERATIONS = 1
+    NO_STEP = 3
+
+
+class LBFGSStatus(IntEnum):
+    """Why L-BFGS ended, by JAX's numbers."""
 
     GOING = -1
     CONVERGED = 0
     TOO_MANY_ITERATIONS = 1
     TOO_MANY_VALUES = 2
     TOO_MANY_GRADIENTS = 3
-    BFGS_NO_STEP = 3
     SMALL_DECREASE = 4
     NO_STEP = 5
 
@@ -109,8 +116,8 @@ def minimize_bfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None = 
     init = _State(x0, value, gradient, identity, jnp.asarray(1), jnp.asarray(0), jnp.asarray(False))
     end = lax.while_loop(going, body, init)
     success = small(end.gradient)
-    status = jnp.where(success, Status.CONVERGED, jnp.where(
-        end.failed, Status.BFGS_NO_STEP, Status.TOO_MANY_ITERATIONS))
+    status = jnp.where(success, BFGSStatus.CONVERGED, jnp.where(
+        end.failed, BFGSStatus.NO_STEP, BFGSStatus.TOO_MANY_ITERATIONS))
     return OptimizeResults(end.x, success, status, end.value, end.gradient, end.hess_inv, end.calls,
                            end.calls, end.iterations)
 
@@ -182,15 +189,15 @@ def minimize_lbfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None =
         step = point.step * direction
         calls, iterations = s.calls + calls, s.iterations + 1
         ends = [  # the first that holds is told
-            (small(point.gradient), Status.CONVERGED),
-            (~found & ~(point.value < s.value), Status.NO_STEP),
-            (iterations >= limit, Status.TOO_MANY_ITERATIONS),
-            (False if maxfun is None else calls >= maxfun, Status.TOO_MANY_VALUES),
-            (False if maxgrad is None else calls >= maxgrad, Status.TOO_MANY_GRADIENTS),
-            (s.value - point.value < ftol, Status.SMALL_DECREASE),
+            (small(point.gradient), LBFGSStatus.CONVERGED),
+            (~found & ~(point.value < s.value), LBFGSStatus.NO_STEP),
+            (iterations >= limit, LBFGSStatus.TOO_MANY_ITERATIONS),
+            (False if maxfun is None else calls >= maxfun, LBFGSStatus.TOO_MANY_VALUES),
+            (False if maxgrad is None else calls >= maxgrad, LBFGSStatus.TOO_MANY_GRADIENTS),
+            (s.value - point.value < ftol, LBFGSStatus.SMALL_DECREASE),
         ]
         conditions, codes = zip(*ends, strict=True)
-        status = jnp.select(conditions, codes, Status.GOING)
+        status = jnp.select(conditions, codes, LBFGSStatus.GOING)
         return _LimitedState(s.x + step, point.value, point.gradient,
                              s.memory.with_newest(step, point.gradient - s.gradient),
                              calls, iterations, status)
@@ -198,7 +205,7 @@ def minimize_lbfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None =
     value, gradient = both(x0)
     none = _Memory(*[jnp.zeros((maxcor, *shape), x0.dtype) for shape in ((n,), (n,), ())])
     init = _LimitedState(x0, value, gradient, none, jnp.asarray(1), jnp.asarray(0),
-                         jnp.where(small(gradient), Status.CONVERGED, Status.GOING))
-    end = lax.while_loop(lambda s: s.status == Status.GOING, body, init)
+                         jnp.where(small(gradient), LBFGSStatus.CONVERGED, LBFGSStatus.GOING))
+    end = lax.while_loop(lambda s: s.status == LBFGSStatus.GOING, body, init)
     return OptimizeResults(end.x, small(end.gradient), end.status, end.value, end.gradient, None,
                            end.calls, end.calls, end.iterations)
