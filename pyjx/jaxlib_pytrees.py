@@ -22,8 +22,7 @@ def treedef_of(registry: Any, node_data: tuple[type, Any], children: Sequence[An
     number = _NODE_KINDS.get(kind)
     if number is None:
         is_tuple = issubclass(kind, tuple) and hasattr(kind, "_fields")
-        of_class = 7 if kind in _dataclasses else 6
-        number, data, custom = (3, kind, None) if is_tuple else (of_class, data, kind)
+        number, data, custom = (3, kind, None) if is_tuple else (custom_kinds[kind], data, kind)
     entries = [e for c in children for e in c.__getstate__()[1]]
     n_leaves = sum([c.num_leaves for c in children])
     made = treedef.__new__(treedef)
@@ -33,19 +32,13 @@ def treedef_of(registry: Any, node_data: tuple[type, Any], children: Sequence[An
 
 
 _NODE_KINDS: dict[type, int] = {type(None): 1, tuple: 2, list: 4, dict: 5}
-_dataclasses: set[type] = set()
+CUSTOM, DATACLASS = 6, 7
+custom_kinds: dict[type, int] = {}
+"""The classes that have been made nodes, of which jaxlib's registry does not tell; and how."""
 
 
-def register_dataclass(registry: Any, kind: type, data_fields: Sequence[str],
-                       meta_fields: Sequence[str]) -> None:
-    """As the registry's method, of which it does not tell later."""
-    registry.register_dataclass_node(kind, data_fields, meta_fields)
-    _dataclasses.add(kind)
-
-
-def is_node(registry: Any, typ: type, registered: set[type]) -> bool:
-    """Whether a type is a node; `registered` has the custom ones, for jaxlib < 0.10."""
+def is_node(registry: Any, typ: type) -> bool:
     if hasattr(registry, "is_node"):
         return registry.is_node(typ)
-    return (typ in registered or typ in (tuple, list, dict, type(None))
+    return (typ in custom_kinds or typ in (tuple, list, dict, type(None))
             or (issubclass(typ, tuple) and hasattr(typ, "_fields")))

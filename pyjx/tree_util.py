@@ -313,7 +313,7 @@ def is_tree_node(typ: type) -> bool:
     (True, False)
     """
     return isinstance(typ, type) and bool(
-        jaxlib_pytrees.is_node(default_registry, typ, _registered))
+        jaxlib_pytrees.is_node(default_registry, typ))
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
@@ -347,7 +347,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
 
 def _one_level_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
     cls = type(tree)
-    if isinstance(tree, tuple) and cls is not tuple and cls not in _registered and (
+    if isinstance(tree, tuple) and cls is not tuple and cls not in jaxlib_pytrees.custom_kinds and (
             hasattr(cls, "_fields")):  # C++ of jaxlib < 0.12 repeats the first field's name
         return [(GetAttrKey(f), x) for f, x in zip(cls._fields, tree, strict=True)], cls
     result = default_registry.flatten_one_level_with_keys(tree)
@@ -523,8 +523,6 @@ def _mismatch(what: str, path: tuple[Any, ...], details: str) -> Callable[[str],
 
 # Registration
 
-_registered: set[type] = set()
-
 
 def register_pytree_node(
     nodetype: type,
@@ -555,7 +553,7 @@ def register_pytree_node(
     [1, 2, 3]
     """
     default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
-    _registered.add(nodetype)
+    jaxlib_pytrees.custom_kinds[nodetype] = jaxlib_pytrees.CUSTOM
 
 
 def register_pytree_with_keys(
@@ -658,8 +656,8 @@ def register_dataclass(nodetype: _Class, data_fields: Sequence[str] | None = Non
                          f"{overlap}.")
     if is_dataclass:
         _check_fields(nodetype, {*data_fields, *meta_fields}, set(drop_fields))
-    jaxlib_pytrees.register_dataclass(default_registry, nodetype, data_fields, meta_fields)
-    _registered.add(nodetype)
+    default_registry.register_dataclass_node(nodetype, data_fields, meta_fields)
+    jaxlib_pytrees.custom_kinds[nodetype] = jaxlib_pytrees.DATACLASS
     return nodetype
 
 
