@@ -22,6 +22,7 @@ from pyjx.core.references import METHODS, Ref
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
+from pyjx.numpy.operands import as_bool
 from pyjx.numpy.patterns import FULL, INTEGER
 from pyjx.numpy.promotion import convert, takes_part
 from pyjx.runtime.array import Array, ArrayImpl
@@ -402,7 +403,7 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
         x = _astype(x, np.uint8)
         old = np.dtype(np.uint8)
     if new == np.bool_:
-        return ufuncs.as_bool(_view(x, np.uint8))
+        return as_bool(_view(x, np.uint8))
     if old in dtypes.complex_dtypes:
         part = dtypes.to_floating_dtype(old)
         x = ops.concatenate([ops.expand_dims(p, (p.ndim,)) for p in (ops.real(x), ops.imag(x))],

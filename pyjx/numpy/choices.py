@@ -15,7 +15,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import dtype_of
+from pyjx.numpy.operands import as_bool, dtype_of
 from pyjx.numpy.promotion import (
     as_operand,
     check_arraylike,
@@ -24,7 +24,6 @@ from pyjx.numpy.promotion import (
     promote_dtypes,
     stretch,
 )
-from pyjx.numpy.ufuncs import as_bool
 
 
 def _spread(arrays: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:

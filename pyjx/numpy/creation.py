@@ -36,6 +36,7 @@ from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import scalar_of_dtype
 from pyjx.lax.convert import filler, real_part_for
+from pyjx.numpy.operands import as_bool
 from pyjx.numpy.promotion import cast_on_host, check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
@@ -395,8 +396,6 @@ def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
              DeprecationWarning)
         x = x.real
     if dtype == np.bool_ and aval.dtype != np.bool_:
-        from pyjx.numpy.ufuncs import as_bool  # stands above
-
         return placed(convert(as_bool(x), dtype), device)
     return placed(_array(x, dtype, copy), device)
 

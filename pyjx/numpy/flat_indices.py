@@ -16,9 +16,9 @@ from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import dtype_of, is_integer
+from pyjx.numpy.operands import as_bool, dtype_of, is_integer
 from pyjx.numpy.promotion import convert, operands, promote_dtypes
-from pyjx.numpy.ufuncs import as_array, as_bool
+from pyjx.numpy.ufuncs import as_array
 
 
 def ravel_multi_index(multi_index: Any, dims: Sequence[int], mode: str = "raise",

@@ -17,7 +17,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import dtype_of, is_inexact, is_integer
+from pyjx.numpy.operands import as_bool, dtype_of, is_inexact, is_integer
 from pyjx.numpy.promotion import convert, promote_dtypes, promote_dtypes_inexact
 
 Parts = dict[str, Any]
@@ -68,20 +68,16 @@ def _min(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: 
 
 def _all(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     out = jnp.all(a, axis, None, keepdims, where=where)
-    return _cast(out if initial is None else jnp.logical_and(out, _truth(initial)), dtype)
-
-
-def _truth(x: Any) -> Any:
-    return jnp.asarray(x).astype(bool)
+    return _cast(out if initial is None else jnp.logical_and(out, initial), dtype)
 
 
 def _any(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     out = jnp.any(a, axis, None, keepdims, where=where)
-    return _cast(out if initial is None else jnp.logical_or(out, _truth(initial)), dtype)
+    return _cast(out if initial is None else jnp.logical_or(out, initial), dtype)
 
 
 def _odd(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    return _bits("logical_xor", _truth(a), axis, dtype, keepdims, initial, where)
+    return _bits("logical_xor", as_bool(jnp.asarray(a)), axis, dtype, keepdims, initial, where)
 
 
 _BITS: dict[str, tuple[Callable[..., Any], int]] = {

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.wide import unnarrowed, weakly_typed
@@ -41,6 +42,13 @@ def beside_constants(x: Any) -> Any:
     """`x` as it is beside an array of constants, which is of strong type; scalars stay weak."""
     aval = get_aval(x)
     return convert(x, aval.dtype) if aval.weak_type and aval.ndim else x
+
+
+def as_bool(x: Any) -> Any:
+    """Where x is not zero."""
+    if dtype_of(x) == dtypes.bool_dtype:
+        return x
+    return lax.ne(beside_constants(x), constant_like(x, 0))
 
 
 def filled_like(x: Any, value: Any, dtype: Any = None) -> Any:

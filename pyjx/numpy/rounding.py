@@ -11,9 +11,16 @@ from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.lax.nary import coefficient
-from pyjx.numpy.operands import constant_like, dtype_of, filled_like, is_complex, is_inexact
+from pyjx.numpy.operands import (
+    as_bool,
+    constant_like,
+    dtype_of,
+    filled_like,
+    is_complex,
+    is_inexact,
+)
 from pyjx.numpy.promotion import convert, operands
-from pyjx.numpy.ufuncs import as_array, as_bool, as_default_float, int_floor_divide
+from pyjx.numpy.ufuncs import as_array, as_default_float, int_floor_divide
 from pyjx.runtime.operations import op_jit
 
 

@@ -34,7 +34,7 @@ from pyjx.lax.nary import coefficient
 from pyjx.numpy import monoids
 from pyjx.numpy.examples import with_example
 from pyjx.numpy.operands import (
-    beside_constants,
+    as_bool,
     constant_like,
     dtype_of,
     filled_like,
@@ -497,11 +497,6 @@ spread_all = _spread_all
 
 
 # -- logic and bits --------------------------------------------------------------------------------
-
-
-def as_bool(x: Any) -> Any:
-    """Where x is not zero."""
-    return x if dtype_of(x) == _bool else ops.ne(beside_constants(x), constant_like(x, 0))
 
 
 def _logical(name: str, primitive: Primitive, parts: monoids.Parts, doc: str
