@@ -48,7 +48,8 @@ class ConcretizationTypeError(JAXTypeError):
                 context,
                 _origin(tracer),
                 "If the value is the same in every call, or takes few different ones, mark the "
-                "argument it comes from as static (static_argnums or static_argnames of jit).",
+                "argument it comes from as static (static_argnums or static_argnames of jit), and "
+                "pass Python's number or a tuple of such there: arrays cannot be static.",
             )
         )
 
@@ -110,7 +111,8 @@ class TracerIntegerConversionError(JAXTypeError):
                 f"The __index__() method was called on {_describe(tracer)}",
                 _origin(tracer),
                 "To index, make the indexed sequence an array with jnp.asarray; to loop a traced "
-                "number of times use lax.while_loop; or mark the argument as static in jit.",
+                "number of times use lax.while_loop; or mark the argument as static in jit and "
+                "pass Python's int there: arrays cannot be static.",
             )
         )
 

@@ -528,3 +528,22 @@ def test_a_message_shows_the_first_of_a_large_argument(call):
     with pytest.raises((TypeError, NotImplementedError)) as caught:
         call(np.array(["abc"] * 300))
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("call", [
+    lambda i: int(i[0]), lambda i: range(i[0]), lambda i: X[:i[0]], lambda i: jnp.tile(X, i)])
+def test_who_is_told_to_make_an_argument_static_hears_that_arrays_cannot_be(call):
+    with pytest.raises((TypeError, IndexError), match="arrays cannot be static"):
+        jax.jit(call)(np.arange(3))
+
+
+@pytest.mark.parametrize(("value", "cure"), [
+    ("a", "mark the argument as static (static_argnums or static_argnames of jit)."),
+    (np.array(["a"]), "let it come from the enclosing scope, not from an argument: as it cannot be "
+     "hashed, it cannot be a static one either."),
+    ({1, 2}, "let it come from the enclosing scope, not from an argument"),
+])
+def test_what_cannot_be_hashed_is_not_said_to_be_static(value, cure):
+    with pytest.raises(TypeError) as caught:
+        jax.jit(lambda x: 1)(value)
+    assert cure in str(caught.value)

@@ -7,7 +7,6 @@ package are looked up when they are first used, and then stay as attributes of t
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -316,12 +315,10 @@ def _array_reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
     """The elements in another shape, given as a tuple or as several ints; one may be -1."""
     try:
         return _compiled_reshape(self, *args, **kwargs)
-    except ValueError:  # from C++, for a list as shape
-        if len(args) != 1 or isinstance(args[0], tuple):
-            raise
-    shape = args[0]
-    return _compiled_reshape(
-        self, tuple(shape) if np.ndim(shape) else operator.index(shape), **kwargs)
+    except ValueError:  # from C++, for a list as shape, and for traced sizes
+        whole = len(args) == 1 and getattr(args[0], "ndim", 1)
+        shape = canonical_shape(args[0] if whole else args)
+    return _compiled_reshape(self, shape, **kwargs)
 
 
 def _sizes(aval: Any, shape: Any) -> tuple[int, ...]:

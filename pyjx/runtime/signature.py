@@ -285,10 +285,18 @@ def raise_bad_argument(fun: Any, in_tree: TreeDef, leaves: Sequence[Any], static
             raise TypeError(
                 f"Error interpreting argument to {fun} as an abstract array. The problematic value "
                 f"is of type {type(x)} and was passed to the function at path {name}.\nIt is not "
-                "an array or a number. If the function needs it as it is, mark the argument as "
-                "static (static_argnums or static_argnames of jit)."
+                f"an array of numbers, nor a number. If the function needs it as it is, {_cure(x)}."
             ) from (error if is_valid_value(x) else None)
     raise TypeError(f"The arguments of {fun} cannot be traced.")
+
+
+def _cure(x: Any) -> str:
+    try:
+        hash(x)
+    except TypeError:
+        return ("let it come from the enclosing scope, not from an argument: as it cannot be "
+                "hashed, it cannot be a static one either")
+    return "mark the argument as static (static_argnums or static_argnames of jit)"
 
 
 def raise_unhashable(name: str, static: Any) -> NoReturn:

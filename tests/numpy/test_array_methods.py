@@ -301,3 +301,16 @@ def test_operands_that_stand_for_arrays_have_their_own_say():
     x = jnp.arange(3.0)
     assert (x + Deferred(x)).tolist() == [0, 2, 4]
     assert jax.jit(lambda x: x + Deferred(x))(x).tolist() == [0, 2, 4]
+
+
+def test_reshape_takes_sizes_that_are_arrays_and_refuses_traced_ones():
+    x = jnp.arange(6)
+    for shape in (jnp.array([2, 3]), (jnp.array(2), 3), [np.int8(2), 3]):
+        assert x.reshape(shape).shape == (2, 3)
+    assert x.reshape(jnp.array(2), jnp.array(3)).shape == (2, 3)
+    assert x.reshape(jnp.array(6)).shape == x.reshape(np.array(6)).shape == (6,)
+    for call in (lambda n: x.reshape(n, 2), lambda n: x.reshape((n, 2)), lambda n: x.reshape([n])):
+        with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values"):
+            jax.jit(call)(3)
+    with pytest.raises(TypeError, match=r"of integer type, got \[2\.0, 3\]"):
+        x.reshape([2.0, 3])
