@@ -316,8 +316,8 @@ def _array_reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
     try:
         return _compiled_reshape(self, *args, **kwargs)
     except ValueError:  # from C++, for a list as shape, and for traced sizes
-        whole = len(args) == 1 and getattr(args[0], "ndim", 1)
-        shape = canonical_shape(args[0] if whole else args)
+        several = len(args) != 1 or not getattr(args[0], "ndim", True)
+        shape = canonical_shape(args if several else args[0])
     return _compiled_reshape(self, shape, **kwargs)
 
 
