@@ -594,10 +594,15 @@ class FoldingTrace(JaxprTrace):
         return JaxprTrace.process(self, primitive, operands, params)
 
 
+def int_fits(x: int, aval: ShapedArray) -> bool:
+    """Whether the dtype of a Python int can hold it."""
+    bound = 1 << (8 * aval.dtype.itemsize - 1)
+    return -bound <= x < bound
+
+
 def check_int_fits(x: int, aval: ShapedArray) -> None:
     """Raise OverflowError for a Python int that its dtype cannot hold."""
-    bound = 1 << (8 * aval.dtype.itemsize - 1)
-    if not -bound <= x < bound:
+    if not int_fits(x, aval):
         raise OverflowError(f"Python int {x} too large to convert to {aval.dtype}")
 
 

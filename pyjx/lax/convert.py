@@ -14,7 +14,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.primitive import CHEAP, Primitive, register, vary_like
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
-from pyjx.core.trace import Tracer
+from pyjx.core.trace import Tracer, int_fits
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.conversion import cast
@@ -75,6 +75,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
         warn_of_complex()
         x = x if is_scalar_constant(x) else real(x)
+    if type(x) is int and not int_fits(x, aval):
+        x = np.asarray(x).astype(dtype)[()]  # which may cut off digits, as NumPy does
     if is_scalar_constant(x):
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
     return cast(x, dtype)

@@ -20,6 +20,7 @@ from pyjx.numpy.promotion import (
     convert,
     literal,
     operands,
+    promote_args_as_floats,
     promote_args_inexact,
     promote_dtypes_numeric,
     promote_inexact,
@@ -186,7 +187,7 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     >>> float(jax.nn.gelu(0.0))
     0.0
     """
-    x = promote_inexact("gelu", x)
+    (x,) = promote_args_as_floats("gelu", x)
     x = strong(x)
     return _gelu_tanh(x) if approximate else _gelu_exact(x)
 

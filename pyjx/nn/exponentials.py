@@ -23,7 +23,7 @@ from pyjx.numpy.promotion import (
     convert,
     literal,
     operands,
-    promote_args_inexact,
+    promote_args_as_floats,
     promote_dtypes,
     promote_inexact,
     stretch,
@@ -97,9 +97,9 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
     if where is not None and dtype_of(a) == np.bool_:
         a = convert(a, dtypes.default_float_dtype())  # that of -inf beside truth values
     if b is None:
-        x, weights = promote_inexact(name, a), None
+        (x,), weights = promote_args_as_floats(name, a), None
     else:
-        x, weights = promote_args_inexact(name, a, b)
+        x, weights = promote_args_as_floats(name, a, b)
         shape = broadcast_shapes(get_aval(x).shape, get_aval(weights).shape)
         x, weights = stretch(x, shape), stretch(weights, shape)
         x = masked(lax.ne(weights, literal(0.0, get_aval(weights).dtype)), x, -math.inf)

@@ -164,6 +164,13 @@ def promote_dtypes_inexact(*args: Any) -> list[Any]:
     return [convert(x, dtype, weak) for x in args]
 
 
+def promote_dtypes_as_floats(*args: Any) -> list[Any]:
+    """Like `promote_dtypes_inexact`, of Python integers of any size."""
+    dtype, weak = dtypes.lattice_result_type(*args)
+    dtype = dtypes.to_inexact_dtype(dtype)
+    return [convert(float(x) if type(x) is int else x, dtype, weak) for x in args]
+
+
 def promote_dtypes_numeric(*args: Any) -> list[Any]:
     """The values with their common dtype, or int32 for booleans."""
     dtype, weak = dtypes.lattice_result_type(*args)
@@ -319,6 +326,11 @@ def promote_args_inexact(name: str, *args: Any) -> list[Any]:
     return _promoted(name, promote_dtypes_inexact, args)
 
 
+def promote_args_as_floats(name: str, *args: Any) -> list[Any]:
+    """Like `promote_args_inexact`, of Python integers of any size."""
+    return _promoted(name, promote_dtypes_as_floats, args)
+
+
 def promote_args_numeric(name: str, *args: Any) -> list[Any]:
     """Like `promote_args`, with int32 for booleans."""
     return promote_shapes(name, *promote_dtypes_numeric(*_with_numbers(name, *args)))
@@ -335,6 +347,8 @@ def _literal_beside(x: Any, a: Any) -> Any:
     dtype = a.dtype
     if dtype == np.float64 and not configuration.enable_x64.value:
         return None  # made while 64-bit types were on: it is narrowed
+    if kind is int and x.bit_length() >= 32:
+        return None  # it may be too large
     if (kind is float or kind is int) and dtype in dtypes.floating_dtypes and not a.weak_type:
         return dtype.type(x)
     if dtypes.python_scalar_dtype(kind) is dtype:
@@ -383,8 +397,9 @@ def promote_inexact(name: str, x: Any) -> Any:
 __all__ = [
     "any_ranks", "as_operand", "check_arraylike", "check_ranks", "common_shape", "convert",
     "is_arraylike",
-    "literal", "narrowed", "operands", "promote_args", "promote_args_complex",
-    "promote_args_inexact", "promote_args_numeric", "promote_dtypes", "promote_dtypes_complex",
+    "literal", "narrowed", "operands", "promote_args", "promote_args_as_floats",
+    "promote_args_complex", "promote_args_inexact", "promote_args_numeric", "promote_dtypes",
+    "promote_dtypes_as_floats", "promote_dtypes_complex",
     "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_inexact", "promote_shapes",
     "promote_two", "promote_two_inexact", "stretch", "strong", "takes_part",
 ]

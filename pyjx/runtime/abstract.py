@@ -16,7 +16,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.layouts import Format
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.specs import P
-from pyjx.core.trace import eager_trace
+from pyjx.core.trace import check_int_fits, eager_trace
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import full_aval
 from pyjx.runtime.constraints import resolved
@@ -233,8 +233,15 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def typeof(x: Any) -> Any:
     """The aval of a value, or of what describes one: its shape, dtype and weak type.
 
+    Raises:
+      TypeError: it is no array or scalar.
+      OverflowError: it is an int that its dtype cannot hold.
+
     >>> import pyjx as jax
     >>> jax.typeof(jax.numpy.ones(3))
     ShapedArray(float32[3])
     """
-    return described(x).aval if isinstance(x, ShapeDtypeStruct) else get_aval(x)
+    aval = described(x).aval if isinstance(x, ShapeDtypeStruct) else get_aval(x)
+    if type(x) is int:
+        check_int_fits(x, aval)
+    return aval

@@ -17,7 +17,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.call_notes import note_call, public_name
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.options import Inline
-from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.trace import Tracer, eager_trace, int_fits, state
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.jit import JitSpec, Options, Wrapped, pjit_callable
 from pyjx.runtime.signature import argument_sets
@@ -43,8 +43,8 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
     """The C++ callable of a function of arrays and scalars and, with `lists`, of lists of them or,
     with `trees`, of pytrees of them.
 
-    Arguments of any other type (tracers, objects with `__jax_array__`) go to the Python function
-    as they are, which converts or refuses them.
+    Arguments of any other type (tracers, objects with `__jax_array__`, integers that are too large
+    for an array) go to the Python function as they are, which converts or refuses them.
     """
     if fun is None:
         return partial(op_jit, static_argnums=static_argnums, static_argnames=static_argnames,
@@ -143,7 +143,8 @@ def _length(jaxpr: Jaxpr) -> int:
 
 
 def _is_array(x: Any) -> bool:
-    return type(x) in aval_makers and not isinstance(x, Tracer)
+    return (type(x) in aval_makers and not isinstance(x, Tracer)
+            and (type(x) is not int or int_fits(x, get_aval(x))))
 
 
 def _is_tracer(x: Any) -> bool:

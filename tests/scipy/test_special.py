@@ -495,3 +495,19 @@ def test_ratios_of_gamma_functions_of_large_arguments():
         np.testing.assert_allclose(special.poch(z, m), reference.poch(z, m), rtol=5e-14)
         slope = jax.grad(special.poch, 1)(1e8, 0.5)
         np.testing.assert_allclose(slope, 1e4 * np.log(1e8), rtol=1e-8)
+
+
+def test_integers_that_no_array_holds():
+    large = 2**31
+    for fun in (special.gammaln, special.erf, special.expit, special.i0e, jax.nn.gelu,
+                jax.nn.logsumexp, jax.scipy.stats.cauchy.cdf):
+        want = fun(float(large))
+        for got in (fun(large), jax.jit(lambda fun=fun: fun(large))()):
+            assert got == want and got.weak_type == want.weak_type
+    ints = jnp.array([3, 5])
+    assert jax.typeof(special.betaln(ints, large)) == jax.typeof(special.betaln(ints, 4))
+    np.testing.assert_allclose(jax.grad(special.gammaln)(2.0**31),
+                               jax.jvp(lambda x: special.betaln(x, large), (1.0,), (-1.0,))[1]
+                               + special.digamma(1.0), rtol=1e-5)
+    with pytest.raises(OverflowError):
+        jnp.sin(large)

@@ -11,7 +11,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
+from pyjx.numpy.promotion import check_arraylike, promote_dtypes_as_floats
 from pyjx.numpy.ufuncs import as_array
 
 MODES = ("full", "same", "valid")
@@ -24,7 +24,7 @@ def _check_mode(mode: str) -> None:
 
 def _operands(name: str, in1: Any, in2: Any) -> tuple[Array, Array]:
     check_arraylike(name, in1, in2)
-    x, y = (as_array(a) for a in promote_dtypes_inexact(in1, in2))
+    x, y = (as_array(a) for a in promote_dtypes_as_floats(in1, in2))
     if x.ndim != y.ndim:
         raise ValueError("in1 and in2 must have the same number of dimensions: in1 and in2 should "
                          "have the same dimensionality")

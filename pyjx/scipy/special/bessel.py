@@ -11,7 +11,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import promote_inexact
+from pyjx.numpy.promotion import promote_args_as_floats
 from pyjx.scipy.special.operands import in_single, reals, weak_as
 from pyjx.transforms.custom_jvp import custom_jvp
 
@@ -62,7 +62,7 @@ def i0e(x: Any) -> Array:
     >>> round(float(jax.scipy.special.i0e(1.0)), 4)
     0.4658
     """
-    return lax.bessel_i0e(promote_inexact("i0e", x))
+    return lax.bessel_i0e(*promote_args_as_floats("i0e", x))
 
 
 @numpy_function
@@ -84,7 +84,7 @@ def i1e(x: Any) -> Array:
     >>> round(float(jax.scipy.special.i1e(1.0)), 4)
     0.2079
     """
-    return lax.bessel_i1e(promote_inexact("i1e", x))
+    return lax.bessel_i1e(*promote_args_as_floats("i1e", x))
 
 
 @numpy_function(static_argnames=("v", "n_iter"))

@@ -23,9 +23,8 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex, is_integer
 from pyjx.numpy.promotion import (
     operands,
-    promote_args_inexact,
-    promote_dtypes_inexact,
-    promote_inexact,
+    promote_args_as_floats,
+    promote_dtypes_as_floats,
     strong,
 )
 from pyjx.numpy.ufuncs import as_array
@@ -46,7 +45,7 @@ def gammaln(x: Any) -> Array:
     >>> round(float(jax.scipy.special.gammaln(5.0)), 4)
     3.1781
     """
-    return lax.lgamma(promote_inexact("gammaln", x))
+    return lax.lgamma(*promote_args_as_floats("gammaln", x))
 
 
 @numpy_function
@@ -57,7 +56,7 @@ def digamma(x: Any) -> Array:
     >>> round(float(jax.scipy.special.digamma(1.0)), 4)
     -0.5772
     """
-    return lax.digamma(promote_inexact("digamma", x))
+    return lax.digamma(*promote_args_as_floats("digamma", x))
 
 
 def sign_of_gamma(x: Array) -> Array:
@@ -223,7 +222,7 @@ def gammainc(a: Any, x: Any) -> Array:
     >>> round(float(jax.scipy.special.gammainc(1.0, 1.0)), 4)
     0.6321
     """
-    return lax.igamma(*promote_args_inexact("gammainc", a, x))
+    return lax.igamma(*promote_args_as_floats("gammainc", a, x))
 
 
 @numpy_function
@@ -234,7 +233,7 @@ def gammaincc(a: Any, x: Any) -> Array:
     >>> round(float(jax.scipy.special.gammaincc(1.0, 1.0)), 4)
     0.3679
     """
-    return lax.igammac(*promote_args_inexact("gammaincc", a, x))
+    return lax.igammac(*promote_args_as_floats("gammaincc", a, x))
 
 
 @numpy_function(static_argnames=("d",))
@@ -254,7 +253,7 @@ def multigammaln(a: Any, d: Any) -> Array:
     d = concrete_or_error(None, d,
                           "The error arose in jax.scipy.special.multigammaln argument `d`.")
     d = as_truncated_int("multigammaln", "d", d)
-    a = as_array(promote_dtypes_inexact(*operands("multigammaln", a), d)[0])
+    a = as_array(promote_dtypes_as_floats(*operands("multigammaln", a), d)[0])
     steps = jnp.asarray((np.arange(d) / 2).reshape((1,) * a.ndim + (d,)), a.dtype)
     return d * (d - 1) / 4 * math.log(math.pi) + lax.lgamma(a[..., None] - steps).sum(-1)
 

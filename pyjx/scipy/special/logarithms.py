@@ -11,7 +11,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
-from pyjx.numpy.promotion import promote_inexact
+from pyjx.numpy.promotion import promote_args_as_floats
 from pyjx.scipy.special.operands import (
     floats,
     partials,
@@ -195,7 +195,7 @@ def expit(x: Any) -> Array:
     >>> float(jax.scipy.special.expit(0.0))
     0.5
     """
-    return lax.logistic(promote_inexact("expit", x))
+    return lax.logistic(*promote_args_as_floats("expit", x))
 
 
 def _power_transform(log_x: Array, power: Array) -> Array:

@@ -18,7 +18,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
-from pyjx.numpy.promotion import any_ranks, promote_args_inexact, promote_inexact, strong
+from pyjx.numpy.promotion import any_ranks, promote_args_as_floats, promote_args_inexact, strong
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special import coefficients as parts
 from pyjx.scipy.special.coefficients import evaluate
@@ -47,7 +47,7 @@ def erf(x: Any) -> Array:
     >>> float(jax.scipy.special.erf(0.0))
     0.0
     """
-    return lax.erf(promote_inexact("erf", x))
+    return lax.erf(*promote_args_as_floats("erf", x))
 
 
 @numpy_function
@@ -58,7 +58,7 @@ def erfc(x: Any) -> Array:
     >>> float(jax.scipy.special.erfc(0.0))
     1.0
     """
-    return lax.erfc(promote_inexact("erfc", x))
+    return lax.erfc(*promote_args_as_floats("erfc", x))
 
 
 @numpy_function
@@ -69,7 +69,7 @@ def erfinv(x: Any) -> Array:
     >>> float(jax.scipy.special.erfinv(0.0))
     0.0
     """
-    return lax.erf_inv(promote_inexact("erfinv", x))
+    return lax.erf_inv(*promote_args_as_floats("erfinv", x))
 
 
 @numpy_function

@@ -15,7 +15,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.engine.custom_derivative_calls import SymbolicZero
 from pyjx.numpy.operands import is_complex, is_inexact
-from pyjx.numpy.promotion import convert, is_arraylike, promote_args_inexact, strong
+from pyjx.numpy.promotion import convert, is_arraylike, promote_args_as_floats, strong
 from pyjx.numpy.ufuncs import as_array, spread_all
 from pyjx.transforms.custom_jvp import custom_jvp
 from pyjx.tree_util import tree_map
@@ -24,12 +24,13 @@ P = ParamSpec("P")
 
 
 def floats(name: str, *args: Any) -> list[Array]:
-    """The arguments of the function `name` as arrays of one inexact dtype and one shape.
+    """The arguments of the function `name` as arrays of one inexact dtype and one shape; Python
+    integers may be of any size.
 
     Raises:
       TypeError: an argument is no array or scalar, or the shapes do not broadcast.
     """
-    return [as_array(x) for x in spread_all(name, *promote_args_inexact(name, *args))]
+    return [as_array(x) for x in spread_all(name, *promote_args_as_floats(name, *args))]
 
 
 def reals(name: str, *args: Any) -> list[Array]:

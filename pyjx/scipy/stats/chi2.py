@@ -8,7 +8,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import operands, promote_dtypes_inexact
+from pyjx.numpy.promotion import operands, promote_dtypes_as_floats
 from pyjx.scipy.special.operands import strong_of, strong_of_arrays, strong_of_first
 from pyjx.scipy.stats import gamma
 
@@ -18,7 +18,7 @@ __dir__ = directory(__name__, __all__)
 
 def _as_gamma(name: str, x: Any, df: Any, loc: Any, scale: Any) -> tuple[Any, ...]:
     """The arguments of the gamma distribution, of the type that all of them have together."""
-    x, df, loc, scale = promote_dtypes_inexact(*operands(f"chi2.{name}", x, df, loc, scale))
+    x, df, loc, scale = promote_dtypes_as_floats(*operands(f"chi2.{name}", x, df, loc, scale))
     return x, df / 2, loc, 2 * scale
 
 

@@ -11,7 +11,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import promote_dtypes_inexact
+from pyjx.numpy.promotion import promote_dtypes_as_floats
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special.logarithms import xlogy_of
 
@@ -36,7 +36,7 @@ def logpdf(x: Any, alpha: Any) -> Array:
     >>> round(float(jax.scipy.stats.dirichlet.logpdf(x, alpha)), 3)
     0.568
     """
-    x, alpha = [as_array(a) for a in promote_dtypes_inexact(x, alpha)]
+    x, alpha = [as_array(a) for a in promote_dtypes_as_floats(x, alpha)]
     if alpha.ndim != 1:
         raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={alpha.shape}")
     if x.ndim == 0 or x.shape[0] not in (alpha.shape[0], alpha.shape[0] - 1):

@@ -10,7 +10,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import promote_dtypes_inexact
+from pyjx.numpy.promotion import promote_dtypes_as_floats
 from pyjx.numpy.ufuncs import as_array
 
 __all__ = ["logpdf", "pdf"]
@@ -38,7 +38,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
     """
     if allow_singular is not None:
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")
-    x, mean, cov = [as_array(a) for a in promote_dtypes_inexact(x, mean, cov)]
+    x, mean, cov = [as_array(a) for a in promote_dtypes_as_floats(x, mean, cov)]
     if not mean.ndim:
         return -(x - mean) ** 2 / cov / 2 - (math.log(2 * math.pi) + jnp.log(cov)) / 2
     n = mean.shape[-1]
