@@ -601,12 +601,12 @@ def polynomial(x: Any, coeffs: Any, *, unroll: int | None = None) -> Array:
              operand("polynomial", c, i) for i, c in enumerate(_unstacked(coeffs), 1)]
     if not terms:
         return full_like(x, 0)
+    beside_arrays = get_aval(x).ndim or not all(map(is_scalar_constant, terms))
     terms = [c if get_aval(c).dtype == dtype else cast(c, dtype) for c in terms]
     if any(get_aval(c).shape != get_aval(x).shape for c in terms):
         x, *terms = broadcast_operands("polynomial", x, *terms)
-    if get_aval(x).ndim or not all([is_scalar_constant(c) or get_aval(c).weak_type
-                                    for c in terms]):
-        x = cast(x, dtype)  # coefficients are arrays beside it, of strong type
+    if beside_arrays:  # which are of strong type
+        x = cast(x, dtype)
     return polynomial_p.bind(x, *terms, unroll=unroll)
 
 

@@ -587,6 +587,9 @@ def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int
 # -- index_take ------------------------------------------------------------------------------------
 
 
+_index_dtypes = dtypes.integer_dtypes - {np.dtype(np.uint64)} | {np.dtype(np.bool_)}
+
+
 def _check_index_vectors(idxs: Any, axes: tuple[int, ...]) -> None:
     if isinstance(idxs, (tuple, list)) and not idxs:
         raise ValueError("index_take: idxs must hold a vector of indices for each axis, got none")
@@ -596,10 +599,10 @@ def _check_index_vectors(idxs: Any, axes: tuple[int, ...]) -> None:
     avals = [get_aval(_operand("index_take (idxs)", x, i)) for i, x in enumerate(idxs)]
     first = avals[0]
     if first.ndim != 1 or any(a.shape != first.shape or a.dtype != first.dtype for a in avals) \
-            or not dtypes.issubdtype(first.dtype, np.integer):
+            or first.dtype not in _index_dtypes:
         got = ", ".join([a.str_short() for a in avals])
         raise TypeError("index_take: idxs must be integer vectors of one size and dtype, "
-                        f"got {got}")
+                        f"not uint64, got {got}")
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
@@ -624,6 +627,8 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
                   for a in as_ints("index_take", "axes", axes)])
     _check_index_vectors(idxs, axes)
     indices = lax.concatenate([expand_dims(i, (1,)) for i in idxs], 1)
+    if get_aval(indices).dtype == np.bool_:  # numbers, not a mask
+        indices = lax.convert_element_type(indices, np.int32)
     aval = get_aval(indices)
     sizes = broadcast_in_dim(np.array([shape[a] for a in axes], aval.dtype), aval.shape, (1,))
     rest = lax.rem(indices, sizes)

@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import numpy as np
+
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import transcendental
 from pyjx.core.array_type import Array
@@ -278,13 +280,17 @@ def igamma_grad_a(a: Any, x: Any) -> Array:
     return igamma_grad_a_p.bind(a, x)
 
 
+_halves = frozenset((np.dtype(np.float16), np.dtype(dtypes.bfloat16)))
+
+
 def random_gamma_grad(a: Any, x: Any) -> Any:
     """The derivative in a of a sample x of the gamma distribution with shape a.
 
     It is that of the sample at a fixed quantile: -(dP/da) / (dP/dx), with P = `igamma`.
 
     Raises:
-      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
+      TypeError: the dtypes are not floating, or they differ and that of `a` is not of 16 bits; the
+        shapes do not broadcast.
 
     >>> import pyjx as jax
     >>> round(float(jax.lax.random_gamma_grad(1.0, 1.0)), 3)
@@ -296,6 +302,8 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
     except ValueError:
         raise ValueError("random_gamma_grad: Incompatible shapes for broadcasting: "
                          f"shapes={shapes}") from None
+    if get_aval(a).dtype in _halves:  # which is computed in float32: any number goes with it
+        x = cast(x, get_aval(a).dtype)
     a, x = operands("random_gamma_grad", a, x)
     if get_aval(a).ndim:  # samples are of strong type
         a, x = cast(a, get_aval(a).dtype), cast(x, get_aval(x).dtype)

@@ -247,7 +247,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     aval = get_aval(p)
     if dtypes.issubdtype(aval.dtype, np.complexfloating):
         raise ValueError("jnp.unwrap does not support complex inputs.")
-    p = promote_dtypes(p, period)[0]
+    p, period = promote_dtypes(p, period)
     if aval.shape and aval.size == 0:
         return p
     p = convert(p, dtypes.default_float_dtype()) if get_aval(p).dtype == np.bool_ else p

@@ -402,7 +402,7 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
     (x,) = operands("tile", A)
-    counts = as_tuple(reps)
+    counts = as_tuple(int(reps) if isinstance(reps, np.bool_) else reps)
     ndim = get_aval(x).ndim
     if len(counts) > ndim:
         x = with_new_axes(x, tuple(range(len(counts) - ndim)))

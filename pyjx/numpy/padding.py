@@ -34,6 +34,8 @@ _allowed: dict[str, tuple[str, ...]] = {
 
 def _pairs(what: str, value: Any, ndim: int) -> Any:
     """A (before, after) pair for each axis, from one of the short forms."""
+    if name == "constant_values" and not ndim:
+        return ()
     nested = [list(p) if _is_sequence(p) else p
               for p in value] if _is_sequence(value) else value
     shape: tuple[int, ...] = ()

@@ -68,7 +68,7 @@ def polyadd(a1: Any, a2: Any) -> Array:
     >>> jax.numpy.polyadd(jax.numpy.array([1, 2]), jax.numpy.array([1, 0, 0])).tolist()
     [1, 1, 2]
     """
-    return jnp.add(*_aligned("polyadd", a1, a2))
+    return lax.add(*_aligned("polyadd", a1, a2))
 
 
 @op_jit

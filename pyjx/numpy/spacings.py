@@ -41,7 +41,7 @@ def _interpolated(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, a
 
     (stop/n) * i is exact for most whole steps from 0, stop * (i/n) often is not.
     """
-    common = _at_least_single(dtypes.result_type(start, stop))
+    common = _at_least_single(_common_dtype(start, stop, dtype))
     wide = dtypes.canonicalize_dtype(dtypes.promote_types(common, _at_least_single(dtype)))
     shape = broadcast_shapes(get_aval(start).shape, get_aval(stop).shape)
     start, stop = (stretch(convert(x, wide), shape) for x in (start, stop))
@@ -63,6 +63,14 @@ def _interpolated(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, a
     if dtype in dtypes.integer_dtypes:
         out = ops.floor(out)
     return convert(_moved(out, axis), dtype)
+
+
+def _common_dtype(start: Any, stop: Any, dtype: Any) -> Any:
+    """The dtype that both have in common, or that of the result, to which each is converted."""
+    try:
+        return dtypes.result_type(start, stop)
+    except dtypes.TypePromotionError:
+        return dtype
 
 
 def _at_least_single(dtype: Any) -> Any:

@@ -508,3 +508,50 @@ def test_values_of_operands_of_several_dtypes():
     wave = np.sin(np.arange(8.0))
     real = signal.welch(wave, 2.0, nperseg=4)[0]
     np.testing.assert_allclose(signal.welch(wave, 2.0 + 0j, nperseg=4)[0], real)
+
+
+def test_mixtures_of_operands():
+    halves, floats = jnp.ones(3, "float16"), jnp.ones(3, "float32")
+    weak = jnp.broadcast_to(1j, (3,))
+    assert jax.lax.random_gamma_grad(halves, np.int64(1)).dtype == "float16"
+    with pytest.raises(TypeError, match="same dtypes"):
+        jax.lax.random_gamma_grad(floats, np.int64(1))
+    assert jnp.einsum("i,j->", halves, weak).dtype == "complex64"
+    assert jnp.linspace(jnp.zeros(3, "int4"), halves, 3, dtype=int).tolist()[-1] == [1, 1, 1]
+    assert jnp.unwrap(jnp.ones(3, "float8_e5m2"), period=np.int8(2)).dtype == "float8_e5m2"
+    assert [jnp.pad(5, 1, constant_values=floats).tolist(),
+            jnp.tile(jnp.arange(2), np.bool_(True)).tolist()] == [5, [0, 1]]
+    for order, want in ((1, "int64 5"), (np.inf, "int64 3"), (-np.inf, "int64 2"),
+                        (0, "float64 2.0"), (3, "float64 3.27")):
+        norm = jnp.linalg.vector_norm(jnp.array([-3, 2]), ord=order)
+        assert f"{norm.dtype} {round(norm.tolist(), 2)}" == want
+    assert jnp.linalg.vector_norm(jnp.array([True, False]), ord=np.inf).dtype == bool
+    with pytest.raises(TypeError, match="does not accept dtype bool"):
+        jnp.polyadd(np.array([True]), np.array([True]))
+    coeffs = jnp.arange(2.0)
+    assert not jax.lax.polynomial(1.0, coeffs + jnp.zeros_like(weak.real)[:2]).weak_type
+    assert jax.lax.polynomial(1.0, np.arange(2)).weak_type
+    times = jax.scipy.signal.stft(floats, np.int64(1), nperseg=2)[1]
+    powers = jax.scipy.signal.welch(floats, np.complex128(1), nperseg=2)[1]
+    assert (times.dtype, powers.dtype) == ("float64", "float32")
+
+
+def test_positions_of_index_take():
+    x = jnp.arange(3.0)
+    assert jax.lax.index_take(x, (np.array([True, False]),), (0,)).tolist() == [1, 0]
+    with pytest.raises(TypeError, match="integer vectors"):
+        jax.lax.index_take(x, (np.array([1], "uint64"),), (0,))
+
+
+def test_integers_too_large_for_an_array():
+    with jax.enable_x64(False):
+        with pytest.raises(OverflowError, match="too large to convert to int32"):
+            jax.typeof(2**31)
+        x = jnp.ones(3)
+        for fun in (jnp.add, jnp.less, jnp.true_divide):
+            for call in (fun, jax.jit(lambda x, fun=fun: fun(x, 2**31))):
+                with pytest.raises(OverflowError):
+                    call(*(x, 2**31)[:2 if call is fun else 1])
+        convert = jax.lax.convert_element_type
+        assert [convert(2**31, d).tolist() for d in ("float32", "uint32", bool, "int32")] == [
+            2.0**31, 2**31, True, -2**31]

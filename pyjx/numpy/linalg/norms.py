@@ -36,7 +36,7 @@ def _of_vectors(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
         hint = (f"Use '{order.replace('inf', 'jax.numpy.inf')}' instead." if order in
                 ("inf", "-inf") else " It is a number or infinity, such as jax.numpy.inf.")
         raise ValueError(f"Invalid order '{order}' for vector norm.{hint}")
-    sizes = lax.abs(x)
+    sizes = ufuncs.absolute(x)
     dtype = get_aval(sizes).dtype
     if order == np.inf:
         return _max(sizes, axes, keepdims=keepdims, initial=0)
@@ -148,5 +148,6 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     (x,) = operands("jnp.linalg.vector_norm", x)
     if ord is None or ord == 2:  # a sum of squares, which of integers is of the default dtype
         x = ufuncs.as_default_float(x)
-    x = _inexact(x)
-    return _of_vectors(x, ord, canonical_axes(axis, get_aval(x).ndim), keepdims)
+    elif ord not in (1, np.inf, -np.inf):  # those of integers are integers
+        x = _inexact(x)
+    return _of_vectors(strong(x), ord, canonical_axes(axis, get_aval(x).ndim), keepdims)

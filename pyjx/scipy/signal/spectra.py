@@ -155,7 +155,7 @@ def _spectra(nperseg: int, noverlap: int, nfft: int, detrend: Any, onesided: boo
     out = _averaged(jnp.moveaxis(out, -1, axis), average)
     rate = 1 / (1 / fs).real if jnp.iscomplexobj(fs) else fs  # frequencies are real
     return ((jnp.asarray(frequencies, dtype) * rate).astype(dtype), jnp.asarray(times, dtype) / fs,
-            out.real if real else out)
+            out.real.astype(dtype) if real else out)
 
 
 def _powers(first: Array, second: Array, nfft: int, onesided: bool) -> Array:
@@ -224,6 +224,8 @@ def stft(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
     check_arraylike("stft", x)
     (x,) = (as_array(a) for a in promote_dtypes_inexact(x))
     size = None if not isinstance(window, (str, tuple)) and nperseg == 256 else nperseg
+    if isinstance(fs, np.integer | np.bool_):
+        fs = np.float64(fs)  # times are quotients as NumPy has them
     return _spectral(x, None, fs, window, size, noverlap, nfft, detrend, return_onesided,
                      "spectrum", axis, boundary, padded)
 
