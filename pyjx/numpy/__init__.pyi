@@ -244,7 +244,6 @@ from pyjx.numpy.polynomials import polymul as polymul
 from pyjx.numpy.polynomials import polysub as polysub
 from pyjx.numpy.polynomials import polyval as polyval
 from pyjx.numpy.polynomials import vander as vander
-from pyjx.numpy.creation import arange as arange
 from pyjx.numpy.creation import array as array
 from pyjx.numpy.creation import asarray as asarray
 from pyjx.numpy.creation import astype as astype
@@ -260,33 +259,34 @@ from pyjx.numpy.creation import ones as ones
 from pyjx.numpy.creation import ones_like as ones_like
 from pyjx.numpy.creation import zeros as zeros
 from pyjx.numpy.creation import zeros_like as zeros_like
+from pyjx.numpy.ranges import arange as arange
 from pyjx.numpy.spacings import geomspace as geomspace
 from pyjx.numpy.spacings import linspace as linspace
 from pyjx.numpy.spacings import logspace as logspace
+from pyjx.numpy.diagonals import diag as diag
+from pyjx.numpy.diagonals import diag_indices as diag_indices
+from pyjx.numpy.diagonals import diag_indices_from as diag_indices_from
+from pyjx.numpy.diagonals import diagflat as diagflat
+from pyjx.numpy.diagonals import diagonal as diagonal
+from pyjx.numpy.diagonals import eye as eye
+from pyjx.numpy.diagonals import identity as identity
+from pyjx.numpy.diagonals import mask_indices as mask_indices
+from pyjx.numpy.diagonals import tri as tri
+from pyjx.numpy.diagonals import tril as tril
+from pyjx.numpy.diagonals import tril_indices as tril_indices
+from pyjx.numpy.diagonals import tril_indices_from as tril_indices_from
+from pyjx.numpy.diagonals import triu as triu
+from pyjx.numpy.diagonals import triu_indices as triu_indices
+from pyjx.numpy.diagonals import triu_indices_from as triu_indices_from
 from pyjx.numpy.grids import c_ as c_
-from pyjx.numpy.grids import diag as diag
-from pyjx.numpy.grids import diag_indices as diag_indices
-from pyjx.numpy.grids import diag_indices_from as diag_indices_from
-from pyjx.numpy.grids import diagflat as diagflat
-from pyjx.numpy.grids import diagonal as diagonal
-from pyjx.numpy.grids import eye as eye
-from pyjx.numpy.grids import identity as identity
 from pyjx.numpy.grids import index_exp as index_exp
 from pyjx.numpy.grids import indices as indices
 from pyjx.numpy.grids import ix_ as ix_
-from pyjx.numpy.grids import mask_indices as mask_indices
 from pyjx.numpy.grids import meshgrid as meshgrid
 from pyjx.numpy.grids import mgrid as mgrid
 from pyjx.numpy.grids import ogrid as ogrid
 from pyjx.numpy.grids import r_ as r_
 from pyjx.numpy.grids import s_ as s_
-from pyjx.numpy.grids import tri as tri
-from pyjx.numpy.grids import tril as tril
-from pyjx.numpy.grids import tril_indices as tril_indices
-from pyjx.numpy.grids import tril_indices_from as tril_indices_from
-from pyjx.numpy.grids import triu as triu
-from pyjx.numpy.grids import triu_indices as triu_indices
-from pyjx.numpy.grids import triu_indices_from as triu_indices_from
 from pyjx.numpy.indexing import put_along_axis as put_along_axis
 from pyjx.numpy.indexing import take as take
 from pyjx.numpy.indexing import take_along_axis as take_along_axis
@@ -666,7 +666,6 @@ __all__ = [
     "polysub",
     "polyval",
     "vander",
-    "arange",
     "array",
     "asarray",
     "astype",
@@ -682,10 +681,10 @@ __all__ = [
     "ones_like",
     "zeros",
     "zeros_like",
+    "arange",
     "geomspace",
     "linspace",
     "logspace",
-    "c_",
     "diag",
     "diag_indices",
     "diag_indices_from",
@@ -693,15 +692,7 @@ __all__ = [
     "diagonal",
     "eye",
     "identity",
-    "index_exp",
-    "indices",
-    "ix_",
     "mask_indices",
-    "meshgrid",
-    "mgrid",
-    "ogrid",
-    "r_",
-    "s_",
     "tri",
     "tril",
     "tril_indices",
@@ -709,6 +700,15 @@ __all__ = [
     "triu",
     "triu_indices",
     "triu_indices_from",
+    "c_",
+    "index_exp",
+    "indices",
+    "ix_",
+    "meshgrid",
+    "mgrid",
+    "ogrid",
+    "r_",
+    "s_",
     "put_along_axis",
     "take",
     "take_along_axis",

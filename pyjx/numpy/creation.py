@@ -1,8 +1,7 @@
-"""Making arrays: from values, filled, ranges, grids."""
+"""Making arrays: from values, and filled."""
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,20 +17,17 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import (
     AbstractRef,
     ShapedArray,
-    SymbolicDim,
     array_aval,
     aval_makers,
     canonical_shape,
     get_aval,
 )
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.dimensions import range_size
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.frames import warn
 from pyjx.core.primitive import vary_like
-from pyjx.core.scalars import scalar_constant
 from pyjx.core.specs import PartitionSpec
-from pyjx.core.trace import JaxprTrace, Tracer, concrete_or_error, eager_trace, state
+from pyjx.core.trace import JaxprTrace, Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import scalar_of_dtype
@@ -49,9 +45,9 @@ _registry = jaxlib_api.pytree.default_registry()
 _python_scalars = frozenset((bool, int, float, complex))
 
 # Arrays of more elements are filled on the device, where the host's memory is not the device's.
-_MOST_FROM_HOST = 1 << 14
+MOST_FROM_HOST = 1 << 14
 # As many where the two are one: what does not fit is refused by the device, as in a program.
-_MOST_FROM_SAME_MEMORY = 1 << 30
+MOST_FROM_SAME_MEMORY = 1 << 30
 
 
 # -- from values -----------------------------------------------------------------------------------
@@ -89,7 +85,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
         raise _unknown_order("array", order)
     if dtype is not None:
         dtype = _user_dtype(dtype, "array")
-    target = _target("array", device, out_sharding)
+    target = target_of("array", device, out_sharding)
     out = _array_for(target, object, dtype, bool(copy))
     if ndmin and out.ndim < ndmin:
         out = ops.expand_dims(out, range(ndmin - out.ndim))
@@ -125,7 +121,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
     if type(a) is ArrayImpl and device is None and out_sharding is None and not copy and (
             dtype is None or (dtype == a.aval.dtype and not a.aval.weak_type)):
         return a
-    target = _target("asarray", device, out_sharding)
+    target = target_of("asarray", device, out_sharding)
     return placed(_array_for(target, a, dtype, bool(copy)), target)
 
 
@@ -314,7 +310,7 @@ def _of_arrays(x: Any, leaves: Sequence[Any], dtype: Any) -> Any:
 
 def _is_cheap_to_read(x: Any) -> bool:
     if type(x) is ArrayImpl:
-        return not x._committed and x.aval.size <= _MOST_FROM_HOST and (
+        return not x._committed and x.aval.size <= MOST_FROM_HOST and (
             default_placement()[0]._device.platform == "cpu")
     return isinstance(x, _HOST_TYPES)
 
@@ -424,7 +420,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     fun: Callable[..., Any] = partial(function, **kwargs)
     for axis in reversed(range(len(shape))):
         fun = vmap(fun, in_axes=tuple([0 if i == axis else None for i in range(len(shape))]))
-    return fun(*[arange(n, dtype=dtype) for n in shape])
+    return fun(*[jnp.arange(n, dtype=dtype) for n in shape])
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
@@ -493,8 +489,8 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
         return placed(dtype.filled(shape, value), device)
     aval = array_aval(shape, dtype, weak_type)
     if state.dynamic is eager_trace and configuration.mesh.value is None and (
-            aval.size <= _MOST_FROM_HOST or (
-                aval.size <= _MOST_FROM_SAME_MEMORY
+            aval.size <= MOST_FROM_HOST or (
+                aval.size <= MOST_FROM_SAME_MEMORY
                 and default_placement()[1][0].platform == "cpu")):
         if aval.size <= _MOST_KEPT and (
                 # 0.0 equals -0.0, and no nan another
@@ -528,7 +524,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     [[0.0, 0.0], [0.0, 0.0]]
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "zeros")
-    target = _target("zeros", device, out_sharding)
+    target = target_of("zeros", device, out_sharding)
     return filled(_shape_of(shape, "zeros"), 0, dtype, False, target)
 
 
@@ -540,7 +536,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     [1.0, 1.0]
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "ones")
-    target = _target("ones", device, out_sharding)
+    target = target_of("ones", device, out_sharding)
     return filled(_shape_of(shape, "ones"), 1, dtype, False, target)
 
 
@@ -552,11 +548,11 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     (2, 3)
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "empty")
-    target = _target("empty", device, out_sharding)
+    target = target_of("empty", device, out_sharding)
     return filled(_shape_of(shape, "empty"), 0, dtype, False, target)
 
 
-def _target(name: str, device: Any, out_sharding: Any) -> Any:
+def target_of(name: str, device: Any, out_sharding: Any) -> Any:
     """Where an array of the function `name` is to be; None leaves it open."""
     if out_sharding is None:
         return device
@@ -579,7 +575,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
         (fill_value,) = operands("full", fill_value)
     if dtype is not None:
         dtype = _user_dtype(dtype, "full")
-    return _full(_shape_of(shape, "full"), fill_value, dtype, _target("full", device, out_sharding))
+    target = target_of("full", device, out_sharding)
+    return _full(_shape_of(shape, "full"), fill_value, dtype, target)
 
 
 def _full(shape: tuple[int, ...], fill_value: Any, dtype: Any, device: Any) -> Any:
@@ -625,7 +622,7 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
     >>> jax.numpy.zeros_like(jax.numpy.arange(2)).tolist()
     [0, 0]
     """
-    target = _target("zeros_like", device, out_sharding)
+    target = target_of("zeros_like", device, out_sharding)
     return _filled_like("zeros_like", a, 0, dtype, shape, target)
 
 
@@ -637,7 +634,7 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = Non
     >>> jax.numpy.ones_like(jax.numpy.arange(2)).tolist()
     [1, 1]
     """
-    target = _target("ones_like", device, out_sharding)
+    target = target_of("ones_like", device, out_sharding)
     return _filled_like("ones_like", a, 1, dtype, shape, target)
 
 
@@ -671,7 +668,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     shape, dtype, weak = _like("full_like", a, dtype, shape)
     weak = weak and not get_aval(fill_value).shape
     fill_value = real_part_for(fill_value, dtype) if weak else fill_value
-    device = _target("full_like", device, out_sharding)
+    device = target_of("full_like", device, out_sharding)
     if device is None and shape == np.shape(a):
         device = sharding_like(a)
     if not get_aval(fill_value).shape and type(fill_value) in _python_scalars:
@@ -680,116 +677,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     return vary_like(placed(out, device), a)
 
 
-# -- ranges ----------------------------------------------------------------------------------------
-
-
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
-           device: Any = None, out_sharding: Any = None) -> Array:
-    """Numbers from `start` (by default 0) up to, but without, `stop`, in steps.
-
-    Raises:
-      ConcretizationTypeError: an argument is traced: the shape would depend on it.
-      ValueError: an argument is complex or nan.
-      OverflowError: an argument is infinite.
-      TypeError: the dtype is bool.
-      ZeroDivisionError: the step is 0.
-
-    >>> import pyjx as jax
-    >>> jax.numpy.arange(2, 8, 3)
-    Array([2, 5], dtype=int32)
-    """
-    if type(start) is int and stop is step is dtype is None and (
-            state.dynamic is eager_trace and start <= _MOST_FROM_HOST):
-        dtype = dtypes.default_int_dtype()
-        return placed(of_host(np.arange(start, dtype=dtype), dtype),
-                      _target("arange", device, out_sharding))
-    if dtype is not None:
-        dtype = _user_dtype(dtype, "arange")
-    named = (("stop" if stop is None else "start", start), ("stop", stop), ("step", step))
-    bounds = [_concrete("arange", key, value) for key, value in named if value is not None]
-    if not bounds or start is None:
-        raise TypeError("arange requires a start or stop value, got None")
-    if any(isinstance(v, SymbolicDim) for v in bounds):
-        return placed(_symbolic_range(*_bounds(start, stop, step, bounds), dtype),
-                      _target("arange", device, out_sharding))
-    if any(isinstance(v, complex) or getattr(v, "dtype", np.dtype(int)).kind == "c"
-           for v in bounds):
-        raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported. "
-                         "Give real numbers, and cast the result.")
-    if dtype is None:
-        dtype = dtypes.result_type(*[x for x in (start, stop, step) if x is not None])
-    if dtype == np.bool_:
-        raise TypeError("iota does not accept dtype bool. Accepted dtypes are subtypes of integer, "
-                        "complexfloating, floating.")
-    target = _target("arange", device, out_sharding)
-    low, high, by = _bounds(start, stop, step, bounds)
-    if by == 0:
-        raise ZeroDivisionError("arange: step must not be 0: division by zero")
-    if dtype in dtypes.integer_dtypes and all(
-            isinstance(v, (int, np.integer)) for v in (low, high, by)):
-        low, high, by = int(low), int(high), int(by)
-        if state.dynamic is not eager_trace or (high - low) // by > _MOST_FROM_SAME_MEMORY:
-            return placed(_traced_range(low, high, by, dtype), target)
-    if any(isinstance(v, float) and math.isinf(v) for v in (low, high, by)):
-        raise OverflowError("cannot convert float infinity to integer")
-    native = dtype.kind == "f" and dtype.itemsize >= 4  # steps are added up in it, as by NumPy
-    if any(isinstance(x, np.generic) and x.dtype.kind == "V" for x in (low, high, by)):
-        low, high, by = map(float, (low, high, by))  # NumPy has no ranges of ml_dtypes' types
-    host = np.arange(low, high, by, dtype=dtype if native else None)
-    if dtype in dtypes.integer_dtypes and host.dtype.kind == "f":
-        host = _whole_steps(low, by, len(host), dtype)
-    return placed(of_host(host, dtype), target)
-
-
-def _whole_steps(low: Any, by: Any, count: int, dtype: Any) -> np.ndarray:
-    """`count` numbers from `low`; both it and the step are integers of the dtype, as in JAX."""
-    least = np.iinfo(dtype).min if dtypes.itemsize_bits(dtype) >= 8 else -math.inf
-    first, step = (int(max(x, least) if isinstance(x, float) else x) for x in (low, by))
-    return first + step * np.arange(count)
-
-
-def _concrete(function: str, argument: str, value: Any) -> Any:
-    if isinstance(value, (Tracer, ArrayImpl)):
-        value = concrete_or_error(np.asarray, value,
-                                  f"It arose in the jnp.{function} argument '{argument}'")
-    if isinstance(value, np.ndarray):
-        if value.ndim:
-            raise ValueError(f"jax.numpy.{function}: arguments must be scalars; got "
-                             f"{argument}={value}, of shape {value.shape}")
-        return value[()]
-    return value
-
-
-def _bounds(start: Any, stop: Any, step: Any, bounds: list[Any]) -> tuple[Any, Any, Any]:
-    if stop is None:
-        return 0, bounds[0], 1 if step is None else bounds[-1]
-    return bounds[0], bounds[1], 1 if step is None else bounds[2]
-
-
-def _symbolic_range(low: Any, high: Any, by: Any, dtype: Any) -> Any:
-    """A range between symbolic dimensions."""
-    if type(by) is not int or by == 0:
-        raise ValueError("jnp.arange: the step of a range between symbolic dimensions must be an "
-                         f"int that is not 0, got {by!r}.")
-    dtype = dtypes.python_scalar_dtype(int) if dtype is None else dtype
-    out = ops.iota(dtype, range_size(low, high, by))
-    if by != 1:
-        out = ops.mul(out, scalar_constant(by, dtype))
-    if type(low) is int and low == 0:
-        return out
-    first = ops.convert_element_type(low, dtype)
-    return ops.add(out, ops.broadcast(first, out.shape))
-
-
-def _traced_range(low: int, high: int, by: int, dtype: Any) -> Any:
-    size = len(range(low, high, by))
-    out = ops.iota(dtype, size)
-    if by != 1:
-        out = ops.mul(out, scalar_constant(by, dtype))
-    return ops.add(out, scalar_constant(low, dtype)) if low else out
-
-
 __all__ = [
-    "arange", "array", "asarray", "astype", "copy", "empty", "empty_like", "filled", "frombuffer",
+    "array", "asarray", "astype", "copy", "empty", "empty_like", "filled", "frombuffer",
     "from_dlpack", "fromfunction", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like",
 ]

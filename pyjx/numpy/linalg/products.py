@@ -12,8 +12,8 @@ from pyjx.core.bounded import kept
 from pyjx.lax.linalg.matrices import identity_like
 from pyjx.numpy import contractions
 from pyjx.numpy.axes import canonical_axes
+from pyjx.numpy.diagonals import diagonal as _diagonal
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.grids import diagonal as _diagonal
 from pyjx.numpy.linalg.systems import inv
 from pyjx.numpy.manipulation import matrix_transpose as _matrix_transpose
 from pyjx.numpy.promotion import operands, promote_dtypes

@@ -1,0 +1,349 @@
+"""Diagonals and triangles of matrices: made, taken, and where they lie."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax as ops
+from pyjx import numpy as jnp
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.avals import SymbolicDim, get_aval
+from pyjx.core.dimensions import max_dim, min_dim
+from pyjx.core.integers import as_int, as_sizes
+from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
+from pyjx.engine.axes import broadcast_in_dim, transpose
+from pyjx.engine.tangents import full_aval
+from pyjx.numpy.axes import canonical_axis
+from pyjx.numpy.creation import array, asarray, of_host
+from pyjx.numpy.indexing import getitem
+from pyjx.numpy.operands import is_integer
+from pyjx.numpy.promotion import check_arraylike, convert, operands, strong
+from pyjx.numpy.ranges import arange
+from pyjx.runtime.device_put import device_put
+from pyjx.runtime.operations import op_jit
+
+_user_dtype = dtypes.check_and_canonicalize_user_dtype
+
+
+def _mask(shape: tuple[int, ...], k: Any, compare: Any) -> Any:
+    """`compare(row + k, column)`, as a host array or, traced or for a traced `k`, of iotas."""
+    if state.dynamic is eager_trace and isinstance(k, int):
+        return getattr(np, compare)(np.arange(shape[0])[:, None] + k, np.arange(shape[1]))
+    int32 = np.dtype(np.int32)
+    rows = ops.add(ops.broadcasted_iota(int32, shape, 0), convert(k, int32))
+    columns = ops.broadcasted_iota(int32, shape, 1)
+    return (ops.eq if compare == "equal" else ops.ge)(rows, columns)
+
+
+def _static_int(name: str, argument: str, x: Any) -> int:
+    if type(x) is int:
+        return x
+    known = concrete_or_error(None, x, f"'{argument}' argument of jnp.{name}()")
+    return as_int(name, argument, known)
+
+
+def _diagonal(name: str, k: Any) -> Any:
+    """Which diagonal is meant: an int, or a traced integer."""
+    if not isinstance(k, Tracer):
+        return _static_int(name, "k", k)
+    if k.ndim or not is_integer(k):
+        raise TypeError(f"{name}: k must be an integer, got an array of type {k.aval.str_short()}")
+    return k
+
+
+def _matrix(mask: Any, dtype: Any) -> Any:
+    return array(mask, dtype) if isinstance(mask, np.ndarray) else convert(mask, dtype)
+
+
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Array:
+    """The N x M matrix (by default square) with ones on diagonal `k` and zeros elsewhere.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.eye(2, k=1).tolist()
+    [[0.0, 1.0], [0.0, 0.0]]
+    """
+    dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "eye")
+    n = _static_int("eye", "N", N)
+    m = n if M is None else _static_int("eye", "M", M)
+    if n < 0 or m < 0:
+        raise ValueError(f"negative dimensions are not allowed, got {n} and {m}")
+    if type(k) is not int:
+        (k,) = operands("eye", k)
+        if np.ndim(k) or not (is_integer(k) or get_aval(k).dtype == bool):
+            raise ValueError(f"eye: k must be a scalar integer; got {get_aval(k).str_short()}")
+    k = _diagonal("eye", k)
+    if state.dynamic is eager_trace and isinstance(k, int) and dtype.kind in "biufc":
+        if k == 0:  # in less time than by NumPy's function
+            host = np.zeros((n, m), dtype)
+            host.reshape(-1)[:m * min(n, m):m + 1] = 1
+        else:
+            host = np.eye(n, m, k, dtype)
+        out = of_host(host, dtype)
+    else:
+        out = _matrix(_mask((n, m), k, "equal"), dtype)
+    return out if device is None else device_put(out, device)
+
+
+def identity(n: Any, dtype: Any = None) -> Array:
+    """The n x n identity matrix.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.identity(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
+    """The N x M matrix (by default square) with ones on and below diagonal `k`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.tri(2).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
+    dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "tri")
+    rows, columns = as_sizes("tri", "shape", (N, N if M is None else M))
+    return _matrix(_mask((rows, columns), _diagonal("tri", k), "greater_equal"), dtype)
+
+
+def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Any:
+    (m,) = operands(name, m)
+    aval = get_aval(m)
+    if aval.ndim < 2:
+        raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
+    rows, columns = aval.shape[-2:]
+    k = operator.index(k)
+    lower = _mask((rows, columns), k if keep_lower else k - 1, "greater_equal")
+    if aval.ndim > 2:
+        lower = broadcast_in_dim(lower, aval.shape, (aval.ndim - 2, aval.ndim - 1))
+    zeros = full_aval(aval, 0)
+    return ops.select(lower, m, zeros) if keep_lower else ops.select(lower, zeros, m)
+
+
+@op_jit(static_argnames=("k",))
+def tril(m: Any, k: int = 0) -> Array:
+    """The matrices (last two axes) with zeros above diagonal `k`.
+
+    Raises:
+      ValueError: the rank is less than 2.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.tril(jax.numpy.ones((2, 2))).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
+    return _triangle("tril", m, k, True)
+
+
+@op_jit(static_argnames=("k",))
+def triu(m: Any, k: int = 0) -> Array:
+    """The matrices (last two axes) with zeros below diagonal `k`.
+
+    Raises:
+      ValueError: the rank is less than 2.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.triu(jax.numpy.ones((2, 2))).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    return _triangle("triu", m, k, False)
+
+
+def _host_indices(indices: Any) -> tuple[Any, ...]:
+    return tuple([array(i, dtypes.default_int_dtype()) for i in indices])
+
+
+def _symbolic_indices(n: Any, m: Any, k: int, keep_lower: bool) -> tuple[Array, Array]:
+    lower = _mask((n, m), k if keep_lower else k - 1, "greater_equal")
+    size = n * m - _number_above(n, m, k + 1) if keep_lower else _number_above(n, m, k)
+    rows, columns = jnp.nonzero(lower if keep_lower else ops.bitwise_not(lower),
+                                size=max_dim(size, 0))  # which cannot be seen of each size
+    return rows, columns
+
+
+def _number_above(n: Any, m: Any, k: int) -> Any:
+    """How many elements of an n x m matrix are on and above diagonal `k`."""
+    if k < 0:  # all but those of the transpose above its diagonal -k
+        return n * m - _number_above(m, n, 1 - k)
+    longest = max_dim(m - k, 0)
+    rows = min_dim(n, longest)  # of longest, longest - 1, ... elements
+    return rows * longest - rows * (rows - 1) // 2
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Row and column indices of the elements on and below diagonal `k` of an n x m matrix.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.tril_indices(2)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
+        return _symbolic_indices(n, n if m is None else m, k, True)
+    as_sizes("tril_indices", "shape", (n, n if m is None else m))
+    return _host_indices(np.tril_indices(n, k, m))  # type: ignore[return-value]
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Row and column indices of the elements on and above diagonal `k` of an n x m matrix.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.triu_indices(2)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
+        return _symbolic_indices(n, n if m is None else m, k, False)
+    as_sizes("triu_indices", "shape", (n, n if m is None else m))
+    return _host_indices(np.triu_indices(n, k, m))  # type: ignore[return-value]
+
+
+def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+    (arr,) = operands(name, arr)
+    shape = get_aval(arr).shape
+    if len(shape) != 2:
+        raise ValueError("Only 2-D inputs are accepted")
+    return shape[0], shape[1]
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """`tril_indices` for the shape of a matrix.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.tril_indices_from(jax.numpy.ones((2, 2)))]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    n, m = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """`triu_indices` for the shape of a matrix.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.triu_indices_from(jax.numpy.ones((2, 2)))]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    n, m = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(n, k, m)
+
+
+def diag_indices(n: Any, ndim: Any = 2) -> tuple[Array, ...]:
+    """The indices of the main diagonal of an array with `ndim` axes of size `n`.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.diag_indices(2)]
+    [[0, 1], [0, 1]]
+    """
+    n, ndim = _static_int("diag_indices", "n", n), _static_int("diag_indices", "ndim", ndim)
+    if n < 0 or ndim < 0:
+        raise ValueError(f"n and ndim arguments to diag_indices must be nonnegative, got {n} and "
+                         f"{ndim}")
+    return (arange(n),) * ndim
+
+
+def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+    """The indices of the main diagonal of an array, whose axes are of one size.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.diag_indices_from(jax.numpy.ones((2, 2)))]
+    [[0, 1], [0, 1]]
+    """
+    check_arraylike("diag_indices_from", arr)
+    shape = get_aval(operands("diag_indices_from", arr)[0]).shape
+    if len(shape) < 2:
+        raise ValueError("input array must be at least 2-d")
+    if len(set(shape)) != 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    return diag_indices(shape[0], len(shape))
+
+
+def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None
+                 ) -> tuple[Array, ...]:
+    """The indices where `mask_func(ones((n, n)), k)` is not zero.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.mask_indices(2, jax.numpy.triu)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    return jnp.nonzero(mask_func(jnp.ones((n, n)), k), size=size)  # type: ignore[no-any-return]
+
+
+@op_jit(static_argnames=("offset", "axis1", "axis2"))
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The elements on a diagonal of two axes, along a new last axis.
+
+    Raises:
+      ValueError: the rank is less than 2.
+      TypeError: the axes are equal.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.diagonal(jax.numpy.arange(4).reshape(2, 2)).tolist()
+    [0, 3]
+    """
+    (x,) = operands("diagonal", a)
+    rank = get_aval(x).ndim
+    if rank < 2:
+        raise ValueError("diagonal requires an array of at least two dimensions.")
+    one, two = canonical_axis(axis1, rank), canonical_axis(axis2, rank)
+    if one == two:
+        raise TypeError("diagonal: transpose permutation isn't a permutation of operand "
+                        f"dimensions: axis1 and axis2 cannot be the same, got {axis1} and {axis2}.")
+    x = strong(x)
+    x = transpose(x, [i for i in range(rank) if i not in (one, two)] + [one, two])
+    n, m = get_aval(x).shape[-2:]
+    size = max_dim(min_dim(n, m - offset) if offset >= 0 else min_dim(n + offset, m), 0)
+    if type(n) is int and type(m) is int:  # every (m + 1)th element of the rows in a row
+        start = offset if offset >= 0 else -offset * m
+        x = ops.reshape(asarray(x), (*get_aval(x).shape[:-2], n * m))
+        stop = start + (size - 1) * (m + 1) + 1 if size else 0
+        return ops.slice_in_dim(x, start if size else 0, stop, m + 1, axis=-1)
+    i = ops.iota(np.int32, size)
+    rows, columns = (i, i + np.int32(offset)) if offset >= 0 else (i - np.int32(offset), i)
+    return getitem(asarray(x), (Ellipsis, rows, columns))
+
+
+@op_jit(static_argnames=("k",))
+def _diag_matrix(v: Any, k: int) -> Any:
+    n = get_aval(v).shape[0]
+    size = n + abs(k)
+    zero = full_aval(get_aval(v).update(shape=()), 0)
+    v = ops.pad(v, zero, ((max(0, k), max(0, -k), 0),))
+    rows = broadcast_in_dim(v, (size, size), (1,))
+    return ops.select(_mask_of(size, k), rows, full_aval(get_aval(rows), 0))
+
+
+def _mask_of(size: int, k: int) -> Any:
+    return _mask((size, size), k, "equal")
+
+
+def diag(v: Any, k: int = 0) -> Array:
+    """The matrix with a vector on diagonal `k`, or the diagonal `k` of a matrix.
+
+    Raises:
+      ValueError: the rank is neither 1 nor 2.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.diag(jax.numpy.array([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    """
+    (v,) = operands("diag", v)
+    rank = get_aval(v).ndim
+    k = _static_int("diag", "k", k)
+    if rank == 1:
+        return _diag_matrix(v, k)
+    if rank == 2:
+        return diagonal(v, k)
+    raise ValueError("diag input must be 1d or 2d")
+
+
+def diagflat(v: Any, k: int = 0) -> Array:
+    """The matrix with the elements of an array on diagonal `k`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.diagflat(jax.numpy.array([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    """
+    v = strong(*operands("diagflat", v))
+    return _diag_matrix(ops.reshape(asarray(v), (get_aval(v).size,)), k)
