@@ -34,8 +34,6 @@ _allowed: dict[str, tuple[str, ...]] = {
 
 def _pairs(what: str, value: Any, ndim: int) -> Any:
     """A (before, after) pair for each axis, from one of the short forms."""
-    if name == "constant_values" and not ndim:
-        return ()
     nested = [list(p) if _is_sequence(p) else p
               for p in value] if _is_sequence(value) else value
     shape: tuple[int, ...] = ()
@@ -100,7 +98,7 @@ def _repeated(edge: Any, count: int, axis: int) -> Any:
 
 def _constant(x: Any, widths: Pairs, values: Any) -> Any:
     aval = get_aval(x)
-    values = _pairs("constant_values", values, aval.ndim)
+    values = _pairs("constant_values", values, aval.ndim) if aval.ndim else ()
     plain = [v for pair in values for v in pair]
     first = plain[0] if plain else 0
     if all(v is first for v in plain):
