@@ -231,29 +231,36 @@ def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
     per_axis = list(bins) if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * dims
     if len(per_axis) != dims:
         raise ValueError("should be a bin for each dimension.")
-    columns = [lax.squeeze(lax.slice_in_dim(sample, i, i + 1, axis=1), (1,))
-               for i in np.arange(dims).tolist()]
+    columns = [lax.squeeze(column, (1,)) for column in lax.split(sample, (1,) * dims, axis=1)]
+    ranges = (None,) * dims if range is None else range
+    edges = [_edges(*given) for given in zip(columns, per_axis, ranges, strict=True)]
+    sizes = [get_aval(edge).shape[0] - 1 for edge in edges]
+    total = int(np.prod(sizes))
+    counts = lax.reshape(_counted(_cells(columns, edges, sizes, total), weights, total), sizes)
+    return (_density(counts, edges) if density else counts), edges
+
+
+def _cells(columns: Sequence[Any], edges: Sequence[Any], sizes: Sequence[int], outside: int
+           ) -> Any:
+    """The number of the cell that each point lies in, or `outside`."""
     cell: Any = 0
     inside: Any = True
-    edges, sizes = [], []
-    for i, column in enumerate(columns):
-        edge = _edges(column, per_axis[i], None if range is None else range[i])
-        n = get_aval(edge).shape[0] - 1
+    for column, edge, n in zip(columns, edges, sizes, strict=True):
         place = searchsorted(edge, column, side="right")
         last = lax.squeeze(lax.slice_in_dim(edge, n, n + 1), (0,))
         place = ufuncs.subtract(ufuncs.where(ufuncs.equal(column, last), n, place), 1)
         valid = ufuncs.logical_and(ufuncs.greater_equal(place, 0), ufuncs.less(place, n))
         inside = ufuncs.logical_and(inside, valid)
         cell = ufuncs.add(ufuncs.multiply(cell, n), place)
-        edges.append(edge)
-        sizes.append(n)
-    total = int(np.prod(sizes))
-    cell = ufuncs.where(inside, cell, total)
-    counts = lax.reshape(_counted(cell, weights, total), sizes)
-    if density:
-        counts = ufuncs.divide(counts, _sum(counts))
-        for i, edge in enumerate(edges):
-            width = lax.reshape(diff(edge), [sizes[i] if k == i else 1
-                                             for k in np.arange(dims).tolist()])
-            counts = ufuncs.divide(counts, width)
-    return counts, edges
+    return ufuncs.where(inside, cell, outside)
+
+
+def _density(counts: Any, edges: Sequence[Any]) -> Any:
+    """The counts divided by their sum and the volumes of their cells."""
+    out = ufuncs.divide(counts, _sum(counts))
+    for i, edge in enumerate(edges):
+        width = diff(edge)
+        shape = [1] * len(edges)
+        shape[i] = get_aval(width).size
+        out = ufuncs.divide(out, lax.reshape(width, shape))
+    return out
