@@ -41,9 +41,16 @@ __all__ = [
 # -- joining ---------------------------------------------------------------------------------------
 
 
+def _is_one_array(arrays: Any) -> bool:
+    """Whether what is to be joined is an array. One of another library is a sequence: what its
+    class says of its rank may mean something else."""
+    return hasattr(arrays, "ndim") and (isinstance(arrays, (Array, np.ndarray, np.generic))
+                                        or hasattr(arrays, "__jax_array__"))
+
+
 def parts_of(name: str, arrays: Any, dtype: Any = None) -> list[Any]:
     """The arrays of a sequence, or the slices of an array, with their common dtype."""
-    if hasattr(arrays, "ndim"):
+    if _is_one_array(arrays):
         if not arrays.ndim:
             raise TypeError(f"{name}: expected a sequence of arrays, got a scalar")
         parts = list(lax.unstack(*operands(name, arrays))) if arrays.shape[0] else []
@@ -131,9 +138,10 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.stack is not supported.")
-    if not (arrays.shape[0] if getattr(arrays, "ndim", 0) else len(arrays)):
+    one = _is_one_array(arrays)
+    if not (arrays.shape[0] if one and arrays.ndim else len(arrays)):
         raise ValueError("Need at least one array to stack.")
-    if hasattr(arrays, "ndim") and arrays.ndim:
+    if one and arrays.ndim:
         (x,) = operands("stack", arrays)
         if dtype is not None:
             x = convert(x, dtypes.check_and_canonicalize_user_dtype(dtype, "stack"))
@@ -170,7 +178,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 def _stacked(name: str, at_least: Callable[[Any], Any], axis: int | None, tup: Any, dtype: Any
              ) -> Any:
     """The arrays joined along `axis` (None: the second one, if there are two)."""
-    if hasattr(tup, "ndim"):
+    if _is_one_array(tup):
         parts = parts_of(name, tup)
     else:
         parts = operands(name, *tup)

@@ -270,3 +270,26 @@ def test_what_is_no_number_is_not_reshaped():
             jnp.reshape(np.array(["a"]), (1, 1))
 
     jax.jit(reshaped)()
+
+
+class Blocks:
+    """Arrays of different shapes in one object, which says of its rank what it likes."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+        self.shape, self.ndim = [p.shape for p in parts], [p.ndim for p in parts]
+        self.dtype = parts[0].dtype
+
+    def __len__(self):
+        return len(self.parts)
+
+    def __getitem__(self, i):
+        return self.parts[i]
+
+
+def test_arrays_of_other_libraries_are_sequences_of_what_is_joined():
+    parts = jnp.ones(3), jnp.arange(3.0)
+    for join in (jnp.concatenate, jnp.stack, jnp.hstack, jnp.vstack, jnp.column_stack):
+        np.testing.assert_array_equal(join(Blocks(*parts)), join(parts))
+    with pytest.raises(TypeError):
+        jnp.concatenate(np.float32(1))
