@@ -9,11 +9,33 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
 
 from pyjx.not_yet import ImportHint, hint
 
 sys.meta_path.append(ImportHint())
+
+loaded: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__
+
+
+class Package(ModuleType):
+    """A package whose names load when they are used, and all of them when its `__dict__` is asked
+    for: libraries that wrap `jax.numpy` walk through that.
+
+    >>> import pyjx.numpy
+    >>> "arctan2" in vars(pyjx.numpy)
+    True
+    """
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        for name in self.__all__:
+            getattr(self, name)
+        return loaded(self)
+
+    def __dir__(self) -> list[str]:  # the one of modules reads `__dict__`
+        return cast("list[str]", loaded(self)["__dir__"]())
 
 
 def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
@@ -23,7 +45,7 @@ def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
     'attach'
     """
     def listed() -> list[str]:
-        return sorted({*names, *[n for n in vars(sys.modules[module]) if n.startswith("__")]})
+        return sorted({*names, *[n for n in loaded(sys.modules[module]) if n.startswith("__")]})
 
     return listed
 
@@ -66,7 +88,9 @@ def attach(package: str, families: Mapping[str, str], submodules: str = ""
         return value
 
     def directory() -> list[str]:
-        dunder = [name for name in vars(sys.modules[package]) if name.startswith("__")]
+        dunder = [name for name in loaded(sys.modules[package]) if name.startswith("__")]
         return sorted({*source, *modules, *dunder})
+
+    sys.modules[package].__class__ = Package
 
     return getattribute, directory, [*modules, *source]

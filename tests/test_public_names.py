@@ -37,6 +37,14 @@ def test_every_listed_name_resolves(package):
 
 
 @pytest.mark.parametrize("package", TABLES)
+def test_the_dictionary_of_a_package_holds_its_names(package):
+    # libraries walk through `jax.numpy.__dict__`, to wrap what is there
+    module = importlib.import_module(package)
+    assert {name for _, name in names_of(package)} <= set(vars(module))
+    assert vars(module) is module.__dict__
+
+
+@pytest.mark.parametrize("package", TABLES)
 def test_names_are_listed_once(package):
     names = [name for _, name in names_of(package)]
     assert sorted({n for n in names if names.count(n) > 1}) == []

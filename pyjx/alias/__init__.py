@@ -32,6 +32,7 @@ from pyjx.core.trace import JaxprTracer, Tracer
 from pyjx.engine.batching import BatchTracer
 from pyjx.engine.forward import JVPTracer
 from pyjx.engine.linearize import LinearTracer
+from pyjx.lazy import loaded
 from pyjx.random.keys import PRNGKeyArray
 
 __all__ = ["VARIABLE", "install", "told_version"]
@@ -157,8 +158,8 @@ def install() -> None:
     told = told_version()
     jax_imports.answer_with(Alias())
     for module in (pyjx, version):
-        vars(module).update(__version__=told, __version_info__=version.numbers(told))
+        loaded(module).update(__version__=told, __version_info__=version.numbers(told))
     sys.modules["jax"] = pyjx
-    vars(pyjx)["_src"] = compat  # which programs read of `jax` without importing it
+    loaded(pyjx)["_src"] = compat  # which programs read of `jax` without importing it
     show_jax_names()
     reach_children()
