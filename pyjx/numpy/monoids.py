@@ -68,12 +68,16 @@ def _min(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: 
 
 def _all(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     out = jnp.all(a, axis, None, keepdims, where=where)
-    return _cast(out if initial is None else jnp.logical_and(out, initial), dtype)
+    if initial is not None:
+        out = jnp.logical_and(out, as_bool(jnp.asarray(initial)))
+    return _cast(out, dtype)
 
 
 def _any(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     out = jnp.any(a, axis, None, keepdims, where=where)
-    return _cast(out if initial is None else jnp.logical_or(out, initial), dtype)
+    if initial is not None:
+        out = jnp.logical_or(out, as_bool(jnp.asarray(initial)))
+    return _cast(out, dtype)
 
 
 def _odd(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
