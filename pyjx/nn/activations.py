@@ -17,6 +17,7 @@ from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_inexact
 from pyjx.numpy.promotion import (
+    check_promotion,
     convert,
     literal,
     operands,
@@ -222,6 +223,7 @@ def squareplus(x: Any, b: Any = 4) -> Array:
     >>> float(jax.nn.squareplus(0.0))
     1.0
     """
+    check_promotion(*operands("squareplus", x, b))
     (x,) = promote_dtypes_numeric(*operands("squareplus", x))
     x, b = promote_args_inexact("squareplus", x, b)
     root = ufuncs.sqrt(ufuncs.add(lax.square(x), b))

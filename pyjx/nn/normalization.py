@@ -17,7 +17,7 @@ from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import beside_constants
-from pyjx.numpy.promotion import literal, operands, promote_inexact, strong
+from pyjx.numpy.promotion import check_promotion, literal, operands, promote_inexact, strong
 from pyjx.numpy.reductions import check_where, masked
 from pyjx.transforms.custom_jvp import custom_jvp
 
@@ -84,6 +84,8 @@ def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
     >>> jax.nn.standardize(jax.numpy.array([-1.0, 1.0]), epsilon=0.0).tolist()
     [-1.0, 1.0]
     """
+    check_promotion(*operands("standardize", x, *[
+        v for v in (mean, variance, epsilon) if v is not None]))
     if mean is None or variance is None:
         x = beside_constants(promote_inexact("standardize", x))
     else:

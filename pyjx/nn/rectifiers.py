@@ -11,7 +11,7 @@ from pyjx.engine.types import Tangent, Value
 from pyjx.nn.activations import like, weak_float, weak_int
 from pyjx.numpy import ufuncs
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import operands
+from pyjx.numpy.promotion import check_promotion, operands
 from pyjx.transforms.custom_jvp import custom_jvp
 
 __all__ = [
@@ -81,6 +81,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
     >>> jax.nn.elu(jax.numpy.array([0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
+    check_promotion(*operands("elu", x, alpha))
     x = weak_float("elu", x)
     positive = ufuncs.greater(x, like(x, 0.0))
     # The masked x keeps exp, and so its derivative, finite where it is not used.
@@ -121,6 +122,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
     >>> jax.nn.celu(jax.numpy.array([0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
+    check_promotion(*operands("celu", x, alpha))
     x = weak_float("celu", x)
     below = ufuncs.expm1(ufuncs.divide(lax.min(x, like(x, 0.0)), alpha))
     return ufuncs.add(lax.max(x, like(x, 0.0)), ufuncs.multiply(alpha, below))

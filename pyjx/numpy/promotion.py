@@ -185,6 +185,15 @@ def promote_dtypes_complex(*args: Any) -> list[Any]:
     return [convert(x, dtype, weak) for x in args]
 
 
+def check_promotion(*args: Any) -> None:
+    """Raise TypePromotionError where dtypes of the user's arrays differ and promotion is strict: of
+    functions that convert some of them before they meet."""
+    if configuration.numpy_dtype_promotion.value == "strict":
+        arrays = [x for x in args if not get_aval(x).weak_type]
+        if arrays:
+            dtypes.lattice_result_type(*arrays)
+
+
 # -- shapes ----------------------------------------------------------------------------------------
 
 
@@ -395,8 +404,8 @@ def promote_inexact(name: str, x: Any) -> Any:
 
 
 __all__ = [
-    "any_ranks", "as_operand", "check_arraylike", "check_ranks", "common_shape", "convert",
-    "is_arraylike",
+    "any_ranks", "as_operand", "check_arraylike", "check_promotion", "check_ranks", "common_shape",
+    "convert", "is_arraylike",
     "literal", "narrowed", "operands", "promote_args", "promote_args_as_floats",
     "promote_args_complex", "promote_args_inexact", "promote_args_numeric", "promote_dtypes",
     "promote_dtypes_as_floats", "promote_dtypes_complex",

@@ -409,7 +409,7 @@ def test_strict_promotion_is_not_of_the_dtype_that_is_asked_for():
         assert jnp.logical_xor.reduce(single > 1, initial=True).tolist() is True
         assert jnp.fft.fftfreq(3, small[1]).dtype == "float64"
         assert jax.scipy.signal.csd(small, small, nperseg=3)[1].dtype == "complex64"
-        assert jax.scipy.signal.stft(single, small[0], nperseg=3, noverlap=1)[2].dtype == (
+        assert jax.scipy.signal.stft(small, 2, nperseg=3, noverlap=1)[2].dtype == (
             "complex64")
 
 
@@ -555,3 +555,19 @@ def test_integers_too_large_for_an_array():
         convert = jax.lax.convert_element_type
         assert [convert(2**31, d).tolist() for d in ("float32", "uint32", bool, "int32")] == [
             2.0**31, 2**31, True, -2**31]
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, y: jax.nn.elu(y, x), lambda x, y: jax.nn.celu(y, x),
+    lambda x, y: jax.nn.squareplus(jnp.array([True]), y),
+    lambda x, y: jax.nn.standardize(y, mean=x), lambda x, y: jax.nn.standardize(y, epsilon=x),
+    lambda x, y: jnp.linalg.matrix_rank(jnp.outer(x, x), y),
+    lambda x, y: jax.scipy.signal.welch(x, y[0], nperseg=2),
+    lambda x, y: jax.scipy.signal.stft(x, np.int8(1), nperseg=2),
+    lambda x, y: jax.scipy.sparse.linalg.cg(jnp.outer(x, x), y),
+])
+def test_strict_promotion_of_what_is_converted_first(call):
+    x, y = jnp.ones(3, "float32"), jnp.ones(3, "int32")
+    call(x, y)
+    with jax.numpy_dtype_promotion("strict"), pytest.raises(jax.dtypes.TypePromotionError):
+        call(x, y)

@@ -17,7 +17,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
 from pyjx.numpy.linalg.norms import norm_of_matrices
 from pyjx.numpy.linalg.systems import default_rtol, inv
-from pyjx.numpy.promotion import convert, operands
+from pyjx.numpy.promotion import check_promotion, convert, operands
 
 
 class SlogdetResult(NamedTuple):
@@ -120,6 +120,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
         largest = lax.reduce_max(s, (size.ndim - 1,))
         rtol = ufuncs.multiply(largest, default_rtol(aval.shape, aval.dtype))
     (cutoff,) = operands("matrix_rank", rtol)
+    check_promotion(s, cutoff)
     cutoff = lax.expand_dims(cutoff, (get_aval(cutoff).ndim,))
     above = ufuncs.greater(s, convert(cutoff, size.dtype))
     return lax.reduce_sum(lax.convert_element_type(above, integer), (get_aval(above).ndim - 1,))

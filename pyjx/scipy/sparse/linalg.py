@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
@@ -20,6 +20,7 @@ from pyjx.flatten_util import ravel_pytree
 from pyjx.lazy import directory
 from pyjx.numpy.operands import is_inexact
 from pyjx.numpy.promotion import convert
+from pyjx.runtime.abstract import eval_shape
 from pyjx.tree_util import tree_leaves, tree_map, tree_structure
 
 __all__ = ["bicgstab", "cg", "gmres"]
@@ -67,6 +68,8 @@ def _operands(A: Any, b: Any, x0: Any, M: Any) -> tuple[Linear, Any, Any, Linear
     if shapes[0] != shapes[1]:
         raise ValueError(f"arrays in x0 and b must have matching shapes: {shapes[0]} vs "
                          f"{shapes[1]}")
+    if configuration.numpy_dtype_promotion.value == "strict":
+        eval_shape(A, b)  # raises where A and b as they are given do not go together
     # what the solvers compute in holds both
     common = tree_map(lambda x, y: dtypes.to_inexact_dtype(dtypes.result_type(x, y)), x0, b)
     b = tree_map(lambda x, d: x.astype(d), b, common)
