@@ -161,7 +161,7 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Ar
     (Array(5, dtype=int32), Ref(6, dtype=int32))
     """
     base, indexers, integers = _target(_function_name, ref, idx)
-    value = _stored("swap", base.aval, value, indexers, integers)
+    value = _stored("swap", base.aval, value, indexers, integers, adapts=True)
     return swap_p.bind(base, value, *integers, indexers=indexers)  # type: ignore[no-any-return]
 
 
@@ -179,7 +179,7 @@ def set(ref: Any, idx: Any, value: Any) -> None:
     Ref([1., 0.], dtype=float32)
     """
     base, indexers, integers = _target("ref_set", ref, idx)
-    value = _stored("swap", base.aval, value, indexers, integers)
+    value = _stored("swap", base.aval, value, indexers, integers, adapts=True)
     if _runs_now(base, (value, *integers)):
         base._refs = _writer(indexers, False)(base._refs, value, *integers)
     else:
@@ -372,16 +372,18 @@ def _runs_now(ref: Any, others: Sequence[Any]) -> bool:
     return not any([isinstance(x, Tracer) for x in others])
 
 
-def _stored(op: str, aval: AbstractRef, value: Any, indexers: Indexers, integers: Sequence[Any]
-            ) -> Any:
-    """A value to be stored, of the type that the reference says."""
+def _stored(op: str, aval: AbstractRef, value: Any, indexers: Indexers, integers: Sequence[Any],
+            *, adapts: bool = False) -> Any:
+    """A value to be stored, of the type that the reference says.
+
+    One of weak type may be of another dtype of the same kind, if it `adapts`.
+    """
     found = get_aval(value)
     whole, aval = aval, ref_views.part_type(aval, indexers, integers)
-    adapts = op == "swap" and found.weak_type and _kind(found.dtype) is _kind(aval.dtype)
+    adapts = adapts and found.weak_type and _kind(found.dtype) is _kind(aval.dtype)
     if found.dtype != aval.dtype and not adapts:
-        what = "dtype" if op == "swap" else "shape"
         raise ValueError(f"Invalid dtype for `{op}`. Ref dtype: {dtypes.name(aval.dtype)}. Value "
-                         f"{what}: {dtypes.name(found.dtype)}. ")
+                         f"dtype: {dtypes.name(found.dtype)}. ")
     if found.shape != aval.shape:
         raise ValueError(f"Invalid shape for `{op}`. Ref shape: {whole.shape}. Expected shape: "
                          f"{aval.shape}. Value shape: {found.shape}. Transforms: {indexers}. ")
