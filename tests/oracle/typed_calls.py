@@ -171,6 +171,8 @@ jsp.special.{fresnel gamma gammaln gammasgn i0 i0e i1 i1e log_ndtr log_softmax l
 jsp.special.{logsumexp ndtr ndtri sici softmax spence wofz}(x)
 jsp.special.expn({1 2}, x)
 jsp.special.multigammaln(x, {1 2})
+jsp.special.lpmn(2, 2, x)
+jsp.special.lpmn_values(2, 2, x, True)
 jsp.special.polygamma({0 1 1.0}, x)
 jsp.special.bessel_jn(x, v=2)
 jsp.special.{comb poch zeta beta betaln xlogy xlog1py kl_div rel_entr}(x, {2 2.0})
@@ -655,35 +657,41 @@ NOT_OF_ARRAYS = frozenset("""
 # "theirs", or nothing where types differ), and why.
 EXPLAINED = [(re.compile(pattern), raising, reason) for pattern, raising, reason in (
     (r"\b(u?int4|float(4|6|8)_\w+)\b", "theirs", "the oracle has no rule for such narrow types"),
-    (r"linspace\(.*\b(u?int4|float8_\w+)\b", "ours", "they have no common dtype with the others"),
-    (r"2\*\*31", "ours", "which functions convert their arguments before they are compiled"),
-    (r"2\*\*31", "theirs", "what is traced does not look at integers that stay what they are"),
+    (r"^\w+: (?!(x|divmod) |jnp\.(add|subtract|multiply|(true_)?divide|(not_)?equal|less|greater|"
+     r"where|clip|maximum|minimum)\().*2\*\*31", "theirs",
+     "what is traced does not look at integers that stay what they are, or become floats"),
+    (r"(^\w+: x (\*\*?|//|[-+/|^]|==|<<?)|divmod|x\.clip)\b.*2\*\*31", "theirs",
+     "operators of scalars alone are Python's"),
+    (r"(power|pow|piecewise|dynamic_slice\w*|cond|fiedler_companion|x\.at\[y\]\.\w+|"
+     r"pad\(x, 1, mode='linear_ramp', end_values=y|bessel_jn)\(?.*2\*\*31", "ours",
+     "it wraps round to -2**31 in the oracle"),
+    (r"(arange|multigammaln)\(x, y\) \(.*2\*\*31", "ours", "no memory holds so many numbers"),
     # Where the oracle gives a type, or refuses one, by an accident of how it computes.
-    (r"arg(max|min)\(.*complex", "ours", "the oracle refuses them as it lowers the program"),
-    (r"cumlogsumexp\(", "ours", "the oracle refuses them as it lowers the program"),
-    (r"(owens_t|norm\.ppf|from_matrix)\(.*complex", "ours", "a function of real numbers"),
-    (r"jnp\.pad\(x, 1, constant_values=y\)", "ours", "of a scalar it takes anything"),
-    (r"lax\.reshape\(x, \(3, 1\)\)", "ours", "a scalar is one number, not three"),
-    (r"index_take\(.* bool\)", "ours", "positions are integers"),
-    (r"conv_transpose\(x.*NumPy", "ours", "it has two strides and no axes"),
-    (r"unwrap\(.*float8_\w+", "ours", "it takes the difference of 8-bit floats and integers"),
-    (r"jnp\.tile\(.*NumPy bool", "ours", "a number of times is no truth value"),
-    (r"random_gamma_grad\(x, y\)", "ours", "it casts what is beside a scalar"),
+    (r"(arg(max|min)|from_matrix|rng_uniform)\(.*complex|cumlogsumexp\(|lax\.conv_transpose\(x|"
+     r"lax\.reshape\(x, \(3, 1\)\)", "ours", "the oracle refuses them as it lowers the program"),
+    (r"special\.owens_t\(x, y\) \(.*complex", "ours", "it takes absolute values of complex h"),
+    (r"norm\.ppf\(x, y\) \(.*complex", "ours", "it drops imaginary parts"),
+    (r"jnp\.tile\(x, y\) \(.*, (NumPy|Python) (float|complex)", "ours",
+     "the oracle refuses them where axes do not have one element"),
     (r"NumPy.*: raises (Concr|Tracer|NonConc)", "theirs", "constants are known inside programs"),
     (r"ix_\(.*NumPy bool.*: raises NotImpl", "theirs", "constants are known inside programs"),
     (r"(trim_zeros|choose|segment_\w+)\(.*: raises \w*Concret", "theirs",
      "constants are known inside programs"),
     (r": raises (AssertionError|AttributeError)", "theirs", "a fault of the oracle's"),
     (r"logaddexp.*(reduceat|accumulate)\(", "theirs", "of integers it makes a loop of two types"),
-    (r"logaddexp.*reduceat\(", "", "as other functions of weakly typed arrays"),
-    (r"vector_norm\(.*ord=[013j]", "theirs", "of integers it takes the smallest float"),
-    (r"vector_norm\(.*ord=[013j]", "", "of integers it truncates roots"),
+    (r"logaddexp\.reduceat\(.*weak complex", "", "as other functions of weakly typed arrays"),
+    (r"vector_norm\(x, ord=[013j]", "theirs", "of integers it takes the smallest float"),
+    (r"vector_norm\(x, ord=3", "", "of integers it truncates roots"),
     (r"logmeanexp\(x, where=.* \((\w+ )?bool", "", "it takes the logarithm of an integer"),
     (r"quantile\(", "theirs", "integers are points as well"),
-    (r"median\(.*keepdims=True\) \((Py|Nu|.*\[\])", "", "of a scalar it gives a vector"),
-    (r"stft\(x, y\) \(.*NumPy bool\)", "", "True is a number, of NumPy as well"),
-    (r"linalg\.(cg|bicgstab|gmres)\(", "", "it has the type of b where the solution has another"),
-    (r"^strict.*linalg\.(cg|bicgstab|gmres)\(.*weak", "ours", "what is solved is of strong type"),
+    (r"median\(x, keepdims=True\) \((Py|Nu|.*\[\])", "", "of a scalar it gives a vector"),
+    (r"einsum\('(i,i->i|ij,jk->ik)', x, y\) \(.*weak complex128", "theirs",
+     "no product may be of a wider type than the result"),
+    (r"unravel_index\(x, y\) \(.*bool\)", "ours", "a truth value is no shape"),
+    (r"linalg\.(cg|bicgstab|gmres)\(", "",
+     "traced it has the type of b, and computed that of the solution"),
+    (r"linalg\.cg\(.*float8_\w+, weak|^strict.*linalg\.(cg|bicgstab|gmres)\(.*weak", "ours",
+     "what is solved is of strong type"),
     (r"sph_harm_y", "", "of whole angles beside a weak order it is of single precision"),
     # What this side takes as well; there the oracle speaks of what it is made of.
     (r"lax\.(reduce|reduce_window)\(", "theirs", "starting values take the type of the operand"),
@@ -696,10 +704,12 @@ EXPLAINED = [(re.compile(pattern), raising, reason) for pattern, raising, reason
      r"stats\.(norm|truncnorm)\.|optimize\.minimize", "theirs", "arguments are promoted"),
     (r"(meshgrid|convolution_matrix|hankel|jnp\.put|repeat|piecewise|map_coordinates|resize|"
      r"vjp|linear_ramp.*)\(?", "theirs", "scalars are vectors of one number, and are converted"),
-    (r"^strict.*: raises TypeError", "theirs", "arguments are promoted"),
-    (r"^strict\w*: ((nn|jsp)\.|(?!.*\by\b)|lax.index_take|jnp.\w+.at\(|"
-     r"jnp\.(select|take|linalg|array|unwrap|fill_diagonal))", "theirs",
+    (r"^strict\w*: (?!.*\by\b).*: raises TypePromotionError", "theirs",
      "promotion within is not the user's"),
+    (r"^strict\w*: (nn\.(c?elu|squareplus|leaky_relu|logsumexp|logmeanexp)|"
+     r"jsp\.(signal\.(stft|welch)|special\.(owens_t|logsumexp)|spatial)|lax\.index_take|"
+     r"jnp\.(\w+\.at|select|take|array|unwrap|unravel_index|fill_diagonal|linalg\.matrix_rank)\b)"
+     r".*: raises TypePromotionError", "theirs", "promotion within is not the user's"),
 )]
 
 
