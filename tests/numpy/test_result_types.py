@@ -571,3 +571,8 @@ def test_strict_promotion_of_what_is_converted_first(call):
     call(x, y)
     with jax.numpy_dtype_promotion("strict"), pytest.raises(jax.dtypes.TypePromotionError):
         call(x, y)
+
+
+def test_strict_densities_of_complex_numbers():
+    with jax.numpy_dtype_promotion("strict"):
+        assert jax.scipy.stats.norm.pdf(jnp.ones(3, "complex64")).dtype == "complex64"

@@ -10,7 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.normal import log_ndtr_of, ndtr_of, ndtri_of
-from pyjx.scipy.special.operands import floats, strong_of_arrays
+from pyjx.scipy.special.operands import floats, strong_of_arrays, weak_as
 from pyjx.scipy.stats.parameters import reals
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
@@ -28,7 +28,8 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """
     x, loc, scale = floats("norm.logpdf", x, loc, scale)
     y = (x - loc) / scale
-    return -(y * y) / 2 - jnp.log(jnp.abs(scale)) - math.log(2 * math.pi) / 2
+    size = weak_as(jnp.log(jnp.abs(scale)).astype(y.dtype), scale)
+    return -(y * y) / 2 - size - math.log(2 * math.pi) / 2
 
 
 @numpy_function
