@@ -44,7 +44,9 @@ _OPERATION = r"(?:stablehlo|chlo)\.(\w+)(?=[ (\"])"
 # Types in which intermediate results are rounded, or products and sums contracted, elsewhere.
 _OTHER_TYPE = "xf16>|<f16>|complex<"
 _CHOSEN = "xla_cpu|xla_backend"  # the user's own flags, which these would overrule
-_THIRD_LEVEL = "chlo.erf_inv"  # which LLVM's first level gives other bits
+# Which LLVM's first level gives other bits, or compiles for ten seconds (8-bit floats, of which
+# each operation is a dozen branches).
+_THIRD_LEVEL = r"chlo\.erf_inv|f8E"
 _LONGEST = 1 << 15  # characters; in longer programs it pays to compile kernels side by side
 
 
@@ -56,7 +58,7 @@ def quick_options(text: str, avals: Sequence[Any], platform: str) -> tuple[tuple
       avals: of its arguments and results.
       platform: what it is compiled for.
     """
-    if (platform != "cpu" or len(text) > _LONGEST or _THIRD_LEVEL in text
+    if (platform != "cpu" or len(text) > _LONGEST or re.search(_THIRD_LEVEL, text)
             or re.search(_CHOSEN, os.environ.get("XLA_FLAGS", ""))):
         return ()
     if not jaxlib_api.HAS_OLDER_CPU_EMITTERS or re.search(_OTHER_TYPE, text):

@@ -71,6 +71,11 @@ def test_loops_are_not_unrolled_whole():
     assert options(jnp.exp, "float32", 32)["xla_backend_optimization_level"] == 1
 
 
+def test_small_floats_are_not_compiled_for_seconds():
+    for dtype in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz"):
+        assert not options(lambda x: x // x, dtype)
+
+
 def test_other_platforms_and_the_flags_of_the_user(monkeypatch):
     assert options(jnp.exp, "float32")
     assert not options(jnp.exp, "float32", platform="cuda")
