@@ -37,6 +37,9 @@ class Package(ModuleType):
     def __dir__(self) -> list[str]:  # the one of modules reads `__dict__`
         return cast("list[str]", loaded(self)["__dir__"]())
 
+    def __reduce__(self) -> tuple[Any, ...]:  # libraries that pickle functions know modules alone
+        return importlib.import_module, (self.__name__,)
+
 
 def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
     """`__dir__` for a module that is no package: its public names, and not what it imports.

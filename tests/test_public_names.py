@@ -1,6 +1,7 @@
 """Public names: each loads, the stubs agree with the tables, and importing brings in little."""
 
 import importlib
+import pickle
 import re
 import subprocess
 import sys
@@ -42,6 +43,7 @@ def test_the_dictionary_of_a_package_holds_its_names(package):
     module = importlib.import_module(package)
     assert {name for _, name in names_of(package)} <= set(vars(module))
     assert vars(module) is module.__dict__
+    assert pickle.loads(pickle.dumps(module)) is module
 
 
 @pytest.mark.parametrize("package", TABLES)
