@@ -38,7 +38,8 @@ def _numpy() -> Any:
 # -- operators -------------------------------------------------------------------------------------
 
 
-# Python would repeat a list as often as a scalar says, and find arrays and lists unequal.
+# Python would repeat a list as often as a scalar says, and find arrays and lists unequal. Classes
+# derived from these may have operators of their own.
 _CONTAINERS = (list, tuple, set, dict)
 
 _SYMBOLS = {
@@ -53,16 +54,25 @@ def _symbol(name: str) -> str:
     return _SYMBOLS.get(plain) or _SYMBOLS[plain.removeprefix("r")]
 
 
+def leave(name: str, x: Any, other: Any, reflected: bool = False) -> Any:
+    """Leave an operator of an array or a key to the other operand, which is none of them.
+
+    Raises:
+      TypeError: it is a container, which has an operator of another meaning or none.
+    """
+    if type(other) in _CONTAINERS:
+        kinds = [type(x).__name__, type(other).__name__]
+        raise TypeError(f"unsupported operand type(s) for {_symbol(name)}: "
+                        f"{kinds[reflected]!r} and {kinds[not reflected]!r}; "
+                        "make it an array with jnp.asarray")
+    return NotImplemented
+
+
 def _body(name: str, function: _Body, reflected: bool) -> _Body:
     @tracebacks.mark_boundary
     def operator(self: Any, other: Any) -> Any:
         if type(other) not in aval_makers and not takes_part(other):
-            if isinstance(other, _CONTAINERS):
-                kinds = [type(self).__name__, type(other).__name__]
-                raise TypeError(f"unsupported operand type(s) for {_symbol(name)}: "
-                                f"{kinds[reflected]!r} and {kinds[not reflected]!r}; "
-                                "make it an array with jnp.asarray")
-            return NotImplemented
+            return leave(name, self, other, reflected)
         try:
             return function(other, self) if reflected else function(self, other)
         except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -273,6 +274,34 @@ def test_operators_refuse_containers(wrap):
         with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for"):
             wrap(operation)(jnp.array(2))
     assert (jnp.array(2) == "a") is False
+
+
+class Quaternion(NamedTuple):
+    real: float
+
+    def __rmul__(self, other):
+        return "scaled"
+
+    def __rsub__(self, other):
+        return "subtracted"
+
+    def __gt__(self, other):
+        return "greater"
+
+    def __eq__(self, other):
+        return "equal"
+
+
+@pytest.mark.parametrize("x", [jnp.ones(3), jnp.array(2), jax.random.key(0)],
+                         ids=["array", "scalar", "key"])
+def test_operators_are_left_to_classes_derived_from_containers(x):
+    q = Quaternion(1.0)
+    assert (x * q, x - q, x < q, x == q) == ("scaled", "subtracted", "greater", "equal")
+
+    def traced(x):
+        assert x * q == "scaled"
+
+    jax.jit(traced)(x)
 
 
 @pytest.mark.parametrize(("old", "new"), [

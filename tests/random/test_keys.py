@@ -219,6 +219,11 @@ def test_legacy_keys() -> None:
     (lambda: len(KEY), TypeError, "unsized"),
     (lambda: hash(KEY), TypeError, "unhashable type"),
     (lambda: KEY + 1, TypeError, "add does not accept dtypes key<fry>, int32"),
+    (lambda: np.ones(2) + KEY, TypeError, "add does not accept dtypes key<fry>, float32"),
+    (lambda: -KEY, TypeError, "neg does not accept dtype key<fry>"),
+    (lambda: KEY + "a", TypeError, "unsupported operand type.*'PRNGKeyArray' and 'str'"),
+    (lambda: None * KEY, TypeError, "unsupported operand type.*'NoneType' and 'PRNGKeyArray'"),
+    (lambda: KEY == (1,), TypeError, "unsupported operand type.*'PRNGKeyArray' and 'tuple'"),
     (lambda: KEYS[0, 0], IndexError, "Too many indices"),
 ])
 def test_bad_input(call: Any, error: type[Exception], text: str) -> None:
