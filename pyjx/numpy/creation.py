@@ -393,6 +393,8 @@ def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
         x = x.real
     if dtype == np.bool_ and aval.dtype != np.bool_:
         return placed(convert(as_bool(x), dtype), device)
+    if isinstance(x, int):  # which wraps round like any other
+        x = asarray(x)
     return placed(_array(x, dtype, copy), device)
 
 

@@ -76,12 +76,13 @@ def _flat_places(indices: Any, dims: tuple[int, ...], mode: str, order: str) -> 
     total = jnp.zeros((), dtype)
     pairs = list(zip(indices, dims, strict=True))
     for x, n in pairs if order == "C" else reversed(pairs):
-        x = jnp.asarray(x, dtype)
+        x = jnp.asarray(x)
+        x = x.astype(jnp.promote_types(x.dtype, dtype))  # a scalar may be too large for `dtype`
         if mode == "clip":
             x = jnp.clip(x, 0, n - 1)
         elif mode == "wrap":
             x = jnp.mod(x, n)
-        total = total * n + x
+        total = total * n + x.astype(dtype)
     return total
 
 

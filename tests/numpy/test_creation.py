@@ -364,6 +364,8 @@ def test_astype():
     with pytest.warns(DeprecationWarning, match="complex to real"):
         check((x * 1j).astype("float32"), [0, 0, 0], "float32")
     assert jax.jit(lambda x: x.astype("int8"))(x).dtype == "int8"
+    check(jnp.astype(300, "int8"), 44, "int8")
+    check(jax.jit(lambda: jnp.astype(-1, "uint8"))(), 255, "uint8")
 
 
 def test_device_argument():

@@ -160,6 +160,12 @@ def test_flat_indices_out_of_bounds():
         jnp.unravel_index(1, np.array([[2, 3]]))
     assert jnp.unravel_index(3, (2, 3))[0].weak_type
     assert jnp.ravel_multi_index((1, 2), (2, 3), dtype="int8").dtype == "int8"
+    with jax.enable_x64(True):
+        beyond = jnp.arange(3, dtype="int32")
+        for mode, place in (("wrap", 2**31 % 3), ("clip", 2)):
+            for run in (lambda f: f, jax.jit):
+                got = run(lambda x, m=mode: jnp.ravel_multi_index((2**31, x), (3, 3), m))(beyond)
+                same(got, 3 * place + np.arange(3, dtype="int32"))
     for call, error, message in [
         (lambda: jnp.ravel_multi_index((1, 5), (2, 3)), ValueError,
          "invalid entry in coordinates array"),
