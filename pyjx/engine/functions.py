@@ -38,7 +38,7 @@ def check_values(values: Sequence[Any], end: str = "") -> None:
                 f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type{end}")
 
 
-def brief(value: Any) -> str:
+def tree_text(value: Any) -> str:
     """A pytree for messages: of arrays their types alone."""
     leaves, tree = flatten(value)
     shown = [get_aval(x).str_short() if hasattr(x, "dtype") else repr(x) for x in leaves]
@@ -101,7 +101,7 @@ class FlatFun:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(
                 "expected function with aux output to return a two-element tuple, but got type "
-                f"{type(result)} with value {brief(result)}"
+                f"{type(result)} with value {tree_text(result)}"
             )
         self.aux[:], self.aux_tree = flatten(result[1])
         return result[0]

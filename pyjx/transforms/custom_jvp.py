@@ -14,7 +14,7 @@ from pyjx.engine.custom_derivative_calls import (
     tangent_result,
     zero_from_primal,
 )
-from pyjx.engine.functions import brief, check_values, flatten, name_of
+from pyjx.engine.functions import check_values, flatten, name_of, tree_text
 from pyjx.engine.tangents import Zero
 from pyjx.transforms.custom_function import CustomFun, CustomFunction, short_types
 
@@ -140,7 +140,7 @@ class _FlatJvp:
             raise TypeError(
                 f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce a pair "
                 "(list or tuple of length two) representing primal and tangent outputs, but got "
-                f"{brief(result)}."
+                f"{tree_text(result)}."
             )
         outs, tree = flatten(result[0])
         out_tangents, tangent_tree = flatten(result[1])

@@ -16,7 +16,7 @@ from pyjx.core.varying import varying_axes
 from pyjx.engine import logs
 from pyjx.engine.custom_derivative_calls import custom_vjp_call_p, tangent_result
 from pyjx.engine.custom_remat_calls import bind_custom_remat, bind_remat_opt
-from pyjx.engine.functions import brief, check_values, flatten, name_of, source_of
+from pyjx.engine.functions import check_values, flatten, name_of, source_of, tree_text
 from pyjx.engine.residuals import rematerializing
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
@@ -270,7 +270,7 @@ class _FlatFwd:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             self._raise_output(
                 kind, rule,
-                f"instead of a pair the {kind} rule {name_of(rule)} produced {brief(result)}.",
+                f"instead of a pair the {kind} rule {name_of(rule)} produced {tree_text(result)}.",
                 f"(equal to those of the custom_vjp-decorated function {fun.__name__}) ")
         outs, out_tree = flatten(result[0])
         check_values(outs)
@@ -364,7 +364,7 @@ class _FlatBwd:
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(
                     "Custom VJP bwd rule was registered with defvjp_with_logs and so must produce "
-                    f"a pair (in_cts, logs), but got {brief(result)}.")
+                    f"a pair (in_cts, logs), but got {tree_text(result)}.")
             result, log = result
             _write_log(log, "defvjp_with_logs, and so the second element of the pair it returns "
                             "must be None or a dict")
