@@ -40,12 +40,17 @@ class _DisableJit(State):
         return super().__call__(disable)
 
 
-platform_names = {"cpu", "gpu", "cuda", "rocm", "tpu"}  # and those whose clients are registered
+_platforms = {"cpu", "gpu", "cuda", "rocm", "tpu"}  # and those whose clients are registered
+
+
+def add_platform(name: str) -> None:
+    """Let the flag `jax_default_device` take the name of a platform that pyjx does not know."""
+    _platforms.add(name)
 
 
 def _checked_device(flag: str, kind: Any, optional: bool, value: Any) -> Any:
     if value is None or isinstance(value, jaxlib_api.Device) or (
-            isinstance(value, str) and value in platform_names):
+            isinstance(value, str) and value in _platforms):
         return value
     raise ValueError(
         "jax.default_device must be passed either a Device object (e.g. "

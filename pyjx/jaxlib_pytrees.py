@@ -22,7 +22,8 @@ def treedef_of(registry: Any, node_data: tuple[type, Any], children: Sequence[An
     number = _NODE_KINDS.get(kind)
     if number is None:
         is_tuple = issubclass(kind, tuple) and hasattr(kind, "_fields")
-        number, data, custom = (3, kind, None) if is_tuple else (custom_kinds[kind], data, kind)
+        number, data, custom = (
+            3, kind, None) if is_tuple else (_registered.get(kind, _CUSTOM), data, kind)
     entries = [e for c in children for e in c.__getstate__()[1]]
     n_leaves = sum([c.num_leaves for c in children])
     made = treedef.__new__(treedef)
@@ -32,13 +33,31 @@ def treedef_of(registry: Any, node_data: tuple[type, Any], children: Sequence[An
 
 
 _NODE_KINDS: dict[type, int] = {type(None): 1, tuple: 2, list: 4, dict: 5}
-CUSTOM, DATACLASS = 6, 7
-custom_kinds: dict[type, int] = {}
-"""The classes that have been made nodes, of which jaxlib's registry does not tell; and how."""
+_CUSTOM, _DATACLASS = 6, 7
+_registered: dict[type, int] = {}  # the kinds of classes, of which the registry does not tell
+
+
+def register_node(registry: Any, typ: type, flatten: Any, unflatten: Any, flatten_with_keys: Any
+                  ) -> None:
+    """Make a class a node, by functions."""
+    registry.register_node(typ, flatten, unflatten, flatten_with_keys)
+    _registered[typ] = _CUSTOM
+
+
+def register_dataclass_node(registry: Any, typ: type, data_fields: list[str],
+                            meta_fields: list[str]) -> None:
+    """Make a class a node, by names of attributes."""
+    registry.register_dataclass_node(typ, data_fields, meta_fields)
+    _registered[typ] = _DATACLASS
+
+
+def is_registered(typ: type) -> bool:
+    """Whether a class was made a node by the functions above."""
+    return typ in _registered
 
 
 def is_node(registry: Any, typ: type) -> bool:
     if hasattr(registry, "is_node"):
         return registry.is_node(typ)
-    return (typ in custom_kinds or typ in (tuple, list, dict, type(None))
+    return (typ in _registered or typ in (tuple, list, dict, type(None))
             or (issubclass(typ, tuple) and hasattr(typ, "_fields")))

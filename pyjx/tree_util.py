@@ -347,8 +347,9 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
 
 def _one_level_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
     cls = type(tree)
-    if isinstance(tree, tuple) and cls is not tuple and cls not in jaxlib_pytrees.custom_kinds and (
-            hasattr(cls, "_fields")):  # C++ of jaxlib < 0.12 repeats the first field's name
+    if isinstance(tree, tuple) and cls is not tuple and hasattr(cls, "_fields") and (
+            not jaxlib_pytrees.is_registered(cls)):
+        # C++ of jaxlib < 0.12 repeats the first field's name
         return [(GetAttrKey(f), x) for f, x in zip(cls._fields, tree, strict=True)], cls
     result = default_registry.flatten_one_level_with_keys(tree)
     return None if result is None else (list(result[0]), result[1])
@@ -552,8 +553,8 @@ def register_pytree_node(
     >>> tree_util.tree_leaves([Pair(1, 2), 3])
     [1, 2, 3]
     """
-    default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
-    jaxlib_pytrees.custom_kinds[nodetype] = jaxlib_pytrees.CUSTOM
+    jaxlib_pytrees.register_node(default_registry, nodetype, flatten_func, unflatten_func,
+                                 flatten_with_keys_func)
 
 
 def register_pytree_with_keys(
@@ -656,8 +657,7 @@ def register_dataclass(nodetype: _Class, data_fields: Sequence[str] | None = Non
                          f"{overlap}.")
     if is_dataclass:
         _check_fields(nodetype, {*data_fields, *meta_fields}, set(drop_fields))
-    default_registry.register_dataclass_node(nodetype, data_fields, meta_fields)
-    jaxlib_pytrees.custom_kinds[nodetype] = jaxlib_pytrees.DATACLASS
+    jaxlib_pytrees.register_dataclass_node(default_registry, nodetype, data_fields, meta_fields)
     return nodetype
 
 

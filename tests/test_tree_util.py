@@ -10,7 +10,7 @@ from collections import OrderedDict, defaultdict, namedtuple
 import numpy as np
 import pytest
 
-from pyjx import tree
+from pyjx import jaxlib_pytrees, tree
 from pyjx import tree_util as tu
 from pyjx.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
@@ -248,6 +248,17 @@ def test_treedefs():
     assert tu.treedef_is_leaf(none)
     assert not tu.treedef_is_strict_leaf(none)
     assert pair.compose(pair).num_leaves == 4
+
+
+def test_treedefs_of_classes_that_jaxlib_alone_knows():
+    class Box:
+        def __init__(self, x):
+            self.x = x
+
+    tu.default_registry.register_node(Box, lambda b: ((b.x,), None), lambda _, x: Box(*x), None)
+    made = tu.tree_structure(Box(0)).compose(tu.tree_structure([0, 0]))
+    assert jaxlib_pytrees.treedef_of(
+        tu.default_registry, made.node_data(), made.children()) == made
 
 
 @pytest.mark.parametrize("value", [[1, {"a": 2}], Pair(1, 2), Layer(1), OrderedDict(a=1)])

@@ -272,7 +272,7 @@ _factories: dict[str, tuple[Callable[[], Any], int]] = {}  # of clients, with pr
 def add_factory(platform: str, factory: Callable[[], Any], priority: int, quietly: bool) -> None:
     """Let `factory` make the client of a platform; one that is not to fail quietly starts now."""
     _factories[platform] = factory, priority
-    config.platform_names.add(platform)
+    config.add_platform(platform)
     if not quietly and _start(platform, explicit=True) is None:
         raise RuntimeError(f"Unable to initialize backend '{platform}': {_failures[platform]}")
 
