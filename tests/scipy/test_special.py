@@ -314,6 +314,35 @@ def test_associated_legendre_functions():
             special.lpmn(*args)
 
 
+def test_associated_legendre_functions_of_high_degree_in_single_precision():
+    n = 40
+    points = np.array([0.5, 0.9, 0.99, 0.9999], np.float32)
+    order, degree, z = np.meshgrid(np.arange(n + 1), np.arange(n + 1), points.astype(float),
+                                   indexing="ij")
+    want = reference.lpmv(order, degree, z)
+    with jax.enable_x64(True):
+        slopes = np.asarray(special.lpmn(n, n, jnp.asarray(points, float))[1])
+    values, single = special.lpmn(n, n, jnp.asarray(points))
+    plain = special.lpmn_values(n, n, jnp.asarray(points), is_normalized=False)
+    for got, known in ((values, want), (plain, want), (single, slopes)):
+        got, size, largest = np.asarray(got), np.abs(known), np.finfo(np.float32).max
+        held = np.isfinite(got)
+        assert held[size < largest * 1e-6].all() and not held[size > largest].any()
+        # Near a zero of the function the error is that of its neighbours.
+        near = np.maximum(size, 1e-2 * np.roll(size, 1, 1))
+        assert (np.abs(got - known)[held] <= 1e-3 * near[held] + 1e-30).all()
+    assert plain[n, n, 0] == plain[n, n, 1] == np.inf
+    np.testing.assert_allclose(plain[n, n, 2], want[n, n, 2], rtol=1e-4)
+
+
+def test_associated_legendre_functions_promote_no_ranks():
+    points = jnp.array([0.0, 0.5])
+    with jax.numpy_rank_promotion("raise"):
+        np.testing.assert_allclose(special.lpmn(2, 2, points)[0],
+                                   special.lpmn_values(2, 2, points, False))
+        assert special.lpmn_values(2, 2, points, True).shape == (3, 3, 2)
+
+
 def test_softmax_is_over_all_axes_by_default():
     x = rng.normal(size=(2, 3)).astype(np.float32)
     np.testing.assert_allclose(special.softmax(x), reference.softmax(x), rtol=1e-5)

@@ -12,31 +12,51 @@ from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.trace import concrete_or_error
+from pyjx.numpy.promotion import any_ranks
 from pyjx.transforms.jvp import jvp
 
 
-def _advance(state: tuple[Any, Any, Any], k: Any, m: Any, cos: Any, sin: Any
-             ) -> tuple[Array, Array, Array]:
-    """One step of the recurrences of normalized associated Legendre functions, to degree k.
+def _normalized(k: Any, m: Any) -> tuple[Array, Array, Array]:
+    """The factors of `_advance` for the functions that spherical harmonics hold.
 
-    First over m = k and then over k (DLMF 14.10.3):
     P(m, m) = -sqrt((2m + 1)/(2m)) sin P(m - 1, m - 1),
     P(k, m) = sqrt((4k^2 - 1)/(k^2 - m^2)) (cos P(k - 1, m) - s P(k - 2, m)),
     s^2 = ((k - 1)^2 - m^2)/(4 (k - 1)^2 - 1).
-
-    Args:
-      state: the diagonal, which is P(k - 1, k - 1) or, from k = m + 1 on, P(m, m); P(k - 2, m);
-        and P(k - 1, m). They are 0 where the order is above the degree.
-      m: orders, at least 0.
-      sin: 1 gives what the functions are without their factor sin^m.
     """
-    diagonal, before, this = state
-    diagonal = jnp.where(k <= m, diagonal * (-jnp.sqrt(1 + 0.5 / k) * sin), diagonal)
     above = k > m
     factor = jnp.sqrt((4 * k * k - 1) / jnp.where(above, k * k - m * m, 1))
     j = k - 1
     rest = jnp.sqrt(jnp.where(above, j * j - m * m, 0) / jnp.maximum(4 * j * j - 1, 1))
-    following = factor * (cos * this - rest * before)
+    return -jnp.sqrt(1 + 0.5 / k), factor, factor * rest
+
+
+def _plain(k: Any, m: Any) -> tuple[Array, Array, Array]:
+    """The factors of `_advance` for the functions themselves, which are beyond a dtype's range only
+    where their values are.
+
+    P(m, m) = -(2m - 1) sin P(m - 1, m - 1),
+    (k - m) P(k, m) = (2k - 1) cos P(k - 1, m) - (k + m - 1) P(k - 2, m).
+    """
+    rise = jnp.where(k > m, k - m, 1)
+    return 1 - 2 * k, (2 * k - 1) / rise, (k + m - 1) / rise
+
+
+def _advance(factors: Any, state: tuple[Any, Any, Any], k: Any, m: Any, cos: Any, sin: Any
+             ) -> tuple[Array, Array, Array]:
+    """One step of the recurrences of associated Legendre functions, to degree k: first over m = k
+    and then over k (DLMF 14.10.3).
+
+    Args:
+      factors: `_normalized` or `_plain`.
+      state: the diagonal, which is P(k - 1, k - 1) or, from k = m + 1 on, P(m, m); P(k - 2, m);
+        and P(k - 1, m). They are 0 where the order is above the degree.
+      m: orders, at least 0.
+    """
+    diagonal, before, this = state
+    turn, rise, rest = factors(k, m)
+    diagonal = jnp.where(k <= m, diagonal * (turn * sin), diagonal)
+    above = k > m
+    following = rise * cos * this - rest * before
     return (diagonal, jnp.where(above, this, 0),
             jnp.where(above, following, jnp.where(k == m, diagonal, 0)))
 
@@ -56,7 +76,7 @@ def _legendre(n: Array, m: Array, theta: Array, n_max: int) -> Array:
 
     def step(carry: Any, k: Any) -> Any:
         state, out = carry
-        state = _advance(state, k, m, cos, sin)
+        state = _advance(_normalized, state, k, m, cos, sin)
         return (state, jnp.where(k == n, state[2], out)), None
 
     start = _start(m, cos)
@@ -88,28 +108,26 @@ def _checked(m: Any, n: Any, z: Any, name: str) -> tuple[int, Array]:
     return n, z
 
 
-def _table(n: int, z: Array, sin: Any, first: float = 1.0) -> Array:
-    """Normalized functions of order m <= n and degree l <= n at each z, at [m, l, i]; multiples of
-    them if the first of them is to be another one."""
+@any_ranks
+def _table(factors: Any, n: int, z: Array, s: Array, first: float = 1.0, bare: int = 0) -> Array:
+    """The functions of order m <= n and degree l <= n at each z, at [m, l, i].
+
+    Args:
+      factors: `_normalized` or `_plain`.
+      s: sqrt(1 - z^2).
+      first: the function of degree 0.
+      bare: so many of the factors s, of which a function has m, are left out.
+    """
     m = jnp.asarray(np.arange(n + 1)[:, None], z.dtype)
     cos = jnp.broadcast_to(z, (n + 1, *z.shape))
 
     def step(state: Any, k: Any) -> Any:
-        state = _advance(state, k, m, cos, sin)
+        state = _advance(factors, state, k, m, cos, jnp.where(k > bare, s, 1))
         return state, state[2]
 
     start = _start(m, cos, first)
     rows = lax.scan(step, start, jnp.asarray(np.arange(1, n + 1), z.dtype))[1]
     return jnp.concatenate([start[2][None], rows]).transpose(1, 0, 2)
-
-
-def _norms(n: int, dtype: Any) -> np.ndarray:
-    """What the functions of a table that starts with 1 have been divided by,
-    sqrt((l + m)!/((2l + 1) (l - m)!)), as far as the dtype has such numbers; at [m, l, 0]."""
-    norms = np.array([[math.lgamma(k + m + 1) - math.lgamma(k - m + 1) - math.log(2 * k + 1)
-                       if m <= k else 0.0
-                       for k in range(n + 1)] for m in range(n + 1)])
-    return np.exp(np.minimum(norms / 2, math.log(np.finfo(dtype).max)))[..., None].astype(dtype)
 
 
 def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
@@ -124,6 +142,7 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
 
     Returns:
       An array of shape (n + 1, n + 1, len(z)): the function of order i and degree j at [i, j].
+      Those beyond the range of the dtype are infinite or nan, as are those of higher degree.
 
     Raises:
       NotImplementedError: m and n differ.
@@ -136,8 +155,8 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
     ((2, 2, 1), -1.0)
     """
     n, z = _checked(m, n, z, "lpmn_values")
-    s = jnp.sqrt(1 - z * z)
-    return _table(n, z, s, NORM) if is_normalized else _table(n, z, s) * _norms(n, z.dtype)
+    s = jnp.sqrt((1 - z) * (1 + z))
+    return _table(_normalized, n, z, s, NORM) if is_normalized else _table(_plain, n, z, s)
 
 
 def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
@@ -152,6 +171,7 @@ def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
 
     Returns:
       Two arrays of shape (n + 1, n + 1, len(z)): of order i and degree j at [i, j].
+      Those beyond the range of the dtype are infinite or nan, as are those of higher degree.
 
     Raises:
       NotImplementedError: m and n differ.
@@ -165,16 +185,19 @@ def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
     """
     n, z = _checked(m, n, z, "lpmn")
     # P = s^m Q with polynomials Q, so P' = s^m Q' - m z s^(m - 2) Q, which is finite where s is 0
-    # but for m = 1.
-    s = jnp.sqrt(1 - z * z)
-    norms = _norms(n, z.dtype)
-    q, dq = jvp(lambda z: _table(n, z, 1.0) * norms, (z,), (jnp.ones_like(z),))
-    order = np.arange(n + 1)[:, None, None]
-    power = jnp.power(s, jnp.asarray(order, z.dtype))
-    inner = jnp.power(s, jnp.asarray(np.where(order, order - 2, 0), z.dtype))
-    present = order <= np.arange(n + 1)[:, None]
-    slope = jnp.where(present & (order > 0), order.astype(z.dtype) * z * inner * q, 0)
-    return power * q, power * dq - slope
+    # but for m = 1. The powers are in the tables, as Q alone soon is out of range.
+    s = jnp.sqrt((1 - z) * (1 + z))
+    p, inner = jvp(lambda z: _table(_plain, n, z, s), (z,), (jnp.ones_like(z),))
+    return p, inner - _outer_slope(n, z, s)
+
+
+@any_ranks
+def _outer_slope(n: int, z: Array, s: Array) -> Array:
+    """m z s^(m - 2) Q, where s^m Q are the functions."""
+    m = np.arange(n + 1)[:, None, None]
+    q = _table(_plain, n, z, s, bare=2)
+    present = (m > 0) & (m <= np.arange(n + 1)[:, None])
+    return jnp.where(present, m.astype(z.dtype) * z * jnp.where(m == 1, q / s, q), 0)
 
 
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None,
