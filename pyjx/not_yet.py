@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from types import ModuleType
+from types import FrameType, ModuleType
+
+from pyjx.jax_imports import JaxFinder
 
 _OF_JAX = re.compile(r"^jax(?=\.|$)")  # the other name that pyjx may have
 
@@ -57,8 +59,18 @@ class ImportHint:
     def find_spec(self, fullname: str, path: Sequence[str] | None,
                   target: ModuleType | None = None) -> None:
         package, _, name = fullname.rpartition(".")
-        said = hint(_OF_JAX.sub("pyjx", package), name)
-        # Who asks whether there is such a module (importlib.util.find_spec) is to hear that not.
-        if said and sys._getframe(2).f_globals.get("__name__") != "importlib.util":
+        under_alias = JaxFinder.answer is not None
+        said = hint(_OF_JAX.sub("pyjx", package) if under_alias else package, name)
+        if said and _imports(sys._getframe(1)):
             # It has no attribute `name`: `from` passes over an error that names what it looks for.
             raise ModuleNotFoundError(f"cannot import {name!r} from {package!r}{said}")
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether it is for an import that a finder was called from `frame`. Who only asks whether
+    there is such a module, as `importlib.util.find_spec`, is to hear that there is none."""
+    in_machinery = False
+    while frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap":
+        in_machinery = True
+        frame = frame.f_back
+    return in_machinery and (frame is None or frame.f_globals.get("__name__") != "importlib.util")

@@ -4,12 +4,16 @@ import ast
 import importlib
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import pyjx as jax
 from pyjx import not_yet
+from pyjx.jax_imports import JaxFinder
 
 ROOT = Path(jax.__file__).parent
 MISSING = [(package, name) for package, names in not_yet.NAMES.items() for name in names.split()]
@@ -79,6 +83,20 @@ def test_imports_of_others_are_plainly_unknown():
 
 def test_who_asks_for_a_missing_module_hears_that_there_is_none():
     assert importlib.util.find_spec("pyjx.experimental.pallas") is None
+    finder = not_yet.ImportHint()
+    assert finder.find_spec("pyjx.experimental.pallas", None) is None
+    script = ("import sys, pyjx\n"
+              "assert sys.meta_path[-1].find_spec('pyjx.experimental.pallas', None) is None")
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_names_of_jax_are_hinted_at_where_pyjx_has_its_name(monkeypatch):
+    package = ModuleType("jax")
+    package.__path__ = []
+    monkeypatch.setitem(sys.modules, "jax", package)
+    monkeypatch.setattr(JaxFinder, "answer", None)
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'jax\.collect_profile'$"):
+        importlib.import_module("jax.collect_profile")
 
 
 def test_others_are_plainly_unknown():
