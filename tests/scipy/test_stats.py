@@ -411,6 +411,18 @@ def test_complex_arguments(fun, want):
         assert fun(jnp.zeros(2), 0.5j).dtype == "complex64"
 
 
+@pytest.mark.parametrize("scale", [1j, -1j, 2 - 1j, -2 + 1j, -2 + 0j, 0.5j])
+def test_the_normal_density_of_complex_scale(scale):
+    """Of a scale and of its negative it is the same, by the root with a positive real part."""
+    norm = jax.scipy.stats.norm
+    want = -((1 - 0.5) / scale)**2 / 2 - (np.log(scale**2) + np.log(2 * np.pi)) / 2
+    for given in (scale, jnp.asarray(scale)):
+        np.testing.assert_allclose(norm.logpdf(1.0, 0.5, given), want, rtol=1e-5)
+        np.testing.assert_allclose(norm.pdf(1.0, 0.5, given), np.exp(want), rtol=1e-5, atol=1e-7)
+    got = norm.logpdf(jnp.array([1.0, 2j]), 0.5, -2.0)
+    np.testing.assert_allclose(got[0], norm.logpdf(1.0, 0.5, 2.0), rtol=1e-5)
+
+
 def test_calling_errors_are_those_of_python():
     with pytest.raises(TypeError, match="got multiple values for argument 'k'"):
         stats.bernoulli.pmf(1, p=0.5, k=3)

@@ -28,7 +28,9 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """
     x, loc, scale = floats("norm.logpdf", x, loc, scale)
     y = (x - loc) / scale
-    size = weak_as(jnp.log(jnp.abs(scale)).astype(y.dtype), scale)
+    # that of a scale and of its negative is the same
+    size = jnp.log(scale * scale) / 2 if jnp.iscomplexobj(scale) else jnp.log(jnp.abs(scale))
+    size = weak_as(size.astype(y.dtype), scale)
     return -(y * y) / 2 - size - math.log(2 * math.pi) / 2
 
 
