@@ -195,6 +195,22 @@ def test_lists_have_trends():
     assert got.tolist() == [1.0, 3.0]
 
 
+@pytest.mark.parametrize("scaling", ["density", "spectrum"])
+def test_sampling_frequencies_of_other_dtypes_are_promoted_by_the_flag(scaling):
+    x, options = jnp.arange(8.0), {"nperseg": 4, "scaling": scaling}
+    calls = [lambda x, fs: signal.welch(x, fs, **options),
+             lambda x, fs: signal.csd(x, x, fs, **options),
+             lambda x, fs: signal.stft(x, fs, nperseg=4)]
+    for call in calls:
+        for fs in (jnp.float16(2), np.int32(2)):
+            with jax.numpy_dtype_promotion("strict"):
+                with pytest.raises(ValueError, match="promotion path"):
+                    call(x, fs)
+                call(x, 2)
+                call(x, np.float32(2))
+            assert call(x, fs)[0].dtype == "float32"
+
+
 def test_a_function_that_detrends_promotes_as_the_user_has_it():
     with jax.numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="promotion path"):
         signal.welch(jnp.ones(8), nperseg=4, detrend=lambda d: d + jnp.ones((), "int8"))

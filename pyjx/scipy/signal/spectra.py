@@ -119,8 +119,11 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
     if callable(detrend):  # which may be a new one, and promotes as the user has it
         call, promotion = _spectra.__wrapped__, configuration.numpy_dtype_promotion
         detrend = promotion(promotion.value)(detrend)
-    if scaling == "density":
+    check_promotion(x.real, fs)  # frequencies and times are of both
+    if scaling == "density":  # powers are divided by it
         check_promotion(x, fs)
+    if isinstance(fs, np.integer | np.bool_):
+        fs = np.float64(fs)  # times are quotients as NumPy has them
     second = () if y is None else (y,)
     with configuration.numpy_dtype_promotion("standard"):  # the signals are promoted
         return call(nperseg, noverlap, nfft, detrend, onesided, scaling, axis, boundary, padded,
@@ -231,9 +234,6 @@ def stft(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
     check_arraylike("stft", x)
     (x,) = (as_array(a) for a in promote_dtypes_inexact(x))
     size = None if not isinstance(window, (str, tuple)) and nperseg == 256 else nperseg
-    check_promotion(x.real, fs)
-    if isinstance(fs, np.integer | np.bool_):
-        fs = np.float64(fs)  # times are quotients as NumPy has them
     return _spectral(x, None, fs, window, size, noverlap, nfft, detrend, return_onesided,
                      "spectrum", axis, boundary, padded)
 
