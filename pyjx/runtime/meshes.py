@@ -48,10 +48,11 @@ def make_mesh(axis_sizes: Sequence[int] | None = None, axis_names: Any = None,
     if isinstance(sizes, int):
         raise TypeError("make_mesh: axis_sizes is a sequence with the size of each axis, such as "
                         f"({sizes},); got {sizes}.")
-    if not all([isinstance(n, (int, np.integer)) and n > 0 for n in sizes]):
+    shape = tuple(sizes)
+    if not all([isinstance(n, (int, np.integer)) and n > 0 for n in shape]):
         raise ValueError("`axis_sizes` passed to `make_mesh` should be a sequence of ints. Got "
                          f"{sizes!r}; each axis has at least one device.")
-    shape = tuple(map(int, sizes))
+    shape = tuple(map(int, shape))
     available = list(backends.devices() if devices is None else devices)
     size = math.prod(shape)
     if len(available) < size:

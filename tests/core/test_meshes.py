@@ -197,6 +197,7 @@ def test_both_names_of_the_sizes_of_a_mesh_that_is_made():
     want = jax.make_mesh((1,), ("x",))
     assert jax.make_mesh(axis_sizes=(1,), axis_names=("x",)) == want
     assert jax.make_mesh(axis_shapes=(1,), axis_names=("x",)) == want
+    assert jax.make_mesh(iter((1,)), ("x",)) == want
     with pytest.raises(TypeError, match="missing required argument 'axis_names'"):
         jax.make_mesh((1,))
     with pytest.raises(TypeError, match="missing required argument 'axis_sizes'"):
