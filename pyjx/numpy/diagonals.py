@@ -62,6 +62,16 @@ def _matrix(mask: Any, dtype: Any) -> Any:
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """The N x M matrix (by default square) with ones on diagonal `k` and zeros elsewhere.
 
+    Args:
+      N, M: ints.
+      k: an integer, which may be traced; diagonals above the main one have positive numbers.
+      dtype: by default the default float dtype.
+      device: device or sharding.
+
+    Raises:
+      ValueError: N or M is negative, or k is no scalar integer.
+      TypeError: N or M is no integer, or k no number at all.
+
     >>> import pyjx as jax
     >>> jax.numpy.eye(2, k=1).tolist()
     [[0.0, 1.0], [0.0, 0.0]]
@@ -75,7 +85,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
         (k,) = operands("eye", k)
         if np.ndim(k) or not (is_integer(k) or get_aval(k).dtype == bool):
             raise ValueError(f"eye: k must be a scalar integer; got {get_aval(k).str_short()}")
-    k = _diagonal("eye", k)
+        k = k if isinstance(k, Tracer) else int(k)
     if state.dynamic is eager_trace and isinstance(k, int) and dtype.kind in "biufc":
         if k == 0:  # in less time than by NumPy's function
             host = np.zeros((n, m), dtype)

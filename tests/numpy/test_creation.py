@@ -496,7 +496,9 @@ def test_diagonals_may_be_traced():
             np.testing.assert_array_equal(got, getattr(np, name)(3, 4, k=k))
     got = jax.vmap(lambda k: jnp.eye(2, k=k, dtype=int))(np.arange(2))
     assert got.tolist() == [[[1, 0], [0, 1]], [[0, 1], [0, 0]]]
-    np.testing.assert_array_equal(jnp.eye(3, k=True), np.eye(3, k=1))
+    for above in (True, jnp.array(1), np.int8(1)):
+        np.testing.assert_array_equal(jnp.eye(3, k=above), np.eye(3, k=1))
+    np.testing.assert_array_equal(jax.jit(lambda k: jnp.eye(3, k=k))(True), np.eye(3, k=1))
     for bad in (1.0, [1, 2]):
         with pytest.raises(ValueError, match=r"eye: k must be a scalar integer; got .*\["):
             jax.jit(lambda k: jnp.eye(3, k=k))(np.array(bad))

@@ -141,6 +141,11 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
       keepdims: whether the axes stay, with size 1.
       ord: as for `norm`.
 
+    Returns:
+      An array of the dtype of `x`, real ones for complex ones. Of integers and booleans, `ord` 1
+      gives integers of at least the default size, an infinite one those of `x`, and others floats
+      of the default dtype.
+
     >>> import pyjx as jax
     >>> float(jax.numpy.linalg.vector_norm(jax.numpy.array([[3.0, 0.0], [0.0, 4.0]])))
     5.0
