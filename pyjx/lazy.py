@@ -16,26 +16,32 @@ from pyjx.not_yet import ImportHint, hint
 
 sys.meta_path.append(ImportHint())
 
-loaded: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__
+_dictionary = vars(ModuleType)["__dict__"]
+
+
+def own_dictionary(module: ModuleType) -> dict[str, Any]:
+    """The dictionary of a module as it is now: for a `Package`, the names that were used so far."""
+    return cast("dict[str, Any]", _dictionary.__get__(module))
 
 
 class Package(ModuleType):
     """A package whose names load when they are used, and all of them when its `__dict__` is asked
     for: libraries that wrap `jax.numpy` walk through that.
 
-    >>> import pyjx.numpy
-    >>> "arctan2" in vars(pyjx.numpy)
-    True
+    >>> import pyjx.nn
+    >>> _ = own_dictionary(pyjx.nn).pop("glu", None)  # as if it had not been used so far
+    >>> "glu" in own_dictionary(pyjx.nn), "glu" in vars(pyjx.nn)
+    (False, True)
     """
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         for name in self.__all__:
             getattr(self, name)
-        return loaded(self)
+        return own_dictionary(self)
 
     def __dir__(self) -> list[str]:  # the one of modules reads `__dict__`
-        return cast("list[str]", loaded(self)["__dir__"]())
+        return cast("list[str]", own_dictionary(self)["__dir__"]())
 
     def __reduce__(self) -> tuple[Any, ...]:  # libraries that pickle functions know modules alone
         return importlib.import_module, (self.__name__,)
@@ -48,7 +54,8 @@ def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
     'attach'
     """
     def listed() -> list[str]:
-        return sorted({*names, *[n for n in loaded(sys.modules[module]) if n.startswith("__")]})
+        own = own_dictionary(sys.modules[module])
+        return sorted({*names, *[name for name in own if name.startswith("__")]})
 
     return listed
 
@@ -63,7 +70,8 @@ def refuse(module: str) -> Callable[[str], Any]:
 
 def attach(package: str, families: Mapping[str, str], submodules: str = ""
            ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` for a package.
+    """`__getattr__`, `__dir__` and `__all__` for a package, which becomes a `Package`: that is set
+    as the `__class__` of the module.
 
     Args:
       package: its name.
@@ -91,8 +99,8 @@ def attach(package: str, families: Mapping[str, str], submodules: str = ""
         return value
 
     def directory() -> list[str]:
-        dunder = [name for name in loaded(sys.modules[package]) if name.startswith("__")]
-        return sorted({*source, *modules, *dunder})
+        own = own_dictionary(sys.modules[package])
+        return sorted({*source, *modules, *[name for name in own if name.startswith("__")]})
 
     sys.modules[package].__class__ = Package
 

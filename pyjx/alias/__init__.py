@@ -32,7 +32,7 @@ from pyjx.core.trace import JaxprTracer, Tracer
 from pyjx.engine.batching import BatchTracer
 from pyjx.engine.forward import JVPTracer
 from pyjx.engine.linearize import LinearTracer
-from pyjx.lazy import loaded
+from pyjx.lazy import own_dictionary
 from pyjx.random.keys import PRNGKeyArray
 
 __all__ = ["VARIABLE", "install", "told_version"]
@@ -158,8 +158,8 @@ def install() -> None:
     told = told_version()
     jax_imports.answer_with(Alias())
     for module in (pyjx, version):
-        loaded(module).update(__version__=told, __version_info__=version.numbers(told))
+        own_dictionary(module).update(__version__=told, __version_info__=version.numbers(told))
     sys.modules["jax"] = pyjx
-    loaded(pyjx)["_src"] = compat  # which programs read of `jax` without importing it
+    own_dictionary(pyjx)["_src"] = compat  # which programs read of `jax` without importing it
     show_jax_names()
     reach_children()
