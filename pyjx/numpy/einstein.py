@@ -284,7 +284,9 @@ def _einsum_of(operands: tuple[Any, ...], subscripts: str, optimize: Any, precis
     values = as_operands("einsum", *operands)
     if preferred_element_type is None:
         dtype, weak = dtypes.result_type(*values, return_weak_type_flag=True)
-        if dtype == np.complex64:  # nothing wider, such as a weak type, may go into its products
+        if dtype == np.complex64:
+            # An operand of complex128 that is weak does not widen the result, but `dot_general`
+            # refuses complex products narrower than what is multiplied.
             values = [convert(x, dtype) if get_aval(x).dtype == np.complex128 else x
                       for x in values]
     else:

@@ -16,7 +16,7 @@ from pyjx.core.avals import SymbolicDim, aval_makers, get_aval
 from pyjx.core.frames import warn
 from pyjx.core.memories import Space, are_elsewhere
 from pyjx.core.scalars import is_scalar_constant
-from pyjx.core.trace import Tracer
+from pyjx.core.trace import Tracer, int_fits
 from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.lax.common import broadcast_shapes, misfit, warn_of_complex
@@ -356,8 +356,9 @@ def _literal_beside(x: Any, a: Any) -> Any:
     dtype = a.dtype
     if dtype == np.float64 and not configuration.enable_x64.value:
         return None  # made while 64-bit types were on: it is narrowed
-    if kind is int and x.bit_length() >= 32:
-        return None  # it may be too large
+    if kind is int and x.bit_length() >= 32 and not (
+            dtypes.python_scalar_dtype(int) is dtype and int_fits(x, a)):
+        return None  # no int of the default dtype, or one that a float would round twice
     if (kind is float or kind is int) and dtype in dtypes.floating_dtypes and not a.weak_type:
         return dtype.type(x)
     if dtypes.python_scalar_dtype(kind) is dtype:

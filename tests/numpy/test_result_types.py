@@ -510,30 +510,46 @@ def test_values_of_operands_of_several_dtypes():
     np.testing.assert_allclose(signal.welch(wave, 2.0 + 0j, nperseg=4)[0], real)
 
 
-def test_mixtures_of_operands():
-    halves, floats = jnp.ones(3, "float16"), jnp.ones(3, "float32")
-    weak = jnp.broadcast_to(1j, (3,))
-    assert jax.lax.random_gamma_grad(halves, np.int64(1)).dtype == "float16"
-    with pytest.raises(TypeError, match="same dtypes"):
-        jax.lax.random_gamma_grad(floats, np.int64(1))
-    assert jnp.einsum("i,j->", halves, weak).dtype == "complex64"
-    assert jnp.linspace(jnp.zeros(3, "int4"), halves, 3, dtype=int).tolist()[-1] == [1, 1, 1]
-    assert jnp.unwrap(jnp.ones(3, "float8_e5m2"), period=np.int8(2)).dtype == "float8_e5m2"
-    assert [jnp.pad(5, 1, constant_values=floats).tolist(),
-            jnp.tile(jnp.arange(2), np.bool_(True)).tolist()] == [5, [0, 1]]
-    for order, want in ((1, "int64 5"), (np.inf, "int64 3"), (-np.inf, "int64 2"),
-                        (0, "float64 2.0"), (3, "float64 3.27")):
-        norm = jnp.linalg.vector_norm(jnp.array([-3, 2]), ord=order)
-        assert f"{norm.dtype} {round(norm.tolist(), 2)}" == want
-    assert jnp.linalg.vector_norm(jnp.array([True, False]), ord=np.inf).dtype == bool
-    with pytest.raises(TypeError, match="does not accept dtype bool"):
-        jnp.polyadd(np.array([True]), np.array([True]))
-    coeffs = jnp.arange(2.0)
-    assert not jax.lax.polynomial(1.0, coeffs + jnp.zeros_like(weak.real)[:2]).weak_type
-    assert jax.lax.polynomial(1.0, np.arange(2)).weak_type
-    times = jax.scipy.signal.stft(floats, np.int64(1), nperseg=2)[1]
-    powers = jax.scipy.signal.welch(floats, np.complex128(1), nperseg=2)[1]
-    assert (times.dtype, powers.dtype) == ("float64", "float32")
+@pytest.mark.parametrize(("fun", "x", "y", "want"), [
+    (jax.lax.random_gamma_grad, "float16", np.int64(1), "float16"),
+    (lambda x, y: jnp.einsum("i,j->", x, jnp.broadcast_to(y, (3,))), "float16", 1j, "complex64"),
+    (lambda x, y: jnp.unwrap(x, period=y), "float8_e5m2", np.int8(2), "float8_e5m2"),
+    (lambda x, y: jax.scipy.signal.stft(x, y, nperseg=2)[1], "float32", np.int64(1), "float64"),
+    (lambda x, y: jax.scipy.signal.welch(x, y, nperseg=2)[1], "float32", np.complex128(1),
+     "float32"),
+    (lambda x, y: jax.lax.polynomial(y, x), "float64", 1.0, "float64"),
+    (lambda x, y: jax.lax.polynomial(y, np.arange(2)), "float64", 1.0, "float64*"),
+], ids=range(7))
+def test_dtypes_beside_values(fun, x, y, want):
+    assert typed(lambda x: fun(x, y), ones(x)) == [want]
+
+
+@pytest.mark.parametrize(("dtype", "order", "want"), [
+    ("int64", 1, "int64 5"), ("int64", np.inf, "int64 3"), ("int64", -np.inf, "int64 2"),
+    ("int64", 0, "float64 2.0"), ("int64", 3, "float64 3.27"), ("bool", np.inf, "bool 1"),
+])
+def test_norms_of_whole_numbers(dtype, order, want):
+    norm = jnp.linalg.vector_norm(jnp.array([-3, 2], dtype), ord=order)
+    assert f"{norm.dtype} {round(norm.tolist(), 2)}" == want
+
+
+def test_values_that_become_integers():
+    ends = jnp.zeros(3, "int4"), jnp.ones(3, "float16")
+    assert jnp.linspace(*ends, 3, dtype=int).tolist() == [[0] * 3, [0] * 3, [1] * 3]
+    assert jnp.tile(jnp.arange(2), np.bool_(True)).tolist() == [0, 1]
+
+
+def test_numbers_are_padded_by_nothing():
+    assert jnp.pad(5, 1, constant_values=jnp.ones(3)) == 5
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: jax.lax.random_gamma_grad(jnp.ones(3, "float32"), np.int64(1)), "same dtypes"),
+    (lambda: jnp.polyadd(np.array([True]), np.array([True])), "does not accept dtype bool"),
+])
+def test_operands_that_do_not_go_together(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
 
 
 def test_positions_of_index_take():
@@ -543,15 +559,31 @@ def test_positions_of_index_take():
         jax.lax.index_take(x, (np.array([1], "uint64"),), (0,))
 
 
+@pytest.mark.parametrize(("x64", "number"), [(True, 2**40), (True, -2**63), (False, -2**31)])
+def test_large_integers_beside_traced_ones(x64, number):
+    with jax.enable_x64(x64):
+        x = jnp.arange(2, dtype=int)
+        assert jax.jit(lambda x: x + number)(x).tolist() == [number, number + 1]
+        with pytest.raises(OverflowError):
+            jax.jit(lambda x: x + 2 ** (63 if x64 else 31))(x)
+
+
+def test_large_integers_are_rounded_to_floats_once():
+    number = 2**60 + 2**36 + 1  # as float64 it is halfway between two of float32
+    got = jax.jit(lambda x: x + number)(jnp.zeros(1, "float32"))
+    assert got.dtype == "float32" and got.tolist() == [2**60 + 2**37]
+
+
 def test_integers_too_large_for_an_array():
     with jax.enable_x64(False):
         with pytest.raises(OverflowError, match="too large to convert to int32"):
             jax.typeof(2**31)
         x = jnp.ones(3)
         for fun in (jnp.add, jnp.less, jnp.true_divide):
-            for call in (fun, jax.jit(lambda x, fun=fun: fun(x, 2**31))):
-                with pytest.raises(OverflowError):
-                    call(*(x, 2**31)[:2 if call is fun else 1])
+            with pytest.raises(OverflowError):
+                fun(x, 2**31)
+            with pytest.raises(OverflowError):
+                jax.jit(lambda x, fun=fun: fun(x, 2**31))(x)
         convert = jax.lax.convert_element_type
         assert [convert(2**31, d).tolist() for d in ("float32", "uint32", bool, "int32")] == [
             2.0**31, 2**31, True, -2**31]
