@@ -113,9 +113,12 @@ def test_an_import_of_what_is_not_there_yet_says_so(tmp_path: Path) -> None:
 
 
 def test_modules_run_as_programs(tmp_path: Path) -> None:
-    check("import runpy, sys\nsys.argv = ['x', '--help']\n"
-          "try:\n    runpy.run_module('jax.tools.jax_to_ir', run_name='__main__', alter_sys=True)\n"
-          "except SystemExit as done:\n    assert not done.code\n", tmp_path)
+    shown = check(
+        "import runpy, sys\nsys.argv = ['x', '--help']\n"
+        "try:\n    runpy.run_module('jax.tools.jax_to_ir', run_name='__main__', alter_sys=True)\n"
+        "except SystemExit as done:\n    assert not done.code\n"
+        "else:\n    raise AssertionError('no program was run')\n", tmp_path)
+    assert shown.startswith("usage: jax_to_ir") and "--ir_dest" in shown
 
 
 def test_the_version_that_programs_are_told_can_be_chosen(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_loops_are_not_unrolled_whole():
     assert options(jnp.exp, "float32", 32)["xla_backend_optimization_level"] == 1
 
 
-def test_small_floats_are_not_compiled_for_seconds():
+def test_programs_with_floats_of_8_bits_get_no_options():
     for dtype in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz"):
         assert not options(lambda x: x // x, dtype)
 
