@@ -7,14 +7,21 @@ the values that it holds, such as devices: whoever is keyed by it does.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 
 class Flag(Protocol):
     @property
     def default(self) -> Any: ...
+
+
+Reference = Callable[[], "FlagValues | None"]
+
+
+def _nothing() -> None:
+    return None
 
 
 class FlagValues:
@@ -24,7 +31,7 @@ class FlagValues:
 
     def __init__(self, by_flag: Mapping[Any, Any]) -> None:
         self.by_flag = by_flag
-        self._latest: tuple[FlagValues | None, FlagValues | None] = None, None
+        self._latest: tuple[Reference, Reference] = _nothing, _nothing
 
     def with_one(self, flag: Flag, value: Any) -> FlagValues:
         """These values but for that of one flag."""
@@ -37,24 +44,23 @@ class FlagValues:
     def over(self, below: FlagValues) -> FlagValues:
         """What holds where these override others: all values that are not the defaults."""
         latest, found = self._latest
-        if latest is not below:
+        kept = found() if latest() is below else None
+        if kept is None:
             merged = {**below.by_flag, **self.by_flag}
-            found = flag_values({k: v for k, v in merged.items() if v != k.default})
-            found = None if found is self else found  # a cycle would have to wait for the collector
-            self._latest = below, found
-        return self if found is None else found
+            kept = flag_values({k: v for k, v in merged.items() if v != k.default})
+            self._latest = ref(below), ref(kept)
+        return kept
 
 
 _interned: WeakValueDictionary[frozenset[tuple[Any, Any]], FlagValues] = WeakValueDictionary()
-_lock = threading.Lock()
+_lock = threading.RLock()  # the collector may run a finalizer here that enters a context of a flag
 
 
 def flag_values(by_flag: Mapping[Any, Any]) -> FlagValues:
     key = frozenset(by_flag.items())
     found = _interned.get(key)
     if found is None:
+        made = FlagValues(by_flag)
         with _lock:
-            found = _interned.get(key)
-            if found is None:
-                found = _interned[key] = FlagValues(by_flag)
+            found = _interned.setdefault(key, made)
     return found

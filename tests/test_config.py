@@ -21,6 +21,7 @@ from pyjx import configuration as cfg
 from pyjx import states
 from pyjx.cli import flags
 from pyjx.configuration import config
+from pyjx.flag_values import flag_values
 from pyjx.runtime.backends import devices
 from pyjx.states import State
 
@@ -347,10 +348,35 @@ def test_a_value_of_a_flag_goes_when_nobody_is_keyed_by_it() -> None:
     with cfg.default_device(name), cfg.debug_nans(True):
         assert dict(cfg.changed_traced())["jax_default_device"] is name
     cfg.default_device.update(name)
+    with cfg.debug_nans(True):
+        kept = states._overrides.value  # as keys do that hold it
+        cfg.trace_context()
     cfg.default_device.update(None)
     del name
     gc.collect()
     assert gone() is None
+    assert kept.by_flag
+
+
+def test_contexts_may_be_entered_while_values_are_compared() -> None:
+    # as by a finalizer, which the collector may run there
+    class Entering:
+        def __hash__(self) -> int:
+            return 0
+
+        def __eq__(self, other: object) -> bool:
+            with cfg.debug_infs(True), cfg.check_static_indices(True):
+                return False
+
+    kept = []
+
+    def intern() -> None:
+        kept.extend(flag_values({cfg.debug_nans: Entering()}) for _ in range(2))
+
+    thread = threading.Thread(target=intern, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert len(kept) == 2
 
 
 def test_logging_does_not_change_the_trace_context() -> None:
