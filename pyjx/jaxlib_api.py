@@ -408,7 +408,7 @@ WITHOUT_GPU_KERNEL: frozenset[str] = frozenset(
     [name for name, since in (("cholesky", (0, 8)), ("ormqr", (0, 10))) if since > JAXLIB_VERSION])
 
 # What makes XLA write the code of its kernels beside its dumps; earlier versions do so anyway.
-KERNEL_DUMP_OPTIONS: dict[str, Any] = {"xla_dump_emitter_re": "llvm"} \
+KERNEL_DUMP_OPTIONS: dict[str, Any] = {"xla_dump_emitter_re": "llvm|ptx"} \
     if JAXLIB_VERSION >= (0, 11) else {}
 
 _EFFORT_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
