@@ -258,6 +258,21 @@ def test_terms_of_a_sum_stay_in_place():
     same_with_and_without(interpolated, grid, at)
 
 
+def test_so_many_terms_that_they_take_long_to_compile_are_functions():
+    def terms(x):
+        total = x
+        for _ in range(60):
+            total = total + layer_of_terms(x + 1.0)
+        return total
+
+    def layer_of_terms(x):
+        for _ in range(10):
+            x = jnp.sin(x) * 2.0 + jnp.cos(x)
+        return x
+
+    assert functions(lowered(terms, np.ones(3, np.float32)))[1] >= 4
+
+
 def test_blocks_whose_results_are_read_several_times_are_functions():
     grid, at = np.linspace(-1, 1, 8, dtype=np.float32), np.linspace(0, 7, 20, dtype=np.float32)
     assert functions(lowered(lambda g, a: interpolated(g, a, walking=True), grid, at))[1] >= 4

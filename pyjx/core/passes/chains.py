@@ -18,6 +18,8 @@ from pyjx.core.passes.blocks import Group, Program
 
 # How many operations may be computed again for the blocks of a group, for each of the program.
 LIMIT = 4
+# What XLA fuses beside operations with a cost. They compute nothing, so nothing is computed again.
+_FUSED = frozenset(["concatenate", "dynamic_slice", "gather", "pad", "rev", "split", "stack", "unstack"])
 # How many equations less there must be for blocks that XLA would fuse to be functions all the same:
 # those of a program that takes long to compile.
 MIN_FUSED_SAVING = 1024
@@ -48,8 +50,8 @@ def without_fused(groups: Sequence[Group], jaxpr: Jaxpr) -> list[Group]:
 
 def _are_fused(eqns: Sequence[JaxprEqn], group: Group,
                readers: Mapping[Any, Sequence[JaxprEqn | None]]) -> bool:
-    """Whether each value that leaves the blocks is read once, by what is fused: a program's result
-    is not, so there must be others."""
+    """Whether whatever leaves the blocks is read once, and by fused operations. Results of the
+    program are stored anyway: blocks that have no other reader are functions."""
     leaving: set[JaxprEqn | None] = set()
     for start in group.starts:
         block = set(eqns[start:start + group.length])
@@ -64,7 +66,7 @@ def _are_fused(eqns: Sequence[JaxprEqn], group: Group,
 
 
 def _is_fused(eqn: JaxprEqn) -> bool:
-    return eqn.primitive.cost is not None or eqn.primitive.moves
+    return eqn.primitive.cost is not None or eqn.primitive.name in _FUSED
 
 
 def _depths(eqns: Sequence[JaxprEqn], block: Sequence[int]) -> dict[Any, int]:
