@@ -409,7 +409,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
     gotchas = "See https://github.com/jax-ml/jax#current-gotchas for more."
     if mode == "error":
         raise ValueError(f"{lead}. To enable more dtypes, set the jax_enable_x64 or "
-                         f"allow_explicit_x64_dtypes configuration options. {gotchas}")
+                         f"jax_explicit_x64_dtypes configuration options. {gotchas}")
     warn(f"{lead}, and will be truncated to dtype {narrow.name}. To enable more dtypes, "
          "set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell environment "
          f"variable. {gotchas}")

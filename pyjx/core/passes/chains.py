@@ -19,7 +19,8 @@ from pyjx.core.passes.blocks import Group, Program
 # How many operations may be computed again for the blocks of a group, for each of the program.
 LIMIT = 4
 # What XLA fuses beside operations with a cost. They compute nothing, so nothing is computed again.
-_FUSED = frozenset(["concatenate", "dynamic_slice", "gather", "pad", "rev", "split", "stack", "unstack"])
+_FUSED = frozenset(["concatenate", "dynamic_slice", "gather", "pad", "rev", "split", "stack",
+                    "unstack"])
 # How many equations less there must be for blocks that XLA would fuse to be functions all the same:
 # those of a program that takes long to compile.
 MIN_FUSED_SAVING = 1024
