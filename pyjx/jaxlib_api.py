@@ -395,6 +395,9 @@ def set_effort(build_options: Any, level: str, memory_level: str, time_effort: f
         build_options.memory_fitting_effort = memory_effort
 
 
+# Whether arrays on CPU may be of 6-bit floats at all.
+CPU_MOVES_6_BITS: bool = JAXLIB_VERSION >= (0, 12)
+
 # Whether XLA can emit the kernels of the CPU without MLIR, by `xla_cpu_use_fusion_emitters=False`.
 HAS_OLDER_CPU_EMITTERS: bool = JAXLIB_VERSION < (0, 11)
 

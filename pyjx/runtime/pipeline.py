@@ -16,6 +16,7 @@ from pyjx.runtime import ledger
 from pyjx.runtime.executable import DescribedExecutable, Executable
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.quick import quick_options
+from pyjx.runtime.small_floats import check_small_floats
 
 _ADDRESSABLE = 1 << 47  # bytes
 
@@ -34,6 +35,8 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     operation, which is to be compiled in little time."""
     _check_results_fit(closed)
     device = placement.devices[0]
+    if device.platform == "cpu":
+        check_small_floats(source.text, closed.jaxpr)
     if quick:
         compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
                                          device.platform)
