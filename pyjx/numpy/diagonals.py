@@ -120,13 +120,16 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
     return _matrix(_mask((rows, columns), _diagonal("tri", k), "greater_equal"), dtype)
 
 
+_FAR = 2**30  # a diagonal beyond any matrix, to which a row's number can be added
+
+
 def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Any:
     (m,) = operands(name, m)
     aval = get_aval(m)
     if aval.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
     rows, columns = aval.shape[-2:]
-    k = operator.index(k)
+    k = max(-_FAR, min(operator.index(k), _FAR))
     lower = _mask((rows, columns), k if keep_lower else k - 1, "greater_equal")
     if aval.ndim > 2:
         lower = broadcast_in_dim(lower, aval.shape, (aval.ndim - 2, aval.ndim - 1))
@@ -193,7 +196,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
         return _symbolic_indices(n, n if m is None else m, k, True)
     as_sizes("tril_indices", "shape", (n, n if m is None else m))
-    return _host_indices(np.tril_indices(n, k, m))  # type: ignore[return-value]
+    return _host_indices(np.tril_indices(n, operator.index(k), m))  # type: ignore[return-value]
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -206,7 +209,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
         return _symbolic_indices(n, n if m is None else m, k, False)
     as_sizes("triu_indices", "shape", (n, n if m is None else m))
-    return _host_indices(np.triu_indices(n, k, m))  # type: ignore[return-value]
+    return _host_indices(np.triu_indices(n, operator.index(k), m))  # type: ignore[return-value]
 
 
 def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:

@@ -98,6 +98,8 @@ def _repeated(edge: Any, count: int, axis: int) -> Any:
 
 def _constant(x: Any, widths: Pairs, values: Any) -> Any:
     aval = get_aval(x)
+    if _is_sequence(values) and all(_is_sequence(v) and len(v) == 1 for v in values):
+        values = [(v[0], v[0]) for v in values]  # one for each axis
     values = _pairs("constant_values", values, aval.ndim) if aval.ndim else ()
     plain = [v for pair in values for v in pair]
     first = plain[0] if plain else 0

@@ -554,6 +554,10 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
             raise TypeError("make_array_from_single_device_arrays: dtype is required where no "
                             "arrays are given.")
         dtype = arrays[0].dtype
+    if dtypes.issubdtype(dtype, dtypes.extended):  # keys are of the arrays behind the parts
+        behind = dtype.physical_aval(ShapedArray(tuple(shape), dtype))
+        return dtype.from_physical(make_array_from_single_device_arrays(
+            behind.shape, sharding, [part._base_array for part in arrays], dtype=behind.dtype))
     aval = aval_on(ShapedArray(tuple(shape), dtype), sharding)
     if math.prod(shape) == 0 and not arrays:
         raise ValueError("make_array_from_single_device_arrays: got no arrays.")

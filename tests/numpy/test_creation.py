@@ -269,6 +269,10 @@ def test_matrices():
         check(jnp.diag(x[0], k), np.diag(x[0], k))
         check(jnp.diag(x[0, 0], k), np.diag(x[0, 0], k))
         check(jnp.diagflat(x[0, :2, :2], k), np.diagflat(x[0, :2, :2], k))
+    with jax.enable_x64(True):
+        for k in (2**31, 2**33, -(2**33)):
+            check(jnp.tril(x, k), np.tril(x, k))
+            check(jnp.triu(x, k), np.triu(x, k))
     with pytest.raises(ValueError, match="must be at least 2D"):
         jnp.tril(np.ones(3))
 

@@ -48,6 +48,9 @@ def test_square_matrices(dtype, shape):
     for symmetrize in (True, False):
         close(linalg.cholesky(h, upper=True, symmetrize_input=symmetrize),
               adjoint(np.linalg.cholesky(h)))
+    # the lower triangle is read, whichever is returned
+    close(linalg.cholesky(np.tril(h), upper=True, symmetrize_input=False),
+          adjoint(np.linalg.cholesky(h)))
     h = (a + adjoint(a)).astype(dtype)
     close(both(linalg.eigvalsh, h), np.linalg.eigvalsh(h))
     close(linalg.eigvalsh(np.triu(h), "U", symmetrize_input=False), np.linalg.eigvalsh(h))

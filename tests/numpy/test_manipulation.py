@@ -67,7 +67,8 @@ def test_roll_by_a_traced_shift():
 
 
 @pytest.mark.parametrize("mode, options", [
-    ("constant", {}), ("constant", {"constant_values": (1, 2)}), ("edge", {}), ("wrap", {}),
+    ("constant", {}), ("constant", {"constant_values": (1, 2)}),
+    ("constant", {"constant_values": ((1,), (2,))}), ("edge", {}), ("wrap", {}),
     ("reflect", {}), ("symmetric", {}), ("reflect", {"reflect_type": "odd"}),
     ("symmetric", {"reflect_type": "odd"}), ("linear_ramp", {"end_values": 3.0}), ("mean", {}),
     ("mean", {"stat_length": 2}), ("median", {}), ("maximum", {"stat_length": (1, 2)}),
@@ -131,6 +132,8 @@ def test_differences(name, args, kwargs):
     (lambda: jnp.repeat(x, -1), TypeError, "repeats must be nonnegative"),
     (lambda: jnp.repeat(x, 2.0), TypeError, "cannot be interpreted as an integer"),
     (lambda: jnp.tril(x, 1.0), TypeError, "cannot be interpreted as an integer"),
+    (lambda: jnp.tril_indices(3, 1.5), TypeError, "cannot be interpreted as an integer"),
+    (lambda: jnp.triu_indices(3, 1.0), TypeError, "cannot be interpreted as an integer"),
     (lambda: jnp.round(x, 1.5), TypeError, "cannot be interpreted as an integer"),
     (lambda: jnp.tensordot(x, x, "a"), TypeError, "tensordot axes argument must be an int, a pair"),
 ])

@@ -236,6 +236,17 @@ def test_shards_on_a_mesh_of_one_device():
         np.testing.assert_array_equal(again, y)
 
 
+def test_keys_are_made_of_parts():
+    mesh = jax.sharding.Mesh(jax.devices()[:1], "a")
+    for key, where in ((jax.random.key(0), jax.P()), (jax.random.split(jax.random.key(1)),
+                                                      jax.P("a"))):
+        sharding = jax.NamedSharding(mesh, where)
+        made = jax.make_array_from_single_device_arrays(
+            key.shape, sharding, [key.addressable_data(0)])
+        assert made.sharding == sharding and made.dtype == key.dtype
+        assert (made == key).all()
+
+
 def test_an_array_on_a_mesh_of_one_device_is_on_one_device():
     mesh = jax.sharding.Mesh(jax.devices()[:1], "a")
     x = jax.jit(jnp.sin)(jax.device_put(f32([0, 1, 2]), jax.NamedSharding(mesh, jax.P("a"))))

@@ -77,8 +77,8 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     Args:
       a: Hermitian positive definite matrices, `[..., n, n]`.
       upper: whether to return U, the adjoint of L.
-      symmetrize_input: whether to take (a + a^H) / 2 for `a`. If not, only one triangle is read,
-        the one that is returned.
+      symmetrize_input: whether to take (a + a^H) / 2 for `a`. If not, only the lower triangle
+        is read, for U as well.
 
     Returns:
       A triangular matrix, of the shape of `a`.
@@ -93,8 +93,6 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     """
     a = matrices("cholesky", a)
     check_square("linalg.cholesky", a)
-    if upper and not symmetrize_input:
-        a = adjoint(a)
     factor = linalg.cholesky(a, symmetrize_input=symmetrize_input)
     return adjoint(factor) if upper else factor
 
