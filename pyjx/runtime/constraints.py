@@ -153,7 +153,8 @@ def _with_types_axes(sharding: Any, aval: Any) -> Any:
 
 def _asserted(x: Any, aval: Any, sharding: Any) -> Any:
     """Along axes that are all Explicit the type says how a value lies."""
-    if type(x) is ArrayImpl and not isinstance(x.sharding, NamedSharding):
+    if (type(x) is ArrayImpl and not isinstance(x.sharding, NamedSharding)
+            and not isinstance(sharding.mesh, AbstractMesh)):
         return device_put(x, sharding)
     wanted = PartitionSpec(*sharding.spec, *[None] * (aval.ndim - len(sharding.spec)))
     free = [UNCONSTRAINED if p is UNCONSTRAINED else e

@@ -239,6 +239,10 @@ def test_errors(f, args, message):
 def test_constraints_are_asserted():
     x = make((8, 16), "x")
     assert lax.with_sharding_constraint(x, P("x")) is x
+    elsewhere = jax.device_put(np.ones(8), jax.devices()[0])
+    assert lax.with_sharding_constraint(elsewhere, P()) is elsewhere
+    with pytest.raises(AssertionError, match="acts as an assert"):
+        lax.with_sharding_constraint(elsewhere, P("x"))
     with pytest.raises(AssertionError, match="acts as an assert when all axes of mesh are of type"):
         jax.jit(lambda x: lax.with_sharding_constraint(x, P("y")))(x)
 
