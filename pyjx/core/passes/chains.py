@@ -45,8 +45,8 @@ def without_fused(groups: Sequence[Group], jaxpr: Jaxpr) -> list[Group]:
             readers.setdefault(v, []).append(eqn)
     for v in jaxpr.outvars:
         readers.setdefault(v, []).append(None)
-    left = {id(g) for g in fused if _are_fused(jaxpr.eqns, g, readers)}
-    return [g for g in groups if id(g) not in left]
+    left = {g for g in fused if _are_fused(jaxpr.eqns, g, readers)}
+    return [g for g in groups if g not in left]
 
 
 def _are_fused(eqns: Sequence[JaxprEqn], group: Group,
