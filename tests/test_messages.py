@@ -128,8 +128,6 @@ CASES = {
                      "Number of einsum subscripts, 2, must be equal to the number of operands, 1."),
     "einsum-arrays": (lambda: jnp.einsum(jnp.asarray(X), jnp.asarray(X)), ValueError,
                       "einsum: subscripts are a string, or follow each operand as a list of"),
-    "trace-offset": (lambda: jnp.trace(X, 1.5), TypeError,
-                     "trace: offset must be an integer, got 1.5"),
     "like-strings": (lambda: jnp.zeros_like(np.array(["a"])), TypeError,
                      "with dtype <U1 is not a valid JAX array type"),
     "promoted-arrays": (lambda: jnp.promote_types(X, "int8"), TypeError,

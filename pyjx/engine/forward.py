@@ -57,9 +57,9 @@ class JVPTracer(Tracer):
 
     def __repr__(self) -> str:
         if self._trace.linear_trace is None:
-            return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
+            return f"JVPTracer(primal={self.primal!s}, tangent={self.tangent!s})"
         tangent = get_aval(self.tangent).str_short(short_dtypes=True)
-        return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent})"
+        return f"GradTracer(primal={self.primal!s}, typeof(tangent)={tangent})"
 
     def _origin_msg(self) -> str:
         if isinstance(self.primal, Tracer):

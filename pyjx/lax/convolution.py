@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -398,7 +399,7 @@ def _explicit_pads(padding: Any, lhs: ShapedArray, rhs: ShapedArray, dn: ConvDim
             )
         return tuple(named_pads(_NAME, space, window, strides, padding))
     try:
-        return tuple([(int(low), int(high)) for low, high in padding])
+        return tuple([(index(low), index(high)) for low, high in padding])
     except (TypeError, ValueError):
         raise ValueError(
             "padding argument to conv_general_dilated should be a string or a sequence of "

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.integers import as_int
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.contractions import (
@@ -24,7 +25,7 @@ from pyjx.lax.contractions import (
 from pyjx.numpy.axes import as_tuple, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
-from pyjx.numpy.operands import filled_like
+from pyjx.numpy.operands import filled_like, is_integer
 from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_shapes, stretch, strong
 from pyjx.numpy.reductions import promoted_integer
 from pyjx.numpy.ufuncs import multiply
@@ -197,10 +198,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
     """
     a, b = operands("tensordot", a, b)
     m, n = get_aval(a).ndim, get_aval(b).ndim
-    if isinstance(axes, str):
-        raise _tensordot_axes(axes)
     if not isinstance(axes, (tuple, list)):
-        count = as_int("tensordot", "axes", axes)
+        if type(axes) is not int:
+            raise _tensordot_axes(axes)
+        count = axes
         if count > min(m, n):
             raise TypeError(f"Number of tensordot axes (axes {count}) exceeds input ranks "
                             f"({get_aval(a).shape} and {get_aval(b).shape})")
@@ -383,8 +384,7 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
       dtype: of the sum; by default as for `sum`.
 
     Raises:
-      TypeError: `offset` is no integer.
-      ValueError: the axes are equal.
+      ValueError: the axes are equal, or `offset` is no integer.
 
     >>> import pyjx as jax
     >>> int(jax.numpy.trace(jax.numpy.array([[1, 2], [3, 4]])))
@@ -393,8 +393,9 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.trace is not supported.")
     (a,) = operands("trace", a)
-    if not isinstance(offset, Tracer):
-        offset = as_int("trace", "offset", offset)
+    (offset,) = operands("trace", offset)
+    if np.ndim(offset) or not is_integer(offset):
+        raise ValueError(f"trace: k must be a scalar integer; got {get_aval(offset).str_short()}")
     ndim = get_aval(a).ndim
     if canonical_axis(axis1, ndim) == canonical_axis(axis2, ndim):
         raise ValueError(f"trace: axis1 and axis2 can not be same. {axis1=} and {axis2=}")

@@ -49,10 +49,17 @@ def _static_int(name: str, argument: str, x: Any) -> int:
 def _diagonal(name: str, k: Any) -> Any:
     """Which diagonal is meant: an int, or a traced integer."""
     if not isinstance(k, Tracer):
-        return _static_int(name, "k", k)
+        return _offset(name, k)
     if k.ndim or not is_integer(k):
         raise TypeError(f"{name}: k must be an integer, got an array of type {k.aval.str_short()}")
     return k
+
+
+def _offset(name: str, k: Any) -> Any:
+    """A diagonal's number, which is no truth value."""
+    if type(k) is bool:
+        raise TypeError(f"{name}: offset must be an integer, got {k}")
+    return _static_int(name, "k", k)
 
 
 def _matrix(mask: Any, dtype: Any) -> Any:
@@ -83,7 +90,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
         raise ValueError(f"negative dimensions are not allowed, got {n} and {m}")
     if type(k) is not int:
         (k,) = operands("eye", k)
-        if np.ndim(k) or not (is_integer(k) or get_aval(k).dtype == bool):
+        if np.ndim(k) or not (is_integer(k) or type(k) is bool):
             raise ValueError(f"eye: k must be a scalar integer; got {get_aval(k).str_short()}")
         k = k if isinstance(k, Tracer) else int(k)
     if state.dynamic is eager_trace and isinstance(k, int) and dtype.kind in "biufc":
@@ -129,7 +136,7 @@ def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Any:
     if aval.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
     rows, columns = aval.shape[-2:]
-    k = max(-_FAR, min(operator.index(k), _FAR))
+    k = max(-_FAR, min(_offset(name, k), _FAR))
     lower = _mask((rows, columns), k if keep_lower else k - 1, "greater_equal")
     if aval.ndim > 2:
         lower = broadcast_in_dim(lower, aval.shape, (aval.ndim - 2, aval.ndim - 1))

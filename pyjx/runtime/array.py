@@ -225,9 +225,16 @@ def _is_known_here(self: Any) -> bool:
                 or (sharding.is_fully_replicated and sharding.has_addressable_devices))
 
 
+def _is_large(aval: Any) -> bool:
+    """Whether an array is shown by its type alone: a line of a log is not to fetch it."""
+    return bool(aval.size * aval.dtype.itemsize >= 2**20)
+
+
 def _repr(self: Any) -> str:
-    _raise_if_deleted(self)
     aval = self.aval
+    if _is_large(aval):
+        return f"Array(shape={aval.shape}, {_dtype_text(aval)}"
+    _raise_if_deleted(self)
     if not _is_known_here(self):
         where = f", sharding={self._sharding})" if open_sums(self._sharding) else ")"
         return f"Array(shape={aval.shape}, {_dtype_text(aval)[:-1]}{where}"
@@ -244,6 +251,8 @@ def _repr(self: Any) -> str:
 
 
 def _str(self: Any) -> str:
+    if _is_large(self.aval):
+        return _repr(self)
     _raise_if_deleted(self)
     if not _is_known_here(self):
         return _repr(self)

@@ -50,6 +50,17 @@ def test_repr_follows_print_options():
         assert repr(f32(np.linspace(0, 1, 7))) == "Array([0., ..., 1.], dtype=float32)"
 
 
+def test_large_arrays_are_shown_by_their_type():
+    large, small = f32(np.zeros(2**18)), f32(np.zeros(2**18 - 1))
+    assert repr(large) == str(large) == "Array(shape=(262144,), dtype=float32)"
+    assert repr(small) == "Array([0., 0., 0., ..., 0., 0., 0.], dtype=float32)"
+    assert f"{large}" == "[0. 0. 0. ... 0. 0. 0.]"
+    large.delete()
+    assert str(large) == "Array(shape=(262144,), dtype=float32)"
+    bits = device_put(np.zeros((2, 2**19), ml_dtypes.int4))  # a byte each, as they are told
+    assert str([bits]) == "[Array(shape=(2, 524288), dtype=int4)]"
+
+
 def test_str_and_format():
     x, scalar = f32([0, 1, 2]), f32(2.5)
     assert str(x) == f"{x}" == "[0. 1. 2.]"
