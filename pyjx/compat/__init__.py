@@ -14,28 +14,34 @@ from types import ModuleType
 MODULES = {
     "ad_checkpoint": "pyjx.ad_checkpoint",
     "api_util": "pyjx.api_util",
+    "compilation_cache": "pyjx.experimental.compilation_cache.compilation_cache",
     "compiler": "pyjx.runtime.compile",
     "config": "pyjx.configuration",
     "custom_batching": "pyjx.custom_batching",
     "custom_derivatives": "pyjx.custom_derivatives",
+    "custom_partitioning": "pyjx.experimental.custom_partitioning",
     "debugging": "pyjx.debug",
     "dlpack": "pyjx.dlpack",
     "effects": "pyjx.core.effects",
+    "errors": "pyjx.errors",
+    "export": "pyjx.export",
     "ffi": "pyjx.ffi",
     "flatten_util": "pyjx.flatten_util",
+    "hijax": "pyjx.experimental.hijax",
     "image": "pyjx.image",
     "interpreters": "pyjx.interpreters",
-    "lax": "pyjx.lax",
-    "lax.control_flow": "pyjx.lax",
-    "lax.lax": "pyjx.lax",
+    "layout": "pyjx.experimental.layout",
+    "lax.linalg": "pyjx.lax.linalg",
+    "lib": "pyjx.lib",
     "linear_util": "pyjx.extend.linear_util",
     "mesh": "pyjx.core.meshes",
+    "mesh_utils": "pyjx.experimental.mesh_utils",
     "monitoring": "pyjx.monitoring",
     "named_sharding": "pyjx.runtime.sharding",
     "nn": "pyjx.nn",
     "nn.functions": "pyjx.nn",
-    "numpy": "pyjx.numpy",
-    "numpy.lax_numpy": "pyjx.numpy",
+    "numpy.fft": "pyjx.numpy.fft",
+    "numpy.linalg": "pyjx.numpy.linalg",
     "numpy.util": "pyjx.numpy.promotion",
     "ops": "pyjx.ops",
     "partition_spec": "pyjx.core.specs",
@@ -43,13 +49,28 @@ MODULES = {
     "public_test_util": "pyjx.test_util",
     "random": "pyjx.random",
     "scipy": "pyjx.scipy",
+    "shard_map": "pyjx.experimental.shard_map",
     "sharding": "pyjx.sharding",
     "source_info_util": "pyjx.extend.source_info_util",
     "stages": "pyjx.stages",
-    "test_util": "pyjx.test_util",
+    "test_loader": "pyjx.compat.test_util.test_case",
+    "test_warning_util": "pyjx.compat.test_util.test_case",
     "tree": "pyjx.tree",
     "version": "pyjx.version",
+    "xla_metadata": "pyjx.experimental.xla_metadata",
 }
+# Files of JAX's packages whose names the package has here.
+_FILES = {
+    "lax": "ann control_flow convolution fft lax other parallel slicing special utils "
+           "windowed_reductions",
+    "lax.control_flow": "common conditionals loops solves",
+    "numpy": "array_constructors array_creation array_methods einsum index_tricks indexing "
+             "lax_numpy polynomial reductions setops sorting tensor_contractions ufunc_api ufuncs "
+             "vectorize window_functions",
+}
+MODULES |= {f"{package}.{name}": f"pyjx.{package.partition('.')[0]}"
+            for package, names in _FILES.items() for name in names.split()}
+MODULES["lax.control_flow"] = "pyjx.compat.lax.control_flow"
 
 
 def module_of(name: str) -> str:
@@ -57,8 +78,8 @@ def module_of(name: str) -> str:
 
     >>> module_of("stages"), module_of("numpy.linalg"), module_of("core")
     ('pyjx.stages', 'pyjx.numpy.linalg', 'pyjx.compat.core')
-    >>> module_of("lax.control_flow.loops")
-    'pyjx.lax.loops'
+    >>> module_of("lax.control_flow.loops"), module_of("numpy.einsum")
+    ('pyjx.lax', 'pyjx.numpy')
     """
     known, rest = name, ""
     while known and known not in MODULES:  # the longest beginning that is

@@ -1,0 +1,167 @@
+"""How near two results have to be, by their dtypes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import pyjx.numpy
+from pyjx import tree_util
+from pyjx.compat.test_util.platforms import test_device_matches
+from pyjx.core import dtypes
+from pyjx.numpy.promotion import promote_dtypes, promote_dtypes_inexact
+
+__all__ = [
+    "assert_near", "check_eq", "check_raises", "check_raises_regexp", "default_tolerance",
+    "is_sequence", "join_tolerance", "promote_like_jnp", "to_default_dtype", "tolerance",
+    "with_jax_dtype_defaults",
+]
+
+Tolerance = float | Mapping[Any, float] | None
+
+_EXACT = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_NARROW = {"int2": 0, "int4": 0, "uint2": 0, "uint4": 0, "float4_e2m1fn": 1.0,
+           "float8_e8m0fnu": 1.0, "float8_e3m4": 1e-1, "float8_e4m3": 1e-1,
+           "float8_e4m3b11fnuz": 1e-1, "float8_e4m3fn": 1e-1, "float8_e4m3fnuz": 1e-1,
+           "float8_e5m2": 1e-1, "float8_e5m2fnuz": 1e-1, "bfloat16": 1e-2}
+_WIDE = {"float16": 1e-3, "float32": 1e-6, "float64": 1e-15, "complex64": 1e-6,
+         "complex128": 1e-15}
+
+
+def default_tolerance() -> dict[Any, float]:
+    """Relative and absolute tolerances by dtype; TPUs multiply in bfloat16.
+
+    >>> default_tolerance()[np.dtype(np.float32)]
+    1e-06
+    """
+    found: dict[Any, float] = {dtypes.float0: 0}
+    found |= {np.dtype(name): 0 for name in _EXACT}
+    found |= {np.dtype(getattr(ml_dtypes, name)): t for name, t in _NARROW.items()}
+    found |= {np.dtype(name): t for name, t in _WIDE.items()}
+    if test_device_matches(["tpu"]):
+        found |= {np.dtype(np.float32): 1e-3, np.dtype(np.complex64): 1e-3}
+    return found
+
+
+def _by_dtype(tol: Tolerance) -> dict[Any, float]:
+    defaults = default_tolerance()
+    if tol is None:
+        return defaults
+    if isinstance(tol, Mapping):
+        return {np.dtype(dtype): t for dtype, t in tol.items()}
+    return dict.fromkeys(defaults, tol)
+
+
+def tolerance(dtype: Any, tol: Tolerance = None) -> float:
+    """That of a dtype: the number or the entry that is given, else the default.
+
+    >>> tolerance(np.float32, {np.float32: 0.5}), tolerance(np.float32, 0.1)
+    (0.5, 0.1)
+    """
+    kind = dtypes.canonicalize_dtype(dtype)
+    return _by_dtype(tol).get(kind, default_tolerance().get(kind, 0))
+
+
+def join_tolerance(tol1: Tolerance, tol2: Tolerance) -> dict[Any, float]:
+    """The larger ones of two."""
+    first, second = _by_dtype(tol1), _by_dtype(tol2)
+    return {**first, **{k: max(t, first.get(k, 0)) for k, t in second.items()}}
+
+
+def assert_near(actual: Any, desired: Any, atol: float | None, rtol: float | None,
+                err_msg: str = "") -> None:
+    """Raise AssertionError where NumPy arrays are not as near as that."""
+    if actual.dtype == desired.dtype == dtypes.float0:
+        return
+    actual, desired = [x.astype(np.float32) if x.dtype.kind == "V" or x.dtype.isbuiltin != 1 else x
+                       for x in (actual, desired)]
+    given: dict[str, Any] = {k: t for k, t in (("atol", atol), ("rtol", rtol)) if t is not None}
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(actual, desired, err_msg=err_msg, **given)
+
+
+def is_sequence(x: Any) -> bool:
+    """Whether it can be iterated."""
+    try:
+        iter(x)
+    except TypeError:
+        return False
+    return True
+
+
+def check_eq(xs: Any, ys: Any, err_msg: str = "") -> None:
+    """Raise AssertionError where leaves of two pytrees differ."""
+    def equal(x: Any, y: Any) -> None:
+        x, y = np.asarray(x), np.asarray(y)
+        assert x.dtype == y.dtype, f"{err_msg}: dtypes {x.dtype} and {y.dtype} differ"
+        assert_near(x, y, 0, 0, err_msg)
+
+    tree_util.tree_map(equal, xs, ys)
+
+
+def check_raises(thunk: Callable[[], Any], err_type: Any, msg: str) -> None:
+    """Raise AssertionError unless the call raises an error that begins with `msg`."""
+    try:
+        thunk()
+    except err_type as error:
+        assert str(error).startswith(msg), f"\n{error}\n\n{msg}\n"
+        return
+    raise AssertionError(f"{err_type} was not raised")
+
+
+def check_raises_regexp(thunk: Callable[[], Any], err_type: Any, pattern: str) -> None:
+    """Raise AssertionError unless the call raises an error that the regular expression matches."""
+    try:
+        thunk()
+    except err_type as error:
+        assert re.match(pattern, str(error)), f"{error}\n\n{pattern}\n"
+        return
+    raise AssertionError(f"{err_type} was not raised")
+
+
+# -- NumPy's functions as references ---------------------------------------------------------------
+
+
+def promote_like_jnp(fun: Callable[..., Any], inexact: bool = False) -> Callable[..., Any]:
+    """A function of NumPy whose arguments are promoted as those of `jax.numpy` are.
+
+    >>> promote_like_jnp(np.add)(np.int8(1), np.float32(2)).dtype
+    dtype('float32')
+    """
+    promote = promote_dtypes_inexact if inexact else promote_dtypes
+
+    def promoted(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = tree_util.tree_flatten(args)
+        arrays = [np.asarray(pyjx.numpy.asarray(x)) for x in promote(*leaves)]
+        return fun(*tree_util.tree_unflatten(tree, arrays), **kwargs)
+
+    return promoted
+
+
+def to_default_dtype(arr: Any) -> np.ndarray[Any, Any]:
+    """The array in the dtype that Python's numbers of its kind have: `float32` for floats.
+
+    >>> to_default_dtype(np.ones(2)).dtype
+    dtype('float32')
+    """
+    array = np.asarray(arr)
+    default = {"i": int, "u": np.uint64, "f": float, "c": complex}.get(array.dtype.kind)
+    return array if default is None else array.astype(dtypes.canonicalize_dtype(default))
+
+
+def with_jax_dtype_defaults(func: Callable[..., Any], use_defaults: Any = True
+                            ) -> Callable[..., Any]:
+    """A function of NumPy whose results have default dtypes; `use_defaults` is a truth value, or
+    a pytree of one for each result."""
+    def converted(*args: Any, **kwargs: Any) -> Any:
+        out = func(*args, **kwargs)
+        if isinstance(use_defaults, bool):
+            return tree_util.tree_map(to_default_dtype, out) if use_defaults else out
+        return tree_util.tree_map(lambda x, use: to_default_dtype(x) if use else x,
+                                  out, use_defaults)
+
+    return converted

@@ -1,0 +1,338 @@
+"""`jax._src.test_util`, on which test suites written for JAX are built."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import unittest
+from typing import ClassVar
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.compat import test_util as jtu
+
+
+class Case(jtu.JaxTestCase):
+    """Run by tests, not by pytest itself."""
+
+    __test__ = False
+
+
+def run(case: type[unittest.TestCase]) -> unittest.TestResult:
+    result = unittest.TestResult()
+    jtu.JaxTestLoader().loadTestsFromTestCase(case).run(result)
+    return result
+
+
+def faults(case: type[unittest.TestCase]) -> dict[str, str]:
+    """The last line of each failure of a test case, by test."""
+    result = run(case)
+    return {test.id().rpartition(".")[2]: text.strip().splitlines()[-1]
+            for test, text in result.failures + result.errors}
+
+
+class Comparing(Case):
+    def test_near(self):
+        self.assertAllClose(np.float32([1, np.nan]), jnp.array([1 + 1e-7, jnp.nan]))
+        self.assertAllClose({"a": [1.0, (2,)]}, {"a": (1.0, [2])})
+        self.assertAllClose(np.ones(2), jnp.ones(2))  # 64 bits as 32, where they are off
+        self.assertArraysEqual(jnp.ones(2, "bfloat16"), np.ones(2, ml_dtypes.bfloat16))
+
+    def test_far(self):
+        self.assertAllClose(np.float32(1), np.float32(1.001))
+
+    def test_tolerances_by_dtype(self):
+        self.assertAllClose(np.float32(1), np.float32(1.001), rtol={np.float32: 0.01})
+
+    def test_dtypes(self):
+        self.assertAllClose(np.int32(1), np.float32(1))
+
+    def test_wide_dtypes(self):
+        self.assertAllClose(np.ones(2), jnp.ones(2), canonicalize_dtypes=False)
+
+    def test_shapes(self):
+        self.assertArraysAllClose(np.ones(2), np.ones(3))
+
+    def test_lengths(self):
+        self.assertAllClose([1], [1, 2])
+
+    def test_equal(self):
+        self.assertArraysEqual(np.float32([0]), np.float32([1e-9]))
+
+    def test_texts(self):
+        self.assertMultiLineStrippedEqual("""
+            one
+              two""", "one\n  two\n")
+
+    def test_other_texts(self):
+        self.assertMultiLineStrippedEqual("one", "two")
+
+
+def test_a_case_compares_values_shapes_and_dtypes():
+    found = faults(Comparing)
+    assert set(found) == {"test_far", "test_dtypes", "test_wide_dtypes", "test_shapes",
+                          "test_lengths", "test_equal", "test_other_texts"}
+    assert "dtype('int32') != dtype('float32')" in found["test_dtypes"]
+    assert "dtype('float64') != dtype('float32')" in found["test_wide_dtypes"]
+
+
+class Functions(Case):
+    def test_good(self):
+        args = jtu.rand_default(self.rng())((3,), np.float32)
+        self._CheckAgainstNumpy(np.sin, jnp.sin, lambda: [args])
+        self._CompileAndCheck(jnp.sin, lambda: [args])
+
+    def test_wrong(self):
+        self._CheckAgainstNumpy(np.cos, jnp.sin, lambda: [np.float32(1)])
+
+    def test_wrong_compiled(self):
+        self._CompileAndCheck(
+            lambda x: -x if isinstance(x, jax.core.Tracer) else x, lambda: [jnp.ones(3)])
+
+    def test_new_shapes(self):
+        sizes = iter(range(1, 9))
+        self._CompileAndCheck(jnp.sin, lambda: [jnp.ones(next(sizes))])
+
+    def test_new_operations(self):
+        places = iter(range(9))
+        self._CompileAndCheck(lambda x: jax.lax.slice(x, (0,), (next(places),)),
+                              lambda: [jnp.ones(9)])
+
+    def test_promotion_is_strict(self):
+        with self.assertRaisesRegex(ValueError, "promotion"):
+            _ = jnp.ones(2, "int32") + jnp.ones(2)
+        with self.assertRaises(ValueError):
+            _ = jnp.ones(2) + jnp.ones((2, 2))
+
+    @jtu.with_config(jax_numpy_dtype_promotion="standard", jax_numpy_rank_promotion="allow")
+    def test_promotion_is_asked_for(self):
+        self.assertEqual((jnp.ones(2, "int32") + jnp.ones((2, 2))).dtype, np.float32)
+
+    def test_counts(self):
+        f = jax.jit(lambda x: x * 3)
+        self.assertCacheMisses(lambda: f(1.0), cpp=1, tracing=1, lowering=1)
+        self.assertCacheMisses(lambda: f(2.0), cpp=0, tracing=0, lowering=0)
+        with jtu.assert_num_jit_and_pmap_compilations(1):
+            f(1)
+
+    def test_wrong_counts(self):
+        self.assertCacheMisses(lambda: jax.jit(lambda x: x - 7)(1.0), tracing=0)
+
+
+def test_a_case_runs_functions_compiled_and_not():
+    found = faults(Functions)
+    assert set(found) == {"test_wrong", "test_wrong_compiled", "test_new_shapes",
+                          "test_new_operations", "test_wrong_counts"}
+
+
+class Cases(Case):
+    seen: ClassVar[list[object]] = []
+
+    @jtu.sample_product([{"a": 1, "b": 2}, {"a": 3, "b": 4}], c=[5, 6])
+    def test_product(self, a, b, c):
+        self.seen.append((a, b, c))
+
+    @jtu.sample_product(n=range(1000))
+    def test_many(self, n):
+        self.seen.append(n)
+
+    @jtu.parameterized_filterable(kwargs=[{"x": 1, "y": "a b"}, {"x": 2, "y": "c"}])
+    def test_named(self, x, y):
+        self.seen.append(self._testMethodName)
+
+    @jtu.parameterized_filterable(kwargs=[{"x": 1}, {"x": 2}], one_containing="x_2",
+                                  testcase_name=lambda case: f"x={case['x']}")
+    def test_one(self, x):
+        self.seen.append(("one", x))
+
+
+def test_parameters_of_tests():
+    assert not faults(Cases)
+    drawn = [n for n in Cases.seen if isinstance(n, int)]
+    assert [t for t in Cases.seen if not isinstance(t, int)] == [
+        "test_named_x_1_y_a_b", "test_named_x_2_y_c", ("one", 2),
+        (1, 2, 5), (1, 2, 6), (3, 4, 5), (3, 4, 6)]
+    assert len(set(drawn)) == len(drawn) == jtu.NUM_GENERATED_CASES.value == 10
+
+
+def test_cases_are_drawn_one_by_one():
+    cases = list(jtu.named_cases_from_sampler(lambda choose: [
+        {"testcase_name": f"_{a}_{b}", "a": a, "b": b} for a in choose([1, 2]) for b in choose("xy")
+    ]))
+    assert sorted((case["a"], case["b"]) for case in cases) == [
+        (1, "x"), (1, "y"), (2, "x"), (2, "y")]
+    with pytest.raises(RuntimeError, match="one case at a time, got 2"):
+        list(jtu.named_cases_from_sampler(lambda _: [{"testcase_name": n} for n in "ab"]))
+
+
+SAMPLERS = [getattr(jtu, name) for name in jtu.__dict__ if name.startswith("rand_")
+            and name not in ("rand_int", "rand_indices_unique_along_axis")]
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: s.__name__)
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8, np.complex64,
+                                   ml_dtypes.bfloat16])
+def test_samples_have_the_shape_and_the_dtype(sampler, dtype):
+    for shape in [(), (0,), (2, 3), 4]:
+        drawn = sampler(np.random.RandomState(0))(shape, dtype)
+        assert type(drawn) is np.ndarray and drawn.dtype == dtype
+        assert drawn.shape == ((shape,) if shape == 4 else shape)
+        again = sampler(np.random.RandomState(0))(shape, dtype)
+        np.testing.assert_array_equal(drawn.astype(complex), again.astype(complex))
+
+
+def test_what_is_drawn():
+    def rng():
+        return np.random.RandomState(0)
+
+    shape = (50, 20)
+    near = np.float32([5.292157, 1.2004716])
+    np.testing.assert_allclose(jtu.rand_default(rng())((2,), np.float32), near)
+    assert (jtu.rand_positive(rng())(shape, np.float32) >= 1).all()
+    assert (abs(jtu.rand_not_small(rng())(shape, np.float32)) >= 10).all()
+    assert (jtu.rand_nonzero(rng())(shape, np.int8) != 0).all()
+    drawn = jtu.rand_int(rng(), 3, 6)(shape, np.int8)
+    assert set(drawn.ravel()) == {3, 4, 5}
+    assert sorted(jtu.rand_unique_int(rng())((2, 3), np.int32).ravel()) == list(range(6))
+    drawn = jtu.rand_uniform(rng(), 2, 3)(shape, np.float64)
+    assert 2 <= drawn.min() < 2.01 and 2.99 < drawn.max() <= 3
+    for sampler, chosen in [(jtu.rand_some_nan, np.isnan), (jtu.rand_some_inf, np.isinf),
+                            (jtu.rand_some_zero, lambda x: x == 0)]:
+        share = chosen(sampler(rng())(shape, np.float32)).mean()
+        assert 0.15 < share < 0.55, sampler
+    drawn = jtu.rand_some_equal(rng())(shape, np.float32)
+    assert 0.4 < (drawn == drawn[0, 0]).mean() < 0.6
+    indices = jtu.rand_indices_unique_along_axis(rng())(dim=5, shape=(4, 3), axis=0)
+    assert indices.shape == (4, 3) and all(len(set(column)) == 4 for column in indices.T)
+    assert len(set(jtu.rand_fullrange(rng())((4096,), np.uint8))) == 256
+
+
+def test_scalars_are_drawn():
+    draw = jtu.rand_default(np.random.RandomState(0))
+    assert type(draw(jtu.NUMPY_SCALAR_SHAPE, np.int16)) is np.int16
+    assert type(draw(jtu.PYTHON_SCALAR_SHAPE, np.complex64)) is complex
+    assert jtu.format_shape_dtype_string(jtu.PYTHON_SCALAR_SHAPE, np.float32) == "pyfloat32"
+    assert not jtu.is_valid_shape(jtu.PYTHON_SCALAR_SHAPE, np.float32)
+
+
+class Skipped(Case):
+    ran: ClassVar[list[str]] = []
+
+    @jtu.skip_on_devices("cpu")
+    def test_a(self):
+        self.ran.append("a")
+
+    @jtu.run_on_devices("tpu", skip_reason="slow")
+    def test_b(self):
+        self.ran.append("b")
+
+    @jtu.run_on_devices("cpu")
+    def test_c(self):
+        self.ran.append("c")
+
+    @jtu.skip_on_flag("jax_enable_x64", False)
+    def test_d(self):
+        self.ran.append("d")
+
+    @jtu.with_explicit_mesh((1,), ("x",))
+    def test_e(self, mesh):
+        self.assertEqual(jax.sharding.get_abstract_mesh(), mesh.abstract_mesh)
+        self.ran.append("e")
+
+    @jtu.with_explicit_mesh((1000,), ("x",))
+    def test_f(self, mesh):
+        self.ran.append("f")
+
+
+def test_tests_that_depend_on_the_device():
+    result = run(Skipped)
+    assert Skipped.ran == ["c", "e"] and result.wasSuccessful()
+    reasons = {test.id().rpartition(".")[2]: reason for test, reason in result.skipped}
+    assert reasons["test_b"] == "slow" and "1000" in reasons["test_f"]
+    whole = run(jtu.skip_on_devices("cpu")(type("Whole", (Cases,), {})))
+    assert whole.skipped and len(whole.skipped) == whole.testsRun
+
+
+def test_dtypes_are_those_that_are_enabled():
+    assert jtu.dtypes.all_floating == [ml_dtypes.bfloat16, np.float16, np.float32]
+    with jax.enable_x64(True):
+        assert jtu.dtypes.floating == [np.float32, np.float64]
+
+
+def test_numpy_as_a_reference():
+    assert jtu.promote_like_jnp(np.add)(np.int8(1), np.float32(2)).dtype == np.float32
+    assert jtu.promote_like_jnp(np.sin, inexact=True)(np.int32(1)).dtype == np.float32
+    assert jtu.with_jax_dtype_defaults(np.ones)(2).dtype == np.float32
+    first, second = jtu.with_jax_dtype_defaults(
+        lambda: (np.int64(1), np.float64(1)), (True, False))()
+    assert first.dtype == np.int32 and second.dtype == np.float64
+
+
+def test_programs_are_looked_into():
+    def f(x):
+        return jax.jit(lambda x: jnp.dot(x, x, precision="highest"))(x)
+
+    names = [eqn.primitive.name for eqn in jtu.iter_eqns(jax.make_jaxpr(f)(jnp.ones(3)).jaxpr)]
+    assert names == ["jit", "dot_general"]
+    jtu.assert_dot_precision(jax.lax.Precision.HIGHEST, f, jnp.ones(3))
+    with pytest.raises(AssertionError):
+        jtu.assert_dot_precision(None, f, jnp.ones(3))
+    fwd, bwd = jtu.fwd_bwd_jaxprs(jnp.sin, 1.0)
+    assert [e.primitive.name for e in fwd.eqns] == ["sin", "cos"]
+    assert [e.primitive.name for e in bwd.eqns] == ["mul"]
+
+
+def test_settings_are_put_back(monkeypatch):
+    monkeypatch.setenv("PYJX_MINE", "before")
+    with jtu.set_env(PYJX_MINE="now", PYJX_OTHER="there"):
+        assert (os.environ["PYJX_MINE"], os.environ["PYJX_OTHER"]) == ("now", "there")
+    assert os.environ["PYJX_MINE"] == "before" and "PYJX_OTHER" not in os.environ
+    with jtu.global_config_context(jax_enable_x64=True):
+        assert jax.config.jax_enable_x64
+    assert not jax.config.jax_enable_x64
+
+
+def test_a_suite_runs_under_the_name_of_jax(tmp_path):
+    suite = tmp_path / "suite.py"
+    suite.write_text(textwrap.dedent("""
+        from absl.testing import absltest
+        import jax
+        import jax.numpy as jnp
+        import numpy as np
+        from jax._src import config, core, test_util as jtu
+        from jax._src.lax import lax as lax_internal
+        from jax._src.numpy import einsum, lax_numpy
+        from jax._src.util import safe_map, split_list
+        import jax._src.numpy.vectorize
+
+        jax.config.parse_flags_with_absl()
+
+        class SinTest(jtu.JaxTestCase):
+            @jtu.sample_product(shape=[(), (3,)], dtype=jtu.dtypes.floating)
+            def testSin(self, shape, dtype):
+                rng = jtu.rand_default(self.rng())
+                self._CheckAgainstNumpy(np.sin, jnp.sin, lambda: [rng(shape, dtype)])
+
+            def testPrint(self):
+                with jtu.capture_stdout() as text:
+                    jax.debug.print("{}", 3)
+                    jax.effects_barrier()
+                self.assertEqual(text(), "3\\n")
+
+            def testNames(self):
+                assert lax_internal.sin_p is jax.lax.sin_p
+                assert lax_numpy.einsum is einsum.einsum is jnp.einsum
+                assert jnp.vectorize(lambda x: x)(1) == 1 and callable(jax.lax.fft)
+                assert split_list([1, 2, 3], [1]) == [[1], [2, 3]]
+
+        if __name__ == "__main__":
+            absltest.main(testLoader=jtu.JaxTestLoader())
+    """))
+    done = subprocess.run([sys.executable, "-m", "pyjx", str(suite)], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Ran 4 tests" in done.stderr
