@@ -95,7 +95,7 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
     """log(sum(b * exp(a))), and with `return_sign` the sign of the sum, whose size it then is."""
     where = check_where(name, where)
     if where is not None and dtype_of(a) == np.bool_:
-        a = convert(a, dtypes.default_float_dtype())  # that of -inf beside truth values
+        a = convert(a, dtypes.default_float_dtype(), True)  # as -inf beside truth values
     if b is None:
         (x,), weights = promote_args_as_floats(name, a), None
     else:

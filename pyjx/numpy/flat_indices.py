@@ -77,7 +77,8 @@ def _flat_places(indices: Any, dims: tuple[int, ...], mode: str, order: str) -> 
     pairs = list(zip(indices, dims, strict=True))
     for x, n in pairs if order == "C" else reversed(pairs):
         x = jnp.asarray(x)
-        x = x.astype(jnp.promote_types(x.dtype, dtype))  # a scalar may be too large for `dtype`
+        if x.dtype.itemsize < dtype.itemsize:  # else a scalar may be too large for `dtype`
+            x = x.astype(dtype)
         if mode == "clip":
             x = jnp.clip(x, 0, n - 1)
         elif mode == "wrap":

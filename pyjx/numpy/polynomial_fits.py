@@ -78,9 +78,10 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
                          "matrix")
     if rcond is None:
         rcond = float(shapes[0][0] * dtypes.finfo(dtype_of(arrays[0])).eps)
+    if isinstance(rcond, int | np.integer):
+        rcond = float(rcond)
     solution, residuals, rank, singular, covariance = _fit(
-        deg, bool(cov) and not full, scaled, float(rcond) if isinstance(rcond, int) else rcond,
-        *arrays)
+        deg, bool(cov) and not full, scaled, rcond, *arrays)
     if full:
         return solution, residuals, rank, singular, jnp.asarray(rcond)
     return (solution, covariance) if cov else solution

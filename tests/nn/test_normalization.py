@@ -42,6 +42,15 @@ def test_masks():
                                np.log(inside.sum(1) / mask.sum(1)), rtol=1e-5)
 
 
+def test_logsumexp_of_truth_values_is_of_the_type_of_the_weights():
+    flags = jnp.array([True, False])
+    for given, b, dtype in [(flags, None, "float32"), (flags, jnp.float16(2), "float16"),
+                            (True, jnp.bfloat16(2), "bfloat16"), (flags, 2, "float32")]:
+        out = nn.logsumexp(given, b=b, where=True)
+        assert out.dtype == dtype and not out.weak_type
+        assert nn.logsumexp(given, b=jnp.float16(2)).dtype == "float16"
+
+
 def test_logsumexp_options():
     got = nn.logsumexp(x, 1, b=y, return_sign=True)
     expected = special.logsumexp(x, 1, b=y, return_sign=True)

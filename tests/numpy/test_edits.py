@@ -166,6 +166,9 @@ def test_flat_indices_out_of_bounds():
             for run in (lambda f: f, jax.jit):
                 got = run(lambda x, m=mode: jnp.ravel_multi_index((2**31, x), (3, 3), m))(beyond)
                 same(got, 3 * place + np.arange(3, dtype="int32"))
+        with jax.numpy_dtype_promotion("strict"):
+            weak = jnp.broadcast_to(5, (3,))
+            same(jnp.ravel_multi_index((jnp.int32(1), weak), (2, 3), "wrap"), np.int32([5] * 3))
     for call, error, message in [
         (lambda: jnp.ravel_multi_index((1, 5), (2, 3)), ValueError,
          "invalid entry in coordinates array"),
@@ -419,6 +422,12 @@ def test_errors_of_polynomials(call, error, message):
 
 
 # -- fits and roots --------------------------------------------------------------------------------
+
+
+def test_polyfit_takes_an_integer_as_the_least_singular_value():
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"):
+        x = np.arange(3.0)
+        same(jnp.polyfit(x, x, 1, rcond=np.int64(1)), jnp.polyfit(x, x, 1, rcond=1.0))
 
 
 @pytest.mark.parametrize("columns", [None, 2])

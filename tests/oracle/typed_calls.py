@@ -670,7 +670,7 @@ EXPLAINED = [(re.compile(pattern), raising, reason) for pattern, raising, reason
     (r"(arg(max|min)|from_matrix|rng_uniform)\(.*complex|cumlogsumexp\(|lax\.conv_transpose\(x|"
      r"lax\.reshape\(x, \(3, 1\)\)", "ours", "the oracle refuses them as it lowers the program"),
     (r"special\.owens_t\(x, y\) \(.*complex", "ours", "it takes absolute values of complex h"),
-    (r"norm\.ppf\(x, y\) \(.*complex", "ours", "it drops imaginary parts"),
+    (r"norm\.ppf\(x, y(, z)?\) \(.*complex", "ours", "it drops imaginary parts"),
     (r"jnp\.tile\(x, y\) \(.*, (NumPy|Python) (float|complex)", "ours",
      "the oracle refuses them where axes do not have one element"),
     (r"NumPy.*: raises (Concr|Tracer|NonConc)", "theirs", "constants are known inside programs"),
@@ -706,8 +706,8 @@ EXPLAINED = [(re.compile(pattern), raising, reason) for pattern, raising, reason
      r"vjp|linear_ramp.*)\(?", "theirs", "scalars are vectors of one number, and are converted"),
     (r"^strict\w*: (?!.*\by\b).*: raises TypePromotionError", "theirs",
      "promotion within is not the user's"),
-    (r"^strict\w*: (nn\.(c?elu|squareplus|leaky_relu|logsumexp|logmeanexp)|"
-     r"jsp\.(signal\.(stft|welch)|special\.(owens_t|logsumexp)|spatial)|lax\.index_take|"
+    (r"^strict\w*: (nn\.(c?elu|squareplus|leaky_relu|logsumexp|logmeanexp)|lax\.index_take|"
+     r"jsp\.(signal\.(stft|welch)|special\.(owens_t|logsumexp|hyp1f1)|spatial)|"
      r"jnp\.(\w+\.at|select|take|array|unwrap|unravel_index|fill_diagonal|linalg\.matrix_rank)\b)"
      r".*: raises TypePromotionError", "theirs", "promotion within is not the user's"),
 )]
