@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 import pyjx.numpy
 from pyjx import tree_util
-from pyjx.compat.test_util.platforms import test_device_matches
+from pyjx.compat.test_util.platforms import device_under_test
 from pyjx.core import dtypes
 from pyjx.numpy.promotion import promote_dtypes, promote_dtypes_inexact
 
@@ -32,28 +33,31 @@ _WIDE = {"float16": 1e-3, "float32": 1e-6, "float64": 1e-15, "complex64": 1e-6,
          "complex128": 1e-15}
 
 
-def default_tolerance() -> dict[Any, float]:
-    """Relative and absolute tolerances by dtype; TPUs multiply in bfloat16.
-
-    >>> default_tolerance()[np.dtype(np.float32)]
-    1e-06
-    """
+@functools.cache
+def _defaults(platform: str) -> dict[Any, float]:
     found: dict[Any, float] = {dtypes.float0: 0}
     found |= {np.dtype(name): 0 for name in _EXACT}
     found |= {np.dtype(getattr(ml_dtypes, name)): t for name, t in _NARROW.items()}
     found |= {np.dtype(name): t for name, t in _WIDE.items()}
-    if test_device_matches(["tpu"]):
+    if platform == "tpu":  # which multiplies in bfloat16
         found |= {np.dtype(np.float32): 1e-3, np.dtype(np.complex64): 1e-3}
     return found
 
 
+def default_tolerance() -> dict[Any, float]:
+    """Relative and absolute tolerances by dtype.
+
+    >>> default_tolerance()[np.dtype(np.float32)]
+    1e-06
+    """
+    return dict(_defaults(device_under_test()))
+
+
 def _by_dtype(tol: Tolerance) -> dict[Any, float]:
-    defaults = default_tolerance()
-    if tol is None:
-        return defaults
     if isinstance(tol, Mapping):
         return {np.dtype(dtype): t for dtype, t in tol.items()}
-    return dict.fromkeys(defaults, tol)
+    defaults = default_tolerance()
+    return defaults if tol is None else dict.fromkeys(defaults, tol)
 
 
 def tolerance(dtype: Any, tol: Tolerance = None) -> float:
@@ -62,8 +66,11 @@ def tolerance(dtype: Any, tol: Tolerance = None) -> float:
     >>> tolerance(np.float32, {np.float32: 0.5}), tolerance(np.float32, 0.1)
     (0.5, 0.1)
     """
+    if tol is not None and not isinstance(tol, Mapping):
+        return tol
     kind = dtypes.canonicalize_dtype(dtype)
-    return _by_dtype(tol).get(kind, default_tolerance().get(kind, 0))
+    default = _defaults(device_under_test()).get(kind, 0)
+    return default if tol is None else _by_dtype(tol).get(kind, default)
 
 
 def join_tolerance(tol1: Tolerance, tol2: Tolerance) -> dict[Any, float]:
