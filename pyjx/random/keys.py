@@ -218,6 +218,9 @@ class PRNGKeyArray(DataArray):
     def at(self) -> Any:
         return array_methods._at(self)
 
+    def __pos__(self) -> PRNGKeyArray:
+        return self
+
     # -- operators ---------------------------------------------------------------------------------
 
     def __eq__(self, other: Any) -> Any:
@@ -293,12 +296,14 @@ def _has_not(name: str) -> Any:
 
 
 _NOT_OF_KEYS = (
-    "all any argmax argmin argpartition argsort astype byteswap choose clip conj conjugate cumprod "
-    "cumsum diagonal dot item max mean min nonzero partition prod ptp round searchsorted sort std "
-    "sum tolist trace var view"
+    "all any argmax argmin argpartition argsort astype byteswap choose clip compress conj "
+    "conjugate cumprod cumsum diagonal dot item max mean min nonzero partition prod ptp round "
+    "searchsorted sort std sum tolist trace var view"
 )
 for _name in _NOT_OF_KEYS.split():
     setattr(PRNGKeyArray, _name, _has_not(_name))
+for _name in ("imag", "mT", "real"):
+    setattr(PRNGKeyArray, _name, property(_has_not(_name)))
 
 
 def _put(keys: PRNGKeyArray, device: Any, donate: bool) -> PRNGKeyArray:

@@ -27,6 +27,8 @@ class DataArray(Array):
     sharding = property(lambda self: self._base_array.sharding)
     device = property(lambda self: self._base_array.device)
     committed = property(lambda self: self._base_array.committed)
+    _committed = committed
+    traceback = property(lambda self: self._base_array.traceback)
     is_fully_addressable = property(lambda self: self._base_array.is_fully_addressable)
     is_fully_replicated = property(lambda self: self._base_array.is_fully_replicated)
 
@@ -42,6 +44,21 @@ class DataArray(Array):
     def block_until_ready(self) -> Self:
         self._base_array.block_until_ready()
         return self
+
+    def is_ready(self) -> bool:
+        return self._base_array.is_ready()  # type: ignore[no-any-return]
+
+    def platform(self) -> str:
+        return self._base_array.platform()  # type: ignore[no-any-return]
+
+    def on_device_size_in_bytes(self) -> int:
+        return self._base_array.on_device_size_in_bytes()  # type: ignore[no-any-return]
+
+    def unsafe_buffer_pointer(self) -> int:
+        return self._base_array.unsafe_buffer_pointer()  # type: ignore[no-any-return]
+
+    def unsafe_raw_buffer(self) -> Any:
+        return self._base_array.unsafe_raw_buffer()
 
     def __len__(self) -> int:
         return len(self.aval)

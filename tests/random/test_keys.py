@@ -266,6 +266,23 @@ def test_keys_have_no_methods_of_numbers(method):
         getattr(keys, method)(keys)
 
 
+@pytest.mark.parametrize("name", ["real", "imag", "mT"])
+def test_keys_have_no_attributes_of_numbers(name):
+    with pytest.raises(NotImplementedError, match=f"Cannot call abstract method {name}"):
+        getattr(jax.random.key(0), name)
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_keys_tell_of_their_buffer(impl):
+    keys = jax.random.split(jax.random.key(0, impl=impl), 3)
+    data = jax.random.key_data(keys)
+    assert keys.on_device_size_in_bytes() == data.nbytes == 12 * data.shape[1]
+    assert keys.unsafe_buffer_pointer() == keys._base_array.unsafe_buffer_pointer()
+    assert keys.block_until_ready().is_ready() and keys.platform() == data.platform()
+    assert not keys._committed and jax.device_put(keys, jax.devices()[0])._committed
+    assert +keys is keys
+
+
 @pytest.mark.parametrize("read", [
     lambda k: k.real, lambda k: k.imag, lambda k: k.view("uint32"), lambda k: k.byteswap()])
 def test_traced_keys_hold_no_numbers(read):
