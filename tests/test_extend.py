@@ -72,6 +72,26 @@ def test_a_linear_primitive():
     assert ad.is_undefined_primal(ad.UndefinedPrimal(jax.typeof(1.0)))
 
 
+@pytest.mark.parametrize("of", [ad.Zero, ad.UndefinedPrimal])
+def test_what_rules_are_given_for_no_value_is_a_pytree_without_leaves(of):
+    """So functions may take it and return it, whatever transforms them."""
+    one = of(jax.core.ShapedArray((2,), jnp.float32))
+    leaves, tree = jax.tree.flatten({"a": one, "b": 3})
+    assert leaves == [3]
+    again = jax.tree.unflatten(tree, [4])["a"]
+    assert type(again) is of and again.aval == one.aval
+    other = of(jax.core.ShapedArray((3,), jnp.float32))
+    assert jax.tree.structure(one) != jax.tree.structure(other)
+    x = jnp.arange(3.0)
+    for out, through in [jax.vmap(lambda x: (x, one))(x), jax.jit(lambda x: (x, one))(x),
+                         jax.jvp(lambda x: (x, one), (x,), (x,))[1],
+                         jax.lax.scan(lambda c, x: (c + x, one), 0.0, x),
+                         jax.vmap(lambda x, z: (x, z))(x, one)]:
+        assert isinstance(out, jax.Array)
+        assert type(through) is of and through.aval == one.aval
+    assert len(jax.make_jaxpr(lambda x: (x, one))(x).out_avals) == 1
+
+
 def test_a_lowering_rule_for_gpus():
     only_p = jex.Primitive("only_on_gpus_of_test")
     only_p.def_abstract_eval(lambda x: x)

@@ -16,6 +16,7 @@ from pyjx.core.trace import JaxprTrace, JaxprTracer, literal_types, state
 from pyjx.engine.axes import at_front, broadcast_in_dim, broadcast_in_dim_p
 from pyjx.engine.moves import moved
 from pyjx.engine.types import Tangent, Tangents, Value, Values
+from pyjx.tree_util import register_pytree_node
 
 
 class Zero:
@@ -60,6 +61,11 @@ class UndefinedPrimal:
 
     def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval})"
+
+
+# Pytrees without leaves, so that functions under any transformation may take and return them.
+register_pytree_node(Zero, lambda z: ((), z.aval), lambda aval, _: Zero(aval))
+register_pytree_node(UndefinedPrimal, lambda x: ((), x.aval), lambda aval, _: UndefinedPrimal(aval))
 
 
 def is_undefined_primal(x: Any) -> bool:
