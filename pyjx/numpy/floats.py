@@ -431,6 +431,15 @@ def sinc(x: Any, /) -> Array:
     return ops.select(near, series, ops.div(ops.sin(safe), safe))
 
 
+@custom_jvp
+def _i0(x: Any) -> Any:
+    return ops.mul(ops.exp(ops.abs(x)), ops.bessel_i0e(x))
+
+
+# I_0' = I_1, which the derivative of the product would be the difference of two infinities for
+_i0.defjvps(lambda g, out, x: ops.mul(g, ops.mul(ops.exp(ops.abs(x)), ops.bessel_i1e(x))))
+
+
 @op_jit
 def i0(x: Any) -> Array:
     """The modified Bessel function of the first kind of order 0, elementwise.
@@ -442,8 +451,7 @@ def i0(x: Any) -> Array:
     x = promote_inexact("i0", x)
     if is_complex(x):
         raise ValueError(f"Unsupported input type to jax.numpy.i0: {dtype_of(x)}")
-    size = ops.mul(x, ops.sign(x))  # |x|, with derivative 0 at 0
-    return ops.mul(ops.exp(size), ops.bessel_i0e(x))
+    return _i0(x)
 
 
 @op_jit

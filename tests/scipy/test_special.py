@@ -540,3 +540,14 @@ def test_integers_that_no_array_holds():
                                + special.digamma(1.0), rtol=1e-5)
     with pytest.raises(OverflowError):
         jnp.sin(large)
+
+
+def test_derivatives_where_functions_have_no_more_numbers():
+    x = jnp.float32([100, -100])
+    np.testing.assert_array_equal(jax.vmap(jax.grad(jnp.i0))(x), [np.inf, -np.inf])
+    assert jax.grad(jnp.i0)(0.0) == 0
+    np.testing.assert_allclose(jax.grad(jnp.i0)(2.5), reference.i1(2.5), rtol=1e-6)
+    for function in special.gammainc, special.gammaincc:
+        assert jax.grad(function, 1)(2.0, jnp.inf) == 0
+        assert np.isnan(jax.grad(function, 1)(2.0, jnp.nan))
+    assert jax.grad(jax.scipy.stats.gamma.cdf)(jnp.inf, 2.0) == 0
