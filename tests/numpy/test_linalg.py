@@ -104,6 +104,30 @@ def test_least_squares(shape):
     assert linalg.lstsq(a, np.arange(5.0), 2.0)[2] == 0
 
 
+def test_least_squares_of_zeros():
+    x, residuals, rank, s = linalg.lstsq(jnp.zeros((3, 2)), jnp.ones((3, 2)))
+    np.testing.assert_array_equal(x, np.zeros((2, 2)))
+    assert residuals.tolist() == [3, 3] and rank == 0 and s.tolist() == [0, 0]
+
+
+def test_norms_of_nothing_and_of_zeros():
+    for shape in (0, 0), (0, 3), (3, 0):
+        empty = np.zeros(shape)
+        for order in (None, 1, -1, 2, -2, np.inf, -np.inf):
+            try:
+                want = np.linalg.norm(empty, order)
+            except ValueError:
+                with pytest.raises(ValueError, match=r"zero-size array"):
+                    linalg.norm(jnp.array(empty), order)
+            else:
+                assert linalg.norm(jnp.array(empty), order) == want
+    with pytest.raises(ValueError, match="zero-size array"):
+        linalg.norm(jnp.zeros(0), -np.inf)
+    # half of the cotangent goes to the 0 that norms begin with, as in JAX
+    for order in (1, np.inf):
+        np.testing.assert_allclose(jax.grad(linalg.norm)(jnp.zeros((3, 3)), order), 1 / 6)
+
+
 def test_how_right_hand_sides_are_taken():
     a, b = random("float64", 2, 3, 3) + 3 * np.eye(3), random("float64", 4, 1, 3, 2)
     close(linalg.solve(a, b), np.linalg.solve(a, b))

@@ -56,6 +56,8 @@ def test_edges_of_functions():
     close(both[0], np.eye(2) * np.e)
     assert np.isnan(both[1]).all()
     assert linalg.expm(np.zeros((0, 0))).shape == (0, 0)
+    nan = jnp.full((2, 2), jnp.nan)
+    assert np.isnan(jax.jvp(linalg.expm, (nan,), (nan,))).all()
     np.testing.assert_array_equal(linalg.sqrtm(np.zeros((2, 2))), np.zeros((2, 2)))
     assert linalg.sqrtm(np.zeros((0, 0))).shape == (0, 0)
     close(linalg.funm(np.eye(2), jnp.exp), np.eye(2) * np.e)

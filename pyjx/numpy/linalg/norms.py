@@ -41,7 +41,7 @@ def _of_vectors(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
     if order == np.inf:
         return _max(sizes, axes, keepdims=keepdims, initial=0)
     if order == -np.inf:
-        return _min(sizes, axes, keepdims=keepdims, initial=np.inf)
+        return _min(sizes, axes, keepdims=keepdims)
     if order == 0:
         different = lax.ne(x, lax.full_like(x, 0))
         return _sum(different, axes, dtype=dtype, keepdims=keepdims)
@@ -57,10 +57,9 @@ def norm_of_matrices(x: Any, order: Any) -> Any:
     rows, columns = -2, -1
     if order is None or order in ("f", "fro"):
         return lax.sqrt(_sum(squared(x), (rows, columns)))
-    if order in (1, -1):
-        return (_max if order == 1 else _min)(_sum(lax.abs(x), rows), -1)
-    if order in (np.inf, -np.inf):
-        return (_max if order == np.inf else _min)(_sum(lax.abs(x), columns), -1)
+    if order in (1, -1, np.inf, -np.inf):
+        sums = _sum(lax.abs(x), rows if order in (1, -1) else columns)
+        return _max(sums, -1, initial=0) if order > 0 else _min(sums, -1)
     if order in (2, -2, "nuc"):
         s = linalg.svd(x, full_matrices=False, compute_uv=False)
         if order == "nuc":

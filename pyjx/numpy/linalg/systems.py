@@ -197,6 +197,7 @@ def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
             rtol = ufuncs.where(ufuncs.less(rcond, 0), default, rcond)
         cutoff = ufuncs.multiply(rtol, lax.reduce_max(s, (0,)))
         kept = lax.ge(s, stretch(convert(cutoff, get_aval(s).dtype), get_aval(s).shape))
+        kept = lax.bitwise_and(kept, lax.gt(s, lax.full_like(s, 0)))
     rank = lax.reduce_sum(lax.convert_element_type(kept, dtypes.default_int_dtype()), (0,))
     one, zero = lax.full_like(s, 1), lax.full_like(s, 0)
     inverse = lax.select(kept, lax.div(one, lax.select(kept, s, one)), zero)

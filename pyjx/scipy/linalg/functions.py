@@ -102,8 +102,9 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
                           (len(batch),))
     doublings = lax.ceil(lax.log2(lax.div(norm, lax.full_like(norm, largest))))
     doublings = lax.max(doublings, lax.full_like(norm, 0))
-    over = lax.bitwise_not(lax.le(doublings, lax.full_like(norm, max_squarings)))
-    doublings = lax.select(over, lax.full_like(norm, 0), doublings)
+    most = lax.full_like(norm, max_squarings)
+    over = lax.gt(doublings, most)
+    doublings = lax.select(lax.le(doublings, most), doublings, lax.full_like(norm, 0))
     count = lax.convert_element_type(doublings, np.int32)
 
     def spread(x: Any) -> Any:
