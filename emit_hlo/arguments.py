@@ -250,8 +250,9 @@ def chip_of(text: str) -> tables.Chip:
 def _check_platform(text: str) -> None:
     platform, _, rest = text.partition(":")
     if platform not in tables.PLATFORMS:
-        raise UsageError(f"--platform {text}: there is no platform {platform!r}"
-                         f"{instead_of(platform, tables.PLATFORMS)}")
+        cure = (". NVIDIA's GPUs are cuda." if platform == "gpu"
+                else instead_of(platform, tables.PLATFORMS))
+        raise UsageError(f"--platform {text}: there is no platform {platform!r}{cure}")
     if platform == "cpu" and rest:
         raise UsageError(f"--platform {text}: of cpu there is one kind; write cpu.")
     if platform == "tpu" and rest and rest.partition(":")[0] not in tables.TPUS:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from importlib import metadata
+
+from pyjx.version import PYJX_VERSION
 
 # Each is a function `arguments -> exit status` of a module, and what it does.
 COMMANDS = {
@@ -27,6 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given and given[0] in COMMANDS:
         module, _, function = COMMANDS[given[0]][0].partition(":")
         return int(getattr(importlib.import_module(module), function)(given[1:]) or 0)
+    if given == ["--version"]:
+        print(f"pyjx {PYJX_VERSION}, jaxlib {metadata.version('jaxlib')}, "
+              f"Python {sys.version.split()[0]}")
+        return 0
     programs = importlib.import_module("pyjx.cli.programs")
     if programs.is_program(given):
         return int(programs.main(given))
@@ -34,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines += [f"  {name:16}{what}" for name, (_, what) in COMMANDS.items()]
     lines += ["programs, which find pyjx when they import jax:"]
     lines += [f"  {name:16}{what}" for name, what in PROGRAMS.items()]
+    lines += ["options:", "  --version       versions of pyjx, jaxlib and Python"]
     if given and given[0] in ("-h", "--help"):
         print("\n".join(lines))
         return 0

@@ -55,7 +55,9 @@ def refuse_beside_jax() -> None:
       ImportError: it has.
     """
     if JaxFinder.answer is None and sys.modules.get("jax._src") is not None:
-        raise ImportError(f"{_TOGETHER}This process has imported jax; import pyjx in another one.")
+        raise ImportError(f"{_TOGETHER}This process has imported "
+                          "jax; import pyjx in another one. For pyjx to answer to the name jax, "
+                          "`import pyjx.as_jax` comes before all that imports jax.")
 
 
 def watch() -> None:

@@ -82,6 +82,7 @@ def from_here(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 _ORIGIN_NOTE = "The error arose while transforming the operation made at"
+_VALUE_NOTE = "The value is the result of the operation made at"
 
 
 class replaying:
@@ -138,5 +139,6 @@ class replaying:
 def _note_origin(exc: Exception, traceback: Traceback | None) -> None:
     frame = user_frame(traceback)
     notes: list[str] = getattr(exc, "__notes__", [])
-    if frame is not None and not any(note.startswith(_ORIGIN_NOTE) for note in notes):
-        exc.add_note(f"{_ORIGIN_NOTE} {frame}")
+    note = _VALUE_NOTE if isinstance(exc, FloatingPointError) else _ORIGIN_NOTE
+    if frame is not None and not any(known.startswith(note) for known in notes):
+        exc.add_note(f"{note} {frame}")

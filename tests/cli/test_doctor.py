@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import pyjx as jax
 from pyjx.__main__ import main
 from pyjx.cli import doctor
+from pyjx.version import PYJX_VERSION
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,6 +83,9 @@ def test_the_cache_may_be_off():
 
 
 def test_commands(capsys):
+    assert main(["--version"]) == 0
+    versions = re.fullmatch(r"pyjx (.+), jaxlib (.+), Python (.+)\n", capsys.readouterr().out)
+    assert versions and versions[1] == PYJX_VERSION
     assert main(["--help"]) == 0
     assert "  doctor          say what is installed" in capsys.readouterr().out
     assert main(["no-such"]) == 2

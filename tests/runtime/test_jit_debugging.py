@@ -182,3 +182,7 @@ def test_debug_nans_names_the_operation(name, call):
     with jax.debug_nans(True), pytest.raises(FloatingPointError) as raised:
         call(x)
     assert str(raised.value) == f"invalid value (nan) encountered in {name}"
+    notes = getattr(raised.value, "__notes__", [])
+    assert not any("transforming" in note for note in notes)
+    assert any(note.startswith("The value is the result of the operation made at") for note in notes
+               ) or name == "log"  # of one operation there is no other place

@@ -28,6 +28,11 @@ DTYPES = ("bool", "i4", "i8", "i16", "i32", "i64", "u4", "u8", "u16", "u32", "u6
           "f32", "f64", "c64", "c128", "f8_e4m3fn", "f8_e5m2", "key", "key<fry>")
 
 
+# Names of kinds of numbers, which tell no size, and what they most often mean.
+_WITHOUT_SIZE = {"float": "f32", "double": "f64", "half": "f16", "int": "i32", "uint": "u32",
+                 "complex": "c64"}
+
+
 class Static(Record):
     """A value that is known while tracing."""
 
@@ -185,8 +190,9 @@ class Reader:
     def _dtype(self, name: str, start: int) -> Any:
         found = dtype_named(name)
         if found is None:
-            self._fail(f"there is no dtype {name!r}"
-                       f"{instead_of(name, DTYPES).rstrip('.')}", start)
+            meant = _WITHOUT_SIZE.get(name)
+            cure = (f". Did you mean {meant}?" if meant else instead_of(name, DTYPES).rstrip("."))
+            self._fail(f"there is no dtype {name!r}{cure}", start)
         return found
 
     def _skip(self) -> None:
