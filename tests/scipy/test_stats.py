@@ -121,6 +121,11 @@ def test_integers_become_floats():
 
 def test_tails_do_not_underflow():
     assert float(stats.norm.logcdf(-50.0)) == pytest.approx(reference.norm.logcdf(-50), rel=1e-6)
+    for method in ("pdf", "logcdf", "sf"):  # where (x - loc)/scale is none
+        function = getattr(stats.truncnorm, method)
+        assert np.isnan(function(1.0, -1.0, 2.0, loc=np.nan))
+        assert np.isnan(function(np.inf, -1.0, 2.0, scale=np.inf))
+    assert np.isnan(stats.uniform.pdf(np.inf, loc=np.inf))
     assert float(stats.truncnorm.logpdf(31.0, 30.0, 40.0)) == pytest.approx(
         reference.truncnorm.logpdf(31, 30, 40), rel=1e-5)
     assert float(stats.cauchy.cdf(-1e6)) == pytest.approx(reference.cauchy.cdf(-1e6), rel=1e-6)

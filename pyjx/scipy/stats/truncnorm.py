@@ -30,8 +30,8 @@ def _log_mass(a: Array, b: Array) -> Array:
     return jnp.where(across, middle, tail)
 
 
-def _checked(x: Array, a: Array, b: Array, out: Array) -> Array:
-    return jnp.where((a < b) & ~jnp.isnan(x), out, math.nan)
+def _checked(y: Array, a: Array, b: Array, out: Array) -> Array:
+    return jnp.where((a < b) & ~jnp.isnan(y), out, math.nan)
 
 
 @numpy_function
@@ -84,7 +84,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     y = (x - loc) / scale
     y = jnp.clip(y, a, b)
     log = jnp.where(y == a, -math.inf, _log_mass(a, jnp.where(y == a, b, y)) - _log_mass(a, b))
-    return _checked(x, a, b, jnp.minimum(log, 0))
+    return _checked(y, a, b, jnp.minimum(log, 0))
 
 
 @numpy_function
@@ -111,4 +111,4 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     y = (x - loc) / scale
     y = jnp.clip(y, a, b)
     log = jnp.where(y == b, -math.inf, _log_mass(jnp.where(y == b, a, y), b) - _log_mass(a, b))
-    return _checked(x, a, b, jnp.minimum(log, 0))
+    return _checked(y, a, b, jnp.minimum(log, 0))

@@ -28,7 +28,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     x = nan_unless(scale > 0, x)
     outside = (x < loc) | (x > loc + scale)
     log = jnp.where(outside, -math.inf, jnp.log(1 / scale))
-    return jnp.where(jnp.isnan(x) | jnp.isnan(loc), math.nan, log)
+    return jnp.where(jnp.isnan((x - loc) / scale), math.nan, log)
 
 
 @numpy_function
