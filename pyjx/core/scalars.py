@@ -23,6 +23,15 @@ def scalar_constant(value: Any, dtype: Any) -> Any:
     return unnarrowed(np.asarray(value, dtype)[()])
 
 
+def wrapped_int(value: int, dtype: Any) -> Any:
+    """A NumPy scalar of the low bits of a Python int of up to 64 bits.
+
+    Raises:
+      OverflowError: it has more.
+    """
+    return unnarrowed(np.asarray(value).astype(dtype)[()])
+
+
 def scalar_of(aval: ShapedArray, value: Any) -> Any:
     """One element of an aval: a weakly typed scalar where that is, or a NumPy one."""
     if aval.weak_type:

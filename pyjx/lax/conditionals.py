@@ -123,6 +123,8 @@ def _predicate(pred: Any) -> Any:
     if isinstance(pred, str | list | tuple | dict):
         raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of type {type(pred)}. Pred "
                         f"type must be either boolean or number, got {pred}.")
+    if type(pred) is int:  # which may be too large for an array
+        pred = pred != 0
     pred = operand("cond (pred)", pred)
     aval = get_aval(pred)
     if aval.shape:

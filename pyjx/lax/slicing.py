@@ -17,7 +17,7 @@ from pyjx.core.explicit import Entries, ShardingTypeError, entries_of, resized
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
 from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import CHEAP, Primitive, register
-from pyjx.core.scalars import scalar_constant
+from pyjx.core.scalars import scalar_constant, wrapped_int
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim
 from pyjx.engine.tangents import (
@@ -204,7 +204,7 @@ def _of_one_dtype(name: str, shape: tuple[int, ...], starts: Any) -> list[Value]
         if type(s) is not int:
             dtype = get_aval(s).dtype
             if dtypes.issubdtype(dtype, np.integer):
-                return [scalar_constant(s, dtype) if type(s) is int else s for s in starts]
+                return [wrapped_int(s, dtype) if type(s) is int else s for s in starts]
     return starts
 
 
@@ -253,7 +253,7 @@ def _start(s: Value, n: int, wrap: bool) -> Value:
                 raise ValueError(f"Index {s} is out of bounds for dimension {n} if "
                                  "allow_negative_indices=False")
             s += n
-        return scalar_constant(s, dtypes.default_int_dtype())
+        return wrapped_int(s, dtypes.default_int_dtype())
     if isinstance(s, np.integer):
         return type(s)(s + n) if wrap and s < 0 else s
     aval = get_aval(s)

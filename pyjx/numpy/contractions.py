@@ -14,7 +14,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.trace import Tracer
+from pyjx.core.trace import Tracer, check_int_fits
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.contractions import (
     canonicalize_precision,
@@ -396,6 +396,8 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     (offset,) = operands("trace", offset)
     if np.ndim(offset) or not is_integer(offset):
         raise ValueError(f"trace: k must be a scalar integer; got {get_aval(offset).str_short()}")
+    if type(offset) is int:
+        check_int_fits(offset, get_aval(offset))
     ndim = get_aval(a).ndim
     if canonical_axis(axis1, ndim) == canonical_axis(axis2, ndim):
         raise ValueError(f"trace: axis1 and axis2 can not be same. {axis1=} and {axis2=}")
@@ -405,7 +407,8 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
              else dtypes.check_and_canonicalize_user_dtype(dtype, "trace"))
     shape = aval.shape[-2:]
     index = dtypes.default_int_dtype()
-    rows = lax.add(lax.broadcasted_iota(index, shape, 0), lax.full(shape, offset, index))
+    rows = lax.add(lax.broadcasted_iota(index, shape, 0),
+                   lax.full(shape, convert(offset, index), index))
     diagonal = lax.eq(rows, lax.broadcasted_iota(index, shape, 1))
     rank = aval.ndim
     mask = lax.broadcast_in_dim(diagonal, aval.shape, (rank - 2, rank - 1))

@@ -114,7 +114,7 @@ def _bounds(limits: Any) -> Sequence[Any]:
     try:
         low, high = limits
         if np.ndim(low) == np.ndim(high) == 0:
-            return low, high
+            return [float(x) if type(x) is int else x for x in (low, high)]
     except (TypeError, ValueError):  # there are not two
         pass
     raise ValueError("histogram: `range` must be either None or a sequence of scalars, the least "

@@ -83,7 +83,7 @@ def _whole_steps(low: Any, by: Any, count: int, dtype: Any) -> np.ndarray:
     """`count` numbers from `low`; both it and the step are integers of the dtype, as in JAX."""
     least = np.iinfo(dtype).min if dtypes.itemsize_bits(dtype) >= 8 else -math.inf
     first, step = (int(max(x, least) if isinstance(x, float) else x) for x in (low, by))
-    return first + step * np.arange(count)
+    return first + step * np.arange(count) if count > 1 else np.asarray([first])[:count]
 
 
 def _concrete(function: str, argument: str, value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,17 @@ def rint(x: Any, /) -> Array:
     [0.0, 2.0, 3.0]
     """
     (x,) = operands("rint", x)
-    return _round_to_even(as_default_float(x))
+    return _of_parts(_to_even, as_default_float(x))
 
 
-def _round_to_even(x: Any) -> Any:
+def _of_parts(function: Callable[[Any], Any], x: Any) -> Any:
+    """A function of real numbers, of both parts of complex ones."""
     if is_complex(x):
-        return ops.complex(_round_to_even(ops.real(x)), _round_to_even(ops.imag(x)))
+        return ops.complex(function(ops.real(x)), function(ops.imag(x)))
+    return function(x)
+
+
+def _to_even(x: Any) -> Any:
     return ops.round(x, ops.RoundingMethod.TO_NEAREST_EVEN)
 
 
@@ -80,15 +86,21 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
         if dtype_of(x) == np.bool_:
             raise ValueError("round: booleans have no decimals; expected numbers, got dtype bool. "
                              "Convert the array, or leave it as it is.")
-        return as_array(x) if decimals >= 0 else _round_integers(x, 10 ** -decimals)
-    if decimals == 0:
-        return _round_to_even(x)
-    dtype = dtype_of(x)
-    narrow = dtype in dtypes.floating_dtypes and dtype.itemsize < 4
-    wide = convert(x, np.dtype(np.float32)) if narrow else x
-    factor = coefficient(wide, 10.0 ** decimals)
-    rounded = ops.div(_round_to_even(ops.mul(wide, factor)), factor)
-    return convert(rounded, dtype) if narrow else rounded
+        return as_array(x) if decimals >= 0 else _round_integers(x, 10 ** min(-decimals, 99))
+    return _of_parts(lambda part: _round_floats(part, decimals), x)
 
 
 around = round
+
+
+def _round_floats(x: Any, decimals: int) -> Any:
+    if decimals == 0:
+        return _to_even(x)
+    dtype = dtype_of(x)
+    if decimals > 308 or 10.0 ** decimals > float(dtypes.finfo(dtype).max):
+        return as_array(x)  # it has no digits so far behind the point
+    narrow = dtype in dtypes.floating_dtypes and dtype.itemsize < 4
+    wide = convert(x, np.dtype(np.float32)) if narrow else x
+    factor = coefficient(wide, 10.0 ** max(decimals, -400))
+    rounded = ops.div(_to_even(ops.mul(wide, factor)), factor)
+    return convert(rounded, dtype) if narrow else rounded
