@@ -32,7 +32,8 @@ def test_positions_wrap_round(call, expected):
 
 
 @pytest.mark.parametrize("call", [
-    lambda: INTS[2**33 + 2], lambda: INTS.at[2**64].set(1), lambda: lax.dynamic_slice(V, (2**64,), (2,)),
+    lambda: INTS[2**33 + 2], lambda: INTS.at[2**64].set(1),
+    lambda: lax.dynamic_slice(V, (2**64,), (2,)),
     lambda: jnp.eye(2).at[2**33, jnp.array([0])].set(1), lambda: jnp.trace(jnp.eye(2), 2**33)])
 def test_others_are_refused(call):
     with pytest.raises(OverflowError):
