@@ -104,6 +104,23 @@ def test_least_squares(shape):
     assert linalg.lstsq(a, np.arange(5.0), 2.0)[2] == 0
 
 
+def test_determinants_of_three_rows_that_are_nearly_parallel():
+    rng = np.random.default_rng(0)
+    u, _, v = np.linalg.svd(rng.normal(size=(200, 3, 3)))
+    a = ((u * [1, 1e-2, 1e-4]) @ v).astype(np.float32)
+    want = np.linalg.det(a.astype(np.float64))
+    np.testing.assert_allclose(np.median(abs(linalg.det(a) / want - 1)), 0, atol=2e-5)
+    slopes = jax.vmap(jax.grad(linalg.det))(a)
+    cofactors = np.linalg.inv(a.astype(np.float64)).swapaxes(-1, -2) * want[:, None, None]
+    np.testing.assert_allclose(slopes, cofactors, atol=1e-5 * abs(cofactors).max())
+    for order in ([0, 1, 2], [1, 2, 0], [1, 0, 2], [2, 1, 0], [0, 2, 1]):
+        permuted = np.diag([2.0, 3, 5])[order]
+        assert round(float(linalg.det(permuted)), 4) == round(np.linalg.det(permuted), 4)
+    assert linalg.det(jnp.diag(jnp.array([1, jnp.inf, 2]))) == jnp.inf
+    singular = jax.grad(linalg.det)(jnp.diag(jnp.array([1.0, 0, 2])))
+    np.testing.assert_array_equal(singular, np.diag([0, 2, 0]))
+
+
 def test_least_squares_of_zeros():
     x, residuals, rank, s = linalg.lstsq(jnp.zeros((3, 2)), jnp.ones((3, 2)))
     np.testing.assert_array_equal(x, np.zeros((2, 2)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ from pyjx.lax.linalg.matrices import (
 from pyjx.lax.linalg.pivoted_factors import lu
 from pyjx.lax.linalg.reflectors import geqrf_p
 from pyjx.lax.linalg.triangular_systems import triangular_solve
+from pyjx.transforms.custom_jvp import custom_jvp
 
 
 def _sign_of_order(pivots: Any, dtype: Any) -> Any:
@@ -96,6 +99,62 @@ det_p = register(Primitive("det", sharding_rule=along_batch(2),
 det_p.define(batch=batch_leading(det_p))
 
 
+def _minor(rows: Sequence[Sequence[Any]], i: int, j: int) -> Any:
+    """The determinant of columns i and j of two rows."""
+    first, second = rows
+    return lax.sub(lax.mul(first[i], second[j]), lax.mul(first[j], second[i]))
+
+
+def _cross(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    return [_minor((a, b), i, j) for i, j in ((1, 2), (2, 0), (0, 1))]
+
+
+def _rows(x: Any) -> list[list[Any]]:
+    """The elements of the last two axes."""
+    aval = get_aval(x)
+
+    def at(i: int, j: int) -> Any:
+        start = (0,) * (aval.ndim - 2) + (i, j)
+        stop = (*aval.shape[:-2], i + 1, j + 1)
+        return lax.reshape(lax.slice(x, start, stop), aval.shape[:-2])
+
+    return [[at(i, j) for j in range(aval.shape[-1])] for i in range(aval.shape[-2])]
+
+
+@custom_jvp
+def _det_of_three(x: Any) -> Any:
+    # By elimination of the first column with its greatest element: minors of rows nearly parallel
+    # would cancel. Rows in turn are an even permutation, so there is no sign.
+    rows = _rows(x)
+    sizes = [lax.abs(row[0]) for row in rows]
+    second = lax.gt(sizes[1], lax.max(sizes[0], sizes[2]))
+    third = lax.gt(sizes[2], sizes[0])
+
+    def turned(i: int) -> list[Any]:
+        return [lax.select(second, b, lax.select(third, c, a)) for a, b, c in zip(
+            rows[i], rows[(i + 1) % 3], rows[(i + 2) % 3], strict=True)]
+
+    pivot, *others = turned(0), turned(1), turned(2)
+    nothing = lax.eq(pivot[0], lax.full_like(pivot[0], 0))
+    divisor = lax.select(nothing, lax.full_like(pivot[0], 1), pivot[0])
+    left = []
+    for row in others:
+        factor = lax.div(row[0], divisor)
+        left.append([lax.sub(a, lax.mul(factor, p)) for a, p in zip(row, pivot, strict=True)])
+    return lax.mul(pivot[0], _minor(left, 1, 2))
+
+
+def _cofactor_sum(g: Any, out: Any, x: Any) -> Any:
+    # d det A = sum of C dA with the cofactors C, which are the cross products of two rows
+    a, b, c = _rows(x)
+    cofactors = [*_cross(b, c), *_cross(c, a), *_cross(a, b)]
+    steps = [step for row in _rows(g) for step in row]
+    return functools.reduce(lax.add, map(lax.mul, cofactors, steps))
+
+
+_det_of_three.defjvps(_cofactor_sum)
+
+
 def det(x: Any) -> Any:
     """The determinants of matrices `[..., n, n]`; those of up to 3 rows by their elements."""
     aval = get_aval(x)
@@ -103,21 +162,10 @@ def det(x: Any) -> Any:
     if type(n) is not int or not 1 <= n <= 3:
         return det_p.bind(x)
     check_square("input to det", aval)
-
-    def at(i: int, j: int) -> Any:
-        start = (0,) * (aval.ndim - 2) + (i, j)
-        stop = (*aval.shape[:-2], i + 1, j + 1)
-        return lax.reshape(lax.slice(x, start, stop), aval.shape[:-2])
-
-    def minor(i: int, j: int) -> Any:  # of the first two rows
-        return lax.sub(lax.mul(at(0, i), at(1, j)), lax.mul(at(0, j), at(1, i)))
-
-    if n == 1:
-        return at(0, 0)
-    if n == 2:
-        return minor(0, 1)
-    return lax.add(lax.sub(lax.mul(at(2, 0), minor(1, 2)), lax.mul(at(2, 1), minor(0, 2))),
-                   lax.mul(at(2, 2), minor(0, 1)))
+    if n == 3:
+        return _det_of_three(x)
+    rows = _rows(x)
+    return rows[0][0] if n == 1 else _minor(rows, 0, 1)
 
 
 # -- its sign and logarithm ------------------------------------------------------------------------
