@@ -191,10 +191,6 @@ def argument(x: Any, aval: ShapedArray, sharding: Any) -> Any:
         old = x.sharding
         if old == sharding or old.is_equivalent_to(sharding, x.aval.ndim):
             return x
-        if x.committed and old._internal_device_list != sharding._internal_device_list:
-            raise ValueError(
-                "Received incompatible devices for jitted computation: the program runs on "
-                f"{sharding}, an argument of shape {x.aval.str_short()} is committed to {old}.")
         return moved(x, sharding)
     physical = getattr(x, "_base_array", None)
     if physical is not None:  # an array of an extended dtype, such as PRNG keys

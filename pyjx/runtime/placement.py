@@ -27,6 +27,7 @@ from pyjx.runtime.sharding import (
     IndivisibleError,
     NamedSharding,
     SingleDeviceSharding,
+    is_cut_alike,
     named_sharding,
     single_device_sharding,
     spec_of_hlo,
@@ -225,10 +226,10 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request
 
 def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any]
              ) -> Placement:
-    ins = _wanted(closed, given, request.in_shardings)
+    context = configuration.mesh.value
+    ins = _wanted(closed, given, request.in_shardings, context)
     outs = request.out_shardings or (None,) * len(closed.out_avals)
     known = [s for s in (*ins, *outs, *placed) if s is not None]
-    context = configuration.mesh.value
     if request.device is not None:
         devices = DeviceList((request.device,))
     else:
@@ -267,13 +268,22 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
     return placed_on(tuple(devices), mesh, in_shardings, out_shardings, *layouts, kinds)
 
 
-def _wanted(closed: ClosedJaxpr, given: Shardings, asked: Shardings) -> Shardings:
-    """The sharding of each argument that is settled."""
+def _wanted(closed: ClosedJaxpr, given: Shardings, asked: Shardings, context: Mesh | None
+            ) -> Shardings:
+    """The sharding of each argument that is settled. One that is asked for by names of axes alone
+    is over the mesh that is set, or over that of the argument."""
     if not asked:
         return given
     for i, (has, wants) in enumerate(zip(given, asked, strict=True)):
-        if has is None or wants is None or has.is_equivalent_to(wants, closed.in_avals[i].ndim):
+        if has is None or wants is None:
             continue
+        mesh = context if context is not None else getattr(has, "mesh", None)
+        if mesh is not None:
+            wants = with_devices(wants, mesh)
+        if has.is_equivalent_to(wants, closed.in_avals[i].ndim) or (
+                type(has) is SingleDeviceSharding
+                and is_cut_alike(has, wants, closed.in_avals[i].ndim)):
+            continue  # from one device it is moved as the program is called
         raise ValueError(
             "Sharding passed to jit does not match the sharding on the respective arg. Got jit "
             f"sharding: {wants},\narg sharding: {has} for arg "
@@ -313,7 +323,7 @@ def _fitted(closed: ClosedJaxpr, what: str, shardings: Shardings, avals: Sequenc
     out = []
     for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
         if sharding is not None:
-            sharding = _with_devices(sharding, mesh)
+            sharding = with_devices(sharding, mesh)
             try:
                 sharding.check_compatible_aval(aval.shape)
                 sharding.shard_shape(aval.shape)
@@ -346,7 +356,7 @@ def _of_type(aval: Any, mesh: Mesh) -> Any:
     return NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)) if sharding is None else sharding
 
 
-def _with_devices(sharding: Any, mesh: Mesh) -> Any:
+def with_devices(sharding: Any, mesh: Mesh) -> Any:
     """A sharding along an abstract mesh with the devices of `mesh`."""
     abstract = getattr(sharding, "mesh", None)
     if not isinstance(abstract, AbstractMesh):

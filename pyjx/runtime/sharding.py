@@ -167,14 +167,14 @@ def _is_fully_addressable(self: Any) -> bool:
 
 def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
     """Whether both put the same elements of every array of rank `ndim` on the same devices."""
-    if self is other:
-        return True
-    return bool(
-        self._internal_device_list == other._internal_device_list
-        and self.memory_kind == other.memory_kind
-        and open_sums(self) == open_sums(other)
-        and _same_hlo(self._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim))
-    )
+    return self is other or (bool(self._internal_device_list == other._internal_device_list)
+                             and is_cut_alike(self, other, ndim))
+
+
+def is_cut_alike(a: Any, b: Any, ndim: int) -> bool:
+    """Whether both cut every array of rank `ndim` into the same parts, on whatever devices."""
+    return bool(a.memory_kind == b.memory_kind and open_sums(a) == open_sums(b)
+                and _same_hlo(a._to_xla_hlo_sharding(ndim), b._to_xla_hlo_sharding(ndim)))
 
 
 def open_sums(sharding: Any) -> Any:

@@ -20,9 +20,9 @@ from pyjx.runtime import abstract, backends, dispatch, ledger, references
 from pyjx.runtime.dispatch import Miss
 from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, spec_of
 from pyjx.runtime.located import located_text
-from pyjx.runtime.placement import Shardings, committed_sharding, placement_of
+from pyjx.runtime.placement import Shardings, committed_sharding, placement_of, with_devices
 from pyjx.runtime.programs import compile_closed
-from pyjx.tree_util import tree_flatten, tree_unflatten
+from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
 if TYPE_CHECKING:
     from pyjx.runtime.costs import Costs
@@ -221,6 +221,14 @@ class Lowered(_Stage):
             platform=self._platform,
             placement=self._placement if self._platform == self._placement.platform else None,
         )
+
+    @property
+    def out_info(self) -> Any:
+        """The types of the results, with shardings over the devices that the program is for."""
+        infos, mesh = super().out_info, self._placement.mesh
+        if mesh is None:
+            return infos
+        return tree_map(lambda x: x.update(sharding=with_devices(x.sharding, mesh)), infos)
 
     def _text(self, debug_info: bool) -> str:
         if not debug_info:

@@ -6,7 +6,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.lax import with_sharding_constraint
-from pyjx.sharding import AbstractMesh, AxisType, NamedSharding
+from pyjx.sharding import AbstractMesh, AxisType, NamedSharding, SingleDeviceSharding
 from pyjx.sharding import PartitionSpec as P
 
 
@@ -485,3 +485,39 @@ def test_a_program_that_moves_values_needs_devices():
         program = jax.make_jaxpr(lambda v: jax.reshard(v, jax.P("x")))(jnp.ones((8, 3)))
     with pytest.raises(ValueError, match="no devices to put an array on"):
         jax.core.eval_jaxpr(program.jaxpr, program.consts, np.ones((8, 3), np.float32))
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_in_shardings_by_names_of_axes_and_arguments_along_them(kind):
+    mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(kind,) * 2)
+    x = jax.device_put(np.ones((8, 4), np.float32), NamedSharding(mesh, P("y")))
+    with jax.set_mesh(mesh):
+        f = jax.jit(lambda x: x * 2, in_shardings=P("y"))
+        for _ in range(3):
+            assert f(x).sharding.is_equivalent_to(x.sharding, 2)
+        with pytest.raises(ValueError, match="does not match the sharding on the respective arg"):
+            jax.jit(lambda x: x * 2, in_shardings=P("x"))(x)
+
+
+def test_arguments_of_one_device_go_where_in_shardings_ask(mesh):
+    """What `in_shardings` asks of an argument on one device is compared by its parts, as in JAX:
+    what is not to be cut is moved."""
+    x, devices = np.arange(16.0, dtype=np.float32).reshape(8, 2), jax.devices()
+    for asked in (NamedSharding(mesh, P()), SingleDeviceSharding(devices[2])):
+        f = jax.jit(lambda x: x * 2, in_shardings=asked)
+        for i in range(4):  # by Python, then by C++
+            out = f(jax.device_put(x + i, devices[i]))
+            assert out.sharding.is_equivalent_to(asked, 2)
+            np.testing.assert_array_equal(out, (x + i) * 2)
+    backwards = NamedSharding(jax.sharding.Mesh(mesh.devices[::-1], mesh.axis_names), P("x"))
+    f = jax.jit(lambda x: x * 2, in_shardings=NamedSharding(mesh, P("x")))
+    for given in (devices[0], backwards):
+        with pytest.raises(ValueError, match="does not match the sharding on the respective arg"):
+            f(jax.device_put(x, given))
+
+
+def test_types_of_lowered_results_have_devices():
+    mesh = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,))
+    x = jax.device_put(np.ones((8, 4)), NamedSharding(mesh, P("x")))
+    assert jax.jit(lambda x: x * 2).lower(x).out_info.sharding == x.sharding.update(
+        spec=P("x", None))
