@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import operator
 import threading
 import weakref
 from collections import deque
@@ -75,10 +76,12 @@ def canonical_shape(shape: Any) -> Shape:
 
 
 def _listed(shape: Any) -> list[Any]:
-    """The elements of an array or another sequence; iterators, sets, dicts and texts are none."""
-    if isinstance(shape, (str, bytes)) or hasattr(shape, "keys") or not (
-            isinstance(shape, Sequence) or hasattr(shape, "__getitem__")):
+    """The elements of an array or another sequence; iterators, sets, dicts and texts are none.
+    What is no sequence may be an integer, by `__index__`."""
+    if isinstance(shape, (str, bytes)) or hasattr(shape, "keys"):
         raise TypeError
+    if not (isinstance(shape, Sequence) or hasattr(shape, "__getitem__")):
+        return [operator.index(shape)]
     return list(shape)
 
 

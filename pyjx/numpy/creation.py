@@ -198,8 +198,8 @@ def _of_numpy(x: Any, dtype: Any) -> Any:
         if type(x) is not np.ndarray:
             return _made(np.asarray(x), array_aval((), target))
         return _made(x, array_aval(x.shape, target), copied=False)
-    if x.dtype.kind in "OSUMm":
-        _raise_not_numeric(x, x.dtype)
+    if dtype is None:
+        _check_numeric(x, x)
     return _made(cast_on_host(np.asarray(x), target), array_aval(x.shape, target))
 
 
@@ -221,6 +221,13 @@ def _host_of_python(x: Any, has_complex: bool, dtype: Any) -> np.ndarray[Any, An
         raise TypeError(f"array: complex numbers cannot become {dtypes.name(dtype)}: take their "
                         "real parts first.")
     return np.array(x, dtype)
+
+
+def _check_numeric(x: Any, host: np.ndarray[Any, Any]) -> None:
+    """Raise TypeError for an array of objects, texts or times: without a dtype nobody says which
+    numbers they are to be."""
+    if host.dtype.kind in "OSUMmV" and host.dtype not in dtypes.all_dtypes:
+        _raise_not_numeric(x, host.dtype)
 
 
 def _raise_not_numeric(x: Any, dtype: Any) -> None:
@@ -281,8 +288,6 @@ def _host_of_numpy(x: Any, leaves: Sequence[Any], dtype: Any) -> np.ndarray[Any,
 def _cast_on_host(host: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
     if host.dtype == dtype:
         return host
-    if host.dtype.kind in "OSUMm":
-        _raise_not_numeric(host, host.dtype)
     return host.astype(dtype)
 
 
@@ -344,6 +349,9 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
     if isinstance(x, (bool, int, float, complex)):
         base: Any = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))
         return _of_python(base(x), dtype)
+    if isinstance(x, np.ma.MaskedArray) and dtype is None and not copy:
+        raise ValueError("numpy masked arrays are not supported as direct inputs to JAX functions. "
+                         "Use arr.filled() to convert the value to a standard numpy array.")
     if isinstance(x, (np.ndarray, np.generic)):
         return _of_numpy(np.asarray(x), dtype)
     if hasattr(x, "__cuda_array_interface__") and hasattr(x, "__dlpack__"):
@@ -351,8 +359,8 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
     if isinstance(x, Sequence) and not isinstance(x, (str, bytes, bytearray, memoryview, range)):
         return of_sequence(list(x), dtype)
     host = np.array(x)
-    if host.dtype.kind in "OSUMmV" and host.dtype not in dtypes.all_dtypes:
-        _raise_not_numeric(x, host.dtype)
+    if dtype is None:
+        _check_numeric(x, host)
     if isinstance(x, range) and dtype is None:
         dtype = dtypes.default_int_dtype()
     return of_host(host, dtypes.canonicalize_dtype(host.dtype) if dtype is None else dtype)

@@ -15,7 +15,8 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """The array in a file that `save` has written; see `numpy.load` for the arguments.
 
     Returns:
-      An array. Of a file of several arrays, NumPy's reader, which gives NumPy's arrays.
+      An array; NumPy's, if the file has a dtype that no array of numbers has. Of a file of several
+      arrays, NumPy's reader, which gives NumPy's arrays.
 
     >>> import pyjx as jax
     >>> jax.numpy.save("ones.npy", jax.numpy.ones(2))
@@ -27,7 +28,10 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
         return out
     if out.dtype == np.dtype("V2"):  # how NumPy's format, which knows no other, keeps bfloat16
         out = out.view(dtypes.bfloat16)
-    return jnp.asarray(out)
+    try:
+        return jnp.asarray(out)
+    except TypeError:  # texts, records, or 8-bit floats, of which the format keeps the bytes alone
+        return out
 
 
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:

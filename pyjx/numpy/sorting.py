@@ -33,12 +33,15 @@ __all__ = [
 ]
 
 
-def _check_kind(name: str, kind: Any, order: Any) -> None:
+def _check_kind(name: str, kind: Any, order: Any, stable: Any) -> None:
     if kind is not None:
         raise TypeError(f"'kind' argument to {name} is not supported. Use stable=True or "
                         "stable=False to specify sort stability.")
     if order is not None:
         raise TypeError(f"'order' argument to {name} is not supported.")
+    if not isinstance(stable, (bool, np.bool_)):
+        # np.argsort hands None on, and sorts the values as NumPy's where that is refused.
+        raise TypeError(f"{name}: stable must be a bool, got {stable!r}.")
 
 
 def _along_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
@@ -64,7 +67,7 @@ def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None
     >>> jax.numpy.sort(jax.numpy.array([3, 1, 2])).tolist()
     [1, 2, 3]
     """
-    _check_kind("sort", kind, order)
+    _check_kind("sort", kind, order, stable)
     a, axis = _along_axis("sort", a, axis)
     out = lax.sort(a, dimension=axis, is_stable=stable)
     return lax.rev(out, (axis,)) if descending else out
@@ -81,7 +84,7 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
     >>> jax.numpy.argsort(jax.numpy.array([3, 1, 2])).tolist()
     [1, 2, 0]
     """
-    _check_kind("argsort", kind, order)
+    _check_kind("argsort", kind, order, stable)
     a, axis = _along_axis("argsort", a, axis)
     if dtype is None:
         dtype = dtypes.default_int_dtype()

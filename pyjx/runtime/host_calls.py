@@ -53,6 +53,13 @@ def call_on_host(callback: FlatFunction, result_avals: Sequence[ShapedArray], ar
     return [_as_array(x, aval) for x, aval in zip(outs, result_avals, strict=True)]
 
 
+def show_on_host(callback: FlatFunction, args: Sequence[Any]) -> list[Any]:
+    """Call a function whose results are not wanted; what it raises is raised as it is."""
+    with ensure_compile_time_eval():
+        callback(*map(_on_cpu, args))
+    return []
+
+
 def for_xla(callback: FlatFunction, result_avals: Sequence[ShapedArray], ordered: bool
             ) -> Callable[..., tuple[Any, ...]]:
     """The function that XLA calls; where the calls are ordered it takes and gives a token first.

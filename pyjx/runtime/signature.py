@@ -147,7 +147,7 @@ def _integers(x: Any, kind: str) -> tuple[int, ...]:
     if x is None:
         return ()
     try:
-        if isinstance(x, (tuple, list, set, frozenset, range)):
+        if isinstance(x, (tuple, list, set, frozenset, range, np.ndarray)):
             return tuple([operator.index(i) for i in x])
         return (operator.index(x),)
     except TypeError as error:

@@ -127,7 +127,7 @@ def test_in_control_flow():
 
 @pytest.mark.parametrize(("result", "message"), [
     (np.zeros(4, np.float32), r"shape \(4,\).* says \(3,\)"),
-    ((X, X), "must give a result of the structure"),
+    ((X, X), "Expected: 1, Actual: 2: .* gave 2 results, expected 1"),
     (X + 1j, "has dtype complex64"),
 ])
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
@@ -492,3 +492,17 @@ def test_a_callback_goes_with_its_program(call, let_go):
     kept = [run() for _ in range(3)]
     let_go()
     assert [k() for k in kept] == [None] * 3
+
+
+@pytest.mark.parametrize("run", [lambda f: f(X), lambda f: jax.jit(f)(X)])
+def test_leaves_are_counted_whatever_holds_them(run):
+    pair = run(lambda x: jax.pure_callback(lambda x: [x, x + 1], (LIKE, LIKE), x))
+    assert type(pair) is tuple
+    np.testing.assert_array_equal(pair, [X, X + 1])
+    np.testing.assert_array_equal(run(lambda x: jax.pure_callback(lambda x: (x,), LIKE, x)), X)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_what_an_eager_debug_callback_raises(ordered):
+    with pytest.raises(ZeroDivisionError):
+        jax.debug.callback(lambda x: 1 / 0, X, ordered=ordered)

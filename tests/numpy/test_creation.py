@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fractions
 import warnings
 
 import ml_dtypes
@@ -532,3 +533,42 @@ def test_arrays_of_equal_numbers_of_different_kinds():
 def test_sizes_that_are_no_integers(name, args):
     with pytest.raises(TypeError, match=f"^{name}: shape: Shapes must be 1D sequences"):
         getattr(jnp, name)(*args)
+
+
+class Two:
+    def __index__(self):
+        return 2
+
+
+def test_integers_by_index_are_shapes():
+    assert jnp.ones(Two()).shape == jnp.zeros((Two(),)).shape == (2,)
+    assert jnp.full(Two(), 1.0).shape == jnp.broadcast_to(1, Two()).shape == (2,)
+
+
+@pytest.mark.parametrize("value", [
+    np.array([1, "2.0"], object), np.array(["1", "2"]), ["1", "2"], [fractions.Fraction(1), 2],
+    np.array([fractions.Fraction(1), jnp.array(2)], object)])
+def test_a_dtype_makes_numbers_of_objects_and_texts(value):
+    for make in (jnp.array, jnp.asarray):
+        check(make(value, dtype="float32"), [1.0, 2.0], "float32")
+        with pytest.raises(TypeError, match="not a valid JAX"):
+            make(value)
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        jnp.array(["a"], dtype="float32")
+    check(jnp.float32(fractions.Fraction(1, 2)), 0.5, "float32")
+
+
+def test_masked_arrays():
+    masked = np.ma.masked_array(np.arange(3), mask=[0, 1, 0])
+    with pytest.raises(ValueError, match="masked arrays are not supported as direct inputs"):
+        jnp.asarray(masked)
+    check(jnp.array(masked), [0, 1, 2], "int32")
+    check(jnp.asarray(masked, dtype="float32"), [0.0, 1.0, 2.0], "float32")
+
+
+def test_files_of_what_is_no_array(tmp_path):
+    np.save(tmp_path / "texts.npy", np.array(["a"]))
+    assert jnp.load(tmp_path / "texts.npy").tolist() == ["a"]
+    jnp.save(tmp_path / "f8.npy", jnp.ones(2, "float8_e4m3fn"))
+    read = jnp.load(tmp_path / "f8.npy")
+    assert read.view(ml_dtypes.float8_e4m3fn).tolist() == [1.0, 1.0]

@@ -216,3 +216,12 @@ def test_isin_by_each_method(method, count):
 def test_isin_refuses_other_methods():
     with pytest.raises(ValueError, match="options are"):
         jnp.isin(jnp.array(1.0), jnp.array(1.0), method="other")
+
+
+def test_numpy_sorts_arrays_as_its_own():
+    """`np.argsort` hands on `stable=None`: what it gives can be written to, as with JAX."""
+    order = np.argsort(jnp.asarray(dup))
+    assert type(order) is np.ndarray and order.dtype == np.int64
+    for sort in (jnp.argsort, jnp.sort):
+        with pytest.raises(TypeError, match="stable must be a bool"):
+            sort(jnp.asarray(dup), stable=None)

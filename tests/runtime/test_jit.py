@@ -377,3 +377,7 @@ def test_compiled_functions_are_recorded_within_a_trace(x):
 def test_options_that_jit_has_not():
     with pytest.raises(TypeError, match="abstracted_axes"):
         jax.jit(lambda x: x, abstracted_axes=("n",))
+
+
+def test_positions_in_numpy_arrays():
+    equal(jax.jit(lambda n, x: x * n, static_argnums=np.array([0]))(2, 3.0), 6.0)
