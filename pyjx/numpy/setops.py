@@ -501,12 +501,15 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
     return convert(out, get_aval(out).dtype, weak)
 
 
-def _first_of_runs(x: Any) -> Any:
+def _first_of_runs(x: Any, equal_nan: bool = False) -> Any:
     """Whether each element of a sorted array is the first of its value."""
     n = get_aval(x).shape[0]
     if not n:
         return lax.full((0,), True, np.dtype(bool))
-    new = lax.ne(lax.slice_in_dim(x, 1, n), lax.slice_in_dim(x, 0, n - 1))
+    here, before = lax.slice_in_dim(x, 1, n), lax.slice_in_dim(x, 0, n - 1)
+    new = lax.ne(here, before)
+    if equal_nan:  # nan comes last, and is what differs from itself
+        new = lax.bitwise_and(new, lax.eq(before, before))
     return lax.concatenate([lax.full((1,), True, np.dtype(bool)), new], 0)
 
 
@@ -520,10 +523,10 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | Non
     >>> jax.numpy.setxor1d(jax.numpy.array([1, 2]), jax.numpy.array([2, 3])).tolist()
     [1, 3]
     """
-    x, y = _flat("setxor1d", ar1, ar2)
-    values = lax.sort(lax.concatenate([x, y], 0))
-    first = _first_of_runs(values)
-    keep = lax.bitwise_and(first, ufuncs.not_equal(isin(values, x), isin(values, y)))
+    x, y = [lax.sort(part) for part in _flat("setxor1d", ar1, ar2)]
+    own = [lax.bitwise_and(_first_of_runs(part, equal_nan=True), isin(part, other, invert=True))
+           for part, other in ((x, y), (y, x))]  # nan of one is not that of the other
+    values, keep = lax.sort((lax.concatenate([x, y], 0), lax.concatenate(own, 0)), num_keys=1)
     return _chosen("setxor1d", values, keep, size, fill_value, True)
 
 

@@ -152,11 +152,10 @@ def _kth(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
 
 
 def _negated(a: Any) -> Any:
-    """An array that is largest where `a` is smallest."""
-    dtype = get_aval(a).dtype
-    if dtypes.issubdtype(dtype, np.unsignedinteger):
-        return lax.sub(lax.full_like(a, dtypes.iinfo(dtype).max), a)
-    return lax.neg(a) if dtype != np.bool_ else lax.bitwise_not(a)
+    """An array that is largest where `a` is smallest; twice, it is `a`."""
+    if dtypes.issubdtype(get_aval(a).dtype, np.inexact):
+        return lax.neg(a)
+    return lax.bitwise_not(a)  # of an integer -a - 1, which does not overflow
 
 
 @numpy_function(static_argnames=("kth", "axis"))

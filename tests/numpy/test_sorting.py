@@ -57,6 +57,26 @@ def test_partition(kth):
         np.testing.assert_array_equal(chosen[:, kth], np.partition(values, kth)[:, kth])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
+def test_the_least_integer_is_the_least(dtype):
+    limits = jnp.iinfo(dtype)
+    values = jnp.array([limits.max, limits.min, 7, limits.min + 1], dtype)
+    assert jnp.partition(values, 1).tolist()[:2] == [limits.min, limits.min + 1]
+    assert jnp.argpartition(values, 1).tolist()[:2] == [1, 3]
+    assert jnp.top_k(values, 2, mode="smallest")[0].tolist() == [limits.min, limits.min + 1]
+
+
+@pytest.mark.parametrize("run", [lambda f: f, jax.jit])
+def test_nan_is_in_one_of_two_arrays_only(run):
+    combine = run(lambda x, y: jnp.setxor1d(x, y, size=4, fill_value=0))
+    for x, y, want in [([1, np.nan, 3, -2], [1], [-2, 3, np.nan, 0]),
+                       ([np.nan] * 3, [np.nan], [np.nan, np.nan, 0, 0]),
+                       ([2, 2, np.nan], [3, 2], [3, np.nan, 0, 0])]:
+        np.testing.assert_array_equal(combine(jnp.array(x), jnp.array(y)), want)
+        np.testing.assert_array_equal(jnp.setxor1d(jnp.array(x), jnp.array(y)),
+                                      np.setxor1d(x, y))
+
+
 def test_top_k():
     values, indices = jnp.top_k(x, 2)
     np.testing.assert_array_equal(values, np.sort(x)[:, :-3:-1])
