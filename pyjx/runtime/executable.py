@@ -162,23 +162,27 @@ def settled(loaded: Any, placement: Placement, program: LoweredProgram, in_avals
     if None in ins:
         chosen = loaded.get_parameter_shardings()
         chosen = chosen and chosen[len(chosen) - len(ins):]
-        _fill(ins, chosen, list(compress(in_avals, program.kept)), placement, [])
+        _fill(ins, chosen, list(compress(in_avals, program.kept)), placement, None)
     if None in outs:
         chosen = loaded.get_output_shardings()
-        _fill(outs, chosen and chosen[len(chosen) - len(outs):], out_avals, placement, ins)
+        first = next(compress(in_avals, program.kept), None)
+        _fill(outs, chosen and chosen[len(chosen) - len(outs):], out_avals, placement,
+              None if first is None else (ins[0], first.ndim))
     return ins, in_memories(outs, placement.kinds[1])
 
 
 def _fill(shardings: list[Any], chosen: Any, avals: Sequence[Any], placement: Placement,
-          known: Sequence[Any]) -> None:
-    """Put XLA's choice where a sharding is None, as one of those `known` if it is equivalent."""
+          first: tuple[Any, int] | None) -> None:
+    """Put XLA's choice where a sharding is None, by the name that the first argument's has, as in
+    JAX, if both have one rank and are equivalent."""
     for i, sharding in enumerate(shardings):
         if sharding is None:
             ndim = avals[i].ndim
             proto = chosen[i] if chosen else None
             found = placement.named(proto, ndim)
-            shardings[i] = next((s for s in known if len(getattr(s, "spec", ())) <= ndim
-                                 and s.is_equivalent_to(found, ndim)), found)
+            if first and first[1] == ndim and first[0].is_equivalent_to(found, ndim):
+                found = first[0]
+            shardings[i] = found
 
 
 # ---- arguments ----------------------------------------------------------------------------

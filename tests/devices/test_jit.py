@@ -521,3 +521,23 @@ def test_types_of_lowered_results_have_devices():
     x = jax.device_put(np.ones((8, 4)), NamedSharding(mesh, P("x")))
     assert jax.jit(lambda x: x * 2).lower(x).out_info.sharding == x.sharding.update(
         spec=P("x", None))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_results_have_the_names_of_the_first_argument(n):
+    """Where XLA's choice has several names, as along axes of size 1, JAX takes these."""
+    one = jax.make_mesh((n, 1), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2,
+                        devices=jax.devices()[:n])
+
+    def put(shape, *spec):
+        return jax.device_put(jnp.ones(shape), NamedSharding(one, P(*spec)))
+
+    def specs(f, *args):
+        return [out.sharding.spec for out in jax.jit(f)(*args)]
+
+    rows, columns, vector = put((4, 4), "y"), put((4, 4), None, "y"), put((4,), "y")
+    outs = specs(lambda a, b: (a + b, b * 2, a.sum(0), b.ravel()), rows, columns)
+    assert outs == [P("y"), P("y"), P(), P()]
+    assert specs(lambda a, b: (a + b, b * 2), columns, rows) == [P(None, "y")] * 2
+    assert specs(lambda a, b: (a * 2, b * 2, b[0]), vector, rows) == [P("y"), P(), P("y")]
+    assert specs(lambda a, b: (b * 2, b[None]), rows, columns) == [P(None, "y"), P()]
