@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from lowering.builder import Block
+from lowering.families import FOREIGN
 from lowering.locations import Scope
 from lowering.module import KEEP_CALL, call_closed, captured, write_in_place
 from lowering.rules import rule
 from lowering.shardings import placed_in_memory
 from lowering.types import quoted, tensor_types
-from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
 from pyjx.core.options import Inline
 
 
@@ -35,8 +36,20 @@ _XLA_INLINES = {choice: f' {{mhlo.frontend_attributes = {{inlineable = "{choice.
 
 @rule("outlined_call")
 def _outlined_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    return call_closed(b, eqn.params["jaxpr"], eqn.params["name"], operands, scope=b.scope,
-                       attributes=KEEP_CALL)
+    closed: ClosedJaxpr = eqn.params["jaxpr"]
+    return call_closed(b, closed, eqn.params["name"], operands, scope=b.scope,
+                       attributes="" if _calls_foreign(closed.jaxpr) else KEEP_CALL)
+
+
+def _calls_foreign(jaxpr: Jaxpr) -> bool:
+    """Whether a foreign function is called in the program, or in one inside it.
+
+    XLA gives a parameter that such a call reads the layout which it wants. Of a computation that
+    stays one (0.12 on CPU) the caller's operand may then come in another layout, that is, as the
+    transposed matrix. So XLA is to inline such a function, as it does by default.
+    """
+    return any([e.primitive.name in FOREIGN or any(map(_calls_foreign, subjaxprs(e)))
+                for e in jaxpr.eqns])
 
 
 def _frontend(items: Sequence[tuple[str, str]]) -> str:

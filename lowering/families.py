@@ -84,6 +84,12 @@ PLATFORM_FAMILIES: dict[str, dict[str, str]] = {
 }
 
 
+# Calls of foreign functions, which want their operands in layouts of their own.
+FOREIGN = frozenset([
+    "ffi_call", *[name for families in PLATFORM_FAMILIES.values() for names in families.values()
+                  for name in names.split()]])
+
+
 def _by_name(families: dict[str, str]) -> dict[str, str]:
     return {name: module for module, names in families.items() for name in names.split()}
 

@@ -349,3 +349,44 @@ def test_a_function_that_asks_to_be_inlined_is_no_function(x):
     assert functions(text) == (0, 0)
     assert "jit(layer)/tanh" in text
     same_with_and_without(lambda x, w: twice(inline, x, w), x, w)
+
+
+def test_functions_that_call_lapack_are_left_for_xla_to_inline():
+    """As a computation of its own `back` got L transposed from XLA (jaxlib 0.12)."""
+    def long(x):
+        for i in range(22):
+            x = jnp.sin(x) + i
+        return x
+
+    def factor(a, m):
+        matrix = m @ m.T + (6 + long(a)) * jnp.eye(6)
+        return jnp.linalg.cholesky(matrix), jnp.tril(jnp.ones((6, 6))) * 0.5
+
+    def back(c, lower, d):
+        x = (lower.T @ c) * d
+        x = jax.lax.linalg.triangular_solve(lower, x, left_side=True, lower=True, transpose_a=True)
+        x = jax.lax.linalg.triangular_solve(lower, x, left_side=False, lower=True)
+        return long(x).sum(), x.sum(0)
+
+    def program(factor, back, a, m, b):
+        lower, d = factor(a, m)
+        u = jax.lax.linalg.triangular_solve(lower, b, left_side=True, lower=True)
+        w = jax.lax.linalg.triangular_solve(lower, jnp.sin(u), left_side=True, lower=True,
+                                            transpose_a=True)
+        v = jax.lax.linalg.triangular_solve(lower.T, b, left_side=True, lower=False)
+        p, q = back(w, lower, d)
+        again, d = factor(a + 1, m)
+        return p, q, *back(v + q, again, d)
+
+    def compiled(*args):
+        return program(jax.jit(factor), jax.jit(back), *args)
+
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(0)
+        args = jnp.float64(1.0), jnp.asarray(rng.normal(size=(6, 6))), jnp.asarray(
+            rng.normal(size=(6, 6)))
+        for got, want in zip(jax.jit(compiled)(*args), program(factor, back, *args), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9)
+        text = jax.jit(compiled).lower(*args).as_text()
+    assert text.count("func.func private") >= 2
+    assert "inlineable" not in text
