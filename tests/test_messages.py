@@ -335,7 +335,8 @@ def test_traced_values_name_the_argument_and_the_line():
         jax.jit(zeros)(3)
     line = zeros.__code__.co_firstlineno
     assert str(caught.value) == (
-        "Shapes must be 1D sequences of concrete values of integer type, got JitTracer(~int32[]).\n"
+        "Shapes must be 1D sequences of concrete values of integer type, got "
+        "(JitTracer(~int32[]),).\n"
         "If using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions.\n"
         f"The error occurred while tracing the function zeros at {__file__}:{line} for jit. This "
         "concrete value was not available in Python because it depends on the value of the "

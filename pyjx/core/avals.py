@@ -69,10 +69,15 @@ def canonical_shape(shape: Any) -> Shape:
             shape = _listed(shape)
         return tuple([d if type(d) is int else _dim(d) for d in shape])
     except (AttributeError, TypeError):
-        raise TypeError(
-            "Shapes must be 1D sequences of concrete values of integer type, "
-            f"got {shape!r}.{_traced_dimension(shape)}"
-        ) from None
+        raise shape_error(shape) from None
+
+
+def shape_error(shape: Any) -> TypeError:
+    """The error for what is no shape; of a traced size in it, it says where that comes from."""
+    if getattr(shape, "shape", None) == ():
+        shape = (shape,)
+    return TypeError("Shapes must be 1D sequences of concrete values of integer type, "
+                     f"got {shape!r}.{_traced_dimension(shape)}")
 
 
 def _listed(shape: Any) -> list[Any]:

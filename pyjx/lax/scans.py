@@ -157,7 +157,7 @@ def _length(xs: Sequence[Any], length: Any) -> int:
 def _unroll(unroll: Any, length: int) -> int:
     if isinstance(unroll, bool):
         return max(length, 1) if unroll else 1
-    n = as_int("scan", "unroll", unroll)
+    n = as_int("scan", "unroll", concrete_or_error(None, unroll, "The `unroll` argument of scan"))
     if n < 0:
         raise ValueError("scan: `unroll` must be a `bool` or a non-negative `int`.")
     return max(min(n, length), 1)

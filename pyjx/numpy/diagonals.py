@@ -200,10 +200,16 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in jax.numpy.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
     """
+    return _triangle_indices("tril_indices", n, k, m)
+
+
+def _triangle_indices(name: str, n: Any, k: Any, m: Any) -> tuple[Array, Array]:
     if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
-        return _symbolic_indices(n, n if m is None else m, k, True)
-    as_sizes("tril_indices", "shape", (n, n if m is None else m))
-    return _host_indices(np.tril_indices(n, operator.index(k), m))  # type: ignore[return-value]
+        return _symbolic_indices(n, n if m is None else m, k, name == "tril_indices")
+    n, k, m = [concrete_or_error(None, x, f"{argument} argument of jnp.{name}")
+               for argument, x in (("n", n), ("k", k), ("m", m))]
+    as_sizes(name, "shape", (n, n if m is None else m))
+    return _host_indices(getattr(np, name)(n, operator.index(k), m))  # type: ignore[return-value]
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -213,10 +219,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in jax.numpy.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
     """
-    if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
-        return _symbolic_indices(n, n if m is None else m, k, False)
-    as_sizes("triu_indices", "shape", (n, n if m is None else m))
-    return _host_indices(np.triu_indices(n, operator.index(k), m))  # type: ignore[return-value]
+    return _triangle_indices("triu_indices", n, k, m)
 
 
 def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:

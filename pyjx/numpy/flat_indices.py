@@ -40,7 +40,8 @@ def ravel_multi_index(multi_index: Any, dims: Sequence[int], mode: str = "raise"
     >>> jax.numpy.ravel_multi_index((1, 2), (2, 3)).item()
     5
     """
-    dims = tuple([operator.index(n) for n in dims])
+    dims = tuple([concrete_or_error(
+        operator.index, n, "in `dims` argument of ravel_multi_index().") for n in dims])
     if len(multi_index) != len(dims):
         raise AssertionError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     indices = operands("ravel_multi_index", *multi_index)

@@ -63,14 +63,18 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
                         f"{dtypes.name(aval.dtype)}")
     if aval.ndim != 1:
         raise ValueError("only 1-dimensional input supported.")
-    minlength = operator.index(minlength)
+    minlength = concrete_or_error(
+        operator.index, minlength,
+        "The error occurred because of argument 'minlength' of jnp.bincount.")
     if length is None:
         host = np.asarray(concrete_or_error(None, x, (
             "The error occurred because of argument 'x' of jnp.bincount. To avoid this error, pass "
             "a static `length` argument.")))
         length = max(minlength, int(host.max()) + 1 if host.size else 0)
     else:
-        length = operator.index(length)
+        length = concrete_or_error(
+            operator.index, length,
+            "The error occurred because of argument 'length' of jnp.bincount.")
         if length < 0:
             raise TypeError(f"bincount: length must be nonnegative, got {length}: the shape of the "
                             "result must have every element be nonnegative.")

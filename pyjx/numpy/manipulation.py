@@ -13,7 +13,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.avals import canonical_shape, get_aval, shape_error
 from pyjx.core.dimensions import check_decided
 from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_sharding
 from pyjx.core.scalars import scalar_constant
@@ -40,14 +40,11 @@ def concrete_shape(shape: Any) -> tuple[int, ...]:
     """The tuple of ints that a shape argument stands for."""
     if isinstance(shape, Tracer) or (isinstance(shape, (tuple, list))
                                      and any(isinstance(d, Tracer) for d in shape)):
-        raise TypeError("Shapes must be 1D sequences of concrete values of integer type, got "
-                        f"{shape}.\nIf using `jit`, try using `static_argnums` or applying `jit` "
-                        "to smaller subfunctions.")
+        raise shape_error(shape)
     try:
         return as_tuple(shape)
     except TypeError:
-        raise TypeError("Shapes must be 1D sequences of concrete values of integer type, got "
-                        f"{shape}.") from None
+        raise shape_error(shape) from None
 
 
 def inferred_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:

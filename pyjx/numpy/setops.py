@@ -31,11 +31,11 @@ __all__ = [
 ]
 
 
-def _concrete(name: str, x: Any) -> np.ndarray:
-    """`x` on the host; ConcretizationTypeError if it is traced."""
-    context = (f"The size argument of jnp.{name} must be statically specified to use jnp.{name} "
-               "within JAX transformations.")
-    return np.asarray(concrete_or_error(None, x, context))
+def _known(name: str, x: Any) -> Any:
+    """`x`, an array or the size of the result; ConcretizationTypeError if it is traced."""
+    return concrete_or_error(
+        None, x, f"The size argument of jnp.{name} must be statically specified to use jnp.{name} "
+        "within JAX transformations.")
 
 
 def _array(x: Any) -> Any:
@@ -59,10 +59,12 @@ def _true_places(mask: Any, size: int, fill: Any) -> Any:
     return ufuncs.where(lax.lt(place, literal(count, dtype)), place, literal(fill, dtype))
 
 
-def _check_size(name: str, size: int) -> None:
-    if size < 0:
-        raise ValueError(f"{name}: size must be a positive integer; got size={size}. 0 will do, "
+def _size(name: str, size: Any) -> Any:
+    known = integers.index(_known(name, size))
+    if known < 0:
+        raise ValueError(f"{name}: size must be a positive integer; got size={known}. 0 will do, "
                          "too.")
+    return known
 
 
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
@@ -92,12 +94,9 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
                          f"({aval.ndim}); got {len(fills)}")
     kind = dtypes.result_type(dtype, *[fill for fill in fills if fill is not None])
     if size is None:
-        found = _concrete("nonzero", a).nonzero()
+        found = np.asarray(_known("nonzero", a)).nonzero()
         return tuple([_array(i.astype(kind)) for i in found])
-    size = integers.index(concrete_or_error(
-        None, size, "The size argument of jnp.nonzero must be statically specified to use "
-        "jnp.nonzero within JAX transformations."))
-    _check_size("nonzero", size)
+    size = _size("nonzero", size)
     mask = cast(a, np.dtype(bool))
     flat = _true_places(mask, size, -1)
     missing = lax.lt(flat, literal(0, dtype))
@@ -216,7 +215,7 @@ def _unique(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_v
     shape = get_aval(ar).shape
     x = lax.reshape(ar, (get_aval(ar).size,)) if whole else moved(ar, axis, 0)
     if size is None and not (is_concrete(x) and get_aval(x).size):
-        _concrete("unique", x)
+        _known("unique", x)
         size = 0 if not get_aval(x).size else size
     values, first, inverse, counts = _sorted_unique(x, equal_nan, size, fill_value, with_inverse)
     if not whole:
@@ -233,7 +232,7 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any, w
     dtype = dtypes.default_int_dtype()
     weak = aval.weak_type and fill_value is None and aval.dtype not in dtypes.complex_dtypes
     if size is not None:
-        _check_size("unique", size)
+        size = _size("unique", size)
     if not n or not aval.size or size == 0:
         size = size or 0
         if size and fill_value is None:
@@ -450,7 +449,8 @@ def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any
     """
     aval = get_aval(values)
     if size is None:
-        place = _array(_concrete(name, mask).nonzero()[0].astype(dtypes.default_int_dtype()))
+        found = np.asarray(_known(name, mask)).nonzero()[0]
+        place = _array(found.astype(dtypes.default_int_dtype()))
         return convert(indexing.take(values, place, axis=0), aval.dtype, aval.weak_type)
     values = convert(values, aval.dtype)
     count = get_aval(values).size
@@ -490,7 +490,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
     weak = get_aval(x).weak_type and not (is_sorted and get_aval(x).dtype in dtypes.complex_dtypes)
     if is_sorted:
         if size is None:
-            _concrete("setdiff1d", x)
+            _known("setdiff1d", x)
             x = unique(x)
         else:
             x = lax.sort(x)

@@ -142,7 +142,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     if dtype is not None:
         dtype = _user_dtype(dtype, "logspace")
         start, stop = (convert(x, dtypes.to_inexact_dtype(dtype)) for x in (start, stop))
-    powers = linspace(start, stop, num, endpoint, axis=axis)
+    powers = linspace(start, stop, _count("logspace", num), endpoint, axis=axis)
     out = jnp.float_power(base, powers)
     return convert(out, get_aval(powers).dtype if dtype is None else dtype)
 
@@ -169,6 +169,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
         signs = jnp.sign(start)
         low, high = jnp.multiply(start, signs), jnp.multiply(stop, signs)
     # of 10, whose powers are then exact, not of e
+    num = _count("geomspace", num)
     powers = linspace(jnp.log10(low), jnp.log10(high), num, endpoint, axis=0)
     out = jnp.multiply(jnp.power(10.0, powers), stretch(signs, get_aval(powers).shape))
     if endpoint and num > 1:  # the ends are exact

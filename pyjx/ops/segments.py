@@ -28,7 +28,8 @@ def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Calla
     if num_segments is None:
         last = concrete_or_error(None, reductions.max(ids), f"`num_segments` of {name}")
         num_segments = int(last) + 1
-    count = as_int(name, "num_segments", num_segments)
+    count = as_int(name, "num_segments", concrete_or_error(
+        None, num_segments, f"{name}() `num_segments` argument."))
     if count < 0:
         raise ValueError(f"{name}: num_segments must be non-negative.")
     aval = get_aval(data)

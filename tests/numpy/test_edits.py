@@ -53,6 +53,37 @@ def test_choose(dtype):
     assert jnp.choose(number, choices).dtype == dtype
 
 
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda n: jnp.unique(jnp.arange(4), size=n), r"size argument .*jnp\.unique"),
+    (lambda n: jnp.union1d(jnp.arange(4), jnp.arange(3), size=n), "size argument"),
+    (lambda n: jnp.bincount(jnp.arange(4), length=n), r"'length' of jnp\.bincount"),
+    (lambda n: jnp.bincount(jnp.arange(4), minlength=n, length=4), "'minlength'"),
+    (lambda n: jnp.ravel_multi_index(([0], [1]), (n, n), "wrap"),
+     r"`dims` argument of ravel_multi_index"),
+    (lambda n: jax.ops.segment_sum(jnp.ones(4), jnp.arange(4), n),
+     r"segment_sum\(\) `num_segments` argument"),
+    (lambda n: jax.lax.scan(lambda c, x: (c, x), 0.0, jnp.ones(4), unroll=n), "`unroll` argument"),
+    (jnp.tril_indices, r"n argument of jnp\.tril_indices"),
+    (lambda n: jnp.triu_indices(3, n), r"k argument of jnp\.triu_indices"),
+    (lambda n: jnp.logspace(0, 1, n), r"'num' argument of jnp\.logspace"),
+    (lambda n: jnp.geomspace(1, 2, n), r"'num' argument of jnp\.geomspace"),
+])
+def test_errors_of_traced_sizes_name_the_argument_and_where_it_came_from(call, message):
+    with pytest.raises(jax.errors.ConcretizationTypeError, match=message) as error:
+        jax.jit(call)(2)
+    assert "depends on the value of the argument n" in str(error.value)
+
+
+@pytest.mark.parametrize("call", [
+    lambda n: jnp.broadcast_to(1.0, (n,)), lambda n: jnp.full(n, 1.0),
+    lambda n: jnp.ones(4).reshape(n, -1),
+])
+def test_errors_of_traced_shapes_say_where_a_size_came_from(call):
+    with pytest.raises(TypeError, match=r"got \(JitTracer\(~int32\[\]\),") as error:
+        jax.jit(call)(2)
+    assert "depends on the value of the argument n" in str(error.value)
+
+
 @pytest.mark.parametrize(("call", "error", "message"), [
     (lambda: jnp.choose(jnp.array([3]), [1, 2]), ValueError, "invalid entry in choice array"),
     (lambda: jnp.choose(jnp.array([0.5]), [1, 2]), ValueError, "must be integer typed"),
