@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyjx.lazy import directory, refuse
 from pyjx.runtime.jit import jit
+from pyjx.runtime.requests import Asked
 
 __all__ = ["pjit"]
 __dir__ = directory(__name__, __all__)
@@ -20,12 +21,17 @@ def pjit(
     keep_unused: bool = False, device: Any = None, backend: str | None = None,
     inline: bool = False, compiler_options: dict[str, Any] | None = None,
 ) -> Any:
-    """`jit`, which does all that it did.
+    """`jit`, which does all that it did, and more of the `with` statement of a mesh: in it
+    `in_shardings` and `out_shardings` may be PartitionSpecs.
 
     >>> from pyjx.experimental.pjit import pjit
     >>> pjit(lambda x: x + 1)(1.0)
     Array(2., dtype=float32, weak_type=True)
     """
+    if in_shardings is not None:
+        in_shardings = Asked(in_shardings, "in_shardings", of_pjit=True)
+    if out_shardings is not None:
+        out_shardings = Asked(out_shardings, "out_shardings", of_pjit=True)
     return jit(
         fun, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
         static_argnames=static_argnames, donate_argnums=donate_argnums,

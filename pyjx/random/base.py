@@ -17,6 +17,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_int, as_shape, as_sizes
 from pyjx.core.scalars import scalar_constant
+from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import eager_trace, state
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.types import Value
@@ -41,6 +42,7 @@ from pyjx.random.keys import (
 )
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import placed as placed
+from pyjx.runtime.sharding import NamedSharding
 from pyjx.runtime.transfers import array_from_numpy
 
 _UINT32 = np.dtype(np.uint32)
@@ -209,7 +211,9 @@ def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
         if is_eager():
             data = _host_key(impl, int(seed), aval.dtype.itemsize * 8)
             if data is not None:
-                return array_from_numpy(data, ShapedArray(data.shape, _UINT32), alias=True)
+                out = array_from_numpy(data, ShapedArray(data.shape, _UINT32), alias=True)
+                mesh = configuration.mesh.value
+                return out if mesh is None else placed(out, NamedSharding(mesh, PartitionSpec()))
     elif offset:
         seed = lax.add(seed, scalar_constant(offset, aval.dtype))
     if is_eager(seed):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyjx import tree_util
+from pyjx import configuration, tree_util
 from pyjx.core.layouts import Format
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec
@@ -17,20 +17,25 @@ from pyjx.runtime.sharding import Sharding
 
 
 class Asked:
-    """A pytree of shardings, PartitionSpecs, Formats and None; hashable."""
+    """A pytree of shardings, PartitionSpecs, Formats and None; hashable. PartitionSpecs are along
+    the mesh that is set or, for `pjit`, else along that of the `with` around the call."""
 
-    __slots__ = ("leaves", "tree", "what")
+    __slots__ = ("leaves", "of_pjit", "tree", "what")
 
-    def __init__(self, shardings: Any, what: str) -> None:
+    def __init__(self, shardings: Any, what: str, of_pjit: bool = False) -> None:
+        self.of_pjit = of_pjit
         leaves, self.tree = tree_util.tree_flatten(shardings, is_leaf=is_none)
         self.leaves = tuple([_checked(s, what) for s in leaves])
         self.what = what
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Asked) and (self.leaves, self.tree) == (other.leaves, other.tree)
+        return isinstance(other, Asked) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((self.leaves, self.tree))
+        return hash(self._key())
+
+    def _key(self) -> Any:
+        return self.leaves, self.tree, self.of_pjit
 
     def for_leaves(self, tree: TreeDef) -> tuple[Shardings, Layouts]:
         """The sharding of each leaf of a tree that this one is a prefix of, and its layout; empty
@@ -44,7 +49,9 @@ class Asked:
             tree.unflatten(range(tree.num_leaves)))
         layouts = tuple([s.layout if isinstance(s, Format) else None for s in leaves])
         shardings = tuple([s.sharding if isinstance(s, Format) else s for s in leaves])
-        return (tuple([s if s is None else resolved(s, "jit", self.what) for s in shardings])
+        mesh = configuration.entered_mesh.value if self.of_pjit else None
+        caller = "pjit" if self.of_pjit else "jit"
+        return (tuple([s if s is None else resolved(s, caller, self.what, mesh) for s in shardings])
                 if any([s is not None for s in shardings]) else (),
                 layouts if any([x is not None for x in layouts]) else ())
 
@@ -60,7 +67,7 @@ def asked(shardings: Any, what: str) -> Asked | None:
     """What is asked for; None if nothing is."""
     if shardings is None:
         return None
-    found = Asked(shardings, what)
+    found = shardings if isinstance(shardings, Asked) else Asked(shardings, what)
     return found if any([s is not None for s in found.leaves]) else None
 
 

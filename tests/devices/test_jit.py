@@ -5,6 +5,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx.experimental.pjit import pjit
 from pyjx.lax import with_sharding_constraint
 from pyjx.sharding import AbstractMesh, AxisType, NamedSharding, SingleDeviceSharding
 from pyjx.sharding import PartitionSpec as P
@@ -541,3 +542,19 @@ def test_results_have_the_names_of_the_first_argument(n):
     assert specs(lambda a, b: (a + b, b * 2), columns, rows) == [P(None, "y")] * 2
     assert specs(lambda a, b: (a * 2, b * 2, b[0]), vector, rows) == [P("y"), P(), P("y")]
     assert specs(lambda a, b: (b * 2, b[None]), rows, columns) == [P(None, "y"), P()]
+
+
+def test_pjit_reads_the_mesh_of_a_with_statement(mesh):
+    f = pjit(lambda x: x * 2, in_shardings=P("x"), out_shardings=P("y"))
+    rows = jax.device_put(np.ones((8, 2)), NamedSharding(mesh, P("x")))
+    with pytest.deprecated_call(), mesh:
+        for value in (np.ones((8, 2)), rows):
+            assert f(value).sharding.is_equivalent_to(NamedSharding(mesh, P("y")), 2)
+    with pytest.raises(RuntimeError, match="requires a non-empty mesh in context"):
+        f(np.ones((8, 2)))
+
+
+def test_keys_lie_on_the_mesh_that_is_set(mesh):
+    with jax.set_mesh(mesh):
+        for made in (jax.random.key(0), jax.random.PRNGKey(0)):
+            assert made.sharding == NamedSharding(mesh, P())
