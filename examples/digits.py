@@ -152,7 +152,8 @@ print(f"1st step {1e3 * step_seconds:8.1f} ms")
 # %% [markdown]
 # ## Training
 # The learning rate falls along half a cosine. Each epoch sees the images in a new order; what does
-# not fill a last batch is left out.
+# not fill a last batch is left out. The loss that is shown is the mean over an epoch's batches, whose
+# images are noisy.
 
 # %% tags=["varies"]
 batches = len(kept) // BATCH
@@ -164,14 +165,16 @@ for epoch in epochs:
     key, order_key = jax.random.split(key)
     epoch_order = jax.random.permutation(order_key, len(kept))[: batches * BATCH]
     noise_keys = jax.random.split(order_key, batches)
+    losses = []
     for noise_key, batch in zip(noise_keys, epoch_order.reshape(batches, BATCH), strict=True):
         params, moments, count, value = compiled(
             params, moments, count, rate, noise_key, train_images[batch], train_labels[batch]
         )
+        losses.append(value)
     if with_bar:
-        epochs.set_postfix(loss=f"{float(value):.4f}")
+        epochs.set_postfix(loss=f"{np.mean(losses):.4f}")
     elif epoch % 10 == 9:
-        print(f"epoch {epoch + 1:3d}  loss {float(value):.4f}")
+        print(f"epoch {epoch + 1:3d}  mean training loss {np.mean(losses):.4f}")
 jax.block_until_ready(params)
 training_seconds = time.perf_counter() - training_started
 

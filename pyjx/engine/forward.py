@@ -56,6 +56,7 @@ class JVPTracer(Tracer):
         return self.primal.get_referent() if isinstance(self.primal, Tracer) else self
 
     def __repr__(self) -> str:
+        # By str, as an array in an f-string shows its values, however many they are.
         if self._trace.linear_trace is None:
             return f"JVPTracer(primal={self.primal!s}, tangent={self.tangent!s})"
         tangent = get_aval(self.tangent).str_short(short_dtypes=True)

@@ -16,6 +16,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import errors
+from pyjx.tools import colab_tpu
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -132,3 +133,10 @@ def test_every_public_name_is_described(monkeypatch: pytest.MonkeyPatch) -> None
             if public[0] != "_" and callable(value) and not pages.text_of(value, public):
                 bare.append(f"{module.__name__}.{public}")
     assert not bare
+
+
+def test_the_versions_of_libtpu_are_those_that_errors_name() -> None:
+    text = (DOCS / "installation.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\d., ]+) \| (0\.0\.\d+) \|$", text, re.MULTILINE)
+    told = {jaxlib: libtpu for row, libtpu in rows for jaxlib in row.split(", ")}
+    assert told == colab_tpu._LIBTPU
