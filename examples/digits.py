@@ -152,8 +152,8 @@ print(f"1st step {1e3 * step_seconds:8.1f} ms")
 # %% [markdown]
 # ## Training
 # The learning rate falls along half a cosine. Each epoch sees the images in a new order; what does
-# not fill a last batch is left out. The loss that is shown is the mean over an epoch's batches, whose
-# images are noisy.
+# not fill a last batch is left out. The loss that is shown is the mean over an epoch's batches,
+# with their noise.
 
 # %% tags=["varies"]
 batches = len(kept) // BATCH

@@ -4,8 +4,9 @@
 
 compiles a training step of `parallel_transformer.py` for 256 and 64 chips of TPUs and for 8 GPUs,
 and prints for each the memory that a device needs, what devices tell each other in a step, and how
-long lowering and compiling took. It needs the compilers, not the devices: libtpu and jax-cuda13-pjrt, of
-the versions that docs/installation.md names; a platform without one is left out.
+long lowering and compiling took. It needs the compilers, not the devices: libtpu and
+jax-cuda13-pjrt, of the versions that docs/installation.md names; a platform without one is left
+out.
 """
 
 import argparse

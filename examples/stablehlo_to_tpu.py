@@ -136,8 +136,9 @@ for_tpu = jax.jit(loss).trace(*arguments).lower(lowering_platforms=("tpu",))
 print(for_tpu.as_text())
 
 # %% [markdown]
-# With the package `libtpu` its compiler is there, too, TPU or not (200 MB; docs/installation.md says
-# which version belongs to a jaxlib). A *topology* describes devices to compile for, here four chips of a TPU v5e.
+# With the package `libtpu` its compiler is there, too, TPU or not (200 MB; docs/installation.md
+# says which version belongs to a jaxlib). A *topology* describes devices to compile for, here four
+# chips of a TPU v5e.
 
 # %% tags=["pyjx"]
 import importlib.util
