@@ -8,10 +8,23 @@ tables of the names that these modules define.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
+
+# Files of JAX's packages whose names the package has here.
+_FILES = {
+    "lax": "ann convolution fft lax other parallel slicing special utils windowed_reductions",
+    "lax.control_flow": "common conditionals loops solves",
+    "numpy": "array_constructors array_creation array_methods einsum index_tricks indexing "
+             "lax_numpy polynomial reductions setops sorting tensor_contractions ufunc_api ufuncs "
+             "vectorize window_functions",
+}
 
 # Modules of `jax._src` that are modules of pyjx, by their names there.
 MODULES = {
+    **{f"{package}.{name}": f"pyjx.{package.partition('.')[0]}"
+       for package, names in _FILES.items() for name in names.split()},
     "ad_checkpoint": "pyjx.ad_checkpoint",
     "api_util": "pyjx.api_util",
     "compilation_cache": "pyjx.experimental.compilation_cache.compilation_cache",
@@ -31,6 +44,7 @@ MODULES = {
     "image": "pyjx.image",
     "interpreters": "pyjx.interpreters",
     "layout": "pyjx.experimental.layout",
+    "lax.control_flow": "pyjx.compat.lax.control_flow",
     "lax.linalg": "pyjx.lax.linalg",
     "lib": "pyjx.lib",
     "linear_util": "pyjx.extend.linear_util",
@@ -59,18 +73,6 @@ MODULES = {
     "version": "pyjx.version",
     "xla_metadata": "pyjx.experimental.xla_metadata",
 }
-# Files of JAX's packages whose names the package has here.
-_FILES = {
-    "lax": "ann control_flow convolution fft lax other parallel slicing special utils "
-           "windowed_reductions",
-    "lax.control_flow": "common conditionals loops solves",
-    "numpy": "array_constructors array_creation array_methods einsum index_tricks indexing "
-             "lax_numpy polynomial reductions setops sorting tensor_contractions ufunc_api ufuncs "
-             "vectorize window_functions",
-}
-MODULES |= {f"{package}.{name}": f"pyjx.{package.partition('.')[0]}"
-            for package, names in _FILES.items() for name in names.split()}
-MODULES["lax.control_flow"] = "pyjx.compat.lax.control_flow"
 
 
 def module_of(name: str) -> str:
@@ -86,6 +88,21 @@ def module_of(name: str) -> str:
         known, _, last = known.rpartition(".")
         rest = f".{last}{rest}"
     return MODULES.get(known, "pyjx.compat") + rest
+
+
+def names_of(package: str, names: ModuleType) -> Callable[[str], Any]:
+    """The `__getattr__` of a package of `jax._src`: modules of the table, else others' names.
+
+    >>> import pyjx.numpy
+    >>> find = names_of("numpy", pyjx.numpy)
+    >>> find("fft").__name__, find("sin") is pyjx.numpy.sin
+    ('pyjx.numpy.fft', True)
+    """
+    def find(name: str) -> Any:
+        module = MODULES.get(f"{package}.{name}")
+        return importlib.import_module(module) if module else getattr(names, name)
+
+    return find
 
 
 def __getattr__(name: str) -> ModuleType:

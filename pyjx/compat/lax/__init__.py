@@ -6,13 +6,7 @@ A package of its own, because importing a module sets an attribute of the packag
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
 import pyjx.lax
-from pyjx.compat import MODULES
+from pyjx.compat import names_of
 
-
-def __getattr__(name: str) -> Any:
-    module = MODULES.get(f"lax.{name}")
-    return import_module(module) if module else getattr(pyjx.lax, name)
+__getattr__ = names_of("lax", pyjx.lax)

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
 import pyjx.lax
-from pyjx.compat import MODULES
+from pyjx.compat import names_of
 
-
-def __getattr__(name: str) -> Any:
-    module = MODULES.get(f"lax.control_flow.{name}")
-    return import_module(module) if module else getattr(pyjx.lax, name)
+__getattr__ = names_of("lax.control_flow", pyjx.lax)
