@@ -1,20 +1,25 @@
-"""`jax._src.util`: lists that are split, merged and mapped, as rules of primitives have them."""
+"""`jax._src.util`: lists that are split, merged and mapped, as rules of primitives have them, and
+functions that are named, compared and cached."""
 
 from __future__ import annotations
 
 import functools
+from collections import namedtuple
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
+from pyjx import configuration
 from pyjx.api_util import safe_map
 from pyjx.numpy.axes import canonical_axis as canonicalize_axis
 
 __all__ = [
-    "HashableFunction", "HashablePartial", "canonicalize_axis", "ceil_of_ratio", "concatenate",
-    "curry", "flatten", "foreach", "fun_name", "memoize", "merge_lists", "partition_list",
-    "safe_map", "safe_zip", "split_list", "stable_unique", "subs_list", "subvals",
-    "tuple_delete", "tuple_insert", "tuple_update", "unflatten", "unzip2", "unzip3", "wrap_name",
-    "wraps",
+    "HashableFunction", "HashablePartial", "cache", "canonicalize_axis",
+    "canonicalize_axis_tuple", "ceil_of_ratio", "concatenate", "curry", "flatten", "foreach",
+    "fun_name", "fun_qual_name", "memoize", "merge_lists", "partition_list", "safe_map",
+    "safe_zip", "set_module", "split_list", "split_list_checked", "stable_unique", "subs_list",
+    "subvals", "tuple_delete", "tuple_insert", "tuple_update", "unflatten", "unzip2", "unzip3",
+    "weakref_lru_cache", "wrap_name", "wraps",
 ]
 
 
@@ -69,11 +74,14 @@ def split_list(args: Sequence[Any], ns: Sequence[int]) -> list[list[Any]]:
     return [*parts, rest]
 
 
-def unflatten(xs: Iterable[Any], ns: Sequence[int]) -> list[list[Any]]:
+def split_list_checked(args: Iterable[Any], ns: Sequence[int]) -> list[list[Any]]:
     """A list in parts of given lengths, which are all of it."""
-    *parts, rest = split_list(list(xs), ns)
-    assert not rest, f"{len(rest)} elements are left over"
-    return parts
+    items = list(args)
+    assert sum(ns) == len(items) and all(n >= 0 for n in ns), (ns, len(items))
+    return split_list(items, ns)[:-1]
+
+
+unflatten = split_list_checked
 
 
 def partition_list(bs: Sequence[bool], l: Sequence[Any]) -> tuple[list[Any], list[Any]]:  # noqa: E741
@@ -152,6 +160,22 @@ def ceil_of_ratio(x: int, y: int) -> int:
     return -(-x // y)
 
 
+def canonicalize_axis_tuple(axis: int | Sequence[int] | None, ndim: int,
+                            allow_duplicate: bool = False) -> tuple[int, ...]:
+    """Axes counted from the front; None stands for all of them.
+
+    >>> canonicalize_axis_tuple((0, -1), 3), canonicalize_axis_tuple(None, 2)
+    ((0, 2), (0, 1))
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, Sequence) else (axis,)
+    axes = tuple([canonicalize_axis(i, ndim) for i in given])
+    if not allow_duplicate and len(set(axes)) < len(axes):
+        raise ValueError(f"repeated axis: {axis}")
+    return axes
+
+
 # -- functions -------------------------------------------------------------------------------------
 
 
@@ -160,14 +184,18 @@ def curry(f: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
     return functools.wraps(f)(functools.partial(functools.partial, f))
 
 
-memoize = functools.cache
-
-
 def fun_name(fun: Callable[..., Any], default_name: str = "<unnamed function>") -> str:
     """The name of a function, or of the one in a partial application."""
     while isinstance(fun, functools.partial):
         fun = fun.func
     return getattr(fun, "__name__", default_name)
+
+
+def fun_qual_name(fun: Callable[..., Any]) -> str:
+    """As `fun_name`, with the names of the classes and functions that it is defined in."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    return getattr(fun, "__qualname__", fun_name(fun))
 
 
 def wrap_name(transform_name: str, name: str) -> str:
@@ -191,6 +219,15 @@ def wraps(wrapped: Callable[..., Any], namestr: str | None = None, docstr: str |
         fun.__doc__ = doc if docstr is None else docstr.format(fun=name, doc=doc, **kwargs)
         fun.__wrapped__ = wrapped
         return fun
+
+    return decorate
+
+
+def set_module(module: str) -> Callable[[Any], Any]:
+    """A decorator: what is defined says that it is of another module."""
+    def decorate(thing: Any) -> Any:
+        thing.__module__ = module
+        return thing
 
     return decorate
 
@@ -232,3 +269,75 @@ class HashablePartial:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.f(*self.args, *args, **self.kwargs, **kwargs)
+
+
+# -- caches ----------------------------------------------------------------------------------------
+
+
+def cache(max_size: int | None = 4096,
+          trace_context_in_key: bool | Callable[[], Hashable] = True,
+          num_shards: int = 64) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator: what a function gives is kept, the latest `max_size` results.
+
+    Args:
+      max_size: how many; None for all.
+      trace_context_in_key: whether results are kept for each setting of the flags that traces
+        depend on, or a function that gives something else to keep them for.
+      num_shards: no matter.
+    """
+    context = (trace_context_in_key if callable(trace_context_in_key)
+               else configuration.trace_context if trace_context_in_key else lambda: ())
+
+    def decorate(f: Callable[..., Any]) -> Any:
+        kept = functools.lru_cache(max_size)(lambda _, *args, **kwargs: f(*args, **kwargs))
+
+        @functools.wraps(f)
+        def cached(*args: Any, **kwargs: Any) -> Any:
+            return kept(context(), *args, **kwargs)
+
+        return _with_cache(cached, kept.cache_clear, kept.cache_info)
+
+    return decorate
+
+
+def memoize(f: Callable[..., Any]) -> Any:
+    """A function whose results are kept for good: `cache` without a bound."""
+    return cache(max_size=None)(f)
+
+
+def weakref_lru_cache(f: Callable[..., Any] | None = None, *, maxsize: int | None = 2048,
+                      trace_context_in_key: bool = True, explain: Any = None) -> Any:
+    """As `cache`, for a function whose first argument is held weakly: what was kept for it goes
+    with it. `maxsize` is how many results are kept for each first argument."""
+    if f is None:
+        return functools.partial(weakref_lru_cache, maxsize=maxsize, explain=explain,
+                                 trace_context_in_key=trace_context_in_key)
+    of_each: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+    def cache_of(first: Any) -> Any:
+        weak = ref(first)
+        return cache(maxsize, trace_context_in_key)(
+            lambda *args, **kwargs: f(weak(), *args, **kwargs))
+
+    @functools.wraps(f)
+    def cached(first: Any, *args: Any, **kwargs: Any) -> Any:
+        known = of_each.get(first)
+        if known is None:
+            known = of_each.setdefault(first, cache_of(first))
+        return known(*args, **kwargs)
+
+    def cache_info() -> Any:
+        infos = [known.cache_info() for known in of_each.values()]
+        hits, misses, size = [sum(column) for column in zip(
+            *[(i.hits, i.misses, i.currsize) for i in infos], strict=True)] or (0, 0, 0)
+        return _CacheInfo(hits, misses, maxsize, size)
+
+    return _with_cache(cached, of_each.clear, cache_info)
+
+
+_CacheInfo = namedtuple("_CacheInfo", "hits misses maxsize currsize")
+
+
+def _with_cache(cached: Any, clear: Callable[[], None], info: Callable[[], Any]) -> Any:
+    cached.cache_clear, cached.cache_info = clear, info
+    return cached
