@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 import unittest
 from typing import ClassVar
 
@@ -102,6 +103,18 @@ class Functions(Case):
         self._CompileAndCheck(lambda x: jax.lax.slice(x, (0,), (next(places),)),
                               lambda: [jnp.ones(9)])
 
+    def test_new_operations_of_numpy(self):
+        sizes = iter(range(1, 9))
+        self._CompileAndCheck(lambda x: jnp.sin(x[:next(sizes)]).sum() * 0, lambda: [jnp.ones(9)])
+
+    def test_new_functions(self):
+        for f in (lambda x: jax.jit(lambda y: y * 2)(x),
+                  lambda x: jax.vmap(jax.jit(lambda y: y * 2))(x),
+                  jax.grad(lambda x: jax.jit(lambda y: (y * y).sum())(x)),
+                  jax.grad(lambda x: jax.checkpoint(lambda y: jnp.sin(y).sum())(x)),
+                  lambda x: jax.lax.scan(lambda c, y: (c + y, c), 0.0, x)):
+            self._CompileAndCheck(f, lambda: [jnp.ones(3)])
+
     def test_promotion_is_strict(self):
         with self.assertRaisesRegex(ValueError, "promotion"):
             _ = jnp.ones(2, "int32") + jnp.ones(2)
@@ -126,7 +139,36 @@ class Functions(Case):
 def test_a_case_runs_functions_compiled_and_not():
     found = faults(Functions)
     assert set(found) == {"test_wrong", "test_wrong_compiled", "test_new_shapes",
-                          "test_new_operations", "test_wrong_counts"}
+                          "test_new_operations", "test_new_operations_of_numpy",
+                          "test_wrong_counts"}
+
+
+def test_events_are_counted_in_this_thread():
+    f = jax.jit(lambda x: x * 5)
+    with jtu.count_events("/mine/step")() as steps, jtu.count_pjit_cpp_cache_miss() as misses:
+        jax.monitoring.record_event("/mine/step")
+        jax.monitoring.record_event_duration_secs("/mine/step", 0.5)
+        jax.monitoring.record_event("/mine/other")
+        for elsewhere in (lambda: jax.monitoring.record_event("/mine/step"), lambda: f(True)):
+            thread = threading.Thread(target=elsewhere)
+            thread.start()
+            thread.join()
+        f(1.0), f(1.0), f(2)
+        assert steps() == misses() == 2
+    jax.monitoring.record_event("/mine/step")
+    assert steps() == 2
+    with jtu.count_primitive_compiles() as compiled:
+        jnp.sin(jnp.ones((2, 3, 7)))
+        f(jnp.ones(7))
+    assert compiled() == 1
+
+
+def test_durations_are_listened_to():
+    heard = []
+    with jtu.register_event_duration_listener(lambda name, seconds, **_: heard.append(name)):
+        jax.monitoring.record_event_duration_secs("/mine/step", 0.5)
+    jax.monitoring.record_event_duration_secs("/mine/step", 0.5)
+    assert heard == ["/mine/step"]
 
 
 class Cases(Case):

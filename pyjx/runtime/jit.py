@@ -38,7 +38,7 @@ from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
-from pyjx.monitoring import timed
+from pyjx.monitoring import record_event, timed
 from pyjx.runtime import backends, dispatch, ledger, references, requests, signature
 from pyjx.runtime import eager as _eager  # noqa: F401  (runs what is not traced)
 from pyjx.runtime.dispatch import Miss, registry
@@ -163,6 +163,8 @@ class Options(Record):
 
 
 _PLAIN = Options()
+
+CALL_MISS = "/pyjx/jit/call_miss"  # the event of a call whose signature C++ does not know
 
 
 class JitSpec:
@@ -316,6 +318,7 @@ class JitSpec:
     @tracebacks.mark_boundary
     def miss(self, *args: Any, **kwargs: Any) -> Miss:
         """A call whose signature C++ does not know."""
+        record_event(CALL_MISS, fun_name=self.name)
         try:
             traced, leaves = self.trace(args, kwargs)
             closed = traced.closed

@@ -5,60 +5,89 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, TextIO
-from unittest import mock
 
 import pyjx
 from pyjx import monitoring
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, jaxprs_in_params
-from pyjx.runtime.jit import JitSpec
+from pyjx.runtime import ledger
+from pyjx.runtime.jit import CALL_MISS
 
 __all__ = [
     "assert_dot_precision", "assert_dot_preferred_element_type",
     "assert_num_jit_and_pmap_compilations", "capture_stderr", "capture_stdout",
     "count_events", "count_jit_and_pmap_lowerings", "count_jit_compilation_cache_miss",
-    "count_jit_tracing_cache_miss", "count_pjit_cpp_cache_miss", "fwd_bwd_jaxprs", "iter_eqns",
+    "count_jit_tracing_cache_miss", "count_pjit_cpp_cache_miss", "count_primitive_compiles",
+    "fwd_bwd_jaxprs", "iter_eqns", "register_event_duration_listener",
 ]
 
 _STEPS = "/jax/core/compile/"
 
 
-@contextmanager
-def count_events(event: str) -> Iterator[Callable[[], int]]:
-    """A context that gives a function, which says how often an event has happened in it.
+def count_events(event: str) -> Callable[[], AbstractContextManager[Callable[[], int]]]:
+    """A function of no arguments that gives contexts, in each of which a function says how often an
+    event has happened in this thread.
 
-    >>> with count_jit_and_pmap_lowerings() as count:
+    >>> with count_events("/jax/core/compile/jaxpr_trace_duration")() as count:
     ...     _ = pyjx.jit(lambda x: x + 1)(1.0)
     >>> count()
     1
     """
-    happened: list[str] = []
+    @contextmanager
+    def counting() -> Iterator[Callable[[], int]]:
+        happened: list[str] = []
+        thread = threading.get_ident()
 
-    def listener(name: str, *_: Any, **__: Any) -> None:
-        if name == event:
-            happened.append(name)
+        def listener(name: str, /, *_: Any, **__: Any) -> None:
+            if name == event and threading.get_ident() == thread:
+                happened.append(name)
 
-    monitoring.register_event_duration_secs_listener(listener)
-    try:
-        yield lambda: len(happened)
-    finally:
-        monitoring.unregister_event_duration_listener(listener)
+        monitoring.register_event_listener(listener)
+        monitoring.register_event_duration_secs_listener(listener)
+        try:
+            yield lambda: len(happened)
+        finally:
+            monitoring.unregister_event_listener(listener)
+            monitoring.unregister_event_duration_listener(listener)
+
+    return counting
 
 
-count_jit_tracing_cache_miss = partial(count_events, f"{_STEPS}jaxpr_trace_duration")
-count_jit_and_pmap_lowerings = partial(count_events, f"{_STEPS}jaxpr_to_mlir_module_duration")
-count_jit_compilation_cache_miss = partial(count_events, f"{_STEPS}backend_compile_duration")
+count_pjit_cpp_cache_miss = count_events(CALL_MISS)
+count_jit_tracing_cache_miss = count_events(f"{_STEPS}jaxpr_trace_duration")
+count_jit_and_pmap_lowerings = count_events(f"{_STEPS}jaxpr_to_mlir_module_duration")
+count_jit_compilation_cache_miss = count_events(f"{_STEPS}backend_compile_duration")
 
 
 @contextmanager
-def count_pjit_cpp_cache_miss() -> Iterator[Callable[[], int]]:
-    """A context that gives a function, which says how often C++ has asked Python about a call of a
-    compiled function."""
-    with mock.patch.object(JitSpec, "trace", autospec=True, side_effect=JitSpec.trace) as trace:
-        yield lambda: trace.call_count
+def count_primitive_compiles() -> Iterator[Callable[[], int]]:
+    """A context that gives a function, which says how many programs of single operations, those of
+    `jax.numpy` too, have been compiled in it; functions that users jit do not count.
+
+    >>> with count_primitive_compiles() as count:
+    ...     _ = pyjx.numpy.sin(pyjx.numpy.ones((3, 1, 2)))
+    >>> count()
+    1
+    """
+    def programs() -> dict[str, int]:
+        return {name: costs.programs for name, costs in ledger.operations().items()}
+
+    before = programs()
+    yield lambda: sum([n - before.get(name, 0) for name, n in programs().items()])
+
+
+@contextmanager
+def register_event_duration_listener(callback: Callable[..., None]) -> Iterator[None]:
+    """A context in which `callback(event, seconds, **kwargs)` is called for each duration."""
+    monitoring.register_event_duration_secs_listener(callback)
+    try:
+        yield
+    finally:
+        monitoring.unregister_event_duration_listener(callback)
 
 
 @contextmanager
