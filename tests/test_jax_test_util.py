@@ -6,6 +6,7 @@ import sys
 import textwrap
 import threading
 import unittest
+from types import SimpleNamespace
 from typing import ClassVar
 
 import ml_dtypes
@@ -15,6 +16,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.compat import test_util as jtu
+from pyjx.compat.test_util import platforms
 
 
 class Case(jtu.JaxTestCase):
@@ -289,20 +291,72 @@ class Skipped(Case):
     def test_f(self, mesh):
         self.ran.append("f")
 
+    @jtu.device_supports_buffer_donation()
+    def test_g(self):
+        self.ran.append("g")
+
 
 def test_tests_that_depend_on_the_device():
     result = run(Skipped)
-    assert Skipped.ran == ["c", "e"] and result.wasSuccessful()
+    assert Skipped.ran == ["c", "e", "g"] and result.wasSuccessful()
     reasons = {test.id().rpartition(".")[2]: reason for test, reason in result.skipped}
     assert reasons["test_b"] == "slow" and "1000" in reasons["test_f"]
     whole = run(jtu.skip_on_devices("cpu")(type("Whole", (Cases,), {})))
     assert whole.skipped and len(whole.skipped) == whole.testsRun
 
 
+# Kinds of TPUs with the versions and variants that they are, and do not pass for.
+TPUS = [("TPU v3", 3, "", "e"), ("TPU v4", 4, "", "i"), ("TPU v4i", 4, "i", "e"),
+        ("TPU v5", 5, "p", "e"), ("TPU v5 lite", 5, "e", "p"), ("TPU v6 lite", 6, "e", "p"),
+        ("TPU7x", 7, "x", ""), ("TPU8i", 8, "i", "")]
+
+
+@pytest.mark.parametrize(("kind", "version", "variant", "other"), TPUS)
+def test_kinds_of_tpus(kind, version, variant, other, monkeypatch):
+    monkeypatch.setenv("JAX_TEST_DUT", "tpu")
+    monkeypatch.setattr(platforms.backends, "devices", lambda: [SimpleNamespace(device_kind=kind)])
+    assert jtu.get_tpu_version() == version and jtu.is_device_tpu()
+    assert jtu.is_device_tpu(version, variant) and not jtu.is_device_tpu(version, other)
+    assert jtu.is_device_tpu_at_least(version) and not jtu.is_device_tpu_at_least(version + 1)
+    assert not any(jtu.is_device_tpu(n) for n in range(2, 9) if n != version)
+
+
+def test_the_version_of_what_is_no_tpu(monkeypatch):
+    with pytest.raises(ValueError, match="not TPU"):
+        jtu.get_tpu_version()
+    monkeypatch.setenv("JAX_TEST_DUT", "tpu")
+    with pytest.raises(ValueError, match="kind cpu is not supported"):
+        jtu.get_tpu_version()
+
+
+def test_platforms_are_given_in_lists():
+    with pytest.raises(AssertionError, match="'cpu'"):
+        jtu.test_device_matches("cpu")
+
+
 def test_dtypes_are_those_that_are_enabled():
     assert jtu.dtypes.all_floating == [ml_dtypes.bfloat16, np.float16, np.float32]
     with jax.enable_x64(True):
         assert jtu.dtypes.floating == [np.float32, np.float64]
+        assert jtu.num_float_bits(np.complex128) == 64
+    assert jtu.num_float_bits(np.complex128) == 32
+    assert jtu.num_float_bits(ml_dtypes.bfloat16) == 16
+    with pytest.raises(ValueError):
+        jtu.num_float_bits(np.int32)
+
+
+@pytest.mark.parametrize(("platform", "small", "wide"), [
+    ("cpu", {"int4", "uint4"}, True),
+    ("gpu", {"float8_e4m3fn", "float8_e5m2"}, True),
+    ("tpu", {"int4", "uint4", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz"}, False),
+])
+def test_dtypes_are_those_of_the_platform(platform, small, wide, monkeypatch):
+    monkeypatch.setenv("JAX_TEST_DUT", platform)
+    assert {np.dtype(t).name for t in jtu.supported_dtypes()} == small | {
+        "bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "bfloat16", "float16",
+        "float32", "complex64"}
+    with jax.enable_x64(True):
+        assert (np.float64 in jtu.supported_dtypes()) == wide
 
 
 def test_numpy_as_a_reference():

@@ -14,17 +14,19 @@ import ml_dtypes
 import numpy as np
 
 from pyjx import configuration, jaxlib_api
+from pyjx.core.dtypes import canonicalize_dtype, finfo
 from pyjx.runtime import backends
 
 __all__ = [
     "device_kind_match", "device_supports_buffer_donation", "device_under_test", "dtypes",
-    "is_asan", "is_cloud_tpu", "is_cuda_compute_capability_at_least",
-    "is_cuda_compute_capability_equal", "is_device_cuda", "is_device_oneapi", "is_device_rocm",
-    "is_device_tpu", "is_device_tpu_at_least", "is_gil_disabled", "is_msan",
-    "is_running_under_pytest", "is_sanitized", "is_tsan", "jaxlib_version", "num_float_bits",
-    "numpy_version", "parse_version", "pattern_search", "request_cpu_devices", "run_on_devices",
-    "skip_on_devices", "skip_on_flag", "skip_under_pytest", "supported_dtypes",
-    "test_device_matches",
+    "get_tpu_version", "is_asan", "is_cloud_tpu", "is_cuda_compute_capability_at_least",
+    "is_cuda_compute_capability_equal", "is_cuda_version_at_least", "is_device_cuda",
+    "is_device_oneapi", "is_device_rocm", "is_device_tpu", "is_device_tpu_at_least",
+    "is_gil_disabled", "is_msan", "is_optimized_build", "is_running_under_pytest",
+    "is_sanitized", "is_tsan", "jaxlib_version", "num_float_bits", "numpy_version",
+    "parse_version", "pattern_search", "pytest_mark_if_available", "request_cpu_devices",
+    "run_on_devices", "skip_on_devices", "skip_on_flag", "skip_under_pytest",
+    "supported_dtypes", "test_device_matches",
 ]
 
 
@@ -52,6 +54,8 @@ def test_device_matches(device_types: Iterable[str]) -> bool:
     >>> test_device_matches(["cpu", "tpu"]), test_device_matches(["gpu"])
     (True, False)
     """
+    assert not isinstance(device_types, str), (
+        f"device_types is a list of platforms; got the text {device_types!r}")
     return not _tags().isdisjoint(device_types)
 
 
@@ -88,23 +92,37 @@ def pattern_search(patterns: str | Sequence[str], string: str) -> str | None:
     return next((pattern for pattern in each if re.search(pattern, string)), None)
 
 
-def _tpu_version() -> int | None:
-    kind = re.match(r"TPU.*?(\d+)", backends.devices()[0].device_kind)
-    return int(kind[1]) if test_device_matches(["tpu"]) and kind else None
+# Kinds of TPUs whose names do not end in their variants.
+_TPU_KINDS = {"5e": "TPU v5 lite", "5p": "TPU v5$", "6e": "TPU v6 lite", "7x": "TPU7x",
+              "8i": "TPU8i"}
+
+
+def get_tpu_version() -> int:
+    """The version of the TPU that tests run on.
+
+    Raises:
+      ValueError: it is no TPU, or not known.
+    """
+    if not test_device_matches(["tpu"]):
+        raise ValueError("Device is not TPU")
+    kind = backends.devices()[0].device_kind
+    found = re.match(r"TPU\D*(\d+)", kind)
+    if found is None:
+        raise ValueError(f"Device kind {kind} is not supported")
+    return int(found[1])
 
 
 def is_device_tpu(version: int | None = None, variant: str = "") -> bool:
-    """Whether tests run on TPUs, of a version and a variant such as `e` if they are given."""
-    if not test_device_matches(["tpu"]):
-        return False
-    kind = backends.devices()[0].device_kind
-    return (version is None or _tpu_version() == version) and kind.endswith(variant)
+    """Whether tests run on TPUs, of a version, and a variant such as `e`, if they are given."""
+    if version is None or not test_device_matches(["tpu"]):
+        return test_device_matches(["tpu"])
+    name = f"{version}{variant}"
+    return device_kind_match(_TPU_KINDS.get(name, f"TPU v{name}")) is not None
 
 
 def is_device_tpu_at_least(version: int) -> bool:
     """Whether tests run on TPUs of a version or a later one."""
-    found = _tpu_version()
-    return found is not None and found >= version
+    return test_device_matches(["tpu"]) and get_tpu_version() >= version
 
 
 def is_cloud_tpu() -> bool:
@@ -127,9 +145,10 @@ def is_cuda_compute_capability_equal(capability: str) -> bool:
     return is_device_cuda() and _capability() == tuple(map(int, capability.split(".")))
 
 
-def device_supports_buffer_donation() -> bool:
-    """Whether arrays can be donated to programs on the device."""
-    return test_device_matches(["cpu", "gpu", "tpu"])
+def is_cuda_version_at_least(major: int, minor: int) -> bool:
+    """Whether tests run on NVIDIA's GPUs with such a version of CUDA or a later one."""
+    found = re.search(r"cuda (\d+)", getattr(backends.get_backend(), "platform_version", ""))
+    return is_device_cuda() and found is not None and int(found[1]) >= 1000 * major + 10 * minor
 
 
 def request_cpu_devices(nr_devices: int) -> None:
@@ -185,6 +204,11 @@ def skip_on_devices(*disabled_devices: str, skip_reason: str | None = None
                        lambda: skip_reason or f"Does not run on {device_under_test()}.")
 
 
+def device_supports_buffer_donation() -> Callable[[Any], Any]:
+    """A decorator: the test runs on platforms where arrays are donated to programs."""
+    return run_on_devices("cpu", "gpu", "tpu")
+
+
 def skip_on_flag(flag_name: str, skip_value: Any) -> Callable[[Any], Any]:
     """A decorator: the test is skipped while a flag of `jax.config` has a value."""
     return _only_where(lambda: configuration.config.read(flag_name) != skip_value,
@@ -201,28 +225,39 @@ def is_running_under_pytest() -> bool:
     return "pytest" in sys.modules
 
 
+def pytest_mark_if_available(marker: str) -> Callable[[Any], Any]:
+    """A decorator: the test, or the class of tests, has a mark of pytest's if that is installed."""
+    try:
+        import pytest
+    except ImportError:
+        return lambda test: test
+    return getattr(pytest.mark, marker)  # type: ignore[no-any-return]
+
+
 # -- dtypes ----------------------------------------------------------------------------------------
 
 
 def supported_dtypes() -> set[Any]:
     """The dtypes that tests use on the device."""
-    names = "bool int8 int16 int32 uint8 uint16 uint32 float16 float32 complex64"
-    found: set[Any] = {np.dtype(name).type for name in names.split()}
-    found |= {ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtypes.uint4}
-    if configuration.enable_x64.value:
-        found |= {np.int64, np.uint64, np.float64, np.complex128}
+    names = "bool int8 int16 int32 uint8 uint16 uint32 float16 float32 complex64 bfloat16"
+    if test_device_matches(["gpu"]):
+        names += " float8_e4m3fn float8_e5m2"
+    else:
+        names += " int4 uint4"
     if test_device_matches(["tpu"]):
-        found -= {np.complex128}
-    return found
+        names += " float8_e4m3fn float8_e5m2 float8_e4m3b11fnuz"
+    elif configuration.enable_x64.value:
+        names += " int64 uint64 float64 complex128"
+    return {np.dtype(name).type for name in names.split()}
 
 
 def num_float_bits(dtype: Any) -> int:
-    """How many bits the real numbers of an inexact dtype have.
+    """How many bits the real numbers of an inexact dtype have in arrays.
 
-    >>> num_float_bits(np.complex64)
-    32
+    >>> num_float_bits(np.complex64), num_float_bits(np.float64)
+    (32, 32)
     """
-    return np.zeros((), dtype).real.dtype.itemsize * 8
+    return int(finfo(canonicalize_dtype(dtype)).bits)
 
 
 class _Dtypes:
@@ -319,6 +354,11 @@ def is_sanitized() -> bool:
 
 
 is_asan = is_msan = is_tsan = is_sanitized
+
+
+def is_optimized_build() -> bool:
+    """Whether jaxlib was built with optimizations: its wheels are."""
+    return True
 
 
 def is_gil_disabled() -> bool:
