@@ -244,15 +244,80 @@ def test_what_is_drawn():
     assert sorted(jtu.rand_unique_int(rng())((2, 3), np.int32).ravel()) == list(range(6))
     drawn = jtu.rand_uniform(rng(), 2, 3)(shape, np.float64)
     assert 2 <= drawn.min() < 2.01 and 2.99 < drawn.max() <= 3
-    for sampler, chosen in [(jtu.rand_some_nan, np.isnan), (jtu.rand_some_inf, np.isinf),
-                            (jtu.rand_some_zero, lambda x: x == 0)]:
-        share = chosen(sampler(rng())(shape, np.float32)).mean()
-        assert 0.15 < share < 0.55, sampler
+    some = jtu.rand_some_inf(rng())(shape, np.float32)
+    assert 0.07 < (some == np.inf).mean() < 0.13 and 0.07 < (some == -np.inf).mean() < 0.13
+    nan = jtu.rand_some_nan(rng())(shape, np.float32)
+    assert 0.07 < np.isnan(nan).mean() < 0.13 and 0.3 < np.signbit(nan[np.isnan(nan)]).mean() < 0.7
+    assert 0.4 < (jtu.rand_some_zero(rng())(shape, np.float32) == 0).mean() < 0.6
+    for sampler in (jtu.rand_some_inf, jtu.rand_some_inf_and_nan):
+        assert np.isfinite(sampler(rng())(shape, np.complex64)).all()
+    assert 0.15 < np.isnan(jtu.rand_some_nan(rng())(shape, np.complex64)).mean() < 0.25
     drawn = jtu.rand_some_equal(rng())(shape, np.float32)
     assert 0.4 < (drawn == drawn[0, 0]).mean() < 0.6
     indices = jtu.rand_indices_unique_along_axis(rng())(dim=5, shape=(4, 3), axis=0)
-    assert indices.shape == (4, 3) and all(len(set(column)) == 4 for column in indices.T)
+    assert indices.shape == (4, 3) and all(len(set(column % 5)) == 4 for column in indices.T)
+    for negative in (True, False):
+        indices = jtu.rand_indices_unique_along_axis(rng())(5, (3, 200), 0, allow_negative=negative)
+        assert indices.max() == 4 and indices.min() == (-5 if negative else 0)
+    with pytest.raises(ValueError, match="larger sample"):
+        jtu.rand_indices_unique_along_axis(rng())(2, (3,), 0)
     assert len(set(jtu.rand_fullrange(rng())((4096,), np.uint8))) == 256
+
+
+# What JAX's samplers draw.
+DRAWN = [
+    (jtu.rand_nonzero, np.int8, [5, 1, 2, 6]), (jtu.rand_positive, np.int8, [2, 2, 2, 2]),
+    (jtu.rand_int, np.int8, [44, 10, 12, 47]), (jtu.rand_int, np.uint8, [172, 10, 127, 140]),
+    (lambda rng: jtu.rand_int(rng, 3), np.float32, [0, 1, 0, 1]),
+    (jtu.rand_unique_int, np.int8, [2, 3, 1, 0]),
+    (jtu.rand_fullrange, np.int8, [-84, 10, 127, -116]),
+    (jtu.rand_some_equal, np.uint8, [176, 40, 176, 224]),
+    (jtu.rand_some_zero, np.int8, [5, -2, 2, 0]),
+    (jtu.rand_some_inf, ml_dtypes.bfloat16, [-0.310546875, 1.234375, 0.431640625, 4.375]),
+    (jtu.rand_some_inf, np.complex64, [5.292157 + 5.602674j, 1.2004716 - 2.9318337j,
+                                       2.936214 + 2.8502653j, 6.7226796 - 0.45407162j]),
+    (jtu.rand_some_nan, np.complex64, [5.602674 + 2.2831132j, -2.9318337 + 0.36502504j,
+                                       2.8502653 + 1.3315897j, -0.45407162 + 1.0010229j]),
+]
+
+
+@pytest.mark.parametrize(("sampler", "dtype", "drawn"), DRAWN)
+def test_the_same_is_drawn_as_by_jax(sampler, dtype, drawn):
+    np.testing.assert_array_equal(sampler(np.random.RandomState(0))((4,), dtype),
+                                  np.array(drawn, dtype))
+
+
+def test_a_draw_can_be_scaled_and_changed():
+    draw = jtu.rand_default(np.random.RandomState(0))
+    np.testing.assert_allclose(draw((2,), np.float32, scale=10), [17.640524, 4.001572], rtol=1e-6)
+    assert (draw((9,), np.float32, post=lambda x: x * 0 + 4) == 4).all()
+    all_bits = jtu.rand_fullrange(np.random.RandomState(0))
+    assert (all_bits((9,), np.int8, post=lambda x: x | 1) % 2 == 1).all()
+
+
+def test_integers_without_a_bound_are_of_integer_dtypes():
+    with pytest.raises(ValueError, match="float32 needs a bound"):
+        jtu.rand_int(np.random.RandomState(0))((3,), np.float32)
+
+
+def test_python_scalars_fit_in_arrays():
+    def drawn(dtype):
+        sizes = [jtu.rand_fullrange(np.random.RandomState(i))(jtu.PYTHON_SCALAR_SHAPE, dtype)
+                 for i in range(20)]
+        return min(sizes) < 0, max(sizes).bit_length()
+
+    assert drawn(np.uint32) == (True, 31) and drawn(np.uint8) == (False, 8)
+    with jax.enable_x64(True):
+        assert drawn(np.uint32) == (False, 32) and drawn(np.uint64)[0]
+
+
+def test_the_complex_plane():
+    sample = jtu.complex_plane_sample(np.complex64, 3, 1)
+    facts = np.finfo(np.float32)
+    positive = np.float32([facts.tiny, 2, facts.max, np.inf])
+    np.testing.assert_allclose(sample.real[0], [*-positive[::-1], 0, *positive], rtol=1e-6)
+    np.testing.assert_array_equal(sample.imag[:, 0], [-np.inf, -facts.tiny, 0, facts.tiny, np.inf])
+    assert jtu.complex_plane_sample(np.complex128).shape == (23, 23)
 
 
 def test_scalars_are_drawn():
