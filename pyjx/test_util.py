@@ -33,16 +33,16 @@ _FLOAT8 = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", 
 
 
 def _by_dtype(**tolerances: float) -> dict[Any, float]:
-    small = {"float4_e2m1fn": 1.0, **dict.fromkeys(_FLOAT8, 1e-1)}
+    small = {"float4_e2m1fn": 1.0, "float8_e8m0fnu": 1.0, **dict.fromkeys(_FLOAT8, 1e-1)}
     return {np.dtype(getattr(ml_dtypes, name, name)): tolerance
             for name, tolerance in {**small, **tolerances}.items()}
 
 
 # Relative and absolute tolerances, unless told otherwise: of derivatives, and of values.
-_DERIVATIVES = _by_dtype(bfloat16=1e-1, float16=1e-2, float32=2e-3, float64=1e-5, complex64=1e-3,
-                         complex128=1e-5)
-_VALUES = _by_dtype(bfloat16=1e-2, float16=1e-3, float32=1e-6, float64=1e-15, complex64=1e-6,
-                    complex128=1e-15)
+default_gradient_tolerance = _by_dtype(bfloat16=1e-1, float16=1e-2, float32=2e-3, float64=1e-5,
+                                       complex64=1e-3, complex128=1e-5)
+value_tolerance = _by_dtype(bfloat16=1e-2, float16=1e-3, float32=1e-6, float64=1e-15,
+                            complex64=1e-6, complex128=1e-15)
 
 
 def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[Any],
@@ -67,9 +67,9 @@ def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[A
     >>> import pyjx as jax
     >>> jax.test_util.check_jvp(jax.numpy.sin, partial(jax.jvp, jax.numpy.sin), (np.float32(1),))
     """
-    atol, rtol = [_DERIVATIVES if t is None else t for t in (atol, rtol)]
+    atol, rtol = [default_gradient_tolerance if t is None else t for t in (atol, rtol)]
     args = tuple(args)
-    tangents = _random_like(np.random.RandomState(0), args)
+    tangents = rand_like(np.random.RandomState(0), args)
     out, out_tangent = f_jvp(args, tangents)
     expected = f(*args)
     _check_dtypes(out, out_tangent)
@@ -97,14 +97,14 @@ def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[A
     >>> import pyjx as jax
     >>> jax.test_util.check_vjp(jax.numpy.sin, partial(jax.vjp, jax.numpy.sin), (np.float32(1),))
     """
-    atol, rtol = [_DERIVATIVES if t is None else t for t in (atol, rtol)]
+    atol, rtol = [default_gradient_tolerance if t is None else t for t in (atol, rtol)]
     args = tuple(args)
     rng = np.random.RandomState(0)
     out, pull = f_vjp(*args)
     check_close(out, f(*args), atol, rtol, _said(err_msg, "primal"))
-    tangents = _random_like(rng, args)
+    tangents = rand_like(rng, args)
     out_tangent = _difference(f, args, tangents, eps)
-    cotangent = _random_like(rng, out)
+    cotangent = rand_like(rng, out)
     pulled = tree_map(np.conj, pull(tree_map(_conjugated, cotangent)))
     # the same number by both ways: <tangent, pulled cotangent> = <pushed tangent, cotangent>
     check_close(_product(tangents, pulled), _product(out_tangent, cotangent), atol, rtol,
@@ -181,7 +181,12 @@ def _like(x: Any, value: Any) -> Any:
     return array.item() if _is_scalar(x) else array
 
 
-def _random_like(rng: np.random.RandomState, tree: Any) -> Any:
+def rand_like(rng: np.random.RandomState, tree: Any) -> Any:
+    """Normally distributed numbers in the shapes and dtypes of a pytree's leaves.
+
+    >>> rand_like(np.random.RandomState(0), np.ones(2, np.float32))
+    array([1.7640524, 0.4001572], dtype=float32)
+    """
     def one(x: Any) -> Any:
         dtype = _dtype(x)
         value = rng.randn(*np.shape(x))
@@ -226,7 +231,7 @@ def _tolerance(dtype: Any, given: Tolerance) -> float:
     if given is not None and not isinstance(given, Mapping):
         return given
     own = {np.dtype(k): v for k, v in (given or {}).items()}
-    return own.get(dtype, _VALUES.get(dtype, 0))
+    return own.get(dtype, value_tolerance.get(dtype, 0))
 
 
 def check_close(xs: Any, ys: Any, atol: Tolerance = None, rtol: Tolerance = None,

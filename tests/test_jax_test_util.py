@@ -83,6 +83,30 @@ def test_a_case_compares_values_shapes_and_dtypes():
     assert "dtype('float64') != dtype('float32')" in found["test_wide_dtypes"]
 
 
+def test_tolerances():
+    assert jtu.tolerance(np.float32, 0) == 0 and jtu.tolerance(np.float32, {np.int8: 1}) == 1e-6
+    joined = jtu.join_tolerance(None, {np.float32: 0.5})
+    assert joined.keys() == jtu.default_tolerance().keys()
+    assert [t for t in joined.values() if t] == [joined[np.dtype(np.float32)]] == [0.5]
+    assert jtu.join_tolerance({np.float32: 0.5}, {"float32": 0.1, "float64": 0.2}) == {
+        np.dtype(np.float32): 0.5, np.dtype(np.float64): 0.2}
+    assert set(jtu.join_tolerance(0.1, 0.2).values()) == {0.2}
+
+
+def test_tolerances_are_the_same_on_all_platforms(monkeypatch):
+    monkeypatch.setenv("JAX_TEST_DUT", "tpu")
+    assert jtu.tolerance(np.float32) == jtu.tolerance(np.complex64) == 1e-6
+    assert jtu.default_gradient_tolerance[np.dtype(np.float32)] == 2e-3
+
+
+def test_leaves_are_equal():
+    jtu.check_eq([jnp.ones(2), {"a": 1}], [np.ones(2), {"a": np.int8(1)}])
+    with pytest.raises(AssertionError, match="here"):
+        jtu.check_eq([jnp.ones(2)], [np.float32([1, 1.0000001])], "here")
+    with pytest.raises(ValueError):
+        jtu.check_eq([1], (1,))
+
+
 class Functions(Case):
     def test_good(self):
         args = jtu.rand_default(self.rng())((3,), np.float32)
@@ -214,7 +238,7 @@ def test_cases_are_drawn_one_by_one():
 
 
 SAMPLERS = [getattr(jtu, name) for name in jtu.__dict__ if name.startswith("rand_")
-            and name not in ("rand_int", "rand_indices_unique_along_axis")]
+            and name not in ("rand_int", "rand_indices_unique_along_axis", "rand_like")]
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: s.__name__)
@@ -262,6 +286,8 @@ def test_what_is_drawn():
     with pytest.raises(ValueError, match="larger sample"):
         jtu.rand_indices_unique_along_axis(rng())(2, (3,), 0)
     assert len(set(jtu.rand_fullrange(rng())((4096,), np.uint8))) == 256
+    like = jtu.rand_like(rng(), {"a": np.ones(2, np.float32)})
+    np.testing.assert_allclose(like["a"], near / 3, rtol=1e-6)
 
 
 # What JAX's samplers draw.

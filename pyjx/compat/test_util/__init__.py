@@ -14,6 +14,14 @@ from pyjx.compat.test_util.meshes import *  # noqa: F403
 from pyjx.compat.test_util.platforms import *  # noqa: F403
 from pyjx.compat.test_util.samples import *  # noqa: F403
 from pyjx.compat.test_util.test_case import *  # noqa: F403
-from pyjx.test_util import check_close, check_grads, check_jvp, check_vjp
+from pyjx.test_util import (
+    check_close,
+    check_grads,
+    check_jvp,
+    check_vjp,
+    default_gradient_tolerance,
+    rand_like,
+)
 
-__all__ = ["check_close", "check_grads", "check_jvp", "check_vjp"]
+__all__ = ["check_close", "check_grads", "check_jvp", "check_vjp", "default_gradient_tolerance",
+           "rand_like"]

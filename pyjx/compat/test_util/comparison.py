@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 import pyjx.numpy
 from pyjx import tree_util
-from pyjx.compat.test_util.platforms import device_under_test
 from pyjx.core import dtypes
 from pyjx.numpy.promotion import promote_dtypes, promote_dtypes_inexact
+from pyjx.test_util import value_tolerance
 
 __all__ = [
     "assert_near", "check_eq", "check_raises", "check_raises_regexp", "default_tolerance",
@@ -24,24 +23,19 @@ __all__ = [
 
 Tolerance = float | Mapping[Any, float] | None
 
-_EXACT = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_NARROW = {"int2": 0, "int4": 0, "uint2": 0, "uint4": 0, "float4_e2m1fn": 1.0,
-           "float8_e8m0fnu": 1.0, "float8_e3m4": 1e-1, "float8_e4m3": 1e-1,
-           "float8_e4m3b11fnuz": 1e-1, "float8_e4m3fn": 1e-1, "float8_e4m3fnuz": 1e-1,
-           "float8_e5m2": 1e-1, "float8_e5m2fnuz": 1e-1, "bfloat16": 1e-2}
-_WIDE = {"float16": 1e-3, "float32": 1e-6, "float64": 1e-15, "complex64": 1e-6,
-         "complex128": 1e-15}
+_EXACT = ("bool int1 int2 int4 int8 int16 int32 int64 "
+          "uint1 uint2 uint4 uint8 uint16 uint32 uint64")
 
 
-@functools.cache
-def _defaults(platform: str) -> dict[Any, float]:
-    found: dict[Any, float] = {dtypes.float0: 0}
-    found |= {np.dtype(name): 0 for name in _EXACT}
-    found |= {np.dtype(getattr(ml_dtypes, name)): t for name, t in _NARROW.items()}
-    found |= {np.dtype(name): t for name, t in _WIDE.items()}
-    if platform == "tpu":  # which multiplies in bfloat16
-        found |= {np.dtype(np.float32): 1e-3, np.dtype(np.complex64): 1e-3}
-    return found
+def _known(names: str) -> Iterator[np.dtype[Any]]:
+    """The dtypes of which the installed version of ml_dtypes has the names."""
+    for name in names.split():
+        with suppress(TypeError):
+            yield np.dtype(name)
+
+
+_DEFAULTS: dict[Any, float] = {
+    dtypes.float0: 0, **dict.fromkeys(_known(_EXACT), 0), **value_tolerance}
 
 
 def default_tolerance() -> dict[Any, float]:
@@ -50,14 +44,14 @@ def default_tolerance() -> dict[Any, float]:
     >>> default_tolerance()[np.dtype(np.float32)]
     1e-06
     """
-    return dict(_defaults(device_under_test()))
+    return dict(_DEFAULTS)
 
 
 def _by_dtype(tol: Tolerance) -> dict[Any, float]:
+    """Those of all dtypes for a number, which None counts as 0; else those that are given."""
     if isinstance(tol, Mapping):
         return {np.dtype(dtype): t for dtype, t in tol.items()}
-    defaults = default_tolerance()
-    return defaults if tol is None else dict.fromkeys(defaults, tol)
+    return dict.fromkeys(_DEFAULTS, tol or 0)
 
 
 def tolerance(dtype: Any, tol: Tolerance = None) -> float:
@@ -69,14 +63,20 @@ def tolerance(dtype: Any, tol: Tolerance = None) -> float:
     if tol is not None and not isinstance(tol, Mapping):
         return tol
     kind = dtypes.canonicalize_dtype(dtype)
-    default = _defaults(device_under_test()).get(kind, 0)
-    return default if tol is None else _by_dtype(tol).get(kind, default)
+    given = {} if tol is None else _by_dtype(tol)
+    return given.get(kind, _DEFAULTS.get(kind, 0))
 
 
 def join_tolerance(tol1: Tolerance, tol2: Tolerance) -> dict[Any, float]:
-    """The larger ones of two."""
+    """The larger ones of two; None has none."""
     first, second = _by_dtype(tol1), _by_dtype(tol2)
     return {**first, **{k: max(t, first.get(k, 0)) for k, t in second.items()}}
+
+
+def for_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """An array of a dtype that NumPy compares: of ml_dtypes' float32."""
+    array = np.asarray(x)
+    return array.astype(np.float32) if array.dtype.isbuiltin == 2 else array
 
 
 def assert_near(actual: Any, desired: Any, atol: float | None, rtol: float | None,
@@ -84,11 +84,9 @@ def assert_near(actual: Any, desired: Any, atol: float | None, rtol: float | Non
     """Raise AssertionError where NumPy arrays are not as near as that."""
     if actual.dtype == desired.dtype == dtypes.float0:
         return
-    actual, desired = [x.astype(np.float32) if x.dtype.kind == "V" or x.dtype.isbuiltin != 1 else x
-                       for x in (actual, desired)]
     given: dict[str, Any] = {k: t for k, t in (("atol", atol), ("rtol", rtol)) if t is not None}
     with np.errstate(invalid="ignore"):
-        np.testing.assert_allclose(actual, desired, err_msg=err_msg, **given)
+        np.testing.assert_allclose(for_numpy(actual), for_numpy(desired), err_msg=err_msg, **given)
 
 
 def is_sequence(x: Any) -> bool:
@@ -101,13 +99,9 @@ def is_sequence(x: Any) -> bool:
 
 
 def check_eq(xs: Any, ys: Any, err_msg: str = "") -> None:
-    """Raise AssertionError where leaves of two pytrees differ."""
-    def equal(x: Any, y: Any) -> None:
-        x, y = np.asarray(x), np.asarray(y)
-        assert x.dtype == y.dtype, f"{err_msg}: dtypes {x.dtype} and {y.dtype} differ"
-        assert_near(x, y, 0, 0, err_msg)
-
-    tree_util.tree_map(equal, xs, ys)
+    """Raise AssertionError where leaves of two pytrees differ; their dtypes may."""
+    tree_util.tree_map(
+        lambda x, y: assert_near(np.asarray(x), np.asarray(y), 0, 0, err_msg), xs, ys)
 
 
 def check_raises(thunk: Callable[[], Any], err_type: Any, msg: str) -> None:
