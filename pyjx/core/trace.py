@@ -522,8 +522,11 @@ class JaxprTrace(Trace):
             self.check_outer(x)
         elif type(x) in literal_types:
             aval = get_aval(x)
-            if type(x) is int and x.bit_length() >= 32:
-                check_int_fits(x, aval)
+            if type(x) is int:
+                if x.bit_length() >= 32:
+                    check_int_fits(x, aval)
+            elif type(x) in _wide_integers and aval.dtype != x.dtype:
+                x = x.astype(aval.dtype)  # its low bits, as C++ takes it as an argument
             return Literal(x, aval)
         elif type(x) is np.ndarray and not x.shape and x.dtype == dtypes.float0:
             return Literal(x)
@@ -606,6 +609,7 @@ def check_int_fits(x: int, aval: ShapedArray) -> None:
         raise OverflowError(f"Python int {x} too large to convert to {aval.dtype}")
 
 
+_wide_integers = frozenset((np.int64, np.uint64))
 literal_types = frozenset([t for t in aval_makers
                            if t is not np.ndarray and not issubclass(t, Tracer)])
 

@@ -186,9 +186,10 @@ def as_dtype(x: Any, dtype: Any) -> Any:
 _MOST_SINGLE = float(np.finfo(np.float32).max)
 
 
-def scalar_of_dtype(value: Any, dtype: Any) -> Any:
-    """A number as a NumPy scalar of `dtype`: integers wrap around, and Python floats beyond the
-    range of integers give its end, nan 0, as in a conversion on the device.
+def number_of_dtype(value: Any, dtype: Any) -> Any:
+    """A number, or a NumPy array of them, as one of NumPy's of `dtype`: integers wrap around, and
+    Python floats beyond the range of integers give its end, nan 0, as in a conversion on the
+    device.
 
     Raises:
       TypeError: the number is a Python complex one, and the dtype real.

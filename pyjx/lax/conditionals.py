@@ -123,8 +123,9 @@ def _predicate(pred: Any) -> Any:
     if isinstance(pred, str | list | tuple | dict):
         raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of type {type(pred)}. Pred "
                         f"type must be either boolean or number, got {pred}.")
-    if type(pred) is int:  # which may be too large for an array
-        pred = pred != 0
+    if isinstance(pred, int | float | np.integer | np.floating) or (
+            type(pred) is np.ndarray and not pred.shape and pred.dtype.kind in "iuf"):
+        pred = np.bool_(pred != 0)  # here, as arrays may not hold what is large or tiny
     pred = operand("cond (pred)", pred)
     aval = get_aval(pred)
     if aval.shape:

@@ -22,7 +22,7 @@ from pyjx.engine.conversion import convert_element_type_p as convert_element_typ
 from pyjx.engine.rules import elementwise_batch, jvp_linear, jvp_zero
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
 from pyjx.engine.types import Tangent, Tangents, Value, Values
-from pyjx.lax.common import scalar_of_dtype, warn_of_complex
+from pyjx.lax.common import number_of_dtype, warn_of_complex
 from pyjx.lax.nary import (
     ANY,
     COMPLEX,
@@ -74,12 +74,22 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
         warn_of_complex()
-        x = x if is_scalar_constant(x) else real(x)
-    if type(x) is int and not int_fits(x, aval):
-        x = np.asarray(x).astype(dtype)[()]  # which may cut off digits, as NumPy does
+        x = x if is_scalar_constant(x) or type(x) is np.ndarray else real(x)
+    if _loses(x, aval, dtype):
+        x = number_of_dtype(x, dtype)
     if is_scalar_constant(x):
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
     return cast(x, dtype)
+
+
+def _loses(x: Any, aval: ShapedArray, dtype: DType) -> bool:
+    """Whether the dtype that a host value has as an operand holds less of it than the wanted one
+    may: it is then converted from what it is."""
+    if type(x) is int:
+        return not int_fits(x, aval)
+    if type(x) is float:
+        return dtype == np.bool_ or dtype in dtypes.integer_dtypes
+    return isinstance(x, np.generic | np.ndarray) and x.dtype != aval.dtype
 
 
 _operand = operand
@@ -296,7 +306,7 @@ def filler(value: Any, dtype: Any, weak: bool) -> Any:
         return value
     if not is_scalar_constant(value) and type(value) is not np.ndarray:
         return cast(value, dtype, weak)
-    scalar = scalar_of_dtype(value, dtype)
+    scalar = number_of_dtype(value, dtype)
     if not weak:
         return scalar
     item = scalar.item()

@@ -13,6 +13,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.brief import shortened
+from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, ShardingTypeError, entries_of, resized
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
 from pyjx.core.named_axes import Axis
@@ -186,8 +187,8 @@ def _at_once(fun: Callable[..., Any], *static: Any) -> Callable[..., Any]:
     return program
 
 
-def _of_one_dtype(name: str, shape: tuple[int, ...], starts: Any) -> list[Value]:
-    """The starts with Python integers of the dtype that the others have."""
+def _checked_starts(name: str, shape: tuple[int, ...], starts: Any) -> list[Value]:
+    """The starts with Python integers of the dtype that the others have, where that has them."""
     label = name + " (start_indices)"
     if not isinstance(starts, (tuple, list)):
         starts = _operand(label, starts)
@@ -204,8 +205,15 @@ def _of_one_dtype(name: str, shape: tuple[int, ...], starts: Any) -> list[Value]
         if type(s) is not int:
             dtype = get_aval(s).dtype
             if dtypes.issubdtype(dtype, np.integer):
-                return [wrapped_int(s, dtype) if type(s) is int else s for s in starts]
+                return [_of_dtype(s, dtype) if type(s) is int else s for s in starts]
     return starts
+
+
+def _of_dtype(start: int, dtype: DType) -> Any:
+    """A Python integer of a dtype that has it; of the default one its low bits."""
+    limits = dtypes.iinfo(dtype)
+    fits = limits.min <= start <= limits.max or dtype == dtypes.default_int_dtype()
+    return wrapped_int(start, dtype) if fits else start
 
 
 def _check_count(name: str, count: int, shape: tuple[int, ...]) -> None:
@@ -387,7 +395,7 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], 
     sizes = as_shape("dynamic_slice", "slice_sizes", slice_sizes)
     flags = _flags("dynamic_slice", allow_negative_indices, len(shape))
     return _at_once(_sliced, sizes, flags)(
-        operand, _of_one_dtype("dynamic_slice", shape, start_indices))
+        operand, _checked_starts("dynamic_slice", shape, start_indices))
 
 
 def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
@@ -533,7 +541,7 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
     shape = get_aval(operand).shape
     flags = _flags("dynamic_update_slice", allow_negative_indices, len(shape))
     return _at_once(_updated, flags)(
-        operand, update, _of_one_dtype("dynamic_update_slice", shape, start_indices))
+        operand, update, _checked_starts("dynamic_update_slice", shape, start_indices))
 
 
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,

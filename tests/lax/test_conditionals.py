@@ -67,6 +67,17 @@ def test_cond_closes_over_what_it_likes(how, predicate):
     check(jax.jit(lambda p: chosen(lambda a, b, x: lax.cond(p, a, b, x)))(predicate), want)
 
 
+@pytest.mark.parametrize("large", [
+    2**70, 2**31, np.int64(2**40), np.uint64(2**32), np.array(2**63, np.uint64), 1e-300,
+    np.float64(1e-300), np.array(-1e-300), np.nan], ids=repr)
+def test_a_predicate_of_the_host_holds_unless_it_is_zero(large):
+    """Arrays of 32 bits would have 0 of each."""
+    assert int(lax.cond(large, lambda: 1, lambda: 0)) == 1
+    assert int(jax.jit(lambda: lax.cond(large, lambda: 1, lambda: 0))()) == 1
+    zero = type(large)(0) if not isinstance(large, np.ndarray) else np.zeros_like(large)
+    assert int(lax.cond(zero, lambda: 1, lambda: 0)) == 0
+
+
 @pytest.mark.parametrize("how", ["itself", "grad", "jvp", "third"])
 @pytest.mark.parametrize("in_axes", [(0, None, None), (None, 0, None), (0, 1, 0), (None, 1, 0)])
 def test_batched(how, in_axes):

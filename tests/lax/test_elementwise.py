@@ -332,3 +332,26 @@ def test_arrays_have_one_rank(op, wrap):
     with pytest.raises(TypeError, match="arrays must have the same number of dimensions, got"):
         wrap(op)(x, row)
     assert wrap(op)(x, row[None]).shape == wrap(op)(x, jnp.float32(1)).shape == (2, 3)
+
+
+@pytest.mark.parametrize(("value", "dtype", "want"), [
+    (np.int64(2**40 + 3), "float32", 2.0**40), (np.uint64(2**63), "bfloat16", 2.0**63),
+    (np.uint64(2**63), "bool", True), (np.int64(2**40 + 3), "int32", 3),
+    (np.float64(2**24 + 1), "int32", 2**24 + 1), (np.float64(1e-300), "bool", True),
+    (1e-300, "bool", True), (2.0**24 + 1, "int32", 2**24 + 1), (1e300, "int32", 2**31 - 1),
+    (float("nan"), "int32", 0), (2**40 + 3, "float32", 2.0**40),
+], ids=repr)
+def test_values_of_the_host_are_converted_from_what_they_are(value, dtype, want) -> None:
+    for x in (value,) if type(value) in (int, float) else (value, np.array(value)):
+        for convert in (lax.convert_element_type, jax.jit(lambda x, dtype: (
+                lax.convert_element_type(value, dtype)), static_argnums=1)):
+            out = convert(x, dtype)
+            assert out.dtype == dtype and out.item() == want and not out.weak_type
+    if type(value) not in (int, float):
+        assert lax.convert_element_type(np.array([value]), dtype).tolist() == [want]
+
+
+def test_wide_integers_in_programs_have_their_low_bits() -> None:
+    for value in (np.int64(2**40 + 3), np.uint64(2**63 + 3)):
+        assert int(jax.jit(lambda value=value: lax.add(value, value))()) == 6
+        assert int(lax.add(value, value)) == 6

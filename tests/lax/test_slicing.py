@@ -116,3 +116,17 @@ def test_update_of_an_update() -> None:
     _, second = jax.jvp(jax.grad(lambda x, u: f(x, u).sum(), (0, 1)), (x, u), (x, u))
     np.testing.assert_allclose(second[0], [6.0, 0.0, 54.0])
     np.testing.assert_allclose(second[1], [96.0])
+
+
+def test_python_integers_beside_narrow_starts_are_not_wrapped():
+    x = np.arange(1000).reshape(2, 500)
+    zero = np.uint8(0)
+    for start in (300, 3):  # sizes above 255 widen the start of 8 bits
+        assert lax.dynamic_slice(x, (zero, start), (1, 2)).tolist() == [[start, start + 1]]
+    assert lax.dynamic_slice(x, (np.int8(1), -200), (1, 1)).tolist() == [[800]]
+    for start in (-1, 300):
+        with pytest.raises(TypeError, match="integers of the same type, got: uint8, int32"):
+            lax.dynamic_slice(x[:, :9], (zero, start), (1, 1))
+        with pytest.raises(TypeError, match="integers of the same type, got: uint8, int32"):
+            lax.dynamic_update_slice(x[:, :9], x[:1, :1], (zero, start))
+    assert lax.dynamic_slice(x, (np.int32(0), 2**33), (1, 1)).tolist() == [[0]]  # its low bits
