@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pyjx import configuration
 from pyjx.lazy import directory, refuse
 from pyjx.runtime.jit import jit
 from pyjx.runtime.requests import Asked
@@ -29,9 +30,9 @@ def pjit(
     Array(2., dtype=float32, weak_type=True)
     """
     if in_shardings is not None:
-        in_shardings = Asked(in_shardings, "in_shardings", of_pjit=True)
+        in_shardings = Asked(in_shardings, "in_shardings", "pjit", configuration.entered_mesh)
     if out_shardings is not None:
-        out_shardings = Asked(out_shardings, "out_shardings", of_pjit=True)
+        out_shardings = Asked(out_shardings, "out_shardings", "pjit", configuration.entered_mesh)
     return jit(
         fun, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
         static_argnames=static_argnames, donate_argnums=donate_argnums,

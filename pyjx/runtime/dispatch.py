@@ -23,6 +23,7 @@ from pyjx.runtime.loaded import fast_paths
 from pyjx.runtime.placement import NO_REQUEST, Request, committed_sharding, placement_of
 from pyjx.runtime.programs import Program, compile_closed
 from pyjx.runtime.result_checks import check_results, checks_results
+from pyjx.runtime.transfers import moved
 
 registry = jaxlib_api.pytree.default_registry()
 Miss = tuple[Any, Any, bool]  # outputs, fast path or None, whether C++ is to drop its entry
@@ -98,25 +99,33 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
 
 
 def _laid_out(executable: Executable, leaves: Sequence[Any]) -> Sequence[Any]:
-    """The arguments, with those whose elements stand in another order in memory than the program
-    wants them laid out anew."""
+    """The arguments, with those laid out anew whose elements stand in another order in memory than
+    the program wants, and those moved that several other devices have: C++ can do neither."""
     out: list[Any] | None = None
     asked = executable.placement.in_layouts
     settled = iter(zip(executable.in_layouts, executable.in_shardings, strict=True))
     for i, keep in enumerate(executable.kept):
         if keep:
             (layout, sharding), x = next(settled), leaves[i]
-            if type(x) is not ArrayImpl and asked and asked[i] is not None:  # a host value
+            if type(x) is ArrayImpl:
+                x._check_if_deleted()  # C++ would crash
+                if _is_elsewhere(x.sharding, sharding):
+                    out = list(leaves) if out is None else out
+                    out[i] = x = moved(x, sharding)
+            elif asked and asked[i] is not None:  # a host value
                 x = argument(x, executable.in_avals[i], sharding)
             if type(x) is not ArrayImpl or layout is None:
                 continue
-            x._check_if_deleted()  # C++ would crash
             if x._pjrt_layout != layout and not Layout.from_pjrt_layout(layout).is_of(x):
                 if asked and isinstance(asked[i], Layout) and x is leaves[i] and x._committed:
                     _raise_other_layout(asked[i], x)
                 out = list(leaves) if out is None else out
                 out[i] = formatted(x, Format(Layout.from_pjrt_layout(layout), x.sharding))
     return leaves if out is None else out
+
+
+def _is_elsewhere(old: Any, new: Any) -> bool:
+    return bool(old.num_devices > 1 and old._internal_device_list != new._internal_device_list)
 
 
 def _raise_other_layout(asked: Layout, x: Any) -> NoReturn:

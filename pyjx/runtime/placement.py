@@ -280,10 +280,8 @@ def _wanted(closed: ClosedJaxpr, given: Shardings, asked: Shardings, context: Me
         mesh = context if context is not None else getattr(has, "mesh", None)
         if mesh is not None:
             wants = with_devices(wants, mesh)
-        if has.is_equivalent_to(wants, closed.in_avals[i].ndim) or (
-                type(has) is SingleDeviceSharding
-                and is_cut_alike(has, wants, closed.in_avals[i].ndim)):
-            continue  # from one device it is moved as the program is called
+        if is_cut_alike(has, wants, closed.in_avals[i].ndim):
+            continue  # from other devices it is moved as the program is called
         raise ValueError(
             "Sharding passed to jit does not match the sharding on the respective arg. Got jit "
             f"sharding: {wants},\narg sharding: {has} for arg "

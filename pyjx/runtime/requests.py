@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyjx import configuration, tree_util
+from pyjx import tree_util
 from pyjx.core.layouts import Format
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec
@@ -17,13 +17,17 @@ from pyjx.runtime.sharding import Sharding
 
 
 class Asked:
-    """A pytree of shardings, PartitionSpecs, Formats and None; hashable. PartitionSpecs are along
-    the mesh that is set or, for `pjit`, else along that of the `with` around the call."""
+    """A pytree of shardings, PartitionSpecs, Formats and None; hashable.
 
-    __slots__ = ("leaves", "of_pjit", "tree", "what")
+    PartitionSpecs are along the mesh that is set or else along that of the option `mesh`, which
+    is looked at as the function is called.
+    """
 
-    def __init__(self, shardings: Any, what: str, of_pjit: bool = False) -> None:
-        self.of_pjit = of_pjit
+    __slots__ = ("caller", "leaves", "mesh", "tree", "what")
+
+    def __init__(self, shardings: Any, what: str, caller: str = "jit", mesh: Any = None) -> None:
+        self.caller = caller
+        self.mesh = mesh
         leaves, self.tree = tree_util.tree_flatten(shardings, is_leaf=is_none)
         self.leaves = tuple([_checked(s, what) for s in leaves])
         self.what = what
@@ -35,7 +39,7 @@ class Asked:
         return hash(self._key())
 
     def _key(self) -> Any:
-        return self.leaves, self.tree, self.of_pjit
+        return self.leaves, self.tree, self.caller
 
     def for_leaves(self, tree: TreeDef) -> tuple[Shardings, Layouts]:
         """The sharding of each leaf of a tree that this one is a prefix of, and its layout; empty
@@ -49,10 +53,9 @@ class Asked:
             tree.unflatten(range(tree.num_leaves)))
         layouts = tuple([s.layout if isinstance(s, Format) else None for s in leaves])
         shardings = tuple([s.sharding if isinstance(s, Format) else s for s in leaves])
-        mesh = configuration.entered_mesh.value if self.of_pjit else None
-        caller = "pjit" if self.of_pjit else "jit"
-        return (tuple([s if s is None else resolved(s, caller, self.what, mesh) for s in shardings])
-                if any([s is not None for s in shardings]) else (),
+        mesh = None if self.mesh is None else self.mesh.value
+        return (tuple([s if s is None else resolved(s, self.caller, self.what, mesh)
+                       for s in shardings]) if any([s is not None for s in shardings]) else (),
                 layouts if any([x is not None for x in layouts]) else ())
 
 
