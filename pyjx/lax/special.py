@@ -24,7 +24,7 @@ from pyjx.engine.tangents import Zero, full_aval
 from pyjx.engine.types import Tangent, Value
 from pyjx.lax import incomplete
 from pyjx.lax.common import broadcast_operands, broadcast_shapes, check_same_dtypes
-from pyjx.lax.compare import gt, le, min, select
+from pyjx.lax.compare import gt, le, select
 from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sign, square, sub
 from pyjx.lax.hurwitz import zeta_slope
 from pyjx.lax.log_gamma import log_gamma
@@ -196,7 +196,8 @@ def zeta(x: Any, q: Any) -> Array:
 
 def _density(a: Value, x: Value) -> Value:
     # dP(a, x)/dx = e^-x x^(a-1) / Gamma(a), DLMF 8.8.13; 0 at infinity, as at the largest number
-    x = min(x, like(x, dtypes.finfo(get_aval(x).dtype).max))
+    largest = float(dtypes.finfo(get_aval(x).dtype).max)
+    x = select(gt(x, like(x, largest)), full_aval(get_aval(x), largest), x)
     return exp(sub(sub(mul(sub(a, like(a, 1)), log(x)), x), lgamma(a)))
 
 

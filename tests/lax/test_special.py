@@ -68,3 +68,12 @@ def test_all_derivatives_of_the_error_functions_vanish_at_infinity():
             function = jax.grad(function)
             assert float(function(jnp.inf)) == float(function(-jnp.inf)) == 0
             assert np.isnan(function(jnp.nan))
+
+
+@pytest.mark.parametrize("function", [lax.igamma, lax.igammac])
+def test_second_derivatives_of_incomplete_gamma_functions_keep_weak_types(function):
+    slope = jax.grad(function, 1)
+    for argnum in (0, 1):
+        assert jax.grad(slope, argnum)(2.0, 3.0).weak_type
+        assert not jax.grad(slope, argnum)(2.0, np.float32(3)).weak_type or argnum == 0
+    assert float(slope(2.0, jnp.inf)) == float(jax.grad(slope, 1)(2.0, jnp.inf)) == 0
