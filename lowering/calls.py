@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lowering.builder import Block
-from lowering.families import FOREIGN
+from lowering.families import is_foreign
 from lowering.locations import Scope
 from lowering.module import KEEP_CALL, call_closed, captured, write_in_place
 from lowering.rules import rule
 from lowering.shardings import placed_in_memory
 from lowering.types import quoted, tensor_types
+from pyjx.core.derived import derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
 from pyjx.core.options import Inline
 
@@ -38,18 +39,26 @@ _XLA_INLINES = {choice: f' {{mhlo.frontend_attributes = {{inlineable = "{choice.
 def _outlined_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     closed: ClosedJaxpr = eqn.params["jaxpr"]
     return call_closed(b, closed, eqn.params["name"], operands, scope=b.scope,
-                       attributes="" if _calls_foreign(closed.jaxpr) else KEEP_CALL)
+                       attributes="" if _calls_foreign(closed, b.module.platform) else KEEP_CALL)
 
 
-def _calls_foreign(jaxpr: Jaxpr) -> bool:
+@derived_structure
+def _calls_foreign(closed: ClosedJaxpr, platform: str) -> bool:
     """Whether a foreign function is called in the program, or in one inside it.
 
     XLA gives a parameter that such a call reads the layout which it wants. Of a computation that
     stays one (0.12 on CPU) the caller's operand may then come in another layout, that is, as the
     transposed matrix. So XLA is to inline such a function, as it does by default.
     """
-    return any([e.primitive.name in FOREIGN or any(map(_calls_foreign, subjaxprs(e)))
-                for e in jaxpr.eqns])
+    return any(is_foreign(name, platform) for name in _primitives(closed.jaxpr))
+
+
+def _primitives(jaxpr: Jaxpr) -> Iterator[str]:
+    """The names of the primitives of a program and of those inside it."""
+    for eqn in jaxpr.eqns:
+        yield eqn.primitive.name
+        for inner in subjaxprs(eqn):
+            yield from _primitives(inner)
 
 
 def _frontend(items: Sequence[tuple[str, str]]) -> str:

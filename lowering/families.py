@@ -84,12 +84,6 @@ PLATFORM_FAMILIES: dict[str, dict[str, str]] = {
 }
 
 
-# Calls of foreign functions, which want their operands in layouts of their own.
-FOREIGN = frozenset([
-    "ffi_call", *[name for families in PLATFORM_FAMILIES.values() for names in families.values()
-                  for name in names.split()]])
-
-
 def _by_name(families: dict[str, str]) -> dict[str, str]:
     return {name: module for module, names in families.items() for name in names.split()}
 
@@ -101,3 +95,15 @@ _PLATFORM_MODULES = {p: _by_name(families) for p, families in PLATFORM_FAMILIES.
 def module_of(name: str, platform: str | None) -> str | None:
     """The module that has the rule of a primitive for a platform; None if there is none."""
     return _PLATFORM_MODULES.get(platform, {}).get(name) or _MODULES.get(name)  # type: ignore[arg-type]
+
+
+# The modules whose rules call foreign functions, or programs that may, on every platform; None is
+# that of primitives of libraries.
+_FOREIGN = frozenset((None, "lowering.callbacks", "lowering.foreign_calls",
+                      "lowering.foreign_programs"))
+
+
+def is_foreign(name: str, platform: str) -> bool:
+    """Whether a primitive may be a call of a foreign function, which has its operands' layouts
+    fixed."""
+    return _MODULES.get(name) in _FOREIGN or name in _PLATFORM_MODULES[platform]

@@ -388,5 +388,7 @@ def test_functions_that_call_lapack_are_left_for_xla_to_inline():
         for got, want in zip(jax.jit(compiled)(*args), program(factor, back, *args), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-9)
         text = jax.jit(compiled).lower(*args).as_text()
+        without = jax.jit(lambda a: jax.jit(long)(a) + jax.jit(long)(a + 1)).lower(1.0).as_text()
     assert text.count("func.func private") >= 2
     assert "inlineable" not in text
+    assert 'inlineable = "false"' in without
