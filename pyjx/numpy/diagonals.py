@@ -200,16 +200,18 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in jax.numpy.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
     """
-    return _triangle_indices("tril_indices", n, k, m)
+    return _triangle_indices(np.tril_indices, n, k, m)
 
 
-def _triangle_indices(name: str, n: Any, k: Any, m: Any) -> tuple[Array, Array]:
+def _triangle_indices(of_numpy: Any, n: Any, k: Any, m: Any) -> tuple[Array, Array]:
+    """What NumPy's function gives, of symbolic sizes too."""
     if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
-        return _symbolic_indices(n, n if m is None else m, k, name == "tril_indices")
+        return _symbolic_indices(n, n if m is None else m, k, of_numpy is np.tril_indices)
+    name = of_numpy.__name__
     n, k, m = [concrete_or_error(None, x, f"{argument} argument of jnp.{name}")
                for argument, x in (("n", n), ("k", k), ("m", m))]
     as_sizes(name, "shape", (n, n if m is None else m))
-    return _host_indices(getattr(np, name)(n, operator.index(k), m))  # type: ignore[return-value]
+    return _host_indices(of_numpy(n, operator.index(k), m))  # type: ignore[return-value]
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -219,7 +221,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in jax.numpy.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
     """
-    return _triangle_indices("triu_indices", n, k, m)
+    return _triangle_indices(np.triu_indices, n, k, m)
 
 
 def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:

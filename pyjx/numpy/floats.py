@@ -436,7 +436,7 @@ def _i0(x: Any) -> Any:
     return ops.mul(ops.exp(ops.abs(x)), ops.bessel_i0e(x))
 
 
-# I_0' = I_1, which the derivative of the product would be the difference of two infinities for
+# I_0' = I_1 (DLMF 10.29.3); the rule of products would give infinity less infinity for large x
 _i0.defjvps(lambda g, out, x: ops.mul(g, ops.mul(ops.exp(ops.abs(x)), ops.bessel_i1e(x))))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -86,7 +87,9 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
         if dtype_of(x) == np.bool_:
             raise ValueError("round: booleans have no decimals; expected numbers, got dtype bool. "
                              "Convert the array, or leave it as it is.")
-        return as_array(x) if decimals >= 0 else _round_integers(x, 10 ** min(-decimals, 99))
+        if decimals >= 0:
+            return as_array(x)
+        return _round_integers(x, 10 ** min(-decimals, 20))  # which no integer of 64 bits reaches
     return _of_parts(lambda part: _round_floats(part, decimals), x)
 
 
@@ -97,10 +100,10 @@ def _round_floats(x: Any, decimals: int) -> Any:
     if decimals == 0:
         return _to_even(x)
     dtype = dtype_of(x)
-    if decimals > 308 or 10.0 ** decimals > float(dtypes.finfo(dtype).max):
+    if decimals > math.log10(float(dtypes.finfo(dtype).max)):
         return as_array(x)  # it has no digits so far behind the point
     narrow = dtype in dtypes.floating_dtypes and dtype.itemsize < 4
     wide = convert(x, np.dtype(np.float32)) if narrow else x
-    factor = coefficient(wide, 10.0 ** max(decimals, -400))
+    factor = coefficient(wide, 10.0 ** max(decimals, -400))  # 0 in every dtype
     rounded = ops.div(_to_even(ops.mul(wide, factor)), factor)
     return convert(rounded, dtype) if narrow else rounded
