@@ -613,10 +613,11 @@ def _gcd(x: Any, y: Any) -> Any:
 def _magnitudes(name: str, x1: Any, x2: Any) -> list[Any]:
     args = promote_dtypes(*operands(name, x1, x2))
     _check_integers(name, *args)
-    x, y = map(beside_constants, spread_all(name, *args))
-    if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
-        return [x, y]
-    return [ops.abs(x), ops.abs(y)]
+    return [_magnitude(beside_constants(x)) for x in spread_all(name, *args)]
+
+
+def _magnitude(x: Any) -> Any:
+    return x if dtypes.issubdtype(dtype_of(x), np.unsignedinteger) else ops.abs(x)
 
 
 @op_jit
@@ -631,7 +632,8 @@ def gcd(x1: Any, x2: Any) -> Array:
     >>> int(jax.numpy.gcd(12, 18))
     6
     """
-    return _gcd(*_magnitudes("gcd", x1, x2))
+    # Remainders of the least integer are negative, because its magnitude is.
+    return _magnitude(_gcd(*_magnitudes("gcd", x1, x2)))
 
 
 @op_jit

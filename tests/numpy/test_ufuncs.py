@@ -418,6 +418,12 @@ def test_negative_takes_none_for_out():
         jax.jit(lambda x: jnp.negative(x, where=True))(1)
 
 
+def test_the_gcd_of_the_least_integer_is_not_negative():
+    """Its magnitude is itself, so that Euclid's algorithm has negative remainders."""
+    values = np.array([-128, -127, -64, -1, 0, 1, 2, 127], np.int8)
+    np.testing.assert_array_equal(jnp.gcd(values[:, None], values), np.gcd(values[:, None], values))
+
+
 def test_gcd_of_integers_and_booleans():
     assert int(jnp.gcd(jnp.array(4), jnp.array(True))) == 1
     assert int(jnp.lcm(jnp.array(True), jnp.array(4))) == 4
