@@ -94,5 +94,7 @@ def log_gamma(x: Value) -> Value:
     nearest = round(safe, RoundingMethod.TO_NEAREST_EVEN)
     size = abs(sin(mul(like(x, math.pi), sub(safe, nearest))))
     negative = sub(sub(like(x, math.log(math.pi)), log(size)), positive)
-    infinite = bitwise_or(eq(abs(x), like(x, np.inf)), eq(x, like(x, 0)))
+    # Numbers below -1e30 are poles, as all integers, but `positive` may have overflowed by then.
+    infinite = bitwise_or(eq(x, like(x, np.inf)),
+                          bitwise_or(eq(x, like(x, 0)), lt(x, like(x, -1e30))))
     return where(infinite, select(reflected, negative, positive), np.inf)

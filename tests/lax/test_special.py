@@ -43,6 +43,13 @@ def test_the_gamma_functions_agree_for_small_parameters():
     assert float(lax.igamma(0.0, 1e-20)) == 1
 
 
+def test_lgamma_is_infinite_at_integers_where_stirlings_series_overflows():
+    most = [float(jnp.finfo(d).min) for d in ("bfloat16", "float16", "float32")]
+    assert np.isinf(lax.lgamma(jnp.array([-1e36, -1e38, *most]))).all()
+    with jax.enable_x64(True):
+        assert np.isinf(lax.lgamma(jnp.array([-1e306, np.finfo(np.float64).min]))).all()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_lgamma_where_its_parts_meet(dtype):
     x = np.array([4.5, 9.5, -3.5, -8.5, 1.5, 2.5, -0.5], dtype)
