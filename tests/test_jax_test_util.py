@@ -12,6 +12,7 @@ from typing import ClassVar
 import ml_dtypes
 import numpy as np
 import pytest
+from absl.testing import parameterized
 
 import pyjx as jax
 import pyjx.numpy as jnp
@@ -215,16 +216,44 @@ class Cases(Case):
     @jtu.parameterized_filterable(kwargs=[{"x": 1}, {"x": 2}], one_containing="x_2",
                                   testcase_name=lambda case: f"x={case['x']}")
     def test_one(self, x):
-        self.seen.append(("one", x))
+        self.seen.append((self._testMethodName, x))
+
+    @jtu.parameterized_filterable(kwargs=({"testcase_name": f"a b={n}", "n": n} for n in (1, 2)))
+    def test_given(self, n):
+        self.seen.append(self._testMethodName)
 
 
 def test_parameters_of_tests():
     assert not faults(Cases)
     drawn = [n for n in Cases.seen if isinstance(n, int)]
     assert [t for t in Cases.seen if not isinstance(t, int)] == [
-        "test_named_x_1_y_a_b", "test_named_x_2_y_c", ("one", 2),
-        (1, 2, 5), (1, 2, 6), (3, 4, 5), (3, 4, 6)]
-    assert len(set(drawn)) == len(drawn) == jtu.NUM_GENERATED_CASES.value == 10
+        "test_given_a_b_1", "test_given_a_b_2", "test_named_x_1_y_a_b", "test_named_x_2_y_c",
+        ("test_one", 2), (3, 4, 5), (3, 4, 6), (1, 2, 5), (1, 2, 6)]
+    assert drawn == [521, 737, 740, 660, 411, 678, 626, 513, 859, 136]  # as JAX draws
+    assert len(drawn) == jtu.NUM_GENERATED_CASES.value
+
+
+def test_a_test_without_cases_fails():
+    for decorate in (lambda: jtu.sample_product(a=[]), lambda: jtu.sample_product([], b=[1]),
+                     lambda: jtu.parameterized_filterable(kwargs=[])):
+        with pytest.raises(parameterized.NoTestsError):
+            type("Made", (Case,), {"test": decorate()(lambda self: None)})
+    with pytest.raises(AssertionError, match=r"contains 'z'; there are x_1, x_2\."):
+        jtu.parameterized_filterable(kwargs=[{"x": 1}, {"x": 2}], one_containing="z")
+    one = run(type("Made", (Case,), {"test": jtu.sample_product()(lambda self: None)}))
+    assert one.testsRun == 1 and one.wasSuccessful()
+
+
+def test_names_of_tests():
+    assert jtu.sanitize_test_name("_a=1, b=(2, 'x')-c\\d") == "_a_1_b_2_x_-c\\d"
+
+
+def test_a_product_is_not_made_whole(monkeypatch):
+    monkeypatch.setenv("JAX_NUM_GENERATED_CASES", "3")
+    cases = jtu.sample_product_testcases(**dict.fromkeys("abcd", range(10**4)))
+    assert len(cases) == 3 and all(set(case) == set("abcd") for case in cases)
+    assert jtu.sample_product_testcases(a=range(4), b=range(3)) == [
+        {"a": 2, "b": 2}, {"a": 1, "b": 2}, {"a": 0, "b": 0}]
 
 
 def test_cases_are_drawn_one_by_one():
@@ -233,6 +262,9 @@ def test_cases_are_drawn_one_by_one():
     ]))
     assert sorted((case["a"], case["b"]) for case in cases) == [
         (1, "x"), (1, "y"), (2, "x"), (2, "y")]
+    numbers = jtu.named_cases_from_sampler(lambda choose: [
+        {"testcase_name": f"_{n}", "n": n} for n in choose(range(100))])
+    assert [case["n"] for case in numbers] == [51, 92, 14, 71, 60, 20, 82, 86, 74, 87]  # as in JAX
     with pytest.raises(RuntimeError, match="one case at a time, got 2"):
         list(jtu.named_cases_from_sampler(lambda _: [{"testcase_name": n} for n in "ab"]))
 

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
+import math
 import os
 import random
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from absl.testing import parameterized
 
 __all__ = [
-    "NUM_GENERATED_CASES", "named_cases_from_sampler", "parameterized_filterable", "sample_product",
-    "sample_product_testcases", "sanitize_test_name",
+    "NUM_GENERATED_CASES", "SKIP_SLOW_TESTS", "TEST_NUM_THREADS", "named_cases_from_sampler",
+    "parameterized_filterable", "sample_product", "sample_product_testcases", "sanitize_test_name",
 ]
 
 Case = dict[str, Any]
 
 
-class _Count:
-    """A setting with a `value`: an environment variable, or its default."""
+class _Setting:
+    """A setting with a `value`: a number in an environment variable, or its default."""
 
     def __init__(self, variable: str, default: int) -> None:
         self.variable, self.default = variable, default
@@ -31,35 +32,45 @@ class _Count:
         return int(os.environ.get(self.variable, self.default))
 
 
-NUM_GENERATED_CASES = _Count("JAX_NUM_GENERATED_CASES", 10)
+NUM_GENERATED_CASES = _Setting("JAX_NUM_GENERATED_CASES", 10)
+SKIP_SLOW_TESTS = _Setting("JAX_SKIP_SLOW_TESTS", 0)
+TEST_NUM_THREADS = _Setting("JAX_TEST_NUM_THREADS", 0)
+_SEED = 42  # JAX's: the cases that are drawn are the same ones
+_MANY = 10**6  # numbers that are too many to be shuffled
 _MAX_DRAWS = 1000  # some come twice
 
 
-def _drawn(items: list[Any]) -> list[Any]:
-    """The cases, or as many of them as are to run, the same ones each time."""
-    count = NUM_GENERATED_CASES.value
-    if len(items) <= count:
-        return items
-    return random.Random(zlib.adler32(str(len(items)).encode())).sample(items, count)
+def _drawn(total: int) -> Iterable[int]:
+    """As many numbers below the total as cases are to run, or all of them, shuffled."""
+    count = min(total, NUM_GENERATED_CASES.value)
+    if total > _MANY:
+        return random.Random(_SEED).sample(range(total), count)
+    return map(int, np.random.RandomState(_SEED).choice(total, count, replace=False))
 
 
 def sample_product_testcases(*args: Iterable[Case], **kw: Iterable[Any]) -> list[Case]:
-    """Cases out of the product of lists of cases and of values by name.
+    """Cases drawn from the product of lists of cases and of values by name.
 
     >>> sample_product_testcases([{"a": 1, "b": 2}], c=[3, 4])
-    [{'a': 1, 'b': 2, 'c': 3}, {'a': 1, 'b': 2, 'c': 4}]
+    [{'a': 1, 'b': 2, 'c': 4}, {'a': 1, 'b': 2, 'c': 3}]
     """
     groups = [list(group) for group in args]
     groups += [[{name: value} for value in values] for name, values in kw.items()]
-    return _drawn([{name: value for part in parts for name, value in part.items()}
-                   for parts in itertools.product(*groups)])
+
+    def case(number: int) -> Case:
+        parts: Case = {}
+        for group in groups:
+            number, place = divmod(number, len(group))
+            parts |= group[place]
+        return parts
+
+    return [case(number) for number in _drawn(math.prod(map(len, groups)))]
 
 
 def sample_product(*args: Iterable[Case], **kw: Iterable[Any]) -> Callable[[Any], Any]:
     """A decorator: the test runs with cases of a product (`sample_product_testcases`)."""
-    cases = sample_product_testcases(*args, **kw)
     decorator: Any = parameterized.parameters
-    return decorator(*cases) if cases else lambda test: lambda self: None  # type: ignore[no-any-return]
+    return decorator(*sample_product_testcases(*args, **kw))  # type: ignore[no-any-return]
 
 
 def named_cases_from_sampler(gen: Callable[..., Iterable[Case]]) -> Iterator[Case]:
@@ -71,12 +82,17 @@ def named_cases_from_sampler(gen: Callable[..., Iterable[Case]]) -> Iterator[Cas
     Raises:
       RuntimeError: it gives more.
     """
-    rng = random.Random(0)
+    rng = np.random.RandomState(_SEED)
+
+    def choose(items: Iterable[Any]) -> list[Any]:
+        choices = list(items)
+        return [choices[rng.randint(len(choices))]]
+
     seen: set[str] = set()
     for _ in range(_MAX_DRAWS):
         if len(seen) == NUM_GENERATED_CASES.value:
             return
-        cases = list(gen(lambda items: [rng.choice(list(items))]))
+        cases = list(gen(choose))
         if len(cases) > 1:
             raise RuntimeError(f"A generator gives one case at a time, got {len(cases)}; choose "
                                "with the function that it is given.")
@@ -90,12 +106,12 @@ def sanitize_test_name(s: str) -> str:
     """A name with what cannot stand in one as underscores.
 
     >>> sanitize_test_name("a=1, b=(2, 'x')")
-    'a_1_b_2_x'
+    'a_1_b_2_x_'
     """
-    return re.sub(r"[ \\\"'\[\](){}<>=,._]+", "_", s).strip("_")
+    return re.sub(r"""[ "'\[\](){}<>=,._]+""", "_", s)
 
 
-def parameterized_filterable(*, kwargs: Sequence[Case],
+def parameterized_filterable(*, kwargs: Iterable[Case],
                              testcase_name: Callable[[Case], str] | None = None,
                              one_containing: str | None = None) -> Callable[[Any], Any]:
     """A decorator: the test runs with each of the cases, named by their values.
@@ -103,16 +119,33 @@ def parameterized_filterable(*, kwargs: Sequence[Case],
     Args:
       kwargs: the cases.
       testcase_name: gives the name of a case; by default `testcase_name` in it, or its values.
-      one_containing: run only the first case whose name contains this.
+      one_containing: run only the first case whose name contains this, under the test's own name.
     """
     def name_of(case: Case) -> str:
         if testcase_name is not None:
-            return sanitize_test_name(testcase_name(case))
-        return sanitize_test_name("_".join(f"{k}={v}" for k, v in case.items()))
+            return testcase_name(case)
+        values = "_".join(f"{name}={value}" for name, value in sorted(case.items()))
+        return str(case.get("testcase_name", values))
 
-    cases = [case if "testcase_name" in case else {"testcase_name": name_of(case), **case}
-             for case in kwargs]
+    cases = [{**case, "testcase_name": sanitize_test_name(name_of(case))} for case in kwargs]
     if one_containing is not None:
-        cases = [case for case in cases if one_containing in case["testcase_name"]][:1]
+        return _only(cases, one_containing)
     decorator: Any = parameterized.named_parameters
     return decorator(*cases)  # type: ignore[no-any-return]
+
+
+def _only(cases: Sequence[Case], text: str) -> Callable[[Any], Any]:
+    """A decorator: the test runs with the first case whose name contains the text."""
+    names = [case["testcase_name"] for case in cases]
+    found = [case for case, name in zip(cases, names, strict=True) if text in name]
+    assert found, f"No testcase_name contains {text!r}; there are {', '.join(names)}."
+    chosen = {name: value for name, value in found[0].items() if name != "testcase_name"}
+
+    def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(test)
+        def run(self: Any) -> Any:
+            return test(self, **chosen)
+
+        return run
+
+    return decorate
