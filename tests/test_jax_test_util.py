@@ -6,6 +6,8 @@ import sys
 import textwrap
 import threading
 import unittest
+import warnings
+from importlib import import_module
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -16,6 +18,7 @@ from absl.testing import parameterized
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx.compat import module_of
 from pyjx.compat import test_util as jtu
 from pyjx.compat.test_util import platforms
 
@@ -70,16 +73,73 @@ class Comparing(Case):
     def test_texts(self):
         self.assertMultiLineStrippedEqual("""
             one
-              two""", "one\n  two\n")
+              two
+
+            three""", "one\n two \nthree\n")
 
     def test_other_texts(self):
         self.assertMultiLineStrippedEqual("one", "two")
+
+    def test_words(self):
+        self.assertMultiLineStrippedEqual("one two", "one\ntwo")
+
+    def test_lists_and_numbers(self):
+        self.assertArraysEqual([1, 2], np.int32([1, 2]))
+        self.assertArraysEqual((1.0, 2.0), [1.0, 2.0])
+        self.assertArraysEqual(1.0, np.ones((2, 3), np.float32))
+        self.assertArraysEqual(1, 1.0, check_dtypes=False)
+        self.assertArraysEqual("a", "a")
+        self.assertDtypesMatch([1.0], np.float64(1), canonicalize_dtypes=False)
+        self.assertDtypesMatch(None, None)
+
+    def test_lists(self):
+        self.assertArraysEqual([1, 2], [1, 3])
+
+    def test_kinds_of_lists(self):
+        self.assertArraysEqual([1, 2], [1.0, 2.0])
+
+    def test_ranks(self):
+        self.assertArraysEqual(np.ones((1, 3)), np.ones(3))
+
+    def test_keys(self):
+        key = jax.random.key(0)
+        self.assertDtypesMatch(key, jax.random.split(key))
+        with self.assertRaisesRegex(TypeError, "key_data"):
+            self.assertArraysEqual(key, key)
+        with self.assertRaisesRegex(TypeError, "key_data"):
+            self.assertAllClose(key, key)
+
+    def test_kinds_of_keys(self):
+        self.assertDtypesMatch(jax.random.key(0), jax.random.key(0, impl="rbg"))
+
+    def test_keys_and_numbers(self):
+        self.assertArraysEqual(jax.random.key(0), np.uint32([0, 0]))
+
+    def test_objects(self):
+        objects = np.array([1, None])
+        for dtype in (True, False):
+            with self.assertRaisesRegex(TypeError, "allow_object_dtype"):
+                self.assertArraysEqual(objects, objects, check_dtypes=dtype)
+        self.assertArraysEqual(objects, objects, allow_object_dtype=True)
+
+    def test_no_tolerance(self):
+        self._CheckAgainstNumpy(lambda x: x, lambda x: x * 1.001, lambda: [np.float32(1)],
+                                tol=1, rtol=0, atol=0)
+
+    def test_no_tolerance_compiled(self):
+        self._CompileAndCheck(
+            lambda x: x * 1.001 if isinstance(x, jax.core.Tracer) else x,
+            lambda: [jnp.float32(1)], tol=1, rtol=0, atol=0)
 
 
 def test_a_case_compares_values_shapes_and_dtypes():
     found = faults(Comparing)
     assert set(found) == {"test_far", "test_dtypes", "test_wide_dtypes", "test_shapes",
-                          "test_lengths", "test_equal", "test_other_texts"}
+                          "test_lengths", "test_equal", "test_other_texts", "test_words",
+                          "test_lists", "test_kinds_of_lists", "test_ranks", "test_kinds_of_keys",
+                          "test_keys_and_numbers", "test_no_tolerance",
+                          "test_no_tolerance_compiled"}
+    assert "key<fry> != key<rbg>" in found["test_kinds_of_keys"]
     assert "dtype('int32') != dtype('float32')" in found["test_dtypes"]
     assert "dtype('float64') != dtype('float32')" in found["test_wide_dtypes"]
 
@@ -503,6 +563,34 @@ def test_programs_are_looked_into():
     fwd, bwd = jtu.fwd_bwd_jaxprs(jnp.sin, 1.0)
     assert [e.primitive.name for e in fwd.eqns] == ["sin", "cos"]
     assert [e.primitive.name for e in bwd.eqns] == ["mul"]
+
+
+def test_flags_that_are_left_with_other_values():
+    with jtu.assert_global_configs_unchanged(), jtu.global_config_context(jax_enable_x64=True):
+        pass
+    with jtu.global_config_context(jax_enable_x64=False), \
+            pytest.raises(AssertionError, match=r"'jax_enable_x64': \(False, True\)"), \
+            jtu.assert_global_configs_unchanged():
+        jax.config.update("jax_enable_x64", True)
+
+
+def test_warnings_are_ignored_raised_and_recorded():
+    loud = import_module(module_of("test_warning_util"))
+    with loud.raise_on_warnings(), pytest.raises(UserWarning, match="late"):
+        warnings.warn("late", stacklevel=1)
+    with loud.raise_on_warnings(), loud.record_warnings() as seen:
+        for _ in range(2):
+            warnings.warn("late", stacklevel=1)
+        with loud.ignore_warning(message="la"), jtu.ignore_warning(category=DeprecationWarning):
+            warnings.warn("late", stacklevel=1)
+            warnings.warn("old", DeprecationWarning, stacklevel=1)
+    assert [str(warning.message) for warning in seen] == ["late", "late"]
+
+
+def test_implementations_of_jit_have_names():
+    assert [implementation._name for implementation in jtu.JIT_IMPLEMENTATION] == ["jit", "noop"]
+    for implementation in jtu.JIT_IMPLEMENTATION:
+        assert implementation(lambda x, n: x * n, static_argnums=1)(3, 2) == 6
 
 
 def test_settings_are_put_back(monkeypatch):

@@ -16,8 +16,8 @@ from pyjx.numpy.promotion import promote_dtypes, promote_dtypes_inexact
 from pyjx.test_util import value_tolerance
 
 __all__ = [
-    "assert_near", "check_eq", "check_raises", "check_raises_regexp", "default_tolerance",
-    "is_sequence", "join_tolerance", "promote_like_jnp", "to_default_dtype", "tolerance",
+    "check_eq", "check_raises", "check_raises_regexp", "default_tolerance", "is_sequence",
+    "join_tolerance", "promote_like_jnp", "to_default_dtype", "tolerance",
     "with_jax_dtype_defaults",
 ]
 

@@ -2,145 +2,47 @@
 
 from __future__ import annotations
 
-import functools
-import os
-import textwrap
-import warnings
+import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import wraps
 from typing import Any, ClassVar
 
 import numpy as np
-from absl.testing import absltest, parameterized
+from absl.testing import parameterized
 
 import pyjx
-from pyjx import configuration
 from pyjx.compat.test_util import counters
-from pyjx.compat.test_util.comparison import Tolerance, assert_near, is_sequence, tolerance
+from pyjx.compat.test_util.comparison import (
+    Tolerance,
+    assert_near,
+    for_numpy,
+    is_sequence,
+    tolerance,
+)
+from pyjx.compat.test_util.settings import global_config_context, thread_local_config_context
+from pyjx.compat.test_util.warning_contexts import raise_on_warnings
 from pyjx.core import dtypes
 
-__all__ = [
-    "JIT_IMPLEMENTATION", "BufferDonationTestCase", "JaxTestCase", "JaxTestLoader",
-    "global_config_context", "ignore_warning", "set_env", "strict_promotion_if_dtypes_match",
-    "thread_local_config_context", "thread_unsafe_test", "thread_unsafe_test_class",
-    "with_config", "with_global_config", "with_thread_local_config",
-]
+__all__ = ["JIT_IMPLEMENTATION", "BufferDonationTestCase", "JaxTestCase"]
 
 
-# -- configuration ---------------------------------------------------------------------------------
+@wraps(pyjx.jit)
+def _jit(*args: Any, **kwargs: Any) -> Any:
+    return pyjx.jit(*args, **kwargs)
 
 
-@contextmanager
-def thread_local_config_context(**kwds: Any) -> Iterator[None]:
-    """A context in which flags, named as in `jax.config`, have other values in this thread."""
-    with ExitStack() as stack:
-        for name, value in kwds.items():
-            state = getattr(configuration, name.removeprefix("jax_"))
-            stack.enter_context(state(value))
-        yield
-
-
-@contextmanager
-def global_config_context(**kwds: Any) -> Iterator[None]:
-    """A context in which flags, named as in `jax.config`, have other values in all threads."""
-    before = {name: pyjx.config.read(name) for name in kwds}
-    try:
-        for name, value in kwds.items():
-            pyjx.config.update(name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            pyjx.config.update(name, value)
-
-
-def _with_context(context: Callable[..., Any], attribute: str, kwds: dict[str, Any]
-                  ) -> Callable[[Any], Any]:
-    def decorate(test: Any) -> Any:
-        if isinstance(test, type):
-            setattr(test, attribute, {**getattr(test, attribute, {}), **kwds})
-            return test
-
-        @functools.wraps(test)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            with context(**kwds):
-                return test(*args, **kwargs)
-
-        return run
-
-    return decorate
-
-
-def with_config(**kwds: Any) -> Callable[[Any], Any]:
-    """A decorator: the test, or the class of tests, runs with other values of flags."""
-    return _with_context(thread_local_config_context, "_default_thread_local_config", kwds)
-
-
-with_thread_local_config = with_config
-
-
-def with_global_config(**kwds: Any) -> Callable[[Any], Any]:
-    """As `with_config`, with values that other threads see too."""
-    return _with_context(global_config_context, "_default_global_config", kwds)
-
-
-def strict_promotion_if_dtypes_match(dtypes: Sequence[Any]) -> Any:
-    """A context of strict promotion of dtypes if they are one, else of the standard one."""
-    same = len({np.dtype(t) for t in dtypes}) == 1
-    return pyjx.numpy_dtype_promotion("strict" if same else "standard")
-
-
-@contextmanager
-def set_env(**kwargs: str | None) -> Iterator[None]:
-    """A context in which environment variables have other values; None takes one away."""
-    before = {name: os.environ.get(name) for name in kwargs}
-
-    def put(values: Mapping[str, str | None]) -> None:
-        for name, value in values.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-    put(kwargs)
-    try:
-        yield
-    finally:
-        put(before)
-
-
-@contextmanager
-def ignore_warning(*, message: str = "", category: type[Warning] = Warning, **kw: Any
-                   ) -> Iterator[None]:
-    """A context, or a decorator, in which warnings are not shown."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=message, category=category, **kw)
-        yield
-
-
-@contextmanager
-def thread_unsafe_test(condition: bool = True) -> Iterator[None]:
-    """A context, or a decorator, for tests that cannot run beside others in threads: none do."""
-    yield
-
-
-def thread_unsafe_test_class(condition: bool = True) -> Callable[[type], type]:
-    """A decorator of classes of tests that cannot run beside others in threads: none do."""
-    return lambda cls: cls
-
-
-# -- the test case ---------------------------------------------------------------------------------
-
-
-class JaxTestLoader(absltest.TestLoader):
-    """The loader of tests that programs give to `absltest.main`."""
-
-
-def _uncompiled(fun: Callable[..., Any], *_: Any, **__: Any) -> Any:
+def _noop(fun: Callable[..., Any], *_: Any, **__: Any) -> Any:
     return fun
 
 
-JIT_IMPLEMENTATION = (pyjx.jit, _uncompiled)
+_jit._name, _noop._name = "jit", "noop"  # type: ignore[attr-defined]
+JIT_IMPLEMENTATION = (_jit, _noop)
+
+
+def _dtype(x: Any) -> Any:
+    return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
 
 
 class JaxTestCase(parameterized.TestCase):
@@ -175,26 +77,27 @@ class JaxTestCase(parameterized.TestCase):
     def assertDtypesMatch(self, actual: Any, desired: Any, *,
                           canonicalize_dtypes: bool = True) -> None:
         """The dtypes are equal; as 32-bit ones where 64-bit types are off, if that is asked."""
-        kinds = [x.dtype if hasattr(x, "dtype") else dtypes.dtype(x) for x in (actual, desired)]
-        if canonicalize_dtypes and not configuration.enable_x64.value:
-            kinds = [dtypes.canonicalize_dtype(t) for t in kinds]
+        kinds = [_dtype(x) for x in (actual, desired)]
+        if canonicalize_dtypes:
+            kinds = [dtypes.canonicalize_dtype(t, allow_extended_dtype=True) for t in kinds]
         self.assertEqual(*kinds)
 
     def assertArraysEqual(self, actual: Any, desired: Any, *, check_dtypes: bool = True,
                           err_msg: str = "", allow_object_dtype: bool = False,
                           verbose: bool = True) -> None:
-        """Shapes, dtypes and elements are equal; nan equals nan."""
+        """Dtypes and elements are equal; nan equals nan, and a number an array that is full of it.
+
+        Raises:
+          AssertionError: they are not.
+          TypeError: they are arrays of objects, or keys.
+        """
         if check_dtypes:
             self.assertDtypesMatch(actual, desired)
-        actual, desired = np.asarray(actual), np.asarray(desired)
-        if not allow_object_dtype and object in (actual.dtype, desired.dtype):
-            raise AssertionError(f"arrays of objects: {actual.dtype} and {desired.dtype}")
-        self.assertEqual(actual.shape, desired.shape)
-        if actual.dtype == desired.dtype == dtypes.float0:
-            return
-        actual, desired = [x.astype(np.float32) if x.dtype.isbuiltin == 2 else x
-                           for x in (actual, desired)]
-        np.testing.assert_array_equal(actual, desired, err_msg=err_msg, verbose=verbose)
+        ours, expected = for_numpy(actual), for_numpy(desired)
+        if not allow_object_dtype and object in (ours.dtype, expected.dtype):
+            raise TypeError("Elements that are objects may compare in any way: see assertAllClose, "
+                            "or give allow_object_dtype=True.")
+        np.testing.assert_array_equal(ours, expected, err_msg=err_msg, verbose=verbose)
 
     def assertArraysAllClose(self, actual: Any, desired: Any, *, check_dtypes: bool = True,
                              atol: Tolerance = None, rtol: Tolerance = None, err_msg: str = ""
@@ -225,12 +128,14 @@ class JaxTestCase(parameterized.TestCase):
             for key, value in actual.items():
                 self.assertAllClose(value, desired[key], **options)
         elif is_sequence(actual) and not hasattr(actual, "__array__"):
-            self.assertTrue(is_sequence(desired) and not hasattr(desired, "__array__"))
+            self.assertTrue(is_sequence(desired) and not hasattr(desired, "__array__"),
+                            f"Expected a sequence, got {desired}")
             self.assertEqual(len(actual), len(desired))
             for one, other in zip(actual, desired, strict=True):
                 self.assertAllClose(one, other, **options)
         elif hasattr(actual, "__array__") or np.isscalar(actual):
-            self.assertTrue(hasattr(desired, "__array__") or np.isscalar(desired))
+            self.assertTrue(hasattr(desired, "__array__") or np.isscalar(desired),
+                            f"Expected an array or a number, got {desired}")
             if check_dtypes:
                 self.assertDtypesMatch(actual, desired, canonicalize_dtypes=canonicalize_dtypes)
             self.assertArraysAllClose(np.asarray(actual), np.asarray(desired), check_dtypes=False,
@@ -239,18 +144,15 @@ class JaxTestCase(parameterized.TestCase):
             raise TypeError((type(actual), type(desired)))
 
     def assertMultiLineStrippedEqual(self, expected: str, what: str) -> None:
-        """The texts are equal but for indentation and space around them."""
+        """The texts are equal but for the space around their lines and lines of space."""
         def stripped(text: str) -> str:
-            return "\n".join(line.rstrip() for line in textwrap.dedent(text).strip().split("\n"))
+            return re.sub(r"\s*\n\s*", "\n", text.strip())
 
         self.assertEqual(stripped(expected), stripped(what))
 
-    @contextmanager
-    def assertNoWarnings(self) -> Iterator[None]:
+    def assertNoWarnings(self) -> AbstractContextManager[None]:
         """A context in which a warning is an error."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            yield
+        return raise_on_warnings()
 
     def assertDeprecationWarnsOrRaises(self, deprecation_id: str, message: str, *,
                                        error_class: type[Exception] = ValueError) -> Any:
@@ -267,8 +169,9 @@ class JaxTestCase(parameterized.TestCase):
         """Both functions give the same of the arguments that `args_maker` gives."""
         args = args_maker()
         ours, expected = lax_op(*args), numpy_reference_op(*args)
-        self.assertAllClose(expected, ours, check_dtypes=check_dtypes, atol=atol or tol,
-                            rtol=rtol or tol, canonicalize_dtypes=canonicalize_dtypes)
+        self.assertAllClose(expected, ours, check_dtypes=check_dtypes,
+                            atol=tol if atol is None else atol, rtol=tol if rtol is None else rtol,
+                            canonicalize_dtypes=canonicalize_dtypes)
 
     def _CompileAndCheck(self, fun: Callable[..., Any], args_maker: Callable[[], Any], *,
                          check_dtypes: bool = True, tol: Tolerance = None,
@@ -276,8 +179,8 @@ class JaxTestCase(parameterized.TestCase):
                          check_cache_misses: bool = True) -> None:
         """The function gives the same compiled; called again it neither compiles operations anew
         nor, compiled, runs its Python."""
-        near: dict[str, Any] = {"check_dtypes": check_dtypes, "atol": atol or tol,
-                                "rtol": rtol or tol}
+        near: dict[str, Any] = {"check_dtypes": check_dtypes, "atol": tol if atol is None else atol,
+                                "rtol": tol if rtol is None else rtol}
         args = args_maker()
         calls = 0
 
