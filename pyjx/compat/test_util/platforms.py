@@ -228,7 +228,7 @@ def is_running_under_pytest() -> bool:
 def pytest_mark_if_available(marker: str) -> Callable[[Any], Any]:
     """A decorator: the test, or the class of tests, has a mark of pytest's if that is installed."""
     try:
-        import pytest
+        import pytest  # which suites of absl do without
     except ImportError:
         return lambda test: test
     return getattr(pytest.mark, marker)  # type: ignore[no-any-return]
