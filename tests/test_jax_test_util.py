@@ -512,6 +512,15 @@ def test_the_version_of_what_is_no_tpu(monkeypatch):
         jtu.get_tpu_version()
 
 
+def test_the_version_of_cuda(monkeypatch):
+    client = SimpleNamespace(platform="gpu", platform_version="PJRT C API\ncuda 12090")
+    monkeypatch.setattr(platforms.backends, "get_backend", lambda: client)
+    assert jtu.is_cuda_version_at_least(12, 9) and jtu.is_cuda_version_at_least(11, 10)
+    assert not jtu.is_cuda_version_at_least(12, 10) and not jtu.is_cuda_version_at_least(13, 0)
+    client.platform_version = "PJRT C API\nrocm 60000"
+    assert not jtu.is_cuda_version_at_least(1, 0) and jtu.is_device_rocm()
+
+
 def test_platforms_are_given_in_lists():
     with pytest.raises(AssertionError, match="'cpu'"):
         jtu.test_device_matches("cpu")
