@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import jaxlib_api
+from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import ensure_compile_time_eval
 from pyjx.runtime import backends
@@ -119,10 +120,14 @@ def _checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequenc
                              f"Result {i} of the callback {_name(callback)} has shape "
                              f"{host.shape}, result_shape_dtypes says {aval.shape}.")
         if host.dtype != aval.dtype:
-            if not np.can_cast(host.dtype, aval.dtype, "same_kind"):
-                raise TypeError(f"Result {i} of the callback {_name(callback)} has dtype "
-                                f"{host.dtype}, result_shape_dtypes says {aval.dtype}.")
-            host = host.astype(aval.dtype)
+            narrow = dtypes.canonicalize_dtype(host.dtype)  # with 64-bit types off
+            if narrow != aval.dtype:
+                raise TypeError(f"Incorrect output dtype for return value #{i}: Expected: "
+                                f"{aval.dtype}, Actual: {narrow}. "
+                                f"Result {i} of the callback {_name(callback)} has dtype "
+                                f"{host.dtype}, result_shape_dtypes says {aval.dtype}: let "
+                                "np.asarray make one the other.")
+            host = host.astype(narrow)
         arrays.append(host)
     return arrays
 

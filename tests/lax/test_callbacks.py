@@ -129,6 +129,9 @@ def test_in_control_flow():
     (np.zeros(4, np.float32), r"shape \(4,\).* says \(3,\)"),
     ((X, X), "Expected: 1, Actual: 2: .* gave 2 results, expected 1"),
     (X + 1j, "has dtype complex64"),
+    (X.astype(np.int64), "Incorrect output dtype for return value #0: Expected: float32, Actual: "
+     "int32. .* has dtype int64, result_shape_dtypes says float32"),
+    (X.astype(np.float16), "Expected: float32, Actual: float16"),
 ])
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
 def test_wrong_results(result, message, wrap):
@@ -136,6 +139,12 @@ def test_wrong_results(result, message, wrap):
     with pytest.raises(jax.errors.JaxRuntimeError, match=message):
         f(X)
     np.testing.assert_array_equal(wrap(pure)(X), X * 2)
+
+
+def test_wide_results_are_narrowed_where_64_bits_are_off():
+    for wide in (X.astype(np.float64), X.astype(np.float64).tolist()):
+        out = jax.pure_callback(lambda x, wide=wide: np.asarray(wide), LIKE, X)
+        assert out.dtype == np.float32 and out.tolist() == X.tolist()
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, SystemExit, ValueError])
