@@ -229,7 +229,8 @@ def _gamma_parts(a: Value, x: Value) -> tuple[Value, Value, Value]:
     total, _ = _gamma_series(a_series, x_series)
     h, _ = _gamma_fraction(a_fraction, x_fraction)
     density = _gamma_density(safe, select(by_series, x_series, x_fraction))
-    return by_series, mul(density, total), mul(mul(density, a_fraction), h)
+    # Where `a` is small the product is 1 but for rounding.
+    return by_series, lax.min(mul(density, total), like(x, 1)), mul(mul(density, a_fraction), h)
 
 
 def _gamma_limits(a: Value, x: Value, p: Value, at_zero: float, at_infinity: float) -> Value:

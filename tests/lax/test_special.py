@@ -50,6 +50,14 @@ def test_lgamma_is_infinite_at_integers_where_stirlings_series_overflows():
         assert np.isinf(lax.lgamma(jnp.array([-1e306, np.finfo(np.float64).min]))).all()
 
 
+def test_incomplete_gamma_functions_of_small_parameters_are_probabilities():
+    """Their product of rounded factors may be the next number above 1."""
+    a, x = jnp.meshgrid(jnp.logspace(-37, -5, 33), jnp.array([1e-37, 1e-7, 0.1, 0.5, 0.9]))
+    assert float(lax.igamma(a, x).max()) <= 1
+    assert float(lax.igammac(a, x).min()) >= 0
+    assert not np.isnan(jax.scipy.stats.gamma.logsf(0.5, 1e-37))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_lgamma_where_its_parts_meet(dtype):
     x = np.array([4.5, 9.5, -3.5, -8.5, 1.5, 2.5, -0.5], dtype)
