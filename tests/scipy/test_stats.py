@@ -448,3 +448,9 @@ def test_the_sign_of_a_scale(scale):
         np.testing.assert_allclose(getattr(stats.cauchy, name)(x, 1, scale), want, rtol=1e-5)
         np.testing.assert_allclose(getattr(stats.cauchy, f"log{name}")(x, 1, scale), np.log(want),
                                    rtol=1e-4, atol=1e-6)
+
+
+def test_pareto_of_an_infinite_exponent_at_its_edge():
+    of = [getattr(stats.pareto, name)(2.0, jnp.inf, 0.0, 2.0)
+          for name in ("cdf", "logcdf", "sf", "logsf")]
+    assert [float(value) for value in of] == [0, -np.inf, 1, 0]
