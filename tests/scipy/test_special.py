@@ -482,10 +482,10 @@ def test_fresnel_integrals_of_large_arguments():
     x = np.float32([77.7, 1234.6, 1e5, 1e10])
     for got, want in zip(special.fresnel(x), reference.fresnel(np.float64(x)), strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-7)
-    x = jnp.array([1e3, 12345, 4097.5])
+    x = jnp.array([1e3, 12345, 4097.5, 3.4e38])
     sine, cosine = (jax.vmap(jax.grad(lambda x, i=i: special.fresnel(x)[i]))(x) for i in (0, 1))
-    np.testing.assert_allclose(sine, [0, 1, -np.sin(np.pi / 8)], atol=1e-6)
-    np.testing.assert_allclose(cosine, [1, 0, -np.cos(np.pi / 8)], atol=1e-6)
+    np.testing.assert_allclose(sine, [0, 1, -np.sin(np.pi / 8), 0], atol=1e-6)
+    np.testing.assert_allclose(cosine, [1, 0, -np.cos(np.pi / 8), 1], atol=1e-6)
 
 
 def test_slopes_at_the_ends_of_pieces():
@@ -551,3 +551,7 @@ def test_derivatives_where_functions_have_no_more_numbers():
         assert jax.grad(function, 1)(2.0, jnp.inf) == 0
         assert np.isnan(jax.grad(function, 1)(2.0, jnp.nan))
     assert jax.grad(jax.scipy.stats.gamma.cdf)(jnp.inf, 2.0) == 0
+
+
+def test_expn_at_negative_zero_is_that_at_zero():
+    assert [float(special.expn(n, -0.0)) for n in (0, 1, 2)] == [np.inf, np.inf, 1]

@@ -127,7 +127,7 @@ def _expn_values(n: Array, x: Array) -> Array:
     out = jnp.where(x <= 1, inside, outside)
     # E_n(0) = 1/(n - 1), E_0(x) = e^-x/x
     out = jnp.where(x == 0, jnp.where(n > 1, 1 / jnp.where(n > 1, n - 1, 1), math.inf), out)
-    out = jnp.where(n == 0, jnp.exp(-x) / x, out)
+    out = jnp.where(n == 0, jnp.exp(-x) / jnp.abs(x), out)  # infinity at -0.0, too
     out = jnp.where(x == math.inf, 0, out)
     return jnp.where((n < 0) | (x < 0) | jnp.isnan(n + x), math.nan, out)
 
@@ -209,7 +209,7 @@ def _sine_and_cosine(x: Array) -> tuple[Array, Array]:
     """Those of pi x^2/2. With x = n + r, n whole, x^2 = n^2 + 2nr + r^2; n r is not rounded."""
     whole = jnp.round(x)
     rest = x - whole
-    angle = math.pi / 2 * ((whole % 2) ** 2 + 2 * whole * rest % 4 + rest * rest)
+    angle = math.pi / 2 * ((whole % 2) ** 2 + 2 * rest * whole % 4 + rest * rest)
     return jnp.sin(angle), jnp.cos(angle)
 
 
