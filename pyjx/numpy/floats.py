@@ -261,6 +261,8 @@ def nextafter(x: Any, y: Any, /) -> Array:
 def spacing(x: Any, /) -> Array:
     """The distance from x to the next number farther from 0; negative for negative x.
 
+    That of a float16 is to the next number above, as in NumPy.
+
     >>> import pyjx as jax
     >>> bool(jax.numpy.spacing(1.0) == jax.numpy.finfo("float32").eps)
     True
@@ -268,12 +270,13 @@ def spacing(x: Any, /) -> Array:
     x = promote_inexact("spacing", x)
     if is_complex(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")
-    outwards = ops.select(_signbit(x), filled_like(x, -np.inf),
-                          filled_like(x, np.inf))
+    # Of halves NumPy gives the distance to the next number above, whatever their sign.
+    half = dtype_of(x) == np.float16
+    negative = filled_like(x, False, np.bool_) if half else _signbit(x)
+    outwards = ops.select(negative, filled_like(x, -np.inf), filled_like(x, np.inf))
     gap = convert(ops.sub(ops.nextafter(x, outwards), x), dtype_of(x))
     least = float(dtypes.finfo(dtype_of(x)).smallest_subnormal)
-    tiny = ops.select(_signbit(x), filled_like(x, -least),
-                      filled_like(x, least))
+    tiny = ops.select(negative, filled_like(x, -least), filled_like(x, least))
     return ops.select(ops.eq(gap, constant_like(gap, 0)), tiny, gap)
 
 

@@ -424,6 +424,11 @@ def test_the_gcd_of_the_least_integer_is_not_negative():
     np.testing.assert_array_equal(jnp.gcd(values[:, None], values), np.gcd(values[:, None], values))
 
 
+def test_the_spacing_of_halves_is_that_to_the_next_number_above():
+    x = np.array([-65504, -2.5, -1, -0.0, 0, 1, 6e-5], np.float16)
+    np.testing.assert_array_equal(jnp.spacing(x), np.spacing(x))
+
+
 def test_gcd_of_integers_and_booleans():
     assert int(jnp.gcd(jnp.array(4), jnp.array(True))) == 1
     assert int(jnp.lcm(jnp.array(True), jnp.array(4))) == 4
