@@ -136,7 +136,16 @@ linear_recurrence_p = register(Primitive(
 
 def _prod_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Value:
     before = shifted(y, axis, reverse, 1)
-    return linear_recurrence_p.bind(x, lax.mul(before, g), axis=axis, reverse=reverse)
+    # The first factor is of no tangent, and infinity times none would be NaN.
+    factors = lax.select(_first(x, axis, reverse), lax.full_like(x, 0), x)
+    return linear_recurrence_p.bind(factors, lax.mul(before, g), axis=axis, reverse=reverse)
+
+
+def _first(x: Value, axis: int, reverse: bool) -> Value:
+    """Whether an element has no predecessor."""
+    shape = get_aval(x).shape
+    return lax.eq(lax.broadcasted_iota(np.int32, shape, axis),
+                  np.int32(shape[axis] - 1 if reverse else 0))
 
 
 def _logsumexp_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Value:
@@ -171,10 +180,7 @@ def _choice_tangent(g: Tangent, x: Value, before: Value, better: Value, axis: in
     tied = lax.select(lax.eq(x, before), half, lax.full_like(x, 0))
     share = lax.select(better(x, before), lax.full_like(x, 1), tied)
     # The first element has no predecessor to share with, whatever its value.
-    shape = get_aval(x).shape
-    first = lax.eq(lax.broadcasted_iota(np.int32, shape, axis),
-                   np.int32(shape[axis] - 1 if reverse else 0))
-    share = lax.select(first, lax.full_like(x, 1), share)
+    share = lax.select(_first(x, axis, reverse), lax.full_like(x, 1), share)
     return linear_recurrence_p.bind(lax.sub(lax.full_like(x, 1), share), lax.mul(share, g),
                                     axis=axis, reverse=reverse)
 

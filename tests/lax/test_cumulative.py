@@ -81,3 +81,11 @@ def test_negative_axes_under_grad(fun, want):
 def test_the_axis_is_checked_before_the_dtype(fun):
     with pytest.raises(ValueError, match="axis 0 is out of bounds"):
         fun(np.array(True), 0)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_tangent_of_a_product_that_begins_with_infinity(reverse):
+    x = np.float32([np.inf, 2, 3])
+    x = x[::-1] if reverse else x
+    _, got = jax.jvp(lambda x: lax.cumprod(x, reverse=reverse), (x,), (np.ones_like(x),))
+    assert (got[::-1] if reverse else got).tolist() == [1, np.inf, np.inf]
