@@ -140,7 +140,7 @@ def reach_children() -> None:
 
 def show_jax_names() -> None:
     """Let libraries find jax's names where they look for them: in `sys.modules`, too."""
-    for name in ("core", "errors", "lax", "numpy", "tree_util", "_src.numpy.util"):
+    for name in ("core", "errors", "lax", "numpy", "tree_util"):
         importlib.import_module(f"jax.{name}")
     pyjx.numpy.__name__ = "jax.numpy"
     for array in (Tracer, JaxprTracer, BatchTracer, JVPTracer, LinearTracer, PRNGKeyArray):

@@ -14,7 +14,7 @@ from typing import Any
 
 # Files of JAX's packages whose names the package has here.
 _FILES = {
-    "lax": "ann convolution fft lax other parallel slicing special utils windowed_reductions",
+    "lax": "ann convolution fft other parallel slicing special utils windowed_reductions",
     "lax.control_flow": "common conditionals loops solves",
     "numpy": "array_constructors array_creation array_methods einsum index_tricks indexing "
              "lax_numpy polynomial reductions setops sorting tensor_contractions ufunc_api ufuncs "
@@ -27,6 +27,8 @@ MODULES = {
        for package, names in _FILES.items() for name in names.split()},
     "ad_checkpoint": "pyjx.ad_checkpoint",
     "api_util": "pyjx.api_util",
+    "buffer_callback": "pyjx.experimental.buffer_callback",
+    "callback": "pyjx.lax.callbacks",
     "compilation_cache": "pyjx.experimental.compilation_cache.compilation_cache",
     "compiler": "pyjx.runtime.compile",
     "config": "pyjx.configuration",
@@ -36,16 +38,19 @@ MODULES = {
     "debugging": "pyjx.debug",
     "dlpack": "pyjx.dlpack",
     "effects": "pyjx.core.effects",
+    "environment_info": "pyjx.runtime.environment",
     "errors": "pyjx.errors",
     "export": "pyjx.export",
     "ffi": "pyjx.ffi",
     "flatten_util": "pyjx.flatten_util",
     "hijax": "pyjx.experimental.hijax",
     "image": "pyjx.image",
+    "image.scale": "pyjx.image",
     "interpreters": "pyjx.interpreters",
     "layout": "pyjx.experimental.layout",
     "lax.control_flow": "pyjx.compat.lax.control_flow",
-    "lax.linalg": "pyjx.lax.linalg",
+    "lax.lax": "pyjx.compat.lax.lax",
+    "lax.linalg": "pyjx.compat.lax.linalg",
     "lib": "pyjx.lib",
     "linear_util": "pyjx.extend.linear_util",
     "mesh": "pyjx.core.meshes",
@@ -55,20 +60,25 @@ MODULES = {
     "nn": "pyjx.nn",
     "nn.functions": "pyjx.nn",
     "numpy.fft": "pyjx.numpy.fft",
-    "numpy.linalg": "pyjx.numpy.linalg",
-    "numpy.util": "pyjx.numpy.promotion",
+    "numpy.linalg": "pyjx.compat.numpy.linalg",
+    "numpy.scalar_types": "pyjx.numpy.scalar_types",
+    "numpy.util": "pyjx.compat.numpy.util",
     "ops": "pyjx.ops",
+    "ops.scatter": "pyjx.ops",
+    "ops.special": "pyjx.scipy.special",
     "partition_spec": "pyjx.core.specs",
     "profiler": "pyjx.profiler",
-    "public_test_util": "pyjx.test_util",
     "random": "pyjx.random",
+    "ref": "pyjx.ref",
     "scipy": "pyjx.scipy",
+    "scipy.stats.kde": "pyjx.scipy.stats.kernel_density",
     "shard_map": "pyjx.experimental.shard_map",
     "sharding": "pyjx.sharding",
     "source_info_util": "pyjx.extend.source_info_util",
     "stages": "pyjx.stages",
     "test_loader": "pyjx.compat.test_util.loading",
     "test_warning_util": "pyjx.compat.test_util.warning_contexts",
+    "third_party": "pyjx",
     "tree": "pyjx.tree",
     "version": "pyjx.version",
     "xla_metadata": "pyjx.experimental.xla_metadata",
@@ -78,8 +88,8 @@ MODULES = {
 def module_of(name: str) -> str:
     """The module of pyjx that is `jax._src.<name>`.
 
-    >>> module_of("stages"), module_of("numpy.linalg"), module_of("core")
-    ('pyjx.stages', 'pyjx.numpy.linalg', 'pyjx.compat.core')
+    >>> module_of("stages"), module_of("numpy.fft"), module_of("core")
+    ('pyjx.stages', 'pyjx.numpy.fft', 'pyjx.compat.core')
     >>> module_of("lax.control_flow.loops"), module_of("numpy.einsum")
     ('pyjx.lax', 'pyjx.numpy')
     """

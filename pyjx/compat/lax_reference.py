@@ -112,7 +112,7 @@ def mulhi(x: Any, y: Any) -> Any:
     -40
     """
     dtype = np.asarray(x).dtype
-    product = np.multiply(np.asarray(x, object), np.asarray(y, object))
+    product = np.multiply(*[np.asarray(of).astype(object) for of in (x, y)])
     return np.asarray(product >> itemsize_bits(dtype)).astype(dtype)
 
 
