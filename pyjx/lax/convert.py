@@ -341,7 +341,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     if sharding is None and shape == like_shape:
         sharding = sharding_like(x)
     if dtype is not None or not weak or dtypes.is_extended(like_dtype):
-        dtype = like_dtype if dtype is None else dtype
+        dtype = dtypes.canonicalize_dtype(like_dtype, True) if dtype is None else dtype
         return vary_like(_full("full_like", tuple(shape), fill_value, dtype, sharding), x)
     fill_value = real_part_for(_fill_operand("full_like", fill_value), like_dtype)
     if get_aval(fill_value).shape:

@@ -112,6 +112,11 @@ def test_weak_types() -> None:
     assert lax.select(True, 1.0, 2.0).weak_type
 
 
+@pytest.mark.parametrize("x", [np.ones(2), jax.ShapeDtypeStruct((2,), np.dtype("float64"))])
+def test_full_like_narrows_a_dtype_that_nobody_asked_for(x: Any) -> None:
+    assert lax.full_like(x, 0).dtype == "float32"  # and does not warn
+
+
 def test_full_like_keeps_weak_half_precision() -> None:
     half = lax.convert_element_type_p.bind(1.0, new_dtype=np.dtype("float16"), weak_type=True,
                                            sharding=None)
