@@ -6,9 +6,9 @@ LLVM, make as fast are compiled by these. LLVM's first level of optimisation giv
 third to all single operations, and compiles them sooner, but for those on 8-bit floats; the third
 unrolls loops of some sizes whole: `exp` of shape (32, 32) takes it 140 ms, the first 21.
 
-The price is in last bits: sums are taken in another order, and other products and sums are
-contracted to one rounding, so that what adds up may differ by a rounding from the same in a
-program of the user's. Functions of single elements have the same bits but for a few sizes.
+It takes sums in another order, so what adds up is compiled as programs are, and has their bits:
+test suites compare functions with their compiled selves. Functions of single elements have the same
+bits but for a few sizes.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ _OPERATION = r"(?:stablehlo|chlo)\.(\w+)(?=[ (\"])"
 # Types in which intermediate results are rounded, or products and sums contracted, elsewhere.
 _OTHER_TYPE = "xf16>|<f16>|complex<"
 _CHOSEN = "xla_cpu|xla_backend"  # the user's own flags, which these would overrule
-# Which LLVM's first level gives other bits, or compiles for ten seconds (8-bit floats, of which
-# each operation is a dozen branches).
-_THIRD_LEVEL = r"chlo\.erf_inv|f8E"
+# Which LLVM's first level gives other bits, as it takes sums in another order, or compiles for ten
+# seconds (8-bit floats, of which each operation is a dozen branches).
+_THIRD_LEVEL = (r"chlo\.erf_inv|f8E|stablehlo\.(?:dot_general|convolution|reduce_window)"
+                r"|applies stablehlo\.(?:add|multiply)")
 _LONGEST = 1 << 15  # characters; in longer programs it pays to compile kernels side by side
 
 

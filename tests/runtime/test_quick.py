@@ -55,8 +55,8 @@ def has_older_emitters(*args):
 
 @older_emitters
 def test_programs_for_the_older_emitters():
-    assert has_older_emitters(lambda x: jnp.sum(x * 2), "float32")
-    assert not has_older_emitters(lambda x: jnp.sum(x * 2), "float32", 1000)
+    assert has_older_emitters(lambda x: jnp.max(x * 2), "float32")
+    assert not has_older_emitters(lambda x: jnp.max(x * 2), "float32", 1000)
     assert has_older_emitters(jnp.exp, "float32", 1000)
     assert has_older_emitters(jnp.sort, "bfloat16")
     assert has_older_emitters(lambda x: x.T, "float32")
@@ -69,6 +69,15 @@ def test_programs_for_the_older_emitters():
 def test_loops_are_not_unrolled_whole():
     assert options(jnp.tan, "float16", 1000)["xla_backend_optimization_level"] == 1
     assert options(jnp.exp, "float32", 32)["xla_backend_optimization_level"] == 1
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x @ x, jnp.sum, jnp.prod, lambda x: jnp.std(x, 1), jax.nn.softmax,
+    lambda x: jax.lax.conv(x[None, None], x[None, None], (1, 1), "SAME")])
+def test_what_adds_up_is_compiled_as_in_programs(function):
+    assert not options(function, "float32", 33)
+    x = jnp.asarray(np.random.default_rng(0).standard_normal((33, 33)), "float32")
+    assert np.asarray(function(x)).tobytes() == np.asarray(jax.jit(function)(x)).tobytes()
 
 
 def test_programs_with_floats_of_8_bits_get_no_options():
