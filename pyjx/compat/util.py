@@ -289,7 +289,7 @@ def cache(max_size: int | None = 4096,
                else configuration.trace_context if trace_context_in_key else lambda: ())
 
     def decorate(f: Callable[..., Any]) -> Any:
-        kept = functools.lru_cache(max_size)(lambda _, *args, **kwargs: f(*args, **kwargs))
+        kept = functools.lru_cache(max_size)(lambda _, /, *args, **kwargs: f(*args, **kwargs))
 
         @functools.wraps(f)
         def cached(*args: Any, **kwargs: Any) -> Any:

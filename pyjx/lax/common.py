@@ -188,8 +188,7 @@ _MOST_SINGLE = float(np.finfo(np.float32).max)
 
 def number_of_dtype(value: Any, dtype: Any) -> Any:
     """A number, or a NumPy array of them, as one of NumPy's of `dtype`: integers wrap around, and
-    Python floats beyond the range of integers give its end, nan 0, as in a conversion on the
-    device.
+    floats beyond the range of integers give its end, nan 0, as in a conversion on the device.
 
     Raises:
       TypeError: the number is a Python complex one, and the dtype real.
@@ -203,7 +202,18 @@ def number_of_dtype(value: Any, dtype: Any) -> Any:
         limits = dtypes.iinfo(dtype)
         value = 0 if math.isnan(value) else int(min(max(value, limits.min), limits.max))
     with np.errstate(all="ignore"):
-        return unnarrowed(np.asarray(value).astype(dtype)[()])
+        host = np.asarray(value)
+        if host.dtype.kind == "f" and dtype in dtypes.integer_dtypes:
+            return unnarrowed(_saturated(host, dtype)[()])
+        return unnarrowed(host.astype(dtype)[()])
+
+
+def _saturated(host: Any, dtype: Any) -> Any:
+    """An array of floats as one of integers, which are the ends of their range beyond it."""
+    limits = dtypes.iinfo(dtype)
+    inside = (host >= limits.min) & (host <= limits.max)
+    ends = np.where(host > 0, limits.max, np.where(host < 0, limits.min, 0))  # nan is no number
+    return np.where(inside, np.where(inside, host, 0).astype(dtype), ends.astype(dtype))
 
 
 def warn_of_complex() -> None:

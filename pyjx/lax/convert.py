@@ -74,7 +74,11 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
         warn_of_complex()
-        x = x if is_scalar_constant(x) or type(x) is np.ndarray else real(x)
+        if isinstance(x, np.ndarray | np.generic):
+            x = x.real if dtype != np.bool_ else x != 0
+        elif not is_scalar_constant(x):
+            x = real(x)
+        aval = get_aval(x)
     if _loses(x, aval, dtype):
         x = number_of_dtype(x, dtype)
     if is_scalar_constant(x):

@@ -343,6 +343,8 @@ def test_arrays_have_one_rank(op, wrap):
     (np.int64(2**40 + 3), "float32", 2.0**40), (np.uint64(2**63), "bfloat16", 2.0**63),
     (np.uint64(2**63), "bool", True), (np.int64(2**40 + 3), "int32", 3),
     (np.float64(2**24 + 1), "int32", 2**24 + 1), (np.float64(1e-300), "bool", True),
+    (np.float64("nan"), "int32", 0), (np.float64("inf"), "int32", 2**31 - 1),
+    (np.float64("-inf"), "uint8", 0), (np.float64(3e9), "int32", 2**31 - 1),
     (1e-300, "bool", True), (2.0**24 + 1, "int32", 2**24 + 1), (1e300, "int32", 2**31 - 1),
     (float("nan"), "int32", 0), (2**40 + 3, "float32", 2.0**40),
 ], ids=repr)
