@@ -3,7 +3,7 @@
 Events have names like paths, with keywords that say more: the times of compilation are
 `/jax/core/compile/jaxpr_trace_duration`, `/jax/core/compile/jaxpr_to_mlir_module_duration` and
 `/jax/core/compile/backend_compile_duration`, each with `fun_name`. `/pyjx/jit/call_miss` is a call
-of a compiled function with arguments of other types than before.
+of a compiled function or operation that C++ hands to Python, as its first one.
 """
 
 from __future__ import annotations
