@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -198,9 +197,6 @@ def number_of_dtype(value: Any, dtype: Any) -> Any:
     if type(value) is complex and dtype not in dtypes.complex_dtypes and dtype != np.bool_:
         raise TypeError(f"The complex number {value} cannot become {dtypes.name(dtype)}: take its "
                         "real part first.")
-    if type(value) is float and dtype in dtypes.integer_dtypes:
-        limits = dtypes.iinfo(dtype)
-        value = 0 if math.isnan(value) else int(min(max(value, limits.min), limits.max))
     with np.errstate(all="ignore"):
         host = np.asarray(value)
         if host.dtype.kind == "f" and dtype in dtypes.integer_dtypes:
@@ -211,7 +207,7 @@ def number_of_dtype(value: Any, dtype: Any) -> Any:
 def _saturated(host: Any, dtype: Any) -> Any:
     """An array of floats as one of integers, which are the ends of their range beyond it."""
     limits = dtypes.iinfo(dtype)
-    inside = (host >= limits.min) & (host <= limits.max)
+    inside = (host >= limits.min) & (host < float(limits.max + 1))  # floats have no 2^63 - 1
     ends = np.where(host > 0, limits.max, np.where(host < 0, limits.min, 0))  # nan is no number
     return np.where(inside, np.where(inside, host, 0).astype(dtype), ends.astype(dtype))
 

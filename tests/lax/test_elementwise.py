@@ -358,6 +358,17 @@ def test_values_of_the_host_are_converted_from_what_they_are(value, dtype, want)
         assert lax.convert_element_type(np.array([value]), dtype).tolist() == [want]
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_floats_beyond_64_bits_become_the_ends(dtype: Any) -> None:
+    limits = np.iinfo(dtype)
+    with jax.enable_x64(True):
+        for value in (2.0**63, 2.0**64, 1e300):
+            want = min(int(value), limits.max)
+            for given in (value, np.float64(value), np.array(value)):
+                assert int(lax.full((), given, dtype)) == want
+        assert int(lax.full((), np.float64(-1e300), dtype)) == limits.min
+
+
 def test_wide_integers_in_programs_have_their_low_bits() -> None:
     for value in (np.int64(2**40 + 3), np.uint64(2**63 + 3)):
         assert int(jax.jit(lambda value=value: lax.add(value, value))()) == 6
