@@ -125,8 +125,9 @@ def _checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequenc
                 raise TypeError(f"Incorrect output dtype for return value #{i}: Expected: "
                                 f"{aval.dtype}, Actual: {narrow}. "
                                 f"Result {i} of the callback {_name(callback)} has dtype "
-                                f"{host.dtype}, result_shape_dtypes says {aval.dtype}: let "
-                                "np.asarray make one the other.")
+                                f"{host.dtype}, result_shape_dtypes says {aval.dtype}. "
+                                "Convert it in the callback: "
+                                f"np.asarray(result, {str(aval.dtype)!r}).")
             host = host.astype(narrow)
         arrays.append(host)
     return arrays
