@@ -104,6 +104,6 @@ def _round_floats(x: Any, decimals: int) -> Any:
         return as_array(x)  # it has no digits so far behind the point
     narrow = dtype in dtypes.floating_dtypes and dtype.itemsize < 4
     wide = convert(x, np.dtype(np.float32)) if narrow else x
-    factor = coefficient(wide, 10.0 ** max(decimals, -400))  # 0 in every dtype
+    factor = coefficient(wide, 10.0 ** max(decimals, -400))  # 10**-400 is 0
     rounded = ops.div(_to_even(ops.mul(wide, factor)), factor)
     return convert(rounded, dtype) if narrow else rounded

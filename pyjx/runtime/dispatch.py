@@ -109,7 +109,7 @@ def _laid_out(executable: Executable, leaves: Sequence[Any]) -> Sequence[Any]:
             (layout, sharding), x = next(settled), leaves[i]
             if type(x) is ArrayImpl:
                 x._check_if_deleted()  # C++ would crash
-                if _is_elsewhere(x.sharding, sharding):
+                if _is_elsewhere(x._sharding, sharding):
                     out = list(leaves) if out is None else out
                     out[i] = x = moved(x, sharding)
             elif asked and asked[i] is not None:  # a host value

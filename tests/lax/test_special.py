@@ -90,5 +90,5 @@ def test_second_derivatives_of_incomplete_gamma_functions_keep_weak_types(functi
     slope = jax.grad(function, 1)
     for argnum in (0, 1):
         assert jax.grad(slope, argnum)(2.0, 3.0).weak_type
-        assert not jax.grad(slope, argnum)(2.0, np.float32(3)).weak_type or argnum == 0
+    assert not jax.grad(slope, 1)(2.0, np.float32(3)).weak_type
     assert float(slope(2.0, jnp.inf)) == float(jax.grad(slope, 1)(2.0, jnp.inf)) == 0

@@ -126,7 +126,7 @@ def is_device_tpu_at_least(version: int) -> bool:
 
 
 def is_cloud_tpu() -> bool:
-    """Whether tests run on TPUs, which clients of jaxlib's users reach in the cloud."""
+    """Whether tests run on TPUs: all that jaxlib reaches are in the cloud."""
     return test_device_matches(["tpu"])
 
 

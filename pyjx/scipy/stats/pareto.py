@@ -18,7 +18,8 @@ __dir__ = directory(__name__, __all__)
 
 
 def _exponent(x: Array, b: Array, loc: Array, scale: Array) -> Array:
-    """-log of the probability of values above x; at the edge with the slope from the right."""
+    """-log of the probability of values above x; at the edge with the slope from the right,
+    where b is finite."""
     y = (x - loc) / scale
     outside = (y < 1) | ((y == 1) & (b == math.inf))
     return jnp.where(outside, 0, b * jnp.log(jnp.where(outside, 1, y)))
