@@ -609,7 +609,8 @@ def check_int_fits(x: int, aval: ShapedArray) -> None:
         raise OverflowError(f"Python int {x} too large to convert to {aval.dtype}")
 
 
-_wide_integers = frozenset((np.int64, np.uint64))
+_wide_integers = frozenset(t for t in dtypes.numpy_scalar_types
+                           if np.dtype(t).kind in "iu" and np.dtype(t).itemsize == 8)
 literal_types = frozenset([t for t in aval_makers
                            if t is not np.ndarray and not issubclass(t, Tracer)])
 

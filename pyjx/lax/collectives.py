@@ -52,7 +52,7 @@ from pyjx.engine.batching import BatchTrace
 from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_result, jvp_linear, jvp_zero, unbatched_dims
 from pyjx.engine.types import Dims, Operand, Params, Tangent, Value, Values
-from pyjx.lax.common import accepted, number_of_dtype
+from pyjx.lax.common import accepted, host_converted
 from pyjx.lax.nary import like, operand
 from pyjx.lax.reductions import reduce_max_p, reduce_min_p
 from pyjx.tree_util import tree_map
@@ -274,7 +274,7 @@ def _along(reduced: Value, shape: tuple[int, ...], axes: Axes) -> Value:
 
 def times(x: Value, n: int) -> Value:
     """The sum of so many times the same value."""
-    return lax.mul(x, like(x, number_of_dtype(n, get_aval(x).dtype)))
+    return lax.mul(x, like(x, host_converted(n, get_aval(x).dtype)))
 
 
 psum_p: Primitive = _reduction("psum", reduce_sum_p, times, np.number)
@@ -538,7 +538,7 @@ def _size_value(name: Any) -> Any:
     size = size_of((name,))
     if isinstance(size, SymbolicDim):
         return lax.convert_element_type(size, np.int32)
-    return number_of_dtype(size, np.int32)
+    return host_converted(size, np.int32)
 
 
 def axis_size(axis_name: Any) -> int:

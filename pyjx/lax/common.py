@@ -185,9 +185,10 @@ def as_dtype(x: Any, dtype: Any) -> Any:
 _MOST_SINGLE = float(np.finfo(np.float32).max)
 
 
-def number_of_dtype(value: Any, dtype: Any) -> Any:
+def host_converted(value: Any, dtype: Any) -> Any:
     """A number, or a NumPy array of them, as one of NumPy's of `dtype`: integers wrap around, and
-    floats beyond the range of integers give its end, nan 0, as in a conversion on the device.
+    floats beyond the range of integers give its end, nan 0, as in a conversion on the device. Of
+    NumPy's complex numbers a real dtype has the real part, with a warning.
 
     Raises:
       TypeError: the number is a Python complex one, and the dtype real.
@@ -197,9 +198,12 @@ def number_of_dtype(value: Any, dtype: Any) -> Any:
     if type(value) is complex and dtype not in dtypes.complex_dtypes and dtype != np.bool_:
         raise TypeError(f"The complex number {value} cannot become {dtypes.name(dtype)}: take its "
                         "real part first.")
+    host = np.asarray(value)
+    if host.dtype.kind == "c" and dtype not in dtypes.complex_dtypes and dtype != np.bool_:
+        warn_of_complex()
+        host = host.real
     with np.errstate(all="ignore"):
-        host = np.asarray(value)
-        if host.dtype.kind == "f" and dtype in dtypes.integer_dtypes:
+        if dtypes.issubdtype(host.dtype, np.floating) and dtype in dtypes.integer_dtypes:
             return unnarrowed(_saturated(host, dtype)[()])
         return unnarrowed(host.astype(dtype)[()])
 
@@ -207,6 +211,8 @@ def number_of_dtype(value: Any, dtype: Any) -> Any:
 def _saturated(host: Any, dtype: Any) -> Any:
     """An array of floats as one of integers, which are the ends of their range beyond it."""
     limits = dtypes.iinfo(dtype)
+    if host.dtype.kind != "f":
+        host = host.astype(np.float32)  # narrow floats hold no limits to compare with
     inside = (host >= limits.min) & (host < float(limits.max + 1))  # floats have no 2^63 - 1
     ends = np.where(host > 0, limits.max, np.where(host < 0, limits.min, 0))  # nan is no number
     return np.where(inside, np.where(inside, host, 0).astype(dtype), ends.astype(dtype))

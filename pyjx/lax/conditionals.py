@@ -14,6 +14,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.derived import derived
+from pyjx.core.dtypes import DType
 from pyjx.core.effects import join_effects, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
@@ -116,6 +117,10 @@ def _operands(op: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ..
     return (operand,)
 
 
+def _is_real(dtype: DType) -> bool:
+    return dtypes.issubdtype(dtype, np.number) and not dtypes.issubdtype(dtype, np.complexfloating)
+
+
 def _predicate(pred: Any) -> Any:
     """`pred` as a boolean scalar."""
     if pred is None:
@@ -123,8 +128,8 @@ def _predicate(pred: Any) -> Any:
     if isinstance(pred, str | list | tuple | dict):
         raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of type {type(pred)}. Pred "
                         f"type must be either boolean or number, got {pred}.")
-    if isinstance(pred, int | float | np.integer | np.floating) or (
-            type(pred) is np.ndarray and not pred.shape and pred.dtype.kind in "iuf"):
+    if isinstance(pred, int | float) or (isinstance(pred, np.generic | np.ndarray)
+                                         and not pred.shape and _is_real(pred.dtype)):
         pred = np.bool_(pred != 0)  # here, as arrays may not hold what is large or tiny
     pred = operand("cond (pred)", pred)
     aval = get_aval(pred)
@@ -132,7 +137,7 @@ def _predicate(pred: Any) -> Any:
         raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of shape {aval.shape}.")
     if aval.dtype == np.bool_:
         return pred
-    if not dtypes.issubdtype(aval.dtype, np.number) or aval.dtype in dtypes.complex_dtypes:
+    if not _is_real(aval.dtype):
         raise TypeError("lax.cond: Pred type must be either boolean or number, got "
                         f"{dtypes.name(aval.dtype)}.")
     return ne(pred, convert_element_type(0, aval.dtype))

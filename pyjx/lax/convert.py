@@ -22,7 +22,7 @@ from pyjx.engine.conversion import convert_element_type_p as convert_element_typ
 from pyjx.engine.rules import elementwise_batch, jvp_linear, jvp_zero
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
 from pyjx.engine.types import Tangent, Tangents, Value, Values
-from pyjx.lax.common import number_of_dtype, warn_of_complex
+from pyjx.lax.common import host_converted, warn_of_complex
 from pyjx.lax.nary import (
     ANY,
     COMPLEX,
@@ -80,7 +80,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
             x = real(x)
         aval = get_aval(x)
     if _loses(x, aval, dtype):
-        x = number_of_dtype(x, dtype)
+        x = host_converted(x, dtype)
     if is_scalar_constant(x):
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
     return cast(x, dtype)
@@ -310,7 +310,7 @@ def filler(value: Any, dtype: Any, weak: bool) -> Any:
         return value
     if not is_scalar_constant(value) and type(value) is not np.ndarray:
         return cast(value, dtype, weak)
-    scalar = number_of_dtype(value, dtype)
+    scalar = host_converted(value, dtype)
     if not weak:
         return scalar
     item = scalar.item()

@@ -12,7 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dimensions import max_dim
 from pyjx.core.scalars import scalar_of
-from pyjx.core.trace import is_concrete
+from pyjx.core.trace import int_fits, is_concrete
 from pyjx.core.tracebacks import api_boundary
 from pyjx.lax.bodies import KeptFunctions
 from pyjx.lax.compare import lt
@@ -41,6 +41,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     Raises:
       TypeError: the bounds differ in type, or the body changes that of the value.
       ValueError: `unroll` is given and a bound is not known.
+      OverflowError: a bound is beyond the range of the index, which is of Python's integers.
 
     >>> import pyjx as jax
     >>> int(jax.lax.fori_loop(0, 5, lambda i, total: total + i, 0))
@@ -55,10 +56,11 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     dtype = _index_dtype(lower, upper)
     if (is_concrete(lower) and is_concrete(upper) and not get_aval(lower).shape
             and not get_aval(upper).shape):
-        length = max(int(upper) - int(lower), 0)
+        start, stop = _known("lower", lower), _known("upper", upper)
+        length = max(stop - start, 0)
         if configuration.disable_jit.value and not length:
             return init_val
-        return scan(_scan_bodies.of(body_fun), (int(lower), init_val), None, length=length,
+        return scan(_scan_bodies.of(body_fun), (start, init_val), None, length=length,
                     unroll=1 if unroll is None else unroll)[0][1]
     if unroll is not None:
         raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically "
@@ -72,6 +74,16 @@ def _are_dimensions(lower: Any, upper: Any) -> bool:
     """Whether the bounds are known but for the values of dimension variables."""
     return (isinstance(lower, SymbolicDim) or isinstance(upper, SymbolicDim)) and all(
         [isinstance(x, (int, SymbolicDim)) for x in (lower, upper)])
+
+
+def _known(name: str, bound: Any) -> int:
+    """A bound as a Python integer, which the index is of."""
+    value = int(bound)
+    aval = get_aval(value)
+    if not int_fits(value, aval):
+        raise OverflowError(f"lax.fori_loop: {name}: Python int {value} too large to convert to "
+                            f"{aval.dtype}. Enable x64, or count from 0.")
+    return value
 
 
 def _index_dtype(lower: Any, upper: Any) -> Any:

@@ -40,7 +40,7 @@ from pyjx.engine.functions import name_of
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Dims, Tangent, Tangents, TreeDef, Value, Values
-from pyjx.lax.common import as_dtype, number_of_dtype
+from pyjx.lax.common import as_dtype, host_converted
 from pyjx.lax.nary import operand as _operand
 
 __all__ = [
@@ -482,7 +482,7 @@ def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[Sh
 def initial_scalar(x: Any, dtype: Any) -> Any:
     """The value that a reduction starts with: of infinity in integers the last one before it."""
     infinite = type(x) is float and x in (np.inf, -np.inf)
-    return number_of_dtype(x, dtype) if infinite else as_dtype(x, dtype)
+    return host_converted(x, dtype) if infinite else as_dtype(x, dtype)
 
 
 def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],

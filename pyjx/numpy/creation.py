@@ -30,7 +30,7 @@ from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import JaxprTrace, Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
 from pyjx.jaxlib_api import NamedSharding
-from pyjx.lax.common import number_of_dtype
+from pyjx.lax.common import host_converted
 from pyjx.lax.convert import filler, real_part_for
 from pyjx.numpy.operands import as_bool
 from pyjx.numpy.promotion import cast_on_host, check_arraylike, convert, operands
@@ -486,7 +486,7 @@ def _host_filled(shape: tuple[int, ...], value: Any, dtype: Any) -> np.ndarray[A
     if value == 0 and type(value) is int:
         return np.zeros(shape, dtype)  # of pages that are not touched
     host = np.empty(shape, dtype)
-    host.fill(1 if type(value) is int and value == 1 else number_of_dtype(value, dtype))
+    host.fill(1 if type(value) is int and value == 1 else host_converted(value, dtype))
     return host
 
 

@@ -117,10 +117,10 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
             return scalar
         x = scalar  # of a dtype that no weakly typed scalar has
     elif isinstance(x, np.generic):
-        x = cast_on_host(x, dtype)
+        x = cast_on_host(_held(x), dtype)
         return weakly_typed(x) if weak else unnarrowed(x)
     if isinstance(x, np.ndarray) and not weak:
-        return cast_on_host(x, dtype)
+        return cast_on_host(_held(x), dtype)
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
@@ -132,6 +132,13 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     return lax.convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak, sharding=None
     )
+
+
+def _held(x: Any) -> Any:
+    """The NumPy array or scalar, of a wide integer the low bits where arrays have 32."""
+    if x.dtype.kind not in "iu" or x.dtype.itemsize != 8:
+        return x
+    return cast_on_host(x, get_aval(x).dtype)
 
 
 def cast_on_host(x: Any, dtype: Any) -> Any:
@@ -302,8 +309,9 @@ def _with_numbers(name: str, *args: Any) -> list[Any]:
     for x in values:
         if get_aval(x).dtype == dtypes.float0:
             raise TypeError(
-                f"Called {name} with a float0 array: that is the dtype of tangents of integers, "
-                "which hold no numbers. Was a gradient taken with respect to an integer argument? "
+                f"Called {name} with a float0 array. float0s do not support any operations by "
+                "design: they are tangents of integers, which hold no numbers. Was a gradient "
+                "taken with respect to an integer argument? "
                 "For zeros to compute with use np.zeros(x.shape).")
     return values
 

@@ -69,7 +69,8 @@ def test_cond_closes_over_what_it_likes(how, predicate):
 
 @pytest.mark.parametrize("large", [
     2**70, 2**31, np.int64(2**40), np.uint64(2**32), np.array(2**63, np.uint64), 1e-300,
-    np.float64(1e-300), np.array(-1e-300), np.nan], ids=repr)
+    np.float64(1e-300), np.array(-1e-300), np.nan, jnp.bfloat16.dtype.type(1e-40),
+    np.array(1e-40, jnp.bfloat16)], ids=repr)
 def test_a_predicate_of_the_host_holds_unless_it_is_zero(large):
     """Arrays of 32 bits would have 0 of each."""
     assert int(lax.cond(large, lambda: 1, lambda: 0)) == 1

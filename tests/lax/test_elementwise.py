@@ -370,6 +370,33 @@ def test_floats_beyond_64_bits_become_the_ends(dtype: Any) -> None:
 
 
 def test_wide_integers_in_programs_have_their_low_bits() -> None:
-    for value in (np.int64(2**40 + 3), np.uint64(2**63 + 3)):
+    for value in (np.int64(2**40 + 3), np.uint64(2**63 + 3), np.longlong(2**40 + 3)):
         assert int(jax.jit(lambda value=value: lax.add(value, value))()) == 6
         assert int(lax.add(value, value)) == 6
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f(), lambda f: jax.jit(f)()])
+@pytest.mark.parametrize("kind", [np.int64, lambda value: np.array(value, np.uint64)])
+def test_wide_integers_beside_floats_have_their_low_bits(kind, wrap) -> None:
+    assert float(wrap(lambda: jnp.add(kind(2**40 + 3), 1.0))) == 4
+    assert float(wrap(lambda: jnp.float32(2) * kind(2**40 + 3))) == 6
+    assert float(wrap(lambda: jnp.sqrt(kind(2**40 + 4)))) == 2
+
+
+@pytest.mark.parametrize(("value", "dtype", "want"), [
+    (np.inf, "int32", 2**31 - 1), (-np.inf, "int8", -128), (np.nan, "int32", 0),
+    (-1, "uint8", 0), (300, "uint8", 255), (-7.5, "int32", -7), (9, "int4", 7)])
+@pytest.mark.parametrize("source", ["bfloat16", "float16", "float8_e5m2", "float64"])
+def test_narrow_floats_of_the_host_become_the_ends(value, dtype, want, source) -> None:
+    given = np.asarray(value, source)[()]
+    if float(given) != value and not np.isnan(value):
+        want = int(np.clip(float(given), jnp.iinfo(dtype).min, jnp.iinfo(dtype).max))
+    assert int(lax.full((), given, dtype)) == want
+    assert int(lax.convert_element_type(jnp.asarray(given), dtype)) == want
+
+
+def test_complex_numbers_of_the_host_give_their_real_parts() -> None:
+    with pytest.warns(np.exceptions.ComplexWarning, match="discards") as warned:
+        assert int(lax.full((), np.complex128(np.inf + 1j), "int32")) == 2**31 - 1
+    assert warned[0].filename == __file__
+    assert bool(lax.full((), np.complex64(1j), bool))

@@ -152,3 +152,12 @@ def test_dead_components_of_the_carry_go():
     assert jax.jit(lambda x, y: run(x, y)[1])(1.0, 2.0) == 8.0
     kept = dce(jax.make_jaxpr(run)(1.0, 2.0))
     assert len(kept.eqns[0].outvars) == 3
+
+
+@pytest.mark.parametrize("bounds", [(0, np.int64(2**32 + 3)), (np.int64(-2**40), 5), (0, 2**31)])
+def test_bounds_beyond_the_index_are_refused(bounds):
+    for call in (lax.fori_loop, jax.jit(lax.fori_loop, static_argnums=(0, 1, 2))):
+        with pytest.raises(OverflowError, match=r"fori_loop: (lower|upper): .* too large to conv"):
+            call(*bounds, lambda i, c: c, 0)
+    with jax.enable_x64(True):
+        assert int(lax.fori_loop(2**40, 2**40 + 3, lambda i, c: c + 1, 0)) == 3
