@@ -145,7 +145,7 @@ def _first(x: Value, axis: int, reverse: bool) -> Value:
     """Whether an element has no predecessor."""
     shape = get_aval(x).shape
     return lax.eq(lax.broadcasted_iota(np.int32, shape, axis),
-                  np.int32(shape[axis] - 1 if reverse else 0))
+                  scalar_constant(shape[axis] - 1 if reverse else 0, np.dtype(np.int32)))
 
 
 def _logsumexp_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Value:

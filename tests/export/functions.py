@@ -174,6 +174,8 @@ COMPOSED: dict[str, Any] = {
     "top_k": lambda x, y: lax.top_k(x, 2),
     "sort-pairs": lambda x, y: lax.sort((x, y), dimension=0, num_keys=1),
     "cummax": lambda x, y: lax.cummax(x, 0),
+    "grad-cumprod": lambda x, y: jax.grad(lambda v: lax.cumprod(v, 1, reverse=True).sum())(x),
+    "grad-cummax": lambda x, y: jax.grad(lambda v: lax.cummax(v, reverse=True).sum())(x),
     "cumsum-1": lambda x, y: jnp.cumsum(x, 1),
     "cumsum-reverse": lambda x, y: lax.cumsum(x, 1, reverse=True),
     "reduce_window": lambda x, y: lax.reduce_window(x, -jnp.inf, lax.max, (2, 1), (1, 1), "VALID"),
