@@ -277,7 +277,8 @@ def spacing(x: Any, /) -> Array:
     gap = convert(ops.sub(ops.nextafter(x, outwards), x), dtype_of(x))
     least = float(dtypes.finfo(dtype_of(x)).smallest_subnormal)
     tiny = ops.select(negative, filled_like(x, -least), filled_like(x, least))
-    return ops.select(ops.eq(gap, constant_like(gap, 0)), tiny, gap)
+    gap = ops.select(ops.eq(gap, constant_like(gap, 0)), tiny, gap)
+    return ops.select(ops.is_finite(x), gap, filled_like(x, np.nan))
 
 
 # -- mantissa and exponent -------------------------------------------------------------------------
