@@ -6,9 +6,9 @@ LLVM, make as fast are compiled by these. LLVM's first level of optimisation giv
 third to all single operations, and compiles them sooner, but for those on 8-bit floats; the third
 unrolls loops of some sizes whole: `exp` of shape (32, 32) takes it 140 ms, the first 21.
 
-It takes sums in another order, so what adds up is compiled as programs are, and has their bits:
-test suites compare functions with their compiled selves. Functions of single elements have the same
-bits but for a few sizes.
+It takes sums of floats in another order, so what adds up is compiled at the third level, and has
+the bits of programs: test suites compare functions with their compiled selves. Functions of single
+elements have the same bits but for a few sizes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 
 from pyjx import jaxlib_api
 
-_ONE_OPERATION = (("xla_cpu_parallel_codegen_split_count", 1),
-                  ("xla_backend_optimization_level", 1))
+_FIRST_LEVEL = (("xla_cpu_parallel_codegen_split_count", 1),
+                ("xla_backend_optimization_level", 1))
 _OLDER_EMITTERS = (("xla_cpu_use_fusion_emitters", False),)
 
 # Element by element; as fast on arrays of any size. Not here: atan2, cbrt, tan and the other
@@ -44,10 +44,13 @@ _OPERATION = r"(?:stablehlo|chlo)\.(\w+)(?=[ (\"])"
 # Types in which intermediate results are rounded, or products and sums contracted, elsewhere.
 _OTHER_TYPE = "xf16>|<f16>|complex<"
 _CHOSEN = "xla_cpu|xla_backend"  # the user's own flags, which these would overrule
-# Which LLVM's first level gives other bits, as it takes sums in another order, or compiles for ten
-# seconds (8-bit floats, of which each operation is a dozen branches).
-_THIRD_LEVEL = (r"chlo\.erf_inv|f8E|stablehlo\.(?:dot_general|convolution|reduce_window)"
-                r"|applies stablehlo\.(?:add|multiply)")
+# Compiled as programs are: `erf_inv` has other bits elsewhere, and floats of 8 bits, of which each
+# operation is a dozen branches, take the first level ten seconds.
+_PLAIN = r"chlo\.erf_inv|f8E"
+# Sums and products of floats, by a name or by the region of a reduction.
+_SUMS = (r"stablehlo\.reduce_window|(?:stablehlo\.(?:dot_general|convolution)"
+         r"|applies stablehlo\.(?:add|multiply)"
+         r'|"stablehlo\.reduce"[^}]*stablehlo\.(?:add|multiply))\b[^\n]*(?:f\d|complex<)')
 _LONGEST = 1 << 15  # characters; in longer programs it pays to compile kernels side by side
 
 
@@ -59,13 +62,14 @@ def quick_options(text: str, avals: Sequence[Any], platform: str) -> tuple[tuple
       avals: of its arguments and results.
       platform: what it is compiled for.
     """
-    if (platform != "cpu" or len(text) > _LONGEST or re.search(_THIRD_LEVEL, text)
+    if (platform != "cpu" or len(text) > _LONGEST or re.search(_PLAIN, text)
             or re.search(_CHOSEN, os.environ.get("XLA_FLAGS", ""))):
         return ()
+    level = () if re.search(_SUMS, text) else _FIRST_LEVEL
     if not jaxlib_api.HAS_OLDER_CPU_EMITTERS or re.search(_OTHER_TYPE, text):
-        return _ONE_OPERATION
+        return level
     small = all(aval.size <= _SMALL for aval in avals)
     same = _all if small else _elementwise
     if same.issuperset(re.findall(_OPERATION, text)):
-        return _ONE_OPERATION + _OLDER_EMITTERS
-    return _ONE_OPERATION
+        return level + _OLDER_EMITTERS
+    return level

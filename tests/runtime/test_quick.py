@@ -71,13 +71,31 @@ def test_loops_are_not_unrolled_whole():
     assert options(jnp.exp, "float32", 32)["xla_backend_optimization_level"] == 1
 
 
-@pytest.mark.parametrize("function", [
-    lambda x: x @ x, jnp.sum, jnp.prod, lambda x: jnp.std(x, 1), jax.nn.softmax,
-    lambda x: jax.lax.conv(x[None, None], x[None, None], (1, 1), "SAME")])
-def test_what_adds_up_is_compiled_as_in_programs(function):
-    assert not options(function, "float32", 33)
-    x = jnp.asarray(np.random.default_rng(0).standard_normal((33, 33)), "float32")
-    assert np.asarray(function(x)).tobytes() == np.asarray(jax.jit(function)(x)).tobytes()
+def _pairs(x):
+    return jax.lax.reduce((x, x), (0, 1), lambda a, b: (a[0] + b[0], a[1] * b[1]), (0,))
+
+
+SUMS = [
+    lambda x: x @ x, jnp.sum, jnp.prod, lambda x: jnp.std(x, 1), jax.nn.softmax, jax.nn.logsumexp,
+    lambda x: jax.lax.conv(x[None, None], x[None, None], (1, 1), "SAME"), _pairs,
+    lambda x: jax.lax.reduce(x, 0, lambda a, b: a * 1 + b, (1,))]
+
+
+@pytest.mark.parametrize("function", SUMS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "complex64"])
+@pytest.mark.parametrize("n", [7, 33, 128])
+def test_what_adds_up_has_the_bits_of_programs(function, dtype, n):
+    assert "xla_backend_optimization_level" not in options(function, dtype, n)
+    x = jnp.asarray(np.random.default_rng(0).standard_normal((n, n)), dtype)
+    outside, inside = function(x), jax.jit(lambda x: function(x))(x)
+    for a, b in zip(jax.tree.leaves(outside), jax.tree.leaves(inside), strict=True):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+@pytest.mark.parametrize("function", [jnp.sum, _pairs])
+def test_sums_of_integers_and_extremes_are_compiled_quickly(function):
+    assert options(function, "int32")["xla_backend_optimization_level"] == 1
+    assert options(jnp.max, "float32")["xla_backend_optimization_level"] == 1
 
 
 def test_programs_with_floats_of_8_bits_get_no_options():
