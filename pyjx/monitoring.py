@@ -3,7 +3,8 @@
 Events have names like paths, with keywords that say more: the times of compilation are
 `/jax/core/compile/jaxpr_trace_duration`, `/jax/core/compile/jaxpr_to_mlir_module_duration` and
 `/jax/core/compile/backend_compile_duration`, each with `fun_name`. `/pyjx/jit/call_miss` is a call
-of a compiled function or operation that C++ hands to Python, as its first one.
+of a compiled function or operation that C++ hands to Python: each of a new signature, the first
+eight or so of an operation, and each under a transformation.
 """
 
 from __future__ import annotations

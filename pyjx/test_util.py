@@ -107,7 +107,7 @@ def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[A
     cotangent = rand_like(rng, out)
     pulled = tree_map(np.conj, pull(tree_map(_conjugated, cotangent)))
     # the same number by both ways: <tangent, pulled cotangent> = <pushed tangent, cotangent>
-    check_close(_product(tangents, pulled), _product(out_tangent, cotangent), atol, rtol,
+    check_close(inner_product(tangents, pulled), inner_product(out_tangent, cotangent), atol, rtol,
                 _said(err_msg, "cotangent projection"))
 
 
@@ -217,7 +217,7 @@ def _difference(f: Callable[..., Any], args: Any, tangents: Any, eps: float) -> 
     return tree_map(slope, ahead, behind)
 
 
-def _product(xs: Any, ys: Any) -> Any:
+def inner_product(xs: Any, ys: Any) -> Any:
     """The real part of the inner product of two pytrees."""
     products = tree_map(lambda x, y: np.real(np.dot(np.conj(x).reshape(-1),
                                                     np.asarray(y).reshape(-1))), xs, ys)

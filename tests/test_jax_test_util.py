@@ -512,6 +512,21 @@ def test_the_version_of_what_is_no_tpu(monkeypatch):
         jtu.get_tpu_version()
 
 
+def test_the_maker_of_a_gpu(monkeypatch):
+    client = SimpleNamespace(platform="gpu", platform_version="PJRT C API\ncuda 12090")
+    monkeypatch.setattr(platforms.backends, "get_backend", lambda: client)
+    monkeypatch.setattr(platforms.backends, "devices",
+                        lambda: [SimpleNamespace(compute_capability="9.0")])
+    assert jtu.is_device_cuda() and not jtu.is_device_rocm() and not jtu.is_device_oneapi()
+    assert jtu.is_cuda_compute_capability_equal("9.0")
+    assert not jtu.is_cuda_compute_capability_equal("8.9")
+    assert [jtu.is_cuda_compute_capability_at_least(c) for c in ("8.9", "9.0", "10.0")] == [
+        True, True, False]
+    client.platform_version = "oneapi 2025"
+    assert jtu.is_device_oneapi() and not jtu.is_device_cuda()
+    assert not jtu.is_cuda_compute_capability_at_least("8.0")
+
+
 def test_the_version_of_cuda(monkeypatch):
     client = SimpleNamespace(platform="gpu", platform_version="PJRT C API\ncuda 12090")
     monkeypatch.setattr(platforms.backends, "get_backend", lambda: client)

@@ -1,6 +1,7 @@
 """Each name of `jax._src.test_util`, once."""
 
 import os
+import subprocess
 import sys
 import unittest
 import warnings
@@ -77,6 +78,39 @@ def rank() -> str:
     return jax.config.jax_numpy_rank_promotion
 
 
+def with_rank_promotion_restored(call: Callable[[], bool]) -> bool:
+    before = rank()
+    try:
+        return call()
+    finally:
+        jax.config.update("jax_numpy_rank_promotion", before)
+
+
+def heard(listening: Callable[..., Any], happen: Callable[[], object]) -> list[str]:
+    names: list[str] = []
+    with listening(lambda name, *_, **__: names.append(name)):
+        happen()
+    return names
+
+
+def devices_of_a_process(count: int) -> str:
+    """How many there are in a process that asks for so many."""
+    program = (f"from pyjx.compat import test_util as jtu; jtu.request_cpu_devices({count}); "
+               "import pyjx; print(pyjx.device_count())")
+    env = {k: v for k, v in os.environ.items()
+           if k not in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS", "EIGHT_DEVICES")}
+    return subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True,
+                          check=True).stdout.strip()
+
+
+@jax.custom_jvp
+def other_derivative(x: Any) -> Any:
+    """The sine with the derivative of its negative."""
+    return jnp.sin(x)
+
+
+other_derivative.defjvps(lambda t, ans, x: -t * jnp.cos(x))
+
 CPU = ["cpu"]
 KEYS = [{"testcase_name": "a b", "x": 1}]
 VALUE = np.float32([1, 2])
@@ -97,10 +131,13 @@ HELPERS: dict[str, Callable[[], Any]] = {
     "TEST_NUM_THREADS": lambda: jtu.TEST_NUM_THREADS.value == 0,
     "assert_dot_precision": lambda: raises(
         AssertionError, lambda: jtu.assert_dot_precision("highest", jnp.dot, VALUE, VALUE)),
-    "assert_dot_preferred_element_type": lambda: jtu.assert_dot_preferred_element_type(
-        np.float32, jnp.dot, VALUE, VALUE) is None,
-    "assert_global_configs_unchanged": lambda: within(
-        jtu.assert_global_configs_unchanged(), lambda: True),
+    "assert_dot_preferred_element_type": lambda: raises(
+        AssertionError, lambda: jtu.assert_dot_preferred_element_type(
+            np.float16, jnp.dot, VALUE, VALUE)),
+    "assert_global_configs_unchanged": lambda: with_rank_promotion_restored(lambda: raises(
+        AssertionError, lambda: within(
+            jtu.assert_global_configs_unchanged(),
+            lambda: jax.config.update("jax_numpy_rank_promotion", "raise")))),
     "assert_num_jit_and_pmap_compilations": lambda: raises(AssertionError, lambda: within(
         jtu.assert_num_jit_and_pmap_compilations(2), lambda: jax.jit(lambda x: x + 8)(1))),
     "capture_stderr": lambda: printed(
@@ -109,14 +146,16 @@ HELPERS: dict[str, Callable[[], Any]] = {
         jtu.capture_stdout, lambda: print("some")) == "some\n",
     "check_close": lambda: raises(AssertionError, lambda: jtu.check_close(VALUE, VALUE + 1)),
     "check_eq": lambda: raises(AssertionError, lambda: jtu.check_eq(VALUE, VALUE + 1)),
-    "check_grads": lambda: jtu.check_grads(jnp.sin, (VALUE,), 1) is None,
+    "check_grads": lambda: raises(
+        AssertionError, lambda: jtu.check_grads(other_derivative, (VALUE,), 1)),
     "check_jvp": lambda: raises(AssertionError, lambda: jtu.check_jvp(
         jnp.sin, partial(jax.jvp, jnp.cos), (VALUE,))),
     "check_raises": lambda: raises(AssertionError, lambda: jtu.check_raises(
         lambda: int("a"), ValueError, "other")),
-    "check_raises_regexp": lambda: jtu.check_raises_regexp(
-        lambda: int("a"), ValueError, "invalid .* base 10") is None,
-    "check_vjp": lambda: jtu.check_vjp(jnp.sin, partial(jax.vjp, jnp.sin), (VALUE,)) is None,
+    "check_raises_regexp": lambda: raises(AssertionError, lambda: jtu.check_raises_regexp(
+        lambda: int("a"), ValueError, "invalid .* base 11")),
+    "check_vjp": lambda: raises(AssertionError, lambda: jtu.check_vjp(
+        jnp.sin, partial(jax.vjp, other_derivative), (VALUE,))),
     "complex_plane_sample": lambda: jtu.complex_plane_sample(np.complex64, 1, 2).shape == (7, 5),
     "count_events": lambda: counted(
         jtu.count_events("/a"), lambda: jax.monitoring.record_event("/a")) == 1,
@@ -175,7 +214,7 @@ HELPERS: dict[str, Callable[[], Any]] = {
     "parameterized_filterable": lambda: happens(
         jtu.parameterized_filterable(kwargs=KEYS)(lambda self, x: None)).wasSuccessful(),
     "parse_version": lambda: raises(ValueError, lambda: jtu.parse_version("a")),
-    "pattern_search": lambda: jtu.pattern_search("B", "abc") is None,
+    "pattern_search": lambda: jtu.pattern_search(["B", "b+"], "abc") == "b+",
     "promote_like_jnp": lambda: jtu.promote_like_jnp(np.add)(1, VALUE).dtype == VALUE.dtype,
     "pytest_mark_if_available": lambda: jtu.pytest_mark_if_available("gpu")(
         type("Marked", (), {})).pytestmark[0].name == "gpu",
@@ -198,9 +237,9 @@ HELPERS: dict[str, Callable[[], Any]] = {
     "rand_some_zero": lambda: (drawn(jtu.rand_some_zero) == 0).any(),
     "rand_uniform": lambda: 2 <= drawn(jtu.rand_uniform, 2, 3).mean() <= 3,
     "rand_unique_int": lambda: len(set(drawn(jtu.rand_unique_int, 50))) == 40,
-    "register_event_duration_listener": lambda: within(
-        jtu.register_event_duration_listener(lambda *_, **__: None), lambda: True),
-    "request_cpu_devices": lambda: jtu.request_cpu_devices(1) is None,
+    "register_event_duration_listener": lambda: heard(
+        jtu.register_event_duration_listener, lambda: jax.jit(lambda x: x + 9).trace(1)),
+    "request_cpu_devices": lambda: devices_of_a_process(3) == "3",
     "run_on_devices": lambda: happens(jtu.run_on_devices("tpu")(lambda self: None)).skipped,
     "sample_product": lambda: happens(
         jtu.sample_product(x=[1, 2])(lambda self, x: None)).testsRun == 2,
@@ -221,7 +260,7 @@ HELPERS: dict[str, Callable[[], Any]] = {
     "thread_unsafe_test": lambda: jtu.thread_unsafe_test()(lambda: 3)() == 3,
     "thread_unsafe_test_class": lambda: jtu.thread_unsafe_test_class()(Case) is Case,
     "to_default_dtype": lambda: jtu.to_default_dtype([1]).dtype == np.int32,
-    "tolerance": lambda: jtu.tolerance(np.int8) == 0,
+    "tolerance": lambda: [jtu.tolerance(d) for d in (np.int8, np.float32)] == [0, 1e-6],
     "with_config": lambda: jtu.with_config(jax_numpy_rank_promotion="warn")(rank)() == "warn",
     "with_explicit_mesh": lambda: jtu.with_explicit_mesh((1,), ("x",))(
         lambda mesh: mesh.axis_names)() == ("x",),

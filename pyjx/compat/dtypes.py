@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 import pyjx.dtypes
@@ -143,6 +142,8 @@ def __getattr__(name: str) -> Any:
         if hasattr(public, name):
             return getattr(public, name)
     scalar = name.removeprefix("_").removesuffix("_dtype")
-    if name == f"_{scalar}_dtype" and hasattr(ml_dtypes, scalar):  # _int4_dtype
-        return np.dtype(getattr(ml_dtypes, scalar))
+    if name == f"_{scalar}_dtype":  # _int4_dtype
+        for dtype in dtypes.all_dtypes:
+            if dtype.name == scalar:
+                return dtype
     raise AttributeError(f"module 'jax._src.dtypes' has no attribute {name!r} here")

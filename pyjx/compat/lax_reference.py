@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from pyjx.core.dtypes import itemsize_bits
+from pyjx.core.dtypes import issubdtype, itemsize_bits
 
 __all__ = [
     "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i0e",
@@ -87,7 +87,7 @@ def round(x: Any) -> Any:
 
 def div(lhs: Any, rhs: Any) -> Any:
     """The quotient, of integers rounded towards zero."""
-    if not np.issubdtype(np.asarray(lhs).dtype, np.integer):
+    if not issubdtype(np.asarray(lhs).dtype, np.integer):
         return np.divide(lhs, rhs)
     down, rest = np.divmod(lhs, rhs)
     return down + ((rest != 0) & ((rest < 0) != (lhs < 0))).astype(down.dtype)

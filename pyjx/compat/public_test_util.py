@@ -10,7 +10,7 @@ from pyjx.core.dtypes import is_python_scalar
 
 __all__ = ["inner_prod", "is_python_scalar"]
 
-inner_prod = pyjx.test_util._product
+inner_prod = pyjx.test_util.inner_product
 
 
 def __getattr__(name: str) -> Any:
