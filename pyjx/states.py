@@ -26,17 +26,18 @@ _UNSET: Any = object()
 states: dict[str, State] = {}  # by full name, such as "jax_enable_x64"
 
 
-def _truth(text: str) -> bool | None:
+def truth(text: str) -> bool | None:
+    """What a text says, None where it is no truth value."""
     lowered = text.strip().lower()
     return True if lowered in _TRUE else False if lowered in _FALSE else None
 
 
 def _from_environment(flag: str, kind: Kind, variable: str, text: str) -> Any:
     if kind is bool:
-        truth = _truth(text)
-        if truth is None:
+        value = truth(text)
+        if value is None:
             raise ValueError(f"invalid truth value {text!r} for environment {variable!r}")
-        return truth
+        return value
     try:
         if isinstance(kind, type):
             return kind(text)
@@ -49,16 +50,16 @@ def _from_environment(flag: str, kind: Kind, variable: str, text: str) -> Any:
                      f"{variable} must be {expected}")
 
 
-def _checked(flag: str, kind: Kind, optional: bool, value: Any) -> Any:
+def checked(flag: str, kind: Kind, optional: bool, value: Any) -> Any:
     """`value` if the flag can take it; else ValueError."""
     if value is None and optional:
         return None
     if kind is bool:
-        truth = _truth(value) if isinstance(value, str) else bool(value)
-        if truth is None:
+        wanted = truth(value) if isinstance(value, str) else bool(value)
+        if wanted is None:
             raise ValueError(f"new bool config value must be True or False, got {value!r} "
                              f"for {flag}.")
-        return truth
+        return wanted
     if isinstance(kind, tuple):
         if value in kind:
             return value
@@ -144,7 +145,7 @@ class State(LocalState):
 
     def __init__(self, flag: str, kind: Kind, default: Any, *, traced: bool = False,
                  environ: str | None = None, help: str = "", group: tuple[LocalState, ...] = (),
-                 check: Callable[[str, Kind, bool, Any], Any] = _checked, optional: bool = False,
+                 check: Callable[[str, Kind, bool, Any], Any] = checked, optional: bool = False,
                  on_change: Callable[[Any, bool], None] | None = None) -> None:
         super().__init__(flag, default, group=group, on_change=on_change)
         self.kind = kind

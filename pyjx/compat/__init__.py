@@ -8,13 +8,15 @@ tables of the names that these modules define.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 # Files of JAX's packages whose names the package has here.
 _FILES = {
-    "lax": "ann convolution fft other parallel slicing special utils windowed_reductions",
+    "lax": "ann convolution fft other slicing special utils windowed_reductions",
     "lax.control_flow": "common conditionals loops solves",
     "numpy": "array_constructors array_creation array_methods einsum index_tricks indexing "
              "lax_numpy polynomial reductions setops sorting tensor_contractions ufunc_api ufuncs "
@@ -25,37 +27,33 @@ _FILES = {
 MODULES = {
     **{f"{package}.{name}": f"pyjx.{package.partition('.')[0]}"
        for package, names in _FILES.items() for name in names.split()},
-    "ad_checkpoint": "pyjx.ad_checkpoint",
     "api_util": "pyjx.api_util",
     "buffer_callback": "pyjx.experimental.buffer_callback",
     "callback": "pyjx.lax.callbacks",
-    "compilation_cache": "pyjx.experimental.compilation_cache.compilation_cache",
-    "compiler": "pyjx.runtime.compile",
-    "config": "pyjx.configuration",
     "custom_batching": "pyjx.custom_batching",
     "custom_derivatives": "pyjx.custom_derivatives",
     "custom_partitioning": "pyjx.experimental.custom_partitioning",
-    "debugging": "pyjx.debug",
-    "dlpack": "pyjx.dlpack",
-    "effects": "pyjx.core.effects",
+    "debugger": "pyjx.debug.debugger",
+    "compute_on": "pyjx.experimental.compute_on",
     "environment_info": "pyjx.runtime.environment",
     "errors": "pyjx.errors",
     "export": "pyjx.export",
+    "export._export": "pyjx.compat.exporting",
+    "export.shape_poly": "pyjx.compat.symbolic_shapes",
+    "extend": "pyjx.extend",
     "ffi": "pyjx.ffi",
     "flatten_util": "pyjx.flatten_util",
     "hijax": "pyjx.experimental.hijax",
     "image": "pyjx.image",
     "image.scale": "pyjx.image",
     "interpreters": "pyjx.interpreters",
-    "layout": "pyjx.experimental.layout",
     "lax.control_flow": "pyjx.compat.lax.control_flow",
     "lax.lax": "pyjx.compat.lax.lax",
     "lax.linalg": "pyjx.compat.lax.linalg",
-    "lib": "pyjx.lib",
+    "lib.mlir": "pyjx.extend.mlir",
+    "lib.mlir.dialects": "pyjx.compat.lib.dialects",
     "linear_util": "pyjx.extend.linear_util",
-    "mesh": "pyjx.core.meshes",
     "mesh_utils": "pyjx.experimental.mesh_utils",
-    "monitoring": "pyjx.monitoring",
     "named_sharding": "pyjx.runtime.sharding",
     "nn": "pyjx.nn",
     "nn.functions": "pyjx.nn",
@@ -67,18 +65,19 @@ MODULES = {
     "ops.scatter": "pyjx.ops",
     "ops.special": "pyjx.scipy.special",
     "partition_spec": "pyjx.core.specs",
+    "pmap": "pyjx.parallel.pmapping",
     "profiler": "pyjx.profiler",
     "random": "pyjx.random",
     "ref": "pyjx.ref",
     "scipy": "pyjx.scipy",
+    "scipy.optimize.bfgs": "pyjx.scipy.optimize.quasi_newton",
+    "scipy.optimize.minimize": "pyjx.scipy.optimize.minimization",
     "scipy.stats.kde": "pyjx.scipy.stats.kernel_density",
-    "shard_map": "pyjx.experimental.shard_map",
-    "sharding": "pyjx.sharding",
-    "source_info_util": "pyjx.extend.source_info_util",
     "stages": "pyjx.stages",
     "test_loader": "pyjx.compat.test_util.loading",
     "test_warning_util": "pyjx.compat.test_util.warning_contexts",
     "third_party": "pyjx",
+    "third_party.scipy.betaln": "pyjx.scipy.special",
     "tree": "pyjx.tree",
     "version": "pyjx.version",
     "xla_metadata": "pyjx.experimental.xla_metadata",
@@ -90,29 +89,67 @@ def module_of(name: str) -> str:
 
     >>> module_of("stages"), module_of("numpy.fft"), module_of("core")
     ('pyjx.stages', 'pyjx.numpy.fft', 'pyjx.compat.core')
-    >>> module_of("lax.control_flow.loops"), module_of("numpy.einsum")
-    ('pyjx.lax', 'pyjx.numpy')
+    >>> module_of("lax.control_flow.loops"), module_of("nn"), module_of("nn.initializers")
+    ('pyjx.lax', 'pyjx.compat.nn', 'pyjx.nn.initializers')
     """
+    return f"pyjx.compat.{name}" if name in _packages else _listed(name)
+
+
+def _listed(name: str) -> str:
+    """The module that the table says: that of the longest beginning that is in it, and the rest."""
     known, rest = name, ""
-    while known and known not in MODULES:  # the longest beginning that is
+    while known and known not in MODULES:
         known, _, last = known.rpartition(".")
         rest = f".{last}{rest}"
     return MODULES.get(known, "pyjx.compat") + rest
 
 
-def names_of(package: str, names: ModuleType) -> Callable[[str], Any]:
-    """The `__getattr__` of a package of `jax._src`: modules of the table, else others' names.
+def names_of(package: str, names: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a package of `jax._src`: modules of the table, else a module's names.
 
     >>> import pyjx.numpy
-    >>> find = names_of("numpy", pyjx.numpy)
+    >>> find = names_of("numpy", "pyjx.numpy")
     >>> find("fft").__name__, find("sin") is pyjx.numpy.sin
     ('pyjx.numpy.fft', True)
     """
     def find(name: str) -> Any:
-        module = MODULES.get(f"{package}.{name}")
-        return importlib.import_module(module) if module else getattr(names, name)
+        below = f"{package}.{name}"
+        if below in MODULES or below in _packages:
+            return importlib.import_module(module_of(below))
+        return getattr(importlib.import_module(names), name)
 
     return find
+
+
+def _above() -> Iterator[str]:
+    """The packages that modules of the table are in, and that have no file here."""
+    for name in MODULES:
+        parts = name.split(".")
+        for n in range(1, len(parts)):
+            package = ".".join(parts[:n])
+            if not _listed(package).startswith("pyjx.compat."):
+                yield package
+
+
+def _package(name: str) -> ModuleType:
+    """A package of `jax._src` with the names of one of pyjx, and the modules of the table below.
+
+    It is a module of its own, because importing a module sets an attribute of the package that it
+    is in: `jax._src.nn.functions` is none of `jax.nn`.
+
+    >>> from pyjx.compat import nn
+    >>> nn.functions.relu is nn.relu
+    True
+    """
+    module = ModuleType(f"pyjx.compat.{name}", f"`jax._src.{name}`.")
+    module.__spec__ = ModuleSpec(module.__name__, None, is_package=True)
+    module.__path__ = []
+    module.__getattr__ = names_of(name, _listed(name))  # type: ignore[method-assign]
+    return module
+
+
+_packages = {name: _package(name) for name in _above()}
+sys.modules.update({module.__name__: module for module in _packages.values()})
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pyjx.core.explicit import abstract_sharding
 from pyjx.core.specs import PartitionSpec
+from pyjx.runtime.meshes import make_mesh, set_mesh
 from pyjx.runtime.sharding import (
     GSPMDSharding,
     NamedSharding,
@@ -15,7 +16,7 @@ from pyjx.runtime.sharding import (
 
 __all__ = [
     "GSPMDSharding", "NamedSharding", "PartitionSpec", "Sharding", "SingleDeviceSharding",
-    "canonicalize_sharding", "make_single_device_sharding",
+    "canonicalize_sharding", "make_mesh", "make_single_device_sharding", "set_mesh",
 ]
 
 make_single_device_sharding = SingleDeviceSharding

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike, SupportsDType
 from pyjx.core.dtypes import ExtendedDType
 
-__all__ = ["Array", "ArrayLike", "DTypeLike", "ExtendedDType", "SupportsDType"]
+__all__ = ["Array", "ArrayLike", "DType", "DTypeLike", "DimSize", "ExtendedDType", "Shape",
+           "SupportsDType"]
+
+DType = np.dtype
+DimSize = int | Any  # Any is a dimension with variables
+Shape = Sequence[DimSize]

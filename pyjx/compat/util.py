@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections import namedtuple
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from pyjx import configuration
@@ -14,13 +14,15 @@ from pyjx.api_util import safe_map
 from pyjx.numpy.axes import canonical_axis as canonicalize_axis
 
 __all__ = [
-    "HashableFunction", "HashablePartial", "cache", "canonicalize_axis",
-    "canonicalize_axis_tuple", "ceil_of_ratio", "concatenate", "curry", "flatten", "foreach",
-    "fun_name", "fun_qual_name", "memoize", "merge_lists", "partition_list", "safe_map",
-    "safe_zip", "set_module", "split_list", "split_list_checked", "stable_unique", "subs_list",
-    "subvals", "tuple_delete", "tuple_insert", "tuple_update", "unflatten", "unzip2", "unzip3",
-    "weakref_lru_cache", "wrap_name", "wraps",
+    "HashableFunction", "HashablePartial", "HashableWrapper", "OrderedSet", "Unhashable",
+    "cache", "canonicalize_axis", "canonicalize_axis_tuple", "ceil_of_ratio", "concatenate",
+    "curry", "flatten", "foreach", "fun_name", "fun_qual_name", "memoize", "merge_lists",
+    "partition_list", "safe_map", "safe_zip", "set_module", "split_list", "split_list_checked",
+    "stable_unique", "subs_list", "subvals", "toposort", "tuple_delete", "tuple_insert",
+    "tuple_update", "unflatten", "unzip2", "unzip3", "weakref_lru_cache", "wrap_name", "wraps",
 ]
+
+T = TypeVar("T")
 
 
 def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
@@ -269,6 +271,91 @@ class HashablePartial:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.f(*self.args, *args, **self.kwargs, **kwargs)
+
+
+class HashableWrapper:
+    """A value that can be hashed: by what it is where it can be, else as the object that it is.
+
+    >>> HashableWrapper((1,)) == HashableWrapper((1,)), HashableWrapper([1]) == HashableWrapper([1])
+    (True, False)
+    """
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+        try:
+            self.hash: int | None = hash(x)
+        except TypeError:
+            self.hash = None
+
+    def __hash__(self) -> int:
+        return id(self.x) if self.hash is None else self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashableWrapper) and (
+            self.x is other.x or (self.hash is not None and bool(self.x == other.x)))
+
+
+class Unhashable:
+    """A value that cannot be hashed, whatever it is."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, val: Any) -> None:
+        self.val = val
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unhashable) and bool(self.val == other.val)
+
+
+class OrderedSet(Generic[T]):
+    """A set whose elements come in the order in which they were added.
+
+    >>> elements = OrderedSet([3, 1])
+    >>> elements.update([2, 1])
+    >>> list(elements), 2 in elements
+    ([3, 1, 2], True)
+    """
+
+    def __init__(self, elements: Iterable[T] = ()) -> None:
+        self._elements = dict.fromkeys(elements)
+
+    def add(self, element: T) -> None:
+        """Put an element at the end, unless it is there."""
+        self._elements.setdefault(element)
+
+    def update(self, elements: Iterable[T]) -> None:
+        """Add each of the elements."""
+        for element in elements:
+            self.add(element)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._elements)
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def __contains__(self, element: object) -> bool:
+        return element in self._elements
+
+
+def toposort(end_nodes: Iterable[Any]) -> list[Any]:
+    """The nodes that some nodes come from, by their `parents`, each behind its own, and themselves.
+
+    >>> from types import SimpleNamespace
+    >>> first = SimpleNamespace(name="first", parents=[])
+    >>> last = SimpleNamespace(name="last", parents=[first, first])
+    >>> [node.name for node in toposort([last])]
+    ['first', 'last']
+    """
+    done: dict[int, Any] = {}
+    waiting = list(end_nodes)[::-1]
+    while waiting:
+        node = waiting[-1]
+        missing = [p for p in node.parents if id(p) not in done]
+        waiting += missing[::-1]
+        if not missing:
+            done.setdefault(id(waiting.pop()), node)
+    return list(done.values())
 
 
 # -- caches ----------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ Client = jaxlib_api.Client
 Device = jaxlib_api.Device
 
 # What users call a platform, and the platforms that this may mean.
-_ALIASES: dict[str, tuple[str, ...]] = {"gpu": ("cuda", "rocm")}
+ALIASES: dict[str, tuple[str, ...]] = {"gpu": ("cuda", "rocm")}
 # What a device of a platform calls its platform.
 _PUBLIC_NAMES = {"cuda": "gpu", "rocm": "gpu"}
 
@@ -317,7 +317,7 @@ def _requested() -> tuple[str, ...] | None:
 
 def _is_requested(platform: str) -> bool:
     names = _requested()
-    return names is None or any(platform in _ALIASES.get(name, (name,)) for name in names)
+    return names is None or any(platform in ALIASES.get(name, (name,)) for name in names)
 
 
 def _start_default() -> Any:
@@ -333,10 +333,10 @@ def _start_default() -> Any:
                 _start("cpu", explicit=True)
             return _default_client
         for name in names:  # each of them must start
-            clients = [_start(p, explicit=True) for p in _ALIASES.get(name, (name,))]
+            clients = [_start(p, explicit=True) for p in ALIASES.get(name, (name,))]
             client = next((c for c in clients if c is not None), None)
             if client is None:
-                platform = _ALIASES.get(name, (name,))[0]
+                platform = ALIASES.get(name, (name,))[0]
                 raise RuntimeError(
                     f"Unable to initialize backend '{platform}': {_failures[platform]} (platforms "
                     f"requested: {','.join(names)}; set JAX_PLATFORMS='' or jax_platforms=None to "
@@ -394,12 +394,17 @@ def platforms_named(name: str, caller: str) -> tuple[str, ...]:
     Raises:
       ValueError: there is no such platform.
     """
-    known = ("cpu", *[p.platform for p in _PLUGINS], *_factories)
-    found = (name,) if name in known else _ALIASES.get(name.lower(), (name.lower(),))
+    known = known_platforms()
+    found = (name,) if name in known - set(ALIASES) else ALIASES.get(name.lower(), (name.lower(),))
     if found[0] not in known:
         raise ValueError(f"{caller}: unknown platform {name!r}; the platforms are "
-                         f"{', '.join(sorted({*known, *_ALIASES}))}.")
+                         f"{', '.join(sorted(known))}.")
     return found
+
+
+def known_platforms() -> set[str]:
+    """The names of platforms, here or not, and those that stand for several."""
+    return {"cpu", *[p.platform for p in _PLUGINS], *_factories, *ALIASES}
 
 
 def public_name(client: Any) -> str:
@@ -421,7 +426,7 @@ def get_backend(backend: str | Any | None = None) -> Any:
     if not isinstance(backend, str):
         return backend
     default = _default_client or _start_default()
-    wanted = _ALIASES.get(backend, (backend,))
+    wanted = ALIASES.get(backend, (backend,))
     with _lock:
         for platform in wanted:
             if platform in _clients:
@@ -434,7 +439,7 @@ def get_backend(backend: str | Any | None = None) -> Any:
                 _failures[platform] = f"it is not in jax_platforms={config.platforms.value!r}"
     present = sorted({public_name(default), *map(public_name, _clients.values())})
     why = "".join(f"\n  {p}: {_failures[p]}" for p in wanted if p in _failures)
-    if backend in _ALIASES:
+    if backend in ALIASES:
         raise RuntimeError(
             f"Unknown backend: '{backend}' requested, but no platforms that are instances of "
             f"{backend} are present. Platforms present are: {','.join(present)}{why}"

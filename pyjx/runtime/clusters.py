@@ -45,7 +45,7 @@ class Cluster(Record):
     port: Callable[[], int | str]
     num_processes: Callable[[], int]
     process_id: Callable[[], int]
-    local_process_id: Callable[[], int] | None = None
+    local_process_id: Callable[[], int | None] | None = None
     on_request: bool = False
 
 
@@ -325,7 +325,7 @@ _MPI4PY = Cluster(
     lambda: int(_mpi().COMM_WORLD.Get_size()), lambda: int(_mpi().COMM_WORLD.Get_rank()),
     _mpi_local_index, on_request=True)
 
-CLUSTERS = (
+CLUSTERS: tuple[Cluster, ...] = (
     Cluster(
         "ompi", lambda: _ORTE in os.environ or _is_open_mpi_5(),
         _open_mpi(_orte_coordinator, _mpi_coordinator), _open_mpi(_orte_port, _mpi_port),

@@ -25,7 +25,7 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
 
     The program is run once more, operation by operation, to say which one made it.
     """
-    kind = next(filter(None, map(_not_a_number, outs)), None)
+    kind = next(filter(None, map(not_a_number, outs)), None)
     if kind is None:
         return
     eqns = closed.eqns
@@ -36,7 +36,8 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
     raise FloatingPointError(f"invalid value ({kind}) encountered in {name}")
 
 
-def _not_a_number(x: Any) -> str | None:
+def not_a_number(x: Any) -> str | None:
+    """"nan" or "inf" if a flag forbids elements of an array that are."""
     if type(x) is not ArrayImpl or not dtypes.issubdtype(x.dtype, np.inexact):
         return None
     values = np.asarray(x)

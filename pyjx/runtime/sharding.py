@@ -102,7 +102,7 @@ def _shard_shape(self: Any, global_shape: Sequence[int]) -> Shape:
 def _shard_shape_of(hlo: Any, sharding: Any, shape: Shape) -> Shape:
     if hlo.is_replicated() or hlo.is_manual():
         return shape
-    tiles = _partitions(hlo)
+    tiles = partitions(hlo)
     for axis, (size, count) in enumerate(zip(shape, tiles, strict=False)):
         if size % count:
             raise IndivisibleError(
@@ -114,7 +114,7 @@ def _shard_shape_of(hlo: Any, sharding: Any, shape: Shape) -> Shape:
     return tuple(s // t for s, t in zip(shape, tiles, strict=False))
 
 
-def _partitions(hlo: Any) -> Sequence[int]:
+def partitions(hlo: Any) -> Sequence[int]:
     """In how many parts each dimension is cut."""
     tiles = list(hlo.tile_assignment_dimensions())
     extra = len(hlo.subgroup_types()) or int(hlo.replicate_on_last_tile_dim())
@@ -124,18 +124,22 @@ def _partitions(hlo: Any) -> Sequence[int]:
 def parts_along(sharding: Any, ndim: int) -> Shape:
     """In how many parts each dimension of values of this rank is cut."""
     hlo = sharding._to_xla_hlo_sharding(ndim)
-    return (1,) * ndim if hlo.is_replicated() else tuple(_partitions(hlo))
+    return (1,) * ndim if hlo.is_replicated() else tuple(partitions(hlo))
 
 
 @kept(4096)
 def _index_list(self: Any, shape: Shape) -> tuple[Index, ...]:
     """The part of each device, in the order of the sharding's devices."""
-    hlo = self._to_xla_hlo_sharding(len(shape))
-    count = len(self._internal_device_list)
+    return indices_of(self._to_xla_hlo_sharding(len(shape)), shape,
+                      len(self._internal_device_list), self)
+
+
+def indices_of(hlo: Any, shape: Shape, count: int, sharding: Any = None) -> tuple[Index, ...]:
+    """The part of each of `count` devices; `sharding` is what errors name, by default `hlo`."""
     if hlo.is_replicated():
         return ((slice(None),) * len(shape),) * count
-    part = _shard_shape_of(hlo, self, shape)
-    tiles = _partitions(hlo)
+    part = _shard_shape_of(hlo, hlo if sharding is None else sharding, shape)
+    tiles = partitions(hlo)
     order = np.asarray(hlo.tile_assignment_devices()).reshape(*tiles, -1)
     indices: list[Any] = [None] * count
     for coordinates in np.ndindex(*tiles):
@@ -174,7 +178,7 @@ def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
 def is_cut_alike(a: Any, b: Any, ndim: int) -> bool:
     """Whether both cut every array of rank `ndim` into the same parts, on whatever devices."""
     return bool(a.memory_kind == b.memory_kind and open_sums(a) == open_sums(b)
-                and _same_hlo(a._to_xla_hlo_sharding(ndim), b._to_xla_hlo_sharding(ndim)))
+                and same_hlo(a._to_xla_hlo_sharding(ndim), b._to_xla_hlo_sharding(ndim)))
 
 
 def open_sums(sharding: Any) -> Any:
@@ -182,14 +186,14 @@ def open_sums(sharding: Any) -> Any:
     return sharding.spec.unreduced if type(sharding) is NamedSharding else frozenset()
 
 
-def _same_hlo(a: Any, b: Any) -> bool:
-    return bool(a == b) or (_is_replicated_hlo(a) and _is_replicated_hlo(b))
+def same_hlo(a: Any, b: Any) -> bool:
+    return bool(a == b) or (is_replicated_hlo(a) and is_replicated_hlo(b))
 
 
-def _is_replicated_hlo(hlo: Any) -> bool:
+def is_replicated_hlo(hlo: Any) -> bool:
     if hlo.is_replicated():
         return True
-    return not hlo.is_manual() and bool(hlo.is_tiled()) and math.prod(_partitions(hlo)) == 1
+    return not hlo.is_manual() and bool(hlo.is_tiled()) and math.prod(partitions(hlo)) == 1
 
 
 def _check_compatible_aval(self: Any, aval_shape: Shape) -> None:
@@ -409,7 +413,7 @@ def _gspmd_eq(self: Any, other: Any) -> Any:
     if type(other) is not GSPMDSharding:
         return NotImplemented
     return (self._internal_device_list == other._internal_device_list
-            and _same_hlo(self._hlo_sharding, other._hlo_sharding)
+            and same_hlo(self._hlo_sharding, other._hlo_sharding)
             and self._memory_kind == other._memory_kind)
 
 
@@ -432,7 +436,7 @@ _extend(
     __repr__=_gspmd_repr,
     __reduce__=lambda self: (_make_gspmd, (_device_tuple(self), self._hlo_sharding.to_proto(),
                                            self._memory_kind)),
-    is_fully_replicated=property(lambda self: _is_replicated_hlo(self._hlo_sharding)),
+    is_fully_replicated=property(lambda self: is_replicated_hlo(self._hlo_sharding)),
     _to_xla_hlo_sharding=lambda self, num_dimensions: self._hlo_sharding,
     with_memory_kind=lambda self, kind: GSPMDSharding(self._internal_device_list,
                                                       self._hlo_sharding, memory_kind=kind),
@@ -477,11 +481,11 @@ def _prime_factors(n: int) -> list[int]:
 def spec_of_hlo(hlo: Any, names: tuple[Any, ...], sizes: Shape, ndim: int) -> Any:
     """The spec by which values of this rank lie as `hlo` says on a mesh of devices 0, 1, 2 ...;
     None if there is none."""
-    if _is_replicated_hlo(hlo):
+    if is_replicated_hlo(hlo):
         return PartitionSpec()
     if not hlo.is_tiled():
         return None
-    tiles = _partitions(hlo)
+    tiles = partitions(hlo)
     # The lowest device of each part; further copies of it do not matter.
     order = np.asarray(hlo.tile_assignment_devices()).reshape(*tiles, -1)
     strides = {math.prod(sizes[i + 1:]): i for i, k in enumerate(sizes) if k > 1}
@@ -510,8 +514,8 @@ def _same_parts(a: Any, b: Any) -> bool:
     """Whether each device has the same part in both."""
     if bool(a == b):
         return True
-    tiles = _partitions(a)
-    if a.is_replicated() or b.is_replicated() or list(tiles) != list(_partitions(b)):
+    tiles = partitions(a)
+    if a.is_replicated() or b.is_replicated() or list(tiles) != list(partitions(b)):
         return False
     orders = [np.sort(np.asarray(h.tile_assignment_devices()).reshape(*tiles, -1), axis=-1)
               for h in (a, b)]

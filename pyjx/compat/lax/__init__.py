@@ -6,7 +6,6 @@ A package of its own, because importing a module sets an attribute of the packag
 
 from __future__ import annotations
 
-import pyjx.lax
 from pyjx.compat import names_of
 
-__getattr__ = names_of("lax", pyjx.lax)
+__getattr__ = names_of("lax", "pyjx.lax")

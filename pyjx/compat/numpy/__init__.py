@@ -6,7 +6,6 @@ A package of its own, because importing a module sets an attribute of the packag
 
 from __future__ import annotations
 
-import pyjx.numpy
 from pyjx.compat import names_of
 
-__getattr__ = names_of("numpy", pyjx.numpy)
+__getattr__ = names_of("numpy", "pyjx.numpy")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pyjx.lax
 from pyjx.compat import names_of
 
-__getattr__ = names_of("lax.control_flow", pyjx.lax)
+__getattr__ = names_of("lax.control_flow", "pyjx.lax")

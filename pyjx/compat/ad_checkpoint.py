@@ -1,0 +1,15 @@
+"""`jax._src.ad_checkpoint`: rematerialization, and what is kept for a backward pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyjx.ad_checkpoint
+from pyjx.engine.remat_calls import remat_p
+from pyjx.transforms.saved_residuals import saved_residuals
+
+__all__ = ["remat_p", "saved_residuals"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(pyjx.ad_checkpoint, name)

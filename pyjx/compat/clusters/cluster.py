@@ -1,0 +1,79 @@
+"""`jax._src.clusters.cluster`: launchers that libraries make known."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pyjx.runtime import clusters
+
+__all__ = ["ClusterEnv"]
+
+
+class ClusterEnv:
+    """A launcher of processes, by which `jax.distributed.initialize` finds out its arguments.
+
+    A class derived from it is known from then on, behind the launchers that there are.
+
+    Attributes:
+      name: what `cluster_detection_method` calls it.
+      opt_in_only_method: it is used only where it is asked for.
+
+    >>> known = clusters.CLUSTERS
+    >>> class Mine(ClusterEnv):
+    ...     name = "mine"
+    ...     @classmethod
+    ...     def is_env_present(cls):
+    ...         return True
+    >>> clusters.detect("mine").name
+    'mine'
+    >>> clusters.CLUSTERS = known
+    """
+
+    name: str = ""
+    opt_in_only_method: bool = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        inherited = cls.get_local_process_id.__func__ is _no_local_id  # type: ignore[attr-defined]
+        clusters.CLUSTERS += (clusters.Cluster(
+            cls.name, lambda: cls.is_env_present(), lambda timeout: cls._address(timeout)[0],
+            lambda: cls._address(None)[1], lambda: cls.get_process_count(),
+            lambda: cls.get_process_id(),
+            None if inherited else lambda: cls.get_local_process_id(), cls.opt_in_only_method),)
+
+    @classmethod
+    def _address(cls, timeout: int | None) -> tuple[str, str]:
+        """Host and port of the coordinator."""
+        given = os.environ.get("JAX_COORDINATOR_PORT")
+        host, _, port = cls.get_coordinator_address(timeout, given).rpartition(":")
+        return host, port
+
+    @classmethod
+    def is_env_present(cls) -> bool:
+        """Whether it launched this process."""
+        raise NotImplementedError("ClusterEnv subclasses must implement is_env_present")
+
+    @classmethod
+    def get_coordinator_address(cls, timeout_secs: int | None,
+                                override_coordinator_port: str | None) -> str:
+        """Where process 0 coordinates the others: host:port."""
+        raise NotImplementedError("ClusterEnv subclasses must implement get_coordinator_address")
+
+    @classmethod
+    def get_process_count(cls) -> int:
+        """How many processes there are."""
+        raise NotImplementedError("ClusterEnv subclasses must implement get_process_count")
+
+    @classmethod
+    def get_process_id(cls) -> int:
+        """Which one this is."""
+        raise NotImplementedError("ClusterEnv subclasses must implement get_process_id")
+
+    @classmethod
+    def get_local_process_id(cls) -> int | None:
+        """Which one it is on its host, where each has a device of its own; None where not."""
+        return None
+
+
+_no_local_id = ClusterEnv.get_local_process_id.__func__  # type: ignore[attr-defined]
