@@ -478,6 +478,45 @@ def test_structures_that_are_equal():
         tree_util.tree_leaves_checked(jax.tree.structure((1, 2)), [3, 4])
 
 
+def test_lists_of_one_length():
+    util, lists = module("util"), ([1], [1], [1, 2])
+    with pytest.raises(ValueError, match=r"safe_zip\(\) argument 2 has length 2 but argument 0 has "
+                                         r"length 1\. All lengths: \(1, 1, 2\)"):
+        util.safe_zip(*lists)
+    with pytest.raises(ValueError, match=r"foreach\(\) argument 3 is longer than argument 1"):
+        util.foreach(print, *lists)
+    seen: list[Any] = []
+    util.foreach(lambda x, y: seen.append(x * y), [1, 2], iter([3, 4]))
+    assert seen == [3, 8] and util.safe_zip([1], "a") == [(1, "a")]
+
+
+def test_minima_and_steps_towards_them():
+    bfgs = find("jax._src.scipy.optimize.bfgs.minimize_bfgs")
+    search = find("jax._src.scipy.optimize.line_search.line_search")
+
+    def f(x: Any) -> Any:
+        return jnp.sum((x - 1) ** 4 + x ** 2)
+
+    end = bfgs(f, jnp.zeros(2))
+    assert end.converged and not end.failed and end.nhev == 0 and end.status == 0
+    np.testing.assert_allclose(jax.grad(f)(end.x_k), end.g_k, atol=1e-6)
+    np.testing.assert_allclose(end.f_k, f(end.x_k))
+    short = bfgs(f, jnp.full(2, 5.0), maxiter=1)
+    assert not short.converged and short.k == 1 and short.status == 1
+    x, p = jnp.full(2, 5.0), -jax.grad(f)(jnp.full(2, 5.0))
+    known = {"old_fval": f(x), "gfk": jax.grad(f)(x)}
+    for step in (search(f, x, p), search(f, x, p, **known),
+                 search(f, x, p, old_old_fval=f(x) + 10, **known)):
+        slope = jnp.vdot(jax.grad(f)(x), p)
+        assert not step.failed and step.status == 0
+        assert f(x + step.a_k * p) <= f(x) + 1e-4 * step.a_k * slope
+        assert abs(jnp.vdot(step.g_k, p)) <= 0.9 * abs(slope)
+    assert search(f, x, p).nfev == search(f, x, p, **known).nfev + 1
+    assert search(f, x, p, maxiter=1).failed and search(f, x, p, maxiter=1).status == 1
+    with pytest.raises(NotImplementedError, match=r"c2=0\.1"):
+        search(f, x, p, c2=0.1)
+
+
 def test_values_as_keys_and_ordered_sets():
     util = module("util")
     wrap = util.HashableWrapper

@@ -32,18 +32,28 @@ def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
       ValueError: the lengths differ.
     """
     if not args:
-        raise TypeError("safe_zip requires at least 1 argument.")
+        raise TypeError("safe_zip requires at least 1 argument")
     lists = list(map(list, args))
-    for i, x in enumerate(lists[1:], 2):
-        if len(x) != len(lists[0]):
-            how = "shorter" if len(x) < len(lists[0]) else "longer"
-            raise ValueError(f"safe_zip() argument {i} is {how} than argument 1")
+    sizes = tuple(map(len, lists))
+    for i, size in enumerate(sizes):
+        if size != sizes[0]:
+            raise ValueError(f"safe_zip() argument {i} has length {size} but argument 0 has length "
+                             f"{sizes[0]}. All lengths: {sizes}")
     return list(zip(*lists, strict=True))
 
 
 def foreach(f: Callable[..., Any], *args: Iterable[Any]) -> None:
-    """Calls `f` with the elements of iterables of one length."""
-    for each in safe_zip(*args):
+    """Calls `f` with the elements of iterables of one length.
+
+    Raises:
+      ValueError: the lengths differ.
+    """
+    lists = list(map(list, args))
+    for i, x in enumerate(lists[1:], 2):
+        if len(x) != len(lists[0]):
+            how = "shorter" if len(x) < len(lists[0]) else "longer"
+            raise ValueError(f"foreach() argument {i} is {how} than argument 1")
+    for each in zip(*lists, strict=True):
         f(*each)
 
 

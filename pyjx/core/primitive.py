@@ -253,8 +253,8 @@ class Primitive:
     def _shape_rule_result(self, in_avals: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if self.shape_rule is None:
             raise NotImplementedError(
-                f"Primitive '{self.name}' has no abstract evaluation rule: give it one with "
-                "`def_abstract_eval`."
+                f"Abstract evaluation for '{self.name}' not implemented. Give the primitive a rule "
+                "by `def_abstract_eval`."
             )
         rule = self.shape_rule
         if self.batch_axis is None and are_elsewhere(in_avals):
@@ -264,6 +264,9 @@ class Primitive:
                                   sums_of_results(self, in_avals))
         else:
             out = rule(*in_avals, **params)
+            if isinstance(out, AbstractValue) is self.multiple_results:
+                raise ValueError(f"{self.name}.abstract_eval() method should return a tuple or a "
+                                 f"list iff {self.name}.multiple_results. Got {out}.")
             if self.multiple_results:
                 out = list(out)
         if self.cached and (are_typed(in_avals) or "sharding" in params

@@ -77,7 +77,15 @@ def _stateful_callable(primitive: Primitive, params: dict[str, Any]) -> Callable
 def single_eqn_jaxpr(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any],
                      order: tuple[int, ...] | None = None) -> ClosedJaxpr:
     """The program of one operation; `order` says which inputs its operands are, if not all in
-    turn."""
+    turn.
+
+    Raises:
+      NotImplementedError: nothing says what the operation gives.
+    """
+    if primitive.shape_rule is None:
+        raise NotImplementedError(
+            f"Evaluation rule for '{primitive}' not implemented. Give the primitive one by "
+            "`def_impl`, or let it be compiled: by `def_abstract_eval` and a lowering rule.")
     order = tuple(range(len(avals))) if order is None else order
     out = primitive.out_avals(tuple([avals[i] for i in order]), params)
     outvars = [Var(a) for a in (out if primitive.multiple_results else [out])]

@@ -40,8 +40,20 @@ def test_primitive_without_lowering_rule():
 
 
 def test_primitive_without_shape_rule():
-    with pytest.raises(NotImplementedError, match="no abstract evaluation rule"):
+    with pytest.raises(NotImplementedError,
+                       match="Abstract evaluation for 'test_empty' not implemented"):
         jax.make_jaxpr(lambda a: Primitive("test_empty").bind(a))(1.0)
+    with pytest.raises(NotImplementedError,
+                       match="Evaluation rule for 'test_empty' not implemented"):
+        Primitive("test_empty").bind(1.0)
+
+
+@pytest.mark.parametrize("multiple", [False, True])
+def test_one_result_or_a_list_of_them(multiple: bool) -> None:
+    wrong_p = Primitive("test_wrong", multiple_results=multiple,
+                        shape_rule=lambda a: a if multiple else [a])
+    with pytest.raises(ValueError, match="should return a tuple or a list iff test_wrong"):
+        jax.make_jaxpr(lambda a: wrong_p.bind(a))(1.0)
 
 
 def test_unhashable_parameter():
