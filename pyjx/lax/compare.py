@@ -25,7 +25,16 @@ from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_prim
 from pyjx.engine.types import Avals, Dims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import all_weak, broadcast_to, check_same_dtypes
 from pyjx.lax.elementwise import mul
-from pyjx.lax.nary import ANY, FLOATING, ORDERED, elementwise, operand, operands
+from pyjx.lax.nary import (
+    ANY,
+    FLOATING,
+    NUMBER_OR_BOOL,
+    ORDERED,
+    check_kinds,
+    elementwise,
+    operand,
+    operands,
+)
 
 # -- comparisons -----------------------------------------------------------------------------------
 
@@ -162,8 +171,8 @@ def _extremum_jvp(primitive: Primitive) -> Rule:
     )
 
 
-max_p = elementwise("max", ANY, ANY, cost=CHEAP)
-min_p = elementwise("min", ANY, ANY, cost=CHEAP)
+max_p = elementwise("max", NUMBER_OR_BOOL, NUMBER_OR_BOOL, cost=CHEAP)
+min_p = elementwise("min", NUMBER_OR_BOOL, NUMBER_OR_BOOL, cost=CHEAP)
 for _p in (max_p, min_p):
     _p.define(jvp=_extremum_jvp(_p))
 
@@ -204,6 +213,7 @@ def min(x: Any, y: Any) -> Array:
 
 
 def _clamp_shape(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
+    check_kinds("clamp", (NUMBER_OR_BOOL,) * 3, (low, x, high))
     check_same_dtypes("clamp", low, x, high)
     for name, bound in (("min", low), ("max", high)):
         if bound.shape and bound.shape != x.shape:

@@ -25,6 +25,7 @@ COMPLEX = "complexfloating"
 INTEGER = "integer"
 INTEGER_OR_BOOL = "integer, bool"
 ORDERED = "integer, floating, bool"
+NUMBER_OR_BOOL = "integer, floating, complexfloating, bool"
 ANY = "any"
 
 _CLASSES: dict[str, Any] = {

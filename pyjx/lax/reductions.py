@@ -41,6 +41,7 @@ from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Dims, Tangent, Tangents, TreeDef, Value, Values
 from pyjx.lax.common import as_dtype, host_converted
+from pyjx.lax.nary import NUMBER_OR_BOOL, ORDERED, accepts, check_kinds
 from pyjx.lax.nary import operand as _operand
 
 __all__ = [
@@ -80,8 +81,12 @@ def _check_logical(name: str, x: ShapedArray) -> None:
                         f"got {dtypes.name(x.dtype)}.")
 
 
-reduce_max_p = _reduction("reduce_max")
-reduce_min_p = _reduction("reduce_min")
+def _check_comparable(name: str, x: ShapedArray) -> None:
+    check_kinds(name, (NUMBER_OR_BOOL,), (x,))
+
+
+reduce_max_p = _reduction("reduce_max", _check_comparable)
+reduce_min_p = _reduction("reduce_min", _check_comparable)
 reduce_prod_p = _reduction("reduce_prod", _check_number)
 reduce_and_p = _reduction("reduce_and", _check_logical, keeps_weak=False)
 reduce_or_p = _reduction("reduce_or", _check_logical, keeps_weak=False)
@@ -253,7 +258,7 @@ def _arg_shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: DType) -> 
     if not dtypes.issubdtype(index_dtype, np.integer):
         raise TypeError("argmin and argmax: index_dtype must be an integer type, "
                         f"but got {dtypes.name(np.dtype(index_dtype))}")
-    if dtypes.issubdtype(x.dtype, np.complexfloating):
+    if not accepts(ORDERED, x.dtype):
         raise TypeError(f"argmin and argmax do not accept dtype {dtypes.name(x.dtype)}. Accepted "
                         "dtypes are subtypes of integer, floating, bool.")
     return ShapedArray(x.shape[:axis] + x.shape[axis + 1:], index_dtype)

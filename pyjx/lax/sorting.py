@@ -20,6 +20,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import batch_along, broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import BatchDims, Dims, Params, Rule, Tangent, Tangents, Value, Values
+from pyjx.lax.nary import NUMBER_OR_BOOL, ORDERED, check_kinds
 from pyjx.lax.nary import operand as _operand
 
 __all__ = [
@@ -51,6 +52,7 @@ def _sort_shape(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: 
     if any(a.shape != avals[0].shape for a in avals):
         shapes = " ".join([str(a.shape) for a in avals])
         raise TypeError(f"Arguments to sort must have equal shapes, got: {shapes}")
+    check_kinds("sort", (NUMBER_OR_BOOL,) * num_keys, avals[:num_keys])
     return list(avals)
 
 
@@ -159,6 +161,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 def _top_k_shape(x: ShapedArray, *, axis: int, is_stable: bool, k: int) -> list[ShapedArray]:
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         raise ValueError("top_k is not compatible with complex inputs.")
+    check_kinds("top_k", (ORDERED,), (x,))
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
     if not 0 <= axis < x.ndim:

@@ -139,11 +139,19 @@ def _gamma_jvp(primals: Values, tangents: Tangents, *, log_space: bool) -> tuple
     g = tangents[1]
     if type(g) is Zero:
         return out, Zero.of_primal(out)
-    sample = lax.exp(out) if log_space else out
-    slope = lax.random_gamma_grad(a, sample)
-    if log_space:
-        slope = lax.div(slope, sample)
-    return out, lax.mul(g, slope)
+    return out, lax.mul(g, _log_slope(a, out) if log_space else lax.random_gamma_grad(a, out))
+
+
+def _log_slope(a: Value, log: Value) -> Value:
+    """d log x / da; below the precision of the dtype, where P(a, x) is x^a / Gamma(a + 1), as a
+    number that holds where x is 0 in the dtype."""
+    eps = constant(dtypes.finfo(get_aval(a).dtype).eps, get_aval(a).dtype)
+    one, sample = lax.full_like(a, 1), lax.exp(log)
+    small = lax.lt(sample, lax.full_like(sample, eps))
+    x = lax.select(small, one, sample)
+    above = lax.div(lax.random_gamma_grad(a, x), x)
+    below = lax.div(lax.sub(lax.digamma(lax.add(a, one)), log), a)
+    return lax.select(small, below, above)
 
 
 def _gamma_batch(operands: Values, dims: Dims, *, log_space: bool) -> tuple[Value, int | None]:

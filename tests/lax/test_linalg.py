@@ -375,6 +375,7 @@ FUNCTIONS = {
     "svd values": lambda x: linalg.svd(x, compute_uv=False),
     "lu": lambda x: linalg.lu(x)[0],
     "qr": lambda x: linalg.qr(x, full_matrices=False),
+    "full qr": linalg.qr,
     "eig": lambda x: linalg.eig(x, enable_eigvec_derivs=True),
     "solve": lambda x: jnp.linalg.solve(x, np.ones((x.shape[-1], 2))),
     "det": jnp.linalg.det,
@@ -386,13 +387,13 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_derivatives(name, dtype, order):
-    if name in ("eig", "qr") and order == 3:
+    if name in ("eig", "qr", "full qr") and order == 3:
         order = 2  # far from linear: differences are imprecise
     x = random(dtype, 4, 4) + np.diag([0, 3, 7, 12])
     derivatives_agree(FUNCTIONS[name], x.astype(dtype), order)
 
 
-@pytest.mark.parametrize("name", ["lu", "svd", "qr", "svd values"])
+@pytest.mark.parametrize("name", ["lu", "svd", "qr", "full qr", "svd values"])
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5), (2, 4, 3)])
 def test_derivatives_of_rectangular_matrices(name, shape):
     for dtype in ("float64", "complex128"):
@@ -413,6 +414,17 @@ def test_degenerate_derivatives():
         minor = np.delete(np.delete(x, i, 0), 2, 1)
         close(cofactors[i, 2], (-1) ** (i + 2) * np.linalg.det(minor))
     np.testing.assert_array_equal(jax.grad(jnp.linalg.det)(np.ones((4, 4))), np.zeros((4, 4)))
+
+
+def test_columns_of_q_beyond_those_of_r():
+    x, dx = random("complex128", 6, 2), random("complex128", 6, 2)
+    step = 1e-6
+    moved = [linalg.qr(x + s * dx)[0] for s in (step, -step)]
+    _, (dq, _) = jax.jvp(linalg.qr, (x,), (dx,))
+    np.testing.assert_allclose(dq, (moved[0] - moved[1]) / (2 * step), atol=1e-7)
+    without = np.array([[1.0, 2.0], [0.0, 3.0], [0.0, 0.0]])  # no reflection is needed
+    _, (dq, _) = jax.jvp(linalg.qr, (without,), (np.ones((3, 2)),))
+    np.testing.assert_allclose(dq + dq.T, np.zeros((3, 3)), atol=1e-12)
 
 
 @pytest.mark.parametrize("fun", [

@@ -1,5 +1,7 @@
 """jax.numpy.linalg against NumPy's."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -295,3 +297,13 @@ def test_what_is_refused(call, error, message):
 def test_the_rank_for_several_tolerances():
     matrix = jnp.array([[[1.0, 0.0], [0.0, 0.1]]] * 3)
     assert jnp.linalg.matrix_rank(matrix, jnp.array([[0.01], [0.5]])).tolist() == [[2] * 3, [1] * 3]
+
+
+def test_the_pseudo_inverse_of_hermitian_matrices_depends_on_the_hermitian_part():
+    rng = np.random.RandomState(0)
+    a, da = rng.randn(3, 3), rng.randn(3, 3)
+    with jax.enable_x64(True):
+        pinv = partial(jnp.linalg.pinv, hermitian=True)
+        slope = jax.jvp(pinv, (a,), (da,))[1]
+        np.testing.assert_allclose(
+            slope, (pinv(a + 1e-6 * da) - pinv(a - 1e-6 * da)) / 2e-6, rtol=1e-5, atol=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -319,3 +320,12 @@ def test_the_rest_of_stirlings_formula_is_jaxs() -> None:
     assert rest[0] > rest[1]
     assert rest[2] == rest[3]
     assert abs(rest[1] - rest[3]) < 1e-6
+
+
+def test_the_derivative_of_logarithms_of_gamma_numbers_that_underflow() -> None:
+    a = 1e-3
+    for seed in range(3):
+        draw = partial(random.loggamma, random.key(seed))
+        assert draw(a) < -100
+        want = (draw(1.002 * a) - draw(0.998 * a)) / (0.004 * a)
+        np.testing.assert_allclose(jax.grad(draw)(a), want, rtol=1e-2)

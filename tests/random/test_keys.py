@@ -288,3 +288,18 @@ def test_keys_tell_of_their_buffer(impl):
 def test_traced_keys_hold_no_numbers(read):
     with pytest.raises(TypeError, match="hold no numbers; of random keys"):
         jax.make_jaxpr(read)(jax.random.key(0))
+
+
+@pytest.mark.parametrize("compare", [
+    lambda ks: jax.lax.sort(ks), lambda ks: jax.lax.sort((ks, jnp.arange(3))),
+    lambda ks: jax.lax.top_k(ks, 2), lambda ks: jax.lax.argmin(ks, 0, "int32"),
+    lambda ks: jax.lax.max(ks, ks), lambda ks: jax.lax.clamp(ks, ks, ks),
+    lambda ks: jax.lax.reduce_max(ks, (0,)), lambda ks: jnp.lexsort((ks,))])
+def test_keys_have_no_order(compare):
+    with pytest.raises(TypeError, match="not accept dtype key<fry>"):
+        compare(jax.random.split(jax.random.key(0), 3))
+
+
+def test_keys_are_sorted_by_numbers():
+    keys = jax.random.split(jax.random.key(0), 3)
+    assert (jax.lax.sort_key_val(jnp.array([2, 0, 1]), keys)[1] == keys[jnp.array([1, 2, 0])]).all()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core import dtypes
 from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
@@ -14,6 +15,7 @@ from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Value, Values
+from pyjx.lax.linalg.general_systems import solve
 from pyjx.lax.linalg.matrices import (
     adjoint,
     batch_leading,
@@ -29,6 +31,7 @@ from pyjx.lax.linalg.matrices import (
     upper_triangle,
     weak_as_operands,
 )
+from pyjx.lax.linalg.pivoted_factors import lu
 from pyjx.lax.linalg.triangular_systems import triangular_solve
 from pyjx.lax.nary import operand
 
@@ -166,8 +169,47 @@ def _qr_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values,
     if m > p:
         outside = lax.sub(corner(dx, m, k), product(q, first))
         dq = lax.add(dq, triangular_solve(square, outside))
+    elif p > k > 0:
+        dq = _with_outer_columns(q, dq, k)
     dr = upper_triangle(lax.sub(turned, product(skew, r)))
     return [q, r, *order], [dq, dr, *[Zero.of_primal(places) for places in order]]
+
+
+def _with_outer_columns(q: Value, dq: Value, k: int) -> Value:
+    """`dq` with the derivative of the columns of Q that no column of R stands for.
+
+    Q is I - V T V^H, where the columns of V are the reflections' vectors and T is triangular. So
+    with Q = (Q1 Q2) = (Q11 Q12; Q21 Q22), E = (I; 0) and X = (I - Q11)^-H Q21^H these columns are
+    Q2 = (0; I) + (E - Q1) X, a function of the first ones. Where a reflection is none, I - Q11 is
+    singular, and they stay as they are.
+    """
+    q1, d1, outer = _columns(q, 0, k), _columns(dq, 0, k), _columns(dq, k)
+    step = lax.sub(identity_like(q1), q1)
+    matrix = adjoint(_rows(step, 0, k))
+    pivots = lax.abs(lax.mul(lu(lax.stop_gradient(matrix))[0], identity_like(matrix)))
+    least = lax.reduce_min(lax.reduce_sum(pivots, (get_aval(q).ndim - 1,)), (get_aval(q).ndim - 2,))
+    eps = float(dtypes.finfo(get_aval(least).dtype).eps)
+    regular = lax.gt(least, lax.full_like(least, eps ** 0.5))
+    matrix = lax.select(_spread(regular, matrix), matrix, identity_like(matrix))
+    x = solve(matrix, adjoint(_rows(q1, k)))
+    dx = solve(matrix, lax.add(adjoint(_rows(d1, k)), product(adjoint(_rows(d1, 0, k)), x)))
+    moved = lax.sub(product(step, dx), product(d1, x))
+    return lax.concatenate([d1, lax.select(_spread(regular, outer), moved, outer)],
+                           get_aval(q).ndim - 1)
+
+
+def _rows(x: Value, start: int, stop: int | None = None) -> Value:
+    return lax.slice_in_dim(x, start, stop, axis=-2)
+
+
+def _columns(x: Value, start: int, stop: int | None = None) -> Value:
+    return lax.slice_in_dim(x, start, stop, axis=-1)
+
+
+def _spread(flags: Value, like: Value) -> Value:
+    """A flag for each matrix as one for each element."""
+    shape = get_aval(like).shape
+    return lax.broadcast_in_dim(flags, shape, range(len(shape) - 2))
 
 
 def _with_zero_columns(x: Value, count: int) -> Value:

@@ -41,7 +41,8 @@ def schur(x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = F
     Args:
       x: matrices `[..., n, n]`, real or complex.
       compute_schur_vectors: whether to return Z.
-      sort_eig_vals, select_callable: not supported.
+      sort_eig_vals: not supported.
+      select_callable: which eigenvalues come first where they are sorted.
 
     Returns:
       (T, Z) or (T,): T upper triangular (of a real matrix, with blocks of two rows on the diagonal
@@ -57,7 +58,7 @@ def schur(x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = F
     >>> t.tolist()
     [[1.0, 2.0], [0.0, 3.0]]
     """
-    if sort_eig_vals or select_callable is not None:
+    if sort_eig_vals:
         raise NotImplementedError("schur: the sort feature of LAPACK's gees routine is not "
                                   "implemented.")
     return tuple(schur_p.bind(

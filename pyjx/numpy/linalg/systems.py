@@ -20,6 +20,7 @@ from pyjx.lax.linalg.matrices import (
     product,
     spread_columns,
     spread_rows,
+    symmetrized,
     transposed,
 )
 from pyjx.lax.nary import real_dtype
@@ -142,6 +143,8 @@ def _pinv_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
     # (Golub and Pereyra, The differentiation of pseudo-inverses, 1973, eq. 4.12).
     (a, rtol), (da, _) = primals, tangents
     p = _pinv(a, rtol, hermitian)
+    if hermitian:  # what the decomposition reads is the Hermitian part
+        a, da = symmetrized(a), symmetrized(da)
     ph, dah = adjoint(p), adjoint(da)
     right, left = product(product(p, ph), dah), product(dah, product(ph, p))
     dp = lax.neg(product(product(p, da), p))

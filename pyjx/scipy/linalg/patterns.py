@@ -62,6 +62,8 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     >>> jax.scipy.linalg.toeplitz(jax.numpy.array([1, 2, 3])).tolist()
     [[1, 2, 3], [2, 1, 2], [3, 2, 1]]
     """
+    if r is not None:
+        c, r = operands("toeplitz", c, r)
     c = _vector("toeplitz", c)
     r = conjugate(c) if r is None else _vector("toeplitz", r)
     c, r = map(strong, promote_dtypes(c, r))
