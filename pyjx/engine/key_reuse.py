@@ -246,6 +246,13 @@ def _call(eqn: JaxprEqn, operands: Operands) -> Results:
     return _run(eqn.primitive.name, program, operands, [v.aval for v in eqn.outvars])
 
 
+def _remat(eqn: JaxprEqn, operands: Operands) -> Results:
+    """What a backward pass computes again uses up no more keys than the forward pass has."""
+    if eqn.params["differentiated"]:
+        return [_fresh(v.aval) for v in eqn.outvars]
+    return _call(eqn, operands)
+
+
 def _run(name: str, program: Any, operands: Operands, out_avals: Sequence[Any]) -> Results:
     signature = (key_signature(program) if isinstance(program, ClosedJaxpr)
                  else jaxpr_signature(program))
@@ -334,6 +341,7 @@ _RULES: dict[str, Callable[[JaxprEqn, Operands], Results]] = {
     "rev": _views(lambda x, dimensions: [np.flip(x, dimensions)]),
     "unstack": _views(_unstack),
     "cond": _cond,
+    "remat2": _remat,
     "scan": _scan,
     "while": _while,
 }

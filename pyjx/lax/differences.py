@@ -29,7 +29,7 @@ def _differences(ours: Place, theirs: Place, path: Path, a: Any, b: Any) -> Iter
         return
     if a is _leaf:
         return
-    x, y = [dict(flatten_one_level_with_keys(t)[0]) for t in (a, b)]
+    (x, own), (y, other) = _node(a), _node(b)
     if len(x) != len(y):
         if type(a) in (tuple, list):
             yield differ((f"{type(a).__name__} of length {len(x)}",
@@ -40,14 +40,22 @@ def _differences(ours: Place, theirs: Place, path: Path, a: Any, b: Any) -> Iter
             keys = f", with the symmetric difference of key sets: {set(a) ^ set(b)}"
         yield differ((_with_children(a, len(x)), _with_children(b, len(y))),
                      f"the numbers of children do not match{keys}")
-    elif x.keys() != y.keys():
-        yield differ(
-            (f"{type(a)} with pytree metadata {tuple(a) if isinstance(a, dict) else list(x)}",
-             f"{type(b)} with pytree metadata {tuple(b) if isinstance(b, dict) else list(y)}"),
-            "the pytree node metadata does not match")
+    elif x.keys() != y.keys() or own != other:
+        yield differ((f"{type(a)} with pytree metadata {own}",
+                      f"{type(b)} with pytree metadata {other}"),
+                     "the pytree node metadata does not match")
     else:
         for key in x:
             yield from _differences(ours, theirs, (*path, key), x[key], y[key])
+
+
+def _node(x: Any) -> tuple[dict[Any, Any], Any]:
+    """The children by their keys, and what else the node is made of."""
+    children, metadata = flatten_one_level_with_keys(x)
+    found = dict(children)
+    if isinstance(x, dict):
+        return found, tuple(x)
+    return found, list(found) if metadata is None else metadata
 
 
 def _kind(x: Any) -> str:

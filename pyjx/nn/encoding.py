@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.frames import warn
 from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim_p
@@ -39,6 +42,9 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1
     """
     (x,) = operands("one_hot", creation.of_list(x))
     aval = get_aval(x)
+    if not dtypes.issubdtype(aval.dtype, np.integer):
+        warn(f"jax.nn.one_hot input should be integer-typed; got dtype={aval.dtype}",
+             DeprecationWarning)
     dtype = (dtypes.default_float_dtype() if dtype is None
              else dtypes.check_and_canonicalize_user_dtype(dtype, "one_hot"))
     known = concrete_or_error(None, num_classes,

@@ -8,6 +8,7 @@ import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core.check import check_jaxpr
 from pyjx.core.passes.dce import dce
+from pyjx.experimental import sparse
 
 pytestmark = [pytest.mark.gpu, pytest.mark.smoke]
 
@@ -161,3 +162,14 @@ def test_bounds_beyond_the_index_are_refused(bounds):
             call(*bounds, lambda i, c: c, 0)
     with jax.enable_x64(True):
         assert int(lax.fori_loop(2**40, 2**40 + 3, lambda i, c: c + 1, 0)) == 3
+
+
+def test_nodes_that_differ_in_their_metadata():
+    x = sparse.BCOO.fromdense(jnp.eye(2))
+    other = sparse.BCOO((x.data, x.indices), shape=x.shape)
+    there, here = [rf"BCOO'> with pytree metadata \{{.*'indices_sorted': {flag}"
+                   for flag in (True, False)]
+    with pytest.raises(TypeError, match=f"The input carry c is a .*{there}.* but .*{here}"):
+        lax.while_loop(lambda c: True, lambda c: other, x)
+    with pytest.raises(TypeError, match=f"true_fun output is a .*{there}.* but .*{here}"):
+        lax.cond(jnp.bool_(True), lambda: x, lambda: other)

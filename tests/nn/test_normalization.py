@@ -256,3 +256,8 @@ def test_the_shift_against_overflow_is_not_differentiated(fun):
     names = {e.primitive.name for e in jaxpr.jaxpr.eqns}
     assert "reduce_max" in names
     assert "eq" not in names  # which elements are the largest, that is
+
+
+def test_classes_are_integers():
+    with pytest.warns(DeprecationWarning, match="should be integer-typed; got dtype=float32"):
+        nn.one_hot(np.array([0, 1], np.float32), 2)

@@ -50,6 +50,8 @@ REUSED = {
     "in a jitted function": lambda k, ks: jax.jit(lambda k: normal(k) + normal(k))(k),
     "a seed's": lambda k, ks: (lambda k: normal(k) + normal(k))(jax.random.key(0)),
     "checkpointed": lambda k, ks: jax.checkpoint(lambda k: normal(k))(k) + normal(k),
+    "twice in what is checkpointed": lambda k, ks: jax.grad(
+        jax.checkpoint(lambda x: x * normal(k) + normal(k)))(1.0),
 }
 
 ONCE = {
@@ -65,6 +67,10 @@ ONCE = {
     "compared": lambda k, ks: (k == k, jax.random.key_data(k), normal(k)),
     "poisson": lambda k, ks: jax.random.poisson(k, 3.0, (2,)),
     "binomial": lambda k, ks: jax.random.binomial(k, 4, 0.5, (2,)),
+    "again in a backward pass": lambda k, ks: jax.jit(jax.grad(
+        jax.checkpoint(lambda x, k: jnp.sin(x * normal(k)))))(1.0, k),
+    "again in a backward loop": lambda k, ks: jax.grad(lambda x: lax.scan(
+        jax.checkpoint(lambda c, k: (jnp.sin(c * normal(k)), None)), x, ks)[0])(1.0),
     "without branches": lambda k, ks: lax.scan(lambda c, k: (c, normal(k)), 0, ks),
 }
 

@@ -16,6 +16,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
+from pyjx.engine.tangents import add_any_p
 from pyjx.experimental.sparse import bcoo, bcsr
 from pyjx.experimental.sparse.api import todense_p
 from pyjx.experimental.sparse.bcoo.multiplication import data_times
@@ -68,7 +69,10 @@ def _with_unique_indices(mat: Any) -> Any:
 def _elementwise(primitive: Primitive, operands: Any, linear: bool, params: Any) -> Any:
     (mat,) = operands
     if primitive is lax.integer_pow_p and params["y"] <= 0:
-        refuse(primitive)
+        raise NotImplementedError(
+            f"sparse rule for {primitive} with non-positive exponent {params['y']} is not "
+            "implemented because it would result in dense output. If this is your intent, use "
+            "sparse.todense() to convert your argument to a dense array.")
     mat = mat if linear else _with_unique_indices(mat)
     return with_data(mat, primitive.bind(mat.data, **params))
 
@@ -117,7 +121,10 @@ def _subtract(x: Any, y: Any) -> Any:
     return add(x, with_data(y, lax.neg(y.data)))
 
 
-def _multiply(x: Any, y: Any) -> Any:
+def _multiply(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    if out_dtype is not None:
+        x, y = [with_data(m, lax.convert_element_type(m.data, out_dtype)) if is_sparse(m)
+                else lax.convert_element_type(m, out_dtype) for m in (x, y)]
     if isinstance(x, BCOO) and isinstance(y, BCOO):
         if _same_indices(x, y) and x.unique_indices and x.data.shape == y.data.shape:
             return with_data(x, lax.mul(x.data, y.data))
@@ -198,6 +205,7 @@ RULES: dict[Primitive, SparseRule] = {
                     lambda p, operands, params: _elementwise(p, operands, False, params)),
     lax.convert_element_type_p: _convert,
     lax.add_p: _any_format(add),
+    add_any_p: _any_format(add),
     lax.sub_p: _any_format(_subtract),
     lax.mul_p: _any_format(_multiply),
     lax.div_p: _any_format(_divide),

@@ -130,3 +130,16 @@ def test_tracer() -> None:
     assert repr(tracer) == "SparseTracer<float32[3,4]>" and tracer.full_lower() is tracer
     with pytest.raises(jax.errors.UnexpectedTracerError):
         tracer + 1
+
+
+def test_gradients_inside() -> None:
+    for fun in (lambda x: (x * x).sum(), lambda x: (x ** 3).sum(), lambda x: (x @ M.T @ M).sum()):
+        grad = jax.grad(fun)
+        check(sparse.sparsify(grad)(bcoo(M)), grad(M))
+
+
+@pytest.mark.parametrize("exponent", [0, -2])
+def test_powers_that_are_not_sparse(exponent: int) -> None:
+    with pytest.raises(NotImplementedError, match="integer_pow with non-positive exponent "
+                       f"{exponent} is not implemented because it would result in dense output"):
+        sparse.sparsify(lambda x: lax.integer_pow(x, exponent))(bcoo(M))

@@ -245,7 +245,7 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
     [1.0, 4.0]
     """
     if not isinstance(sparr, BCOO):
-        raise TypeError("First input to bcoo_extract should be a BCOO array. "
+        raise TypeError("First argument to bcoo_extract should be a BCOO array. "
                         f"Got type(sparr)={type(sparr)}")
     arr = jnp.asarray(arr)
     if arr.shape != sparr.shape:

@@ -93,7 +93,9 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
                                   f"axes; got permutation {perm}, with n_dense={n_dense}.")
     data, indices = bcoo_transpose_p.bind(
         jnp.asarray(mat.data), jnp.asarray(mat.indices), permutation=perm, spinfo=mat._info)
+    unmoved = list(perm) == list(range(mat.ndim))
     return BCOO._of(data, indices, [mat.shape[p] for p in perm],
+                    indices_sorted=mat.indices_sorted and unmoved,
                     unique_indices=mat.unique_indices)
 
 
