@@ -172,8 +172,8 @@ def test_messages(name):
 
 
 @pytest.mark.parametrize(("call", "line"), [
-    *[(kind, f"The problem arose with the `{kind.__name__}` function. To change the dtype of a "
-       f"traced value use x.astype({kind.__name__}).") for kind in (int, float, complex)],
+    *[(kind, f"The problem arose with the `{kind.__name__}` function. To change its "
+       f"dtype, try using `x.astype({kind.__name__})`.") for kind in (int, float, complex)],
     *[(operator.methodcaller(name), f"The problem arose with the `{name}` function.")
       for name in ("tolist", "tobytes", "item")],
 ])

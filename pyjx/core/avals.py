@@ -697,6 +697,7 @@ def get_aval(x: Any) -> ShapedArray:
 
     Raises:
       TypeError: `x` is not a value that pyjx computes with.
+      ValueError: it is a masked array, or one that only converts itself, by `__jax_array__`.
 
     >>> import pyjx as jax
     >>> jax.core.get_aval(1.0)
@@ -717,6 +718,12 @@ def get_aval(x: Any) -> ShapedArray:
         maker = aval_makers.get(cls)
         if maker is not None:
             return maker(x)
+    if hasattr(x, "__jax_array__"):
+        raise ValueError(
+            "Triggering __jax_array__() during abstractification is no longer supported: "
+            f"{shortened(x)} is of type {type(x)}. Make it an array with jnp.asarray, or its class "
+            "a pytree with jax.tree_util.register_pytree_node."
+        )
     raise TypeError(f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type")
 
 

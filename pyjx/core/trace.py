@@ -29,9 +29,9 @@ from pyjx.core.avals import (
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.contents import are_plain, params_key
 from pyjx.core.effects import join_effects, no_effects, reads
-from pyjx.core.frames import user_frames
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import reset_name_stack
+from pyjx.core.origins import leaked_origin, origin
 from pyjx.core.source_info import thread_state as source_state
 
 if TYPE_CHECKING:
@@ -349,7 +349,7 @@ class Tracer(_Array):
         return value
 
     def _refuse(self, function: str, *, casts: bool = False) -> NoReturn:
-        cure = f" To change the dtype of a traced value use x.astype({function})." if casts else ""
+        cure = f" To change its dtype, try using `x.astype({function})`." if casts else ""
         raise errors.ConcretizationTypeError(
             self, f"The problem arose with the `{function}` function.{cure}")
 
@@ -403,7 +403,8 @@ def raise_leaked(tracer: Tracer) -> NoReturn:
         "the transformation.\nTransformed functions must not store values where they outlive the "
         "call (globals, attributes, closed-over lists) nor hand them to another thread: return "
         "them instead."
-        f"{tracer._origin_msg()}"
+        + (leaked_origin(tracer._trace, tracer._eqn) if isinstance(tracer, JaxprTracer)
+           else tracer._origin_msg())
     )
 
 
@@ -440,40 +441,8 @@ class JaxprTracer(Tracer):
         weak = "~" if self.aval.weak_type else ""
         return f"JitTracer({weak}{self.aval.str_short()})"
 
-    def _places(self, eqn: JaxprEqn) -> list[str]:
-        """Where an equation was made, and the calls that led there from the traced function."""
-        limit = max(1, configuration.tracer_error_num_traceback_frames.value)
-        traced = self._trace.debug_info.func_src_info
-        places = []
-        for f in user_frames(eqn.source_info.traceback, limit):
-            places.append(str(f))
-            if traced.startswith(f"{f.function_name.rpartition('.')[2]} at {f.file_name}:"):
-                break
-        return places or ["unknown"]
-
     def _origin_msg(self) -> str:
-        debug = self._trace.debug_info
-        if self._eqn is None and self._var not in self._trace.invars:
-            return (
-                f"\nThe error occurred while tracing the function {debug.func_src_info} for "
-                f"{debug.traced_for}. The value is a constant of the program; use NumPy for "
-                "arrays whose values Python needs."
-            )
-        if self._eqn is None:
-            name = self._trace.arg_name(self)
-            of = f"the value of the argument {name}" if name else "the values of the arguments"
-            return (
-                f"\nThe error occurred while tracing the function {debug.func_src_info} for "
-                f"{debug.traced_for}. This concrete value was not available in Python because it "
-                f"depends on {of}."
-            )
-        first, *others = self._places(self._eqn)
-        called = "".join([f"\n  called at {where}" for where in others])
-        return (
-            f"\nThe error occurred while tracing the function {debug.func_src_info} for "
-            f"{debug.traced_for}. The value came from the operation "
-            f"`{self._eqn.primitive.name}` at {first}.{called}"
-        )
+        return origin(self._trace, self._var, self._eqn)
 
 
 class JaxprTrace(Trace):
@@ -506,13 +475,6 @@ class JaxprTrace(Trace):
 
     def stage_value(self, val: Any) -> JaxprTracer:
         return val if isinstance(val, JaxprTracer) and val._trace is self else self.constant(val)
-
-    def arg_name(self, tracer: JaxprTracer) -> str | None:
-        names = self.debug_info.arg_names
-        if names is None or tracer._var not in self.invars:
-            return None
-        position = self.invars.index(tracer._var)
-        return names[position] if position < len(names) else None
 
     def atom(self, x: Any) -> Any:
         """The variable or literal for an operand."""

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from pyjx.core.avals import get_aval, is_valid_value
-from pyjx.core.brief import shortened
 from pyjx.engine.types import TreeDef, Values
 from pyjx.jaxlib_api import pytree
 
@@ -34,8 +33,10 @@ def check_values(values: Sequence[Any], end: str = "") -> None:
     """Raise TypeError unless each of `values` can be traced."""
     for x in values:
         if not is_valid_value(x):
-            raise TypeError(
-                f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type{end}")
+            try:
+                get_aval(x)
+            except TypeError as error:
+                raise TypeError(f"{error}{end}") from None
 
 
 def tree_text(value: Any) -> str:

@@ -138,7 +138,8 @@ def _length(xs: Sequence[Any], length: Any) -> int:
                          f"{', '.join(map(str, scalars))}.")
     sizes = {get_aval(x).shape[0] for x in xs}
     if length is not None:
-        length = concrete_or_error(None, length, "The `length` argument of scan")
+        length = concrete_or_error(
+            None, length, "The `length` argument to `scan` expects a concrete `int` value.")
         length = as_int("scan", "length", int(length) if isinstance(length, float) else length)
         if any([size != length for size in sizes]):
             raise ValueError(f"scan got `length` argument of {length} which disagrees with leading "

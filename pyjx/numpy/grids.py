@@ -103,13 +103,14 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
 
 def _axis_values(key: slice, name: str) -> Any:
-    start = key.start if key.start is not None else 0
-    step = key.step if key.step is not None else 1
     if key.stop is None:
         raise ValueError(f"jnp.{name}: slices need an end, got {key}")
+    start, stop, step = (concrete_or_error(None, getattr(key, part), f"slice {part} of jnp.{name}")
+                         for part in ("start", "stop", "step"))
+    start = 0 if start is None else start
     if isinstance(step, complex):
-        return jnp.linspace(start, key.stop, int(abs(step)))
-    return arange(start, key.stop, step)
+        return jnp.linspace(start, stop, int(abs(step)))
+    return arange(start, stop, 1 if step is None else step)
 
 
 class _Grid:

@@ -40,7 +40,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     Args:
       x: one-dimensional array of integers; negative ones count as 0.
       weights: what to add for each element; 1 by default.
-      minlength: least size of the result.
+      minlength: least size of the result where `length` is not given.
       length: size of the result, needed where `x` is traced; larger integers are left out.
 
     Raises:
@@ -78,7 +78,6 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         if length < 0:
             raise TypeError(f"bincount: length must be nonnegative, got {length}: the shape of the "
                             "result must have every element be nonnegative.")
-        length = max(minlength, length)
     if weights is None:
         weights = lax.full(aval.shape, 1, dtypes.default_int_dtype())
     elif get_aval(weights).shape != aval.shape:

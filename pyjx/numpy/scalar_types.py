@@ -23,7 +23,7 @@ class ScalarType(type):
         return hash(cls.dtype.type)
 
     def __eq__(cls, other: object) -> bool:
-        return cls is other or cls.dtype == other
+        return cls is other or bool(cls.dtype.type == other)
 
     def __ne__(cls, other: object) -> bool:
         return not cls == other

@@ -216,7 +216,6 @@ def _unique(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_v
     x = lax.reshape(ar, (get_aval(ar).size,)) if whole else moved(ar, axis, 0)
     if size is None and not (is_concrete(x) and get_aval(x).size):
         _known("unique", x)
-        size = 0 if not get_aval(x).size else size
     values, first, inverse, counts = _sorted_unique(x, equal_nan, size, fill_value, with_inverse)
     if not whole:
         values = moved(values, 0, canonical_axis(axis, len(shape)))
@@ -234,14 +233,17 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any, w
     if size is not None:
         size = _size("unique", size)
     if not n or not aval.size or size == 0:
-        size = size or 0
-        if size and fill_value is None:
+        found = 1 if n and not aval.size else 0  # slices without elements are equal
+        size = found if size is None else size
+        if size and size > found and fill_value is None:
             raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, "
                              "fill_value must be specified")
         fill = 0 if fill_value is None else fill_value
         values = convert(lax.full((size, *aval.shape[1:]), fill, aval.dtype), aval.dtype, weak)
-        return (values, lax.full((size,), 0, dtype),
-                lax.full((n,), 0, dtype), lax.full((size,), 0, dtype))
+        first = lax.full((size,), 0, dtype)
+        counts = ufuncs.where(lax.eq(lax.iota(dtype, size), literal(0, dtype)), n, first) \
+            if found else first
+        return values, first, lax.full((n,), 0, dtype), convert(counts, dtype)
     runs = _runs(x, equal_nan, with_inverse)
     if size is None:
         size = int(runs.total)
@@ -452,6 +454,7 @@ def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any
         found = np.asarray(_known(name, mask)).nonzero()[0]
         place = _array(found.astype(dtypes.default_int_dtype()))
         return convert(indexing.take(values, place, axis=0), aval.dtype, aval.weak_type)
+    size = _size(name, size)
     values = convert(values, aval.dtype)
     count = get_aval(values).size
     promoted = fill_with_first and fill_value is not None and size > 0

@@ -132,8 +132,10 @@ def isscalar(element: Any) -> bool:
     >>> jax.numpy.isscalar(1.5)
     True
     """
-    if isinstance(element, (ArrayImpl, Tracer, np.ndarray)) or hasattr(element, "__jax_array__"):
-        return np.ndim(element) == 0 if not hasattr(element, "ndim") else element.ndim == 0
+    if hasattr(element, "__jax_array__"):
+        element = operands("isscalar", element)[0]
+    if isinstance(element, (ArrayImpl, Tracer, np.ndarray)):
+        return element.ndim == 0
     return bool(np.isscalar(element)) or isinstance(element, np.generic)
 
 

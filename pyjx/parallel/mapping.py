@@ -91,7 +91,7 @@ def shard_map(f: Any = _missing, /, *, out_specs: Any, in_specs: Any = Infer, me
     def wrapped(*args: Any) -> Any:
         return mapped(args)
 
-    return wraps(f, wrapped, "{fun} on each device of a mesh, on its parts of the arguments.")
+    return wraps(f, wrapped)
 
 
 class _Traced(Record):

@@ -89,9 +89,7 @@ def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, ou
         call, leaves = mapped.prepared(args, kwargs)
         return call.lower(*leaves)
 
-    result: Any = wraps(fun, wrapped, "Parallel version of {fun}: an example on each device. Takes "
-                                      "similar arguments as {fun} but with additional array axes "
-                                      "over which {fun} is mapped.")
+    result: Any = wraps(fun, wrapped)
     result.lower = lower
     return result
 

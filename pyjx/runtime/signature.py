@@ -282,6 +282,8 @@ def raise_bad_argument(fun: Any, in_tree: TreeDef, leaves: Sequence[Any], static
             get_aval(x)
         except Exception as error:
             name = leaf_names(parameters_of(fun), in_tree, static)[i]
+            if isinstance(error, ValueError):  # which says what to do
+                raise ValueError(f"{error}\nIt was passed to {fun} at path {name}.") from None
             raise TypeError(
                 f"Error interpreting argument to {fun} as an abstract array. The problematic value "
                 f"is of type {type(x)} and was passed to the function at path {name}.\nIt is not "

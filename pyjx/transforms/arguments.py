@@ -8,31 +8,30 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.core.brief import shortened
 from pyjx.core.integers import as_ints
 from pyjx.core.name_stack import current_name_stack, transform_name_stack
 from pyjx.core.tracebacks import unnamed_boundary
 from pyjx.engine.functions import FlatFun, flatten, name_of
 from pyjx.engine.linearize import LinearProgram, linearize_flat
+from pyjx.runtime.signature import check_jittable
 
 Argnums = int | tuple[int, ...]
 
-
-def check_callable(fun: Any) -> None:
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {shortened(fun)}")
+check_callable = check_jittable  # what is transformed is traced, compiled or not
 
 
-def wraps(fun: Any, wrapper: Callable[..., Any], doc: str = "{fun}") -> Callable[..., Any]:
-    """`wrapper` as a public function with the name and module of `fun`, and a doc string that tells
-    what it is."""
+def wraps(fun: Any, wrapper: Callable[..., Any], doc: str | None = None) -> Callable[..., Any]:
+    """`wrapper` as a public function with the name and module of `fun`, and its doc string; or with
+    the text `doc`, which names it as `{fun}`, and has its doc string where it says `{original}`."""
     public = unnamed_boundary(wrapper)
     name = name_of(fun)
     public.__name__ = name
     long_name = getattr(fun, "__qualname__", None)
     public.__qualname__ = long_name if isinstance(long_name, str) else name  # equinox has None
     public.__module__ = getattr(fun, "__module__", None) or wrapper.__module__
-    public.__doc__ = doc.format(fun=name)
+    own = getattr(fun, "__doc__", None)
+    original = f"\n\nOriginal documentation:\n\n{own}" if own else ""
+    public.__doc__ = own if doc is None else doc.format(fun=name, original=original)
     public.__wrapped__ = fun  # type: ignore[attr-defined]
     return public
 

@@ -20,8 +20,6 @@ from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.transforms.policies import MAKERS
 from pyjx.tree_util import broadcast_prefix, tree_map
 
-_DOC = """{fun}, of whose values backward passes keep few and compute the others again."""
-
 _HINT = (
     "\nConsider using the `static_argnums` parameter for `jax.remat` or `jax.checkpoint`: Python "
     "sees the arguments that it names as they are, and not as traced arrays."
@@ -116,7 +114,7 @@ def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Policy | None
             differentiated=False, policy=policy)
         return traced.out_tree.unflatten(outs)
 
-    return wraps(fun, checkpointed, _DOC)
+    return wraps(fun, checkpointed)
 
 
 def _positions(numbers: Any) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ class CustomFunction:
         self.__wrapped__ = fun
         for attribute in _COPIED:
             value = getattr(fun, attribute, None)
-            if value is not None:
+            if value is not None or attribute == "__doc__":  # that of the class is none of `fun`
                 setattr(self, attribute, value)
         if not hasattr(self, "__name__"):
             self.__name__ = name_of(fun)

@@ -39,7 +39,7 @@ class Mappable:
 
 
 _DOC = ("Vectorized version of {fun}. Takes similar arguments as {fun} but with additional array "
-        "axes over which {fun} is mapped.")
+        "axes over which {fun} is mapped.{original}")
 
 
 def vmap(

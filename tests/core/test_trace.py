@@ -290,3 +290,38 @@ def test_last_uses_are_found_once():
     assert list(map(len, found)) == [0, 1, 2]
     eval_jaxpr(closed.jaxpr, closed.consts, jnp.ones(2))
     assert closed.jaxpr.last_uses() is found
+
+
+def test_values_that_leaked_name_the_function_and_the_line():
+    leaked = []
+
+    def body(x):
+        leaked.extend([x, x + 1])
+        return leaked[1]
+
+    line = body.__code__.co_firstlineno
+    for run, kind in ((lambda: jax.jit(body)(1.0), "jit"),
+                      (lambda: jax.lax.while_loop(lambda x: x < 3, body, 1.0), "while_loop"),
+                      (lambda: jax.lax.scan(lambda x, _: (body(x), x), 1.0, length=2), "scan")):
+        leaked.clear()
+        run()
+        made = (f"created on line {__file__}:{line + 1}:.* by the operation `add`.(.|\n)*"
+                "checking_leaks")
+        with pytest.raises(errors.UnexpectedTracerError, match=made) as caught:
+            jnp.sin(leaked[1])
+        assert "The function being traced when the value leaked was " in str(caught.value)
+        assert f" traced for {kind}." in str(caught.value)
+        with pytest.raises(errors.UnexpectedTracerError, match=f"traced for {kind}") as caught:
+            leaked[0] + 1
+        assert "by the operation" not in str(caught.value)
+
+
+def test_values_of_no_argument_name_the_lines_that_trace_them():
+    def f():
+        return [1][jnp.add(jnp.zeros(2), 1)[0].astype(int) + jnp.ones((), int)]
+
+    with pytest.raises(errors.TracerIntegerConversionError, match="on these lines") as caught:
+        jax.jit(f)()
+    line = f.__code__.co_firstlineno + 1
+    lines = [text for text in str(caught.value).splitlines() if text.startswith("  `")]
+    assert lines and all(f"{__file__}:{line}:" in text for text in lines)

@@ -329,6 +329,7 @@ def test_from_functions_and_buffers():
 
 
 def test_scalar_types():
+    assert jnp.float32 != "float32"  # which has another hash
     assert jnp.float32 == np.float32 == jnp.dtype("float32")
     assert np.dtype(jnp.bfloat16) == ml_dtypes.bfloat16
     assert hash(jnp.int8) == hash(np.int8)
@@ -343,6 +344,35 @@ def test_scalar_types():
     assert jnp.iinfo(jnp.int8).max == 127
 
 
+class Converts:
+    """An object that converts itself."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return jnp.asarray(self.value)
+
+
+@pytest.mark.parametrize("call", [
+    lambda f, x: jax.jit(f)(x), lambda f, x: jax.vmap(f)(x), lambda f, x: jax.grad(f)(x),
+    lambda f, x: jax.jvp(f, (x,), (1.0,)), lambda f, x: jax.vjp(f, x), lambda f, x: jax.typeof(x),
+    lambda f, x: jax.make_jaxpr(f)(x), lambda f, x: jax.eval_shape(f, x),
+    lambda f, x: jax.checkpoint(f)(x),
+])
+def test_transformed_functions_take_no_objects_that_convert_themselves(call):
+    message = r"Triggering __jax_array__\(\) during abstractification is no longer supported"
+    with pytest.raises(ValueError, match=message):
+        call(lambda x: x, Converts(1.0))
+    assert jnp.sin(Converts(0.0)) == 0
+
+
+def test_refused_arguments_are_named():
+    for value in Converts(1.0), np.ma.array([1.0]):
+        with pytest.raises(ValueError, match=r"was passed to .* at path y\['a'\]\[0\]"):
+            jax.jit(lambda x, y: x)(1, {"a": [value]})
+
+
 def test_questions_about_types():
     assert jnp.promote_types("int32", "float16") == "float16"
     assert jnp.result_type(jnp.int8(1), 2.0) == "float32"
@@ -354,6 +384,7 @@ def test_questions_about_types():
         jnp.isdtype(np.dtype("int8"), "nonsense")
     assert jnp.isscalar(1.0) and jnp.isscalar(jnp.array(1)) and not jnp.isscalar(jnp.ones(1))
     assert jnp.isscalar(np.array(1.0)) and not jnp.isscalar(np.ones(1))
+    assert jnp.isscalar(Converts(1.0)) and not jnp.isscalar(Converts(np.ones(3)))
     x = jnp.ones((2, 3))
     assert (jnp.shape(x), jnp.ndim(x), jnp.size(x), jnp.size(x, 1)) == ((2, 3), 2, 6, 3)
     words = np.array([["a"], ["b"]])

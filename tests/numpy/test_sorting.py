@@ -162,6 +162,19 @@ def test_unique_of_no_values():
         jnp.unique(x, size=-1)
 
 
+def test_slices_without_elements_are_equal():
+    x = np.zeros((2, 0), np.float32)
+    for got, expected in zip(jnp.unique(x, True, True, True, 0), np.unique(x, True, True, True, 0),
+                             strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert jnp.unique(np.zeros((3, 0, 2)), axis=2).shape == (3, 0, 1)
+    assert jnp.unique(np.zeros((0, 0)), axis=0).shape == (0, 0)
+    values, first, _, counts = jax.jit(lambda x: jnp.unique(
+        x, True, True, True, 0, size=3, fill_value=1))(x)
+    assert values.shape == (3, 0)
+    assert first.tolist() == [0, 0, 0] and counts.tolist() == [2, 0, 0]
+
+
 def test_counts_of_the_last_of_too_many_values():
     values, counts = jnp.unique(jnp.array([3, 1, 2, 2, 4]), size=2, return_counts=True)
     assert values.tolist() == [1, 2] and counts.tolist() == [1, 2]

@@ -103,6 +103,7 @@ def test_counts():
     np.testing.assert_array_equal(jnp.bincount(dup), np.bincount(dup))
     np.testing.assert_array_equal(jnp.bincount(dup, minlength=6), np.bincount(dup, minlength=6))
     np.testing.assert_array_equal(jax.jit(lambda x: jnp.bincount(x, length=3))(dup), [0, 3, 1])
+    assert jnp.bincount(dup, minlength=6, length=3).tolist() == [0, 3, 1]
     for got, expected in zip(jnp.histogram2d(x.ravel(), y.ravel(), 3),
                              np.histogram2d(x.ravel(), y.ravel(), 3), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=2e-7)

@@ -117,7 +117,8 @@ def test_a_class_that_refuses_numbers_takes_no_name_but_its_own(x):
 def test_leaked_tracer(use):
     store = []
     jax.jit(lambda a: (store.append(a * 2), a)[1])(1.0)
-    with pytest.raises(errors.UnexpectedTracerError, match=r"`mul` at .*test_jit_debugging\.py"):
+    made = r"created on line .*test_jit_debugging\.py:.* by the operation `mul`"
+    with pytest.raises(errors.UnexpectedTracerError, match=made):
         use(store[0])
 
 

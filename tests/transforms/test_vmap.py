@@ -189,3 +189,22 @@ def test_axes_of_different_sizes(call, lines):
         call()
     expected = ["vmap got inconsistent sizes for array axes to be mapped:", *lines]
     assert str(caught.value).split("\n") == expected
+
+
+def test_doc_strings_are_those_of_the_function():
+    def documented(x):
+        """Doubles {x}."""
+        return x * 2
+
+    def bare(x):
+        return x
+
+    assert jax.vmap(documented).__doc__.endswith("\n\nOriginal documentation:\n\nDoubles {x}.")
+    assert "Original" not in jax.vmap(bare).__doc__
+    mesh = jax.make_mesh((1,), ("x",))
+    for transformed in (
+        jax.checkpoint, jax.jit, jax.pmap, jax.custom_jvp, jax.custom_vjp,
+        lambda f: jax.shard_map(f, mesh=mesh, in_specs=jax.P(), out_specs=jax.P()),
+    ):
+        assert transformed(documented).__doc__ == "Doubles {x}."
+        assert transformed(bare).__doc__ is None

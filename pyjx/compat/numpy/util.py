@@ -58,8 +58,8 @@ def check_arraylike_or_none(fun_name: str, *args: Any) -> None:
 def check_no_float0s(fun_name: str, *args: Any) -> None:
     """TypeError if an argument is of float0."""
     if any(dtypes.dtype(x) == dtypes.float0 for x in args):
-        raise TypeError(f"Called {fun_name} with a float0 array: that is the dtype of tangents of "
-                        "integers, and there is nothing to compute with.")
+        raise TypeError(f"Called {fun_name} with a float0 array. float0s do not support any "
+                        "operations by design: that is the dtype of tangents of integers.")
 
 
 _check_no_float0s = check_no_float0s
