@@ -29,7 +29,7 @@ def clean_name(wanted: str) -> str:
 class Function:
     """A function of a module: its signature, and its body as a block."""
 
-    __slots__ = ("arg_names", "block", "name", "param_attributes", "params",
+    __slots__ = ("block", "name", "names", "param_attributes", "params",
                  "result_attributes", "results", "visibility")
 
     def __init__(self, block: Block, name: str, params: Sequence[Any], results: Sequence[Any]
@@ -41,7 +41,8 @@ class Function:
         self.param_attributes: list[list[str]] = [[] for _ in self.params]
         self.result_attributes: list[list[str]] = [[] for _ in self.results]
         self.visibility = "private"
-        self.arg_names: Sequence[str] = ()
+        # The user's names of parameters and results, "" where there is none, for who asks.
+        self.names: Callable[[], tuple[Sequence[str], Sequence[str]]] | None = None
 
     def mark_tokens(self, position: int) -> None:
         """Say of the parameter at this position, and of the first result, that they are tokens."""
@@ -55,15 +56,18 @@ class Function:
         del self.block.module  # which holds this function
 
     def text(self, places: Locations | None = None) -> str:
-        """MLIR's text; with `places` operations and arguments have locations."""
+        """MLIR's text; with `places` operations have locations, arguments and results names."""
         params = list(map(_with, self.params, self.param_attributes))
-        lines = self.block.lines
+        attributes, lines = self.result_attributes, self.block.lines
         if places is not None:
             lines = places.located(self.block)
-            if self.arg_names:
-                params = [f"{p} loc({quoted(n)})"
-                          for p, n in zip(params, self.arg_names, strict=True)]
-        results = ", ".join(map(_with, self.results, self.result_attributes))
+            if self.names is not None:
+                of_params, of_results = self.names()
+                params = [f"{p} loc({quoted(n)})" if n else p
+                          for p, n in zip(params, of_params, strict=True)]
+                attributes = [[*a, f"jax.result_info = {quoted(n)}"] if n else a
+                              for a, n in zip(attributes, of_results, strict=True)]
+        results = ", ".join(map(_with, self.results, attributes))
         results = f" -> ({results})" if results else ""
         body = "\n".join(lines)
         return (f"  func.func {self.visibility} @{self.name}({', '.join(params)}){results} {{\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from itertools import compress
 from typing import Any
@@ -22,7 +23,7 @@ from lowering.shardings import (
 )
 from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import is_ordered
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from pyjx.core.passes.dce import used_variables
 
 # Constants of up to so many bytes are written into the text; larger ones become arguments.
@@ -102,6 +103,16 @@ def _annotate(main: Function, jaxpr: Jaxpr, donated: Sequence[bool], kept: Seque
     return unused
 
 
+def _names(debug: DebugInfo, n_consts: int, kept: Sequence[bool], n_results: int, ordered: bool
+           ) -> tuple[list[str], list[str]]:
+    """The user's names of the main function's arguments and results; "" for what has none."""
+    token = [""] * ordered
+    given, made = [*token, *(debug.arg_names or ())], [*token, *(debug.result_paths or ())]
+    given = given if len(given) == len(kept) else [""] * len(kept)
+    return ([""] * n_consts + list(compress(given, kept)),
+            made if len(made) == n_results else [""] * n_results)
+
+
 def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
           donated: Sequence[bool] = (), keep_unused: bool = True,
           inline_constants: bool = False, partitioning: Partitioning = ONE) -> LoweredProgram:
@@ -152,6 +163,7 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
         if kind is not None:
             outs[i] = placed_in_memory(main.block, outs[i], jaxpr.out_avals[i], kind)
     main.close(outs)
+    main.names = partial(_names, closed.debug_info, len(hoisted), kept, len(outs), ordered)
     if ordered:
         main.mark_tokens(len(hoisted))
         kept = kept[1:]

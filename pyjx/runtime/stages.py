@@ -250,7 +250,7 @@ class Lowered(_Stage):
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as an MLIR module (`stablehlo`) or an XlaComputation (`hlo`)."""
         if dialect in (None, "stablehlo"):
-            return jaxlib_api.parse_module(self._program.text)
+            return jaxlib_api.parse_module(self._text(True))
         if dialect == "hlo":
             return jaxlib_api.to_xla_computation(self._program.text)
         _raise_unknown_dialect(dialect)

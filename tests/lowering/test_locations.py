@@ -53,8 +53,31 @@ def loop(a):
 def test_locations_of_operations_with_regions(f):
     """The location of an operation with a region stands behind the region."""
     program = program_of(f, v)
-    located = jaxlib_api.parse_module(program.located_text(frames=5))
-    assert str(located) == str(jaxlib_api.parse_module(program.text))
+    located = str(jaxlib_api.parse_module(program.located_text(frames=5)))
+    unnamed = re.sub(r'\((\S+) \{jax.result_info = "result"\}\)', r"\1", located)
+    assert unnamed == str(jaxlib_api.parse_module(program.text)) != located
+
+
+def test_arguments_and_results_have_the_users_names():
+    def model(unused, x, *rest, **options):
+        print_ordered(x["a"])
+        return {"out": (x["a"] + rest[1] + constant, options["bias"])}
+
+    def print_ordered(a):
+        jax.debug.print("{}", a, ordered=True)
+
+    constant = jnp.arange(40.0)
+    lowered = jax.jit(model, donate_argnums=1).lower(
+        1.0, {"a": constant, "b": 2.0}, 3.0, 4.0, bias=constant)
+    text = lowered.as_text(debug_info=True)
+    main = next(line for line in text.split("\n") if "@main" in line)
+    assert re.findall(r'loc\("([^"]*)"\)', main) == ["x['a']", "rest[1]", "options['bias']"]
+    assert re.findall(r'jax.result_info = "([^"]*)"', main) == [
+        "result['out'][0]", "result['out'][1]"]
+    assert "jax.result_info" in str(lowered.compiler_ir())
+    assert "bias" not in lowered.as_text()
+    jax.block_until_ready(lowered.compile()(
+        1.0, {"a": jnp.arange(40.0), "b": 2.0}, 3.0, 4.0, bias=constant))
 
 
 def test_operations_of_a_decomposition_have_the_place_of_the_operation():
