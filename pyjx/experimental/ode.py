@@ -164,7 +164,8 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, *args: Any, rtol: Any = 1.
       hmax: the largest step.
 
     Returns:
-      A pytree like `y0` whose arrays have a new leading axis, of length len(t).
+      A pytree like `y0` whose arrays have a new leading axis, of length len(t); nan at times that
+      no step was taken to, such as those before t[0].
 
     Raises:
       TypeError: an argument is no array or scalar, `y0` or `t` are of integer dtype, `t` is no
@@ -236,7 +237,9 @@ def _solve(func: Callable[..., Array], rtol: Any, atol: Any, mxstep: Any, hmax: 
         _, *carry = lax.while_loop(going, body, (0, *carry))
         _, _, t, _, last_t, interpolation = carry
         span = t - last_t
-        share = jnp.where(span == 0, 0, (target - last_t) / jnp.where(span == 0, 1, span))
+        # without a step there is the start alone, which says nothing of other times
+        share = jnp.where(span == 0, jnp.where(target == last_t, 0, jnp.nan),
+                          (target - last_t) / jnp.where(span == 0, 1, span))
         value = functools.reduce(lambda total, c: total * share.astype(c.dtype) + c, interpolation)
         return carry, value
 

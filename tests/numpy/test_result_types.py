@@ -449,6 +449,7 @@ COUNTS, ODDS = np.array([1, 2], "int8"), np.array([0.25, 0.75], "float32")
      "bfloat16", "complex64"),
 ])
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.filterwarnings("ignore:Input data is complex")
 def test_dtypes_of_two_beside_the_default(fun, x, y, want):
     assert typed(fun, ones(x), ones(y)) == [want]
 

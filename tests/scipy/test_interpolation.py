@@ -96,3 +96,10 @@ def test_trapezoid():
     y = rng.normal(size=(3, 5)).astype(np.float32)
     np.testing.assert_allclose(integrate.trapezoid(y, dx=0.5),
                                scipy.integrate.trapezoid(y, dx=0.5), rtol=1e-5)
+
+
+def test_a_point_alone_is_one_of_several():
+    at = interpolate.RegularGridInterpolator((np.arange(2.0), np.arange(3.0)), np.eye(2, 3))
+    assert at(jnp.array([0.0, 0.5])).tolist() == [0.5]
+    assert at(jnp.array([0.0, 0.5, 1.0, 1.0])).tolist() == [0.5, 1.0]
+    assert at((0.0, 0.5)).shape == ()

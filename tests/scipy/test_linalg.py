@@ -1,5 +1,7 @@
 """jax.scipy.linalg against SciPy's."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.linalg as sl
@@ -128,8 +130,10 @@ def test_systems(dtype):
     batch = np.stack([p, 2 * p])
     vectors = np.stack([sides[1], sides[1]])
     want = np.linalg.solve(batch, vectors[..., None])[..., 0]
-    close(linalg.cho_solve(linalg.cho_factor(batch), vectors), want)
-    close(linalg.lu_solve(linalg.lu_factor(batch), vectors), want)
+    with pytest.warns(FutureWarning, match="batched 1D solves"):
+        close(linalg.cho_solve(linalg.cho_factor(batch), vectors), want)
+    with pytest.warns(FutureWarning, match="batched 1D solves"):
+        close(linalg.lu_solve(linalg.lu_factor(batch), vectors), want)
     for lower in (False, True):
         close(linalg.cholesky(p, lower=lower), sl.cholesky(p, lower=lower))
     close(linalg.det(a), sl.det(a))
@@ -298,3 +302,19 @@ def test_weak_types_of_products_and_forms():
         assert not any(x.weak_type for x in fun(weak, strong))
     assert linalg.fiedler_companion(weak).weak_type
     assert linalg.fiedler_companion(jnp.ones((3, 1))).shape == (3, 0, 0)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (1, 4), (4, 4)])
+def test_vectors_in_a_batch(shape):
+    count = 3 if shape[0] == 3 else 1 if shape[0] == 4 else 2
+    matrices = np.stack([np.eye(4) * (i + 2.0) for i in range(count)])
+    b = np.arange(math.prod(shape), dtype=float).reshape(shape)
+    want = b / (np.arange(count) + 2.0)[:, None]
+    pivots = np.broadcast_to(np.arange(4, dtype=np.int32), (count, 4))
+    for name, solve in {
+            "solve_triangular": lambda: linalg.solve_triangular(matrices, b),
+            "cho_solve": lambda: linalg.cho_solve((np.sqrt(matrices), True), b),
+            "lu_solve": lambda: linalg.lu_solve((matrices, pivots), b)}.items():
+        with pytest.warns(FutureWarning, match=f"{name}: batched 1D solves with b.ndim > 1 are"):
+            np.testing.assert_allclose(solve(), want, rtol=1e-6)
+    np.testing.assert_allclose(linalg.solve(matrices, b, assume_a="pos"), want, rtol=1e-6)

@@ -92,6 +92,7 @@ def test_detrend(kind, axis, bp):
     {"fs": 10.0, "nperseg": 16}, {"axis": 0, "nperseg": 16},
 ])
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.filterwarnings("ignore:Input data is complex")
 def test_power_spectra(options, dtype):
     x, y = array((60, 300), dtype), array((60, 300), dtype)
     with warnings.catch_warnings():
@@ -214,3 +215,10 @@ def test_sampling_frequencies_of_other_dtypes_are_promoted_by_the_flag(scaling):
 def test_a_function_that_detrends_promotes_as_the_user_has_it():
     with jax.numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="promotion path"):
         signal.welch(jnp.ones(8), nperseg=4, detrend=lambda d: d + jnp.ones((), "int8"))
+
+
+def test_what_is_changed_is_told():
+    with pytest.warns(UserWarning, match="nperseg=256 is greater than input_length=20, using nper"):
+        jax.scipy.signal.stft(jnp.ones(20))
+    with pytest.warns(UserWarning, match="Input data is complex, switching to return_onesided=Fal"):
+        jax.scipy.signal.welch(jnp.ones(20) + 1j, nperseg=8)

@@ -87,6 +87,15 @@ def test_batches_and_limits():
     np.testing.assert_allclose(capped, np.exp(-T), rtol=1e-7)
 
 
+@pytest.mark.parametrize("options", [
+    {"t": np.array([1.0, 0.5])}, {"mxstep": 0}, {"rate": np.nan, "mxstep": 10}])
+def test_times_that_are_not_reached(options):
+    rate, t = options.pop("rate", 1.0), options.pop("t", T)
+    got = odeint(lambda y, t: rate * y, 2.0, t, **options)
+    assert got[0] == 2 and np.isnan(got[1:]).all()
+    assert (odeint(lambda y, t: y, 2.0, np.zeros(2)) == 2).all()
+
+
 def test_refuses():
     with pytest.raises(TypeError, match="must be arrays or scalars"):
         odeint(lambda y, t, s: y, 1.0, T, "a")

@@ -77,6 +77,8 @@ class RegularGridInterpolator:
     def __call__(self, xi: Any, method: str | None = None) -> Array:
         """The values at points: an array of shape (..., n), or a sequence of n arrays.
 
+        A vector holds the coordinates of one point after those of another.
+
         Returns:
           An array of shape (..., *values.shape[n:]).
         """
@@ -84,10 +86,12 @@ class RegularGridInterpolator:
         if method not in ("linear", "nearest"):
             raise ValueError(f"method {method!r} is not defined")
         n = len(self.grid)
-        if isinstance(xi, (tuple, list)):
+        one_array = not isinstance(xi, (tuple, list))
+        if not one_array:
             xi = jnp.stack(jnp.broadcast_arrays(*xi), -1)
         xi = jnp.asarray(xi)
-        xi = xi[:, None] if xi.ndim == 1 and n == 1 else xi
+        if one_array and xi.ndim == 1 and xi.size % n == 0:
+            xi = xi.reshape(-1, n)
         if xi.shape[-1:] != (n,):
             raise ValueError(f"the requested sample points xi have dimension {xi.shape[-1]}, but "
                              f"this RegularGridInterpolator has dimension {n}")

@@ -8,6 +8,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.frames import warn
 from pyjx.numpy.promotion import convert, narrowed, operands, promote_dtypes_inexact
 
 
@@ -34,7 +35,7 @@ def as_complex(x: Any) -> Any:
     return convert(x, dtypes.to_complex_dtype(get_aval(x).dtype))
 
 
-def as_columns(a: Any, b: Any, name: str) -> tuple[Any, bool]:
+def as_columns(a: Any, b: Any, name: str, deprecated: bool = True) -> tuple[Any, bool]:
     """Right-hand sides `[..., n, k]`, and whether they were vectors: where there is one for each
     matrix, or one alone.
 
@@ -42,7 +43,13 @@ def as_columns(a: Any, b: Any, name: str) -> tuple[Any, bool]:
       ValueError: their rows are not those of the matrices.
     """
     x, y = get_aval(a), get_aval(b)
-    vector = y.ndim == 1 or (y.ndim == x.ndim - 1 and y.shape[:-1] == x.shape[:-2])
+    batched = 1 < y.ndim == x.ndim - 1 and all(
+        [m == n or 1 in (m, n) for m, n in zip(x.shape[:-2], y.shape[:-1], strict=True)])
+    if batched and deprecated:
+        warn(f"jax.scipy.linalg.{name}: batched 1D solves with b.ndim > 1 are deprecated; b will "
+             "be taken for matrices. Give b[..., None], and take .squeeze(-1) of the result.",
+             FutureWarning)
+    vector = batched or y.ndim == 1
     if vector:
         b = lax.expand_dims(b, (y.ndim,))
     rows = get_aval(b).shape[-2] if y.ndim else None

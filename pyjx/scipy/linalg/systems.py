@@ -205,11 +205,7 @@ def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False,
         return _solve(a, b)
     a, b = arrays("solve", a, b)
     check_square("input to solve", get_aval(a))
-    vector = get_aval(b).ndim == 1
-    b = lax.expand_dims(b, (1,)) if vector else b
-    if get_aval(b).ndim < 2 or get_aval(b).shape[-2] != get_aval(a).shape[-1]:
-        raise ValueError(f"solve: the right-hand side must have {get_aval(a).shape[-1]} rows, got "
-                         f"shapes {get_aval(a).shape} and {get_aval(b).shape}")
+    b, vector = as_columns(a, b, "solve", deprecated=False)
     a, b = stretched(a, b)
     return _without_axis(_solve_positive(a if lower else adjoint(a), b), vector)
 

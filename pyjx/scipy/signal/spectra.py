@@ -16,6 +16,7 @@ from pyjx import configuration
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.core.frames import warn
 from pyjx.core.integers import as_truncated_int
 from pyjx.core.tracebacks import api_boundary
 from pyjx.numpy.axes import canonical_axis
@@ -44,7 +45,9 @@ def _window(window: Any, nperseg: int | None, length: int | None) -> tuple[Any, 
         raise ValueError(f"nperseg must be a positive integer, got {nperseg}")
     if isinstance(window, (str, tuple)):
         nperseg = 256 if nperseg is None else _length("nperseg", nperseg)
-        nperseg = nperseg if length is None else min(nperseg, length)
+        if length is not None and nperseg > length:
+            warn(f"{nperseg=} is greater than input_length={length}, using nperseg={length}")
+            nperseg = length
         from scipy.signal import get_window  # windows by name need it, and it loads slowly
         return get_window(window, nperseg), nperseg
     window = jnp.asarray(window)
@@ -113,6 +116,8 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
     length = max(x.shape[axis], 0 if y is None else y.shape[axis])
     window, nperseg = _window(window, nperseg, length)
     noverlap, nfft = _lengths(nperseg, noverlap, nfft)
+    if onesided and (jnp.iscomplexobj(x) or jnp.iscomplexobj(y)):
+        warn("Input data is complex, switching to return_onesided=False")
     if average not in ("mean", "median", None):
         raise ValueError(f"average must be \"median\" or \"mean\", got {average}")
     call: Callable[..., Any] = _spectra
