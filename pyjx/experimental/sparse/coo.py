@@ -17,7 +17,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.base import JAXSparse, diagonal_length
 from pyjx.experimental.sparse.bcoo.conversion import TRACED_NSE, count_stored
 from pyjx.experimental.sparse.primitives import defined_by
-from pyjx.experimental.sparse.util import added_at
+from pyjx.experimental.sparse.util import added_at, is_stored
 from pyjx.numpy.promotion import promote_dtypes
 from pyjx.tree_util import register_pytree_node_class
 
@@ -170,7 +170,7 @@ def times_rows(data: Any, row: Any, col: Any, other: Any, n_rows: int, is_sorted
 def stored_elements(mat: Any, *, nse: int, index_dtype: Any) -> list[Array]:
     """The elements that are not zero, padded with zeros, with their rows and columns."""
     row, col = jnp.nonzero(mat, size=nse)
-    stored = jnp.arange(nse) < (mat != 0).sum()
+    stored = jnp.arange(nse) < is_stored(mat).sum()
     data = jnp.where(stored, mat[row, col], jnp.zeros((), mat.dtype))
     return [data, row.astype(index_dtype), col.astype(index_dtype)]
 

@@ -21,7 +21,7 @@ from pyjx.experimental.sparse.coo import (
     times_rows,
 )
 from pyjx.experimental.sparse.primitives import defined_by
-from pyjx.experimental.sparse.util import added_at
+from pyjx.experimental.sparse.util import added_at, is_stored
 from pyjx.tree_util import register_pytree_node_class
 
 
@@ -178,7 +178,7 @@ def rows_of(indptr: Any, nse: int) -> Any:
 
 def _fromdense(mat: Any, *, nse: int, index_dtype: Any) -> list[Array]:
     data, _, col = stored_elements(mat, nse=nse, index_dtype=index_dtype)
-    lengths = jnp.minimum(jnp.cumsum((mat != 0).sum(1)), nse)
+    lengths = jnp.minimum(jnp.cumsum(is_stored(mat).sum(1)), nse)
     indptr = jnp.concatenate([jnp.zeros(1, lengths.dtype), lengths])
     return [data, col, indptr.astype(index_dtype)]
 

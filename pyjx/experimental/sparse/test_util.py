@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 
+def _normal(rng: np.random.RandomState) -> Callable[[Sequence[int], Any], Any]:
+    """A maker of arrays of normally distributed elements."""
+    return lambda shape, dtype: np.asarray(rng.standard_normal(tuple(shape))).astype(dtype)
+
+
 def rand_sparse(rng: np.random.RandomState, nse: float = 0.5,
                 post: Callable[[Any], Any] = lambda x: x,
-                rand_method: Callable[..., Any] = np.random.RandomState.standard_normal
+                rand_method: Callable[..., Any] = _normal
                 ) -> Callable[[Sequence[int], Any], Any]:
     """A maker of dense arrays most of whose elements are zero.
 
@@ -18,7 +24,7 @@ def rand_sparse(rng: np.random.RandomState, nse: float = 0.5,
       rng: NumPy's generator.
       nse: how many elements are not zero or, if less than 1, what part of them.
       post: what is applied to the array.
-      rand_method: makes elements from the generator and their number.
+      rand_method: `rand_method(rng)` makes arrays of a shape and a dtype, whose elements are kept.
 
     Returns:
       A function of a shape and a dtype.
@@ -29,10 +35,18 @@ def rand_sparse(rng: np.random.RandomState, nse: float = 0.5,
     3
     """
     def make(shape: Sequence[int], dtype: Any) -> Any:
-        flat = np.zeros(int(np.prod(shape)), dtype)
-        count = int(nse * flat.size) if 0 < nse < 1 else int(nse)
-        places = rng.choice(flat.size, min(count, flat.size), replace=False)
-        flat[places] = np.asarray(rand_method(rng, len(places))).astype(dtype)
+        size = int(np.prod(shape))
+        count = min(int(nse * size) if 0 < nse < 1 else int(nse), size)
+        flat = np.zeros(size, dtype)
+        places = rng.choice(size, count, replace=False)
+        flat[places] = np.asarray(rand_method(rng)((count,), dtype))
         return post(flat.reshape(shape))
 
     return make
+
+
+def __getattr__(name: str) -> Any:
+    """The test case and what goes with it, which need absl-py."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("pyjx.compat.test_util.sparse"), name)

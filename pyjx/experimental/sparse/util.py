@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.transforms.vmap import vmap
 
@@ -40,6 +41,11 @@ def refuse_dense_sum() -> NoReturn:
         "shape is larger than Y.shape. This is to prevent silent densification of a large sparse "
         "array. If this is your intent, you can explicitly cast the sparse array to a dense "
         "matrix.")
+
+
+def is_stored(mat: Any) -> Array:
+    """Which elements are not zero."""
+    return mat != jnp.zeros((), get_aval(mat).dtype)
 
 
 def over_batch(fun: Callable[..., Any], n_batch: int, *args: Any) -> Any:

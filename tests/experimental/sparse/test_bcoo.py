@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -373,3 +374,14 @@ def test_repeated_and_outer_indices_in_products_of_sparse_arrays():
     assert not sparse.bcoo_multiply_sparse(none, b).todense().any()
     np.testing.assert_allclose((a @ b.T).todense(), a.todense() @ dense.T)
     np.testing.assert_allclose((b.T @ a).todense(), dense.T @ a.todense())
+
+
+@pytest.mark.parametrize("test", [
+    test_layouts, test_extract, test_duplicates_and_order, test_convolution, test_nothing_stored,
+    test_what_is_out_of_bounds_never_counts, test_sampled,
+    test_repeated_and_outer_indices_in_products_of_sparse_arrays,
+    *[partial(test_operation, name) for name in ("rev", "reshape", "slice", "dynamic_slice")],
+    *[partial(test_there_and_back, dtype) for dtype in ("bool", "float32")]])
+def test_flags_that_forbid_promotion_let_inner_operations_pass(test: Any) -> None:
+    with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):
+        test()

@@ -20,7 +20,13 @@ from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
 from pyjx.experimental.sparse.primitives import defined_by
-from pyjx.experimental.sparse.util import SparseInfo, added_at, over_batch, stretched
+from pyjx.experimental.sparse.util import (
+    SparseInfo,
+    added_at,
+    is_stored,
+    over_batch,
+    stretched,
+)
 from pyjx.runtime.operations import op_jit
 
 TRACED_NSE = (
@@ -37,8 +43,14 @@ def columns(indices: Any) -> tuple[Any, ...]:
 
 def in_bounds(indices: Any, sizes: Any) -> Any:
     """Which rows of `[..., nse, n_sparse]` are coordinates in an array of shape `sizes`."""
-    limits = jnp.array(sizes, get_aval(indices).dtype)
-    return ((indices >= 0) & (indices < limits)).all(-1)
+    return ((indices >= 0) & (indices < as_row(sizes, indices))).all(-1)
+
+
+def as_row(numbers: Any, indices: Any) -> Array:
+    """A number for each sparse dimension, in an array of the dtype and rank of `indices`: a flag
+    may forbid that ranks are promoted."""
+    aval = get_aval(indices)
+    return jnp.expand_dims(jnp.array(numbers, aval.dtype), tuple(range(aval.ndim - 1)))
 
 
 # -- bcoo_todense ----------------------------------------------------------------------------------
@@ -90,7 +102,7 @@ def _fromdense(mat: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: A
     sparse_end = len(shape) - n_dense
     sizes = shape[n_batch:sparse_end]
     total = math.prod(sizes)
-    mask = mat != 0
+    mask = is_stored(mat)
     if n_dense:
         mask = mask.any(tuple(range(sparse_end, len(shape))))
 
@@ -115,7 +127,7 @@ bcoo_fromdense_p = defined_by("bcoo_fromdense", _fromdense, "nse", "n_batch", "n
 @op_jit(static_argnames=("n_batch", "n_dense"))
 def count_stored(mat: Any, *, n_batch: int, n_dense: int) -> Array:
     """How many blocks with an element that is not zero the fullest batch has."""
-    mask = mat != 0
+    mask = is_stored(mat)
     ndim = get_aval(mat).ndim
     if n_dense:
         mask = mask.any(tuple(range(ndim - n_dense, ndim)))
@@ -194,8 +206,7 @@ def sorted_rows(indices: Any, sizes: tuple[int, ...] | None = None) -> tuple[Any
 
 def canonical(indices: Any, sizes: Any) -> Any:
     """The indices, with the sizes in place of all that are out of bounds."""
-    limits = jnp.array(sizes, get_aval(indices).dtype)
-    return jnp.where(in_bounds(indices, sizes)[..., None], indices, limits)
+    return jnp.where(in_bounds(indices, sizes)[..., None], indices, as_row(sizes, indices))
 
 
 def _extract(indices: Any, arr: Any, *, assume_unique: bool) -> Array:

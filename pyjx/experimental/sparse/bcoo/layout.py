@@ -142,7 +142,8 @@ def _sparse_to_dense(mat: BCOO, n_dense: int) -> BCOO:
         column = indices[..., n_kept + axis]
         column = column.reshape(*column.shape, *[1] * (len(sizes) + old_dense))
         at = jnp.arange(n, dtype=indices.dtype)
-        at = at.reshape(n, *[1] * (len(sizes) - 1 - axis + old_dense))
+        behind = len(sizes) - 1 - axis + old_dense
+        at = at.reshape(*[1] * (column.ndim - 1 - behind), n, *[1] * behind)
         place = jnp.where(column == at, place, jnp.zeros((), data.dtype))
     return BCOO._of(place, indices[..., :n_kept], mat.shape)
 
@@ -157,7 +158,7 @@ def _sparse_to_batch(mat: BCOO, n_batch: int) -> BCOO:
         column = indices[..., axis]
         column = column.reshape(*column.shape[:old], *[1] * (axis + 1), nse, *[1] * n_dense)
         at = jnp.arange(size, dtype=indices.dtype)
-        at = at.reshape(size, 1, *[1] * n_dense)
+        at = at.reshape(*[1] * (old + axis), size, 1, *[1] * n_dense)
         data = jnp.where(column == at, jnp.expand_dims(data, old + axis),
                          jnp.zeros((), data.dtype))
     batch = indices.shape[:old]

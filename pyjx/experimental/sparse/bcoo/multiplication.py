@@ -12,7 +12,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.array import BCOO
-from pyjx.experimental.sparse.bcoo.conversion import columns, in_bounds
+from pyjx.experimental.sparse.bcoo.conversion import as_row, columns, in_bounds
 from pyjx.experimental.sparse.bcoo.layout import bcoo_update_layout
 from pyjx.experimental.sparse.util import over_batch
 from pyjx.runtime.operations import op_jit
@@ -122,20 +122,20 @@ def _product(lhs: BCOO, rhs: BCOO) -> Any:
 
     def swapped(x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
         other = _partner(yi, right, xi, left, common)
-        indices = jnp.where((other < xi.shape[0])[:, None], yi, jnp.array(sizes, yi.dtype))
+        indices = jnp.where((other < xi.shape[0])[:, None], yi, as_row(sizes, yi))
         return x.at[other].get(mode="fill", fill_value=0) * y, indices
 
     def pairs(x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
         n, m = xi.shape[0], yi.shape[0]
-        meet = in_bounds(xi, left)[:, None] & in_bounds(yi, right)
+        meet = in_bounds(xi, left)[:, None] & in_bounds(yi, right)[None]
         for i in common:
-            meet &= xi[:, None, i] == yi[:, i]
+            meet &= xi[:, None, i] == yi[None, :, i]
         places, others = jnp.nonzero(meet, size=n * m, fill_value=(n, m))
         found = (places < n)[:, None]
         x, y = (a.at[at].get(mode="fill", fill_value=0) for a, at in ((x, places), (y, others)))
         chosen = [xi[places, i] if left[i] == sizes[i] else yi[others, i] for i in range(n_sparse)]
         indices = jnp.stack(chosen, -1) if chosen else jnp.zeros((n * m, 0), xi.dtype)
-        return x * y, jnp.where(found, indices, jnp.array(sizes, indices.dtype))
+        return x * y, jnp.where(found, indices, as_row(sizes, indices))
 
     if one_right and (not one_left or lhs.nse <= rhs.nse):
         fun, known = partners, lhs

@@ -16,7 +16,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.array import BCOO
-from pyjx.experimental.sparse.bcoo.conversion import in_bounds
+from pyjx.experimental.sparse.bcoo.conversion import as_row, in_bounds
 from pyjx.experimental.sparse.bcoo.layout import batch_to_sparse
 from pyjx.experimental.sparse.primitives import defined_by
 from pyjx.experimental.sparse.util import SparseInfo, stretched
@@ -397,9 +397,10 @@ def _reversed(mat: BCOO, *, dims: tuple[int, ...]) -> Any:
     indices = of(mat.indices, batch)
     flipped = [n_batch <= d < end and d in dims for d in range(n_batch, end)]
     if any(flipped):
-        sizes = jnp.array(mat.shape[n_batch:end], indices.dtype)
+        last = as_row([n - 1 for n in mat.shape[n_batch:end]], indices)
         inside = in_bounds(indices, mat.shape[n_batch:end])[..., None]
-        indices = jnp.where(inside & jnp.array(flipped), sizes - 1 - indices, indices)
+        turned = inside & as_row(flipped, indices).astype(bool)
+        indices = jnp.where(turned, last - indices, indices)
     return BCOO._of(data, indices, mat.shape)
 
 

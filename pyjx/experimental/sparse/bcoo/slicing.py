@@ -12,6 +12,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.array import BCOO
+from pyjx.experimental.sparse.bcoo.conversion import as_row
 from pyjx.experimental.sparse.bcoo.duplicates import bcoo_sum_duplicates
 from pyjx.experimental.sparse.bcoo.shapes import bcoo_squeeze, bcoo_transpose
 from pyjx.runtime.operations import op_jit
@@ -89,8 +90,7 @@ def _sliced(mat: BCOO, *, starts: tuple[int, ...], limits: tuple[int, ...], step
     indices = mat.indices[tuple(batch(mat.indices))]
     if shape[n_batch:end] == list(mat.shape[n_batch:end]):
         return BCOO._of(data, indices, shape)
-    first, limit, step = (jnp.array(x[n_batch:end], indices.dtype)
-                          for x in (starts, limits, steps))
+    first, limit, step = (as_row(x[n_batch:end], indices) for x in (starts, limits, steps))
     keep = (indices >= first) & (indices < limit)
     moved = indices - first
     if any([s != 1 for s in steps[n_batch:end]]):
@@ -153,8 +153,9 @@ def _dynamic_slice(mat: BCOO, starts: list[Any], *, sizes: tuple[int, ...]) -> A
     indices = part(mat.indices, [*places, 0, 0], [*lengths, nse, n_sparse])
     if sizes[n_batch:end] == mat.shape[n_batch:end]:
         return BCOO._of(data, indices, sizes)
-    start = jnp.stack([jnp.asarray(i).astype(indices.dtype) for i in first[n_batch:end]])
-    length = jnp.array(sizes[n_batch:end], indices.dtype)
+    start = as_row(jnp.stack([jnp.asarray(i).astype(indices.dtype) for i in first[n_batch:end]]),
+                   indices)
+    length = as_row(sizes[n_batch:end], indices)
     keep = ((indices >= start) & (indices < start + length)).all(-1)
     return _kept(data, indices, keep, indices - start, sizes[n_batch:end], sizes)
 

@@ -46,10 +46,10 @@ class _Contraction(NamedTuple):
     def pairs(self, x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
         """An element for each pair of elements."""
         n, m = x.shape[0], y.shape[0]
-        inside = in_bounds(xi, self.left_sizes)[:, None] & in_bounds(yi, self.right_sizes)
+        inside = in_bounds(xi, self.left_sizes)[:, None] & in_bounds(yi, self.right_sizes)[None]
         meet = inside
         for i, j in zip(self.left_summed, self.right_summed, strict=True):
-            meet &= xi[:, None, i] == yi[:, j]
+            meet &= xi[:, None, i] == yi[None, :, j]
         data = jnp.where(meet, lax.dot_general(x, y, (((), ()), ((), ()))),
                          jnp.zeros((), self.dtype))
         cols = [*[jnp.broadcast_to(xi[:, None, i], (n, m)) for i in self.left_free],

@@ -97,7 +97,7 @@ def _lobpcg(A: Callable[..., Any], X: Any, m: int, tol: float) -> Any:
     n, k = X.shape
 
     def is_converged(theta: Any, X: Any, AX: Any) -> Any:
-        residual = jnp.linalg.norm(AX - theta * X, axis=0)
+        residual = jnp.linalg.norm(AX - theta[None] * X, axis=0)
         return (residual < tol * n * (jnp.linalg.norm(AX, axis=0) + jnp.abs(theta))).all()
 
     def goes_on(state: Any) -> Any:
@@ -107,7 +107,7 @@ def _lobpcg(A: Callable[..., Any], X: Any, m: int, tol: float) -> Any:
     def step(state: Any) -> Any:
         i, theta, X, P, AX = state
         # twice, as the residuals are small beside what they have in common with X
-        S, _ = jnp.linalg.qr(jnp.concatenate([X, P, AX - theta * X], 1))
+        S, _ = jnp.linalg.qr(jnp.concatenate([X, P, AX - theta[None] * X], 1))
         S, _ = jnp.linalg.qr(S)
         theta, V, X, AX = _restricted(A, S, k)
         return i + 1, theta, X, _product(S[:, k:], V[k:]), AX
