@@ -85,7 +85,8 @@ def _listed(shape: Any) -> list[Any]:
     What is no sequence may be an integer, by `__index__`."""
     if isinstance(shape, (str, bytes)) or hasattr(shape, "keys"):
         raise TypeError
-    if not (isinstance(shape, Sequence) or hasattr(shape, "__getitem__")):
+    is_sequence = isinstance(shape, Sequence) or hasattr(shape, "__getitem__")
+    if not is_sequence or getattr(shape, "shape", None) == ():
         return [operator.index(shape)]
     return list(shape)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, overload
 
 from pyjx.core import dtypes
@@ -13,6 +14,7 @@ from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.linearize import LinearProgram
 from pyjx.engine.tangents import materialized
 from pyjx.engine.types import R, S, TreeDef
+from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
 from pyjx.transforms.arguments import check_callable, linearized, wanted_inputs
 from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import register_pytree_node
@@ -111,8 +113,26 @@ class LinearizedFunction:
             outs.pop()
         return form.out_tree.unflatten(map(materialized, outs))
 
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The values of the primal computation that the derivative reads."""
+        return (self._residuals,)
+
+    @property
+    def func(self) -> partial[Any]:
+        """What gives output tangents of `args` and tangents; its first argument is the jaxpr."""
+        structs = [ShapeDtypeStruct(t.shape, t.dtype) for t in (
+            a.to_tangent_aval() for a in self._form.in_avals)]
+        closed = make_jaxpr(self)(*self._form.in_tree.unflatten(structs))
+        return partial(_applied, closed, self._form)
+
     def __repr__(self) -> str:
         return f"LinearizedFunction({self._form.in_tree} -> {self._form.out_tree})"
+
+
+def _applied(closed: Any, form: LinearForm, residuals: Any, *tangents: Any) -> Any:
+    """The output tangents; `closed` is for who looks at the program."""
+    return _unflatten_linearized(form, (residuals,))(*tangents)
 
 
 def _unflatten_linearized(form: LinearForm, residuals: Any) -> LinearizedFunction:

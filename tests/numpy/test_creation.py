@@ -574,6 +574,7 @@ class Two:
 def test_integers_by_index_are_shapes():
     assert jnp.ones(Two()).shape == jnp.zeros((Two(),)).shape == (2,)
     assert jnp.full(Two(), 1.0).shape == jnp.broadcast_to(1, Two()).shape == (2,)
+    assert jnp.zeros(np.array(2)).shape == jnp.broadcast_to(1, np.array(2, "u1")).shape == (2,)
 
 
 @pytest.mark.parametrize("value", [

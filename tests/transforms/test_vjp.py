@@ -176,6 +176,21 @@ def test_linearize():
     np.testing.assert_allclose(jax.jit(lambda g, t: g(t))(f_jvp, X)["a"], 2 * X)
 
 
+def test_the_program_of_a_linearized_function():
+    """As of the partial that JAX gives: func(*args, *tangents), and func's first argument."""
+    _, f_jvp = jax.linearize(lambda d, n: jnp.sin(d["a"]) * n, {"a": 1.0}, 3)
+    none = np.zeros((), jax.dtypes.float0)
+    assert f_jvp.func(*f_jvp.args, {"a": 2.0}, none) == f_jvp({"a": 2.0}, none)
+    text = str(f_jvp.func.args[0])
+    assert text.count(" mul ") == 2 and " sin " not in text and " cos " not in text
+    policy = jax.checkpoint_policies.everything_saveable
+    for f, sines in ((jnp.sin, 0), (lambda x: jnp.sin(jnp.sin(x)), 1)):
+        text = str(jax.linearize(jax.checkpoint(f), 1.0)[1].func.args[0])
+        assert text.count(" sin ") == sines and text.count(" cos ") == sines + 1
+        text = str(jax.linearize(jax.checkpoint(f, policy=policy), 1.0)[1].func.args[0])
+        assert " sin " not in text and " cos " not in text
+
+
 def test_linearize_does_not_run_the_function_again():
     runs = []
 
