@@ -15,7 +15,7 @@
 #
 # Libraries that were written for `jax` run on pyjx unmodified. After `import pyjx.as_jax`, in this
 # process `jax` *is* pyjx: the same modules, classes and functions by another name. An installed jax
-# is neither loaded nor touched.
+# is neither loaded nor touched. The libraries are not pyjx's: `pip install flax optax` brings them.
 
 # %% tags=["pyjx"]
 import pyjx.as_jax  # noqa: I001 - before anything imports jax

@@ -543,7 +543,8 @@ outline = State("jax_pyjx_outline", ("auto", "on", "off"), "auto", traced=True,
                 environ="PYJX_OUTLINE",
                 help="Whether repeated runs of equations become functions that compile once.")
 strict_indices = _off("jax_pyjx_strict_indices", traced=True, environ="PYJX_STRICT_INDICES",
-                      help="Out-of-bounds indices raise an error instead of being clamped.")
+                      help="x[i] and x.at[i] raise an error for indices that are known and out of "
+                           "bounds, instead of clamping or dropping them.")
 cache = _on("jax_pyjx_cache", environ="PYJX_CACHE",
             help="Keeps compiled programs on disk between processes.")
 cache_dir = _str("jax_pyjx_cache_dir", default=None, environ="PYJX_CACHE_DIR",

@@ -64,11 +64,12 @@ def checked(flag: str, kind: Kind, optional: bool, value: Any) -> Any:
         if value in kind:
             return value
         allowed = f"None or in {list(kind)}" if optional else f"in {list(kind)}"
-        raise ValueError(f"new enum value must be {allowed}, got {value} of type {type(value)}.")
+        raise ValueError(f"new enum value must be {allowed}, got {value} of type {type(value)} "
+                         f"for {flag}.")
     if value is None or isinstance(value, kind) or (kind is float and isinstance(value, int)):
         return value
     raise ValueError(f"new {_KIND_NAMES[kind]} config value must be None or of type "
-                     f"{kind.__name__}, got {value} of type {type(value)}.")
+                     f"{kind.__name__}, got {value} of type {type(value)} for {flag}.")
 
 
 _other_traced: list[LocalState] = []  # states that no flag stands for

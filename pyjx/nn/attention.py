@@ -123,7 +123,7 @@ def dot_product_attention(
     """softmax(scale * query key^T + bias) value for each head (Vaswani et al. 2017).
 
     Sizes: B batch, T queries, S keys, N heads, K heads of keys and values (N is a multiple of K),
-    H features of a head. The batch axis may be missing throughout.
+    H features of a head. Axes that are missing, the batch axis first, count as of size 1.
 
     Args:
       query: array of shape (B, T, N, H).
@@ -153,9 +153,7 @@ def dot_product_attention(
     if implementation not in (None, "xla", "cudnn"):
         raise ValueError(f"Unsupported implementation option: {implementation}")
     shape = get_aval(query).shape
-    batched = len(shape) == 4
-    if not batched:
-        query, key, value = (lax.expand_dims(x, (0,)) for x in (query, key, value))
+    query, key, value = (_of_rank_4(x) for x in (query, key, value))
     dtype = get_aval(key).dtype
     _check("query", query, (None, None, None, None), dtype)
     b, t, n, h = get_aval(query).shape
@@ -176,11 +174,16 @@ def dot_product_attention(
     run = _attend if state.dynamic is not eager_trace else _compiled
     out = run(query, key, value, bias, mask, scale, is_causal, lengths[0], lengths[1],
               local_window_size, return_residual)
-    if batched:
+    if len(shape) == 4:
         return out
     if return_residual:
-        return tuple([lax.squeeze(x, (0,)) for x in out])
-    return lax.squeeze(out, (0,))
+        return lax.reshape(out[0], shape), lax.reshape(out[1], shape[:-1])
+    return lax.reshape(out, shape)
+
+
+def _of_rank_4(x: Value) -> Value:
+    """`x` with axes of size 1 for those that are missing before its own."""
+    return lax.expand_dims(x, range(4 - get_aval(x).ndim)) if get_aval(x).ndim < 4 else x
 
 
 def _of_logits(name: str, x: Any, shape: tuple[int, ...]) -> Value | None:

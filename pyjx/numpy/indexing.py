@@ -641,8 +641,8 @@ def _aligned(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Any, 
     rank = get_aval(x).ndim
     if get_aval(i).ndim != rank:
         raise ValueError(
-            f"indices and arr must have the same number of dimensions; {rank} vs. "
-            f"{get_aval(i).ndim}. {name} arguments 'arr' and 'indices' must have same ndim.")
+            f"indices and arr must have the same number of dimensions; {get_aval(i).ndim} vs. "
+            f"{rank}. {name} arguments 'arr' and 'indices' must have same ndim.")
     return x, i, canonical_axis(axis, rank)
 
 

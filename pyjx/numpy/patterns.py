@@ -293,8 +293,8 @@ def check_bounds(shape: tuple[int, ...], pattern: tuple[Entry, ...], values: lis
             if entry == INTEGER and not 0 <= value < n:
                 asked = value if value >= 0 else value - n
                 raise IndexError(f"index {asked} is out of bounds for axis {axis} with size {n}")
-            if entry == ARRAY and not integers_only and isinstance(value, np.ndarray) and bool(
-                    np.any((value >= n) | (value < -n))):
+            if entry == ARRAY and not integers_only and not isinstance(value, Tracer) and np.any(
+                    (np.asarray(value) >= n) | (np.asarray(value) < -n)):
                 raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
         axis += 1
 

@@ -182,6 +182,20 @@ def test_attention_takes_lists():
         jax.nn.dot_product_attention(*[jnp.array(x)] * 3, mask=jnp.array(mask)))
 
 
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4)])
+def test_attention_without_leading_axes(shape):
+    x = jnp.asarray(np.random.default_rng(0).standard_normal(shape), "float32")
+    whole = jnp.reshape(x, (1,) * (4 - x.ndim) + shape)
+    want, sums = jax.nn.dot_product_attention(whole, whole, whole, return_residual=True)
+    got, residual = jax.nn.dot_product_attention(x, x, x, return_residual=True)
+    assert got.shape == shape and residual.shape == shape[:-1]
+    np.testing.assert_array_equal(got, want.reshape(shape))
+    np.testing.assert_array_equal(residual, sums.reshape(shape[:-1]))
+    np.testing.assert_array_equal(jax.nn.dot_product_attention(x, whole, whole), got)
+    with pytest.raises(ValueError, match="query ndim should be 4, but got 5"):
+        jax.nn.dot_product_attention(*[jnp.ones((1, 1, 2, 3, 4))] * 3)
+
+
 def test_bad_attention():
     q, k = np.ones((2, 5, 3, 4), np.float32), np.ones((2, 6, 3, 4), np.float32)
     attend = jax.nn.dot_product_attention

@@ -162,7 +162,7 @@ def test_integers_out_of_bounds(jit):
 def test_strict_indices():
     x = jnp.zeros((3, 4))
     with jax.configuration.strict_indices(True):
-        for index in (3, -4, (0, 4), (slice(None), 9), np.array([5])):
+        for index in (3, -4, (0, 4), (slice(None), 9), np.array([5]), jnp.array([0, -5])):
             with pytest.raises(IndexError, match="out of bounds"):
                 x[index]
             with pytest.raises(IndexError, match="out of bounds"):

@@ -119,3 +119,15 @@ def test_refuses():
         minimize(square, jnp.ones(2), method="BFGS", options={"foo": 3})
     with pytest.raises(TypeError, match="scalar"):
         minimize(lambda x: x, jnp.ones(2), method="BFGS")
+
+
+def test_minimize_names_an_option_and_a_function_of_the_user():
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'maxitr' in options; those "
+                                        r"of BFGS are maxiter, norm, gtol, line_search_maxiter"):
+        jax.scipy.optimize.minimize(jnp.sum, jnp.ones(2), method="BFGS", options={"maxitr": 3})
+
+    def objective(x, scale):
+        return float(scale * x.sum())
+
+    with pytest.raises(jax.errors.ConcretizationTypeError, match=f"objective at {__file__}"):
+        jax.scipy.optimize.minimize(objective, jnp.ones(2), (2,), method="BFGS")

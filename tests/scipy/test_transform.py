@@ -127,3 +127,22 @@ def test_refuses():
 def test_a_rotation_by_a_number_has_no_weak_type():
     for made in (Rotation.from_euler("z", 90, degrees=True), Rotation.from_euler("z", 1.0)):
         assert not made.as_matrix().weak_type and not made.as_quat().weak_type
+
+
+@pytest.mark.parametrize(("make", "shape", "expected"), [
+    ("from_matrix", (2, 3), r"\(\.\.\., 3, 3\)"), ("from_matrix", (3,), r"\(\.\.\., 3, 3\)"),
+    ("from_matrix", (2, 2), r"\(\.\.\., 3, 3\)"), ("from_mrp", (4,), r"\(\.\.\., 3\)"),
+    ("from_quat", (2, 3), r"\(\.\.\., 4\)"), ("from_rotvec", (), r"\(\.\.\., 3\)")])
+def test_arrays_of_other_shapes_are_refused(make, shape, expected):
+    words = rf"Rotation\.{make}: expected .* of shape {expected}, got"
+    with pytest.raises(ValueError, match=words):
+        getattr(Rotation, make)(jnp.ones(shape))
+    with pytest.raises(ValueError, match=r"Rotation\.apply: expected vectors of shape"):
+        Rotation.identity().apply(jnp.ones(2))
+
+
+def test_matrices_of_affine_maps_are_rotations_by_their_first_rows():
+    rotation = Rotation.from_quat(QUATS)
+    matrices = jnp.pad(rotation.as_matrix(), ((0, 0), (0, 1), (0, 1)), constant_values=7)
+    np.testing.assert_allclose(Rotation.from_matrix(matrices).as_matrix(), rotation.as_matrix(),
+                               atol=1e-6)

@@ -30,7 +30,7 @@ from pyjx.experimental.sparse.bcoo.conversion import TRACED_NSE, check_layout, c
 from pyjx.experimental.sparse.csr import csr_product, rows_of, suits_library
 from pyjx.experimental.sparse.operators import binary, item, reflected
 from pyjx.experimental.sparse.primitives import defined_by
-from pyjx.experimental.sparse.util import SparseInfo, over_batch
+from pyjx.experimental.sparse.util import SparseInfo, as_index_dtype, over_batch
 from pyjx.runtime.operations import op_jit
 from pyjx.transforms.vmap import Mappable
 from pyjx.tree_util import register_pytree_node_class
@@ -335,7 +335,8 @@ def bcsr_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dens
         operator.index, count_stored(mat, n_batch=n_batch, n_dense=n_dense) if nse is None else nse,
         TRACED_NSE.format(name="bcsr_fromdense", cls="BCSR"))
     data, indices, indptr = bcsr_fromdense_p.bind(
-        mat, nse=nse_int, n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype))
+        mat, nse=nse_int, n_batch=n_batch, n_dense=n_dense,
+        index_dtype=as_index_dtype("bcsr_fromdense", index_dtype))
     return BCSR._of(data, indices, indptr, mat.shape)
 
 

@@ -17,7 +17,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.base import JAXSparse, diagonal_length
 from pyjx.experimental.sparse.bcoo.conversion import TRACED_NSE, count_stored
 from pyjx.experimental.sparse.primitives import defined_by
-from pyjx.experimental.sparse.util import added_at, is_stored
+from pyjx.experimental.sparse.util import added_at, as_index_dtype, buffers_of, is_stored
 from pyjx.numpy.promotion import promote_dtypes
 from pyjx.tree_util import register_pytree_node_class
 
@@ -204,7 +204,7 @@ def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int
     mat = jnp.asarray(mat)
     shape = as_matrix_shape("COO", mat.shape)
     data, row, col = coo_fromdense_p.bind(mat, nse=stored_count("coo_fromdense", "COO", mat, nse),
-                                          index_dtype=np.dtype(index_dtype))
+                                          index_dtype=as_index_dtype("coo_fromdense", index_dtype))
     return COO((data, row, col), shape=shape, rows_sorted=True)
 
 
@@ -236,7 +236,7 @@ def coo_todense(mat: COO) -> Array:
     >>> sparse.coo_todense(sparse.eye(2, sparse_format="coo")).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return coo_todense_p.bind(*mat._bufs, spinfo=mat._info)  # type: ignore[no-any-return]
+    return coo_todense_p.bind(*buffers_of("coo_todense", COO, mat), spinfo=mat._info)  # type: ignore[no-any-return]
 
 
 @api_boundary
@@ -248,9 +248,10 @@ def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Array:
     >>> sparse.coo_matvec(sparse.eye(2, 3, sparse_format="coo"), jnp.ones(3)).tolist()
     [1.0, 1.0]
     """
+    buffers = buffers_of("coo_matvec", COO, mat)
     v = jnp.asarray(v)
     check_product("coo_matvec", mat.shape, v, 1, transpose)
-    return coo_matvec_p.bind(*mat._bufs, v, spinfo=mat._info, transpose=bool(transpose))  # type: ignore[no-any-return]
+    return coo_matvec_p.bind(*buffers, v, spinfo=mat._info, transpose=bool(transpose))  # type: ignore[no-any-return]
 
 
 @api_boundary
@@ -262,6 +263,7 @@ def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Array:
     >>> sparse.coo_matmat(sparse.eye(2, 3, sparse_format="coo"), jnp.ones((3, 1))).tolist()
     [[1.0], [1.0]]
     """
+    buffers = buffers_of("coo_matmat", COO, mat)
     B = jnp.asarray(B)
     check_product("coo_matmat", mat.shape, B, 2, transpose)
-    return coo_matmat_p.bind(*mat._bufs, B, spinfo=mat._info, transpose=bool(transpose))  # type: ignore[no-any-return]
+    return coo_matmat_p.bind(*buffers, B, spinfo=mat._info, transpose=bool(transpose))  # type: ignore[no-any-return]

@@ -21,7 +21,7 @@ from pyjx.experimental.sparse.coo import (
     times_rows,
 )
 from pyjx.experimental.sparse.primitives import defined_by
-from pyjx.experimental.sparse.util import added_at, is_stored
+from pyjx.experimental.sparse.util import added_at, as_index_dtype, buffers_of, is_stored
 from pyjx.tree_util import register_pytree_node_class
 
 
@@ -205,14 +205,24 @@ def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int
     mat = jnp.asarray(mat)
     shape = as_matrix_shape("CSR", mat.shape)
     buffers = csr_fromdense_p.bind(mat, nse=stored_count("csr_fromdense", "CSR", mat, nse),
-                                   index_dtype=np.dtype(index_dtype))
+                                   index_dtype=as_index_dtype("csr_fromdense", index_dtype))
     return CSR(tuple(buffers), shape=shape)
 
 
 # -- csr_todense, csr_matvec, csr_matmat -----------------------------------------------------------
 
 
+def _check_buffers(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> None:
+    if data.ndim != 1 or data.shape != indices.shape:
+        raise ValueError("CSR, CSC: data and indices must be vectors of one length, got shapes "
+                         f"{data.shape} and {indices.shape}.")
+    if indptr.shape != (shape[0] + 1,):
+        raise ValueError(f"CSR, CSC: indptr must have shape {(shape[0] + 1,)}, which is one more "
+                         f"than there are rows (of CSC columns), got {indptr.shape}.")
+
+
 def _todense(data: Any, indices: Any, indptr: Any, *, shape: tuple[int, ...]) -> Array:
+    _check_buffers(data, indices, indptr, shape)
     row = rows_of(indptr, data.shape[0])
     return added_at(shape, (row, indices), data)  # type: ignore[no-any-return]
 
@@ -251,6 +261,7 @@ def csr_product(data: Any, indices: Any, indptr: Any, other: Any) -> Array:
 
 def _product(data: Any, indices: Any, indptr: Any, other: Any, *, shape: tuple[int, ...],
              transpose: bool) -> Array:
+    _check_buffers(data, indices, indptr, shape)
     if transpose:
         row = rows_of(indptr, data.shape[0])
         return times_rows(data, indices, row, other, shape[1])  # type: ignore[no-any-return]
@@ -270,7 +281,7 @@ def csr_todense(mat: CSR) -> Array:
     >>> sparse.csr_todense(sparse.eye(2, sparse_format="csr")).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return csr_todense_p.bind(*mat._bufs, shape=mat.shape)  # type: ignore[no-any-return]
+    return csr_todense_p.bind(*buffers_of("csr_todense", CSR, mat), shape=mat.shape)  # type: ignore[no-any-return]
 
 
 @api_boundary
@@ -282,9 +293,10 @@ def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Array:
     >>> sparse.csr_matvec(sparse.eye(2, 3, sparse_format="csr"), jnp.ones(3)).tolist()
     [1.0, 1.0]
     """
+    buffers = buffers_of("csr_matvec", CSR, mat)
     v = jnp.asarray(v)
     check_product("csr_matvec", mat.shape, v, 1, transpose)
-    return csr_matvec_p.bind(*mat._bufs, v, shape=mat.shape, transpose=bool(transpose))  # type: ignore[no-any-return]
+    return csr_matvec_p.bind(*buffers, v, shape=mat.shape, transpose=bool(transpose))  # type: ignore[no-any-return]
 
 
 @api_boundary
@@ -296,6 +308,7 @@ def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Array:
     >>> sparse.csr_matmat(sparse.eye(2, 3, sparse_format="csr"), jnp.ones((3, 1))).tolist()
     [[1.0], [1.0]]
     """
+    buffers = buffers_of("csr_matmat", CSR, mat)
     B = jnp.asarray(B)
     check_product("csr_matmat", mat.shape, B, 2, transpose)
-    return csr_matmat_p.bind(*mat._bufs, B, shape=mat.shape, transpose=bool(transpose))  # type: ignore[no-any-return]
+    return csr_matmat_p.bind(*buffers, B, shape=mat.shape, transpose=bool(transpose))  # type: ignore[no-any-return]

@@ -31,7 +31,7 @@ from pyjx.engine.functions import check_values, name_of
 from pyjx.experimental.sparse.rules import RULES, is_sparse, refuse
 from pyjx.experimental.sparse.util import stretched
 from pyjx.runtime.abstract import eval_shape
-from pyjx.tree_util import tree_flatten, tree_unflatten
+from pyjx.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 ArrayOrSparse = Any
 
@@ -50,8 +50,9 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
         tracing it gives.
 
     Returns:
-      A function of the same arguments, some of which may be sparse. It raises NotImplementedError
-      where an operation on a sparse operand would have a dense result, or has no rule.
+      A function of the same arguments, some of which may be sparse; `f` gets keyword arguments as
+      they are unless there are sparse arrays in them. It raises NotImplementedError where an
+      operation on a sparse operand would have a dense result, or has no rule.
 
     >>> import pyjx.numpy as jnp
     >>> from pyjx.experimental import sparse
@@ -74,7 +75,10 @@ def _aval(x: Any) -> ShapedArray:
 
 
 def _run_program(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    leaves, in_tree = tree_flatten((args, kwargs), is_leaf=is_sparse)
+    named = {name: x for name, x in kwargs.items()
+             if any(map(is_sparse, tree_leaves(x, is_leaf=is_sparse)))}
+    f = functools.partial(f, **{name: x for name, x in kwargs.items() if name not in named})
+    leaves, in_tree = tree_flatten((args, named), is_leaf=is_sparse)
     check_values([x for x in leaves if not is_sparse(x)])
     out_tree = None
 

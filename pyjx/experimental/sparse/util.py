@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from pyjx import numpy as jnp
+from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.transforms.vmap import vmap
@@ -33,6 +36,30 @@ class SparseInfo(NamedTuple):
     shape: tuple[int, ...]
     indices_sorted: bool = False
     unique_indices: bool = False
+
+
+def as_index_dtype(name: str, dtype: Any) -> Any:
+    """The dtype that the function `name` is to give indices.
+
+    Raises:
+      TypeError: it is not of integers.
+    """
+    found = np.dtype(dtype)
+    if not dtypes.issubdtype(found, np.integer):
+        raise TypeError(f"{name}: index_dtype must be an integer dtype, got {dtypes.name(found)}.")
+    return found
+
+
+def buffers_of(name: str, kind: type, mat: Any) -> Any:
+    """The buffers of the matrix that the function `name` of one format was given.
+
+    Raises:
+      TypeError: it is of another format, or dense.
+    """
+    if not isinstance(mat, kind):
+        raise TypeError(f"{name}: mat must be a {kind.__name__} matrix, got {type(mat).__name__}; "
+                        f"{kind.__name__}.fromdense makes one.")
+    return mat._bufs  # type: ignore[attr-defined]
 
 
 def refuse_dense_sum() -> NoReturn:

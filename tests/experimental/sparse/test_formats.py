@@ -216,3 +216,31 @@ def test_products_read_nothing_out_of_bounds(cls: Any) -> None:
     for indices, indptr in ((mat.indices + 10**8, mat.indptr), (mat.indices, mat.indptr + 10**8)):
         wrong = cls((mat.data, indices, indptr), shape=mat.shape)
         np.testing.assert_array_equal(wrong @ V, np.zeros(3))
+
+
+@pytest.mark.parametrize("kind", [sparse.CSR, sparse.CSC])
+def test_buffers_of_other_sizes_are_refused(kind):
+    ones, three = jnp.ones(3), jnp.arange(3)
+    for indices, indptr, words in ((three, three, r"indptr must have shape \(4,\)"),
+                                   (three[:2], jnp.arange(4), "vectors of one length")):
+        matrix = kind((ones, indices, indptr), shape=(3, 3))
+        for call in (lambda m: m @ ones, lambda m: m.todense(), lambda m: m.T @ ones):
+            with pytest.raises(ValueError, match=words):
+                call(matrix)
+
+
+@pytest.mark.parametrize("name", ["bcoo", "bcsr", "csr", "coo"])
+def test_indices_are_integers(name):
+    fromdense = getattr(sparse, f"{name}_fromdense")
+    with pytest.raises(TypeError, match=f"{name}_fromdense: index_dtype must be an integer dtype"):
+        fromdense(jnp.eye(3), index_dtype=float)
+    assert fromdense(jnp.eye(3), index_dtype="uint8").todense().tolist() == np.eye(3).tolist()
+
+
+@pytest.mark.parametrize("name", ["csr", "coo"])
+def test_functions_of_a_format_take_no_other(name):
+    other = sparse.BCOO.fromdense(jnp.eye(3))
+    for call in (lambda f: f("todense")(other), lambda f: f("matvec")(other, jnp.ones(3)),
+                 lambda f: f("matmat")(jnp.eye(3), jnp.eye(3))):
+        with pytest.raises(TypeError, match=f"{name}_mat|{name}_todense: mat must be a"):
+            call(lambda of: getattr(sparse, f"{name}_{of}"))

@@ -143,3 +143,13 @@ def test_powers_that_are_not_sparse(exponent: int) -> None:
     with pytest.raises(NotImplementedError, match="integer_pow with non-positive exponent "
                        f"{exponent} is not implemented because it would result in dense output"):
         sparse.sparsify(lambda x: lax.integer_pow(x, exponent))(bcoo(M))
+
+
+def test_keyword_arguments_are_as_they_are_given():
+    matrix = sparse.BCOO.fromdense(jnp.arange(6.).reshape(2, 3))
+    assert sparse.sparsify(jnp.sum)(matrix, axis=1).todense().tolist() == [3, 12]
+    doubled = sparse.sparsify(lambda a, *, twice, by: (a * by if twice else a))
+    assert doubled(matrix, twice=True, by=2).todense().tolist() == [[0, 2, 4], [6, 8, 10]]
+    product = sparse.sparsify(lambda a, *, by, at: a * by["it"] * at)
+    out = product(matrix, by={"it": matrix}, at=jnp.float32(2))
+    assert out.todense().tolist() == [[0, 2, 8], [18, 32, 50]]

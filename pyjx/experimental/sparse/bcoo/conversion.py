@@ -23,6 +23,7 @@ from pyjx.experimental.sparse.primitives import defined_by
 from pyjx.experimental.sparse.util import (
     SparseInfo,
     added_at,
+    as_index_dtype,
     is_stored,
     over_batch,
     stretched,
@@ -175,7 +176,7 @@ def bcoo_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dens
         operator.index, count_stored(mat, n_batch=n_batch, n_dense=n_dense) if nse is None else nse,
         TRACED_NSE.format(name="bcoo_fromdense", cls="BCOO"))
     data, indices = bcoo_fromdense_p.bind(mat, nse=nse_int, n_batch=n_batch, n_dense=n_dense,
-                                          index_dtype=np.dtype(index_dtype))
+                                          index_dtype=as_index_dtype("bcoo_fromdense", index_dtype))
     return BCOO._of(data, indices, mat.shape, indices_sorted=True, unique_indices=True)
 
 

@@ -20,6 +20,15 @@ def _floats(x: Any) -> Array:
     return promote_dtypes_inexact(jnp.asarray(x))[0]  # type: ignore[no-any-return]
 
 
+def _vectors(name: str, x: Any, size: int) -> Array:
+    """An argument of shape (..., size), as floats."""
+    x = _floats(x)
+    if x.ndim == 0 or x.shape[-1] != size:
+        raise ValueError(f"Rotation.{name}: expected an array of shape (..., {size}), got "
+                         f"{x.shape}.")
+    return x
+
+
 def _normalized(x: Array) -> Array:
     return x / jnp.sqrt(jnp.vecdot(x, x))[..., None]
 
@@ -106,8 +115,17 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Rotation:
-        """From orthogonal matrices, of shape (..., 3, 3)."""
+        """From orthogonal matrices, of shape (..., 3, 3); of larger square ones, such as those of
+        affine maps, the first three rows and columns count.
+
+        Raises:
+          ValueError: they have another shape.
+        """
         m = _floats(matrix)
+        if m.ndim < 2 or m.shape[-1] != m.shape[-2] or m.shape[-1] < 3:
+            raise ValueError("Rotation.from_matrix: expected matrices of shape (..., 3, 3), got "
+                             f"{m.shape}.")
+        m = m[..., :3, :3]
         trace = jnp.trace(m, axis1=-2, axis2=-1)
         diagonal = jnp.diagonal(m, axis1=-2, axis2=-1)
         # four times the products of each component with all: the largest row is the precise one
@@ -127,20 +145,32 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_mrp(cls, mrp: Any) -> Rotation:
-        """From modified Rodrigues parameters, of shape (..., 3): axis * tan(angle/4)."""
-        mrp = _floats(mrp)
+        """From modified Rodrigues parameters, of shape (..., 3): axis * tan(angle/4).
+
+        Raises:
+          ValueError: they have another shape.
+        """
+        mrp = _vectors("from_mrp", mrp, 3)
         square = (mrp * mrp).sum(-1, keepdims=True)
         return cls(jnp.concatenate([2 * mrp, 1 - square], -1) / (1 + square))
 
     @classmethod
     def from_quat(cls, quat: Any) -> Rotation:
-        """From quaternions (x, y, z, w) of any norm, of shape (..., 4)."""
-        return cls(_normalized(_floats(quat)))
+        """From quaternions (x, y, z, w) of any norm, of shape (..., 4).
+
+        Raises:
+          ValueError: they have another shape.
+        """
+        return cls(_normalized(_vectors("from_quat", quat, 4)))
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
-        """From vectors of shape (..., 3) along the axis, as long as the angle."""
-        v = _floats(rotvec)
+        """From vectors of shape (..., 3) along the axis, as long as the angle.
+
+        Raises:
+          ValueError: they have another shape.
+        """
+        v = _vectors("from_rotvec", rotvec, 3)
         v = jnp.deg2rad(v) if degrees else v
         square = (v * v).sum(-1, keepdims=True)
         small = square < 1e-6
@@ -234,8 +264,15 @@ class Rotation(NamedTuple):
     # -- operations --------------------------------------------------------------------------------
 
     def apply(self, vectors: Any, inverse: bool = False) -> Array:
-        """Vectors of shape (..., 3), rotated."""
+        """Vectors of shape (..., 3), rotated.
+
+        Raises:
+          ValueError: they have another shape.
+        """
         vectors = jnp.asarray(vectors)
+        if vectors.ndim == 0 or vectors.shape[-1] != 3:
+            raise ValueError("Rotation.apply: expected vectors of shape (..., 3), got "
+                             f"{vectors.shape}.")
         matrix = self.as_matrix()
         return jnp.einsum("...kj,...k->...j" if inverse else "...jk,...k->...j", matrix, vectors,
                           precision="highest")
