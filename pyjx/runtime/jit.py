@@ -481,7 +481,10 @@ def jit(  # type: ignore[misc]
     static = signature.argument_sets(fun, static_argnums, static_argnames)
     donated = signature.argument_sets(fun, donate_argnums, donate_argnames, "donate")
     signature.check_disjoint(static, donated)
-    if backend is not None and device is None:
+    if backend is not None:
+        if device is not None:
+            raise ValueError("can't specify both a device and a backend for jit, got "
+                             f"device={device} and backend={backend}. A device is of a backend.")
         device = backends.local_devices(backend=backend)[0]
     ins = outs = None
     if in_shardings is not None or out_shardings is not None:
