@@ -170,7 +170,7 @@ def _layers(x: Any, h_0: Any, c_0: Any, parts: Any, seq_lengths: Any, num_layers
         raise NotImplementedError(f"lstm: dropout is not supported, expected 0, got {dropout}")
     directions = 2 if bidirectional else 1
     steps = jnp.moveaxis(jnp.asarray(x), 1, 0)
-    inside = (jnp.arange(steps.shape[0])[:, None] < jnp.asarray(seq_lengths))[..., None]
+    inside = (jnp.arange(steps.shape[0])[:, None] < jnp.asarray(seq_lengths)[None])[..., None]
     ends = []
     for layer in range(num_layers):
         outs = []
@@ -201,5 +201,5 @@ def _direction(steps: Array, h_0: Array, c_0: Array, weights: list[Any], inside:
                 jnp.where(active, out, 0))
 
     # what the inputs contribute does not wait for the states
-    drive = jnp.matmul(steps, W_ih.T, precision=precision) + (b_ih + b_hh)
+    drive = jnp.matmul(steps, W_ih.T, precision=precision) + (b_ih + b_hh)[None, None]
     return lax.scan(step, (h_0, c_0), (drive, inside), reverse=backwards)

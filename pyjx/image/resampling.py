@@ -121,7 +121,7 @@ def _weights(size: int, new_size: int, scale: Array, translation: Array, method:
 def _overlaps(size: int, new_size: int, inverse: Array, translation: Array) -> Array:
     """The part of each pixel of the result that each pixel of the image covers."""
     dtype = jnp.result_type(inverse, translation)
-    start = (jnp.arange(new_size, dtype=dtype) - translation) * inverse
+    start = (jnp.arange(new_size, dtype=dtype)[None] - translation) * inverse
     place = jnp.arange(size, dtype=dtype)[:, None]
     covered = jnp.minimum(start + inverse, place + 1) - jnp.maximum(start, place)
     covered = jnp.maximum(covered, 0)

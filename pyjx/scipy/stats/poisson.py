@@ -72,7 +72,7 @@ def entropy(mu: Any, loc: Any = 0) -> Array:
     # mu - mu log(mu) + E[log k!]; for large mu by its asymptotic series
     terms = 180
     small = jnp.where(mu < 80, mu, 80)[..., None]
-    k = jnp.arange(terms, dtype=mu.dtype)
+    k = jnp.arange(terms, dtype=mu.dtype).reshape(*[1] * mu.ndim, terms)
     log = xlogy_of(k, small) - lax.lgamma(k + 1) - small
     near = -(jnp.exp(log) * jnp.where(log > -math.inf, log, 0)).sum(-1)
     r = 1 / jnp.where(mu < 80, 80, mu)

@@ -279,7 +279,7 @@ class Rotation(NamedTuple):
 
     def inv(self) -> Rotation:
         """The inverse."""
-        return Rotation(self.quat * jnp.array([-1, -1, -1, 1], self.quat.dtype))
+        return Rotation(jnp.concatenate([-self.quat[..., :3], self.quat[..., 3:]], -1))
 
     def magnitude(self) -> Array:
         """The angle, in [0, pi]."""

@@ -1,0 +1,34 @@
+"""Functions promote neither ranks nor dtypes inside: suites forbid it by flags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx.experimental import rnn
+from pyjx.scipy.spatial.transform import Rotation
+
+
+def lstm(apply: Callable[..., Any]) -> Any:
+    x, state, lengths = np.ones((2, 5, 3), "f"), np.ones((2, 2, 4), "f"), np.array([5, 4], "int32")
+    weights = rnn.init_lstm_weight(jax.random.key(0), 3, 4, 1, True)
+    return apply(x, state, state, weights, lengths, 3, 4, 1, 0.0, True)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: lstm(rnn.lstm),
+    lambda: jax.image.resize(np.ones((6, 6), "f"), (9, 4), "area"),
+    lambda: jax.image.resize(np.ones((6, 6), "f"), (9, 4), "cubic"),
+    lambda: jax.scipy.special.bessel_jn(np.ones((2, 3), "f"), v=2),
+    lambda: jax.scipy.stats.poisson.entropy(np.array([0.5, 3.0, 100.0], "f")),
+    lambda: Rotation.from_quat(np.arange(20.0, dtype="f").reshape(5, 4)).inv().as_quat(),
+])
+def test_flags_that_forbid_promotion_let_inner_operations_pass(call: Callable[[], Any]) -> None:
+    expected = call()
+    with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):
+        found = call()
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6), expected, found)
