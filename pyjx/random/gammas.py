@@ -9,7 +9,6 @@ a + 1, and the result multiplied by u^(1 / a).
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of
-from pyjx.core.integers import as_sizes
+from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front, batch_along
@@ -39,6 +38,7 @@ from pyjx.random.samplers import (
     constant,
     float_dtype,
     normal_floats,
+    param_aval,
     param_dtype,
     result_shape,
     signs,
@@ -416,7 +416,7 @@ def dirichlet(key: Any, alpha: Any, shape: Sequence[int] | None = None, dtype: A
     """
     wrapped, _ = check_key("dirichlet", key)
     dtype = param_dtype(dtype, "dirichlet", alpha, safe=False)
-    a = get_aval(alpha).shape
+    a = param_aval("dirichlet", alpha).shape
     if not a:
         raise ValueError("dirichlet requires alpha.ndim >= 1, got alpha.ndim == 0")
     lead = a[:-1]
@@ -501,5 +501,5 @@ def ball(key: Any, d: int, p: Any = 2, shape: Sequence[int] = (), dtype: Any = N
     wrapped, _ = check_key("ball", key)
     dtype = float_dtype(dtype, "ball")
     _require_scalar("ball", p)
-    shape = (*as_sizes("ball", "shape", shape), operator.index(d))
+    shape = (*as_sizes("ball", "shape", shape), as_int("ball", "d", d))
     return placed(_ball(wrapped, p, shape=shape, dtype=dtype), out_sharding)

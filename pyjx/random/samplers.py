@@ -14,7 +14,8 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.brief import shortened
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
@@ -56,6 +57,19 @@ def _dtype_of_kind(dtype: Any, name: str, kind: Any, words: str) -> Any:
     return dtype
 
 
+def param_aval(name: str, param: Any) -> ShapedArray:
+    """The type of a sampler's parameter.
+
+    Raises:
+      TypeError: it is neither a number nor an array.
+    """
+    try:
+        return get_aval(param)
+    except TypeError:
+        raise TypeError(f"{name} requires ndarray or scalar arguments, got {shortened(param)} of "
+                        f"type {type(param)}. jnp.asarray makes an array of it.") from None
+
+
 def param_dtype(dtype: Any, name: str, *params: Any, safe: bool = True) -> Any:
     """`float_dtype`. With `safe` the parameters must not lose precision, or a part, in it."""
     dtype = float_dtype(dtype, name)
@@ -67,7 +81,7 @@ def param_dtype(dtype: Any, name: str, *params: Any, safe: bool = True) -> Any:
 def check_safe(name: str, dtype: Any, *params: Any) -> None:
     """TypePromotionError unless the parameters promote to the result's dtype."""
     for p in params:
-        aval = get_aval(p)
+        aval = param_aval(name, p)
         if dtypes.join_types((aval.dtype, aval.weak_type), (dtype, False))[0] != dtype:
             raise dtypes.TypePromotionError(
                 f"In arguments to {name}, cannot safely cast argument of type "
@@ -94,7 +108,7 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
     Raises:
       ValueError: the parameters do not broadcast to `shape`.
     """
-    shapes = [get_aval(p).shape for p in params]
+    shapes = [param_aval(name, p).shape for p in params]
     if shape is None:
         return joint_shape(name, *shapes)
     shape = as_sizes(name, "shape", shape)
@@ -603,7 +617,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Sequence[int] | None = None, mode: 
     if mode not in ("high", "low"):
         raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
     wrapped, _ = check_key("bernoulli", key)
-    dtype = get_aval(p).dtype
+    dtype = param_aval("bernoulli", p).dtype
     if not dtypes.issubdtype(dtype, np.floating):
         raise TypeError("bernoulli probability `p` must have a floating dtype, got "
                         f"{dtypes.name(dtype)}.")

@@ -329,3 +329,13 @@ def test_the_derivative_of_logarithms_of_gamma_numbers_that_underflow() -> None:
         assert draw(a) < -100
         want = (draw(1.002 * a) - draw(0.998 * a)) / (0.004 * a)
         np.testing.assert_allclose(jax.grad(draw)(a), want, rtol=1e-2)
+
+
+@pytest.mark.parametrize("draw", [
+    random.bernoulli, random.beta, random.gamma, random.poisson, random.chisquare, random.rayleigh,
+    random.binomial, random.geometric, random.lognormal, random.truncated_normal])
+def test_a_list_as_parameter_is_named(draw: Any) -> None:
+    others = (1.0,) * (draw in (random.beta, random.binomial, random.truncated_normal))
+    with pytest.raises(TypeError, match=rf"^{draw.__name__} requires ndarray or scalar arguments, "
+                                        r"got \[0\.5\] of type <class 'list'>\. jnp\.asarray"):
+        draw(random.key(0), [0.5], *others)
