@@ -25,7 +25,6 @@ from pyjx.random.samplers import (
     inexact_dtype,
     joint_shape,
     normal_floats,
-    param_aval,
     param_dtype,
     result_shape,
     signs,
@@ -125,7 +124,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Sequence[int] = 
     """
     wrapped, _ = check_key("double_sided_maxwell", key)
     dtype = float_dtype(dtype, "double_sided_maxwell")
-    params = joint_shape("double_sided_maxwell", *[param_aval("double_sided_maxwell", x).shape for x in (loc, scale)])
+    params = result_shape("double_sided_maxwell", None, loc, scale)
     shape = (*(as_sizes("double_sided_maxwell", "shape", shape) or params), *params)
     return _double_sided_maxwell(wrapped, loc, scale, shape=shape, dtype=dtype)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from types import FunctionType
 from typing import Any
 
 from pyjx import numpy as jnp
 from pyjx.scipy.optimize.quasi_newton import OptimizeResults, minimize_bfgs, minimize_lbfgs
 
-_METHODS: dict[str, FunctionType] = {
+_METHODS: dict[str, Callable[..., OptimizeResults]] = {
     "bfgs": minimize_bfgs, "l-bfgs-experimental-do-not-rely-on-this": minimize_lbfgs}
 
 
@@ -51,9 +50,15 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
     if tol is not None:
         given.setdefault("gtol", tol)
     run = _METHODS[method.lower()]
-    known = run.__code__.co_varnames[2:run.__code__.co_argcount]
+    known = _options(run)
     for option in given:
         if option not in known:
             raise TypeError(f"minimize: got an unexpected keyword argument {option!r} in options; "
                             f"those of {method} are {', '.join(known)}.")
     return run(functools.wraps(fun)(lambda x: fun(x, *args)), x0, **given)
+
+
+def _options(run: Callable[..., OptimizeResults]) -> list[str]:
+    import inspect  # slow to load, and seldom needed
+
+    return list(inspect.signature(run).parameters)[2:]
