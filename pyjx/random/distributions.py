@@ -23,7 +23,6 @@ from pyjx.random.samplers import (
     constant,
     float_dtype,
     inexact_dtype,
-    joint_shape,
     normal_floats,
     param_dtype,
     result_shape,
