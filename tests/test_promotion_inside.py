@@ -25,6 +25,8 @@ def lstm(apply: Callable[..., Any]) -> Any:
     lambda: jax.image.resize(np.ones((6, 6), "f"), (9, 4), "cubic"),
     lambda: jax.scipy.special.bessel_jn(np.ones((2, 3), "f"), v=2),
     lambda: jax.scipy.stats.poisson.entropy(np.array([0.5, 3.0, 100.0], "f")),
+    lambda: jax.scipy.signal.stft(np.ones(0, "f"), nperseg=4),
+    lambda: jax.scipy.signal.csd(np.ones((2, 0), "f"), np.ones((2, 0), "f")),
     lambda: Rotation.from_quat(np.arange(20.0, dtype="f").reshape(5, 4)).inv().as_quat(),
 ])
 def test_flags_that_forbid_promotion_let_inner_operations_pass(call: Callable[[], Any]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration
+from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
@@ -94,7 +95,7 @@ def _spectra_of_nothing(x: Array, y: Array, axis: int, real: bool) -> tuple[Arra
     first, second = (jnp.moveaxis(a, axis, -1).shape for a in (x, y))
     shape = (*jnp.broadcast_shapes(first[:-1], second[:-1]), min(first[-1], second[-1]))
     freqs = jnp.moveaxis(jnp.zeros(shape, x.real.dtype), -1, axis)
-    return freqs, freqs, freqs if real else freqs + 0j
+    return freqs, freqs, freqs if real else lax.complex(freqs, freqs)
 
 
 def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | None,
