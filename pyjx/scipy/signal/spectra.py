@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import configuration
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
