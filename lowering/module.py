@@ -56,7 +56,7 @@ class Function:
         del self.block.module  # which holds this function
 
     def text(self, places: Locations | None = None) -> str:
-        """MLIR's text; with `places` operations have locations, arguments and results names."""
+        """MLIR's text; with `places` operations and arguments have locations."""
         params = list(map(_with, self.params, self.param_attributes))
         attributes, lines = self.result_attributes, self.block.lines
         if places is not None:
@@ -65,8 +65,9 @@ class Function:
                 of_params, of_results = self.names()
                 params = [f"{p} loc({quoted(n)})" if n else p
                           for p, n in zip(params, of_params, strict=True)]
-                attributes = [[*a, f"jax.result_info = {quoted(n)}"] if n else a
-                              for a, n in zip(attributes, of_results, strict=True)]
+                if places.names_results:
+                    attributes = [[*a, f"jax.result_info = {quoted(n)}"] if n else a
+                                  for a, n in zip(attributes, of_results, strict=True)]
         results = ", ".join(map(_with, self.results, attributes))
         results = f" -> ({results})" if results else ""
         body = "\n".join(lines)

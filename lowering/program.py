@@ -64,11 +64,13 @@ class LoweredProgram:
         self.inspections = module.inspections
         self.ordered = ordered
 
-    def located_text(self, frames: int = 1, dropped: str | None = None) -> str:
+    def located_text(self, frames: int = 1, dropped: str | None = None,
+                     names_results: bool = False) -> str:
         """The text in which each operation has its name and its place in the user's source, with
         up to so many frames of the stack, all if negative. What the regular expression `dropped`
-        matches is left out of the names of files."""
-        return self._module.text(Locations(frames, dropped))
+        matches is left out of the names of files. With `names_results` results have the user's
+        names, as an attribute, which nothing but a reader looks at."""
+        return self._module.text(Locations(frames, dropped, names_results))
 
 
 def has_symbols(aval: Any) -> bool:
