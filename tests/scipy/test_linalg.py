@@ -318,3 +318,10 @@ def test_vectors_in_a_batch(shape):
         with pytest.warns(FutureWarning, match=f"{name}: batched 1D solves with b.ndim > 1 are"):
             np.testing.assert_allclose(solve(), want, rtol=1e-6)
     np.testing.assert_allclose(linalg.solve(matrices, b, assume_a="pos"), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_derivatives_by_elements_of_positive_matrices(lower):
+    a, b = positive("float64", 3, 3), random("float64", 3)
+    got = jax.grad(lambda a: linalg.solve(a, b, lower=lower, assume_a="pos")[0])(a)
+    np.testing.assert_allclose(got, jax.grad(lambda a: jnp.linalg.solve(a, b)[0])(a), rtol=1e-6)

@@ -207,12 +207,14 @@ def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False,
     check_square("input to solve", get_aval(a))
     b, vector = as_columns(a, b, "solve", deprecated=False)
     a, b = stretched(a, b)
-    return _without_axis(_solve_positive(a if lower else adjoint(a), b), vector)
+    return _without_axis(_solve_positive(a, b, lower), vector)
 
 
-def _solve_positive(a: Any, b: Any) -> Any:
-    """By the Cholesky decomposition of the lower triangle, which is not differentiated itself."""
-    factor = linalg.cholesky(lax.stop_gradient(a), symmetrize_input=False)
+def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
+    """By the Cholesky decomposition of one triangle, which is not differentiated itself: where an
+    element of `a` changes, a x does."""
+    known = lax.stop_gradient(a)
+    factor = linalg.cholesky(known if lower else adjoint(known), symmetrize_input=False)
 
     def by_factor(_: Any, x: Any) -> Any:
         x = linalg.triangular_solve(factor, x, left_side=True, lower=True)
