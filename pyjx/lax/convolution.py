@@ -37,7 +37,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis, transpose
 from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_operand
-from pyjx.engine.tangents import first_is_linear
+from pyjx.engine.tangents import first_is_linear, full_aval
 from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.contractions import (
@@ -303,6 +303,9 @@ def _conv_batch(
 
     if dl is not None and dr is not None:  # each example is a group
         size = get_aval(lhs).shape[dl]
+        if type(size) is int and size == 0:  # there is no convolution of no groups
+            out = get_aval(conv(_without(lhs, dl), _without(rhs, dr)))
+            return full_aval(out.update(shape=(0, *out.shape)), 0), 0
         rhs = _merge_axis(rhs, dr, rhs_spec[0])
         if batch_group_count > 1:
             batches *= size
@@ -324,6 +327,12 @@ def _conv_batch(
     shape = get_aval(out).shape  # groups, examples, features of a group
     out = moveaxis(out, axis + 1, 0)
     return _reshape(out, (size, *shape[:axis], groups * shape[axis + 2], *shape[axis + 3:])), 0
+
+
+def _without(x: Value, axis: int) -> Value:
+    """Zeros of the type of an example."""
+    aval = get_aval(x)
+    return full_aval(aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1:]), 0)
 
 
 def _merge_within(x: Value, source: int, target: int, groups: int) -> Value:

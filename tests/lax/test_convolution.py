@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -149,3 +150,9 @@ def test_preferred_type(dtype: str, preferred: str) -> None:
     out = lax.conv_general_dilated(jax.numpy.asarray(X, dtype), jax.numpy.asarray(K, dtype), _ONES,
                                    "SAME", preferred_element_type=preferred)
     assert out.dtype == preferred
+
+
+def test_a_batch_of_nothing():
+    conv = partial(lax.conv, window_strides=(1,), padding="SAME")
+    out = jax.vmap(conv, in_axes=(0, 1))(np.zeros((0, 2, 3, 5), "f4"), np.zeros((4, 0, 3, 2), "f4"))
+    assert out.shape == (0, 2, 4, 5) and out.dtype == "float32"
