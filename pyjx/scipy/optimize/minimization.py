@@ -9,7 +9,7 @@ from typing import Any
 from pyjx import numpy as jnp
 from pyjx.scipy.optimize.quasi_newton import OptimizeResults, minimize_bfgs, minimize_lbfgs
 
-_METHODS: dict[str, Callable[..., OptimizeResults]] = {
+_METHODS: dict[str, Any] = {
     "bfgs": minimize_bfgs, "l-bfgs-experimental-do-not-rely-on-this": minimize_lbfgs}
 
 
@@ -50,15 +50,10 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
     if tol is not None:
         given.setdefault("gtol", tol)
     run = _METHODS[method.lower()]
-    known = _options(run)
+    known = run.__code__.co_varnames[2:run.__code__.co_argcount]  # its parameters
     for option in given:
         if option not in known:
             raise TypeError(f"minimize: got an unexpected keyword argument {option!r} in options; "
                             f"those of {method} are {', '.join(known)}.")
-    return run(functools.wraps(fun)(lambda x: fun(x, *args)), x0, **given)
-
-
-def _options(run: Callable[..., OptimizeResults]) -> list[str]:
-    import inspect  # slow to load, and seldom needed
-
-    return list(inspect.signature(run).parameters)[2:]
+    return run(  # type: ignore[no-any-return]
+        functools.wraps(fun)(lambda x: fun(x, *args)), x0, **given)
