@@ -385,3 +385,26 @@ def test_repeated_and_outer_indices_in_products_of_sparse_arrays():
 def test_flags_that_forbid_promotion_let_inner_operations_pass(test: Any) -> None:
     with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):
         test()
+
+
+@pytest.mark.parametrize("shape, dims, n_batch, n_dense", [
+    ((3, 4), (0,), 0, 0), ((4, 3), (1,), 0, 0), ((2, 4, 3, 5), (0, 2), 1, 0),
+    ((3, 4, 2), (0, 2), 0, 1), ((3, 0), (0,), 0, 0)])
+def test_sparse_dimensions_are_made_longer(shape, dims, n_batch, n_dense):
+    sizes = [shape[d] for d in dims]
+    dense = jnp.arange(1., 1 + np.prod(sizes)).reshape(sizes).at[0].set(0)
+    mat = sparse.BCOO.fromdense(dense, n_batch=n_batch, n_dense=n_dense, nse=3)
+    out = sparse.bcoo_broadcast_in_dim(mat, shape=shape, broadcast_dimensions=dims)
+    np.testing.assert_array_equal(out.todense(), jax.lax.broadcast_in_dim(dense, shape, dims))
+
+
+def test_products_broadcast_both_operands():
+    dense = jnp.arange(15.).reshape(3, 5)
+    mat, row = sparse.BCOO.fromdense(dense), sparse.BCOO.fromdense(dense[0], nse=7)
+    for product in (lambda x: x[:, 1:2] * x[1:2], lambda x: jnp.outer(x[:, 2], x[1])):
+        want, got = product(dense), sparse.sparsify(product)(mat)
+        np.testing.assert_array_equal(got.todense(), want)
+        assert got.nse <= dense.size
+    np.testing.assert_array_equal((mat[:, 1:2] * mat[1:2]).todense(), dense[:, 1:2] * dense[1:2])
+    outer = sparse.sparsify(jax.grad(lambda x: jnp.outer(x, x).sum()))(row)
+    np.testing.assert_allclose(getattr(outer, "todense", lambda: outer)(), 2 * dense[0].sum())

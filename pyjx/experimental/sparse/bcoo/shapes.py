@@ -184,7 +184,7 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensio
     """The array with further dimensions along which it is the same.
 
     New dimensions in front of the sparse ones are batch dimensions, those behind the first dense
-    one are dense, others are sparse and have length 1.
+    one are dense. Others are sparse; along them each element is stored as often as they are long.
 
     Args:
       mat: BCOO array.
@@ -193,7 +193,6 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensio
       sharding: not used on one device.
 
     Raises:
-      NotImplementedError: sparse dimensions of lengths other than 1 would be made.
       ValueError: the shapes or dimensions do not fit.
 
     >>> from pyjx.experimental import sparse
@@ -211,10 +210,14 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensio
     n_batch, n_sparse, n_dense, _ = mat._properties()
     last = dims[n_batch + n_sparse] if n_dense else len(new)
     first = dims[n_batch] if n_sparse else last
+    short = list(new)
     for d in range(first, last):
-        if new[d] != (mat.shape[dims.index(d)] if d in dims else 1):
-            raise NotImplementedError("Adding sparse dimensions with lengths != 1")
-    return _broadcast(mat, shape=new, dims=dims, first=first, last=last)  # type: ignore[no-any-return]
+        short[d] = mat.shape[dims.index(d)] if d in dims else 1
+    out = _broadcast(mat, shape=tuple(short), dims=dims, first=first, last=last)
+    for d in range(first, last):
+        if short[d] != new[d]:
+            out = _repeated(out, axis=d, length=new[d])
+    return out  # type: ignore[no-any-return]
 
 
 @op_jit(trees=True, static_argnames=("shape", "dims", "first", "last"))
@@ -234,7 +237,21 @@ def _broadcast(mat: BCOO, *, shape: tuple[int, ...], dims: tuple[int, ...], firs
     indices = jnp.stack(columns, -1) if columns else mat.indices[..., :0]
     indices = lax.broadcast_in_dim(indices, (*batch(indices), nse, last - first),
                                    (*dims[:n_batch], first, first + 1))
-    return BCOO._of(data, indices, shape)
+    return BCOO._of(data, indices, shape, unique_indices=mat.unique_indices)
+
+
+@op_jit(trees=True, static_argnames=("axis", "length"))
+def _repeated(mat: BCOO, *, axis: int, length: int) -> Any:
+    """The array with a sparse dimension of length 1 made longer."""
+    n_batch, nse = mat.n_batch, mat.nse
+    data = jnp.repeat(mat.data, length, n_batch, total_repeat_length=nse * length)
+    indices = jnp.repeat(mat.indices, length, n_batch, total_repeat_length=nse * length)
+    places = jnp.tile(jnp.arange(length, dtype=indices.dtype), nse)
+    column = indices[..., axis - n_batch]
+    indices = indices.at[..., axis - n_batch].set(
+        jnp.where(column < 1, places, jnp.full_like(column, length)))
+    return BCOO._of(data, indices, [*mat.shape[:axis], length, *mat.shape[axis + 1:]],
+                    unique_indices=mat.unique_indices)
 
 
 # -- bcoo_concatenate ------------------------------------------------------------------------------

@@ -20,20 +20,23 @@ from pyjx.transforms.vmap import vmap
 
 
 def _kept(data: Any, indices: Any, keep: Any, moved: Any, sizes: Sequence[int],
-          shape: Sequence[int]) -> BCOO:
+          shape: Sequence[int], unique: bool) -> BCOO:
     """The array of the elements for which `keep` holds, at the indices `moved`. Where fewer
-    elements than are stored have room in it, they are brought together."""
+    elements than are stored have room in it, they are brought together.
+
+    Indices that were `unique` still are, but for those that are out of bounds now.
+    """
     n_batch = get_aval(indices).ndim - 2
     n_dense = get_aval(data).ndim - 1 - n_batch
     limits = jnp.array(sizes, get_aval(indices).dtype)
     indices = jnp.where(keep[..., None], moved, limits)
     mask = keep.reshape(*keep.shape, *[1] * n_dense)
     data = jnp.where(mask, data, jnp.zeros((), data.dtype))
-    mat = BCOO._of(data, indices, shape)
+    mat = BCOO._of(data, indices, shape, unique_indices=unique)
     room = math.prod(sizes)
     if mat.nse > room:
         mat = bcoo_sum_duplicates(mat, nse=room)
-    return BCOO._of(mat.data, mat.indices, shape)
+    return BCOO._of(mat.data, mat.indices, shape, unique_indices=mat.unique_indices)
 
 
 @api_boundary
@@ -89,14 +92,15 @@ def _sliced(mat: BCOO, *, starts: tuple[int, ...], limits: tuple[int, ...], step
     data = mat.data[(*batch(mat.data), slice(None), *cuts[end:])]
     indices = mat.indices[tuple(batch(mat.indices))]
     if shape[n_batch:end] == list(mat.shape[n_batch:end]):
-        return BCOO._of(data, indices, shape)
+        return BCOO._of(data, indices, shape, unique_indices=mat.unique_indices)
     first, limit, step = (as_row(x[n_batch:end], indices) for x in (starts, limits, steps))
     keep = (indices >= first) & (indices < limit)
     moved = indices - first
     if any([s != 1 for s in steps[n_batch:end]]):
         keep &= moved % step == 0
         moved = moved // step
-    return _kept(data, indices, keep.all(-1), moved, shape[n_batch:end], shape)
+    return _kept(data, indices, keep.all(-1), moved, shape[n_batch:end], shape,
+                 mat.unique_indices)
 
 
 @api_boundary
@@ -152,12 +156,13 @@ def _dynamic_slice(mat: BCOO, starts: list[Any], *, sizes: tuple[int, ...]) -> A
     places, lengths = batch(mat.indices)
     indices = part(mat.indices, [*places, 0, 0], [*lengths, nse, n_sparse])
     if sizes[n_batch:end] == mat.shape[n_batch:end]:
-        return BCOO._of(data, indices, sizes)
+        return BCOO._of(data, indices, sizes, unique_indices=mat.unique_indices)
     start = as_row(jnp.stack([jnp.asarray(i).astype(indices.dtype) for i in first[n_batch:end]]),
                    indices)
     length = as_row(sizes[n_batch:end], indices)
     keep = ((indices >= start) & (indices < start + length)).all(-1)
-    return _kept(data, indices, keep, indices - start, sizes[n_batch:end], sizes)
+    return _kept(data, indices, keep, indices - start, sizes[n_batch:end], sizes,
+                 mat.unique_indices)
 
 
 @api_boundary
