@@ -15,7 +15,8 @@ _MOST_LINES = 5
 
 
 def origin(trace: JaxprTrace, var: Var, eqn: JaxprEqn | None) -> str:
-    """Which arguments a value depends on, and the operation that made it; None if there is none."""
+    """Which arguments a value depends on, and the operation that made it; of a constant, that it
+    is one."""
     debug = trace.debug_info
     positions, sources = _progenitors(trace, var)
     text = (f"\nThe error occurred while tracing the function {debug.func_src_info} for "

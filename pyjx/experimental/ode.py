@@ -164,8 +164,8 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, *args: Any, rtol: Any = 1.
       hmax: the largest step.
 
     Returns:
-      A pytree like `y0` whose arrays have a new leading axis, of length len(t); nan at times that
-      no step was taken to, such as those before t[0].
+      A pytree like `y0` whose arrays have a new leading axis, of length len(t); nan where no step
+      was taken yet, as by `mxstep=0`, a derivative that is nan, or a second time before the first.
 
     Raises:
       TypeError: an argument is no array or scalar, `y0` or `t` are of integer dtype, `t` is no

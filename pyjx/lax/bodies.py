@@ -32,6 +32,13 @@ class TracedBody(Record):
 
 
 _NO_KEYWORDS = tree_structure({})
+
+
+def debug_info_of(op: str, fun: Callable[..., Any], args: TreeDef) -> DebugInfo:
+    """What messages say of a function that is traced for `op`, on a tuple of arguments."""
+    return DebugInfo(op, source_of(fun), names_when_asked(fun, treedef_tuple([args, _NO_KEYWORDS])))
+
+
 _bodies: Any = weakref.WeakKeyDictionary()  # function -> {what it was traced for: TracedBody}
 
 
@@ -61,9 +68,11 @@ def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
             outs, out_tree = tree_flatten(fun(*given) if unpacked else fun(given))
             return [operand(f"the result of {what} in {op}", x, i) for i, x in enumerate(outs)]
 
-        args_tree = treedef_tuple([tree if unpacked else treedef_tuple([tree]), _NO_KEYWORDS])
-        closed = trace_to_jaxpr(flat, avals, DebugInfo(
-            op, source_of(fun), names_when_asked(fun, args_tree)))
+        if type(fun) is FunctionType and "debug_info" in vars(fun):  # of a body made of another
+            debug_info = vars(fun)["debug_info"](tree)
+        else:
+            debug_info = debug_info_of(op, fun, tree if unpacked else treedef_tuple([tree]))
+        closed = trace_to_jaxpr(flat, avals, debug_info)
         if any([type(a) is AbstractRef for a in closed.out_avals]):
             check_not_returned(closed, source_of(fun), op, lambda i: path_in(out_tree, i))
         # What is derived from it has other arguments.

@@ -11,16 +11,19 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dimensions import max_dim
+from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import int_fits, is_concrete
 from pyjx.core.tracebacks import api_boundary
-from pyjx.lax.bodies import KeptFunctions
+from pyjx.engine.types import TreeDef
+from pyjx.lax.bodies import KeptFunctions, debug_info_of
 from pyjx.lax.compare import lt
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.elementwise import add
 from pyjx.lax.loops import while_loop
 from pyjx.lax.nary import operand
 from pyjx.lax.scans import scan
+from pyjx.tree_util import treedef_tuple
 
 
 @api_boundary
@@ -109,19 +112,35 @@ def _scan_body(body: Callable[[], Any]) -> Callable[..., Any]:
     def step(loop_carry: Any, _: Any) -> Any:
         return (_next(loop_carry[0]), body()(*loop_carry)), None
 
-    return _speaking_of(body, step)
+    def debug_info(tree: TreeDef) -> DebugInfo:
+        return debug_info_of("fori_loop", body(), tree.children()[0])
+
+    return _speaking_of(body, step, debug_info)
 
 
 def _while_body(body: Callable[[], Any]) -> Callable[..., Any]:
     def step(loop_carry: Any) -> Any:
         return _next(loop_carry[0]), loop_carry[1], body()(loop_carry[0], loop_carry[2])
 
-    return _speaking_of(body, step)
+    def debug_info(tree: TreeDef) -> DebugInfo:
+        index, _, value = tree.children()
+        own = debug_info_of("fori_loop", body(), treedef_tuple([index, value]))
+
+        def names() -> tuple[str, ...] | None:
+            found = own.arg_names
+            return found and (found[0], "upper", *found[1:])
+
+        return DebugInfo(own.traced_for, own.func_src_info, names)
+
+    return _speaking_of(body, step, debug_info)
 
 
-def _speaking_of(body: Callable[[], Any], step: Any) -> Callable[..., Any]:
-    """`step`, in whose errors the carry is the second argument of the user's function."""
+def _speaking_of(body: Callable[[], Any], step: Any, debug_info: Callable[[TreeDef], DebugInfo]
+                 ) -> Callable[..., Any]:
+    """`step`, in whose errors the carry is the second argument of the user's function, and which
+    is traced under the name of that."""
     step.user_body = lambda: ("fori_loop", "body_fun", body(), 1, 1)
+    step.debug_info = debug_info
     return step  # type: ignore[no-any-return]
 
 

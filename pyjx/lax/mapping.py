@@ -10,6 +10,7 @@ from pyjx.core.brief import shortened
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.conversion import cast
+from pyjx.lax.bodies import debug_info_of
 from pyjx.lax.joining import concatenate
 from pyjx.lax.nary import operand
 from pyjx.lax.scans import scan
@@ -17,7 +18,7 @@ from pyjx.lax.shapes import expand_dims, reshape
 from pyjx.lax.shapes import rev as reverse_axes
 from pyjx.lax.slicing import slice_in_dim
 from pyjx.transforms.vmap import vmap
-from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
+from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_tuple
 
 
 @api_boundary
@@ -42,7 +43,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     if not callable(f):
         raise TypeError(f"lax.map: f argument should be callable, got {shortened(f)}.")
     if batch_size is None or batch_size == 0:
-        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+        return scan(_body(f), (), xs)[1]
     if as_int("lax.map", "batch_size", batch_size) < 1:
         raise ValueError(f"lax.map: batch_size must be a nonnegative int, got {batch_size}.")
     leaves, tree = tree_flatten(xs)
@@ -61,6 +62,16 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     if whole < size or not size:
         parts.append(vmap(f)(tree_unflatten(tree, [slice_in_dim(x, whole, size) for x in leaves])))
     return parts[0] if len(parts) == 1 else tree_map(lambda *ys: concatenate(ys, 0), *parts)
+
+
+def _body(f: Callable[[Any], Any]) -> Callable[..., Any]:
+    """`f` as the body of a scan, which is traced under the name of `f`."""
+    def step(_: Any, x: Any) -> Any:
+        return (), f(x)
+
+    step.debug_info = lambda tree: debug_info_of(  # type: ignore[attr-defined]
+        "map", f, treedef_tuple(tree.children()[1:]))
+    return step
 
 
 def _split_axis(x: Any, size: int) -> Any:

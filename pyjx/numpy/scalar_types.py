@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -23,7 +24,8 @@ class ScalarType(type):
         return hash(cls.dtype.type)
 
     def __eq__(cls, other: object) -> bool:
-        return cls is other or bool(cls.dtype.type == other)
+        kind = cls.dtype.type
+        return cls is other or kind is other or builtins.bool(kind == other)
 
     def __ne__(cls, other: object) -> bool:
         return not cls == other

@@ -65,7 +65,7 @@ def param_aval(name: str, param: Any) -> ShapedArray:
     """
     try:
         return get_aval(param)
-    except TypeError:
+    except (TypeError, ValueError):
         raise TypeError(f"{name} requires ndarray or scalar arguments, got {shortened(param)} of "
                         f"type {type(param)}. jnp.asarray makes an array of it.") from None
 

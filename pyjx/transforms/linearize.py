@@ -17,7 +17,7 @@ from pyjx.engine.types import R, S, TreeDef
 from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
 from pyjx.transforms.arguments import check_callable, linearized, wanted_inputs
 from pyjx.transforms.linear_form import LinearForm
-from pyjx.tree_util import register_pytree_node
+from pyjx.tree_util import register_pytree_node, tree_leaves, tree_structure
 
 
 @overload
@@ -116,23 +116,26 @@ class LinearizedFunction:
     @property
     def args(self) -> tuple[Any, ...]:
         """The values of the primal computation that the derivative reads."""
-        return (self._residuals,)
+        return tuple(tree_leaves(self._residuals))
 
     @property
     def func(self) -> partial[Any]:
-        """What gives output tangents of `args` and tangents; its first argument is the jaxpr."""
+        """What gives output tangents of `args` and tangents; its first argument is the jaxpr, for
+        which the program is traced again."""
         structs = [ShapeDtypeStruct(t.shape, t.dtype) for t in (
             a.to_tangent_aval() for a in self._form.in_avals)]
         closed = make_jaxpr(self)(*self._form.in_tree.unflatten(structs))
-        return partial(_applied, closed, self._form)
+        return partial(_applied, closed, self._form, tree_structure(self._residuals))
 
     def __repr__(self) -> str:
         return f"LinearizedFunction({self._form.in_tree} -> {self._form.out_tree})"
 
 
-def _applied(closed: Any, form: LinearForm, residuals: Any, *tangents: Any) -> Any:
-    """The output tangents; `closed` is for who looks at the program."""
-    return _unflatten_linearized(form, (residuals,))(*tangents)
+def _applied(closed: Any, form: LinearForm, tree: TreeDef, *operands: Any) -> Any:
+    """The output tangents, of residuals and tangents; `closed` is for who looks at the program."""
+    n = tree.num_leaves
+    residuals = tree.unflatten(operands[:n])
+    return _unflatten_linearized(form, (residuals,))(*operands[n:])
 
 
 def _unflatten_linearized(form: LinearForm, residuals: Any) -> LinearizedFunction:

@@ -173,3 +173,21 @@ def test_nodes_that_differ_in_their_metadata():
         lax.while_loop(lambda c: True, lambda c: other, x)
     with pytest.raises(TypeError, match=f"true_fun output is a .*{there}.* but .*{here}"):
         lax.cond(jnp.bool_(True), lambda: x, lambda: other)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_errors_in_bodies_name_the_users_function(jitted):
+    def body(i, total):
+        return {"sum": total["sum"] + float(total["sum"] * i)}
+
+    def element(x):
+        return float(x)
+
+    loop = lambda n: lax.fori_loop(0, n, body, {"sum": 1.0})  # noqa: E731
+    words = (f"function body at {__file__}:.* for fori_loop.* depends on the values of the "
+             r"arguments i and total\['sum'\]\.")
+    with pytest.raises(jax.errors.ConcretizationTypeError, match=words):
+        (jax.jit(loop) if jitted else loop)(3)
+    words = f"function element at {__file__}:.* for map.* the value of the argument x"
+    with pytest.raises(jax.errors.ConcretizationTypeError, match=words):
+        lax.map(element, jnp.ones(3))

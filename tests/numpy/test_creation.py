@@ -332,6 +332,12 @@ def test_scalar_types():
     assert jnp.float32 != "float32"  # which has another hash
     assert jnp.float32 == np.float32 == jnp.dtype("float32")
     assert np.dtype(jnp.bfloat16) == ml_dtypes.bfloat16
+    for other, equal in ((np.float32, True), (np.dtype("float32"), True), (np.int8, False),
+                         (jnp.int8, False), ("float32", False), (3, False)):
+        assert (jnp.float32 == other) is equal and (jnp.float32 != other) is not equal
+    chosen = jax.jit(lambda x: x if jnp.float32 == x.dtype and np.float32 in {jnp.float32: 1}
+                     and jnp.int8 not in (np.float16, x.dtype) else -x)
+    assert float(chosen(jnp.float32(2))) == 2
     assert hash(jnp.int8) == hash(np.int8)
     assert jnp.int32(3).dtype == "int32" and jnp.int32(3).shape == ()
     assert not jnp.float32(3).weak_type

@@ -103,3 +103,10 @@ def test_a_point_alone_is_one_of_several():
     assert at(jnp.array([0.0, 0.5])).tolist() == [0.5]
     assert at(jnp.array([0.0, 0.5, 1.0, 1.0])).tolist() == [0.5, 1.0]
     assert at((0.0, 0.5)).shape == ()
+
+
+def test_lists_of_points_in_one_dimension():
+    f = interpolate.RegularGridInterpolator((np.arange(3.0),), np.arange(3.0) * 2)
+    for points in ([0.5, 1.0], (0.5, 1.0, 1.5), np.array([0.5, 1.0]), ([0.5, 1.0],)):
+        want = 2 * np.ravel(points)
+        np.testing.assert_allclose(f(points), want)

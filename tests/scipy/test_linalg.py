@@ -320,6 +320,14 @@ def test_vectors_in_a_batch(shape):
     np.testing.assert_allclose(linalg.solve(matrices, b, assume_a="pos"), want, rtol=1e-6)
 
 
+def test_right_hand_sides_of_a_batch_of_one_may_be_matrices():
+    a, b = np.eye(3)[None] * 2, np.arange(6.0).reshape(3, 2)
+    pivots = np.arange(3, dtype=np.int32)[None]
+    for solution in (linalg.solve_triangular(a, b), linalg.lu_solve((a, pivots), b),
+                     linalg.cho_solve((a ** 0.5, True), b), linalg.solve(a, b, assume_a="pos")):
+        np.testing.assert_allclose(solution, b[None] / 2, rtol=1e-6)
+
+
 @pytest.mark.parametrize("lower", [False, True])
 def test_derivatives_by_elements_of_positive_matrices(lower):
     a, b = positive("float64", 3, 3), random("float64", 3)

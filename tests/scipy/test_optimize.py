@@ -131,3 +131,15 @@ def test_minimize_names_an_option_and_a_function_of_the_user():
 
     with pytest.raises(jax.errors.ConcretizationTypeError, match=f"objective at {__file__}"):
         jax.scipy.optimize.minimize(objective, jnp.ones(2), (2,), method="BFGS")
+
+
+def test_functions_without_a_long_name_are_minimized():
+    class Objective:
+        def __init__(self):
+            self.__qualname__ = None
+
+        def __call__(self, x):
+            return ((x - 1) ** 2).sum()
+
+    found = minimize(Objective(), jnp.zeros(2), method="BFGS")
+    np.testing.assert_allclose(found.x, 1, rtol=1e-5)

@@ -97,7 +97,9 @@ def test_power_spectra(options, dtype):
     x, y = array((60, 300), dtype), array((60, 300), dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # SciPy warns of complex data
-        cross, own = reference.csd(x, y, **options), reference.welch(x, **options)
+        # by default one segment, where SciPy takes 256 elements
+        segments = {"nperseg": 300, **options}
+        cross, own = reference.csd(x, y, **segments), reference.welch(x, **segments)
     for got, want in zip(signal.csd(x, y, **options), cross, strict=True):
         close(got, want)
     for got, want in zip(signal.welch(x, **options), own, strict=True):
@@ -222,3 +224,11 @@ def test_what_is_changed_is_told():
         jax.scipy.signal.stft(jnp.ones(20))
     with pytest.warns(UserWarning, match="Input data is complex, switching to return_onesided=Fal"):
         jax.scipy.signal.welch(jnp.ones(20) + 1j, nperseg=8)
+
+
+def test_spectra_of_short_signals_do_not_warn():
+    x = jnp.asarray(np.random.default_rng(0).standard_normal(20), jnp.float32)
+    for got in (signal.welch(x), signal.csd(x, x)):  # warnings are errors here
+        assert got[0].shape == (11,)
+    with pytest.warns(UserWarning, match="nperseg=32 is greater than input_length=20"):
+        signal.welch(x, nperseg=32)

@@ -86,11 +86,10 @@ class RegularGridInterpolator:
         if method not in ("linear", "nearest"):
             raise ValueError(f"method {method!r} is not defined")
         n = len(self.grid)
-        one_array = not isinstance(xi, (tuple, list))
-        if not one_array:
-            xi = jnp.stack(jnp.broadcast_arrays(*xi), -1)
-        xi = jnp.asarray(xi)
-        if one_array and xi.ndim == 1 and xi.size % n == 0:
+        vector = not isinstance(xi, (tuple, list)) or (n == 1 != len(xi))
+        xi = jnp.asarray(xi) if vector else jnp.stack(
+            jnp.broadcast_arrays(*map(jnp.asarray, xi)), -1)
+        if vector and xi.ndim == 1 and xi.size % n == 0:
             xi = xi.reshape(-1, n)
         if xi.shape[-1:] != (n,):
             raise ValueError(f"the requested sample points xi have dimension {xi.shape[-1]}, but "

@@ -43,7 +43,7 @@ def as_columns(a: Any, b: Any, name: str, deprecated: bool = True) -> tuple[Any,
       ValueError: their rows are not those of the matrices.
     """
     x, y = get_aval(a), get_aval(b)
-    batched = 1 < y.ndim == x.ndim - 1 and all(
+    batched = 1 < y.ndim == x.ndim - 1 and x.shape[-1] == y.shape[-1] and all(
         [m == n or 1 in (m, n) for m, n in zip(x.shape[:-2], y.shape[:-1], strict=True)])
     if batched and deprecated:
         warn(f"jax.scipy.linalg.{name}: batched 1D solves with b.ndim > 1 are deprecated; b will "

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyjx import numpy as jnp
 from pyjx.scipy.optimize.quasi_newton import OptimizeResults, minimize_bfgs, minimize_lbfgs
+from pyjx.transforms.arguments import wraps
 
-_METHODS: dict[str, Any] = {
-    "bfgs": minimize_bfgs, "l-bfgs-experimental-do-not-rely-on-this": minimize_lbfgs}
+# By name, with the options that each has.
+_METHODS: dict[str, tuple[Callable[..., OptimizeResults], tuple[str, ...]]] = {
+    "bfgs": (minimize_bfgs, ("maxiter", "norm", "gtol", "line_search_maxiter")),
+    "l-bfgs-experimental-do-not-rely-on-this": (minimize_lbfgs, (
+        "maxiter", "norm", "maxcor", "ftol", "gtol", "maxfun", "maxgrad", "maxls"))}
 
 
 def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, method: str,
@@ -49,11 +52,9 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
     given = dict(options or {})
     if tol is not None:
         given.setdefault("gtol", tol)
-    run = _METHODS[method.lower()]
-    known = run.__code__.co_varnames[2:run.__code__.co_argcount]  # its parameters
+    run, known = _METHODS[method.lower()]
     for option in given:
         if option not in known:
             raise TypeError(f"minimize: got an unexpected keyword argument {option!r} in options; "
                             f"those of {method} are {', '.join(known)}.")
-    return run(  # type: ignore[no-any-return]
-        functools.wraps(fun)(lambda x: fun(x, *args)), x0, **given)
+    return run(wraps(fun, lambda x: fun(x, *args)), x0, **given)

@@ -44,12 +44,12 @@ def _window(window: Any, nperseg: int | None, length: int | None) -> tuple[Any, 
     if nperseg is not None and _length("nperseg", nperseg) < 1:
         raise ValueError(f"nperseg must be a positive integer, got {nperseg}")
     if isinstance(window, (str, tuple)):
-        nperseg = 256 if nperseg is None else _length("nperseg", nperseg)
-        if length is not None and nperseg > length:
-            warn(f"{nperseg=} is greater than input_length={length}, using nperseg={length}")
-            nperseg = length
+        size = _length("nperseg", length if nperseg is None else nperseg)
+        if length is not None and size > length:
+            warn(f"nperseg={size} is greater than input_length={length}, using nperseg={length}")
+            size = length
         from scipy.signal import get_window  # windows by name need it, and it loads slowly
-        return get_window(window, nperseg), nperseg
+        return get_window(window, size), size
     window = jnp.asarray(window)
     if window.ndim != 1:
         raise ValueError("window must be 1-D")
@@ -253,7 +253,9 @@ def csd(x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None
     Args:
       x: array.
       y: array, or None for `x` itself, whose density is real.
-      fs, window, nperseg, noverlap, nfft, detrend, return_onesided, axis: as for `stft`.
+      fs, window, noverlap, nfft, detrend, return_onesided, axis: as for `stft`.
+      nperseg: the length of segments; by default that of the signal, where SciPy takes 256, or that
+        of the window if it is an array.
       scaling: "density" for powers per frequency, "spectrum" for powers.
       average: "mean" or "median" of the segments.
 
