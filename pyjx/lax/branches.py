@@ -7,13 +7,14 @@ from typing import Any
 
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived
+from pyjx.core.differences import Path
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import vary
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.varying import NO_AXES, joined, varying_axes
 from pyjx.lax.bodies import TracedBody, trace_body
-from pyjx.lax.differences import Path, in_full, tree_differences, type_differences
+from pyjx.lax.differences import in_full, tree_differences, type_differences
 from pyjx.tree_util import keystr
 
 

@@ -9,11 +9,12 @@ from typing import Any, NoReturn
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.differences import Path
 from pyjx.core.primitive import vary
 from pyjx.core.varying import varying_axes
 from pyjx.engine.types import TreeDef, Value
 from pyjx.lax.convert import convert_element_type
-from pyjx.lax.differences import Path, in_full, tree_differences, type_differences
+from pyjx.lax.differences import in_full, tree_differences, type_differences
 from pyjx.runtime.signature import parameters_of
 from pyjx.tree_util import keystr
 

@@ -1,5 +1,7 @@
 """cond and switch: against the branch alone, in every transformation."""
 
+from collections import defaultdict
+
 import numpy as np
 import pytest
 
@@ -162,6 +164,10 @@ identity = lambda x: x  # noqa: E731
     (lambda: lax.cond(True, identity, identity, 1, operand=2), TypeError, "no positional operands"),
     (lambda: lax.cond(True, identity, lambda x: (x, x), 1.0), TypeError,
      r"true_fun output is a pytree leaf but false_fun output is a <class 'tuple'>"),
+    (lambda: lax.cond(True, lambda: defaultdict(int, a=1), lambda: defaultdict(float, a=1)),
+     TypeError, r"metadata \(<class 'int'>, \('a',\)\) but .* metadata \(<class 'float'>, "),
+    (lambda: lax.cond(True, lambda x: {"a": x, "b": x}, lambda x: {2: x}, 1.0), TypeError,
+     r"2 children but .* 1 child, so .* the symmetric difference of key sets: \{'a' 'b' 2\}\."),
     (lambda: lax.cond(True, lambda x: {"a": x}, lambda x: {"a": jnp.ones(2)}, 1.0), TypeError,
      r"The output of true_fun at path \['a'\] has type float32\[\] but .* float32\[2\]"),
     (lambda: lax.switch(0, [identity, lambda x: 1], 1.0), TypeError, "dtypes do not match"),
