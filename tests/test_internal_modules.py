@@ -6,6 +6,7 @@ import importlib
 import subprocess
 import sys
 import types
+from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -158,6 +159,20 @@ def test_what_pyjx_warns_of_is_known_as_deprecated():
         jnp.ones(2, "complex64").astype("float32")
 
 
+def test_a_warning_of_pyjx_is_an_error_where_it_is_accelerated(monkeypatch: pytest.MonkeyPatch):
+    deprecations, identifier = module("deprecations"), "jax-nn-one-hot-float-input"
+    case, message = find("jax._src.test_util.JaxTestCase")(), "input should be integer-typed"
+    assert not deprecations.is_accelerated(identifier)
+    with case.assertDeprecationWarnsOrRaises(identifier, message):
+        jax.nn.one_hot(jnp.ones(2), 3)
+    monkeypatch.setitem(deprecations.accelerated, identifier, False)  # so that it is put back
+    deprecations.accelerate(identifier)
+    with case.assertDeprecationWarnsOrRaises(identifier, message):
+        jax.nn.one_hot(jnp.ones(2), 3)
+    with pytest.raises(ValueError, match=message):
+        jax.nn.one_hot(jnp.ones(2), 3)
+
+
 def test_deprecated_names_of_a_module():
     deprecations = module("deprecations")
     old = types.ModuleType("old")
@@ -279,6 +294,7 @@ def test_a_launcher_of_a_library_is_found(monkeypatch: pytest.MonkeyPatch):
     ClusterEnv = find("jax._src.clusters.ClusterEnv")
     given = dict.fromkeys(
         ("coordinator_address", "num_processes", "process_id", "local_device_ids"))
+    asked: list[int] = []
 
     class Own(ClusterEnv):
         name = "own"
@@ -290,6 +306,7 @@ def test_a_launcher_of_a_library_is_found(monkeypatch: pytest.MonkeyPatch):
 
         @classmethod
         def get_coordinator_address(cls, timeout_secs: Any, override_coordinator_port: Any) -> str:
+            asked.append(timeout_secs + 1)
             return f"host:{override_coordinator_port or 99}"
 
         @classmethod
@@ -307,9 +324,18 @@ def test_a_launcher_of_a_library_is_found(monkeypatch: pytest.MonkeyPatch):
         def get_local_process_id(cls) -> int:
             return 1
 
+    class OwnHost(Own):
+        name = "host"
+
+        @classmethod
+        def get_local_process_id(cls) -> None:
+            return None
+
     found = launchers.completed(given, "own", 1)
+    assert asked == [2]  # once, so host and port are of one answer
     assert found == {"coordinator_address": "host:99", "num_processes": 4, "process_id": 2,
                      "local_device_ids": None}
+    assert launchers.completed(given, "host", 1) == found
     monkeypatch.setenv("JAX_COORDINATOR_PORT", "7")
     hosts = launchers.completed(given, "hosts", 1)
     assert hosts["coordinator_address"] == "host:7" and hosts["local_device_ids"] == [1]
@@ -366,6 +392,12 @@ def test_marks_of_effects():
         assert marked.contains(noise) and marked.contains(Noise)
         assert marked.filter_in([noise]) == [noise] and marked.filter_not_in([noise]) == []
     assert Noise.ordered and Noise.repeatable and not effects.Effect.ordered
+    assert effects.lowerable_effects is find("jax.interpreters.mlir.lowerable_effects")
+    assert effects.lowerable_effects.contains(noise)  # as all that derive from Effect
+    of_others = SimpleNamespace()
+    assert effects.lowerable_effects.filter_not_in([noise, of_others]) == [of_others]
+    effects.lowerable_effects.add_type(SimpleNamespace)
+    assert effects.lowerable_effects.filter_in([noise, of_others]) == [noise, of_others]
     assert effects.ordered_effects.contains(find("jax._src.debugging.ordered_debug_effect"))
     assert not effects.ordered_effects.contains(find("jax._src.debugging.debug_effect"))
 
@@ -458,6 +490,9 @@ def test_modules_of_a_package_that_load_when_they_are_used():
     (None, 1, (), "their Python types differ"),
     ({"a": [1]}, {"a": (1,)}, ("a",), "their Python types differ"),
     ({"a": 1}, {"b": 2}, (), "the pytree node metadata does not match"),
+    (defaultdict(int, a=1), defaultdict(float, a=1), (), "the pytree node metadata does not match"),
+    ({"a": 1}, {"b": 1, "a": 1, "c": 1}, (), "the numbers of children do not match, with the "
+                                             "symmetric difference of key sets: {'b' 'c'}"),
     ({"a": 1, "c": 2}, {"a": 1}, (), "the numbers of children do not match, with the symmetric "
                                      "difference of key sets: {'c'}")])
 def test_in_what_structures_differ(one: Any, other: Any, path: Any, why: str) -> None:
@@ -467,6 +502,16 @@ def test_in_what_structures_differ(one: Any, other: Any, path: Any, why: str) ->
                   tree_util.equality_errors_pytreedef(*structures)):
         (difference,) = found
         assert tuple(key.key for key in difference[0]) == path and difference[3] == why
+
+
+def test_leaves_of_structures_have_no_type():
+    tree_util = module("tree_util")
+    one, other = [1, (2,)], [[1], 2.0]
+    of_values = [d[1:3] for d in tree_util.equality_errors(one, other)]
+    of_structures = [d[1:3] for d in tree_util.equality_errors_pytreedef(
+        *map(jax.tree.structure, (one, other)))]
+    assert of_values == [(str(int), str(list)), (str(tuple), str(float))]
+    assert of_structures == [("pytree leaf", str(list)), (str(tuple), "pytree leaf")]
 
 
 def test_structures_that_are_equal():
@@ -559,6 +604,17 @@ def test_modules_of_jaxlib():
     assert lib.jaxlib_extension_version > 0 and lib.xla_client.__name__ == "jaxlib.xla_client"
     with pytest.raises(AttributeError, match="no_such"):
         _ = lib.no_such
+
+
+def test_versions_of_cuda_are_asked_of_the_plugin(monkeypatch: pytest.MonkeyPatch):
+    for name in ("jax_cuda13_plugin", "jax_cuda12_plugin"):
+        monkeypatch.setitem(sys.modules, name, None)  # not installed
+    assert module("lib").cuda_versions is None
+    package, versions = [types.ModuleType(name) for name in ("jax_cuda12_plugin", "_versions")]
+    package.__path__ = []
+    monkeypatch.setitem(sys.modules, "jax_cuda12_plugin", package)
+    monkeypatch.setitem(sys.modules, "jax_cuda12_plugin._versions", versions)
+    assert module("lib").cuda_versions is versions
 
 
 def test_large_pages_are_what_linux_says(tmp_path: Any, monkeypatch: pytest.MonkeyPatch):

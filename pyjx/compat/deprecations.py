@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from pyjx.core.deprecations import accelerated, warn_deprecated
 from pyjx.core.frames import warn as _warn
 from pyjx.lazy import own_dictionary
 
@@ -14,35 +15,31 @@ __all__ = [
     "is_accelerated_attribute", "register", "unregister", "warn",
 ]
 
-# For each identifier whether its use is an error by now: what pyjx itself warns of, and others'.
-_registered_deprecations: dict[str, bool] = {"jax-numpy-astype-complex-to-real": False}
-
-
 def register(deprecation_id: str) -> None:
     """Make an identifier known; its use is warned of.
 
     >>> register("mine"); is_accelerated("mine"); unregister("mine")
     False
     """
-    _registered_deprecations[deprecation_id] = False
+    accelerated[deprecation_id] = False
 
 
 def unregister(deprecation_id: str) -> None:
     """Forget an identifier."""
     _check(deprecation_id)
-    del _registered_deprecations[deprecation_id]
+    del accelerated[deprecation_id]
 
 
 def accelerate(deprecation_id: str) -> None:
     """From now on its use is an error, where `warn` tells of it."""
     _check(deprecation_id)
-    _registered_deprecations[deprecation_id] = True
+    accelerated[deprecation_id] = True
 
 
 def is_accelerated(deprecation_id: str) -> bool:
     """Whether its use is an error."""
     _check(deprecation_id)
-    return _registered_deprecations[deprecation_id]
+    return accelerated[deprecation_id]
 
 
 def warn(deprecation_id: str, message: str, stacklevel: int, *,
@@ -55,13 +52,12 @@ def warn(deprecation_id: str, message: str, stacklevel: int, *,
       stacklevel: no meaning here: the warning is at the line of the user's program.
       error_class: of the error.
     """
-    if is_accelerated(deprecation_id):
-        raise error_class(message)
-    _warn(message, DeprecationWarning)
+    _check(deprecation_id)
+    warn_deprecated(deprecation_id, message, error_class)
 
 
 def _check(deprecation_id: str) -> None:
-    if deprecation_id not in _registered_deprecations:
+    if deprecation_id not in accelerated:
         raise ValueError(f"{deprecation_id=!r} not registered.")
 
 

@@ -6,9 +6,12 @@ from typing import Any
 
 import pyjx.core.effects
 from pyjx.core.effects import Effect
-from pyjx.experimental.hijax import control_flow_allowed_effects
+from pyjx.experimental.hijax import EffectTypeSet, control_flow_allowed_effects
 
-__all__ = ["control_flow_allowed_effects", "ordered_effects", "remat_allowed_effects"]
+__all__ = [
+    "control_flow_allowed_effects", "lowerable_effects", "ordered_effects",
+    "remat_allowed_effects",
+]
 
 
 class Marked:
@@ -46,6 +49,8 @@ class Marked:
 
 ordered_effects = Marked("ordered")
 remat_allowed_effects = Marked("repeatable")
+lowerable_effects = EffectTypeSet()
+lowerable_effects.add_type(Effect)  # nothing is refused for its effects: what lowers is the rule
 
 
 def __getattr__(name: str) -> Any:

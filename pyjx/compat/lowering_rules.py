@@ -20,7 +20,6 @@ from pyjx import jaxlib_api
 from pyjx.compat.mlir_contexts import LoweringRuleContext, ModuleContext, TokenSet
 from pyjx.compat.mlir_values import aval_to_ir_type, flatten_ir_values, i32_attr, ir_constant
 from pyjx.core import bounded
-from pyjx.core.effects import Effect
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
@@ -189,28 +188,6 @@ def emit_python_callback(
 
 
 # ---- programs -----------------------------------------------------------------------------
-
-
-class EffectTypes:
-    """Classes of effects."""
-
-    def __init__(self) -> None:
-        self._types: set[type] = {Effect}  # programs with any effect of pyjx's can be lowered
-
-    def add_type(self, effect_type: type) -> None:
-        """Add a class."""
-        self._types.add(effect_type)
-
-    def contains(self, effect: Any) -> bool:
-        """Whether an effect is of one of the classes."""
-        return isinstance(effect, tuple(self._types))
-
-    def filter_not_in(self, effects: Any) -> list[Any]:
-        """The effects that are of none."""
-        return [e for e in effects if not self.contains(e)]
-
-
-lowerable_effects = EffectTypes()
 
 
 def _closed(jaxpr: Jaxpr | ClosedJaxpr) -> ClosedJaxpr:

@@ -8,7 +8,7 @@ to the function. Tangents have the types that the tangents of its parts have. An
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray, aval_makers
@@ -307,7 +307,17 @@ class EffectTypeSet:
         self._types.add(effect_type)
 
     def contains(self, effect: Any) -> bool:
-        return isinstance(effect, tuple(self._types))
+        """Whether an effect, or those of a type, are among them."""
+        kind = effect if isinstance(effect, type) else type(effect)
+        return issubclass(kind, tuple(self._types))
+
+    def filter_in(self, effects: Iterable[Any]) -> list[Any]:
+        """Those of some effects that are among them."""
+        return [effect for effect in effects if self.contains(effect)]
+
+    def filter_not_in(self, effects: Iterable[Any]) -> list[Any]:
+        """Those of some effects that are not among them."""
+        return [effect for effect in effects if not self.contains(effect)]
 
 
 control_flow_allowed_effects = EffectTypeSet()

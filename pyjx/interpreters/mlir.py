@@ -5,9 +5,10 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
+    "pyjx.compat.effects": "lowerable_effects",
     "pyjx.compat.lowering_rules": (
         "core_call_lowering emit_python_callback jaxpr_subcomp lower_fun lower_jaxpr_to_fun "
-        "lowerable_effects register_lowering"
+        "register_lowering"
     ),
     "pyjx.compat.mlir_contexts": (
         "AxisContext DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult LoweringRule "

@@ -10,7 +10,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.frames import warn
+from pyjx.core.deprecations import warn_deprecated
 from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim_p
@@ -22,7 +22,6 @@ from pyjx.numpy.promotion import convert, operands, stretch
 __all__ = ["one_hot"]
 
 
-@numpy_function(static_argnames=("num_classes", "dtype", "axis", "out_sharding"))
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1,
             out_sharding: Any = None) -> Array:
     """Arrays of zeros with a one at the index that each element of `x` gives.
@@ -41,10 +40,16 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
     (x,) = operands("one_hot", creation.of_list(x))
+    given = get_aval(x).dtype
+    if not dtypes.issubdtype(given, np.integer):  # of each call, not of what is compiled once
+        warn_deprecated("jax-nn-one-hot-float-input",
+                        f"jax.nn.one_hot input should be integer-typed; got dtype={given}")
+    return _one_hot(x, num_classes, dtype=dtype, axis=axis, out_sharding=out_sharding)
+
+
+@numpy_function(static_argnames=("num_classes", "dtype", "axis", "out_sharding"))
+def _one_hot(x: Any, num_classes: int, *, dtype: Any, axis: int | str, out_sharding: Any) -> Array:
     aval = get_aval(x)
-    if not dtypes.issubdtype(aval.dtype, np.integer):
-        warn(f"jax.nn.one_hot input should be integer-typed; got dtype={aval.dtype}",
-             DeprecationWarning)
     dtype = (dtypes.default_float_dtype() if dtype is None
              else dtypes.check_and_canonicalize_user_dtype(dtype, "one_hot"))
     known = concrete_or_error(None, num_classes,

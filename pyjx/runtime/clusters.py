@@ -32,20 +32,18 @@ class Cluster(Record):
     Attributes:
       name: what `cluster_detection_method` calls it.
       is_present: whether it launched this process.
-      coordinator: (seconds to wait for it) -> the host of process 0.
-      port: () -> the port of the coordinator.
+      address: (seconds to wait for it) -> where process 0 coordinates the others: host:port.
       num_processes, process_id: how many processes there are, and which this one is.
-      local_process_id: which one it is on its host, where each has a device of its own.
+      local_process_id: which one it is on its host, where each has a device of its own; else None.
       on_request: it is used only where it is asked for.
     """
 
     name: str
     is_present: Callable[[], bool]
-    coordinator: Callable[[int], str]
-    port: Callable[[], int | str]
+    address: Callable[[int], str]
     num_processes: Callable[[], int]
     process_id: Callable[[], int]
-    local_process_id: Callable[[], int | None] | None = None
+    local_process_id: Callable[[], int | None] = lambda: None
     on_request: bool = False
 
 
@@ -62,6 +60,11 @@ def detect(method: str | None) -> Cluster | None:
         logs.log(__name__, logs.WARNING, f"cluster_detection_method={method!r}: this process was "
                                          "not launched so, or a package for it is missing.")
     return found
+
+
+def _address(host: Callable[[int], str], port: Callable[[], int]) -> Callable[[int], str]:
+    """Of the host and the port, which users may choose."""
+    return lambda timeout: f"{host(timeout)}:{os.environ.get('JAX_COORDINATOR_PORT') or port()}"
 
 
 def _hashed_port(number: int) -> int:
@@ -235,7 +238,7 @@ def _tpu(name: str, is_present: Callable[[], bool], workers: Callable[[], Sequen
         return host
 
     return Cluster(
-        name, is_present, coordinator, lambda: 8482,
+        name, is_present, _address(coordinator, lambda: 8482),
         num_processes=lambda: len(workers()) * int(_tpu_value("MEGASCALE_NUM_SLICES") or 1),
         process_id=lambda: (index_in_slice()
                             + len(workers()) * int(_tpu_value("MEGASCALE_SLICE_ID") or 0)))
@@ -321,27 +324,27 @@ def _k8s_index() -> int:
 # ---- all ----------------------------------------------------------------------------------
 
 _MPI4PY = Cluster(
-    "mpi4py", _has_mpi4py, _mpi_coordinator, _mpi_port,
+    "mpi4py", _has_mpi4py, _address(_mpi_coordinator, _mpi_port),
     lambda: int(_mpi().COMM_WORLD.Get_size()), lambda: int(_mpi().COMM_WORLD.Get_rank()),
     _mpi_local_index, on_request=True)
 
 CLUSTERS: tuple[Cluster, ...] = (
     Cluster(
         "ompi", lambda: _ORTE in os.environ or _is_open_mpi_5(),
-        _open_mpi(_orte_coordinator, _mpi_coordinator), _open_mpi(_orte_port, _mpi_port),
+        _open_mpi(_address(_orte_coordinator, _orte_port), _MPI4PY.address),
         _open_mpi(_integer("OMPI_COMM_WORLD_SIZE"), _MPI4PY.num_processes),
         _open_mpi(_integer("OMPI_COMM_WORLD_RANK"), _MPI4PY.process_id),
         _open_mpi(_integer("OMPI_COMM_WORLD_LOCAL_RANK"), _mpi_local_index)),
     Cluster(
         "slurm", lambda: _has("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS",
                               "SLURM_PROCID", "SLURM_LOCALID"),
-        _slurm_coordinator, lambda: _hashed_port(int(os.environ["SLURM_JOB_ID"])),
+        _address(_slurm_coordinator, lambda: _hashed_port(int(os.environ["SLURM_JOB_ID"]))),
         _integer("SLURM_NTASKS"), _integer("SLURM_PROCID"), _integer("SLURM_LOCALID")),
     _MPI4PY,
     _tpu("gketpu", lambda: _on_cloud_tpu() and _gke_hosts() is not None, _gke_workers,
          _integer("TPU_WORKER_ID")),
     _tpu("gcetpu", _is_gce, _gce_workers, lambda: int(_metadata("agent-worker-number") or 0)),
-    Cluster("k8s", _is_kubernetes, _k8s_coordinator, lambda: 55527,
+    Cluster("k8s", _is_kubernetes, _address(_k8s_coordinator, lambda: 55527),
             lambda: int(_pod_and_job()[1].spec.parallelism), _k8s_index),
 )
 
@@ -353,15 +356,13 @@ def completed(given: Mapping[str, Any], method: str | None, timeout: int) -> dic
     if cluster is None:
         return found
     if found["coordinator_address"] is None:
-        host = cluster.coordinator(timeout)
-        port = os.environ.get("JAX_COORDINATOR_PORT") or cluster.port()
-        found["coordinator_address"] = f"{host}:{port}"
+        found["coordinator_address"] = cluster.address(timeout)
     if found["num_processes"] is None:
         found["num_processes"] = cluster.num_processes()
     if found["process_id"] is None:
         found["process_id"] = cluster.process_id()
     # TPUs are divided among processes by their own variables.
-    if found["local_device_ids"] is None and cluster.local_process_id is not None \
-            and not _on_cloud_tpu():
-        found["local_device_ids"] = [cluster.local_process_id()]
+    if found["local_device_ids"] is None and not _on_cloud_tpu():
+        local = cluster.local_process_id()
+        found["local_device_ids"] = None if local is None else [local]
     return found

@@ -35,19 +35,13 @@ class ClusterEnv:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        inherited = cls.get_local_process_id.__func__ is _no_local_id  # type: ignore[attr-defined]
         clusters.CLUSTERS += (clusters.Cluster(
-            cls.name, lambda: cls.is_env_present(), lambda timeout: cls._address(timeout)[0],
-            lambda: cls._address(None)[1], lambda: cls.get_process_count(),
-            lambda: cls.get_process_id(),
-            None if inherited else lambda: cls.get_local_process_id(), cls.opt_in_only_method),)
-
-    @classmethod
-    def _address(cls, timeout: int | None) -> tuple[str, str]:
-        """Host and port of the coordinator."""
-        given = os.environ.get("JAX_COORDINATOR_PORT")
-        host, _, port = cls.get_coordinator_address(timeout, given).rpartition(":")
-        return host, port
+            cls.name, lambda: cls.is_env_present(),
+            lambda timeout: cls.get_coordinator_address(
+                timeout_secs=timeout,
+                override_coordinator_port=os.environ.get("JAX_COORDINATOR_PORT")),
+            lambda: cls.get_process_count(), lambda: cls.get_process_id(),
+            lambda: cls.get_local_process_id(), cls.opt_in_only_method),)
 
     @classmethod
     def is_env_present(cls) -> bool:
@@ -74,6 +68,3 @@ class ClusterEnv:
     def get_local_process_id(cls) -> int | None:
         """Which one it is on its host, where each has a device of its own; None where not."""
         return None
-
-
-_no_local_id = ClusterEnv.get_local_process_id.__func__  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ import numpy as np
 from absl.testing import parameterized
 
 import pyjx
+from pyjx.compat.deprecations import is_accelerated
 from pyjx.compat.test_util import counters
 from pyjx.compat.test_util.comparison import (
     Tolerance,
@@ -156,7 +157,9 @@ class JaxTestCase(parameterized.TestCase):
 
     def assertDeprecationWarnsOrRaises(self, deprecation_id: str, message: str, *,
                                        error_class: type[Exception] = ValueError) -> Any:
-        """A context that expects the warning of what is deprecated."""
+        """A context that expects the warning of what is deprecated, or the error that it is."""
+        if is_accelerated(deprecation_id):
+            return self.assertRaisesRegex(error_class, message)
         return self.assertWarnsRegex(DeprecationWarning, message)
 
     # -- functions ---------------------------------------------------------------------------------
