@@ -153,9 +153,13 @@ def test_what_is_deprecated_is_warned_of_until_it_is_accelerated():
             ask("own-thing")
 
 
-def test_what_pyjx_warns_of_is_known_as_deprecated():
+def test_what_pyjx_warns_of_is_known_as_deprecated(monkeypatch: pytest.MonkeyPatch):
     assert not module("deprecations").is_accelerated("jax-numpy-astype-complex-to-real")
     with pytest.warns(DeprecationWarning):
+        jnp.ones(2, "complex64").astype("float32")
+    monkeypatch.setitem(
+        module("deprecations").accelerated, "jax-numpy-astype-complex-to-real", True)
+    with pytest.raises(ValueError, match="Casting from complex to real"):
         jnp.ones(2, "complex64").astype("float32")
 
 
