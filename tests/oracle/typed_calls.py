@@ -665,6 +665,7 @@ EXPLAINED = [(re.compile(pattern), raising, reason) for pattern, raising, reason
     (r"(power|pow|piecewise|dynamic_slice\w*|cond|fiedler_companion|x\.at\[y\]\.\w+|"
      r"pad\(x, 1, mode='linear_ramp', end_values=y|bessel_jn)\(?.*2\*\*31", "ours",
      "it wraps round to -2**31 in the oracle"),
+    (r"lax\.fori_loop\(.*2\*\*31", "ours", "the oracle refuses the bound when the loop runs"),
     (r"(arange|multigammaln)\(x, y\) \(.*2\*\*31", "ours", "no memory holds so many numbers"),
     # Where the oracle gives a type, or refuses one, by an accident of how it computes.
     (r"(arg(max|min)|from_matrix|rng_uniform)\(.*complex|cumlogsumexp\(|lax\.conv_transpose\(x|"
