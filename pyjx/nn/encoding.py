@@ -13,6 +13,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.deprecations import warn_deprecated
 from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.numpy import creation
 from pyjx.numpy.axes import canonical_axis, names_in
@@ -22,6 +23,7 @@ from pyjx.numpy.promotion import convert, operands, stretch
 __all__ = ["one_hot"]
 
 
+@api_boundary
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1,
             out_sharding: Any = None) -> Array:
     """Arrays of zeros with a one at the index that each element of `x` gives.
