@@ -57,7 +57,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     parts = []
     if whole:
         stacks = [_split_axis(slice_in_dim(x, 0, whole), batch_size) for x in leaves]
-        ys = scan(lambda _, x: ((), vmap(f)(x)), (), tree_unflatten(tree, stacks))[1]
+        ys = scan(_body(vmap(f)), (), tree_unflatten(tree, stacks))[1]
         parts.append(tree_map(_joined_axis, ys))
     if whole < size or not size:
         parts.append(vmap(f)(tree_unflatten(tree, [slice_in_dim(x, whole, size) for x in leaves])))

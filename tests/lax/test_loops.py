@@ -189,5 +189,6 @@ def test_errors_in_bodies_name_the_users_function(jitted):
     with pytest.raises(jax.errors.ConcretizationTypeError, match=words):
         (jax.jit(loop) if jitted else loop)(3)
     words = f"function element at {__file__}:.* for map.* the value of the argument x"
-    with pytest.raises(jax.errors.ConcretizationTypeError, match=words):
-        lax.map(element, jnp.ones(3))
+    for batch_size in (None, 2):
+        with pytest.raises(jax.errors.ConcretizationTypeError, match=words):
+            lax.map(element, jnp.ones(3), batch_size=batch_size)
