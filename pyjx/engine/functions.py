@@ -30,7 +30,7 @@ def source_of(fun: Any) -> str:
 
 
 def check_values(values: Sequence[Any], end: str = "") -> None:
-    """Raise TypeError unless each of `values` can be traced."""
+    """Raise TypeError, or ValueError as `get_aval` does, unless each of `values` can be traced."""
     for x in values:
         if not is_valid_value(x):
             try:

@@ -198,10 +198,7 @@ def host_converted(value: Any, dtype: Any) -> Any:
     if type(value) is complex and dtype not in dtypes.complex_dtypes and dtype != np.bool_:
         raise TypeError(f"The complex number {value} cannot become {dtypes.name(dtype)}: take its "
                         "real part first.")
-    host = np.asarray(value)
-    if host.dtype.kind == "c" and dtype not in dtypes.complex_dtypes and dtype != np.bool_:
-        warn_of_complex()
-        host = host.real
+    host = real_part_on_host(np.asarray(value), dtype)
     with np.errstate(all="ignore"):
         if dtypes.issubdtype(host.dtype, np.floating) and dtype in dtypes.integer_dtypes:
             return unnarrowed(_saturated(host, dtype)[()])
@@ -216,6 +213,15 @@ def _saturated(host: Any, dtype: Any) -> Any:
     inside = (host >= limits.min) & (host < float(limits.max + 1))  # floats have no 2^63 - 1
     ends = np.where(host > 0, limits.max, np.where(host < 0, limits.min, 0))  # nan is no number
     return np.where(inside, np.where(inside, host, 0).astype(dtype), ends.astype(dtype))
+
+
+def real_part_on_host(x: Any, dtype: Any) -> Any:
+    """A NumPy array or scalar that is to have the dtype, without the imaginary part that a real one
+    cannot hold, with a warning; truth is of both parts."""
+    if x.dtype.kind != "c" or dtype in dtypes.complex_dtypes or dtype == np.bool_:
+        return x
+    warn_of_complex()
+    return x.real
 
 
 def warn_of_complex() -> None:

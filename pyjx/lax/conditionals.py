@@ -14,7 +14,6 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.derived import derived
-from pyjx.core.dtypes import DType
 from pyjx.core.effects import join_effects, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
@@ -62,7 +61,7 @@ from pyjx.lax.bodies import check_operands_distinct
 from pyjx.lax.branches import trace_branches
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
 from pyjx.lax.convert import convert_element_type, full, stop_gradient
-from pyjx.lax.nary import operand
+from pyjx.lax.nary import FLOATING, INTEGER, accepts, operand
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 _no_operand = object()
@@ -117,8 +116,7 @@ def _operands(op: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ..
     return (operand,)
 
 
-def _is_real(dtype: DType) -> bool:
-    return dtypes.issubdtype(dtype, np.number) and not dtypes.issubdtype(dtype, np.complexfloating)
+_REAL = f"{INTEGER}, {FLOATING}"
 
 
 def _predicate(pred: Any) -> Any:
@@ -129,7 +127,7 @@ def _predicate(pred: Any) -> Any:
         raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of type {type(pred)}. Pred "
                         f"type must be either boolean or number, got {pred}.")
     if isinstance(pred, int | float) or (isinstance(pred, np.generic | np.ndarray)
-                                         and not pred.shape and _is_real(pred.dtype)):
+                                         and not pred.shape and accepts(_REAL, pred.dtype)):
         pred = np.bool_(pred != 0)  # here, as arrays may not hold what is large or tiny
     pred = operand("cond (pred)", pred)
     aval = get_aval(pred)
@@ -137,7 +135,7 @@ def _predicate(pred: Any) -> Any:
         raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of shape {aval.shape}.")
     if aval.dtype == np.bool_:
         return pred
-    if not _is_real(aval.dtype):
+    if not accepts(_REAL, aval.dtype):
         raise TypeError("lax.cond: Pred type must be either boolean or number, got "
                         f"{dtypes.name(aval.dtype)}.")
     return ne(pred, convert_element_type(0, aval.dtype))

@@ -19,7 +19,7 @@ from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer, int_fits
 from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.axes import broadcast_in_dim_p
-from pyjx.lax.common import broadcast_shapes, misfit, warn_of_complex
+from pyjx.lax.common import broadcast_shapes, misfit, real_part_on_host, warn_of_complex
 from pyjx.runtime.device_put import device_put
 
 _bool = dtypes.bool_dtype
@@ -145,10 +145,7 @@ def cast_on_host(x: Any, dtype: Any) -> Any:
     """The NumPy array or scalar with another dtype, as `convert` does it."""
     if x.dtype == dtype:
         return x
-    if x.dtype.kind == "c" and dtype not in dtypes.complex_dtypes and dtype != _bool:
-        warn_of_complex()
-        x = x.real
-    return x.astype(dtype)
+    return real_part_on_host(x, dtype).astype(dtype)
 
 
 def narrowed(x: Any) -> Any:
