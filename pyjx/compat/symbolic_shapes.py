@@ -7,15 +7,15 @@ from typing import Any
 from pyjx.core.symbolic.expressions import DimExpr as _DimExpr
 from pyjx.core.symbolic.expressions import is_symbolic_dim
 from pyjx.core.symbolic.scopes import SymbolicScope
-from pyjx.core.symbolic.solving import variables_in
+from pyjx.core.symbolic.solving import UnexpectedDimVar, variables_in
 from pyjx.core.symbolic.values import dim_as_value_p
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.export import symbolic_args_specs, symbolic_dim_bounds, symbolic_shape
 
 __all__ = [
-    "InconclusiveDimensionOperation", "SymbolicScope", "_DimExpr", "all_dim_vars",
-    "dim_as_value_p", "is_symbolic_dim", "symbolic_args_specs", "symbolic_dim_bounds",
-    "symbolic_shape",
+    "InconclusiveDimensionOperation", "SymbolicScope", "UnexpectedDimVar", "_DimExpr",
+    "all_dim_vars", "dim_as_value_p", "is_symbolic_dim", "symbolic_args_specs",
+    "symbolic_dim_bounds", "symbolic_shape",
 ]
 
 DimSize = int | Any

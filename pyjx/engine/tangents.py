@@ -90,7 +90,9 @@ def first_is_linear(name: str, x: Any, y: Any) -> bool:
 def full_aval(aval: ShapedArray, value: Any) -> Any:
     """An array of the given aval, filled with one value."""
     if aval.dtype == dtypes.float0:
-        return np.zeros(aval.shape, dtypes.float0)
+        if all([type(d) is int for d in aval.shape]):
+            return np.zeros(aval.shape, dtypes.float0)
+        return broadcast_in_dim(np.zeros((), dtypes.float0), aval.shape, ())
     if dtypes.is_extended(aval.dtype):
         rules = aval.dtype._rules
         if rules is None:  # keys

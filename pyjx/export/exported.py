@@ -10,7 +10,12 @@ from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.symbolic.expressions import DimExpr
-from pyjx.core.symbolic.solving import expressions_in, scope_of
+from pyjx.core.symbolic.solving import (
+    expressions_in,
+    scope_of,
+    specifications,
+    written_shape,
+)
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.export.container import serialize
 from pyjx.export.programs import ExportedProgram, call_exported_p
@@ -188,7 +193,8 @@ def check_arguments(exported: Exported, avals: Sequence[Any]) -> None:
         if aval.dtype != expected.dtype:
             raise ValueError(f"Dtype mismatch for {path}: expected {dtypes.name(expected.dtype)} "
                              f"and called with {dtypes.name(aval.dtype)}")
-        both = f"expected {_shown(expected.shape)} and called with {_shown(aval.shape)}"
+        both = (f"expected {written_shape(expected.shape)} and called with "
+                f"{written_shape(aval.shape)}")
         if len(aval.shape) != len(expected.shape):
             raise ValueError(f"Rank mismatch for {path}: {both}")
         for axis, (wanted, d) in enumerate(zip(expected.shape, aval.shape, strict=True)):
@@ -197,10 +203,6 @@ def check_arguments(exported: Exported, avals: Sequence[Any]) -> None:
                                  f"constant): {both}")
     if exported._program.solutions:  # type: ignore[attr-defined]
         _check_dimensions(exported, avals, paths)
-
-
-def _shown(shape: tuple[Any, ...]) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
 def _holds(fact: Callable[[], bool]) -> bool:
@@ -214,9 +216,7 @@ def _check_dimensions(exported: Exported, avals: Sequence[Any], paths: Sequence[
     """Compute the variables from the shapes; check them, the other dimensions and constraints."""
     in_avals = exported.in_avals
     start = "Input shapes do not match the polymorphic shapes specification. "
-    specs = ",".join([f"{p}.shape = {_shown(a.shape)}" for p, a in zip(paths, in_avals, strict=True)
-                      if any([type(d) is not int for d in a.shape])])
-    tail = f"Using the following polymorphic shapes specifications: {specs}."
+    tail = specifications(in_avals, paths)
     values: dict[str, Any] = {}
     obtained = ""
 

@@ -16,7 +16,7 @@ from pyjx.core.symbolic.solving import scope_of, solve
 from pyjx.core.trace import Tracer
 from pyjx.engine import discharge
 from pyjx.export.exported import Exported
-from pyjx.export.programs import PLATFORM_FUNCTION, lowered_type
+from pyjx.export.programs import PLATFORM_FUNCTION, has_constants, lowered_type
 from pyjx.export.safety import (
     DisabledSafetyCheck,
     check_custom_calls,
@@ -30,7 +30,7 @@ from pyjx.runtime.lower import lower_closed
 from pyjx.runtime.placement import Placement, placement_of
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.transforms.vjp import vjp
-from pyjx.tree_util import tree_leaves
+from pyjx.tree_util import keystr, tree_flatten_with_path
 
 # StableHLO of the oldest jaxlib that is supported: all of them read what is written for it.
 STABLEHLO_VERSION = "1.13.0"
@@ -52,8 +52,8 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
 
     Args:
       fun_jit: the result of `jit`.
-      platforms: for which to lower: some of cpu, cuda, rocm and tpu; by default the default
-        device's. No such device need be there.
+      platforms: for which to lower: some of cpu, cuda, rocm, tpu and what plugins may be called;
+        by default the default device's. No such device need be there.
       disabled_checks: safety checks that are not made.
 
     Returns:
@@ -61,8 +61,8 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
       (`symbolic_shape`), to `Exported`.
 
     Raises:
-      ValueError: `fun_jit` is no result of `jit`, a platform is unknown, a variable of a shape does
-        not follow from the arguments, or the program calls foreign functions that may change.
+      ValueError: `fun_jit` is no result of `jit`, a platform's name is none, a variable of a shape
+        does not follow from the arguments, or the program calls foreign functions that may change.
       NotImplementedError: the program calls Python functions, or takes mutable references.
 
     >>> import pyjx as jax
@@ -83,7 +83,9 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
 
     def exporter(*args: Any, **kwargs: Any) -> Exported:
         # Before the trace, whose operations would only find that dimensions differ.
-        scope_of([x for x in tree_leaves((args, kwargs)) if hasattr(x, "shape")])
+        named = tree_flatten_with_path((args, kwargs))[0]
+        paths = [("args", "kwargs")[path[0].idx] + keystr(path[1:]) for path, _ in named]
+        scope_of([x for _, x in named], fun_jit.__name__, paths)
         traced = fun_jit.trace(*args, **kwargs)
         call = traced._traced
         if any(isinstance(c, Tracer) and type(c) is not Ref for c in call.closed.consts):
@@ -91,13 +93,20 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
                             "which are not known yet. Pass them as arguments.")
         placement = placement_of(call.closed, traced._given, call.request)[0]
         return export_closed(call.closed, call.name, call.in_tree, call.out_tree, names,
-                             tuple(disabled_checks), placement)
+                             tuple(disabled_checks), placement, paths)
 
     return exporter
 
 
 def _canonical(platforms: Sequence[str]) -> tuple[str, ...]:
-    names = tuple([backends.platforms_named(p, "export")[0] for p in platforms])
+    """The names of platforms as lowering rules call them. Those of no known one stay: the program
+    has the rules that are for all, and runs where a plugin of that name is."""
+    known = backends.known_platforms()
+    names = tuple([backends.platforms_named(p, "export")[0] if p.lower() in known else p
+                   for p in platforms])
+    if wrong := [p for p in names if not re.fullmatch(r"[A-Za-z_][\w.$-]*", p)]:
+        raise ValueError(f"export: {wrong[0]!r} is no name of a platform; known ones are "
+                         f"{', '.join(sorted(known))}.")
     if not names or len(set(names)) < len(names):
         raise ValueError(f"export: platforms must be some different ones, got {names}.")
     return names
@@ -105,11 +114,10 @@ def _canonical(platforms: Sequence[str]) -> tuple[str, ...]:
 
 def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
                   platforms: tuple[str, ...], disabled: tuple[DisabledSafetyCheck, ...],
-                  placement: Placement) -> Exported:
+                  placement: Placement, paths: Sequence[str] = ()) -> Exported:
     """A traced function, exported for as many devices as it is placed on."""
     in_avals = tuple(closed.in_avals)
-    scope_of(in_avals)  # raises where there are two
-    solve(in_avals)
+    solve(in_avals, paths)
     if references.has_refs(closed):
         raise NotImplementedError(
             f"export: {name} takes or closes over mutable references, which a module has no types "
@@ -137,7 +145,7 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
         len(placement.devices) if spread else 1, platforms, (), (), disabled,
         _artifact(name, text, programs[0].is_dynamic),
         _calling_convention_version(), kept,
-        several or any(p.is_dynamic for p in programs),
+        several or programs[0].is_dynamic or has_constants(closed.jaxpr),
         lambda primal: _exported_vjp(primal, closed, placement if spread else None))
 
 

@@ -10,6 +10,7 @@ from lowering.types import CLOSE, OPEN, tensor_type
 from pyjx import jaxlib_api
 from pyjx.core.avals import ShapedArray
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.jaxpr import Jaxpr, subjaxprs
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.symbolic.expressions import DimExpr
 from pyjx.core.symbolic.solving import solve
@@ -171,6 +172,16 @@ def _reached(functions: dict[str, str], entry: str) -> list[tuple[str, str]]:
 
 def _shape_rule(*avals: ShapedArray, program: ExportedProgram) -> list[Any]:
     return program.result_avals(avals)
+
+
+def has_constants(jaxpr: Jaxpr) -> bool:
+    """Whether a program calls exported ones whose sizes or platform are constants of a call."""
+    for eqn in jaxpr.eqns:
+        if eqn.primitive is call_exported_p:
+            program: ExportedProgram = eqn.params["program"]
+            if program.solutions or len(program.platforms) > 1:
+                return True
+    return any([has_constants(inner) for inner in subjaxprs(jaxpr)])
 
 
 def _physical(avals: Any, *operands: Any, program: ExportedProgram) -> Any:

@@ -58,7 +58,7 @@ def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str]
     Args:
       args: a pytree of arrays, or of what has a shape and a dtype.
       shapes_specs: texts as for `symbolic_shape`, or None for the shape as it is; a prefix of the
-        tree `args`, or one text for all.
+        tree `args`, or one text for all. For a tuple of arguments it may be a list.
       constraints, scope: as for `symbolic_shape`.
 
     >>> import numpy as np
@@ -71,6 +71,8 @@ def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str]
     elif constraints:
         raise ValueError("symbolic_args_specs: constraints belong to the scope, and cannot be "
                          "given together with `scope`.")
+    if isinstance(args, tuple) and isinstance(shapes_specs, list):
+        shapes_specs = tuple(shapes_specs)
     leaves, tree = tree_flatten(args)
     specs = _spread(shapes_specs, args)
     structs = []

@@ -61,7 +61,8 @@ stage_p = register(Primitive(
 
 
 def shape_as_value(shape: Any) -> np.ndarray | Array:
-    """The sizes as a NumPy array of integers; those of a scalar as an empty array.
+    """The sizes as a NumPy array of integers; those of a scalar as an empty array. Where one is
+    symbolic, the array is a traced one.
 
     Raises:
       TypeError: a size is no integer.
@@ -71,7 +72,11 @@ def shape_as_value(shape: Any) -> np.ndarray | Array:
     [2, 3]
     """
     sizes = as_shape("shape_as_value", "shape", shape)
-    return np.array(sizes, np.int32) if sizes else lax.full((0,), 0, np.int32)
+    if not sizes:
+        return lax.full((0,), 0, np.int32)
+    if all([type(d) is int for d in sizes]):
+        return np.array(sizes, np.int32)
+    return lax.concatenate([lax.full((1,), d, np.int32) for d in sizes], 0)
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Array:

@@ -85,6 +85,18 @@ def test_derivatives_are_those_of_the_order_asked_for():
 def test_integer_arguments_and_results_have_derivatives_zero():
     e = export.export(jax.jit(lambda x, i: (x * i, i + 1)))(X, np.int32(2))
     assert jax.grad(lambda x: e.call(x, np.int32(3))[0].sum())(X).tolist() == [[3.0] * 3] * 2
+    specs = export.symbolic_args_specs([np.ones((2, 3), int), np.ones((3, 4))], ["2, n", "n, 4"])
+    e = export.export(jax.jit(lambda i, x: (i + 1, x * x)))(*specs)
+    (_, y), pullback = jax.vjp(e.call, np.ones((2, 3), int), np.full((3, 4), 2.0))
+    i_bar, x_bar = pullback((np.zeros((2, 3), jax.float0), np.ones_like(y)))
+    assert (i_bar.shape, i_bar.dtype) == ((2, 3), jax.float0) and (x_bar == 4).all()
+    assert e.vjp().out_avals[0].str_short() == "float0[2,n]"
+
+
+def test_sizes_as_values():
+    e = export.export(jax.jit(lambda x: lax.shape_as_value(x.shape) * 2))(
+        jax.ShapeDtypeStruct(export.symbolic_shape("b, 3"), np.float32))
+    assert e.call(np.ones((5, 3), np.float32)).tolist() == [10, 6]
 
 
 def test_batches_are_refused():
@@ -95,8 +107,8 @@ def test_batches_are_refused():
 def test_what_can_be_exported():
     with pytest.raises(ValueError, match="must be the result of `jit`"):
         export.export(product)
-    with pytest.raises(ValueError, match="unknown platform 'nowhere'"):
-        export.export(jax.jit(product), platforms=["nowhere"])
+    with pytest.raises(ValueError, match="'no where' is no name of a platform"):
+        export.export(jax.jit(product), platforms=["no where"])
     with pytest.raises(ValueError, match="not a string"):
         export.export(jax.jit(product), platforms="cpu")
     with pytest.raises(ValueError, match="some different ones"):
@@ -124,6 +136,8 @@ def test_custom_calls_without_a_guarantee_are_refused():
     e = export.export(jax.jit(foreign), disabled_checks=[check])(X)
     assert e.disabled_safety_checks == (check,)
     assert export.deserialize(e.serialize()).disabled_safety_checks == (check,)
+    every = export.DisabledSafetyCheck.custom_call("ALL")
+    assert export.export(jax.jit(foreign), disabled_checks=[every])(X).mlir_module()
     assert check.is_custom_call() == "my_target"
     assert check != export.DisabledSafetyCheck.platform()
     assert export.DisabledSafetyCheck.platform().is_custom_call() is None
@@ -141,6 +155,14 @@ def test_other_platforms():
     allowed = export.export(jax.jit(product), platforms=["cuda"],
                             disabled_checks=[export.DisabledSafetyCheck.platform()])(X, Y)
     np.testing.assert_allclose(allowed.call(X, Y)[0], np.sin(X) @ Y, rtol=1e-6)
+
+
+def test_platforms_of_plugins_that_are_not_here():
+    e = export.export(jax.jit(product), platforms=["cpu", "abacus"])(X, Y)
+    assert e.platforms == ("cpu", "abacus")
+    np.testing.assert_allclose(e.call(X, Y)[0], np.sin(X) @ Y, rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="'eigh' not found for platform abacus"):
+        export.export(jax.jit(jnp.linalg.eigh), platforms=["abacus"])(np.eye(2))
 
 
 @pytest.mark.parametrize("shape", [(2, 3), "n, 3"])
@@ -219,9 +241,28 @@ def test_variables_must_follow_from_the_arguments():
     shape = export.symbolic_shape("a + b, a")
     e = export.export(jax.jit(lambda x: x.reshape(-1)))(jax.ShapeDtypeStruct(shape, np.float32))
     assert e.call(np.ones((3, 2), np.float32)).shape == (6,)
+    both = {"square": jax.ShapeDtypeStruct(export.symbolic_shape("a, a^2, b*c"), np.float32)}
+    with pytest.raises(ValueError, match=re.escape(
+            "args[0]['square'].shape = (a, a^2, b*c). Unprocessed specifications: 'b*c' for "
+            "dimension size args[0]['square'].shape[2]")):
+        export.export(jax.jit(lambda x: x))(both)
+
+
+def test_arguments_of_two_scopes_are_named():
+    shape = export.symbolic_shape("a + b, a")
     other = jax.ShapeDtypeStruct(export.symbolic_shape("a"), np.float32)
-    with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes"):
-        export.export(jax.jit(lambda x, y: (x, y)))(jax.ShapeDtypeStruct(shape, np.float32), other)
+    with pytest.raises(ValueError, match=r"mixing of symbolic scopes when exporting pair\."
+                       r"(.|\n)*'b \+ a' \(args\[0\]\)(.|\n)*'a' \(kwargs\['y'\]\)"):
+        def pair(x, y):
+            return x, y
+
+        export.export(jax.jit(pair))(jax.ShapeDtypeStruct(shape, np.float32), y=other)
+
+
+def test_constraints_on_variables_of_no_argument_are_refused():
+    rows = export.symbolic_shape("rows", constraints=["rows >= cols"])
+    with pytest.raises(ValueError, match=r"variable 'cols'.*'rows >= cols'"):
+        export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct(rows, np.float32))
 
 
 def test_unused_arguments_tell_dimensions():
@@ -242,6 +283,8 @@ def test_exported_functions_in_exported_functions():
         np.testing.assert_allclose(e.call(X), 2 * np.sin(X) @ Y, rtol=1e-6)
         np.testing.assert_allclose(
             jax.grad(lambda x: e.call(x).sum())(X), 4 * np.cos(X), rtol=1e-5)  # noqa: B023
+    fixed = export.export(jax.jit(lambda x: inner.call(x, Y)[0]))(X)
+    assert fixed.uses_global_constants and not exported(symbolic=False).uses_global_constants
     square = export.export(jax.jit(lambda x: x))(
         jax.ShapeDtypeStruct(export.symbolic_shape("k, k"), np.float32))
     with pytest.raises(ValueError, match="Found inconsistency"):

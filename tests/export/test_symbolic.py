@@ -20,7 +20,9 @@ a, b = export.symbolic_shape("a, b")
     ("a // 2", "floordiv(a, 2)"), ("mod(b, 3)", "mod(b, 3)"), ("b % 3", "mod(b, 3)"),
     ("-a + 4", "- a + 4"), ("3*a*b^2 + a", "3*a*b^2 + a"), ("a + b", "b + a"),
     ("(a + 1)*2", "2*a + 2"), ("(a + b)*(a - b)", "- b^2 + a^2"), ("7", "7"), ("a - a", "0"),
-    ("non_negative(a - 2)", "max(a - 2, 0)"), ("non_negative(a)", "a"),
+    ("non_negative(a - 2)", "max(a - 2, 0)"), ("non_negative(a)", "a"), ("+ 5", "5"),
+    ("+a - b", "- b + a"), ("a + -2", "a - 2"), ("-2*a^2 + -1*b", "- 2*a^2 - b"), ("a*-2", "- 2*a"),
+    ("a - -2", "a + 2"), ("-a^2", "- a^2"), ("mod(-a, 3)", "mod(- a, 3)"),
 ])
 def test_text(text, expected):
     d, = export.symbolic_shape(text)
@@ -45,7 +47,9 @@ def test_arithmetic(computed, expected):
     "(b + 1)//2 >= 1", "-(-b//3)*3 >= b", "b - b//2 >= 0", "b % 3 < 3", "b % 5 >= 0",
     "a.maximum(b) >= a", "a.minimum(b) <= b", "a*b >= a", "a*b + a >= b + a", "b != 0",
     "(b + a)//2 <= a + b", "0 <= b", "b == b + 0", "b.maximum(1) == b", "(2*b)//b == 2",
-    "a.maximum(b) - a.minimum(b) >= 0",
+    "a.maximum(b) - a.minimum(b) >= 0", "a.minimum(b + 3).maximum(b) <= b + 3",
+    "a*b.maximum(3) >= 3*a", "(a + 2).minimum(b + 2) >= 3", "a.maximum(7).minimum(9) <= 9",
+    "3*a.maximum(b) >= a + b",
 ])
 def test_what_always_holds(text):
     assert eval(text) is True
@@ -83,6 +87,21 @@ def test_constraints():
     assert export.symbolic_dim_bounds(k) == (2, 16)
     assert export.symbolic_dim_bounds(3) == (3, 3)
     assert export.symbolic_dim_bounds(m - n)[0] == 0
+
+
+def test_equalities_of_multiples():
+    u, v = export.symbolic_shape("u, v", constraints=["3*u == v"])
+    assert v >= u and v >= 2 * u and 4 * u >= v + 1 and v != 2 * u and v == 3 * u
+    with pytest.raises(InconclusiveDimensionOperation):
+        assert v >= 3 * u + 1 or v < 4
+    n, = export.symbolic_shape("n", constraints=["mod(n, 3) == 0"])
+    assert n == 3 * (n // 3) and n >= n // 3 and n >= 2 * (n // 3)
+
+
+def test_inconclusive_comparisons_show_the_constraints():
+    x, _ = export.symbolic_shape("x, y", constraints=["x >= 6", "y <= x"])
+    with pytest.raises(InconclusiveDimensionOperation, match=r"x >= 6\n +y <= x"):
+        assert x >= 8
 
 
 @pytest.mark.parametrize(("constraint", "message"), [
@@ -169,6 +188,8 @@ def test_args_specs():
     assert str(specs[0].shape) == "(n, 4)" and specs[1]["w"].shape == (4, 2)
     assert specs[1]["w"].dtype == np.int32
     x, y = export.symbolic_args_specs((np.ones((3, 4)), np.ones((3, 2))), "n, ...")
+    assert x.shape[0] == y.shape[0]
+    x, y = export.symbolic_args_specs((np.ones((3, 4)), np.ones((3, 2))), ["n, ...", "n, ..."])
     assert x.shape[0] == y.shape[0]
     with pytest.raises(ValueError, match="no prefix"):
         export.symbolic_args_specs((np.ones(3),), ("a", "b"))

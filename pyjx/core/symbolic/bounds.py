@@ -12,12 +12,12 @@ from pyjx.core.symbolic.expressions import (
     MAX,
     MIN,
     MOD,
-    DimExpr,
     Factor,
     Monomial,
     Terms,
     add_to,
     divided,
+    multiplied,
     terms_of,
 )
 
@@ -66,6 +66,23 @@ def _common(terms: Terms) -> Monomial:
                   [(f, min([e, *[o.get(f, 0) for o in others]])) for f, e in first.items()] if e])
 
 
+def _an_extremum(terms: Terms) -> Factor | None:
+    """An operation `max` or `min` that a sum is linear in, if there is one."""
+    return next((factor for monomial in terms for factor, exponent in monomial
+                 if factor.kind in (MAX, MIN) and factor.operands and exponent == 1), None)
+
+
+def _replaced(terms: Terms, factor: Factor, d: Any) -> Terms:
+    """The terms of a sum with a dimension in the place of a factor."""
+    total: Terms = {}
+    for monomial, c in terms.items():
+        rest = divided(monomial, ((factor, 1),))
+        for m, n in terms_of(d).items() if rest is not None else ((CONSTANT, 1),):
+            product = multiplied(m, monomial if rest is None else rest)
+            total[product] = total.get(product, 0) + c * n
+    return {m: c for m, c in total.items() if c}
+
+
 class _Reasoning:
     """Intervals of factors, and inequalities that remove monomials from a sum."""
 
@@ -85,6 +102,12 @@ class _Reasoning:
             low, high = self._with(known, terms, depth, low, high)
             if low == high:
                 break
+        extremum = _an_extremum(terms)
+        if extremum is not None:  # one of its operands stands in its place
+            ends = [self.bounds(_replaced(terms, extremum, d), depth - 1)
+                    for d in extremum.operands]
+            low = max(low, min([end[0] for end in ends]))
+            high = min(high, max([end[1] for end in ends]))
         return low, high
 
     def _with(self, known: Terms, terms: Terms, depth: int, low: float, high: float) -> Interval:
@@ -172,11 +195,7 @@ class _Reasoning:
             if self.bounds(terms_of(x), 1)[0] >= 0:
                 yield add_to({m: -c for m, c in own.items()}, x)
         elif factor.kind == FLOORDIV:  # y q <= x <= y q + y - 1
-            product = terms_of(_multiple(self.scope, factor, y))
+            # An equation may have a name for y q, which would hide what it says of q.
+            product = {multiplied(m, ((factor, 1),)): c for m, c in terms_of(y).items()}
             yield add_to({m: -c for m, c in product.items()}, x)
             yield add_to(add_to(add_to(dict(product), y), -1), x, -1)
-
-
-def _multiple(scope: SymbolicScope, factor: Factor, y: Any) -> DimExpr:
-    own = DimExpr(scope, {((factor, 1),): 1})
-    return own if type(y) is int and y == 1 else own * y  # type: ignore[no-any-return]

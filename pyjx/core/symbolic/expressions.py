@@ -359,7 +359,8 @@ class DimExpr(SymbolicDim):
         if type(y) is int and abs(y) >= MOST:
             return name[0] == ("<" if y > 0 else ">")
         raise InconclusiveDimensionOperation(
-            f"Symbolic dimension comparison '{x}' {name} '{y}' is inconclusive.{SEE}\n"
+            f"Symbolic dimension comparison '{x}' {name} '{y}' is inconclusive.\n"
+            f"Using symbolic scope {self.scope}{SEE}\n"
             f"It holds for some values only: '{difference}' is between {low} and {high}. Say more "
             "of the variables by `constraints=` of `symbolic_shape`, such as "
             f"\"{greater} >= {lesser + least}\".")

@@ -2,9 +2,9 @@
 
     shape      = [ "(" ] [ dimension { "," dimension } [ "," ] ] [ ")" ]
     dimension  = "..." | "_" | sum
-    sum        = [ "-" ] product { ("+" | "-") product }
+    sum        = product { ("+" | "-") product }
     product    = power { ("*" | "//" | "%") power }
-    power      = atom [ ("^" | "**") integer ]
+    power      = ("+" | "-") power | atom [ ("^" | "**") integer ]
     atom       = integer | name | "(" sum ")" | operation "(" sum { "," sum } ")"
     operation  = "floordiv" | "mod" | "max" | "min" | "non_negative"
 """
@@ -122,13 +122,14 @@ class Parser:
             self.fail("an operator")
         return d
 
-    def sum(self) -> Any:
+    def _deeper(self) -> None:
         self._depth += 1
         if self._depth > MOST_DEPTH:
             raise ValueError(f"symbolic shape {self.text[:80]!r} is nested too deeply.")
-        negative = self.take("-")
+
+    def sum(self) -> Any:
+        self._deeper()
         total = self._product()
-        total = -1 * total if negative else total
         while sign := self.take("+", "-"):
             part = self._product()
             total = total + part if sign == "+" else total - part
@@ -147,6 +148,11 @@ class Parser:
         return result
 
     def _power(self) -> Any:
+        if sign := self.take("+", "-"):
+            self._deeper()
+            operand = self._power()
+            self._depth -= 1
+            return -1 * operand if sign == "-" else operand
         base = self._atom()
         if self.take("^", "**"):
             if not self.token.isdecimal():

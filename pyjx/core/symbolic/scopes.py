@@ -15,6 +15,7 @@ from pyjx.core.symbolic.expressions import (
     DimExpr,
     Monomial,
     Terms,
+    add_to,
     divided,
     multiplied,
     subtracted,
@@ -110,6 +111,9 @@ class SymbolicScope:
         side, other = sides[0]
         (monomial, coefficient), = side.terms
         self.equations[monomial] = coefficient, other
+        if coefficient != 1:  # what is no multiple of the side stays, so both are compared
+            both = add_to(terms_of(side), other, -1)
+            self.inequalities += both, {m: -c for m, c in both.items()}
         factor, exponent = monomial[0]
         if (len(monomial) == exponent == coefficient == 1 and factor.kind == MOD
                 and type(other) is int and type(factor.operands[1]) is int):
@@ -175,16 +179,19 @@ class SymbolicScope:
     def variable(self, name: str) -> Any:
         return variable(self, name)
 
-    def check_same(self, other: SymbolicScope, mine: Any, theirs: Any) -> None:
-        """Raise ValueError where dimensions of two scopes meet."""
+    def check_same(self, other: SymbolicScope, mine: Any, theirs: Any,
+                   when: str = "for linear combination") -> None:
+        """Raise ValueError where dimensions of two scopes meet: two dimensions, or what a message
+        calls them."""
         if self is not other:
             raise ValueError(
-                "Invalid mixing of symbolic scopes for linear combination.\nExpected "
-                f"{self._described(mine)}\nand found for '{theirs}' {other._described(theirs)}\n"
+                f"Invalid mixing of symbolic scopes {when}.\nExpected "
+                f"{self._described(mine)}\nand found {other._described(theirs)}\n"
                 "Make both shapes by one `symbolic_shape`, or with `scope=` the same.")
 
     def _described(self, d: Any) -> str:
-        return f"scope {id(self)} of '{d}', created at {self._place()}"
+        name = f"'{d}'" if isinstance(d, DimExpr) else d
+        return f"for {name} scope {id(self)} created at {self._place()}"
 
     def _place(self) -> str:
         frame = user_frame(self._made)

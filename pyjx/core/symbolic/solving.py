@@ -23,24 +23,47 @@ class Solution(Record):
 def expressions_in(avals: Sequence[Any]) -> Iterator[tuple[int, int, DimExpr]]:
     """The expressions among dimensions: (argument, axis, expression)."""
     for i, aval in enumerate(avals):
-        for axis, d in enumerate(aval.shape):
+        for axis, d in enumerate(getattr(aval, "shape", ())):
             if isinstance(d, DimExpr):
                 yield i, axis, d
 
 
-def scope_of(avals: Sequence[Any]) -> SymbolicScope | None:
-    """The scope of the dimensions of types; None where all are ints.
+def scope_of(avals: Sequence[Any], function: str = "", paths: Sequence[str] = ()
+             ) -> SymbolicScope | None:
+    """The scope of the dimensions of a function's arguments; None where all are ints.
+
+    Args:
+      avals: arrays or types; what has no shape has no dimensions.
+      function, paths: what a message calls the function and its arguments.
 
     Raises:
       ValueError: there are two.
     """
     scope: SymbolicScope | None = None
-    seen: Any = None
-    for _, _, d in expressions_in(avals):
+    seen = ""
+    for i, _, d in expressions_in(avals):
         if scope is None:
-            scope, seen = d.scope, d
-        scope.check_same(d.scope, seen, d)
+            scope, seen = d.scope, f"'{d}' ({_path(paths, i)})"
+        if scope is not d.scope:
+            scope.check_same(d.scope, seen, f"'{d}' ({_path(paths, i)})",
+                             f"when exporting {function}")
     return scope
+
+
+def _path(paths: Sequence[str], i: int) -> str:
+    return paths[i] if paths else f"argument {i}"
+
+
+def written_shape(shape: Sequence[Any]) -> str:
+    """A shape whose dimensions are written as in a specification."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def specifications(avals: Sequence[Any], paths: Sequence[str]) -> str:
+    """The shapes of the arguments that have dimensions other than ints."""
+    symbolic = sorted({i for i, _, _ in expressions_in(avals)})
+    found = [f"{_path(paths, i)}.shape = {written_shape(avals[i].shape)}" for i in symbolic]
+    return f"Using the following polymorphic shapes specifications: {','.join(found)}."
 
 
 def variables_in(avals: Sequence[Any]) -> list[str]:
@@ -51,10 +74,19 @@ def variables_in(avals: Sequence[Any]) -> list[str]:
     return sorted(names)
 
 
-def solve(avals: Sequence[Any]) -> list[Solution]:
+class UnexpectedDimVar(ValueError):
+    """A constraint speaks of a variable that is in no argument's shape."""
+
+
+def solve(avals: Sequence[Any], paths: Sequence[str] = ()) -> list[Solution]:
     """How each variable follows from the sizes of arguments, in an order in which it can.
 
+    Args:
+      avals: the types of the arguments.
+      paths: what a message calls them.
+
     Raises:
+      UnexpectedDimVar: a constraint has a variable that the types do not have.
       ValueError: one does not follow from an expression that is linear in it.
     """
     left = list(expressions_in(avals))
@@ -78,12 +110,26 @@ def solve(avals: Sequence[Any]) -> list[Solution]:
     missing = set(variables_in(avals)) - known
     if missing:
         names = ", ".join(sorted(map(repr, missing)))
-        specs = ", ".join([f"'{d}' (argument {i}, axis {axis})" for i, axis, d in left])
+        specs = ", ".join([f"'{d}' for dimension size {_path(paths, i)}.shape[{axis}]"
+                           for i, axis, d in left])
         raise ValueError(
             f"Cannot solve for values of dimension variables {{{names}}}. We can only solve linear "
-            f"uni-variate constraints. Unprocessed specifications: {specs}. Give each variable an "
-            "argument with a dimension that is the variable itself.")
+            f"uni-variate constraints. {specifications(avals, paths)} Unprocessed specifications: "
+            f"{specs}. Give each variable an argument with a dimension that is the variable "
+            "itself.")
+    _check_constraints(scope_of(avals), known)
     return solutions
+
+
+def _check_constraints(scope: SymbolicScope | None, known: set[str]) -> None:
+    for c in scope.constraints if scope is not None else ():
+        variables = c.difference.variables() if isinstance(c.difference, DimExpr) else set()
+        if unknown := sorted(variables - known):
+            raise UnexpectedDimVar(
+                f"Encountered dimension variable '{unknown[0]}' that is not appearing in the "
+                f"shapes of the function arguments, in the constraint '{c.text}'. The variables "
+                f"there are {sorted(known)}: take the constraint out, or give the variable an "
+                "argument.")
 
 
 def _solved(d: DimExpr, name: str) -> tuple[int, Any] | None:
