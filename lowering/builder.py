@@ -11,7 +11,7 @@ import numpy as np
 
 from lowering.shardings import batch_rule
 from lowering.types import (
-    attribute_text,
+    attribute,
     dense_text,
     layout_text,
     order_text,
@@ -245,7 +245,7 @@ class Block:
             self.module.custom_calls.add(family)
         attributes = [f"api_version = {api_version} : i32"]
         if config:
-            attributes.append(f"backend_config = {attribute_text(config)}")
+            attributes.append(f"backend_config = {attribute(config)}")
         if has_side_effect:
             attributes.append("has_side_effect = true")
         if aliases:

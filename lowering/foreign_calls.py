@@ -14,7 +14,7 @@ def _ffi_call(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     params = eqn.params
     config: Any = params["legacy_backend_config"] or ""
     if params["custom_call_api_version"] >= 4:
-        config = {name: _attribute(value) for name, value in params["attributes"]}
+        config = dict(params["attributes"])
     return b.custom_call(
         params["target_name"], operands, in_avals(eqn), [v.aval for v in eqn.outvars],
         family="lapack" if params["target_name"].startswith("lapack_") else "", config=config,
@@ -22,9 +22,3 @@ def _ffi_call(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
         aliases={result: operand for operand, result in params["input_output_aliases"]},
         api_version=params["custom_call_api_version"],
         layouts=(params["input_layouts"], params["output_layouts"]))
-
-
-def _attribute(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return {name: _attribute(v) for name, v in value}
-    return getattr(value, "array", value)

@@ -170,21 +170,41 @@ def order_text(layout: Sequence[int]) -> str:
     return f"dense<{int_list(layout[::-1]) if n else ''}> : tensor<{n}xindex>"
 
 
-def attribute_text(value: Any) -> str:
-    """An attribute: `76 : ui8` for a NumPy scalar, `3 : i64` for an int, `{a = 1 : i64}` for a
-    dictionary."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join([f"{k} = {attribute_text(v)}" for k, v in value.items()]) + "}"
+class Attribute(str):
+    """An attribute in MLIR's text."""
+
+    __slots__ = ()
+
+
+def attribute(value: Any, name: str = "an attribute") -> Attribute:
+    """An attribute: `76 : ui8` for a NumPy scalar, `3 : i64` for an int, `i8` for a dtype,
+    `{a = 1 : i64}` for a dictionary.
+
+    Raises:
+      TypeError: there is none for such a value, which the message calls `name`.
+    """
+    return value if isinstance(value, Attribute) else Attribute(_attribute(value, name))
+
+
+def _attribute(value: Any, name: str) -> str:
+    if isinstance(value, Mapping) and all([isinstance(k, str) for k in value]):
+        return "{" + ", ".join([f"{k} = {attribute(v, name)}" for k, v in value.items()]) + "}"
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join([attribute(v, name) for v in value])}]"
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (tuple, list)):
-        return f"[{', '.join(map(attribute_text, value))}]"
+    dtype = np.dtype(type(value)) if type(value) in (int, float) else \
+        value if isinstance(value, np.dtype) else \
+        value.dtype if isinstance(value, (np.ndarray, np.generic)) else None
+    if dtype not in dtypes.all_dtypes:
+        raise TypeError(f"{name} must be a string, a number, a dtype, a NumPy array, or a list or "
+                        f"dictionary of these, got {value!r} of type {type(value).__name__}.")
+    if dtype is value:
+        return element_type(value)
     if isinstance(value, np.ndarray):
-        aval = ShapedArray(value.shape, value.dtype)
-        return f"dense<{dense_text(value)}> : {tensor_type(aval)}"
-    dtype = getattr(value, "dtype", np.dtype(type(value)))
+        return f"dense<{dense_text(value)}> : {tensor_type(ShapedArray(value.shape, dtype))}"
     return f"{scalar_text(value, dtype)} : {element_type(dtype)}"
 
 

@@ -13,6 +13,7 @@ from pyjx import api_util
 from pyjx import numpy as jnp
 from pyjx.compat import derivatives, partial_evaluation
 from pyjx.compat import dtypes as compat_dtypes
+from pyjx.experimental import layout
 from pyjx.extend import core as jex
 from pyjx.extend import linear_util as lu
 from pyjx.interpreters import ad, batching, mlir, xla
@@ -495,6 +496,12 @@ def test_two_primitives_of_one_name():
     assert jax.jit(second.bind)(2.0) == 2
 
 
+def test_lowering_rules_for_platforms_that_there_are_not():
+    with pytest.raises(NotImplementedError, match=r"platform abacus\. Known platforms are cpu,"):
+        mlir.register_lowering(jex.Primitive("nowhere_of_test"), lambda ctx, x: [x],
+                               platform="abacus")
+
+
 def test_the_latest_lowering_rule_counts():
     def as_itself(ctx, x):
         return [x]
@@ -650,6 +657,12 @@ def test_foreign_calls_of_libraries():
     mlir.register_lowering(p, rule)
     text = jax.jit(lambda x: p.bind(x, uplo=np.uint8(ord("L")))).lower(jnp.eye(2)).as_text()
     assert "lapack_spotrf_ffi" in text and "uplo = 76 : i8" in text.replace("ui8", "i8")
+    q = jex.Primitive("layouts_of_test")
+    q.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(q, jax.ffi.ffi_lowering(
+        "t", operand_layouts=[layout.Layout((1, 0))], result_layouts=[(1, 0)]))
+    text = jax.jit(q.bind).lower(jnp.ones((2, 3))).as_text()
+    assert "operand_layouts = [dense<[0, 1]>" in text and "result_layouts = [dense<[1, 0]>" in text
 
 
 def test_call_primitives_of_libraries():

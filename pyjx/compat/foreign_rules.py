@@ -10,8 +10,10 @@ import numpy as np
 from pyjx import jaxlib_api
 from pyjx.compat.mlir_contexts import LoweringRuleContext
 from pyjx.compat.mlir_values import aval_to_ir_type, flatten_ir_values, i32_attr, ir_attribute
+from pyjx.core.layouts import Layout
 
-Layouts = Sequence[Sequence[int] | None] | None
+Order = Sequence[int] | Layout | None
+Layouts = Sequence[Order] | None
 
 
 def build_ffi_lowering_function(
@@ -23,8 +25,8 @@ def build_ffi_lowering_function(
 
     Args:
       call_target_name: what the function is registered as.
-      operand_layouts, result_layouts: for each array its dimensions, minor to major; by default
-        arrays are row-major.
+      operand_layouts, result_layouts: for each array its dimensions, minor to major, or its
+        `Layout`; by default arrays are row-major.
       backend_config: attributes of the call, besides those that are given with it; or a text, for
         functions of an older interface.
       skip_ffi_layout_processing: accepted; layouts are always as XLA wants them.
@@ -70,9 +72,16 @@ def _layouts(given: Layouts, avals: Sequence[Any]) -> Any:
     ir = jaxlib_api.mlir_bindings().ir
     orders = [None] * len(avals) if given is None else given
     index = ir.IndexType.get()
-    return ir.ArrayAttr.get([ir.DenseIntElementsAttr.get(np.asarray(
-        range(a.ndim - 1, -1, -1) if order is None else order, np.int64), type=index)
+    return ir.ArrayAttr.get([
+        ir.DenseIntElementsAttr.get(np.asarray(_minor_to_major(order, a.ndim), np.int64),
+                                    type=index)
         for order, a in zip(orders, avals, strict=True)])
+
+
+def _minor_to_major(order: Order, ndim: int) -> Sequence[int]:
+    if order is None:
+        return range(ndim - 1, -1, -1)
+    return order.major_to_minor[::-1] if isinstance(order, Layout) else order
 
 
 def ffi_lowering(

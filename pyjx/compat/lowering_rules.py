@@ -74,8 +74,14 @@ def register_lowering(prim: Primitive, rule: Rule, platform: str | None = None,
       inline, cacheable: rules are functions of the program in any case.
 
     Raises:
+      NotImplementedError: there is no such platform.
       ValueError: pyjx has a rule for operations of this name.
     """
+    known = backends.known_platforms()
+    if platform is not None and platform.lower() not in known:
+        raise NotImplementedError(
+            f"register_lowering: a rule for {prim} on an unknown platform {platform}. Known "
+            f"platforms are {', '.join(sorted(known))}; a plugin's are known once it is loaded.")
     if prim.decomposition is not None or any([p is prim for p, _ in _rules]):
         bounded.clear_all()  # eager loops are found by their operations, whatever the rules are
     if platform is None and isinstance(_rules.get((prim, None)), LoweredFun):

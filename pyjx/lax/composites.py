@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, NoReturn
 
-import numpy as np
-
-from lowering.types import attribute_text
+from lowering.types import Attribute, attribute
 from pyjx import errors
-from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
@@ -25,7 +22,7 @@ from pyjx.lax.bodies import trace_body
 from pyjx.lax.nary import operand
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
-Attributes = tuple[tuple[str, str | None], ...]  # names and MLIR's texts
+Attributes = tuple[tuple[str, Attribute | None], ...]
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0
@@ -65,8 +62,9 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0
         leaves = [operand(f"composite ({name})", x, i) for i, x in enumerate(leaves)]
         if any([isinstance(x, Tracer) for x in tree_flatten(kwargs)[0]]):
             _raise_traced(name, "an attribute", " If attributes are arrays, use NumPy's.")
-        attributes = tuple([(k, None if v is None else _attribute(k, v))
-                            for k, v in kwargs.items()])
+        attributes = tuple([
+            (k, None if v is None else attribute(v, f"composite: attribute {k}"))
+            for k, v in kwargs.items()])
         fun = known.setdefault(attributes, partial(decomposition, **kwargs))
         body = trace_body("composite", name_of(decomposition), fun, tree,
                           list(map(get_aval, leaves)), unpacked=True)
@@ -80,24 +78,6 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0
         return tree_unflatten(body.out_tree, outs)
 
     return composed
-
-
-def _attribute(name: str, value: Any) -> str:
-    """An attribute in MLIR's text."""
-    if not _is_attribute(value):
-        raise TypeError(f"composite: attribute {name} must be a string, a number, a NumPy array, "
-                        f"or a list or dictionary of these, got {value!r}.")
-    return attribute_text(value)
-
-
-def _is_attribute(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return all([isinstance(k, str) and _is_attribute(v) for k, v in value.items()])
-    if isinstance(value, (tuple, list)):
-        return all(map(_is_attribute, value))
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.dtype in dtypes.all_dtypes
-    return isinstance(value, (str, bool, int, float))
 
 
 def _raise_traced(name: str, what: str, cure: str) -> NoReturn:

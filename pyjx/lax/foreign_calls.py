@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from lowering.types import attribute
+from pyjx.core import dtypes
 from pyjx.core.arithmetic import unknown
 from pyjx.core.avals import ShapedArray, abstract_token, get_aval
 from pyjx.core.effects import Effect, Effects, no_effects
@@ -15,8 +17,9 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Params, Values
-from pyjx.lax.callbacks import VMAP_METHODS, batch_by_method, refused, result_aval
+from pyjx.lax.callbacks import VMAP_METHODS, batch_by_method, refused
 from pyjx.lax.nary import operand
+from pyjx.runtime.executable import physical_aval
 
 
 class FfiEffect(Effect):
@@ -55,10 +58,12 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
 
     Returns:
       A function of arrays. Its keyword arguments are attributes of the foreign function: booleans,
-      numbers (NumPy's for a certain width), strings, arrays, dictionaries of these.
+      numbers (NumPy's for a certain width), strings, dtypes, arrays, lists and dictionaries of
+      these.
 
     Raises:
-      ValueError: an unknown `vmap_method`, or both kinds of attributes.
+      ValueError: an unknown `vmap_method` or version, a result without shape or dtype, or both
+        kinds of attributes.
 
     >>> import numpy as np
     >>> import pyjx as jax
@@ -66,6 +71,12 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
     >>> cholesky = jax.ffi.ffi_call("lapack_spotrf_ffi", like)
     >>> jaxpr = jax.make_jaxpr(lambda x: cholesky(x, uplo=np.uint8(76)))(np.eye(2))
     """
+    if not isinstance(target_name, str):
+        raise TypeError("ffi_call: target_name must be the name that a function is registered by, "
+                        f"got {target_name!r}.")
+    if custom_call_api_version not in (1, 2, 3, 4):
+        raise ValueError("ffi_call: custom_call_api_version must be 1, 2, 3 or 4, got "
+                         f"{custom_call_api_version!r}.")
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError(f"vmap_method must be on of the allowed methods {[*VMAP_METHODS, None]}, "
                          f"but got: {vmap_method}")
@@ -74,7 +85,7 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
                          f"custom_call_api_version < 4; got {custom_call_api_version}.")
     several = isinstance(result_shape_dtypes, Sequence)
     like = result_shape_dtypes if several else [result_shape_dtypes]
-    avals = tuple([x if x is abstract_token else result_aval("ffi_call", x) for x in like])
+    avals = tuple([_result_aval(x, i) for i, x in enumerate(like)])
     given = output_layouts if several or output_layouts is None else [output_layouts]
     out_layouts = _layouts("output_layouts", given, avals)
 
@@ -93,12 +104,26 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
             input_output_aliases=alias_pairs("ffi_call", input_output_aliases, values, avals),
             custom_call_api_version=custom_call_api_version,
             legacy_backend_config=legacy_backend_config,
-            attributes=tuple([(k, _hashable(k, v)) for k, v in sorted(kwargs.items())]))
+            attributes=tuple([(k, attribute(v, f"ffi_call: the attribute {k!r}"))
+                              for k, v in sorted(kwargs.items())]))
         if not several:
             return outs[0]
         return tuple(outs) if isinstance(result_shape_dtypes, tuple) else list(outs)
 
     return wrapped
+
+
+def _result_aval(like: Any, position: int) -> Any:
+    """The type of a result. It may have 64 bits whatever the flags are: the function gives them."""
+    if like is abstract_token:
+        return like
+    shape, dtype = getattr(like, "shape", None), getattr(like, "dtype", None)
+    if shape is None or dtype is None:
+        raise ValueError(
+            "ffi_call: All elements of result_shape_dtypes must have 'shape' and 'dtype' "
+            f"attributes, as those of jax.ShapeDtypeStruct have. Got {like} at position "
+            f"{position}.")
+    return ShapedArray(tuple(shape), dtype if dtypes.is_extended(dtype) else np.dtype(dtype))
 
 
 def _layouts(name: str, given: Any, avals: Sequence[Any]) -> tuple[Layout, ...]:
@@ -124,53 +149,23 @@ def alias_pairs(op: str, given: Mapping[int, int] | None, operands: Sequence[Any
                 out_avals: Sequence[Any]) -> tuple[tuple[int, int], ...]:
     """The pairs (operand, result) of what is to share its memory."""
     pairs = []
+    if not isinstance(given or {}, Mapping):
+        raise TypeError(f"{op}: input_output_aliases must be a dictionary from the numbers of "
+                        f"operands to those of results, got {given!r}.")
     for i, o in sorted((given or {}).items()):
         i, o = as_int(op, "input_output_aliases", i), as_int(op, "input_output_aliases", o)
-        if not 0 <= i < len(operands):
-            raise ValueError(f"Index {i} in input_output_aliases is outside the range of inputs: "
-                             f"there are {len(operands)}.")
-        if not 0 <= o < len(out_avals):
-            raise ValueError(f"Index {o} in input_output_aliases is outside the range of outputs: "
-                             f"there are {len(out_avals)}.")
+        what = f"{op}: input_output_aliases contains the mapping '{i}:{o}'"
+        for side, index, number in (("input", i, len(operands)), ("output", o, len(out_avals))):
+            if not 0 <= index < number:
+                raise ValueError(f"{what} with {side} index {index} outside the range "
+                                 f"[0, {number}).")
         aval = get_aval(operands[i])
         if not out_avals[o].same_type(aval):
             raise ValueError(
-                f"input_output_aliases: operand {i} of type {aval} cannot share its memory "
-                f"with result {o} of type {out_avals[o]}.")
+                f"{what} referring to an input of type {aval}, which cannot share its memory with "
+                f"an output of type {out_avals[o]}.")
         pairs.append((i, o))
     return tuple(pairs)
-
-
-class HashableArray:
-    """An array among attributes: equal ones have equal elements."""
-
-    __slots__ = ("array",)
-
-    def __init__(self, array: Any) -> None:
-        self.array = np.asarray(array)
-
-    def _key(self) -> Any:
-        return self.array.shape, self.array.dtype, self.array.tobytes()
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is HashableArray and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __repr__(self) -> str:
-        return repr(self.array)
-
-
-def _hashable(name: str, value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return HashableArray(value)
-    if isinstance(value, Mapping):
-        return tuple([(k, _hashable(name, v)) for k, v in sorted(value.items())])
-    if isinstance(value, (bool, int, float, str, np.generic)):
-        return value
-    raise TypeError(f"ffi_call: the attribute {name!r} must be a bool, a number, a string, a NumPy "
-                    f"array or a dict of these, got {value!r} of type {type(value).__name__}.")
 
 
 # -- the primitive ---------------------------------------------------------------------------------
@@ -207,8 +202,22 @@ def _jvp(primals: Values, tangents: Any, *, target_name: str, **_: Any) -> Any:
     raise ValueError(_DERIVATIVE.format(target_name))
 
 
+def _on_data(avals: Sequence[Any], *operands: Any, result_avals: Sequence[Any],
+             input_layouts: Sequence[Layout], output_layouts: Sequence[Layout], **params: Any
+             ) -> Any:
+    """Keys are handed to foreign functions as their data, and made of what these give."""
+    return ffi_call_p.bind(
+        *operands, result_avals=tuple(map(physical_aval, result_avals)),
+        input_layouts=tuple(map(_of_data, input_layouts, avals)),
+        output_layouts=tuple(map(_of_data, output_layouts, result_avals)), **params)
+
+
+def _of_data(layout: Layout, aval: Any) -> Layout:
+    return (*layout, *range(len(layout), physical_aval(aval).ndim))
+
+
 ffi_call_p: Primitive = register(Primitive(
     "ffi_call", arithmetic=unknown, multiple_results=True, shape_rule=_shape, effects=_ffi_effects,
-    jvp=_jvp,
+    jvp=_jvp, physical=_on_data,
     transpose=refused(_DERIVATIVE.format("a foreign function")), batch_axis=_batch,
 ))

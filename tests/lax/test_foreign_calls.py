@@ -62,11 +62,30 @@ def test_jaxlibs_own_functions_are_registered():
     assert info == 0 and out.shape == (2, 2)
 
 
+def test_results_of_64_bits_need_no_flag():
+    text = jax.jit(jax.ffi.ffi_call("t", S((3,), np.int64))).lower().as_text()
+    assert "-> tensor<3xi64>" in text
+
+
+def test_keys_are_their_data():
+    key = jax.random.key(0)
+    f = jax.ffi.ffi_call("t", [S((3,), key.dtype), S((), F32)], input_layouts=[(1, 0)],
+                         vmap_method="broadcast_all")
+    keys = jax.random.split(key, (4, 2))
+    assert [x.dtype for x in jax.eval_shape(f, keys)] == [key.dtype, F32]
+    text = jax.jit(f).lower(keys).as_text()
+    assert "(tensor<4x2x2xui32>) -> (tensor<3x2xui32>, tensor<f32>)" in text
+    assert "operand_layouts = [dense<[2, 0, 1]>" in text
+    text = jax.jit(jax.vmap(f)).lower(jax.random.split(key, (5, 4, 2))).as_text()
+    assert "(tensor<5x4x2x2xui32>) -> (tensor<5x3x2xui32>, tensor<5xf32>)" in text
+
+
 def test_text():
     f = jax.ffi.ffi_call("some_target", S((2,), F32), has_side_effect=True)
     text = jax.jit(lambda x: f(x, flag=True, number=3, real=0.5, name="a \"b\"", wide=np.int8(1),
                                array=np.arange(2, dtype=np.int64), inner={"k": 1})).lower(
         np.zeros(2, F32)).as_text()
+    assert "a = i8" in jax.jit(lambda x: f(x, a=np.dtype("int8"))).lower(np.zeros(2, F32)).as_text()
     for part in ("@some_target", "flag = true", "number = 3 : i64", "real = 5.000000e-01 : f64",
                  r'name = "a \"b\""', "wide = 1 : i8", "tensor<2xi64>", "inner = {k = 1 : i64}",
                  "has_side_effect = true"):
@@ -83,14 +102,22 @@ def test_text():
      "requires custom_call_api_version < 4"),
     (lambda x: jax.ffi.ffi_call("t", S((2,), F32), custom_call_api_version=2)(x, a=1), ValueError,
      "requires custom_call_api_version 4"),
-    (lambda x: jax.ffi.ffi_call("t", 3), TypeError, "values with a shape and a dtype"),
+    (lambda x: jax.ffi.ffi_call("t", 3), ValueError, "'shape' and 'dtype'.*Got 3 at position 0"),
+    (lambda x: jax.ffi.ffi_call("t", [S((2,), F32), None]), ValueError, "None at position 1"),
+    (lambda x: jax.ffi.ffi_call(3, S((2,), F32)), TypeError, "target_name must be the name"),
+    (lambda x: jax.ffi.ffi_call("t", S((2,), F32), custom_call_api_version=7), ValueError,
+     "must be 1, 2, 3 or 4, got 7"),
     (lambda x: jax.ffi.ffi_call("t", S((2,), F32))(x, a=object()), TypeError, "attribute 'a'"),
     (lambda x: jax.ffi.ffi_call("t", S((2,), F32), input_layouts=[(0, 1)])(x), ValueError,
      "order of 1 axes"),
     (lambda x: jax.ffi.ffi_call("t", S((2,), F32), input_layouts=[None] * 2)(x), ValueError,
      "an entry for each of the 1 arrays"),
     (lambda x: jax.ffi.ffi_call("t", S((2,), F32), input_output_aliases={1: 0})(x), ValueError,
-     "outside the range of inputs"),
+     r"mapping '1:0' with input index 1 outside the range \[0, 1\)"),
+    (lambda x: jax.ffi.ffi_call("t", S((2,), F32), input_output_aliases={0: 1})(x), ValueError,
+     r"mapping '0:1' with output index 1 outside the range \[0, 1\)"),
+    (lambda x: jax.ffi.ffi_call("t", S((2,), F32), input_output_aliases=[0])(x), TypeError,
+     "must be a dictionary"),
     (lambda x: jax.ffi.ffi_call("t", S((3,), F32), input_output_aliases={0: 0})(x), ValueError,
      "cannot share its memory"),
     (lambda x: jax.grad(lambda x: jax.ffi.ffi_call("t", S((2,), F32))(x).sum())(x), ValueError,
