@@ -204,10 +204,20 @@ def _origin(tracer: Any) -> str:
     return "" if origin is None else str(origin()).strip("\n")
 
 
+# Programs look for this link; what the page says holds here, too.
+_PAGE = "https://docs.jax.dev/en/latest/101/errors.html"
+_EXPLAINED_BY_JAX = (
+    "ConcretizationTypeError", "KeyReuseError", "NonConcreteBooleanIndexError",
+    "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
+    "UnexpectedTracerError")
+
+
 def _explained(error: BaseException, message: str) -> str:
     """A message, and where the error is explained."""
     name = next(c.__name__ for c in type(error).__mro__ if c.__module__ == __name__)
     page = f"More: help(jax.errors.{name}), or docs/errors/{name}.md."
+    if name in _EXPLAINED_BY_JAX:
+        page += f" JAX's page of it: {_PAGE}#jax.errors.{name}"
     return message if message.endswith(page) else f"{message}\n{page}"  # it has been pickled
 
 

@@ -124,6 +124,12 @@ def test_escaped_tracer_error():
     assert "more" in str(errors.escaped_tracer_error(Tracer("float32[]", ORIGIN), "more"))
 
 
+JAX_EXPLAINS = {
+    "ConcretizationTypeError", "KeyReuseError", "NonConcreteBooleanIndexError",
+    "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
+    "UnexpectedTracerError"}
+
+
 @pytest.mark.parametrize("cls", [
     errors.ConcretizationTypeError, errors.TracerBoolConversionError,
     errors.TracerArrayConversionError, errors.TracerIntegerConversionError,
@@ -135,8 +141,11 @@ def test_messages_name_the_page_that_explains_them(cls):
     page = f"docs/errors/{cls.__name__}.md"
     assert (Path(__file__).parents[1] / page).is_file()
     for error in (cls("what"), pickle.loads(pickle.dumps(cls("what")))):
-        assert str(error).endswith(f"\nMore: help(jax.errors.{cls.__name__}), or {page}.")
+        more = str(error).splitlines()[-1]
+        assert more.startswith(f"More: help(jax.errors.{cls.__name__}), or {page}.")
         assert str(error).count(page) == 1
+        link = f"https://docs.jax.dev/en/latest/101/errors.html#jax.errors.{cls.__name__}"
+        assert more.endswith(link) == (cls.__name__ in JAX_EXPLAINS)
 
 
 def test_errors_of_a_library_name_the_page_of_their_kind():

@@ -251,6 +251,14 @@ def test_values_of_an_update_are_named():
 _ROWS = [row.split(" => ") for row in (Path(__file__).parent / "messages.txt").read_text(
     ).splitlines() if not row.startswith("#")]
 _V = jnp.arange(3.0)
+
+
+def _ragged(ragged, group, sizes=(2,)):
+    dims = jax.lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), ragged, group)
+    return jax.lax.ragged_dot_general(jnp.ones((6, 2)), jnp.ones((2, 2, 3)), jnp.ones(sizes, int),
+                                      dims)
+
+
 _NAMES = {
     "jax": jax, "jnp": jnp, "lax": jax.lax, "np": np, "random": random, "P": jax.P,
     "operator": operator, "partial": functools.partial,
@@ -258,6 +266,7 @@ _NAMES = {
     "mesh": lambda n: jax.make_mesh((n,), ("x",)),
     "x": jnp.asarray(X), "v": _V, "i": jnp.arange(3), "sq": jnp.eye(3), "c": _V * 1j,
     "s": jnp.float32(1), "b": _V > 0, "u8": jnp.arange(3, dtype="uint8"), "k": KEY, "nx": X,
+    "f0": np.zeros((), jax.dtypes.float0), "ragged": _ragged,
 }
 
 

@@ -730,10 +730,13 @@ def get_aval(x: Any) -> ShapedArray:
 
 def is_valid_value(x: Any) -> bool:
     """Whether `get_aval(x)` would succeed."""
+    kind = type(x)
+    if kind is np.ndarray and x.dtype not in _array_dtypes:
+        return dtypes.is_array_dtype(dtypes.canonicalize_dtype(x.dtype))
     return (
-        type(x) in aval_makers
+        kind in aval_makers
         or isinstance(getattr(x, "aval", None), AbstractValue)
-        or any(cls in aval_makers for cls in type(x).__mro__)
+        or any(cls in aval_makers for cls in kind.__mro__)
     )
 
 

@@ -345,9 +345,23 @@ def narrowed(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return _narrowed.get(dtype, dtype)
 
 
+def float0_error(name: str, at: str = "") -> TypeError:
+    """The error for tangents of integers among the operands of the function `name`; `at` says
+    which of several one is."""
+    return TypeError(
+        f"Called {name} with a float0{at or ' array'}. float0s do not support any operations by "
+        "design: they are tangents of integers, which hold no numbers. Was a gradient taken with "
+        "respect to an integer argument? For zeros to compute with use np.zeros(x.shape).")
+
+
+def is_array_dtype(dtype: DType) -> bool:
+    """Whether arrays can have this dtype: numbers, keys, and tangents of integers."""
+    return dtype in all_dtypes or dtype == float0 or isinstance(dtype, ExtendedDType)
+
+
 def check_valid_dtype(dtype: DType) -> None:
     """TypeError unless arrays can have this dtype."""
-    if dtype not in all_dtypes and dtype != float0 and not isinstance(dtype, ExtendedDType):
+    if not is_array_dtype(dtype):
         raise TypeError(f"Dtype {dtype} is not a valid JAX array type. Only arrays of numeric "
                         "types are supported by JAX.")
 

@@ -319,6 +319,10 @@ class Tracer(_Array):
         self._refuse("complex", casts=True)
 
     def __index__(self) -> int:
+        aval = self.aval
+        if aval.ndim or not dtypes.issubdtype(aval.dtype, np.integer):
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index. Got a "
+                            f"traced array of type {aval.str_short()}.")
         value = self.to_concrete_value()
         if value is None:
             raise errors.TracerIntegerConversionError(self)

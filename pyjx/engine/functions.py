@@ -14,8 +14,8 @@ flatten = pytree.default_registry().flatten
 
 
 def name_of(fun: Any) -> str:
-    """The name of a function, of what a partial wraps, or of an object's class."""
-    while isinstance(fun, partial):
+    """The name of a function, of what a partial without a name wraps, or of an object's class."""
+    while isinstance(fun, partial) and not hasattr(fun, "__name__"):
         fun = fun.func
     return str(getattr(fun, "__name__", None) or type(fun).__name__)
 

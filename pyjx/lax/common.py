@@ -23,6 +23,9 @@ def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
     first = avals[0].dtype
     for aval in avals:
         if aval.dtype != first:
+            for i, x in enumerate(avals):
+                if x.dtype == dtypes.float0:
+                    raise dtypes.float0_error(name, f" at position {i}")
             got = ", ".join([dtypes.name(a.dtype) for a in avals])
             promoting = _PROMOTING.get(name)
             tip = (f" (Tip: jnp.{promoting} is a similar function that does automatic type "

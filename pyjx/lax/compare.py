@@ -26,7 +26,7 @@ from pyjx.engine.types import Avals, Dims, Operand, Rule, Tangent, Tangents, Val
 from pyjx.lax.common import all_weak, broadcast_to, check_same_dtypes
 from pyjx.lax.elementwise import mul
 from pyjx.lax.nary import (
-    ANY,
+    COMPARABLE,
     FLOATING,
     NUMBER_OR_BOOL,
     ORDERED,
@@ -44,14 +44,14 @@ def _comparison(name: str, kinds: str) -> Primitive:
     return primitive.define(jvp=jvp_zero(primitive))
 
 
-eq_p = _comparison("eq", ANY)
-ne_p = _comparison("ne", ANY)
+eq_p = _comparison("eq", COMPARABLE)
+ne_p = _comparison("ne", COMPARABLE)
 ge_p = _comparison("ge", ORDERED)
 gt_p = _comparison("gt", ORDERED)
 le_p = _comparison("le", ORDERED)
 lt_p = _comparison("lt", ORDERED)
 # In the total order -nan < -inf < ... < -0 < +0 < ... < inf < nan, for sorting.
-eq_to_p = _comparison("eq_to", ANY)
+eq_to_p = _comparison("eq_to", COMPARABLE)
 le_to_p = _comparison("le_to", ORDERED)
 lt_to_p = _comparison("lt_to", ORDERED)
 

@@ -26,12 +26,13 @@ INTEGER = "integer"
 INTEGER_OR_BOOL = "integer, bool"
 ORDERED = "integer, floating, bool"
 NUMBER_OR_BOOL = "integer, floating, complexfloating, bool"
+COMPARABLE = "integer, floating, complexfloating, bool, extended"
 ANY = "any"
 
 _CLASSES: dict[str, Any] = {
     "integer": np.integer, "signedinteger": np.signedinteger, "floating": np.floating,
     "complexfloating": np.complexfloating, "bool": np.bool_, "float32": np.float32,
-    "float64": np.float64,
+    "float64": np.float64, "extended": dtypes.extended,
 }
 _accepted: dict[tuple[str, Any], bool] = {}
 
@@ -52,9 +53,7 @@ def check_kinds(name: str, kinds: tuple[str, ...], avals: tuple[ShapedArray, ...
         if not accepts(kind, aval.dtype):
             at = f" at position {i}" if len(kinds) > 1 else ""
             if aval.dtype == dtypes.float0:
-                raise TypeError(f"Called {name} with a float0{at or ' array'}. That is the dtype "
-                                "of tangents of integers, which hold no numbers; for zeros to "
-                                "compute with use np.zeros(x.shape).")
+                raise dtypes.float0_error(name, at)
             raise TypeError(
                 f"{name} does not accept dtype {dtypes.name(aval.dtype)}{at}. "
                 f"Accepted dtypes{at} are subtypes of {kind}."

@@ -59,6 +59,13 @@ def _canonical(dims: RaggedDotDimensionNumbers) -> RaggedDotDimensionNumbers:
         axis_tuples(name, numbers), axis_tuple(name, ragged), axis_tuple(name, group))
 
 
+def _check_axis(which: str, axis: int, side: str, ndim: int) -> None:
+    if not 0 <= axis < ndim:
+        raise TypeError(
+            f"ragged_dot_general requires {which} dimension numbers to be nonnegative and less "
+            f"than the number of axes of the {side} value, got {axis} for {side} of rank {ndim}.")
+
+
 class _Axes:
     """The axes of a ragged product, sorted out."""
 
@@ -71,14 +78,8 @@ class _Axes:
         if len(dims.lhs_ragged_dimensions) != 1:
             raise TypeError("ragged_dot_general expects exactly one lhs ragged dimension, got "
                             f"{dims.lhs_ragged_dimensions}.")
-        if len(dims.rhs_group_dimensions) > 1:
-            raise TypeError("ragged_dot_general expects at most one rhs group dimension, got "
-                            f"{dims.rhs_group_dimensions}.")
         r = self.ragged = dims.lhs_ragged_dimensions[0]
-        if not 0 <= r < lhs_ndim:
-            raise TypeError("ragged_dot_general requires lhs_ragged_dimensions to be axes of lhs, "
-                            f"got {r} for lhs of rank {lhs_ndim}.")
-        self.group = dims.rhs_group_dimensions[0] if dims.rhs_group_dimensions else None
+        _check_axis("lhs ragged", r, "lhs", lhs_ndim)
         free = other_axes(lhs_ndim, self.lhs_contract, self.lhs_batch)
         batch = list(self.lhs_batch)
         # `outer` are the axes of lhs over which the sizes may differ, in their order there.
@@ -89,15 +90,19 @@ class _Axes:
             self.mode = "batch"
             self.outer = batch[:batch.index(r)]
         else:
-            self.mode = "free"
+            self.mode = "noncontracting"
             self.outer = batch + free[:free.index(r)]
-        if (self.group is not None) != (self.mode == "free"):
-            raise TypeError(
-                "ragged_dot_general requires one rhs group dimension where the lhs ragged "
-                "dimension is neither a contracting nor a batch dimension, and none elsewhere; "
-                f"got rhs_group_dimensions {dims.rhs_group_dimensions} and lhs_ragged_dimensions "
-                f"{dims.lhs_ragged_dimensions}."
-            )
+        groups = dims.rhs_group_dimensions
+        self.group = groups[0] if groups else None
+        got = (f" Got rhs_group_dimensions {groups} and lhs_ragged_dimensions "
+               f"{dims.lhs_ragged_dimensions}, a {self.mode} dimension.")
+        if self.mode == "noncontracting":
+            if len(groups) != 1:
+                raise TypeError("ragged_dot_general requires exactly one rhs group dimension when "
+                                f"lhs ragged dimension is noncontracting.{got}")
+        elif groups:
+            raise TypeError("ragged_dot_general requires zero group dimensions in the rhs when "
+                            f"lhs ragged dimension is contracting or batch.{got}")
 
 
 def _ragged_shape(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, *,
@@ -108,17 +113,24 @@ def _ragged_shape(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, 
     if not dtypes.issubdtype(group_sizes.dtype, np.integer):
         raise TypeError(
             "ragged_dot_general requires that group_sizes.dtype is subtype of np.integer.")
-    outer = tuple([lhs.shape[d] for d in axes.outer])
-    if not group_sizes.shape or group_sizes.shape[:-1] not in ((), outer):
-        raise TypeError("ragged_dot_general expected group_sizes to have shape "
-                        f"({outer} +) (num_groups,), got {group_sizes.shape}.")
+    if not group_sizes.shape:
+        raise TypeError("ragged_dot_general expected rank of group_sizes to be >=1, got a scalar. "
+                        "It has one size for each group.")
     groups = group_sizes.shape[-1]
+    outer = tuple([lhs.shape[d] for d in axes.outer])
+    if group_sizes.shape[:-1] not in ((), outer):
+        whole = f", or {(*outer, groups)}" if outer else ""
+        raise TypeError(f"expected group_sizes to have shape {(groups,)}, got {group_sizes.shape}."
+                        f"\nragged_dot_general takes the sizes of the {groups} groups{whole}.")
     flat = rhs
     dims = ragged_dot_dimension_numbers.dot_dimension_numbers
     if axes.group is not None:
-        if not 0 <= axes.group < rhs.ndim:
-            raise TypeError("ragged_dot_general requires rhs_group_dimensions to be axes of rhs, "
-                            f"got {axes.group} for rhs of rank {rhs.ndim}.")
+        _check_axis("rhs group", axes.group, "rhs", rhs.ndim)
+        if axes.group in (*axes.rhs_contract, *axes.rhs_batch):
+            raise TypeError(
+                "ragged_dot_general requires rhs group dimension numbers to be distinct from "
+                f"contracting and batch dimensions. Got {axes.group} for rhs_contracting of "
+                f"{axes.rhs_contract} and rhs_batch of {axes.rhs_batch}.")
         if rhs.shape[axes.group] != groups:
             raise TypeError("ragged_dot_general expected rhs group dimension size to be "
                             f"{groups}, got {rhs.shape[axes.group]}.")

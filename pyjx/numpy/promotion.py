@@ -305,11 +305,7 @@ def _with_numbers(name: str, *args: Any) -> list[Any]:
     values = operands(name, *args)
     for x in values:
         if get_aval(x).dtype == dtypes.float0:
-            raise TypeError(
-                f"Called {name} with a float0 array. float0s do not support any operations by "
-                "design: they are tangents of integers, which hold no numbers. Was a gradient "
-                "taken with respect to an integer argument? "
-                "For zeros to compute with use np.zeros(x.shape).")
+            raise dtypes.float0_error(name)
     return values
 
 

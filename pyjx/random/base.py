@@ -100,9 +100,9 @@ def check_key(name: str, key: Any, *, scalar: bool = True) -> tuple[Any, bool]:
         raw = False
         keys = key
     elif hasattr(key, "dtype") or isinstance(key, (int, float, complex)):
-        _check_legacy(name)
         impl = default_implementation()
         check_key_data(impl, key)
+        _check_legacy(name)
         keys = random_wrap_p.bind(key, impl=impl)
         raw = True
     else:

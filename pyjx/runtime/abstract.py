@@ -210,6 +210,7 @@ def make_jaxpr(
         return closed
 
     jaxpr_of.__name__ = f"make_jaxpr({spec.name})"
+    jaxpr_of.__qualname__ = f"make_jaxpr({getattr(fun, '__qualname__', spec.name)})"
     return jaxpr_of
 
 

@@ -478,6 +478,8 @@ def jit(  # type: ignore[misc]
             compiler_options=compiler_options,
         )
     signature.check_jittable(fun)
+    signature.check_names(fun, static_argnames, "static")
+    signature.check_names(fun, donate_argnames, "donate")
     static = signature.argument_sets(fun, static_argnums, static_argnames)
     donated = signature.argument_sets(fun, donate_argnums, donate_argnames, "donate")
     signature.check_disjoint(static, donated)
@@ -512,6 +514,8 @@ def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., An
         value = getattr(fun, attribute, None)
         if value is not None:
             setattr(fn, attribute, value)
+        elif attribute in ("__name__", "__qualname__"):
+            setattr(fn, attribute, spec.name)
     for attribute, value in getattr(fun, "__dict__", {}).items():
         if not attribute.startswith("__") and not hasattr(type(fn), attribute):
             setattr(fn, attribute, value)

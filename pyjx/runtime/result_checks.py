@@ -23,24 +23,43 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
                   ) -> None:
     """Raise FloatingPointError if a result is NaN (`debug_nans`) or infinite (`debug_infs`).
 
-    The program is run once more, operation by operation, to say which one made it.
+    The program is run once more, operation by operation, to say which one made it, unless it came
+    in with an argument.
     """
     kind = next(filter(None, map(not_a_number, outs)), None)
     if kind is None:
         return
-    eqns = closed.eqns
-    if len(eqns) == 1 and eqns[0].primitive.impl is None:
-        name = eqns[0].primitive.name
-    elif eqns and not any(getattr(x, "is_deleted", bool)() for x in args):
+    if any(getattr(x, "is_deleted", bool)() for x in args):
+        raise FloatingPointError(
+            f"invalid value ({kind}) encountered in {name}. As it was given donated arguments, it "
+            "cannot be run again to find the operation: take donate_argnums away.")
+    if not any(map(not_a_number, (*args, *closed.consts))):
+        if _is_operation(closed, outs):
+            name = closed.eqns[0].primitive.name
+            raise FloatingPointError(f"invalid value ({kind}) encountered in {name}")
         eval_jaxpr(closed.jaxpr, closed.consts, *args)
-    raise FloatingPointError(f"invalid value ({kind}) encountered in {name}")
+    raise FloatingPointError(
+        f"invalid value ({kind}) encountered in {name}. Its operations did not make it: "
+        "it is among the inputs or is a literal of the function. Look at the arguments, "
+        "or let jax.debug_nans(False) hold where such values are meant.")
+
+
+def _is_operation(closed: ClosedJaxpr, outs: Sequence[Any]) -> bool:
+    """Whether the program is one operation, which made what is not a number."""
+    eqns = closed.eqns
+    if len(eqns) != 1 or eqns[0].primitive.impl is not None:
+        return False
+    return any(not_a_number(x) for x, v in zip(outs, closed.jaxpr.outvars, strict=True)
+               if v in eqns[0].outvars)
 
 
 def not_a_number(x: Any) -> str | None:
     """"nan" or "inf" if a flag forbids elements of an array that are."""
-    if type(x) is not ArrayImpl or not dtypes.issubdtype(x.dtype, np.inexact):
+    if not isinstance(x, (ArrayImpl, np.ndarray, np.generic, float, complex)):
         return None
     values = np.asarray(x)
+    if not dtypes.issubdtype(values.dtype, np.inexact):
+        return None
     if configuration.debug_nans.value and np.isnan(values).any():
         return "nan"
     if configuration.debug_infs.value and np.isinf(values).any():

@@ -28,14 +28,16 @@ _VARIADIC, _VARIADIC_KEYWORDS, _GENERATOR = 0x04, 0x08, 0x20  # flags of code ob
 class Parameters:
     """Names of a function's parameters.
 
-    `positional` can be given by position; `every` has the keyword-only ones too. `variadic` and
-    `keywords` are the names of `*args` and `**kwargs`, None where there is none.
+    `positional` can be given by position; `every` has the keyword-only ones too, and of its first
+    `n_unnamed` none can be given by name. `variadic` and `keywords` are the names of `*args` and
+    `**kwargs`, None where there is none.
     """
 
-    __slots__ = ("every", "keywords", "positional", "variadic")
+    __slots__ = ("every", "keywords", "n_unnamed", "positional", "variadic")
 
     def __init__(self, positional: tuple[str, ...], every: tuple[str, ...],
-                 variadic: str | None, keywords: str | None) -> None:
+                 variadic: str | None, keywords: str | None, n_unnamed: int = 0) -> None:
+        self.n_unnamed = n_unnamed
         self.positional = positional
         self.every = every
         self.variadic = variadic
@@ -60,7 +62,7 @@ def parameters_of_code(code: CodeType) -> Parameters:
     variadic = names[n_every] if code.co_flags & _VARIADIC else None
     last = n_every + (variadic is not None)
     keywords = names[last] if code.co_flags & _VARIADIC_KEYWORDS else None
-    return Parameters(names[:n], names[:n_every], variadic, keywords)
+    return Parameters(names[:n], names[:n_every], variadic, keywords, code.co_posonlyargcount)
 
 
 def parameters_of(fun: Callable[..., Any]) -> Parameters | None:
@@ -80,7 +82,8 @@ def parameters_of(fun: Callable[..., Any]) -> Parameters | None:
     variadic = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
     keywords = [p.name for p in parameters if p.kind is p.VAR_KEYWORD]
     return Parameters(positional, every, variadic[0] if variadic else None,
-                      keywords[0] if keywords else None)
+                      keywords[0] if keywords else None,
+                      len([p for p in parameters if p.kind is p.POSITIONAL_ONLY]))
 
 
 def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: str = "static"
@@ -100,15 +103,13 @@ def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: st
     names = _strings(argnames, kind)
     parameters = parameters_of(fun)
     if parameters is None:
+        if names and kind == "donate":
+            raise ValueError(f"Getting the signature of function {fun} failed. Pass donate_argnums "
+                             "instead of donate_argnames.")
         return numbers, names
     if parameters.keywords is None:
-        unknown = [n for n in names if n not in parameters.every]
-        if unknown:
-            listed = ", ".join(map(repr, sorted(unknown)))
-            raise ValueError(
-                f"Jitted function has invalid argnames {{{listed}}} in {kind}_argnames. Function "
-                "does not take these args."
-            )
+        _refuse_names([n for n in names if n not in parameters.every], kind,
+                      "Function does not take these args.")
     positional = parameters.positional
     n = len(positional)
     if parameters.variadic is None:
@@ -121,8 +122,26 @@ def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: st
     if argnums is None:
         numbers = tuple([i for i, name in enumerate(positional) if name in names])
     elif not argnames:
-        names = tuple([positional[i] for i in numbers if -n <= i < n])
+        names = tuple([positional[i] for i in numbers
+                       if -n <= i < n and i % n >= parameters.n_unnamed])
     return numbers, names
+
+
+def check_names(fun: Callable[..., Any], argnames: Any, kind: str) -> None:
+    """ValueError where an argument that the user names can only be given by its position."""
+    names = _strings(argnames, kind)
+    parameters = parameters_of(fun) if names else None
+    if parameters is not None:
+        unnamed = {*parameters.every[:parameters.n_unnamed], parameters.variadic}
+        _refuse_names([n for n in names if n in unnamed], kind, "These are positional-only, which "
+                      f"have positions alone: use {kind}_argnums.")
+
+
+def _refuse_names(names: Sequence[str], kind: str, reason: str) -> None:
+    if names:
+        listed = ", ".join(map(repr, sorted(names)))
+        raise ValueError(f"Jitted function has invalid argnames {{{listed}}} in {kind}_argnames. "
+                         f"{reason}")
 
 
 def check_disjoint(static: tuple[tuple[int, ...], tuple[str, ...]],

@@ -62,7 +62,7 @@ def custom_gradient(fun: Any = None, *, with_logs: bool = False, remat: bool = F
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return fun(*args, **kwargs)[0]
 
-    wrapped.__name__ = name_of(fun)
+    wrapped.__name__ = wrapped.__qualname__ = name_of(fun)
     wrapped.__doc__ = getattr(fun, "__doc__", None)
     wrapped.__wrapped__ = fun  # type: ignore[attr-defined]
 

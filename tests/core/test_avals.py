@@ -97,6 +97,14 @@ def test_values_that_are_none(value):
         get_aval(value)
 
 
+@pytest.mark.parametrize("dtype", [object, "U3", "S2", "M8[s]", "V4", [("a", "i4")]])
+def test_arrays_that_are_no_values(dtype):
+    value = np.zeros(2, dtype)
+    assert not is_valid_value(value)
+    with pytest.raises(TypeError, match="is not a valid JAX array type"):
+        get_aval(value)
+
+
 @pytest.mark.parametrize("value", [np.array(["a"]), np.array([None]), np.zeros(1, "M8[s]"),
                                    np.zeros(1, "g"), np.zeros(1, [("a", "f4")])])
 def test_arrays_of_other_dtypes(value):

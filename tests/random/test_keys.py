@@ -192,6 +192,9 @@ def test_legacy_keys() -> None:
     raw = random.PRNGKey(0)
     with jax.legacy_prng_key("error"), pytest.raises(ValueError, match="Legacy uint32 key"):
         random.normal(raw)
+        for bad in (jnp.zeros(3), jnp.zeros(1, "uint32"), jnp.zeros(2), 3):
+            with pytest.raises(TypeError, match="invalid PRNG key data"):
+                random.normal(bad)
     with jax.legacy_prng_key("warn"), pytest.warns(UserWarning, match="Legacy uint32 key"):
         random.normal(raw)
 

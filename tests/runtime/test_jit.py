@@ -237,6 +237,18 @@ class Scale:
         return x
 
 
+def test_names_of_partials(x):
+    named = partial(scaled, n=4)
+    named.__name__ = "renamed"
+    for f, name in ((partial(scaled, n=4), "scaled"), (partial(partial(scaled), n=4), "scaled"),
+                    (named, "renamed"), (partial(named), "renamed"),
+                    (jax.jit(partial(scaled, n=4)), "scaled"), (jax.vmap(named), "renamed")):
+        jitted = jax.jit(f)
+        assert jitted.__name__ == name and f"@jit_{name} " in jitted.lower(x).as_text()
+        assert jax.grad(f).__name__ == jax.checkpoint(f).__name__ == name
+        assert jax.make_jaxpr(f).__qualname__ == f"make_jaxpr({name})" or hasattr(f, "__qualname__")
+
+
 def test_methods_partials_and_callables(x):
     scale = Scale(2)
     equal(jax.jit(scale.apply)(x), [0, 2, 4])

@@ -13,6 +13,8 @@ from pyjx import errors
 
 pytestmark = pytest.mark.smoke
 
+NAN = jnp.float32(np.nan)
+
 
 @pytest.fixture
 def x():
@@ -184,6 +186,25 @@ def test_debug_nans_names_the_operation(name, call):
         call(x)
     assert str(raised.value) == f"invalid value (nan) encountered in {name}"
     assert not any("transforming" in note for note in getattr(raised.value, "__notes__", []))
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jax.jit(lambda x: x * 2.0)(np.nan), lambda: jax.jit(lambda x: x * 2.0)(NAN),
+    lambda: jax.jit(lambda x: jnp.log(x) + 1)(NAN), lambda: jax.jit(lambda x: (x + 1, jnp.nan))(3),
+    lambda: jax.jit(lambda x: x)(NAN), lambda: jnp.sin(NAN)],
+    ids=["scalar", "array", "two operations", "literal", "identity", "eager"])
+def test_debug_nans_says_which_values_no_operation_made(call):
+    with jax.debug_nans(True), pytest.raises(FloatingPointError) as raised:
+        call()
+    assert "did not make it: it is among the inputs or is a literal" in str(raised.value)
+    assert "encountered in mul" not in str(raised.value)
+
+
+def test_debug_nans_of_donated_arguments():
+    x = -jnp.ones(3)
+    f = jax.jit(lambda x: jnp.log(x) * 2, donate_argnums=0)
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="take donate_argnums away"):
+        f(x)
 
 
 def test_debug_nans_says_where_the_operation_was_made():

@@ -58,8 +58,7 @@ def check_arraylike_or_none(fun_name: str, *args: Any) -> None:
 def check_no_float0s(fun_name: str, *args: Any) -> None:
     """TypeError if an argument is of float0."""
     if any(dtypes.dtype(x) == dtypes.float0 for x in args):
-        raise TypeError(f"Called {fun_name} with a float0 array. float0s do not support any "
-                        "operations by design: that is the dtype of tangents of integers.")
+        raise dtypes.float0_error(fun_name)
 
 
 _check_no_float0s = check_no_float0s
