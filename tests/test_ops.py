@@ -13,6 +13,7 @@ from lowering.rules import rules_for
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.primitive import all_primitives
+from tests.bad_parameters import calls_of
 from tests.op_table import Sample, all_samples, families
 
 SAMPLES = all_samples()
@@ -108,6 +109,46 @@ def test_vmap(sample: Sample) -> None:
                            for x, b, d in zip(args, batch, axes, strict=True)]) for i in range(2)]
         want = [np.stack(pair) for pair in zip(*map(leaves, loop), strict=True)]
         assert_close(leaves(got), want, sample.rtol, sample.atol)
+
+
+def _refused(fun: Any, *args: Any) -> bool:
+    try:
+        jax.eval_shape(fun, *args)
+    except Exception:
+        return True
+    return False
+
+
+@over(SAMPLES)
+def test_bad_parameters(sample: Sample) -> None:
+    """Parameters that the operation refuses are refused under derivatives and batching, too."""
+    taken = []
+    for call in calls_of(sample):
+        run, operands = call.run, call.operands
+        if not _refused(run, *operands):
+            continue
+        inexact = [i for i, x in enumerate(operands) if dtypes.issubdtype(x.dtype, np.inexact)]
+
+        def moving(*xs: Any, call: Any = call, inexact: Any = inexact) -> Any:
+            full = list(call.operands)
+            for i, x in zip(inexact, xs, strict=True):
+                full[i] = x
+            return call.run(*full)
+
+        ways = {} if not inexact else {
+            "jvp": lambda *xs, f=moving: jax.jvp(f, xs, xs),
+            "linearize": lambda *xs, f=moving: jax.linearize(f, *xs)[0]}
+        taken += [(name, call.params) for name, way in ways.items()
+                  if not _refused(way, *[operands[i] for i in inexact])]
+        stacked = [np.stack([x, x]) if isinstance(x, np.ndarray) else x for x in operands]
+        for mapped in {tuple(range(len(operands))), *[(i,) for i in range(len(operands))]}:
+            axes = tuple([0 if i in mapped and isinstance(x, np.ndarray) else None
+                          for i, x in enumerate(operands)])
+            if any([a is not None for a in axes]) and not _refused(jax.vmap(run, axes), *[
+                    x if a is None else s
+                    for x, s, a in zip(operands, stacked, axes, strict=True)]):
+                taken.append((f"vmap of {mapped}", call.params))
+    assert not taken
 
 
 def _differentiable(sample: Sample) -> list[int]:

@@ -65,6 +65,9 @@ class Primitive:
       additive: whether it is linear in all of its operands together, as a sum is.
       contracts: whether it sums products of its operands, as products of matrices do.
       moves: whether it only moves values, or makes them of nothing.
+      asked: whether interpreters ask the shape rule before the rules for derivatives and batches, as
+        these make the results by other operations, or of other parameters, and would take what
+        the shape rule refuses.
       own_rules: whether a user's rules, and not the program that it stands for, say how it is
         differentiated or batched.
       arithmetic: `eqn -> (operations, transcendental ones)`, what it computes, where that is not
@@ -117,8 +120,8 @@ class Primitive:
         that is being recorded; None where the equation is to be added all the same.
     """
 
-    __slots__ = ("__weakref__", "_out_avals", "additive", "cached", "contracts", "cost", "is_call",
-                 "linear", "moves", "multiple_results", "name", "outlined", "own_rules",
+    __slots__ = ("__weakref__", "_out_avals", "additive", "asked", "cached", "contracts", "cost",
+                 "is_call", "linear", "moves", "multiple_results", "name", "outlined", "own_rules",
                  *RULE_KINDS)
 
     # What libraries ask of those of their own that take a function as operand.
@@ -158,7 +161,8 @@ class Primitive:
     def __init__(self, name: str, *, multiple_results: bool = False, linear: bool = False,
                  cached: bool = True, cost: int | None = None, outlined: bool = True,
                  is_call: bool = False, additive: bool = False, contracts: bool = False,
-                 moves: bool = False, own_rules: bool = False, **rules: Rule | None) -> None:
+                 moves: bool = False, asked: bool = False, own_rules: bool = False,
+                 **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.linear = linear
@@ -169,6 +173,7 @@ class Primitive:
         self.additive = additive
         self.contracts = contracts
         self.moves = moves
+        self.asked = asked
         self.own_rules = own_rules
         self._out_avals = BoundedDict(OUT_AVALS_CAPACITY)
         for kind in RULE_KINDS:
@@ -249,6 +254,10 @@ class Primitive:
                 return out
         out = self._out_avals[key] = self._shape_rule_result(in_avals, params)
         return out
+
+    def check_operands(self, operands: Sequence[Any], params: dict[str, Any]) -> None:
+        """Raise what the shape rule says of such operands and parameters, if it takes them not."""
+        self.out_avals(tuple(map(get_aval, operands)), params)
 
     def _shape_rule_result(self, in_avals: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if self.shape_rule is None:

@@ -133,6 +133,8 @@ class BatchTrace(Trace):
                 val, dim = self.value_and_dim(x)
                 vals.append(val)
                 dims.append(dim)
+        if primitive.asked:
+            primitive.check_operands(operands, params)
         if primitive.batch_axis is not None:
             if self.axis.sharding is not None:
                 vals = [cut_along(x, d, self.axis) for x, d in zip(vals, dims, strict=True)]

@@ -159,6 +159,8 @@ class JVPTrace(Trace):
                 primal, tangent = self.primal_and_tangent(x)
             primals.append(primal)
             tangents.append(tangent)
+        if primitive.asked:
+            primitive.check_operands(operands, params)
         if self.linear_trace is not None and primitive.linearize is not None:
             out, tangent_out = primitive.linearize(self.linear_trace, primals, tangents, **params)
             if not primitive.multiple_results:

@@ -372,7 +372,8 @@ def _conv_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
     return 2 * out_size(eqn) * size(kernel) / kernel.aval.shape[features] * scale(eqn), 0.0
 
 
-conv_general_dilated_p = register(Primitive(_NAME, contracts=True, arithmetic=_conv_arithmetic,
+conv_general_dilated_p = register(Primitive(_NAME, contracts=True, asked=True,
+                                            arithmetic=_conv_arithmetic,
                                             shape_rule=_conv_shape,
                                             sharding_rule=_conv_sharding, outlined=False))
 conv_general_dilated_p.define(

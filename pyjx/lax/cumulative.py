@@ -131,6 +131,7 @@ def _recurrence_batch(operands: Values, dims: Dims, *, axis: int, reverse: bool
 linear_recurrence_p = register(Primitive(
     "linear_recurrence", shape_rule=_recurrence_shape, sharding_rule=_cumulative_sharding,
     jvp=_recurrence_jvp, transpose=_recurrence_transpose, batch=_recurrence_batch, linear=True,
+    asked=True,
 ))
 
 
@@ -189,7 +190,6 @@ def _with_tangent(primitive: Primitive, rule: Rule) -> None:
     def jvp(primals: Values, tangents: Tangents, *, axis: int, reverse: bool
             ) -> tuple[Value, Tangent]:
         (x,), (g,) = primals, tangents
-        axis %= get_aval(x).ndim or 1  # the recurrence counts from the front
         dtype = get_aval(x).dtype
         y = cast(primitive.bind(x, axis=axis, reverse=reverse), dtype)
         if get_aval(g).dtype == dtypes.float0 or type(g) is Zero:

@@ -230,7 +230,8 @@ def _ragged_batch(operands: Values, dims: Dims, *,
 
 
 ragged_dot_general_p = register(
-    Primitive("ragged_dot_general", shape_rule=_ragged_shape, decomposition=_by_masking)
+    Primitive("ragged_dot_general", shape_rule=_ragged_shape, decomposition=_by_masking,
+              asked=True)
 )
 ragged_dot_general_p.define(transpose=_ragged_transpose, batch=_ragged_batch,
     jvp=jvp_by_operand(

@@ -88,6 +88,7 @@ def _check_comparable(name: str, x: ShapedArray) -> None:
 reduce_max_p = _reduction("reduce_max", _check_comparable)
 reduce_min_p = _reduction("reduce_min", _check_comparable)
 reduce_prod_p = _reduction("reduce_prod", _check_number)
+reduce_prod_p.asked = True
 reduce_and_p = _reduction("reduce_and", _check_logical, keeps_weak=False)
 reduce_or_p = _reduction("reduce_or", _check_logical, keeps_weak=False)
 reduce_xor_p = _reduction("reduce_xor", _check_logical, keeps_weak=False)
@@ -396,7 +397,8 @@ def _reduce_sharding(outs: Any, *xs: ShapedArray, dimensions: tuple[int, ...], *
 
 
 reduce_p = register(Primitive("reduce", shape_rule=_reduce_shape, sharding_rule=_reduce_sharding,
-                              jvp=_reduce_jvp, batch=_reduce_batch, multiple_results=True))
+                              jvp=_reduce_jvp, batch=_reduce_batch, multiple_results=True,
+                              asked=True))
 
 
 def known_value(x: Any) -> Any:

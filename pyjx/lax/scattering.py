@@ -414,7 +414,7 @@ def _scatter(name: str, function: str, **rules: Any) -> Primitive:
     moves = name == "scatter"
     p = register(Primitive(
         name, moves=moves, arithmetic=None if moves else lambda eqn: (size(eqn.invars[2]), 0.0),
-        shape_rule=_scatter_shape(function), sharding_rule=_scatter_sharding, **rules))
+        shape_rule=_scatter_shape(function), sharding_rule=_scatter_sharding, asked=True, **rules))
     return p.define(batch=_scatter_batch(p))
 
 

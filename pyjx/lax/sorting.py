@@ -52,6 +52,12 @@ def _sort_shape(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: 
     if any(a.shape != avals[0].shape for a in avals):
         shapes = " ".join([str(a.shape) for a in avals])
         raise TypeError(f"Arguments to sort must have equal shapes, got: {shapes}")
+    if dimension >= avals[0].ndim:
+        raise ValueError(f"sort: dimension {dimension} is out of range for operands of shape "
+                         f"{avals[0].shape}.")
+    if not 1 <= num_keys <= len(avals):
+        raise ValueError(f"sort: {num_keys=} must be between 1 and the number of operands, "
+                         f"{len(avals)}.")
     check_kinds("sort", (NUMBER_OR_BOOL,) * num_keys, avals[:num_keys])
     return list(avals)
 
@@ -95,7 +101,8 @@ def _sort_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
 
 sort_p = register(Primitive("sort", arithmetic=_sort_arithmetic, shape_rule=_sort_shape,
                             sharding_rule=_sort_sharding,
-                            jvp=_sort_jvp, batch=_sort_batch, multiple_results=True))
+                            jvp=_sort_jvp, batch=_sort_batch, multiple_results=True,
+                            asked=True))
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:

@@ -370,7 +370,7 @@ def _select_and_scatter_batch(operands: Values, dims: Dims, **params: Any
 # `scatter_jaxpr` combines what is in the result, at first `init`, with the window's `source`.
 select_and_scatter_p = register(Primitive(
     "select_and_scatter", shape_rule=_select_and_scatter_shape, jvp=_select_and_scatter_jvp,
-    batch=_select_and_scatter_batch))
+    batch=_select_and_scatter_batch, asked=True))
 
 
 # -- reduce_window: any monoid ---------------------------------------------------------------------
@@ -426,7 +426,7 @@ def _reduce_window_batch(operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr,
 
 reduce_window_p = register(Primitive(
     "reduce_window", arithmetic=reduction, shape_rule=_reduce_window_shape, jvp=_reduce_window_jvp,
-    batch=_reduce_window_batch, multiple_results=True))
+    batch=_reduce_window_batch, multiple_results=True, asked=True))
 
 
 def _window_monoid(computation: Callable[..., Any], operand: Value, init: Value
