@@ -574,11 +574,16 @@ def hlo_text(module: Any, metadata: bool) -> str:
     return module.to_string(options)
 
 
-def hlo_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
-    """XLA's cost estimates for an HLO computation."""
+def hlo_cost_analysis(client: Any, computation: Any) -> dict[str, float] | None:
+    """XLA's cost estimates for an HLO computation; None from a client that makes none, such as
+    that of a plugin."""
     analysis = _jax if hasattr(_jax, "hlo_module_cost_analysis") else _hlo
-    return analysis.hlo_module_cost_analysis(
-        client, computation.as_hlo_module())
+    try:
+        return analysis.hlo_module_cost_analysis(client, computation.as_hlo_module())
+    except RuntimeError as error:
+        if "UNIMPLEMENTED" in str(error):
+            return None
+        raise
 
 
 def register_custom_call(name: str, handler: Any, platform: str, api_version: int = 1,

@@ -65,8 +65,8 @@ class Primitive:
       additive: whether it is linear in all of its operands together, as a sum is.
       contracts: whether it sums products of its operands, as products of matrices do.
       moves: whether it only moves values, or makes them of nothing.
-      asked: whether interpreters ask the shape rule before the rules for derivatives and batches, as
-        these make the results by other operations, or of other parameters, and would take what
+      asked: whether interpreters ask the shape rule before the rules for derivatives and batches,
+        as these make the results by other operations, or of other parameters, and would take what
         the shape rule refuses.
       own_rules: whether a user's rules, and not the program that it stands for, say how it is
         differentiated or batched.

@@ -274,9 +274,10 @@ class Lowered(_Stage):
         return Compiled(spec, self._traced, self._given, executable, self._call)
 
     def cost_analysis(self) -> dict[str, float] | None:
-        """XLA's estimates (flops, bytes accessed) of the program before optimisation."""
+        """XLA's estimates (flops, bytes accessed) of the program before optimisation; None where
+        the backend makes none, as those of GPUs and TPUs."""
         return jaxlib_api.hlo_cost_analysis(
-            backends.get_backend(), self.compiler_ir("hlo"))  # type: ignore[no-any-return]
+            backends.get_backend(), self.compiler_ir("hlo"))
 
 
 def _raise_unknown_dialect(dialect: Any) -> NoReturn:

@@ -30,10 +30,10 @@ def test_values_at_run_time(lines):
         jax.debug.print("y -> {y}", y=y)
         return y
 
-    f(2.0)
-    assert lines() == ["x -> 2.0", "y -> 0.9092974066734314"]
-    f(2.0)
-    assert len(lines()) == 2
+    for _ in range(2):
+        f(2.0)
+        # Lines that are not ordered come as the compiler sees fit, and on a GPU in either order.
+        assert sorted(lines()) == ["x -> 2.0", "y -> 0.9092974066734314"]
 
 
 def test_mapped_and_looped_over(lines):
@@ -45,10 +45,9 @@ def test_mapped_and_looped_over(lines):
 
     xs = jnp.arange(3.0)
     values = ["0.0", "1.0", "2.0"]
-    jax.vmap(f)(xs)
-    assert lines()[:3] == [f"x -> {v}" for v in values]
-    lax.map(f, xs)
-    assert [line for line in lines() if line[0] == "x"] == [f"x -> {v}" for v in values]
+    for run in (jax.vmap(f), lambda xs: lax.map(f, xs)):
+        run(xs)
+        assert sorted(line for line in lines() if line[0] == "x") == [f"x -> {v}" for v in values]
 
 
 def test_derivatives_print_the_forward_pass(lines):
@@ -130,8 +129,8 @@ def test_callback_logs_each_example(caplog):
     jax.vmap(f)(jnp.arange(2.0))
     jax.grad(f)(1.0)
     jax.effects_barrier()
-    assert [r.getMessage() for r in caplog.records] == [
-        f"Logged value: {x}" for x in ("1.0", "0.0", "1.0", "1.0")]
+    assert sorted(r.getMessage() for r in caplog.records) == [
+        f"Logged value: {x}" for x in ("0.0", "1.0", "1.0", "1.0")]
 
 
 def test_log(caplog):

@@ -6,7 +6,6 @@ prints figures. They are those that jax gives (`figures.json`).
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.installed import skip_without
 
 HERE = Path(__file__).parent
 PROGRAMS = sorted((HERE / "programs").glob("*.py"))
@@ -49,8 +50,7 @@ def same(a: Any, b: Any) -> bool:
 def test_figures_are_those_of_jax(program: Path) -> None:
     name = program.stem.removeprefix("use_")
     package = MODULES.get(name, name)
-    if importlib.util.find_spec(package) is None:
-        pytest.skip(f"{package} is not installed")
+    skip_without(package)
     expected = json.loads((HERE / "figures.json").read_text(encoding="utf-8"))[name]
     found = run(program, sys.executable, "-m", "pyjx")
     assert found.keys() == expected.keys()

@@ -12,6 +12,7 @@ import pytest
 
 from pyjx.jaxlib_api import JAXLIB_VERSION
 from pyjx.runtime import backends
+from tests.installed import skip_without
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -30,8 +31,7 @@ NEEDS = {
 
 def compiled(name: str, devices: int, targets: tuple[str, ...], folder: Path
              ) -> dict[str, dict[str, object]]:
-    for library in NEEDS.get(name, ()):
-        pytest.importorskip(library)
+    skip_without(*NEEDS.get(name, ()))
     here = [t for t in targets if backends.plugin_library(t.partition(":")[0])]
     if name == "convolutions" and JAXLIB_VERSION < (0, 8):
         here = [t for t in here if not t.startswith("tpu")]  # docs/platforms.md: too long

@@ -15,6 +15,7 @@ import pytest
 import pyjx as jax
 from pyjx.inspect.running import arguments
 from tests.example_functions import FUNCTIONS, ROOT
+from tests.installed import skip_without
 from tests.runtime.test_accelerator import accelerators
 
 pytestmark = [
@@ -39,10 +40,8 @@ def test_functions_agree_with_the_cpu(name: str) -> None:
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_notebooks_run(name: str, tmp_path: Path) -> None:
-    for library in ("matplotlib", "sklearn", "skimage", "tqdm"):
-        pytest.importorskip(library)
-    if name == "flax_and_optax":
-        pytest.importorskip("flax")
+    own = ("flax", "optax") if name == "flax_and_optax" else ()
+    skip_without("matplotlib", "sklearn", "skimage", "tqdm", *own)
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "notebooks" / "run_cells.py"),
          str(ROOT / "examples" / f"{name}.py")],

@@ -5,7 +5,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import lax
+from pyjx import jaxlib_api, lax
 
 
 def cost(f, *args):
@@ -78,6 +78,20 @@ def test_xla_and_the_estimate_agree():
     lines = str(found).splitlines()
     assert lines[0].split() == ["operation", "times", "flops", "transc.", "bytes"]
     assert lines[1].startswith("dot_general") and "by XLA" in lines[-1]
+
+
+def test_backends_that_do_not_count(monkeypatch):
+    def analysis(client, module):
+        raise jax.errors.JaxRuntimeError(
+            "UNIMPLEMENTED: PJRT C API does not support GetHloCostAnalysis")
+
+    module = jaxlib_api._jax
+    if not hasattr(module, "hlo_module_cost_analysis"):
+        module = jaxlib_api._hlo
+    monkeypatch.setattr(module, "hlo_module_cost_analysis", analysis)
+    traced = jax.jit(jnp.sin).trace(1.0)
+    assert traced.lower().cost_analysis() is None
+    assert traced.cost().xla() == {} and "by XLA" not in str(traced.cost())
 
 
 def test_lines_of_the_user():
