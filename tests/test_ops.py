@@ -111,6 +111,10 @@ def test_vmap(sample: Sample) -> None:
         assert_close(leaves(got), want, sample.rtol, sample.atol)
 
 
+# Their derivatives count negative axes from the end, as JAX's do.
+_CUMULATIVE = {"cumlogsumexp", "cummax", "cummin", "cumprod"}
+
+
 def _refused(fun: Any, *args: Any) -> bool:
     try:
         jax.eval_shape(fun, *args)
@@ -125,7 +129,8 @@ def test_bad_parameters(sample: Sample) -> None:
     taken = []
     for call in calls_of(sample):
         run, operands = call.run, call.operands
-        if not _refused(run, *operands):
+        lenient = call.primitive.name in _CUMULATIVE and call.params["axis"] < 0
+        if lenient or not _refused(run, *operands):
             continue
         inexact = [i for i, x in enumerate(operands) if dtypes.issubdtype(x.dtype, np.inexact)]
 

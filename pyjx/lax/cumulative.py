@@ -190,6 +190,9 @@ def _with_tangent(primitive: Primitive, rule: Rule) -> None:
     def jvp(primals: Values, tangents: Tangents, *, axis: int, reverse: bool
             ) -> tuple[Value, Tangent]:
         (x,), (g,) = primals, tangents
+        ndim = get_aval(x).ndim
+        if -ndim <= axis < 0:  # as JAX does, which refuses these without a derivative
+            axis += ndim
         dtype = get_aval(x).dtype
         y = cast(primitive.bind(x, axis=axis, reverse=reverse), dtype)
         if get_aval(g).dtype == dtypes.float0 or type(g) is Zero:
