@@ -245,7 +245,8 @@ def itemsize_bits(dtype: Any) -> int:
     Raises:
       ValueError: `dtype` is no type of numbers.
     """
-    numeric = None if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
+    known = dtype is not None and not isinstance(dtype, ExtendedDType)  # NumPy takes None for float
+    numeric = np.dtype(dtype) if known else None
     if numeric not in all_dtypes:
         raise ValueError(f"unexpected input: {dtype=}")
     if numeric in _small_ints:

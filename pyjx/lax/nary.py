@@ -34,6 +34,8 @@ _CLASSES: dict[str, Any] = {
     "complexfloating": np.complexfloating, "bool": np.bool_, "float32": np.float32,
     "float64": np.float64, "extended": dtypes.extended,
 }
+# What asks for the sign of integers is for those of whole bytes, as platforms have it.
+_NARROW = frozenset(d for d in dtypes.integer_dtypes if dtypes.itemsize_bits(d) < 8)
 _accepted: dict[tuple[str, Any], bool] = {}
 
 
@@ -43,6 +45,7 @@ def accepts(kinds: str, dtype: Any) -> bool:
     if found is None:
         found = _accepted[kinds, dtype] = kinds == ANY or any(
             dtypes.issubdtype(dtype, _CLASSES[k]) for k in kinds.split(", ")
+            if not (k == "signedinteger" and dtype in _NARROW)
         )
     return found
 
@@ -54,10 +57,10 @@ def check_kinds(name: str, kinds: tuple[str, ...], avals: tuple[ShapedArray, ...
             at = f" at position {i}" if len(kinds) > 1 else ""
             if aval.dtype == dtypes.float0:
                 raise dtypes.float0_error(name, at)
-            raise TypeError(
-                f"{name} does not accept dtype {dtypes.name(aval.dtype)}{at}. "
-                f"Accepted dtypes{at} are subtypes of {kind}."
-            )
+            rest = f"Accepted dtypes{at} are subtypes of {kind}."
+            if "signedinteger" in kind and aval.dtype in _NARROW:
+                rest = "Those of fewer than 8 bits are for storage and basic arithmetic; cast them."
+            raise TypeError(f"{name} does not accept dtype {dtypes.name(aval.dtype)}{at}. {rest}")
 
 
 def elementwise(

@@ -56,10 +56,19 @@ def _diagonal(name: str, k: Any) -> Any:
 
 
 def _offset(name: str, k: Any) -> Any:
-    """A diagonal's number, which is no truth value."""
+    """A diagonal's number, which is no truth value and fits the dtype of indices."""
     if type(k) is bool:
         raise TypeError(f"{name}: offset must be an integer, got {k}")
-    return _static_int(name, "k", k)
+    return _as_index(name, _static_int(name, "k", k))
+
+
+def _as_index(name: str, k: int) -> int:
+    dtype = dtypes.default_int_dtype()
+    limits = np.iinfo(dtype)
+    if not limits.min <= k <= limits.max:
+        raise OverflowError(f"{name}: Python int {k} too large to convert to {dtype}, the dtype of "
+                            "the numbers of diagonals.")
+    return k
 
 
 def _matrix(mask: Any, dtype: Any) -> Any:
@@ -101,6 +110,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
             host = np.eye(n, m, k, dtype)
         out = of_host(host, dtype)
     else:
+        k = max(-n, min(k, m)) if isinstance(k, int) else k  # those beyond are all alike
         out = _matrix(_mask((n, m), k, "equal"), dtype)
     return out if device is None else device_put(out, device)
 
@@ -211,7 +221,7 @@ def _triangle_indices(of_numpy: Any, n: Any, k: Any, m: Any) -> tuple[Array, Arr
     n, k, m = [concrete_or_error(None, x, f"{argument} argument of jnp.{name}")
                for argument, x in (("n", n), ("k", k), ("m", m))]
     as_sizes(name, "shape", (n, n if m is None else m))
-    return _host_indices(of_numpy(n, operator.index(k), m))  # type: ignore[return-value]
+    return _host_indices(of_numpy(n, _as_index(name, operator.index(k)), m))  # type: ignore[return-value]
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:

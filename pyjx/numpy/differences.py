@@ -17,7 +17,6 @@ from pyjx.core.trace import is_concrete
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.manipulation import moved
 from pyjx.numpy.promotion import (
     any_ranks,
     convert,
@@ -202,6 +201,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     Args:
       y: array of samples.
       x: their places; `dx` apart by default.
+      dx: a number, or an array that broadcasts with the spaces between samples.
 
     Raises:
       ValueError: `x` is a scalar.
@@ -212,22 +212,28 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """
     if x is None:
         (y,) = promote_dtypes_inexact(*operands("trapezoid", y))
-        y = moved(strong(y), axis, -1)
+        y = strong(y)
+        axis = canonical_axis(axis, get_aval(y).ndim)
     else:
         y, x = promote_dtypes_inexact(*operands("trapezoid", y, x))
-        y = moved(y, axis, -1)
-        if not get_aval(x).shape:
-            raise ValueError("trapezoid: x must be at least one-dimensional; got a scalar. The "
-                             "distance of evenly spaced samples is dx.")
-        x = moved(x, axis, -1) if get_aval(x).ndim > 1 else x
-        dx = _gaps(x, get_aval(x).ndim - 1)
-        missing = get_aval(y).ndim - get_aval(dx).ndim
-        dx = lax.expand_dims(dx, range(missing)) if missing > 0 else dx
-    last, size = get_aval(y).ndim - 1, get_aval(y).shape[-1]
-    if not size:
-        return _sum(ufuncs.multiply(dx, y), -1)
-    pairs = ufuncs.add(_span(y, 1, size, last), _span(y, 0, size - 1, last))
-    return ufuncs.multiply(0.5, _sum(ufuncs.multiply(dx, pairs), -1))
+        axis = canonical_axis(axis, get_aval(y).ndim)
+        dx = _distances(x, axis, get_aval(y).ndim)
+    size = get_aval(y).shape[axis]
+    pairs = ufuncs.add(_span(y, min(size, 1), size, axis), _span(y, 0, max(size - 1, 0), axis))
+    areas = ufuncs.multiply(dx, pairs)  # of as many axes as `dx` has, which may be more
+    return ufuncs.multiply(0.5, _sum(areas, axis + get_aval(areas).ndim - get_aval(y).ndim))
+
+
+def _distances(x: Any, axis: int, ndim: int) -> Any:
+    """How far places are apart along an axis of an array of `ndim` axes: a vector of places lies
+    along it, others broadcast."""
+    own = get_aval(x).ndim
+    if not own:
+        raise ValueError("trapezoid: x must be at least one-dimensional; got a scalar. The "
+                         "distance of evenly spaced samples is dx.")
+    if own == 1:
+        return lax.expand_dims(_gaps(x, 0), range(1, ndim - axis))
+    return _gaps(x, canonical_axis(axis - ndim, own))
 
 
 @numpy_function(static_argnames=("axis",))
@@ -349,12 +355,15 @@ def _one_period(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
 # -- convolution -----------------------------------------------------------------------------------
 
 
-def _convolved(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
-    """The sums of a[i + k] * v[i] over i, for the k that `mode` chooses."""
+def _convolved(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: Any,
+               turned: bool = False) -> Any:
+    """The sums of a[i + k] * v[i] over i, for the k that `mode` chooses; `turned` says that they
+    are the result from its end."""
     # Sums of integers are floats, unless their dtype is given.
     a, v = (promote_dtypes_inexact if preferred is None else promote_dtypes)(a, v)
     m, n = get_aval(a).shape[0], get_aval(v).shape[0]
-    padding = {"valid": [(0, 0)], "same": [(n // 2, n - n // 2 - 1)],
+    before = n // 2 if not turned else n - n // 2 - 1
+    padding = {"valid": [(0, 0)], "same": [(before, n - before - 1)],
                "full": [(n - 1, n - 1)]}[mode]
     if preferred is not None:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
@@ -415,5 +424,4 @@ def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
     turned = get_aval(a).size < get_aval(v).size
     if turned:
         a, v = lax.rev(v, (0,)), lax.rev(a, (0,))
-    out = _convolved("correlate", a, v, mode, precision, preferred_element_type)
-    return out
+    return _convolved("correlate", a, v, mode, precision, preferred_element_type, turned)

@@ -103,14 +103,13 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
 
 def _axis_values(key: slice, name: str) -> Any:
-    if key.stop is None:
-        raise ValueError(f"jnp.{name}: slices need an end, got {key}")
+    """The numbers that a slice stands for; one with its start alone goes from 0 up to that."""
     start, stop, step = (concrete_or_error(None, getattr(key, part), f"slice {part} of jnp.{name}")
                          for part in ("start", "stop", "step"))
     start = 0 if start is None else start
     if isinstance(step, complex):
         return jnp.linspace(start, stop, int(abs(step)))
-    return arange(start, stop, 1 if step is None else step)
+    return arange(start, stop, step)
 
 
 class _Grid:
@@ -132,7 +131,7 @@ class _Grid:
         if self.sparse:
             return grids
 
-        return jnp.stack(grids, 0) if grids else array([])
+        return jnp.stack(grids, 0) if grids else arange(0)
 
     def __repr__(self) -> str:
         return f"jax.numpy.{self.name}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
@@ -37,7 +38,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     Array([2, 5], dtype=int32)
     """
     if type(start) is int and stop is step is dtype is None and (
-            state.dynamic is eager_trace and start <= MOST_FROM_HOST):
+            state.dynamic is eager_trace and start <= MOST_FROM_HOST
+            and configuration.transfer_guard_host_to_device.value is None):
         dtype = dtypes.default_int_dtype()
         return placed(of_host(np.arange(start, dtype=dtype), dtype),
                       target_of("arange", device, out_sharding))
@@ -70,6 +72,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
             return placed(_traced_range(low, high, by, dtype), target)
     if any(isinstance(v, float) and math.isinf(v) for v in (low, high, by)):
         raise OverflowError("cannot convert float infinity to integer")
+    if stop is step is None and configuration.transfer_guard_host_to_device.value is not None:
+        return placed(ops.iota(dtype, max(math.ceil(high), 0)), target)  # nothing is the user's
     native = dtype.kind == "f" and dtype.itemsize >= 4  # steps are added up in it, as by NumPy
     if any(isinstance(x, np.generic) and x.dtype.kind == "V" for x in (low, high, by)):
         low, high, by = map(float, (low, high, by))  # NumPy has no ranges of ml_dtypes' types

@@ -253,6 +253,14 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any, w
     return convert(values, aval.dtype, weak), first, runs.inverse, counts
 
 
+def _with_one_nan(x: Any) -> Any:
+    """The same values but for complex numbers of which one part is nan, which would come between
+    others in ascending order: nan in both parts."""
+    if get_aval(x).dtype not in dtypes.complex_dtypes:
+        return x
+    return lax.select(lax.ne(x, x), lax.full_like(x, complex(math.nan, math.nan)), x)
+
+
 class _Runs(NamedTuple):
     """Slices in ascending order, in which equal ones are runs."""
 
@@ -267,7 +275,7 @@ class _Runs(NamedTuple):
 def _runs(x: Any, equal_nan: bool, with_inverse: bool) -> _Runs:
     aval, dtype = get_aval(x), dtypes.default_int_dtype()
     n = aval.shape[0]
-    columns = list(lax.unstack(lax.reshape(x, (n, aval.size // n)), 1))
+    columns = list(lax.unstack(lax.reshape(_with_one_nan(x), (n, aval.size // n)), 1))
     *_, order = lax.sort((*columns, lax.iota(dtype, n)), dimension=0, num_keys=len(columns))
     ordered = indexing.take(x, order, axis=0)
     before = lax.slice_in_dim(ordered, 0, n - 1)
@@ -496,41 +504,101 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
             _known("setdiff1d", x)
             x = unique(x)
         else:
-            x = lax.sort(x)
+            x = _in_order(x)
     keep = isin(x, y, invert=True)
     if is_sorted and size is not None:
-        keep = lax.bitwise_and(keep, _first_of_runs(x))
+        keep = lax.bitwise_and(keep, lax.bitwise_not(_as_before(x)))
     out = _chosen("setdiff1d", x, keep, size, fill_value)
     return convert(out, get_aval(out).dtype, weak)
 
 
-def _first_of_runs(x: Any, equal_nan: bool = False) -> Any:
-    """Whether each element of a sorted array is the first of its value."""
+def _in_order(x: Any) -> Any:
+    """The elements of a vector in ascending order, what is nan at the end."""
+    if get_aval(x).dtype not in dtypes.complex_dtypes:
+        return lax.sort(x)
+    return lax.sort((_with_one_nan(x), x), dimension=0, num_keys=1)[1]
+
+
+def _neighbors(x: Any) -> tuple[Any, Any]:
+    """All elements but the first, and those before them."""
     n = get_aval(x).shape[0]
-    if not n:
-        return lax.full((0,), True, np.dtype(bool))
-    here, before = lax.slice_in_dim(x, 1, n), lax.slice_in_dim(x, 0, n - 1)
-    new = lax.ne(here, before)
-    if equal_nan:  # nan comes last, and is what differs from itself
-        new = lax.bitwise_and(new, lax.eq(before, before))
-    return lax.concatenate([lax.full((1,), True, np.dtype(bool)), new], 0)
+    return lax.slice_in_dim(x, min(n, 1), n), lax.slice_in_dim(x, 0, max(n - 1, 0))
+
+
+def _as_before(x: Any, one_nan: Any = True) -> Any:
+    """Whether each element of a sorted vector equals the one before; nan does where `one_nan`."""
+    here, before = _neighbors(x)
+    equal = lax.eq(here, before)
+    if one_nan is not False and dtypes.issubdtype(get_aval(x).dtype, np.inexact):
+        nan = lax.bitwise_and(lax.ne(here, here), lax.ne(before, before))
+        nan = nan if one_nan is True else lax.bitwise_and(nan, one_nan)
+        equal = lax.bitwise_or(equal, nan)
+    first = lax.full((min(get_aval(x).shape[0], 1),), False, np.dtype(bool))
+    return lax.concatenate([first, equal], 0)
+
+
+class _Joined(NamedTuple):
+    """The elements of two vectors in ascending order, the first one's before equal ones of the
+    other."""
+
+    values: Any
+    order: Any  # where each was in the vectors, one after the other
+    equal: Any  # whether each equals the one before
+
+
+@op_jit(static_argnames=("one_nan",))
+def _joined(x: Any, y: Any, one_nan: bool) -> _Joined:
+    """With `one_nan` all nan of the same vector are equal."""
+    values = lax.concatenate([x, y], 0)
+    keys, order = lax.sort((_with_one_nan(values), lax.iota(dtypes.default_int_dtype(),
+                                                            get_aval(values).size)),
+                           dimension=0, num_keys=1)
+    of_one = lax.eq(*_neighbors(_is_second(order, get_aval(x).size))) if one_nan else False
+    return _Joined(indexing.take(values, order, axis=0), order, _as_before(keys, of_one))
+
+
+def _is_second(order: Any, n: int) -> Any:
+    """Whether an element is of the second vector, where the first has `n`."""
+    return lax.ge(order, literal(n, get_aval(order).dtype))
+
+
+def _first_of_own(equal: Any) -> Any:
+    """For each sorted element where the run that it is in begins."""
+    dtype = dtypes.default_int_dtype()
+    place = lax.iota(dtype, get_aval(equal).shape[0])
+    return lax.cummax(lax.select(equal, lax.full_like(place, 0), place))
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
              fill_value: Any = None) -> Array:
     """The values that are in exactly one of two arrays, in order.
 
-    `size` and `fill_value` are as for `unique`; by default missing values are the first one.
+    `size` and `fill_value` are as for `unique`; by default missing values are the first one. With
+    `assume_unique` what occurs twice in one array counts as if it were in both.
 
     >>> import pyjx as jax
     >>> jax.numpy.setxor1d(jax.numpy.array([1, 2]), jax.numpy.array([2, 3])).tolist()
     [1, 3]
     """
-    x, y = [lax.sort(part) for part in _flat("setxor1d", ar1, ar2)]
-    own = [lax.bitwise_and(_first_of_runs(part, equal_nan=True), isin(part, other, invert=True))
-           for part, other in ((x, y), (y, x))]  # nan of one is not that of the other
-    values, keep = lax.sort((lax.concatenate([x, y], 0), lax.concatenate(own, 0)), num_keys=1)
-    return _chosen("setxor1d", values, keep, size, fill_value, True)
+    x, y = _flat("setxor1d", ar1, ar2)
+    found = _joined(x, y, not assume_unique)
+    return _chosen("setxor1d", found.values, _single(found, get_aval(x).size, assume_unique),
+                   size, fill_value, True)
+
+
+@op_jit(static_argnames=("n", "assume_unique"))
+def _single(found: _Joined, n: int, assume_unique: bool) -> Any:
+    """The last of each run whose elements are of one vector, the first of which has `n`; where
+    these are taken for different ones the element itself must be the only one."""
+    count = get_aval(found.equal).shape[0]
+    last = lax.bitwise_not(lax.concatenate([
+        lax.slice_in_dim(found.equal, min(count, 1), count),
+        lax.full((min(count, 1),), False, np.dtype(bool))], 0))
+    if assume_unique:
+        return lax.bitwise_and(last, lax.bitwise_not(found.equal))
+    second = _is_second(found.order, n)
+    first = indexing.take(second, _first_of_own(found.equal), axis=0)
+    return lax.bitwise_and(last, lax.eq(first, second))
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
@@ -539,7 +607,8 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 
     Args:
       return_indices: whether to return as well where each value first occurs in the two arrays.
-      assume_unique: without effect on the result.
+      assume_unique: the values of each array are different; what occurs twice counts as if it were
+        in both.
       size, fill_value: as for `unique`; by default missing values are the first one.
 
     >>> import pyjx as jax
@@ -547,20 +616,28 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     [2]
     """
     x, y = _flat("intersect1d", ar1, ar2)
-    values = lax.sort(lax.concatenate([x, y], 0))
-    keep = lax.bitwise_and(_first_of_runs(values),
-                           lax.bitwise_and(isin(values, x), isin(values, y)))
-    out = _chosen("intersect1d", values, keep, size, fill_value, True)
+    count, other = get_aval(x).size, get_aval(y).size
+    found = _joined(x, y, False)
+    keep, first, second = _shared(found, count, assume_unique)
+    out = _chosen("intersect1d", found.values, keep, size, fill_value, True)
     if not return_indices:
         return out
-    return out, _first_place(out, x), _first_place(out, y)
+    return (out, _chosen("intersect1d", first, keep, size, count),
+            _chosen("intersect1d", second, keep, size, other))
 
 
-def _first_place(values: Any, x: Any) -> Any:
-    """The index of the first element of `x` that equals each value; the size of `x` if none."""
-    count, n = get_aval(values).shape[0], get_aval(x).shape[0]
-    same = ufuncs.equal(lax.broadcast_in_dim(values, (count, n), (0,)),
-                        lax.broadcast_in_dim(x, (count, n), (1,)))
-    dtype = dtypes.default_int_dtype()
-    place = lax.broadcasted_iota(dtype, (count, n), 1)
-    return lax.reduce_min(lax.select(same, place, lax.full_like(place, n)), (1,))
+@op_jit(static_argnames=("n", "assume_unique"))
+def _shared(found: _Joined, n: int, assume_unique: bool) -> tuple[Any, Any, Any]:
+    """Which elements equal the one before, of the other vector, and the indices of both in theirs;
+    `n` is the size of the first vector."""
+    order = found.order
+    one = literal(1, get_aval(order).dtype)
+    place = lax.iota(get_aval(order).dtype, get_aval(order).shape[0])
+    before = lax.max(lax.sub(place, one), lax.full_like(place, 0))
+    start, keep = before, found.equal
+    if not assume_unique:
+        second = _is_second(order, n)
+        start = _first_of_own(found.equal)
+        keep = lax.bitwise_and(keep, lax.ne(second, indexing.take(second, before, axis=0)))
+    size = literal(n, get_aval(order).dtype)
+    return keep, indexing.take(order, start, axis=0), lax.sub(order, size)

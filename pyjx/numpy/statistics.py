@@ -229,8 +229,9 @@ def _spread_weights(weights: Any, shape: tuple[int, ...], axis: Any) -> Any:
 
 
 def _rows(x: Any, rowvar: bool) -> Any:
+    vector = get_aval(x).ndim < 2  # which is one variable either way
     x = at_least_2d(x)
-    return permuted(x, (1, 0)) if not rowvar and get_aval(x).shape[0] != 1 else x
+    return x if rowvar or vector else permuted(x, (1, 0))
 
 
 @numpy_function(static_argnames=("rowvar", "bias", "ddof", "dtype"))

@@ -12,7 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import warn
 from pyjx.core.trace import Tracer
-from pyjx.numpy.axes import canonical_axis
+from pyjx.numpy.axes import canonical_axes
 from pyjx.numpy.promotion import operands
 from pyjx.runtime.array import ArrayImpl
 
@@ -139,31 +139,39 @@ def isscalar(element: Any) -> bool:
     return bool(np.isscalar(element)) or isinstance(element, np.generic)
 
 
-def _shape(name: str, a: Any) -> tuple[int, ...]:
-    if isinstance(a, (list, tuple, np.ndarray)):  # whatever the elements are
-        return np.shape(a)
-    if not (is_valid_value(a) or hasattr(a, "__jax_array__")):
+def _tell_of_sequence(name: str, a: Any) -> bool:
+    """Whether a value is no array or scalar, of which a warning tells but for text."""
+    if is_valid_value(a) or isinstance(a, np.ndarray) or hasattr(a, "__jax_array__"):
+        return False
+    if not np.isscalar(a):
         warn(f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. "
              "In a future JAX release this will be an error.", DeprecationWarning)
+    return True
+
+
+def _shape(name: str, a: Any) -> tuple[int, ...]:
+    if _tell_of_sequence(name, a):
         return np.shape(a)
+    if isinstance(a, np.ndarray):  # whatever the elements are
+        return a.shape
     return get_aval(operands(name, a)[0]).shape
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The shape of an array or of nested sequences.
+    """The shape of an array or, with a DeprecationWarning, of nested sequences.
 
     >>> import pyjx as jax
-    >>> jax.numpy.shape([[1, 2]])
+    >>> jax.numpy.shape(jax.numpy.ones((1, 2)))
     (1, 2)
     """
     return _shape("shape", a)
 
 
 def ndim(a: Any) -> int:
-    """The number of axes of an array or of nested sequences.
+    """The number of axes of an array or, with a DeprecationWarning, of nested sequences.
 
     >>> import pyjx as jax
-    >>> jax.numpy.ndim([[1, 2]])
+    >>> jax.numpy.ndim(jax.numpy.ones((1, 2)))
     2
     """
     return len(_shape("ndim", a))
@@ -176,8 +184,8 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     >>> jax.numpy.size(jax.numpy.ones((2, 3)))
     6
     """
-    sizes = _shape("size", a)
+    _tell_of_sequence("size", a)
+    sizes = shape(a)
     if axis is None:
         return math.prod(sizes)
-    axes = (axis,) if isinstance(axis, int) else axis
-    return math.prod([sizes[canonical_axis(d, len(sizes))] for d in axes])
+    return math.prod([sizes[d] for d in canonical_axes(axis, len(sizes))])

@@ -396,7 +396,7 @@ def test_itemsize_bits() -> None:
               "bfloat16": 16, "float32": 32, "complex128": 128, float: 64}
     for given, bits in widths.items():
         assert dtypes.itemsize_bits(given) == bits
-    for bad in (FRY, dtypes.float0, object):
+    for bad in (FRY, dtypes.float0, object, None):
         with pytest.raises(ValueError, match="unexpected input"):
             dtypes.itemsize_bits(bad)
 

@@ -43,3 +43,11 @@ def test_values(name: str, dtype: str) -> None:
     want = numpys(values)
     for fun in (ours, jax.jit(ours)):
         assert np.asarray(fun(x)).astype(np.int8).tolist() == want.tolist()
+
+
+def test_abs_is_of_whole_bytes() -> None:
+    for dtype in ("int2", "int4"):
+        with pytest.raises(TypeError, match=f"abs does not accept dtype {dtype}.*cast them"):
+            lax.abs(lax.iota(dtype, 2))
+        assert lax.neg(lax.iota(dtype, 2)).dtype == dtype
+    assert lax.abs(lax.iota("int8", 2)).dtype == "int8"

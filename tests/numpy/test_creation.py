@@ -610,3 +610,62 @@ def test_files_of_what_is_no_array(tmp_path):
     jnp.save(tmp_path / "f8.npy", jnp.ones(2, "float8_e4m3fn"))
     read = jnp.load(tmp_path / "f8.npy")
     assert read.view(ml_dtypes.float8_e4m3fn).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("key", [
+    (), np.s_[:], np.s_[:3], np.s_[2:], np.s_[::2], np.s_[-3:], np.s_[1.0:], np.s_[3::-1],
+    np.s_[0:1:3j], np.s_[1:4:2]], ids=str)
+def test_grids_of_open_slices(key):
+    for name in ("mgrid", "ogrid"):
+        got, want = getattr(jnp, name)[key], getattr(np, name)[key]
+        if isinstance(got, list):
+            assert got == list(want) == []
+            continue
+        assert got.shape == want.shape and got.dtype.kind == want.dtype.kind
+        np.testing.assert_array_equal(got, want)
+    if key != ():
+        np.testing.assert_array_equal(jnp.r_[key], np.r_[key])
+    assert jnp.mgrid[:, :2].shape == (2, 0, 2)
+
+
+def test_diagonals_beyond_the_dtype_of_indices():
+    ones = jnp.ones((2, 2))
+    for k in (2**33, -(2**33)):
+        for call in (lambda k=k: jnp.tri(3, k=k), lambda k=k: jnp.tril(ones, k),
+                     lambda k=k: jnp.triu(ones, k), lambda k=k: jnp.tril_indices(2, k),
+                     lambda k=k: jnp.triu_indices(2, k), lambda k=k: jnp.trace(ones, k)):
+            with pytest.raises(OverflowError, match="too large to convert to int32"):
+                call()
+    with jax.enable_x64(True):
+        assert jnp.tril(ones, 2**33).sum() == 4
+    for dtype in ("float32", "int8", "bfloat16"):
+        for k in (-(2**100), 2**100):
+            assert not jnp.eye(4, 3, k, dtype).any()
+            assert not jax.jit(lambda k=k, d=dtype: jnp.eye(4, 3, k, d))().any()
+            assert jnp.eye(0, 1, k, dtype).shape == (0, 1)
+
+
+def test_sizes_of_sequences_and_axes():
+    x = np.zeros((2, 3, 4))
+    for axis in ((0, 0), (1, -2)):
+        with pytest.raises(ValueError, match="duplicate"):
+            jnp.size(x, axis)
+    assert jnp.size(x, (0, 2)) == 8 and jnp.size(x, np.int32(1)) == 3 and jnp.size(x, ()) == 1
+    for function, value, times in ((jnp.ndim, 1, 1), (jnp.shape, (3,), 1), (jnp.size, 3, 2)):
+        with pytest.warns(DeprecationWarning, match="requires ndarray or scalar") as found:
+            assert function([1, 2, 3]) == value
+        assert len(found) == times
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            function(5), function("text"), function(np.array(["text"]))
+
+
+@pytest.mark.parametrize("level", ["disallow", "disallow_explicit"])
+@pytest.mark.parametrize("stop", [4, 4.0, 3.5, -1, np.int32(4), np.float32(4)])
+def test_a_range_moves_nothing(level, stop):
+    with jax.transfer_guard(level):
+        out = jnp.arange(stop)
+        jnp.arange(stop, dtype="int8")
+        jnp.diag_indices(3)
+    np.testing.assert_array_equal(out, np.arange(stop))
+    assert out.dtype == jnp.arange(stop).dtype

@@ -9,7 +9,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from tests.numpy.agreement import agrees, bools, floats, ints
+from tests.numpy.agreement import agrees, bools, complexes, floats, ints
 
 x, t, v, i = floats(3, 4), floats(2, 3, 4), floats(4), ints(3, 4)
 
@@ -296,3 +296,12 @@ def test_arrays_of_other_libraries_are_sequences_of_what_is_joined():
         np.testing.assert_array_equal(join(Blocks(*parts)), join(parts))
     with pytest.raises(TypeError):
         jnp.concatenate(np.float32(1))
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+@pytest.mark.parametrize("m", range(1, 7))
+def test_correlate_of_any_lengths(n, m):
+    a, b = complexes(n), complexes(m)
+    for mode in ("same", "full", "valid"):
+        agrees("correlate", a, b, mode)
+        agrees("convolve", a, b, mode)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -258,3 +260,53 @@ def test_numpy_sorts_arrays_as_its_own():
     for sort in (jnp.argsort, jnp.sort):
         with pytest.raises(TypeError, match="stable must be a bool"):
             sort(jnp.asarray(dup), stable=None)
+
+
+NAN = np.nan
+PARTLY_NAN = np.array([1 + 1j, complex(NAN, 0), complex(NAN, 0), complex(0, NAN),
+                       complex(NAN, NAN), 1 + 1j, complex(-0.0, 0.0), 0j], np.complex64)
+
+
+@pytest.mark.parametrize("equal_nan, first, inverse, counts", [
+    (True, [6, 0, 1], [1, 2, 2, 2, 2, 1, 0, 0], [2, 2, 4]),
+    (False, [6, 0, 1, 2, 3, 4], [1, 2, 3, 4, 5, 1, 0, 0], [2, 2, 1, 1, 1, 1]),
+])
+def test_unique_of_complex_numbers_that_are_partly_nan(equal_nan, first, inverse, counts):
+    found = jnp.unique(PARTLY_NAN, True, True, True, equal_nan=equal_nan)
+    again = jax.jit(lambda x: jnp.unique(x, True, True, True, equal_nan=equal_nan,
+                                         size=len(first)))(PARTLY_NAN)
+    for values, *rest in (found, again):
+        np.testing.assert_array_equal(values, PARTLY_NAN[first])
+        assert [r.ravel().tolist() for r in rest] == [first, inverse, counts]
+
+
+def test_differences_of_sets_that_are_partly_nan():
+    known = jnp.setdiff1d(PARTLY_NAN, jnp.array([0j]))
+    sized = jnp.setdiff1d(PARTLY_NAN, jnp.array([0j]), size=3)
+    want = np.setdiff1d(PARTLY_NAN, np.array([0j]))
+    assert known.shape == want.shape == (2,)
+    np.testing.assert_array_equal(np.isnan(known), np.isnan(want))
+    np.testing.assert_array_equal(np.isnan(sized), [False, True, False])
+    assert sized[2] == 0
+
+
+SETS = [([3.0, 1, 1, 7], [7.0, 2, 2]), ([1.0, 1, 2], [3.0]), ([1.0, 1, 1], [1.0]), ([NAN], [NAN]),
+        ([1.0, 2, NAN, NAN], [NAN, 3.0]), ([1.0, NAN], [2.0, 2]), ([], [1.0]), ([1.0, 1.0], []),
+        ([5, 5, 5, 5], [6, 6, 6]), ([1, 2], [2, 1]), ([4, 4, 2, 2], [2, 4, 4, 2])]
+
+
+@pytest.mark.parametrize("x, y", SETS)
+@pytest.mark.parametrize("assume_unique", [False, True])
+def test_sets_of_values_that_occur_twice(x, y, assume_unique):
+    x, y = np.array(x), np.array(y)
+    for name, options in (("setxor1d", {}), ("intersect1d", {}),
+                          ("intersect1d", {"return_indices": True})):
+        want = getattr(np, name)(x, y, assume_unique=assume_unique, **options)
+        got = getattr(jnp, name)(x, y, assume_unique=assume_unique, **options)
+        count = len(want[0]) if options else len(want)
+        sized = jax.jit(functools.partial(getattr(jnp, name), assume_unique=assume_unique,
+                                          size=count, **options))(x, y)
+        for found in (got, sized):
+            for a, b in zip(found if options else [found], want if options else [want],
+                            strict=True):
+                np.testing.assert_array_equal(a, b)

@@ -292,3 +292,33 @@ def test_numbers_of_parts_need_no_representation():
             raise RuntimeError
 
     assert len(jnp.split(np.ones(4), Two())) == 2
+
+
+@pytest.mark.parametrize("shape, axis", [
+    ((4,), 0), ((3, 4), 0), ((4,), 1), ((2, 4), 1), ((1, 3, 4), 0), ((2, 2, 4), 1), ((3,), -1),
+    ((2, 3, 3), -1), ((), 1), ((5, 1, 1, 1), -1)])
+def test_trapezoid_with_an_array_of_distances(shape, axis):
+    y = np.arange(24.0).reshape(2, 3, 4)
+    dx = np.arange(1.0, np.prod(shape, dtype=int) + 1).reshape(shape)
+    agrees("trapezoid", y, None, dx, axis)
+
+
+@pytest.mark.parametrize("y, x, axis", [
+    ((2, 3, 4), (3,), 1), ((2, 3, 4), (2,), 0), ((2, 3, 4), (2, 3, 4), 0), ((2, 3, 4), (3, 4), -2),
+    ((4,), (2, 4), -1), ((0, 3), (3,), 1), ((3, 0), (0,), 1), ((1, 3), (1,), 0)])
+def test_trapezoid_at_places(y, x, axis):
+    agrees("trapezoid", np.arange(np.prod(y), dtype=float).reshape(y),
+           np.arange(np.prod(x), dtype=float).reshape(x) ** 2, 1.0, axis)
+
+
+@pytest.mark.parametrize("name", ["cov", "corrcoef"])
+@pytest.mark.parametrize("rowvar", [True, False])
+@pytest.mark.filterwarnings("ignore")
+def test_one_row_is_one_observation(name, rowvar):
+    row = np.array([[1.0, 5.0, 2.0]], np.float32)
+    for x in (row, row.T, row[0], row[0, 0]):
+        assert getattr(jnp, name)(x, rowvar=rowvar).shape == getattr(np, name)(
+            x, rowvar=rowvar).shape
+    for x, y in ((row.T, row[0]), (row.T, row.T)):
+        want = getattr(np, name)(x, y, rowvar=False)
+        np.testing.assert_allclose(getattr(jnp, name)(x, y, rowvar=False), want, rtol=1e-5)
