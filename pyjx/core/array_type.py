@@ -6,7 +6,7 @@ Its attributes are given to jaxlib's C++ class and to tracers by `runtime.array`
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -40,6 +40,7 @@ ArrayLike: TypeAlias = (
 )
 
 
+@runtime_checkable
 class SupportsDType(Protocol):
     """An object with a dtype."""
 

@@ -1,6 +1,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -259,6 +259,7 @@ class _IndexUpdateRef:
     @property
     def max(self) -> _Update: ...
 
+@runtime_checkable
 class SupportsDType(Protocol):
     """An object with a dtype."""
 
