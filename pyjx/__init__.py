@@ -84,10 +84,10 @@ FAMILIES = {
 }
 
 SUBMODULES = (
-    "ad ad_checkpoint api_util core custom_batching custom_derivatives debug distributed dlpack "
-    "dtypes errors example_libraries experimental export extend ffi flatten_util image inspect "
-    "interpreters lax lib memory monitoring nn numpy ops profiler random ref scipy sharding "
-    "stages test_util tools tree tree_util typing version viewer"
+    "ad ad_checkpoint api_util collect_profile core custom_batching custom_derivatives debug "
+    "distributed dlpack dtypes errors example_libraries experimental export extend ffi "
+    "flatten_util image inspect interpreters lax lib memory monitoring nn numpy ops profiler "
+    "random ref scipy sharding stages test_util tools tree tree_util typing version viewer"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -1,5 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.
 
+from types import ModuleType as _ModuleType
 from pyjx import ad as ad
 from pyjx import ad_checkpoint as ad_checkpoint
 from pyjx import api_util as api_util
@@ -149,6 +150,8 @@ from pyjx.runtime.process_data import make_array_from_process_local_data as make
 from pyjx.runtime.resharding import reshard as reshard
 from pyjx.runtime.sharding import NamedSharding as NamedSharding
 
+collect_profile: _ModuleType
+
 __version__: str
 __version_info__: tuple[int, int, int]
 
@@ -156,6 +159,7 @@ __all__ = [
     "ad",
     "ad_checkpoint",
     "api_util",
+    "collect_profile",
     "core",
     "custom_batching",
     "custom_derivatives",

@@ -101,15 +101,27 @@ def test_what_importlib_and_pkgutil_say(tmp_path: Path) -> None:
                 "assert u.find_spec('jax.numpy') and u.find_spec('jax.scipy.special')\n"
                 "assert u.find_spec('jax._src.core').has_location\n"
                 "assert u.find_spec('jax.no_such') is None\n"
-                "assert u.find_spec('jax.experimental.pallas') is None\n"
+                "assert u.find_spec('jax.experimental.pallas.tpu')\n"
                 "found = {i.name for i in pkgutil.walk_packages(jax.__path__, 'jax.')}\n"
                 "assert {'jax.numpy', 'jax.experimental.sparse.bcoo'} <= found\n", tmp_path)
     assert out == "0.12.0 0.12.0 (0, 12)\n0.12.0\n"
 
 
 def test_an_import_of_what_is_not_there_yet_says_so(tmp_path: Path) -> None:
-    done = under_alias("import jax.experimental.pallas", tmp_path)
-    assert "cannot import 'pallas' from 'jax.experimental': it is not there yet" in done.stderr
+    done = under_alias("import jax.experimental.colocated_python.obj_backend", tmp_path)
+    assert ("cannot import 'obj_backend' from 'jax.experimental.colocated_python': it is not there "
+            "yet") in done.stderr
+
+
+def test_modules_that_stand_in_are_the_same_objects(tmp_path: Path) -> None:
+    check("from jax.experimental import pallas as pl\n"
+          "from jax.experimental.pallas import tpu as pltpu\n"
+          "import jax.experimental.pallas.ops.tpu.splash_attention.splash_attention_mask as mask\n"
+          "import jax, pyjx.experimental.pallas.tpu, sys\n"
+          "assert pyjx.experimental.pallas is pl is jax.experimental.pallas\n"
+          "assert pyjx.experimental.pallas.tpu is pltpu is pl.tpu\n"
+          "assert mask is sys.modules[mask.__name__] and mask.__name__.startswith('pyjx.')\n"
+          "assert issubclass(mask.FullMask, mask.Mask)\n", tmp_path)
 
 
 def test_modules_run_as_programs(tmp_path: Path) -> None:
@@ -155,8 +167,8 @@ def test_both_in_one_process_are_an_error(code: str, said: str, tmp_path: Path) 
 def test_an_absent_module_says_so(tmp_path: Path) -> None:
     check("try: import jax.no_such.module\n"
           "except ModuleNotFoundError as e: assert e.name == 'jax.no_such', e.name\n"
-          "try: from jax.experimental import pallas\n"
-          "except ImportError as e: assert 'pallas' in str(e)\n"
+          "try: from jax.experimental.colocated_python import obj_backend\n"
+          "except ImportError as e: assert 'obj_backend' in str(e)\n"
           "else: assert False\n", tmp_path)
 
 

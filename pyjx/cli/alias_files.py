@@ -16,6 +16,8 @@ import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pyjx.not_yet import stand_ins
+
 NAMES = ("pyjx_as_jax.pth", "_pyjx_as_jax.py")
 STUBS = "jax-stubs"
 
@@ -72,11 +74,15 @@ def public_modules(name: str = "pyjx") -> Iterator[str]:
 
 
 def write_stubs(place: Path) -> None:
-    """A stub package: each module of jax has what the same one of pyjx has."""
-    for name in public_modules():
+    """A stub package: each module of jax has what the same one of pyjx has, and those that are
+    not there yet have any name."""
+    texts = {name: f"from {name} import *\n" for name in public_modules()}
+    texts.update(dict.fromkeys(
+        stand_ins.names(), "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"))
+    for name, text in texts.items():
         stub = place.joinpath(STUBS, *name.split(".")[1:], "__init__.pyi")
         stub.parent.mkdir(parents=True, exist_ok=True)
-        stub.write_text(f"{_FIRST}from {name} import *\n", encoding="utf-8")
+        stub.write_text(f"{_FIRST}{text}", encoding="utf-8")
 
 
 def stubs_of(place: Path) -> Path | None:

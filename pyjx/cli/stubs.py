@@ -9,6 +9,7 @@ import importlib
 from pathlib import Path
 
 import pyjx
+from pyjx.not_yet import TABLES
 
 ROOT = Path(pyjx.__file__).parent
 # The packages whose `__init__.py` attaches its names.
@@ -27,9 +28,16 @@ def stub(package: str) -> str:
             public, _, name = entry.partition("=")
             sources[public] = source, name or public
     lines = [f"# Written by `python -m pyjx.cli.stubs` from the table of {package}.", ""]
+    absent = [public for public in module.__all__ if f"{package}.{public}" in TABLES]
+    if absent:
+        lines.append("from types import ModuleType as _ModuleType")
     for public in module.__all__:  # submodules come first
+        if public in absent:
+            continue
         source, name = sources.get(public, (package, public))
         lines.append(f"from {source} import {name} as {public}")
+    if absent:
+        lines += ["", *[f"{public}: _ModuleType" for public in absent]]
     if package == "pyjx":
         lines += ["", "__version__: str", "__version_info__: tuple[int, int, int]"]
     # A name that differs from that in its module is exported for being listed.

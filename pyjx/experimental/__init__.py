@@ -12,9 +12,10 @@ FAMILIES: dict[str, str] = {
 
 SUBMODULES = (
     "array_serialization buffer_callback checkify colocated_python compilation_cache compute_on "
-    "control_deps custom_partitioning fused hijax jet key_reuse layout mesh_utils multihost_utils "
-    "ode overlap pjit profiler random rnn roofline scheduling_groups serialize_executable "
-    "shard_alike shard_map source_mapper sparse topologies transfer xla_metadata"
+    "control_deps custom_partitioning fused hijax jax2tf jet key_reuse layout mesh_utils mosaic "
+    "multihost_utils ode overlap pallas pjit profiler random rnn roofline scheduling_groups "
+    "serialize_executable shard_alike shard_map source_mapper sparse thunky topologies transfer "
+    "xla_metadata"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -1,5 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.experimental.
 
+from types import ModuleType as _ModuleType
 from pyjx.experimental import array_serialization as array_serialization
 from pyjx.experimental import buffer_callback as buffer_callback
 from pyjx.experimental import checkify as checkify
@@ -36,6 +37,11 @@ from pyjx.experimental.earray import primal_tangent_dtype as primal_tangent_dtyp
 from pyjx.experimental.hijax import cur_qdd as cur_qdd
 from pyjx.lax.callbacks import io_callback as io_callback
 
+jax2tf: _ModuleType
+mosaic: _ModuleType
+pallas: _ModuleType
+thunky: _ModuleType
+
 __all__ = [
     "array_serialization",
     "buffer_callback",
@@ -47,13 +53,16 @@ __all__ = [
     "custom_partitioning",
     "fused",
     "hijax",
+    "jax2tf",
     "jet",
     "key_reuse",
     "layout",
     "mesh_utils",
+    "mosaic",
     "multihost_utils",
     "ode",
     "overlap",
+    "pallas",
     "pjit",
     "profiler",
     "random",
@@ -65,6 +74,7 @@ __all__ = [
     "shard_map",
     "source_mapper",
     "sparse",
+    "thunky",
     "topologies",
     "transfer",
     "xla_metadata",

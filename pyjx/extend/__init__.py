@@ -7,7 +7,8 @@ from pyjx.lazy import attach
 FAMILIES: dict[str, str] = {}
 
 SUBMODULES = (
-    "backend core ifrt_programs linear_util lowering mlir random sharding source_info_util xla"
+    "backend core ifrt_programs linear_util lowering mlir pallas random sharding source_info_util "
+    "xla"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -1,5 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.extend.
 
+from types import ModuleType as _ModuleType
 from pyjx.extend import backend as backend
 from pyjx.extend import core as core
 from pyjx.extend import ifrt_programs as ifrt_programs
@@ -11,6 +12,8 @@ from pyjx.extend import sharding as sharding
 from pyjx.extend import source_info_util as source_info_util
 from pyjx.extend import xla as xla
 
+pallas: _ModuleType
+
 __all__ = [
     "backend",
     "core",
@@ -18,6 +21,7 @@ __all__ = [
     "linear_util",
     "lowering",
     "mlir",
+    "pallas",
     "random",
     "sharding",
     "source_info_util",

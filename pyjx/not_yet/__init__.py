@@ -1,69 +1,98 @@
-"""Names of JAX that pyjx has not yet, and what to use meanwhile."""
+"""Names of JAX that pyjx has not yet, and what to use meanwhile.
+
+Modules of `TABLES` can be imported all the same, with all of their names (`stand_ins.py`), because
+libraries import them where they may not need them. Any other name says that it is not there when it
+is asked for.
+"""
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 
 from pyjx.jax_imports import JaxFinder
 
 _OF_JAX = re.compile(r"^jax(?=\.|$)")  # the other name that pyjx may have
 
+# Which table has the names of a module and of what is below it.
+TABLES: dict[str, str] = {
+    "pyjx.collect_profile": "others.txt",
+    "pyjx.experimental.jax2tf": "others.txt",
+    "pyjx.experimental.mosaic": "mosaic.txt",
+    "pyjx.experimental.pallas": "pallas.txt",
+    "pyjx.experimental.thunky": "others.txt",
+    "pyjx.extend.pallas": "pallas.txt",
+    "pyjx.tools.pgo_nsys_converter": "others.txt",
+}
+
 NAMES: dict[str, str] = {
-    "pyjx":
-        "collect_profile",
-    "pyjx.tools":
-        "pgo_nsys_converter",
     "pyjx.tools.jax_to_ir":
         "jax_to_tf tf_wrap_with_input_names",
-    "pyjx.experimental":
-        "jax2tf mosaic pallas thunky",
     "pyjx.experimental.colocated_python":
         "func_backend obj_backend",
     "pyjx.experimental.jet":
         "call_param_updaters jet_fun jet_subtrace traceable",
     "pyjx.experimental.rnn":
         "rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
-    "pyjx.extend": "pallas",
 }
 
-# What serves meanwhile, and the names that it serves for.
+# What serves meanwhile, and the names or modules that it serves for.
 SERVES: dict[str, str] = {
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":
         "pyjx.experimental.jax2tf pyjx.tools.jax_to_ir.jax_to_tf "
         "pyjx.tools.jax_to_ir.tf_wrap_with_input_names",
+    "jax.numpy and jax.lax, which XLA fuses, or jax.ffi.ffi_call for a kernel of your own":
+        "pyjx.experimental.mosaic pyjx.experimental.pallas pyjx.experimental.thunky "
+        "pyjx.extend.pallas",
     "jax.profiler":
         "pyjx.collect_profile",
 }
 INSTEAD: dict[str, str] = {name: said for said, names in SERVES.items() for name in names.split()}
 
 
+def meanwhile(name: str) -> str:
+    """The sentence that says what serves for a name, or for what it is below.
+
+    >>> meanwhile("pyjx.collect_profile")
+    ' Meanwhile use jax.profiler.'
+    """
+    while name and name not in INSTEAD:
+        name = name.rpartition(".")[0]
+    return f" Meanwhile use {INSTEAD[name]}." if name else ""
+
+
 def hint(package: str, name: str) -> str:
     """What to say of a name that a package has not: nothing, unless JAX has it.
 
-    >>> hint("pyjx", "collect_profile")
-    ': it is not there yet. Meanwhile use jax.profiler.'
+    >>> hint("pyjx.tools.jax_to_ir", "jax_to_tf")[:31]
+    ': it is not there yet. Meanwhil'
     """
     if name not in NAMES.get(package, "").split():
         return ""
-    instead = INSTEAD.get(f"{package}.{name}")
-    return ": it is not there yet." + (f" Meanwhile use {instead}." if instead else "")
+    return f": it is not there yet.{meanwhile(f'{package}.{name}')}"
 
 
 class ImportHint:
-    """The last finder of modules: lets `import package.name` and `from package import name` say of
-    a name that is not there yet what the attribute says."""
+    """The last finder of modules: finds those that stand in for what is not there yet, and lets
+    `import package.name` and `from package import name` say of another such name what the
+    attribute says."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None,
-                  target: ModuleType | None = None) -> None:
+                  target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname.startswith(tuple(TABLES)):
+            # It comes late because it imports pyjx.lazy, which has this finder.
+            return importlib.import_module("pyjx.not_yet.stand_ins").spec(fullname)
         package, _, name = fullname.rpartition(".")
         under_alias = JaxFinder.answer is not None
         said = hint(_OF_JAX.sub("pyjx", package) if under_alias else package, name)
         if said and _imports(sys._getframe(1)):
             # It has no attribute `name`: `from` passes over an error that names what it looks for.
             raise ModuleNotFoundError(f"cannot import {name!r} from {package!r}{said}")
+        return None
 
 
 def _imports(frame: FrameType | None) -> bool:
