@@ -33,6 +33,55 @@ def is_sparse(x: Any) -> bool:
     return isinstance(x, (BCOO, BCSR))
 
 
+class Stretched:
+    """A dense array that is broadcast only where somebody needs the whole of it: products with
+    sparse arrays read it as it was, and sums are refused where it was smaller.
+
+    Args:
+      array: the array before.
+      params: those of `broadcast_in_dim`.
+    """
+
+    __slots__ = ("_whole", "array", "params")
+
+    def __init__(self, array: Any, params: dict[str, Any]) -> None:
+        self.array = array
+        self.params = params
+        self._whole: Any = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.params["shape"])
+
+    @property
+    def dtype(self) -> Any:
+        return get_aval(self.array).dtype
+
+    @property
+    def narrow(self) -> Any:
+        """The array with dimensions of size 1 in place of those that are stretched."""
+        dims = self.params["broadcast_dimensions"]
+        shape = [1] * len(self.shape)
+        for d, size in zip(dims, get_aval(self.array).shape, strict=True):
+            shape[d] = size
+        return lax.broadcast_in_dim(self.array, shape, dims)
+
+    @property
+    def whole(self) -> Any:
+        if self._whole is None:
+            self._whole = lax.broadcast_in_dim_p.bind(self.array, **self.params)
+        return self._whole
+
+
+def whole(x: Any) -> Any:
+    """The value itself, of a stretched array the whole of it."""
+    return x.whole if type(x) is Stretched else x
+
+
+def narrow(x: Any) -> Any:
+    return x.narrow if type(x) is Stretched else x
+
+
 def with_data(mat: Any, data: Any) -> Any:
     """The array with other elements at the same indices."""
     children, aux = mat.tree_flatten()
@@ -95,7 +144,7 @@ def add(x: Any, y: Any) -> Any:
         if is_sparse(dense):
             raise NotImplementedError("Addition between sparse arrays of formats "
                                       f"{type(x).__name__} and {type(y).__name__}.")
-        if get_aval(dense).shape != mat.shape:
+        if type(dense) is Stretched or get_aval(dense).shape != mat.shape:
             refuse_dense_sum()
         return lax.add(mat.todense(), dense)
     if _same_indices(x, y) and x.data.shape == y.data.shape:
@@ -122,6 +171,7 @@ def _subtract(x: Any, y: Any) -> Any:
 
 
 def _multiply(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    x, y = narrow(x), narrow(y)
     if out_dtype is not None:
         x, y = [with_data(m, lax.convert_element_type(m.data, out_dtype)) if is_sparse(m)
                 else lax.convert_element_type(m, out_dtype) for m in (x, y)]
@@ -143,7 +193,7 @@ def _divide(x: Any, y: Any) -> Any:
             "dense array.")
     if not isinstance(x, BCOO):
         raise NotImplementedError("sparse rule for div is not implemented.")
-    return with_data(x, data_times(x, y, "divide"))
+    return with_data(x, data_times(x, narrow(y), "divide"))
 
 
 # -- products and rearrangements -------------------------------------------------------------------
@@ -198,6 +248,9 @@ def _only_bcoo(fun: SparseRule) -> SparseRule:
 def _any_format(fun: SparseRule) -> SparseRule:
     return lambda primitive, operands, params: fun(*operands, **params)
 
+
+# What asks less of a dense operand that was stretched than the whole of it.
+TAKES_STRETCHED = frozenset({lax.add_p, add_any_p, lax.mul_p, lax.div_p})
 
 RULES: dict[Primitive, SparseRule] = {
     **dict.fromkeys(_LINEAR, lambda p, operands, params: _elementwise(p, operands, True, params)),

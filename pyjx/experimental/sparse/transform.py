@@ -12,6 +12,7 @@ arrays, which are pytrees: its programs are run in the same way while it is trac
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
@@ -28,7 +29,14 @@ from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.custom_derivative_calls import called_function
 from pyjx.engine.functions import check_values, name_of
-from pyjx.experimental.sparse.rules import RULES, is_sparse, refuse
+from pyjx.experimental.sparse.rules import (
+    RULES,
+    TAKES_STRETCHED,
+    Stretched,
+    is_sparse,
+    refuse,
+    whole,
+)
 from pyjx.experimental.sparse.util import stretched
 from pyjx.runtime.abstract import eval_shape
 from pyjx.tree_util import tree_flatten, tree_leaves, tree_unflatten
@@ -92,7 +100,7 @@ def _run_program(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     closed = trace_to_jaxpr(flat, [_aval(x) for x in leaves], DebugInfo("sparsify", name_of(f)))
     outs = eval_sparse(closed.jaxpr, closed.consts, leaves)
     return tree_unflatten(out_tree, [
-        x if is_sparse(x) or isinstance(x, Tracer) else jnp.asarray(x) for x in outs])
+        x if is_sparse(x) or isinstance(x, Tracer) else jnp.asarray(x) for x in map(whole, outs)])
 
 
 def eval_sparse(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[ArrayOrSparse]
@@ -105,7 +113,13 @@ def eval_sparse(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[ArrayOrSpars
 def _apply(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any],
            eqn: JaxprEqn | None = None) -> list[Any]:
     """The results of an operation."""
-    if not any(map(is_sparse, operands)):
+    sparse = any(map(is_sparse, operands))
+    if primitive is lax.broadcast_in_dim_p and not sparse and \
+            math.prod(params["shape"]) > math.prod(jnp.shape(whole(operands[0]))):
+        return [Stretched(whole(operands[0]), params)]
+    if not (sparse and primitive in TAKES_STRETCHED):
+        operands = list(map(whole, operands))
+    if not sparse:
         out = primitive.bind(*operands, **params)
         return list(out) if primitive.multiple_results else [out]
     if primitive in _PROGRAM_RULES:

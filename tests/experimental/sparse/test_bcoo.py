@@ -301,7 +301,20 @@ def test_convolution() -> None:
     for padding in ("SAME", "VALID", [(2, 3)]):
         got = sparse.bcoo_conv_general_dilated(
             bcoo(x[None, None]), bcoo(k[None, None]), window_strides=(1,), padding=padding)
-        check(got, lax.conv_general_dilated(x[None, None], k[None, None], (1,), padding))
+        want = lax.conv_general_dilated(x[None, None], k[None, None], (1,), padding)
+        check(got, want)
+        for left, right in ((x[None, None], bcoo(k[None, None], n_batch=1)),
+                            (bcoo(x[None, None], n_batch=2), k[None, None])):
+            check(sparse.bcoo_conv_general_dilated(
+                left, right, window_strides=(1,), padding=padding), want)
+    row = bcoo(x[None, None])
+    slope = jax.grad(lambda k: sparse.bcoo_conv_general_dilated(
+        row, k, window_strides=(1,), padding="VALID").todense().sum())(k[None, None])
+    np.testing.assert_array_equal(slope, [[[1, 3, 5]]])  # of the element that is zero, too
+    check(sparse.sparsify(jnp.convolve)(bcoo(x), k), np.convolve(x, k))
+    with pytest.raises(TypeError, match="lhs or rhs must be a BCOO array"):
+        sparse.bcoo_conv_general_dilated(x[None, None], k[None, None], window_strides=(1,),
+                                         padding="SAME")
     with pytest.raises(NotImplementedError, match="non-unit window_strides"):
         sparse.bcoo_conv_general_dilated(bcoo(x[None, None]), bcoo(k[None, None]),
                                          window_strides=(2,), padding="SAME")
@@ -361,6 +374,17 @@ def test_products_of_sparse_arrays_store_what_can_meet(unique):
         np.testing.assert_allclose(got.todense(), want, rtol=1e-6)
     counts = {(True, True): min(a.nse, b.nse), (True, False): b.nse, (False, True): a.nse}
     assert sparse.bcoo_multiply_sparse(a, b).nse == counts.get(unique, a.nse * b.nse)
+
+
+@pytest.mark.parametrize("left", [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (2, 0)])
+@pytest.mark.parametrize("right", [(0, 0), (0, 1), (1, 1), (0, 2)])
+def test_products_of_arrays_of_other_layouts(left, right):
+    column = np.array([[2.0], [3.0], [0.0]], np.float32)
+    for x, y in ((M, column), (column, M), (M, M)):
+        a = sparse.BCOO.fromdense(x, n_batch=left[0], n_dense=left[1])
+        b = sparse.BCOO.fromdense(y, n_batch=right[0], n_dense=right[1])
+        np.testing.assert_array_equal(sparse.bcoo_multiply_sparse(a, b).todense(), x * y)
+        np.testing.assert_array_equal((a * b).todense(), x * y)
 
 
 def test_repeated_and_outer_indices_in_products_of_sparse_arrays():

@@ -90,6 +90,24 @@ def test_refuses_dense_results(use_tracer: bool) -> None:
         sparsify(lambda x: 1 / x)(bcoo(M))
     with pytest.raises(NotImplementedError, match="silent densification"):
         sparsify(lambda x: x + 1)(bcoo(M))
+    for smaller in () if use_tracer else (1.0, jnp.ones(4), jnp.ones((3, 1))):
+        with pytest.raises(NotImplementedError, match="silent densification"):
+            sparsify(lambda x, y: x + y)(bcoo(M), smaller)
+    np.testing.assert_array_equal(sparsify(lambda x, y: x + y)(bcoo(M), jnp.ones((3, 4))), M + 1)
+
+
+def test_smaller_dense_operands() -> None:
+    def fun(x: Any, row: Any, column: Any) -> Any:
+        wide = row + column  # read twice, and by a dense operation
+        return {"row": x * row, "column": column * x, "ratio": x / (row + 1), "wide": wide,
+                "twice": x * wide * jnp.broadcast_to(row, (3, 4)), "row alone": row[None] + 0.0}
+
+    row, column = jnp.arange(4.0), jnp.arange(3.0)[:, None]
+    got = sparse.sparsify(fun)(bcoo(M), row, column)
+    for name, want in fun(M, row, column).items():
+        check(got[name], want, rtol=1e-6)
+    jaxpr = str(jax.make_jaxpr(sparse.sparsify(lambda x, row: x * row))(bcoo(M), row))
+    assert "[3,4]" not in jaxpr  # no dense array of the whole shape is made
 
 
 def test_trees_and_arguments() -> None:

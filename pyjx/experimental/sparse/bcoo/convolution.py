@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.experimental.sparse.bcoo.layout import bcoo_update_layout
@@ -15,15 +18,15 @@ from pyjx.runtime.operations import op_jit
 
 @api_boundary
 def bcoo_conv_general_dilated(
-    lhs: BCOO, rhs: BCOO, *, window_strides: Any, padding: Any, lhs_dilation: Any = None,
-    rhs_dilation: Any = None, dimension_numbers: Any = None, feature_group_count: int = 1,
-    batch_group_count: int = 1, precision: Any = None, preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    lhs: BCOO | Array, rhs: BCOO | Array, *, window_strides: Any, padding: Any,
+    lhs_dilation: Any = None, rhs_dilation: Any = None, dimension_numbers: Any = None,
+    feature_group_count: int = 1, batch_group_count: int = 1, precision: Any = None,
+    preferred_element_type: Any = None, out_sharding: Any = None,
 ) -> BCOO:
-    """The convolution of two BCOO arrays along one dimension.
+    """The convolution of two BCOO arrays, or of one and a dense array, along one dimension.
 
     Args:
-      lhs, rhs: BCOO arrays of shape `[1, 1, n]`.
+      lhs, rhs: arrays of shape `[1, 1, n]`, at least one a BCOO array.
       window_strides: `(1,)`.
       padding: as for `lax.conv_general_dilated`.
       lhs_dilation, rhs_dilation, feature_group_count, batch_group_count: None or 1.
@@ -46,8 +49,8 @@ def bcoo_conv_general_dilated(
     >>> y.todense().tolist()
     [[[3.0, 8.0, 6.0]]]
     """
-    if not (isinstance(lhs, BCOO) and isinstance(rhs, BCOO)):
-        raise TypeError("bcoo_conv_general_dilated: lhs and rhs must be BCOO arrays, got "
+    if not (isinstance(lhs, BCOO) or isinstance(rhs, BCOO)):
+        raise TypeError("bcoo_conv_general_dilated: lhs or rhs must be a BCOO array, got "
                         f"{type(lhs)} and {type(rhs)}.")
     numbers = lax.conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
     if (lhs.ndim != 3 or numbers != lax.conv_dimension_numbers(lhs.shape, rhs.shape, None)):
@@ -68,9 +71,17 @@ def bcoo_conv_general_dilated(
         pads = lax.padtype_to_pads(lhs.shape[2:], rhs.shape[2:], (1,), padding)
     ((low, high),) = pads
     dtype = None if preferred_element_type is None else jnp.dtype(preferred_element_type)
-    return _convolved(bcoo_update_layout(lhs, n_batch=2, n_dense=0),  # type: ignore[no-any-return]
-                      bcoo_update_layout(rhs, n_batch=2, n_dense=0), low=int(low), high=int(high),
-                      dtype=dtype)
+    return _convolved(  # type: ignore[no-any-return]
+        _by_column(lhs), _by_column(rhs), low=int(low), high=int(high), dtype=dtype)
+
+
+def _by_column(x: BCOO | Array) -> BCOO:
+    """`[1, 1, n]` as two batch dimensions and a sparse one. All elements of a dense array are
+    stored, as derivatives by zeros are not zero."""
+    if isinstance(x, BCOO):
+        return bcoo_update_layout(x, n_batch=2, n_dense=0)
+    return BCOO._of(x, jnp.arange(x.shape[2], dtype=np.int32)[None, None, :, None], x.shape,
+                    indices_sorted=True, unique_indices=True)
 
 
 @op_jit(trees=True, static_argnames=("low", "high", "dtype"))

@@ -76,16 +76,15 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """The elementwise product of two BCOO arrays.
 
     Args:
-      lhs, rhs: BCOO arrays of one rank and the same number of dense dimensions, whose shapes
-        broadcast to each other.
+      lhs, rhs: BCOO arrays of one rank, whose shapes broadcast to each other.
 
     Returns:
-      BCOO array. Where the indices of an operand are known to be different, it stores an element
-      for each of the other's; else one for each pair of elements of the two, which costs as much.
+      BCOO array with the smaller number of batch dimensions and of dense ones. Where the indices of
+      an operand are known to be different, it stores an element for each of the other's; else one
+      for each pair of elements of the two, which costs as much.
 
     Raises:
       TypeError: the ranks differ.
-      NotImplementedError: the numbers of dense dimensions differ.
 
     >>> from pyjx.experimental import sparse
     >>> sparse.bcoo_multiply_sparse(sparse.eye(2), 3 * sparse.eye(2)).todense().tolist()
@@ -94,13 +93,10 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     if lhs.ndim != rhs.ndim:
         raise TypeError("bcoo_multiply_sparse: arrays must have same number of dimensions, got "
                         f"{lhs.shape}, {rhs.shape}")
-    if lhs.n_dense != rhs.n_dense:
-        raise NotImplementedError("bcoo_multiply_sparse: arrays with differing numbers of dense "
-                                  f"dimensions: {lhs._properties()}, {rhs._properties()}")
     lax.broadcast_shapes(lhs.shape, rhs.shape)
-    n_batch = min(lhs.n_batch, rhs.n_batch)
-    return _product(bcoo_update_layout(lhs, n_batch=n_batch),  # type: ignore[no-any-return]
-                    bcoo_update_layout(rhs, n_batch=n_batch))
+    n_batch, n_dense = min(lhs.n_batch, rhs.n_batch), min(lhs.n_dense, rhs.n_dense)
+    return _product(  # type: ignore[no-any-return]
+        *[bcoo_update_layout(x, n_batch=n_batch, n_dense=n_dense) for x in (lhs, rhs)])
 
 
 @op_jit(trees=True)
