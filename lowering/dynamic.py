@@ -58,8 +58,8 @@ class DynamicModule(Module):
             function.param_attributes[:0] = [[] for _ in block.sizes]
         return function
 
-    def text(self, places: Locations | None = None) -> str:
-        return _EXPRESSION.sub("?", super().text(places))
+    def text(self, places: Locations | None = None, names_results: bool = False) -> str:
+        return _EXPRESSION.sub("?", super().text(places, names_results))
 
 
 class DynamicBlock(Block):

@@ -23,7 +23,7 @@ class ForeignFunction:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def text(self, places: Locations | None = None) -> str:
+    def text(self, places: Locations | None = None, names_results: bool = False) -> str:
         return self._text
 
 

@@ -41,15 +41,12 @@ class Scope(Record):
 
 class Locations:
     """The location aliases of a module: up to so many frames of a stack, all if negative. What
-    the pattern `dropped` matches goes from the names of files. If `names_results` the text says
-    how the user calls results, too, which have no locations."""
+    the pattern `dropped` matches goes from the names of files."""
 
-    __slots__ = ("_aliases", "_dropped", "_frames", "_of_eqn", "_placed", "_stacks", "lines",
-                 "names_results")
+    __slots__ = ("_aliases", "_dropped", "_frames", "_of_eqn", "_placed", "_stacks", "lines")
 
-    def __init__(self, frames: int, dropped: str | None, names_results: bool = False) -> None:
+    def __init__(self, frames: int, dropped: str | None) -> None:
         self.lines: list[str] = []
-        self.names_results = names_results
         self._frames = frames if frames >= 0 else None
         self._dropped = re.compile(dropped) if dropped else None
         self._aliases: dict[str, str] = {}

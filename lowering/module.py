@@ -55,21 +55,25 @@ class Function:
                        else "return")
         del self.block.module  # which holds this function
 
-    def text(self, places: Locations | None = None) -> str:
-        """MLIR's text; with `places` operations and arguments have locations."""
+    def text(self, places: Locations | None = None, names_results: bool = False) -> str:
+        """MLIR's text; with `places` operations and arguments have locations, and with
+        `names_results` results the user's names."""
         params = list(map(_with, self.params, self.param_attributes))
         attributes, lines = self.result_attributes, self.block.lines
         if places is not None:
             lines = places.located(self.block)
-            if self.names is not None:
-                of_params, of_results = self.names()
+        if self.names is not None and (places is not None or names_results):
+            of_params, of_results = self.names()
+            if places is not None:
                 params = [f"{p} loc({quoted(n)})" if n else p
                           for p, n in zip(params, of_params, strict=True)]
-                if places.names_results:
-                    attributes = [[*a, f"jax.result_info = {quoted(n)}"] if n else a
-                                  for a, n in zip(attributes, of_results, strict=True)]
+            if names_results:
+                attributes = [[*a, f"jax.result_info = {quoted(n)}"] if n else a
+                              for a, n in zip(attributes, of_results, strict=True)]
         results = ", ".join(map(_with, self.results, attributes))
-        results = f" -> ({results})" if results else ""
+        if results:
+            plain = len(attributes) == 1 and not attributes[0]
+            results = f" -> {results}" if plain else f" -> ({results})"
         body = "\n".join(lines)
         return (f"  func.func {self.visibility} @{self.name}({', '.join(params)}){results} {{\n"
                 f"{body}\n  }}")
@@ -204,9 +208,10 @@ class Module:
         """An empty body."""
         return Block(self, scope)
 
-    def text(self, places: Locations | None = None) -> str:
-        """MLIR's text; with `places` operations have locations."""
-        body = "\n".join([f.text(places) for f in self.functions])
+    def text(self, places: Locations | None = None, names_results: bool = False) -> str:
+        """MLIR's text; with `places` operations have locations, and with `names_results` results
+        the user's names, as an attribute, which nothing but a reader looks at."""
+        body = "\n".join([f.text(places, names_results) for f in self.functions])
         text = (f"module @{clean_name(f'jit_{self.name}')} attributes {{mhlo.num_partitions = "
                 f"{self.partitions} : i32, mhlo.num_replicas = 1 : i32}} {{\n"
                 f"{self.meshes.text()}{body}\n}}\n")

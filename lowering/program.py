@@ -68,9 +68,13 @@ class LoweredProgram:
                      names_results: bool = False) -> str:
         """The text in which each operation has its name and its place in the user's source, with
         up to so many frames of the stack, all if negative. What the regular expression `dropped`
-        matches is left out of the names of files. With `names_results` results have the user's
-        names, as an attribute, which nothing but a reader looks at."""
-        return self._module.text(Locations(frames, dropped, names_results))
+        matches is left out of the names of files. `names_results` is as for `named_text`."""
+        return self._module.text(Locations(frames, dropped), names_results)
+
+    def named_text(self) -> str:
+        """The text in which results have the user's names, for readers: XLA does not look at them,
+        and programs that differ by names alone are one in the caches."""
+        return self._module.text(names_results=True)
 
 
 def has_symbols(aval: Any) -> bool:

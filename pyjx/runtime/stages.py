@@ -232,7 +232,7 @@ class Lowered(_Stage):
 
     def _text(self, debug_info: bool) -> str:
         if not debug_info:
-            return self._program.text
+            return self._program.named_text()
         return located_text(self._program, names_results=True)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:

@@ -43,7 +43,7 @@ def test_pure_and_deterministic():
 def test_text_of_a_small_program():
     assert module_of(lambda a: jnp.sin(a) * 2.0, v) == """\
 module @jit_f attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
-  func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32>) {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.sine %arg0 : tensor<4xf32>
     %1 = stablehlo.constant dense<2.000000e+00> : tensor<4xf32>
     %2 = stablehlo.multiply %0, %1 : tensor<4xf32>
