@@ -65,7 +65,43 @@ def _frontend(items: Sequence[tuple[str, str]]) -> str:
     """The attribute by which XLA is told something of an operation."""
     pairs = ", ".join([f"{key if key.isidentifier() else quoted(key)} = {quoted(value)}"
                        for key, value in items])
-    return f" {{mhlo.frontend_attributes = {{{pairs}}}}}" if pairs else ""
+    return f" {{{_FRONTEND}{pairs}}}}}" if pairs else ""
+
+
+_FRONTEND = "mhlo.frontend_attributes = {"
+
+
+@rule("xla_metadata_operation")
+def _xla_metadata_operation(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+    closed, first = eqn.params["jaxpr"], len(b.marks)
+    outs = write_in_place(b, closed, operands)
+    own = set(map(id, closed.eqns))
+    said = _frontend(eqn.params["xla_metadata"])[2:-1]
+    for start, stop, inner, _ in b.marks[first:]:
+        if id(inner) in own and stop > start:  # the last line gives the result
+            b.lines[stop - 1] = _with_attribute(b.lines[stop - 1], said)
+    return outs
+
+
+def _with_attribute(line: str, said: str) -> str:
+    """The line of an operation with what XLA is told of it, besides the attributes that it has."""
+    head, colon, types = line.rpartition(" : ")
+    if not colon or "stablehlo.constant" in head:
+        return line
+    if head.endswith("}"):  # attributes, unless nothing stands before the brace or it is a region
+        depth = 0
+        for at in range(len(head) - 1, -1, -1):
+            depth += (head[at] == "}") - (head[at] == "{")
+            if not depth:
+                break
+        known = head[at + 1:-1]
+        if _FRONTEND in known:
+            inner = said.removeprefix(_FRONTEND).removesuffix("}")
+            known = known.replace(_FRONTEND, f"{_FRONTEND}{inner}, ", 1)
+        else:
+            known = f"{known}, {said}"
+        return f"{head[:at]}{{{known}}}{colon}{types}"
+    return f"{head} {{{said}}}{colon}{types}"
 
 
 @rule("xla_metadata_call")

@@ -10,7 +10,7 @@ FAMILIES: dict[str, str] = {
     ),
     "lowering.calls": (
         "composite compute_on control_dep custom_lin dce_sink fused_call jit outlined_call "
-        "xla_metadata_call"
+        "xla_metadata_call xla_metadata_operation"
     ),
     "lowering.collectives": (
         "all_gather all_reduce all_to_all axis_index ppermute preduced pvary reduce_scatter "

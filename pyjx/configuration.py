@@ -400,7 +400,7 @@ pgle_profiling_runs = _int("jax_pgle_profiling_runs", default=3,
 pgle_aggregation_percentile = _int("jax_pgle_aggregation_percentile", default=90,
                                    help=_without_effect("there is no profile-guided optimization."))
 captured_constants_warn_bytes = _int("jax_captured_constants_warn_bytes", default=2000000000,
-                                     help="Bytes of captured constants beyond which a program "
+                                     help="Bytes of captured constants from which on a program "
                                           "warns; -1 for never.")
 captured_constants_report_frames = _int("jax_captured_constants_report_frames", default=0,
                                         help="Frames that this warning shows of where each was "

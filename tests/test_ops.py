@@ -265,7 +265,7 @@ OVER_DEVICES = {
 }
 # Calls of programs that tell XLA something: tests/experimental/test_calls_for_xla.py.
 FOR_XLA = {"compute_on", "control_dep", "fused_call", "program_order", "xla_metadata_call",
-           "xla_metadata_value"}
+           "xla_metadata_operation", "xla_metadata_value"}
 # What collectives become at the end, and what says itself how it is cut, as in JAX.
 NEITHER_DERIVED_NOR_BATCHED = {"all_reduce", "custom_partitioning", "platform_index"}
 

@@ -133,7 +133,8 @@ class JaxprEqn:
     @property
     def ctx(self) -> JaxprEqnContext:
         """The settings under which the equation is lowered."""
-        return default_context
+        metadata = self.source_info.name_stack.metadata
+        return default_context if metadata is None else JaxprEqnContext(dict(metadata))
 
     def __repr__(self) -> str:
         from pyjx.core.printer import eqn_to_string  # loaded when something is printed
@@ -142,13 +143,15 @@ class JaxprEqn:
 
 
 class JaxprEqnContext:
-    """The settings under which an equation is lowered: pyjx has one for all equations, as flags
-    that change a program are part of the key of each cache of programs."""
+    """The settings under which an equation is lowered: one for all equations but those that have
+    metadata, as flags that change a program are part of the key of each cache of programs."""
 
-    __slots__ = ()
+    __slots__ = ("xla_metadata",)
 
     compute_type = None
-    xla_metadata = None
+
+    def __init__(self, xla_metadata: dict[str, str] | None = None) -> None:
+        self.xla_metadata = xla_metadata
 
     @property
     def threefry_partitionable(self) -> bool:

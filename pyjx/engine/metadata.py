@@ -2,7 +2,8 @@
 that are made in a context, which have it in their name stacks.
 
 A call with metadata is a private function in the lowered program; XLA puts the metadata of the call
-on the operations as it inlines the function. The others become such calls before they are lowered.
+on the operations as it inlines the function. Before a program is lowered an operation with metadata
+becomes a program that holds it alone, which is written in place.
 """
 
 from __future__ import annotations
@@ -39,6 +40,11 @@ xla_metadata_call_p = register(Primitive(
     "xla_metadata_call", multiple_results=True, cached=False, printed=_printed))
 define_call(xla_metadata_call_p, _derived)
 
+# One operation of a program that is to be lowered: nothing is derived from it.
+xla_metadata_operation_p = register(Primitive(
+    "xla_metadata_operation", multiple_results=True, cached=False, outlined=False))
+define_call(xla_metadata_operation_p, lambda params, origins, linear: params)
+
 
 # -- of a value ------------------------------------------------------------------------------------
 
@@ -67,7 +73,7 @@ xla_metadata_value_p = register(Primitive(
     transpose=_value_transpose, batch=_value_batch, linear=True, outlined=False))
 
 
-# -- from name stacks to calls ---------------------------------------------------------------------
+# -- from name stacks to programs ------------------------------------------------------------------
 
 
 def _is_tagged(jaxpr: Jaxpr) -> bool:
@@ -78,14 +84,14 @@ def _is_tagged(jaxpr: Jaxpr) -> bool:
 
 
 @derived_structure
-def metadata_as_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The program with a call for each operation that has metadata; the same one if none has."""
+def metadata_as_programs(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The program with one for each operation that has metadata; the same one if none has."""
     if not _is_tagged(closed.jaxpr):
         return closed
-    return ClosedJaxpr(_with_calls(closed.jaxpr), closed.consts)
+    return ClosedJaxpr(_with_programs(closed.jaxpr), closed.consts)
 
 
-def _with_calls(jaxpr: Jaxpr) -> Jaxpr:
+def _with_programs(jaxpr: Jaxpr) -> Jaxpr:
     eqns: list[JaxprEqn] = []
     makers: dict[Var, int] = {}
     metadata: list[dict[str, Any]] = []
@@ -106,17 +112,17 @@ def _with_calls(jaxpr: Jaxpr) -> Jaxpr:
             continue
         params = eqn.params
         if holds_jaxprs(eqn):
-            params = map_jaxprs(params, metadata_as_calls, _with_calls)
+            params = map_jaxprs(params, metadata_as_programs, _with_programs)
         makers.update(dict.fromkeys(eqn.outvars, len(eqns)))
         eqns.append(eqn.replace(invars, params=params))
         metadata.append(dict(eqn.source_info.name_stack.metadata or ()))
-    tagged = [_as_call(e, tuple(sorted(m.items()))) if m else e
+    tagged = [_as_program(e, tuple(sorted(m.items()))) if m else e
               for e, m in zip(eqns, metadata, strict=True)]
     return jaxpr.replace(eqns=tagged, outvars=[read(v) for v in jaxpr.outvars])
 
 
-def _as_call(eqn: JaxprEqn, items: Items) -> JaxprEqn:
-    """A call of a program that is nothing but the equation; one with an effect stays as it is."""
+def _as_program(eqn: JaxprEqn, items: Items) -> JaxprEqn:
+    """A program that is nothing but the equation; one with an effect stays as it is."""
     if eqn.effects:
         return eqn
     outer = list(dict.fromkeys([v for v in eqn.invars if not isinstance(v, Literal)]))
@@ -124,13 +130,8 @@ def _as_call(eqn: JaxprEqn, items: Items) -> JaxprEqn:
     outs = [Var(v.aval) for v in eqn.outvars]
     own = eqn.replace([v if isinstance(v, Literal) else inner[v] for v in eqn.invars], outs)
     program = ClosedJaxpr(Jaxpr([], list(inner.values()), outs, [own]), [])
-    return JaxprEqn(xla_metadata_call_p, outer, eqn.outvars, call_params(program, items),
-                    no_effects, eqn.source_info)
-
-
-def call_params(program: ClosedJaxpr, items: Items, ad_metadata: Any = "same") -> Params:
-    """The parameters of a call with metadata."""
-    return {"ad_metadata": ad_metadata, "jaxpr": program, "xla_metadata": items}
+    return JaxprEqn(xla_metadata_operation_p, outer, eqn.outvars,
+                    {"jaxpr": program, "xla_metadata": items}, no_effects, eqn.source_info)
 
 
 def items_of(metadata: dict[str, Any]) -> Items:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import define_call
-from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.memory import Space
+from pyjx.runtime.jit import JitSpec, Options
+from pyjx.tree_util import tree_unflatten
 
 
 class PlacedCall(Primitive):
@@ -36,23 +35,24 @@ class PlacedCall(Primitive):
 
 def staged_call(primitive: Primitive, f: Callable[..., Any], *, per_result: Any = None,
                 **params: Any) -> Callable[..., Any]:
-    """`f` as calls of a primitive, which holds its program as the parameter `jaxpr`.
+    """`f` as calls of a primitive, which holds its program as the parameter `jaxpr`; it is traced
+    once for each signature, so its program is written once.
 
     Args:
       per_result: `tree of results -> parameters`, those that depend on it.
       params: the other parameters.
     """
+    spec = JitSpec(f, Options(traced_for=primitive.name))
+
     @wraps(f)
     @api_boundary
     def called(*args: Any, **kwargs: Any) -> Any:
-        leaves, tree = flatten((args, kwargs))
-        check_values(leaves)
-        flat = FlatFun(lambda args, kwargs: f(*args, **kwargs), tree, of=f)
-        closed = trace_to_jaxpr(flat, list(map(get_aval, leaves)))
-        own = {} if per_result is None else per_result(flat.out_tree)
+        traced, leaves = spec.trace(args, kwargs)
+        closed = traced.closed
+        own = {} if per_result is None else per_result(traced.out_tree)
         outs = primitive.bind(*closed.consts, *leaves, jaxpr=consts_as_inputs(closed), **params,
                               **own)
-        return flat.unflatten(outs)
+        return tree_unflatten(traced.out_tree, outs)
 
     return called
 

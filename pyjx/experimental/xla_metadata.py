@@ -29,6 +29,14 @@ class MetadataContext(ContextDecorator):
     def _recreate_cm(self) -> MetadataContext:
         return MetadataContext(self.metadata)
 
+    def __call__(self, func: Any) -> Any:
+        function = super().__call__(func)
+        for stage in ("lower", "trace", "eval_shape"):  # those of a jitted function
+            method = getattr(func, stage, None)
+            if method is not None:
+                setattr(function, stage, super().__call__(method))
+        return function
+
     def __enter__(self) -> None:
         items = dict(items_of(dict(self.metadata)))
         stacks = thread_state.name_stack, thread_state.program

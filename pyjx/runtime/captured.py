@@ -16,7 +16,7 @@ _ALL = sys.maxsize
 
 
 def warn_of_captured(closed: ClosedJaxpr) -> None:
-    """Warn where the constants are larger than `jax_captured_constants_warn_bytes` in all.
+    """Warn where the constants have `jax_captured_constants_warn_bytes` or more in all.
 
     A captured array stays in memory as long as the program, and is compiled for its value's shape
     anew with each function that captures it; an argument is neither.
@@ -26,7 +26,7 @@ def warn_of_captured(closed: ClosedJaxpr) -> None:
         return
     sizes = [_n_bytes(c) for c in closed.consts]
     total = sum(sizes)
-    if total <= limit:
+    if total < limit:
         return
     text = (f"A large amount of constants were captured during lowering ({_readable(total)} "
             "total): arrays that the function uses without getting them as arguments. Pass them as "

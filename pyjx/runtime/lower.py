@@ -14,7 +14,7 @@ from pyjx.core.passes.prepare import prepare
 from pyjx.core.trace import collector_paused
 from pyjx.engine.axes import check_reductions
 from pyjx.engine.decompose import decompose
-from pyjx.engine.metadata import metadata_as_calls
+from pyjx.engine.metadata import metadata_as_programs
 from pyjx.engine.physical import physicalize
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
@@ -42,7 +42,7 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
             closed = types_as_constraints(closed)
         if not configuration.allow_f16_reductions.value:
             check_reductions(closed.jaxpr)
-        closed = metadata_as_calls(closed)
+        closed = metadata_as_programs(closed)
         prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
         program = lower(prepared, name, platform=platform, donated=donated,
                         keep_unused=keep_unused, inline_constants=for_export,

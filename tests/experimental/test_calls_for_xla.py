@@ -1,9 +1,11 @@
 """Calls that tell XLA something: metadata, where to compute, what to fuse, in which order.
 
-What programs look like is what JAX writes for them, but that operations are tagged by a call each.
+What programs look like is what JAX writes for them.
 """
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import pytest
@@ -99,6 +101,62 @@ def test_operations_of_a_context():
     assert "a = " in text(jax.grad(lambda x: f(x).sum()), X)
     assert "a = " in text(lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, length=2)[0], X)
     assert "frontend" not in text(wave, X)
+
+
+def tagged(f, *args):
+    """The operations of a program that have metadata."""
+    lines = [line for line in text(f, *args).splitlines() if "frontend_attributes" in line]
+    return [re.search(r" = \"?([\w.]+)", line)[1].removeprefix("stablehlo.") for line in lines]
+
+
+def test_operations_have_metadata_themselves():
+    noted = set_xla_metadata(note="n")(lambda x: jnp.sin(x) * x)
+    assert tagged(noted, X) == ["sine", "multiply"] == tagged(jax.vmap(noted), jnp.ones((2, 4)))
+    assert tagged(jax.grad(noted), 2.0)[:2] == ["sine", "cosine"]
+    assert len(tagged(jax.grad(noted), 2.0)) == 6
+    assert tagged(lambda x: set_xla_metadata(x * x, note="n"), X) == ["multiply"]
+    assert tagged(lambda x: set_xla_metadata(jax.jit(jnp.sin)(x), note="n"), X) == ["func.call"]
+    twice = text(lambda x: set_xla_metadata(set_xla_metadata(x * x, b=True), a=1), X)
+    assert 'multiply %arg0, %arg0 {mhlo.frontend_attributes = {a = "1", b = "true"}}' in twice
+    hlo = jax.jit(noted).lower(X).as_text("hlo")
+    assert len(re.findall(r"frontend_attributes={note=", hlo)) == 2
+    assert [e.ctx.xla_metadata for e in jax.make_jaxpr(noted)(X).eqns] == [{"note": "n"}] * 2
+    assert jax.make_jaxpr(wave)(X).eqns[0].ctx.xla_metadata is None
+
+
+@pytest.mark.parametrize("f", [
+    jnp.sort, jnp.cumsum, jax.nn.softmax, lambda x: jax.lax.cond(x[0] > 0, jnp.sin, jnp.cos, x),
+    lambda x: jax.lax.while_loop(lambda c: c.sum() < 9, lambda c: c + 1, x), jnp.argmax,
+    lambda x: x.at[jnp.arange(2)].set(1.0), lambda x: jax.lax.top_k(x, 2), jax.lax.lgamma,
+    lambda x: jax.random.uniform(jax.random.key(0), x.shape), lambda x: jnp.linalg.cholesky(
+        jnp.outer(x, x) + jnp.eye(4)), lambda x: jnp.fft.fft(x), lambda x: jax.lax.composite(
+        lambda x, *, k: x * k, "my.scale")(x, k=2), lambda x: jax.lax.reduce_window(
+        x, -jnp.inf, jax.lax.max, (2,), (1,), "VALID"), lambda x: jax.lax.scan(
+        lambda c, t: (c + t, c), 0.0, x)], ids=str)
+def test_programs_of_tagged_operations_are_valid(f):
+    noted = set_xla_metadata(note="n")(f)
+    assert jax.jit(noted).lower(X).compiler_ir().operation.verify()
+    for a, b in zip(jax.tree.leaves(jax.jit(noted)(X)), jax.tree.leaves(f(X)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_stages_of_a_function_with_metadata():
+    noted = set_xla_metadata(note="n")(jax.jit(jnp.sin))
+    assert 'note = "n"' in noted.lower(X).as_text()
+    assert noted.eval_shape(X).shape == noted.trace(X).out_info.shape == (4,)
+    np.testing.assert_array_equal(noted.lower(X).compile()(X), jnp.sin(X))
+
+
+@pytest.mark.parametrize("wrap", [
+    xla_metadata_call(inlineable="false"), fused(out_spaces=DEVICE),
+    computing.compute_on(compute_type="device_host", out_memory_spaces=DEVICE)])
+@pytest.mark.parametrize("f", [wave, jax.jit(wave)])
+def test_a_function_is_in_the_program_once(wrap, f):
+    g = wrap(f)
+    found = text(lambda x: g(g(x)) + g(x), X)
+    name = re.findall(r"func.func private @(\w+)", found)
+    assert [n.rstrip("_0123456789") for n in name].count(name[0]) == 1
+    np.testing.assert_allclose(jax.jit(lambda x: g(g(x)) + g(x))(X), wave(wave(X)) + wave(X))
 
 
 def test_a_context_around_a_call_is_part_of_its_key():

@@ -51,7 +51,14 @@ def test_a_report_of_where_they_are_used():
         assert "float32[30,30], 3.60KB" in lines[6]
 
 
-@pytest.mark.parametrize("limit", [-1, 7600])
+def test_as_many_bytes_as_the_limit_warn():
+    jax.clear_caches()
+    jax.config.update("jax_captured_constants_warn_bytes", 7600)
+    with pytest.warns(UserWarning, match="A large amount of constants"):
+        jax.jit(f)(1.0)
+
+
+@pytest.mark.parametrize("limit", [-1, 7601])
 def test_smaller_ones_do_not(limit):
     jax.clear_caches()
     jax.config.update("jax_captured_constants_warn_bytes", limit)
