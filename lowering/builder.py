@@ -221,7 +221,7 @@ class Block:
         out_avals: Sequence[Any], *, family: str = "", config: Mapping[str, Any] | str = "",
         batch_axes: int | None = None, aliases: Mapping[int, int] | None = None,
         has_side_effect: bool = False, api_version: int = 4,
-        layouts: Sequence[Sequence[Sequence[int]]] | None = None, on_one_device: bool = False,
+        layouts: Sequence[Sequence[Sequence[int]]] | None = None, on_device: int | None = None,
         sharding_rule: str = "",
     ) -> list[str]:
         """Call a foreign function.
@@ -238,7 +238,7 @@ class Block:
           has_side_effect: whether the call is made though nobody uses its results.
           api_version: of XLA's interface: 4 for functions of XLA's FFI.
           layouts: for operands and for results, the axes of each in memory, the slowest first.
-          on_one_device: whether the first device makes the call for all, with the whole values.
+          on_device: the place of the device that makes the call for all, with the whole values.
           sharding_rule: which dimensions of operands and results belong together, as Shardy says.
         """
         if family:
@@ -255,8 +255,8 @@ class Block:
                               f'{{num_batch_dims = "{batch_axes}"}}')
             if batch_axes and self.module.partitions > 1:
                 attributes.append(batch_rule(in_avals, out_avals, batch_axes))
-        if on_one_device and self.module.partitions > 1:
-            each = ", ".join([f"<@{self.module.meshes.first_device()}, []>"]
+        if on_device is not None and self.module.partitions > 1:
+            each = ", ".join([f"<@{self.module.meshes.device(on_device)}, []>"]
                              * max(len(out_avals), 1))
             attributes.append(f"sdy.sharding = #sdy.sharding_per_value<[{each}]>")
         if sharding_rule:

@@ -21,18 +21,22 @@ _NAMES = ("debug_callback", "io_callback", "pure_callback")
 
 def _call(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> list[str]:
     """The function is known by its position among those of the module. With ordered effects the
-    first operand and the first result are tokens."""
+    first operand and the first result are tokens. What is `partitioned` is called by each device
+    with its parts, as the partitioner cuts the operands."""
     avals, results = in_avals(eqn), [v.aval for v in eqn.outvars]
     ordered = bool(avals) and avals[0] is abstract_token
     call = HostCall(eqn.params["callback"], eqn.params.get("result_avals", ()), ordered)
+    place = _place(b, eqn)
     calls = b.module.host_calls
     calls.append(call)
+    if eqn.params.get("partitioned") and b.module.partitions > 1 and b.module.manual is None:
+        target = target.replace("_python_", "_partitioned_python_")
 
     def called(values: Sequence[str]) -> list[str]:
         return b.custom_call(target, values, avals, results, family="callbacks",
                              config={"index": np.uint64(len(calls) - 1)},
                              has_side_effect=eqn.primitive.effects is not None,
-                             on_one_device=True)
+                             on_device=place)
 
     free = free_axes(b) if b.module.partitions > 1 and eqn.primitive.effects is not None else ()
     if free and eqn.primitive.name != "debug_callback":
@@ -46,6 +50,25 @@ def _call(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> li
     outs = called(operands)
     return [x if a is abstract_token else whole_along(b, x, a, range(a.ndim))  # on all devices
             for x, a in zip(outs, results, strict=True)]
+
+
+def _place(b: Block, eqn: JaxprEqn) -> int:
+    """The place of the device whose callback it is: the first, if none was named."""
+    name, sharding = eqn.primitive.name, eqn.params.get("sharding")
+    if sharding is None:
+        return 0
+    if b.module.manual is not None:
+        raise NotImplementedError(f"{name}: callbacks do not support specifying sharding inside "
+                                  "spmd computations. Leave sharding= out in shard_map.")
+    (device,), devices = sharding.device_set, b.module.devices
+    if not devices:  # only the platform is known
+        return 0
+    if device not in devices:
+        platform, number = device.platform, device.id
+        raise ValueError(f"Sharding provided to pure_callback specifies a device {platform}:"
+                         f"{number} that is not in the device assignment ({tuple(devices)}). Give "
+                         f"{name} one of these, or leave sharding= out.")
+    return devices.index(device)
 
 
 @rule("inspect_sharding")
@@ -131,7 +154,7 @@ def _on_buffers(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str)
         target, operands, in_avals(eqn), [v.aval for v in eqn.outvars], family="callbacks",
         config={"index": np.uint64(len(calls) - 1)}, has_side_effect=params["has_side_effect"],
         aliases={result: operand for operand, result in params["input_output_aliases"]},
-        on_one_device=True)
+        on_device=0)
 
 
 @rule("buffer_callback", platform="cpu")

@@ -47,7 +47,7 @@ def _mesh_symbol(b: Block, text: str) -> str:
     """The symbol of the mesh of this module that is like the declared one."""
     axes = re.findall(r'"([^"]*)"=(\d+)', text)
     if not axes:
-        return b.module.meshes.first_device()
+        return b.module.meshes.device(0)
     return b.module.meshes.name(AbstractMesh(tuple([int(size) for _, size in axes]),
                                              tuple([name for name, _ in axes])))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lowering.types import quoted
 from pyjx.core.frames import frame_at, user_code
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.name_stack import Beside
 from pyjx.core.records import Record
 
 if TYPE_CHECKING:
@@ -34,8 +35,11 @@ class Scope(Record):
     def inside(self, eqn: JaxprEqn, part: str) -> Scope:
         """The scope of a jaxpr that an equation holds; a transformation encloses what is called."""
         stack = eqn.source_info.name_stack
-        parts = (self.name, str(stack), part) if eqn.primitive.label is None else (
-            self.name, str(stack.extend(part)))
+        name = self.name
+        if isinstance(next(iter(stack.stack), None), Beside):
+            name = name.rpartition("/")[0]
+        parts = (name, str(stack), part) if eqn.primitive.label is None else (
+            name, str(stack.extend(part)))
         return self._replace(name="/".join([p for p in parts if p]))
 
 

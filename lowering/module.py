@@ -134,6 +134,7 @@ class Module:
         "_by_key",
         "_names",
         "custom_calls",
+        "devices",
         "foreign",
         "functions",
         "host_calls",
@@ -151,6 +152,7 @@ class Module:
         self.name = name
         self.platform = platform
         self.partitions = partitions
+        self.devices: Sequence[Any] = ()
         self.meshes = Meshes()
         # What is being written is the program of each device along these axes of a mesh.
         self.manual: tuple[Any, frozenset[Any]] | None = None

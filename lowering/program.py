@@ -121,7 +121,8 @@ def _names(debug: DebugInfo, n_consts: int, kept: Sequence[bool], n_results: int
 
 def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
           donated: Sequence[bool] = (), keep_unused: bool = True,
-          inline_constants: bool = False, partitioning: Partitioning = ONE) -> LoweredProgram:
+          inline_constants: bool = False, partitioning: Partitioning = ONE,
+          devices: Sequence[Any] = ()) -> LoweredProgram:
     """Lower a jaxpr. The same jaxpr gives the same text.
 
     Args:
@@ -133,6 +134,7 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
       keep_unused: whether the program takes arguments that it does not use.
       inline_constants: whether constants are written into the text, however large.
       partitioning: how the program is spread over devices.
+      devices: these, in order, by which operations name one of them; empty if not yet known.
 
     Raises:
       NotImplementedError: a primitive has no rule for the platform.
@@ -153,6 +155,7 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
     module = dynamic_module(name, platform, partitioning.parts, jaxpr.in_avals) \
         if any(map(has_symbols, jaxpr.in_avals)) else Module(name, platform, partitioning.parts)
     module.manual = partitioning.manual
+    module.devices = devices
     if partitioning.mesh is not None and partitioning.parts > 1:
         module.meshes.name(partitioning.mesh)  # the first one, whatever operations name
     main = module.add("main", [v.aval for v in params], jaxpr.out_avals, Scope(f"jit({name})"))

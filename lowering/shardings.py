@@ -60,17 +60,18 @@ ONE = Partitioning(1)
 class Meshes:
     """The meshes that a module declares, by the names and sizes of their axes."""
 
-    __slots__ = ("_groups", "_names", "_with_first_device")
+    __slots__ = ("_groups", "_names", "_single")
 
     def __init__(self) -> None:
         self._names: dict[Any, str] = {}
         self._groups = 0
-        self._with_first_device = False
+        self._single: list[int] = []
 
-    def first_device(self) -> str:
-        """The symbol of the mesh that is the first device alone."""
-        self._with_first_device = True
-        return "first_device"
+    def device(self, index: int) -> str:
+        """The symbol of the mesh that is one of the program's devices alone, by its place."""
+        if index not in self._single:
+            self._single.append(index)
+        return f"device_{index}"
 
     def fresh_group(self) -> int:
         """The number of a group of values that are to lie alike."""
@@ -101,8 +102,7 @@ class Meshes:
         lines = [
             f"  sdy.mesh @{name} = <[{', '.join([f'{quoted(str(a))}={k}' for a, k in axes])}]>\n"
             for axes, name in self._names.items()]
-        if self._with_first_device:
-            lines.append("  sdy.mesh @first_device = <[], device_ids=[0]>\n")
+        lines += [f"  sdy.mesh @{self.device(i)} = <[], device_ids=[{i}]>\n" for i in self._single]
         return "".join(lines)
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-DEBUG, WARNING = 10, 30  # the levels of the standard library
+DEBUG, WARNING, ERROR = 10, 30, 40  # the levels of the standard library
 
 
-def log(logger: str, level: int, message: str) -> None:
-    """Log a message; one for debugging only where the program has loaded `logging`.
+def log(logger: str, level: int, message: str, error: BaseException | None = None) -> None:
+    """Log a message; one for debugging only where the program has loaded `logging`. With an `error`
+    its traceback is shown, too.
 
     >>> log("pyjx.example", DEBUG, "not seen")
     """
     if level >= WARNING or "logging" in sys.modules:
-        _logger(logger).log(level, "%s", message)
+        _logger(logger).log(level, "%s", message, exc_info=error)
 
 
 def debugs(logger: str) -> bool:

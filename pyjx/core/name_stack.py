@@ -19,6 +19,13 @@ class Scope(str):
     __slots__ = ()
 
 
+class Beside(Scope):
+    """A name that stands in the place of that of the program it begins in, such as a loop's body:
+    for what is a part of its own to the user."""
+
+    __slots__ = ()
+
+
 class Transform(str):
     """An entry of a name stack: a transformation, which encloses the entry after it."""
 
@@ -61,6 +68,10 @@ class NameStack:
     def extend(self, name: str) -> NameStack:
         """The stack with a scope called `name` at its end."""
         return NameStack(self, Scope(name))
+
+    def beside(self, name: str) -> NameStack:
+        """The stack with a name at its end that takes the place of the program's."""
+        return NameStack(self, Beside(name))
 
     def transform(self, transform_name: str) -> NameStack:
         """The stack with a transformation at its end; it encloses what follows."""

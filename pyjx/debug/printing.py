@@ -163,7 +163,7 @@ class _Line:
 
             logging.getLogger(__name__).info(line)
         else:
-            builtins.print(line)
+            builtins.print(f"{line}\n", end="")  # at once, as several devices may print
 
 
 @api_boundary

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration
-from pyjx.core import dtypes
+from pyjx.core import dtypes, logs
 from pyjx.core.arithmetic import unknown
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects
@@ -29,7 +29,8 @@ from pyjx.lax.mapping import map as map_in_turn
 from pyjx.lax.nary import operand
 from pyjx.lax.shapes import expand_dims
 from pyjx.lax.slicing import index_in_dim
-from pyjx.runtime.host_calls import call_on_host, show_on_host
+from pyjx.runtime.host_calls import call_on_host, check_device, show_on_host
+from pyjx.runtime.sharding import SingleDeviceSharding
 from pyjx.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 # -- effects ---------------------------------------------------------------------------------------
@@ -85,25 +86,31 @@ debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
 class FlatCallback:
     """A Python function over the leaves of its arguments, of which it gives the leaves of its
     result: whether they are those of a tuple or a list is not asked. Equal ones call the same
-    function with the same structure."""
+    function with the same structure. `op` is what the user called, which the log names where the
+    function fails: the error of a compiled program may come late, or to nobody."""
 
-    __slots__ = ("callback_func", "in_tree", "out_tree")
+    __slots__ = ("callback_func", "in_tree", "op", "out_tree")
 
-    def __init__(self, callback_func: Callable[..., Any], in_tree: TreeDef,
+    def __init__(self, op: str, callback_func: Callable[..., Any], in_tree: TreeDef,
                  out_tree: TreeDef | None = None) -> None:
+        self.op = op
         self.callback_func = callback_func
         self.in_tree = in_tree
         self.out_tree = out_tree
 
     def __call__(self, *leaves: Any) -> list[Any]:
         args, kwargs = tree_unflatten(self.in_tree, leaves)
-        result = self.callback_func(*args, **kwargs)
+        try:
+            result = self.callback_func(*args, **kwargs)
+        except BaseException as error:
+            logs.log(__name__, logs.ERROR, f"jax.{self.op} failed", error)
+            raise
         if self.out_tree is None:
             return []
         return tree_leaves(result)
 
     def _key(self) -> Any:
-        return self.callback_func, self.in_tree, self.out_tree
+        return self.op, self.callback_func, self.in_tree, self.out_tree
 
     def __eq__(self, other: object) -> bool:
         return type(other) is FlatCallback and self._key() == other._key()
@@ -129,7 +136,8 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
         structure, shapes and dtypes of `result_shape_dtypes`.
       result_shape_dtypes: pytree of values with `shape` and `dtype`, such as `ShapeDtypeStruct`.
       args, kwargs: pytrees of arrays.
-      sharding: where it is called, for programs on several devices; not needed on one.
+      sharding: a `SingleDeviceSharding`: which device of a program on several calls it; the first
+        one if it is None.
       vmap_method: what `vmap` makes of it: "sequential" calls it for each example, one after the
         other, "sequential_unrolled" too, without a loop in the program; "expand_dims" calls it once
         with a leading axis for the batch, of size 1 where an argument is not mapped,
@@ -138,7 +146,9 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     It has no derivatives; `custom_jvp` or `custom_vjp` gives it some.
 
     Raises:
-      ValueError: an unknown `vmap_method`, or 64-bit results while `jax_enable_x64` is off.
+      ValueError: an unknown `vmap_method`, 64-bit results while `jax_enable_x64` is off, or a
+        device that is not the program's.
+      NotImplementedError: `sharding` is of another kind, or given in a `shard_map`.
       JaxRuntimeError: the callback raises an exception, which is the cause, or gives other types.
 
     >>> import numpy as np
@@ -156,6 +166,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError("vmap_method must be on of the allowed methods "
                          f"{[*VMAP_METHODS, None]}, but got: {vmap_method}")
+    _check_sharding("pure_callback", sharding)
     call, leaves, avals = _flat("pure_callback", callback, result_shape_dtypes, args, kwargs)
     outs = pure_callback_p.bind(*leaves, callback=call, result_avals=avals, sharding=sharding,
                                 vmap_method=vmap_method)
@@ -172,11 +183,14 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
         structure, shapes and dtypes of `result_shape_dtypes`.
       result_shape_dtypes: pytree of values with `shape` and `dtype`, such as `ShapeDtypeStruct`.
       args, kwargs: pytrees of arrays.
-      sharding: where it is called, for programs on several devices; not needed on one.
+      sharding: a `SingleDeviceSharding`: which device of a program on several calls it; the first
+        one if it is None.
       ordered: whether it is called after all ordered callbacks before it.
 
     Raises:
-      ValueError: 64-bit results while `jax_enable_x64` is off.
+      ValueError: 64-bit results while `jax_enable_x64` is off, or a device that is not the
+        program's.
+      NotImplementedError: `sharding` is of another kind, or given in a `shard_map`.
       JaxRuntimeError: the callback raises an exception, which is the cause, or gives other types.
 
     >>> import pyjx as jax
@@ -189,10 +203,18 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
     """
     if not callable(callback):
         raise TypeError(f"io_callback: callback must be callable, got {callback!r}.")
+    _check_sharding("io_callback", sharding)
     call, leaves, avals = _flat("io_callback", callback, result_shape_dtypes, args, kwargs)
     outs = io_callback_p.bind(*leaves, callback=call, result_avals=avals, sharding=sharding,
                               ordered=bool(ordered))
     return tree_unflatten(call.out_tree, outs)
+
+
+def _check_sharding(op: str, sharding: Any) -> None:
+    if sharding is not None and type(sharding) is not SingleDeviceSharding:
+        raise NotImplementedError(
+            f"{op}: pure_callback only supports SingleDeviceSharding, but got {type(sharding)}. "
+            "Name one device by jax.sharding.SingleDeviceSharding(device).")
 
 
 def call_for_debugging(callback: Callable[..., Any], arrays: Sequence[Any], ordered: bool,
@@ -200,7 +222,7 @@ def call_for_debugging(callback: Callable[..., Any], arrays: Sequence[Any], orde
     """Call a Python function of arrays whose results are not wanted."""
     leaves, in_tree = tree_flatten((tuple(arrays), {}))
     leaves = [operand("debug callback (args)", x, i) for i, x in enumerate(leaves)]
-    debug_callback_p.bind(*leaves, callback=FlatCallback(callback, in_tree),
+    debug_callback_p.bind(*leaves, callback=FlatCallback("debug.callback", callback, in_tree),
                           effect=ordered_debug_effect if ordered else debug_effect,
                           partitioned=bool(partitioned))
 
@@ -211,7 +233,7 @@ def _flat(op: str, callback: Callable[..., Any], result_shape_dtypes: Any, args:
     leaves = [operand(f"{op} (args)", x, i) for i, x in enumerate(leaves)]
     like, out_tree = tree_flatten(result_shape_dtypes)
     avals = tuple([result_aval(op, x) for x in like])
-    return FlatCallback(callback, in_tree, out_tree), leaves, avals
+    return FlatCallback(op, callback, in_tree, out_tree), leaves, avals
 
 
 def result_aval(op: str, like: Any) -> ShapedArray:
@@ -237,8 +259,10 @@ def _shape(*avals: Any, result_avals: Any, **_: Any) -> list[Any]:
     return list(result_avals)
 
 
-def _impl(*args: Any, callback: FlatCallback, result_avals: Sequence[ShapedArray] = (), **_: Any
-          ) -> list[Any]:
+def _impl(*args: Any, callback: FlatCallback, result_avals: Sequence[ShapedArray] = (),
+          sharding: Any = None, **_: Any) -> list[Any]:
+    if sharding is not None:
+        check_device(sharding, args)
     return call_on_host(callback, result_avals, args)
 
 

@@ -18,6 +18,7 @@ from pyjx.core.effects import is_ordered, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from pyjx.core.name_stack import current_name_stack, set_name_stack
 from pyjx.core.passes.dce import without_effects
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
@@ -538,12 +539,52 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
              for x, d, flag in zip(values.carry, given.carry, flags, strict=True)]
     if cond_out[0] is not None:
         _check_repeatable(params, "a while_loop with a batched predicate")
+        if is_ordered(new_cond.effects):
+            return _asked_once(new_cond, cond_consts, new_body, body_consts, carry,
+                               params["max_steps"]), places
         body_consts = [*cond_consts, *body_consts]
         new_body = _keeping_what_is_done(new_cond, new_body, len(cond_consts), len(carry),
                                          params["max_steps"] is not None)
         new_cond = _while_any(new_cond)
     return bind_while(new_cond, cond_consts, new_body, body_consts, carry,
                       params["max_steps"]), places
+
+
+def _asked_once(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
+                body_consts: Sequence[Any], carry: Sequence[Any], bound: int | None) -> list[Any]:
+    """A batched loop whose condition has ordered effects: they are had once before the loop and
+    once an iteration, so the loop carries for which examples the condition holds."""
+    holding = call(cond, "while_cond", *cond_consts, *carry)[0]
+    step = _body_then_condition(cond, body, len(cond_consts), len(carry), bound is not None)
+    avals = list(map(get_aval, [holding, *carry]))
+    going_on = trace_to_jaxpr(lambda holding, *carry: [reduce_or(holding, (0,))], avals)
+    return bind_while(going_on, [], step, [*cond_consts, *body_consts], [holding, *carry],
+                      bound)[1:]
+
+
+@derived
+def _body_then_condition(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_carry: int,
+                         cut: bool) -> ClosedJaxpr:
+    """From (constants of the condition, its own, flags, carry) to new flags and a new carry: for
+    examples with a flag that of the body, and whether the condition holds for it."""
+
+    def fun(*args: Value) -> list[Any]:
+        consts, (holding, *carry) = args[:-n_carry - 1], args[-n_carry - 1:]
+        before = [cut_off(x, holding) for x in carry] if cut else carry
+        outs = jaxpr_as_fun(body)(*consts[n_cond:], *before)
+        again = jaxpr_as_fun(cond)(*consts[:n_cond], *outs)[0]
+        return [bitwise_and(holding, again), *_where(holding, outs, carry)]
+
+    holding = cond.out_avals[0]
+    before = len(body.in_avals) - n_carry
+    return trace_to_jaxpr(fun, [*cond.in_avals[:n_cond], *body.in_avals[:before], holding,
+                                *body.in_avals[before:]], body.debug_info)
+
+
+def _where(holding: Value, new: Sequence[Value], old: Sequence[Value]) -> list[Value]:
+    """New values of the examples with a flag, the old ones of the others."""
+    return [select(broadcast_in_dim(holding, get_aval(y).shape, (0,)), x, y)
+            for x, y in zip(new, old, strict=True)]
 
 
 @derived
@@ -564,11 +605,11 @@ def _keeping_what_is_done(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_c
 
     def fun(*args: Value) -> list[Any]:
         carry = args[len(args) - n_carry:]
-        holding = jaxpr_as_fun(cond)(*args[:n_cond], *carry)[0]
+        with set_name_stack(current_name_stack().beside("body_pred")):
+            holding = jaxpr_as_fun(cond)(*args[:n_cond], *carry)[0]
         before = [cut_off(x, holding) for x in carry] if cut else carry
         outs = jaxpr_as_fun(body)(*args[n_cond:len(args) - n_carry], *before)
-        return [select(broadcast_in_dim(holding, get_aval(old).shape, (0,)), new, old)
-                for new, old in zip(outs, carry, strict=True)]
+        return _where(holding, outs, carry)
 
     return trace_to_jaxpr(fun, [*cond.in_avals[:n_cond], *body.in_avals])
 

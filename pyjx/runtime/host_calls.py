@@ -54,6 +54,20 @@ def call_on_host(callback: FlatFunction, result_avals: Sequence[ShapedArray], ar
     return [_as_array(x, aval) for x, aval in zip(outs, result_avals, strict=True)]
 
 
+def check_device(sharding: Any, args: Sequence[Any]) -> None:
+    """Raise ValueError unless the device of a sharding is one on which an eager call of these
+    arguments runs."""
+    committed = [x.sharding.device_set for x in args if getattr(x, "committed", False)]
+    devices = set().union(*committed) if committed else {backends.default_device()}
+    (device,) = sharding.device_set
+    if device not in devices:
+        raise ValueError(
+            "Sharding provided to pure_callback specifies a device "
+            f"{device.platform}:{device.id} that is not in the device assignment "
+            f"({tuple(sorted(devices, key=lambda d: d.id))}). Put the arguments there, or leave "
+            "sharding= out.")
+
+
 def show_on_host(callback: FlatFunction, args: Sequence[Any]) -> list[Any]:
     """Call a function whose results are not wanted; what it raises is raised as it is."""
     with ensure_compile_time_eval():

@@ -47,7 +47,8 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         program = lower(prepared, name, platform=platform, donated=donated,
                         keep_unused=keep_unused, inline_constants=for_export,
                         partitioning=ONE if placement is None
-                        else placement.partitioning(prepared.consts))
+                        else placement.partitioning(prepared.consts),
+                        devices=() if placement is None else placement.devices)
     ledger.note_lowered(closed, name, time.seconds)
     if configuration.dump_ir_to.value:
         from pyjx.runtime.dumps import dump  # for those who debug

@@ -147,6 +147,25 @@ def test_wide_results_are_narrowed_where_64_bits_are_off():
         assert out.dtype == np.float32 and out.tolist() == X.tolist()
 
 
+@pytest.mark.parametrize(("op", "call"), [
+    ("pure_callback", lambda f, x: jax.pure_callback(f, LIKE, x)),
+    ("io_callback", lambda f, x: io_callback(f, LIKE, x)),
+    ("io_callback", lambda f, x: io_callback(f, LIKE, x, ordered=True)),
+    ("debug.callback", jax.debug.callback),
+])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_failures_are_logged(op, call, wrap, caplog):
+    def host(x):
+        raise KeyError("lost")
+
+    with pytest.raises((KeyError, jax.errors.JaxRuntimeError), match="lost"):
+        jax.block_until_ready(wrap(lambda x: call(host, x))(X))
+        jax.effects_barrier()
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == ("ERROR", f"jax.{op} failed")
+    assert record.exc_info[0] is KeyError
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, SystemExit, ValueError])
 def test_exceptions_are_the_cause(error):
     def host(x):
@@ -280,6 +299,42 @@ def test_ordered_callbacks_in_while_loops():
         assert jax.jit(lambda c, n: lax.while_loop(lambda c: c < n, body, c))(7, 8) == 8
 
     assert called(run) == [(0,), (0,), (10,), (1,), (20,), (7,)]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+@pytest.mark.parametrize("max_steps", [None, 4])
+def test_conditions_of_mapped_loops_are_asked_once_an_iteration(wrap, max_steps):
+    starts = np.int32([0, 1, 5])
+
+    def loop(say, x):
+        def cond(c):
+            jax.debug.callback(say, c, ordered=True)
+            return c < 2
+
+        return lax.while_loop(cond, lambda c: c + 1, x, max_steps=max_steps)
+
+    def run(say):
+        np.testing.assert_array_equal(wrap(jax.vmap(lambda x: loop(say, x)))(starts), [2, 2, 5])
+        np.testing.assert_array_equal(wrap(jax.vmap(jax.vmap(lambda x: loop(say, x))))(
+            starts[:, None]), [[2], [2], [5]])
+
+    said = called(run)
+    assert said[:5] == said[9:14] == [(0,), (1,), (5,), (1,), (2,)] and len(said) == 2 * 3 * 3
+
+
+def test_derivatives_of_mapped_loops_with_conditions_in_order():
+    def f(say, x):
+        def cond(c):
+            jax.debug.callback(say, c, ordered=True)
+            return c < 2.0
+
+        return lax.while_loop(cond, lambda c: c * c, x, max_steps=4)
+
+    xs = np.float32([1.5, 1.2, 3.0])
+    for transform in (jax.grad, jax.jacfwd):
+        said = called(lambda say, t=transform: np.testing.assert_allclose(
+            jax.vmap(t(lambda x: f(say, x)))(xs), [3.0, 4 * 1.2**3, 1.0], rtol=1e-5))
+        assert len(said) == 3 * 3
 
 
 def test_many_ordered_callbacks():

@@ -43,6 +43,20 @@ def loop(a):
     return jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2), (0, a))[1]
 
 
+@pytest.mark.parametrize("nested", [lambda f: f, jax.vmap])
+def test_conditions_of_mapped_loops_have_names_of_their_own(nested):
+    def counted(x):
+        with jax.named_scope("test"):
+            holds = lambda c: c < 3  # noqa: E731
+        return jax.lax.while_loop(jax.named_scope("test")(holds), jax.named_scope("step")(
+            lambda c: c + 1), x)
+
+    mapped = nested(jax.vmap(counted))
+    text = program_of(mapped, np.ones((2,) * (1 + (nested is jax.vmap)))).located_text(frames=1)
+    found = set(re.findall(r"while/(\w+/(?:test|step))/", text))
+    assert found == {"cond/test", "body_pred/test", "body/step"}
+
+
 @pytest.mark.parametrize("f", [
     jnp.cumsum, jnp.sort, jnp.argmax, jnp.sum, loop,
     lambda a: jax.lax.igamma(a + 1, a),
