@@ -33,11 +33,15 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     [1, 2, 3]
     """
     function = custom_vmap(f)
+    function.takes_points = True
 
     @function.def_vmap
     def rule(axis_size: int, in_batched: Any, *args: Any) -> Any:
         leaves, treedef = tree_util.tree_flatten(args)
         batched = tree_util.tree_leaves(in_batched)
+        if not any(batched):
+            out = f(*args)
+            return out, tree_util.tree_map(lambda _: False, out)
 
         def one(examples: list[Any]) -> Any:
             given = iter(examples)

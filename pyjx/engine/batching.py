@@ -158,36 +158,61 @@ class SameAxisTrace(BatchTrace):
     the thread's dynamic one while the function runs.
     """
 
-    __slots__ = ("outside",)
+    __slots__ = ("axis_read", "outside")
 
     def __init__(self, like: BatchTrace) -> None:
         BatchTrace.__init__(self, like.axis)
         self.tag = like.tag
         self.outside = state.dynamic
+        self.axis_read = False  # whether an operation has read the axis by its name
 
     def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                 ) -> Any:
         with as_dynamic(self.outside):
-            pairs = [self.value_and_dim(x) for x in operands]
-            if all([d is None for _, d in pairs]) and not self.is_read_by(primitive, params):
-                return primitive.bind(*[x for x, _ in pairs], **params)
+            if reads_axis(primitive, params, self.axis):
+                self.axis_read = True
+            elif not may_close_over_values(primitive, params):
+                pairs = [self.value_and_dim(x) for x in operands]
+                if all([d is None for _, d in pairs]):
+                    return primitive.bind(*[x for x, _ in pairs], **params)
             return BatchTrace.process(self, primitive, operands, params)
 
-    def is_read_by(self, primitive: Primitive, params: Params) -> bool:
-        """Whether the primitive reads the axis by its name."""
-        return primitive.effects is not None and self.axis.name in axis_names(
-            primitive.effects(params))
+
+def reads_axis(primitive: Primitive, params: Params, axis: Axis) -> bool:
+    """Whether the primitive reads the axis by its name."""
+    return primitive.effects is not None and axis.name in axis_names(primitive.effects(params))
+
+
+def may_close_over_values(primitive: Primitive, params: Params) -> bool:
+    """Whether the primitive is a call of a Python function."""
+    return primitive.record is not None and callable(params.get("call_jaxpr"))
+
+
+def bind_function(primitive: Primitive, operands: Values, params: Params,
+                  inside: Trace | None = None) -> Any:
+    """Bind a call of a Python function, which may close over values that are mapped where the
+    operands are not: batches around it, those outside of the trace `inside`, come first."""
+    level = max([state.dynamic.level, *[x._trace.level for x in operands if isinstance(x, Tracer)]])
+    trace = state.innermost
+    while trace.level > level:
+        if isinstance(trace, BatchTrace) and (inside is None or trace.level < inside.level):
+            return trace.process(primitive, tuple(operands), params)
+        trace = trace.parent
+    return primitive.bind(*operands, **params)
 
 
 def batch_again(fun: FlatFunction, args: Values, in_dims: Dims, like: BatchTrace
-                ) -> tuple[list[Any], list[int | None]]:
-    """As `batch_flat`, over the axis of the trace `like`."""
+                ) -> tuple[list[Any], list[int | None], bool]:
+    """As `batch_flat`, over the axis of the trace `like`, and whether that axis was read by name.
+    """
     trace = SameAxisTrace(like)
     with new_level(trace), named_axis(like.axis, trace):
         with as_dynamic(trace):
             outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
         pairs = [trace.value_and_dim(x) for x in outs]
-    return [v for v, _ in pairs], [d for _, d in pairs]
+    if trace.axis_read and type(like) is SameAxisTrace:
+        like.axis_read = True
+    return [v for v, _ in pairs], [d for _, d in pairs], trace.axis_read
 
 
 def batch_flat(fun: FlatFunction, args: Values, in_dims: Dims, axis: Axis | int

@@ -4,14 +4,15 @@ A call carries the function, as a jaxpr, and its rule. Batching takes the rule i
 derived from the call is a call again, of the derived function and the derived rule, so that the
 order of the transformations does not matter: batching a derivative gives that of the rule.
 
-Rules are on flat values here:
-    rule(size, batched, *operands) -> (outs, which of them are batched)
-where `batched` says of each operand whether its first axis is that of the batch.
+A batch of derivatives may have operands that the rule knows nothing of: tangents, or cotangents.
+Where no other operand is batched, the rule is called for one example, and told of no batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from pyjx.core import dtypes
@@ -20,7 +21,7 @@ from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis, outside_axis
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import new_level
+from pyjx.core.trace import new_level, trace_to_jaxpr
 from pyjx.engine.axes import reduce_sum
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.calls import call as bind_call
@@ -30,6 +31,7 @@ from pyjx.engine.linearize import LinearProgram, LinearTrace
 from pyjx.engine.subjaxprs import (
     batch_jaxpr,
     batched_aval,
+    consts_as_inputs,
     dependent_outputs,
     jvp_jaxpr,
     linear_flags,
@@ -43,9 +45,41 @@ from pyjx.engine.subjaxprs import (
     without_tracers,
 )
 from pyjx.engine.tangents import Zero, instantiate
-from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Value, Values
+from pyjx.engine.types import Dims, Flags, FlatFunction, Operand, Params, Tangents, Value, Values
 
-BatchingRule = Callable[..., tuple[list[Any], Sequence[bool]]]
+
+class BatchingRule:
+    """The rule of a call, on flat values."""
+
+    __slots__ = ()
+
+    of: Any  # the user's function, which this comes from
+    takes_points: bool  # whether it wants maps over points where tangents are the same for all
+
+    def __call__(self, size: int, batched: Sequence[bool], *operands: Any
+                 ) -> tuple[list[Any], Sequence[bool]]:
+        """Outputs, and which of them are batched. `batched` says of each operand whether its first
+        axis is that of the batch."""
+        raise NotImplementedError
+
+    def of_one(self, size: int, *operands: Any) -> list[Any]:
+        """The outputs of each example where the batch is along no operand that the user's rule has.
+        """
+        raise NotImplementedError
+
+    def concerning(self, batched: Sequence[bool]) -> bool:
+        """Whether the user's rule is to know of a batch along these operands."""
+        return any(batched)
+
+
+class _Active(threading.local):
+    """Which rules of users' run in this thread for one example."""
+
+    def __init__(self) -> None:
+        self.rules: tuple[Any, ...] = ()
+
+
+_active = _Active()
 
 
 def bind_custom_vmap(closed: ClosedJaxpr, rule: BatchingRule, captured: Values, args: Values
@@ -74,34 +108,25 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, call: ClosedJaxpr
            rule: BatchingRule, num_consts: int) -> Any:
     if any([d is not None for d in dims[:num_consts]]):
         _raise_captured(rule, "is mapped by the same vmap")
-    if not _concerns(rule, [d is not None for d in dims[num_consts:]]):
+    batched = [d is not None for d in dims[num_consts:]]
+    if not rule.concerning(batched):
         return _batch_derivative(trace, operands, dims, call, rule, num_consts)
     operands, dims = operands[num_consts:], dims[num_consts:]
     size = trace.axis.size
     at_front = [x if d is None else match_axis(x, d, 0, size)
                 for x, d in zip(operands, dims, strict=True)]
     with outside_axis(trace.axis):  # the rule sees the whole batch
-        outs, batched = rule(size, [d is not None for d in dims], *at_front)
-    for i, (x, b, aval) in enumerate(zip(outs, batched, call.out_avals, strict=True)):
-        expected = batched_aval(aval, 0 if b else None, size)
-        found = get_aval(x)
-        if found.shape != expected.shape:
+        outs, flags = rule(size, batched, *at_front)
+    for i, (x, b) in enumerate(zip(outs, flags, strict=True)):
+        if b and get_aval(x).shape[:1] != (size,):
             raise ValueError(
-                f"custom_vmap: the rule {name_of(rule)} must return what the function returns for "
-                f"each of {size} examples: expected shape {expected.shape} for output {i}, "
-                f"{'batched' if b else 'not batched'}, got {found.shape}."
+                f"custom_vmap: the rule {name_of(rule)} says that output {i} is batched: expected "
+                f"its first axis to be that of the {size} examples, got shape {get_aval(x).shape}."
             )
-    return outs, [0 if b else None for b in batched]
+    return outs, [0 if b else None for b in flags]
 
 
-def _concerns(rule: Any, batched: Sequence[bool]) -> bool:
-    """Whether an operand of the user's rule is batched, and not tangents and cotangents alone."""
-    if isinstance(rule, _DerivedRule):
-        return _concerns(rule.rule, rule.concerning(batched))
-    return any(batched)
-
-
-class _DerivedRule:
+class _DerivedRule(BatchingRule):
     """A rule made from another one, and in the end from the user's."""
 
     __slots__ = ("rule",)
@@ -112,21 +137,50 @@ class _DerivedRule:
     def __name__(self) -> str:
         return name_of(self.rule)
 
-    def concerning(self, batched: Sequence[bool]) -> Sequence[bool]:
-        """Which operands of the other rule are batched where these of this one are."""
-        return batched
+    @property
+    def of(self) -> Any:
+        return self.rule.of
+
+    @property
+    def takes_points(self) -> bool:  # type: ignore[override]
+        return self.rule.takes_points
 
 
 def _batch_derivative(trace: BatchTrace, operands: Values, dims: Dims, call: ClosedJaxpr,
                       rule: BatchingRule, num_consts: int) -> Any:
     """A batch of tangents or cotangents at one point: a call again, whose rule is for points.
 
-    The rule itself would not end, if it calls the function that it is the rule of.
+    The function is that of one example by the rule. A rule that calls the function again, which
+    would not end, gets the function itself.
     """
-    batched, out_dims = batch_jaxpr(call, tuple(dims), trace.axis)
-    mapped = _MappedRule(rule, dims[num_consts:], out_dims, trace.axis)
-    return bind_custom_vmap(
-        batched, mapped, operands[:num_consts], operands[num_consts:]), out_dims
+    captured, args = operands[:num_consts], operands[num_consts:]
+    axis, arg_dims = trace.axis, dims[num_consts:]
+    if rule.of in _active.rules:
+        batched, out_dims = batch_jaxpr(call, tuple(dims), axis)
+    else:
+        closed, out_dims = _batch_of_one(rule, args, arg_dims, axis)
+        batched, captured = consts_as_inputs(closed), closed.consts
+    mapped = _MappedRule(rule, arg_dims, out_dims, axis)
+    return bind_custom_vmap(batched, mapped, captured, args), out_dims
+
+
+def _batch_of_one(rule: BatchingRule, args: Values, dims: Dims, axis: Axis
+                  ) -> tuple[ClosedJaxpr, tuple[int | None, ...]]:
+    """The batched program of one example by the rule, and where its outputs are batched."""
+    found: Dims = ()
+
+    def fun(*values: Value) -> list[Any]:
+        nonlocal found
+        outs, found = batch_flat(partial(rule.of_one, axis.size), values, dims, axis)
+        return outs
+
+    saved = _active.rules
+    _active.rules = (*saved, rule.of)
+    try:
+        closed = trace_to_jaxpr(fun, [get_aval(x) for x in args])
+    finally:
+        _active.rules = saved
+    return closed, tuple(found)
 
 
 class _MappedRule(_DerivedRule):
@@ -140,6 +194,9 @@ class _MappedRule(_DerivedRule):
         self.out_dims = out_dims
         self.axis = axis
 
+    def concerning(self, batched: Sequence[bool]) -> bool:
+        return self.rule.concerning(batched)
+
     def __call__(self, size: int, batched: Sequence[bool], *operands: Value
                  ) -> tuple[list[Any], list[bool]]:
         out_flags: list[bool] = []
@@ -152,6 +209,12 @@ class _MappedRule(_DerivedRule):
         wanted = _behind(self.out_dims, out_flags)
         return [match_axis(x, d, to, self.axis)
                 for x, d, to in zip(outs, found, wanted, strict=True)], out_flags
+
+    def of_one(self, size: int, *operands: Any) -> list[Any]:
+        outs, found = batch_flat(partial(self.rule.of_one, size), operands, self.in_dims,
+                                 self.axis)
+        return [match_axis(x, d, to, self.axis)
+                for x, d, to in zip(outs, found, self.out_dims, strict=True)]
 
 
 def _behind(dims: Dims, batched: Sequence[bool]) -> list[int | None]:
@@ -184,8 +247,13 @@ class _JvpRule(_DerivedRule):
         self.wanted = wanted
         self.only_tangents = only_tangents
 
-    def concerning(self, batched: Sequence[bool]) -> Sequence[bool]:
-        return batched[:len(self.nonzero)]
+    def concerning(self, batched: Sequence[bool]) -> bool:
+        """Unless it `takes_points`, a batch is one for it where points and tangents have it."""
+        n = len(self.nonzero)
+        tangents = iter(batched[n:])
+        return self.rule.concerning([
+            p and (not nonzero or next(tangents) or self.takes_points)
+            for p, nonzero in zip(batched[:n], self.nonzero, strict=True)])
 
     def __call__(self, size: int, batched: Sequence[bool], *operands: Value
                  ) -> tuple[list[Any], list[bool]]:
@@ -202,15 +270,22 @@ class _JvpRule(_DerivedRule):
             outs, out_flags[:] = self.rule(size, flags, *args)
             return outs
 
-        points = [p[0] for p, _ in joined]
+        results = self._pushed(fun, [p[0] for p, _ in joined], [t for _, t in joined])
+        derivative_flags = selected(out_flags, self.wanted)
+        return results, derivative_flags if self.only_tangents else [*out_flags, *derivative_flags]
+
+    def of_one(self, size: int, *operands: Any) -> list[Any]:
+        n = len(self.nonzero)
+        given = iter(operands[n:])
+        return self._pushed(partial(self.rule.of_one, size), operands[:n],
+                            [next(given) if nonzero else None for nonzero in self.nonzero])
+
+    def _pushed(self, fun: FlatFunction, points: Values, tangents: Values) -> list[Any]:
         outs, out_tangents = jvp_flat(fun, points, [
             t if nonzero else Zero.of_primal(x)
-            for x, (_, t), nonzero in zip(points, joined, self.nonzero, strict=True)])
+            for x, t, nonzero in zip(points, tangents, self.nonzero, strict=True)])
         derivative = list(map(instantiate, selected(out_tangents, self.wanted)))
-        derivative_flags = selected(out_flags, self.wanted)
-        if self.only_tangents:
-            return derivative, derivative_flags
-        return [*outs, *derivative], [*out_flags, *derivative_flags]
+        return derivative if self.only_tangents else [*outs, *derivative]
 
 
 def _with_common_axis(primal: tuple[Value, bool], tangent: tuple[Value, bool], size: int
@@ -225,12 +300,16 @@ def _with_common_axis(primal: tuple[Value, bool], tangent: tuple[Value, bool], s
     return (x, batched or t_batched), t
 
 
-def _no_rule(rule: BatchingRule) -> BatchingRule:
+class _NoRule(_DerivedRule):
     """For derivatives by what the function closes over, of which the rule knows nothing."""
-    def refuse(size: int, batched: Sequence[bool], *operands: Value) -> Any:
-        _raise_captured(rule, "is differentiated inside the vmap")
 
-    return refuse
+    __slots__ = ()
+
+    def __init__(self, rule: BatchingRule) -> None:
+        self.rule = rule
+
+    def __call__(self, size: int, batched: Sequence[bool], *operands: Value) -> Any:
+        _raise_captured(self.rule, "is differentiated inside the vmap")
 
 
 def _pushed(primals: Values, tangents: Tangents, call: ClosedJaxpr, rule: BatchingRule,
@@ -251,7 +330,7 @@ def _pushed(primals: Values, tangents: Tangents, call: ClosedJaxpr, rule: Batchi
             *range(num_consts), *range(n, n + m), *range(num_consts, n),
             *range(n + m, len(pushed.in_avals))))
     given = [t for t in tangents if type(t) is not Zero]
-    derived = _no_rule(rule) if m else _JvpRule(rule, nonzero[num_consts:], wanted, only_tangents)
+    derived = _NoRule(rule) if m else _JvpRule(rule, nonzero[num_consts:], wanted, only_tangents)
     return (pushed, derived, [*primals[:num_consts], *given[:m]],
             [*primals[num_consts:], *given[m:]], wanted)
 
@@ -306,31 +385,51 @@ class _TransposedRule(_DerivedRule):
         self.in_avals = in_avals
         self.nonzero = nonzero
 
-    def concerning(self, batched: Sequence[bool]) -> Sequence[bool]:
+    def concerning(self, batched: Sequence[bool]) -> bool:
         given = iter(batched)
-        return [not linear and next(given) for linear in self.linear]
+        flags = [not linear and next(given) for linear in self.linear]
+        return any(flags) and self.rule.concerning([
+            linear or flag for linear, flag in zip(self.linear, flags, strict=True)])
 
     def __call__(self, size: int, batched: Sequence[bool], *operands: Value
                  ) -> tuple[list[Any], list[bool]]:
-        given = zip(operands, batched, strict=False)
+        given = iter(batched)
+        flags = [linear or next(given) for linear in self.linear]
+        out_flags: list[bool] = []
+
+        def fun(*args: Value) -> list[Any]:
+            outs, out_flags[:] = self.rule(size, flags, *args)
+            return outs
+
+        program = self._recorded(fun, operands, [batched_aval(a, 0, size) for a in self.in_avals])
+        cts = zip(operands[len(self.linear) - sum(self.linear):], given, strict=True)
+        in_cts = self._pulled(program, [
+            _summed(*next(cts), flag, size) if nonzero else None
+            for flag, nonzero in zip(out_flags, self.nonzero, strict=True)])
+        return in_cts, [True] * len(in_cts)
+
+    def of_one(self, size: int, *operands: Any) -> list[Any]:
+        program = self._recorded(partial(self.rule.of_one, size), operands, self.in_avals)
+        cts = iter(operands[len(self.linear) - sum(self.linear):])
+        return self._pulled(program, [next(cts) if nonzero else None for nonzero in self.nonzero])
+
+    def _recorded(self, fun: FlatFunction, operands: Values, in_avals: Sequence[Any]
+                  ) -> tuple[LinearProgram, Sequence[Any]]:
+        """What the function of residuals and linear operands records, and its outputs."""
+        given = iter(operands)
         trace = LinearTrace()
         with new_level(trace):
-            args: list[Any] = []
-            flags: list[bool] = []
-            for aval, linear in zip(self.in_avals, self.linear, strict=True):
-                x, flag = (trace.new_arg(batched_aval(aval, 0, size)), True) if linear else \
-                    next(given)
-                args.append(x)
-                flags.append(flag)
-            outs, out_flags = self.rule(size, flags, *args)
-            program = LinearProgram([x._var for x in selected(args, self.linear)], trace.eqns,
-                                    [trace.unwrap(x) for x in outs])
-        n = len(self.linear) - sum(self.linear)
-        given = zip(operands[n:], batched[n:], strict=True)
-        cts = [_summed(*next(given), flag, size) if nonzero else Zero.of_primal(x)
-               for x, flag, nonzero in zip(outs, out_flags, self.nonzero, strict=True)]
-        in_cts = list(map(instantiate, program.backward(cts)))
-        return in_cts, [True] * len(in_cts)
+            args = [trace.new_arg(aval) if linear else next(given)
+                    for aval, linear in zip(in_avals, self.linear, strict=True)]
+            outs = fun(*args)
+            return LinearProgram([x._var for x in selected(args, self.linear)], trace.eqns,
+                                 [trace.unwrap(x) for x in outs]), outs
+
+    def _pulled(self, recorded: tuple[LinearProgram, Sequence[Any]], cts: Values) -> list[Any]:
+        program, outs = recorded
+        given = [ct if nonzero else Zero.of_primal(x)
+                 for x, ct, nonzero in zip(outs, cts, self.nonzero, strict=True)]
+        return list(map(instantiate, program.backward(given)))
 
 
 def _summed(ct: Value, batched: bool, wanted: bool, size: int) -> Value:
@@ -344,7 +443,7 @@ def _transpose(cts: Tangents, *operands: Operand, call: ClosedJaxpr, rule: Batch
     linear = linear_flags(operands)
     nonzero = nonzero_flags(cts)
     pulled = transpose_jaxpr(call, linear, nonzero, True)
-    derived = _no_rule(rule) if any(linear[:num_consts]) else _TransposedRule(
+    derived = _NoRule(rule) if any(linear[:num_consts]) else _TransposedRule(
         rule, linear[num_consts:], call.in_avals[num_consts:], nonzero)
     captured = selected(operands[:num_consts], negated(linear[:num_consts]))
     args = selected(operands[num_consts:], negated(linear[num_consts:]))

@@ -19,14 +19,20 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.effects import Effects, no_effects
+from pyjx.core.effects import Effects, axis_names, no_effects
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
 from pyjx.engine import logs
 from pyjx.engine.axes import reduce_sum
-from pyjx.engine.batching import BatchTrace, batch_again, example_aval, match_axis
+from pyjx.engine.batching import (
+    BatchTrace,
+    batch_again,
+    bind_function,
+    example_aval,
+    match_axis,
+)
 from pyjx.engine.calls import call
 from pyjx.engine.forward import CustomVJPException, refuse_captured_tangents
 from pyjx.engine.functions import flatten, name_of
@@ -168,7 +174,7 @@ class _Batching:
     Whichever of the two runs first decides where outputs have their batch axes; the other follows.
     """
 
-    __slots__ = ("axis", "dims", "like", "out_dims")
+    __slots__ = ("axis", "axis_read", "dims", "like", "out_dims")
 
     def __init__(self, dims: tuple[int | None, ...], like: BatchTrace,
                  out_dims: list[int | None] | None = None) -> None:
@@ -176,6 +182,7 @@ class _Batching:
         self.like = like
         self.axis = like.axis
         self.out_dims = out_dims
+        self.axis_read = False
 
     def placed(self, outs: Values, found: Dims, all_batched: bool = False
                ) -> list[Any]:
@@ -183,14 +190,30 @@ class _Batching:
         if self.out_dims is None:
             self.out_dims = list(found)
             # What a rule makes later may be batched where this is not.
-            if all_batched or state.dynamic is not eager_trace:
+            known = not all_batched and state.dynamic is eager_trace
+            if not known and self.may_differ(self.axis_read):
                 self.out_dims = [0 if d is None else d for d in found]
-        return [x if d == to else match_axis(x, d, to, self.axis)
-                for x, d, to in zip(outs, found, self.out_dims, strict=True)]
+        return [self.moved(x, d, to) for x, d, to in zip(outs, found, self.out_dims, strict=True)]
+
+    def may_differ(self, axis_read: bool) -> bool:
+        """Whether outputs that are the same for all examples are not so by the rule, perhaps.
+
+        Not where no operand is mapped, nor where they are what a collective over the axis gives.
+        """
+        return not axis_read and any([d is not None for d in self.dims])
+
+    def moved(self, x: Any, dim: int | None, to: int | None) -> Any:
+        if dim is not None and to is None:
+            raise ValueError(
+                "custom_jvp, custom_vjp: under vmap the function gives one output for all "
+                "examples, where its rule gives each example another one. Have both depend on the "
+                "same mapped values.")
+        return x if dim == to else match_axis(x, dim, to, self.axis)
 
     def run(self, fun: Callable[..., Any], args: Values, dims: Dims
             ) -> tuple[list[Any], list[int | None]]:
-        return batch_again(fun, args, dims, self.like)
+        outs, found, self.axis_read = batch_again(fun, args, dims, self.like)
+        return outs, found
 
 
 class _BatchedFun:
@@ -254,7 +277,7 @@ class _BatchedJvp:
         outs = b.placed(outs, joined)
         assert b.out_dims is not None
         return outs, [
-            match_axis(t, d, to, b.axis) if nz else Zero(get_aval(x).to_tangent_aval())
+            b.moved(t, d, to) if nz else Zero(get_aval(x).to_tangent_aval())
             for (t, d), to, nz, x in zip(pairs, b.out_dims, out_nonzero, outs, strict=True)
         ]
 
@@ -273,11 +296,12 @@ def _batched_call(like: BatchTrace, dims: Dims, fun: Any, num_consts: int
         batching = _Batching(tuple(dims), like)
         return _BatchedFun(fun, batching), None, batching
     batched, out_dims = batch_jaxpr(fun, tuple(dims), like.axis)
-    if None in out_dims:
-        forced = tuple([0 if d is None else d for d in out_dims])
-        batched, out_dims = batch_jaxpr(fun, tuple(dims), like.axis, forced)
     places = list(out_dims)
-    return batched, places, _Batching(tuple(dims[num_consts:]), like, places)
+    batching = _Batching(tuple(dims[num_consts:]), like, places)
+    if None in places and batching.may_differ(like.axis.name in axis_names(fun.effects)):
+        places[:] = [0 if d is None else d for d in out_dims]
+        batched, _ = batch_jaxpr(fun, tuple(dims), like.axis, tuple(places))
+    return batched, places, batching
 
 
 def _custom_jvp_batch(
@@ -285,10 +309,9 @@ def _custom_jvp_batch(
     num_consts: int, symbolic_zeros: bool,
 ) -> Any:
     fun, out_dims, batching = _batched_call(trace, dims, call_jaxpr, num_consts)
-    outs = custom_jvp_call_p.bind(
-        *operands, call_jaxpr=fun, jvp_jaxpr_fun=_BatchedJvp(jvp_jaxpr_fun, batching),
-        num_consts=num_consts, symbolic_zeros=symbolic_zeros,
-    )
+    outs = bind_function(custom_jvp_call_p, operands, {
+        "call_jaxpr": fun, "jvp_jaxpr_fun": _BatchedJvp(jvp_jaxpr_fun, batching),
+        "num_consts": num_consts, "symbolic_zeros": symbolic_zeros}, trace)
     return outs, batching.out_dims if out_dims is None else out_dims
 
 
@@ -448,10 +471,9 @@ def _custom_vjp_batch(
     bwd: Any, num_consts: int, out_trees: Any, symbolic_zeros: bool,
 ) -> Any:
     fun, out_dims, batching = _batched_call(trace, dims, call_jaxpr, num_consts)
-    outs = custom_vjp_call_p.bind(
-        *operands, call_jaxpr=fun, fwd_jaxpr_thunk=_BatchedFwd(fwd_jaxpr_thunk, batching), bwd=bwd,
-        num_consts=num_consts, out_trees=out_trees, symbolic_zeros=symbolic_zeros,
-    )
+    outs = bind_function(custom_vjp_call_p, operands, {
+        "call_jaxpr": fun, "fwd_jaxpr_thunk": _BatchedFwd(fwd_jaxpr_thunk, batching), "bwd": bwd,
+        "num_consts": num_consts, "out_trees": out_trees, "symbolic_zeros": symbolic_zeros}, trace)
     return outs, batching.out_dims if out_dims is None else out_dims
 
 

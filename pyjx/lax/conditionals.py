@@ -203,16 +203,22 @@ def _choose(op: str, index: Any, funs: Sequence[Callable[..., Any]], names: Sequ
     branches, consts = with_all_consts(closed)
     check_operands_distinct(op, funs[-1], leaves, consts)
     operands = [*consts, *leaves]
-    passed = _passed_on(branches, operands)
+    passed = _passed_on(branches)
     if any([i is not None for i in passed]):  # these need no choice
         computed = tuple([n for n, i in enumerate(passed) if i is None])
         branches = [with_outputs(b, computed) for b in branches]
     outs = iter(cond_p.bind(index, *operands, branches=tuple(branches)))
-    return tree_unflatten(out_tree, [next(outs) if i is None else operands[i] for i in passed])
+    return tree_unflatten(out_tree, [
+        next(outs) if i is None else _as_array(operands[i]) for i in passed])
 
 
-def _passed_on(branches: Sequence[ClosedJaxpr], operands: Sequence[Any]) -> list[int | None]:
-    """For each result which operand it is, if all branches give the same array back."""
+def _as_array(x: Any) -> Array:
+    shape = np.shape(x)
+    return x if isinstance(x, Array) else broadcast_in_dim(x, shape, range(len(shape)))
+
+
+def _passed_on(branches: Sequence[ClosedJaxpr]) -> list[int | None]:
+    """For each result which operand it is, if all branches give the same one back."""
     places = [{v: i for i, v in enumerate(b.jaxpr.invars)} for b in branches]
     results = zip(*[b.jaxpr.outvars for b in branches], strict=True)
     found: list[int | None] = []
@@ -220,7 +226,7 @@ def _passed_on(branches: Sequence[ClosedJaxpr], operands: Sequence[Any]) -> list
         each = {None if isinstance(v, Literal) else known.get(v)
                 for v, known in zip(outs, places, strict=True)}
         i = each.pop()
-        found.append(i if not each and i is not None and isinstance(operands[i], Array) else None)
+        found.append(None if each else i)
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,12 @@ from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.placement import Described
 from pyjx.runtime.sharding import NamedSharding, Sharding
-from pyjx.runtime.signature import argument_sets, check_jittable, static_positions
+from pyjx.runtime.signature import (
+    argument_sets,
+    check_jittable,
+    own_attributes,
+    static_positions,
+)
 from pyjx.tree_util import tree_map, tree_unflatten
 
 
@@ -195,7 +199,6 @@ def make_jaxpr(
     numbers, names = argument_sets(fun, () if static_argnums is None else static_argnums, None)
     spec = AbstractSpec(fun, Options(numbers, names))
 
-    @wraps(fun)
     @api_boundary
     def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = describe_arguments(spec, args, kwargs)
@@ -209,8 +212,11 @@ def make_jaxpr(
             return closed, shapes
         return closed
 
+    jaxpr_of.__dict__.update(own_attributes(fun), __wrapped__=fun)
     jaxpr_of.__name__ = f"make_jaxpr({spec.name})"
     jaxpr_of.__qualname__ = f"make_jaxpr({getattr(fun, '__qualname__', spec.name)})"
+    jaxpr_of.__module__ = "pyjx"
+    jaxpr_of.__doc__ = getattr(fun, "__doc__", None)
     return jaxpr_of
 
 

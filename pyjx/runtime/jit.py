@@ -516,8 +516,8 @@ def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., An
             setattr(fn, attribute, value)
         elif attribute in ("__name__", "__qualname__"):
             setattr(fn, attribute, spec.name)
-    for attribute, value in getattr(fun, "__dict__", {}).items():
-        if not attribute.startswith("__") and not hasattr(type(fn), attribute):
+    for attribute, value in signature.own_attributes(fun).items():
+        if not hasattr(type(fn), attribute):
             setattr(fn, attribute, value)
     fn.__wrapped__ = fun
     fn._jit_spec = spec

@@ -44,6 +44,17 @@ class Parameters:
         self.keywords = keywords
 
 
+# What says how a function itself is called: not so of what is made of it.
+_OF_CALLS = frozenset({"_jit_spec", "jit_traces"})
+
+
+def own_attributes(fun: Any) -> dict[str, Any]:
+    """The attributes that a function or a callable object has been given, for what is made of it.
+    """
+    return {name: value for name, value in getattr(fun, "__dict__", {}).items()
+            if not name.startswith("__") and name not in _OF_CALLS}
+
+
 def plain_code(fun: Any) -> CodeType | None:
     """The code of a plain function, whose signature it tells; None for any other callable."""
     if type(fun) is not FunctionType:

@@ -1,10 +1,10 @@
-"""What functions with custom derivatives share: how their arguments are read."""
+"""What functions with custom rules share: how they stand for theirs, and read their arguments."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
@@ -16,16 +16,16 @@ from pyjx.engine.types import TreeDef
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")
 
 
-class CustomFunction:
-    """What custom_jvp and custom_vjp share: the function and how its arguments are read."""
+class PositionalFunction:
+    """A function that stands for another one, and takes all arguments by position.
+
+    What it has no attribute for, such as the `defjvp` of a function inside, is that one's.
+    """
 
     fun: Callable[..., Any]
-    nondiff_argnums: tuple[int, ...]
-    nondiff_argnames: tuple[str, ...] = ()
     _kind: str
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
-                 nondiff_argnames: Sequence[str] = ()) -> None:
+    def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
         # What `jit` traces it to holds it, by its rules: together they go.
         self.jit_traces: dict[Any, Any] = {}
@@ -36,12 +36,6 @@ class CustomFunction:
                 setattr(self, attribute, value)
         if not hasattr(self, "__name__"):
             self.__name__ = name_of(fun)
-        numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
-        self.nondiff_argnums = tuple(numbers)
-        if nondiff_argnames:
-            names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
-            self.nondiff_argnames = tuple(names)
-            self.nondiff_argnums = _with_names(fun, self.nondiff_argnums, names)
         self._signature: Any = None
         code = getattr(fun, "__code__", None)
         # The number of positional arguments, where reading them needs no more than to count.
@@ -68,18 +62,36 @@ class CustomFunction:
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as e:
-            raise TypeError(
-                f"The input arguments to the {self._kind}-decorated function {self.__name__} could "
-                f"not be resolved to positional-only arguments. Binding failed with the error:\n{e}"
-            ) from None
+            self._raise_unbound(str(e))
         bound.apply_defaults()
-        if bound.kwargs:
-            raise TypeError(
-                f"The input arguments to the {self._kind}-decorated function {self.__name__} could "
-                "not be resolved to positional-only arguments. The following arguments are "
-                f"keyword-only: {sorted(bound.kwargs)}"
-            )
+        named = [name for name in bound.kwargs if name in kwargs]
+        if named:
+            self._raise_unbound("The following keyword arguments could not be resolved to "
+                                f"positions: {', '.join(named)}")
         return bound.args  # type: ignore[no-any-return]
+
+    def _raise_unbound(self, why: str) -> NoReturn:
+        raise TypeError(
+            f"The input arguments to the {self._kind}-decorated function {self.__name__} could "
+            f"not be resolved to positional-only arguments. Binding failed with the error:\n{why}"
+        ) from None
+
+
+class CustomFunction(PositionalFunction):
+    """What custom_jvp and custom_vjp share: arguments that are not differentiated."""
+
+    nondiff_argnums: tuple[int, ...]
+    nondiff_argnames: tuple[str, ...] = ()
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
+                 nondiff_argnames: Sequence[str] = ()) -> None:
+        super().__init__(fun)
+        numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
+        self.nondiff_argnums = tuple(numbers)
+        if nondiff_argnames:
+            names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
+            self.nondiff_argnames = tuple(names)
+            self.nondiff_argnums = _with_names(fun, self.nondiff_argnums, names)
 
     def split(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Differentiable arguments, and the others."""

@@ -8,6 +8,7 @@ from typing import Any
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import (
     SymbolicZero,
     custom_jvp_call_p,
@@ -112,10 +113,9 @@ class custom_jvp(CustomFunction):
             return self.run(custom_jvp_call_p, self.joined(dynamic, static))
         check_values(leaves)
         fun = CustomFun(self, in_tree, static)
-        outs = custom_jvp_call_p.bind(
-            *leaves, call_jaxpr=fun, jvp_jaxpr_fun=_FlatJvp(fun), num_consts=0,
-            symbolic_zeros=self.symbolic_zeros,
-        )
+        outs = bind_function(custom_jvp_call_p, leaves, {
+            "call_jaxpr": fun, "jvp_jaxpr_fun": _FlatJvp(fun), "num_consts": 0,
+            "symbolic_zeros": self.symbolic_zeros})
         return fun.out_tree.unflatten(outs)
 
 

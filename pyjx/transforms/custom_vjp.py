@@ -14,6 +14,7 @@ from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
 from pyjx.core.varying import varying_axes
 from pyjx.engine import logs
+from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import custom_vjp_call_p, tangent_result
 from pyjx.engine.custom_remat_calls import bind_custom_remat, bind_remat_opt
 from pyjx.engine.functions import check_values, flatten, name_of, source_of, tree_text
@@ -198,11 +199,10 @@ class custom_vjp(CustomFunction):
         if state.dynamic is eager_trace and not any(isinstance(x, Tracer) for x in leaves):
             return self.run(custom_vjp_call_p, args)
         fun = CustomFun(self, in_tree, static)
-        outs = custom_vjp_call_p.bind(
-            *leaves, call_jaxpr=fun, fwd_jaxpr_thunk=_FlatFwd(fun),
-            bwd=self.bwd or self.remat_rules.bwd,  # type: ignore[union-attr]
-            num_consts=0, out_trees=None, symbolic_zeros=self.symbolic_zeros,
-        )
+        outs = bind_function(custom_vjp_call_p, leaves, {
+            "call_jaxpr": fun, "fwd_jaxpr_thunk": _FlatFwd(fun),
+            "bwd": self.bwd or self.remat_rules.bwd,  # type: ignore[union-attr]
+            "num_consts": 0, "out_trees": None, "symbolic_zeros": self.symbolic_zeros})
         return fun.out_tree.unflatten(outs)
 
 

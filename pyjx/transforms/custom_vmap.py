@@ -10,12 +10,14 @@ from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.custom_batching_calls import bind_custom_vmap
+from pyjx.engine.axes import broadcast_in_dim
+from pyjx.engine.custom_batching_calls import BatchingRule, bind_custom_vmap
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
 from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.transforms.custom_function import PositionalFunction
 
 
-class custom_vmap:
+class custom_vmap(PositionalFunction):
     """A function whose `vmap` is given by a rule.
 
     Derivatives have rules too, which are the derivatives of the rule: mapping a derivative gives
@@ -36,17 +38,11 @@ class custom_vmap:
     [0, 2, 4]
     """
 
-    fun: Callable[..., Any]
-    vmap_rule: Callable[..., Any] | None
+    _kind = "custom_vmap"
 
-    def __init__(self, fun: Callable[..., Any]) -> None:
-        self.fun = fun
-        self.__wrapped__ = fun
-        self.__name__ = name_of(fun)
-        self.__doc__ = getattr(fun, "__doc__", None)
-        self.vmap_rule = None
-        # What it is traced to holds the rule, which may call it: together they go.
-        self.jit_traces: dict[Any, Any] = {}
+    vmap_rule: Callable[..., Any] | None = None
+    # Whether the rule takes maps over points beside tangents that are the same for all, too.
+    takes_points: bool = False
 
     def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set the rule; usable as decorator.
@@ -65,17 +61,7 @@ class custom_vmap:
             raise AttributeError(
                 f"No batching rule defined for custom_vmap function {self.__name__} using def_vmap."
             )
-        if kwargs:
-            import inspect  # slow to load, and seldom needed
-
-            bound = inspect.signature(self.fun).bind(*args, **kwargs)
-            bound.apply_defaults()
-            if bound.kwargs:
-                raise TypeError(
-                    f"The input arguments to the custom_vmap function {self.__name__} could not be "
-                    f"resolved to positional-only arguments: {sorted(bound.kwargs)} are "
-                    "keyword-only.")
-            args = bound.args
+        args = self.positional(args, kwargs)
         leaves, in_tree = flatten(args)
         check_values(leaves)
         if state.dynamic is eager_trace and all([
@@ -84,23 +70,30 @@ class custom_vmap:
         flat = FlatFun(self.fun, in_tree)
         closed = trace_to_jaxpr(flat, [get_aval(x) for x in leaves],
                                 DebugInfo("custom_vmap", self.__name__))
-        rule = _Rule(self.vmap_rule, flat)
+        rule = _Rule(self.vmap_rule, flat, closed.out_avals, self.takes_points)
         return flat.unflatten(bind_custom_vmap(
             consts_as_inputs(closed), rule, closed.consts, leaves))
 
 
-class _Rule:
-    """The rule on leaves: `(size, batched, *leaves) -> (outs, which are batched)`."""
+class _Rule(BatchingRule):
+    """The user's rule, on leaves."""
 
-    __slots__ = ("flat", "rule")
+    __slots__ = ("flat", "out_avals", "rule", "takes_points")
 
-    def __init__(self, rule: Callable[..., Any], flat: FlatFun) -> None:
+    def __init__(self, rule: Callable[..., Any], flat: FlatFun, out_avals: Sequence[Any],
+                 takes_points: bool) -> None:
         self.rule = rule
         self.flat = flat
+        self.out_avals = out_avals
+        self.takes_points = takes_points
 
     @property
     def __name__(self) -> str:
         return name_of(self.rule)
+
+    @property
+    def of(self) -> Any:
+        return self.rule
 
     def __call__(self, size: int, batched: Sequence[bool], *leaves: Any
                  ) -> tuple[list[Any], list[bool]]:
@@ -124,3 +117,22 @@ class _Rule:
             )
         check_values(outs)
         return outs, flags
+
+    def of_one(self, size: int, *leaves: Any) -> list[Any]:
+        outs, _ = self(size, [False] * len(leaves), *leaves)
+        return [self._example(i, x, aval, size)
+                for i, (x, aval) in enumerate(zip(outs, self.out_avals, strict=True))]
+
+    def _example(self, i: int, x: Any, aval: Any, size: int) -> Any:
+        """What each of the examples, which are alike, has of an output, whatever the rule says of
+        its axes."""
+        shape = get_aval(x).shape
+        if shape == aval.shape:
+            return x
+        if shape == (size, *aval.shape):
+            return broadcast_in_dim(x, shape, range(len(shape)))[0]
+        raise ValueError(
+            f"custom_vmap: the rule {self.__name__} was called for {size} examples of which none "
+            f"has a batch axis (a map over tangents or cotangents alone): expected shape "
+            f"{aval.shape} for output {i}, or {(size, *aval.shape)}, got {shape}. Have it return "
+            "what the function does where `in_batched` is all False.")

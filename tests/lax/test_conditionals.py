@@ -255,3 +255,17 @@ def test_residuals_of_a_branch_may_be_keys():
     for grad in (jax.grad(f), jax.jit(jax.grad(f))):
         np.testing.assert_allclose(grad(jnp.ones(3)), [drawn] * 3, rtol=1e-6)
         np.testing.assert_allclose(grad(-jnp.ones(3)), [1.0] * 3)
+
+
+@pytest.mark.parametrize("operand", [4.0, np.float32(4), np.ones(2, np.float32), jnp.ones(2)],
+                         ids=["python", "scalar", "numpy", "array"])
+def test_what_all_branches_pass_on_is_not_mapped_with_the_choice(operand):
+    def same(_, y):
+        return lax.scan(lambda c, _: (c, None), y, None, length=2)[0]
+
+    for choose in (lambda x, y: lax.cond(x > 1, same, same, x, y),
+                   lambda x, y: lax.switch(x.astype(int), [same] * 3, x, y)):
+        out = jax.vmap(choose, (0, None), None)(jnp.arange(2.0), operand)
+        assert isinstance(out, jax.Array)
+        assert out.weak_type is isinstance(operand, float)
+        np.testing.assert_array_equal(out, operand)

@@ -244,3 +244,70 @@ def test_defjvps_wants_a_rule_for_each_argument(rules):
     f.defjvps(*[lambda t, out, x, y: t * y] * rules)
     with pytest.raises(ValueError, match=rf"gave {rules} rules to .* which has 2 arguments here"):
         jax.grad(f, argnums=1)(1.0, 2.0)
+
+
+def closing_over(kind, x):
+    """A function with its own rule, that closes over x and adds it; its derivative is x."""
+    if kind == "custom_jvp":
+        fun = jax.custom_jvp(lambda y: x + y)
+        fun.defjvp(lambda primals, tangents: (x + primals[0], x * tangents[0]))
+        return fun
+    fun = jax.custom_vjp(lambda y: x + y)
+    fun.defvjp(lambda y: (fun(y), x), lambda x, ct: (x * ct,))
+    return fun
+
+
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+def test_a_mapped_value_is_closed_over_and_the_operand_is_differentiated(kind, wrap):
+    xs = np.float32([5.0, 7.0])
+    ys = np.float32([1.0, 2.0, 4.0])
+
+    def rows(z):
+        return jax.vmap(lambda x: closing_over(kind, x)(z))(xs)
+
+    np.testing.assert_array_equal(wrap(rows)(1.0), xs + 1)
+    np.testing.assert_array_equal(wrap(jax.grad(lambda z: rows(z) @ xs))(1.0), xs @ xs)
+    np.testing.assert_array_equal(wrap(jax.jacrev(rows))(1.0), xs)
+    if kind == "custom_jvp":
+        np.testing.assert_array_equal(wrap(jax.jacfwd(rows))(1.0), xs)
+    # closed over from two maps, the operand from a third or from a derivative around them
+    table = wrap(jax.vmap(lambda y: jax.vmap(
+        lambda w: jax.grad(lambda z: rows(z * w).sum())(y))(ys)))(ys)
+    np.testing.assert_allclose(table, np.broadcast_to(12 * ys, (3, 3)))
+    both = wrap(jax.grad(lambda z: jax.vmap(
+        lambda w: jax.vmap(lambda x: closing_over(kind, x * w)(z))(xs))(ys).sum()))(1.0)
+    assert float(both) == xs.sum() * ys.sum()
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
+def test_what_a_collective_gives_is_the_same_for_all_examples(kind, wrap):
+    if kind == "custom_jvp":
+        total = jax.custom_jvp(lambda x: jax.lax.psum(x, "rows"))
+        total.defjvp(lambda p, t: (total(*p), jax.lax.psum(t[0], "rows")))
+    else:
+        total = jax.custom_vjp(lambda x: jax.lax.psum(x, "rows"))
+        total.defvjp(lambda x: (total(x), None), lambda _, ct: (ct,))
+    rows = jax.vmap(wrap(total), axis_name="rows", out_axes=None)
+    xs = np.float32([1.0, 2.0, 4.0])
+    assert float(rows(xs)) == 7
+    same = jax.vmap(lambda _, x: wrap(total)(x), (0, None), None, axis_name="rows")
+    assert float(same(xs, 5.0)) == 15
+    np.testing.assert_array_equal(jax.grad(rows)(xs), np.ones(3))
+    np.testing.assert_array_equal(
+        jax.grad(lambda x: jax.vmap(wrap(total), axis_name="rows")(x).sum())(xs), np.full(3, 3.0))
+
+
+def test_a_rule_that_tells_examples_apart_where_the_function_does_not():
+    xs = np.float32([1.0, 2.0, 4.0])
+
+    def row(x, y):  # the rule closes over what is mapped, the function does not
+        f = jax.custom_jvp(lambda y: y)
+        f.defjvp(lambda p, t: (p[0], x * t[0]))
+        return jax.jit(f)(y)
+
+    rows = jax.vmap(row, in_axes=(0, None))
+    np.testing.assert_array_equal(rows(xs, 5.0), np.full(3, 5.0))
+    with pytest.raises((ValueError, jax.errors.UnexpectedTracerError)):
+        jax.grad(lambda y: rows(xs, y).sum())(5.0)

@@ -1,3 +1,6 @@
+import functools
+import math
+
 import numpy as np
 import pytest
 
@@ -90,6 +93,46 @@ def test_names():
 
     assert jax.vmap(f).__name__ == "f"
     assert jax.vmap(f).__wrapped__ is f
+
+
+class Named:
+    """An object that is called, with a state of its own."""
+
+    def __init__(self):
+        self.state_index = 5
+
+    def __call__(self, x):
+        return x
+
+
+@pytest.mark.parametrize("transform", [
+    jax.vmap, jax.jit, jax.grad, jax.value_and_grad, jax.jacfwd, jax.jacrev, jax.hessian,
+    jax.checkpoint, jax.pmap, jax.make_jaxpr, jax.custom_jvp, jax.custom_vjp,
+    jax.custom_batching.custom_vmap, checkify.checkify,
+    lambda f: jax.shard_map(f, mesh=jax.make_mesh((1,), ("i",)), in_specs=jax.P(),
+                            out_specs=jax.P())])
+def test_what_a_function_has_been_given_stays_with_it(transform):
+    def f(x: int) -> int:
+        return x
+
+    f.tag = "mine"
+    for fun in (f, jax.jit(f), jax.vmap(f)):
+        made = transform(fun)
+        assert made.tag == "mine"
+        assert made.__annotations__.get("x") in (int, None)
+    assert transform(Named()).state_index == 5
+
+
+def test_what_is_made_of_a_jitted_function_is_not_called_as_one():
+    made = jax.vmap(jax.jit(lambda x: x + 1))
+    assert jax.eval_shape(made, jnp.ones(3)).shape == (3,)
+
+
+def test_names_of_what_has_none():
+    assert jax.jit(functools.partial(math.hypot, 1.0)).__name__ == "hypot"
+    traced = jax.make_jaxpr(test_names)
+    assert traced.__name__ == traced.__qualname__ == "make_jaxpr(test_names)"
+    assert traced.__module__ == jax.__name__
 
 
 class Unnamed:
