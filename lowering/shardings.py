@@ -46,7 +46,19 @@ class Partitioning(Record):
     mesh: Any = None
 
     def lie_alike(self, argument: int, result: int) -> bool:
-        """Whether an argument and a result are known to lie alike in memory."""
+        """Whether an argument and a result, which is to have its memory, are known to lie alike.
+
+        Raises:
+          ValueError: XLA is to choose the layout of one of them, and not that of the other.
+        """
+        given, wanted = [layouts[i] if layouts else None for layouts, i in
+                         zip(self.layouts, (argument, result), strict=True)]
+        for one, other, what in ((given, wanted, "output"), (wanted, given, "input")):
+            if one == "auto" and other is None:
+                raise ValueError(
+                    f"Input layout being donated was {given} while output layout was {wanted}. Did "
+                    f"you mean to set the **{what} layout** to **Layout.AUTO**? The result is to "
+                    "have the memory of the argument, so XLA can choose only for both.")
         if self.in_shardings and (self.in_shardings[argument] is None
                                   or self.in_shardings[argument] != self.out_shardings[result]):
             return False

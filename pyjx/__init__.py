@@ -61,8 +61,8 @@ FAMILIES = {
     "pyjx.runtime.jit": "jit clear_caches",
     "pyjx.runtime.explain": "RetraceWarning explain",
     "pyjx.runtime.abstract": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
-    "pyjx.runtime.array":
-        "Array Shard make_array_from_callback make_array_from_single_device_arrays",
+    "pyjx.runtime.array": "Array Shard",
+    "pyjx.runtime.array_parts": "make_array_from_callback make_array_from_single_device_arrays",
     "pyjx.transforms.fwd_and_bwd": "fwd_and_bwd",
     "pyjx.runtime.backends":
         "Device default_backend device_count devices host_count=process_count "

@@ -111,8 +111,8 @@ from pyjx.runtime.abstract import make_jaxpr as make_jaxpr
 from pyjx.runtime.abstract import typeof as typeof
 from pyjx.runtime.array import Array as Array
 from pyjx.runtime.array import Shard as Shard
-from pyjx.runtime.array import make_array_from_callback as make_array_from_callback
-from pyjx.runtime.array import make_array_from_single_device_arrays as make_array_from_single_device_arrays
+from pyjx.runtime.array_parts import make_array_from_callback as make_array_from_callback
+from pyjx.runtime.array_parts import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from pyjx.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
 from pyjx.runtime.backends import Device as Device
 from pyjx.runtime.backends import default_backend as default_backend

@@ -20,6 +20,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.brief import shortened
+from pyjx.core.frozen import refuse_change
 from pyjx.core.interning import Interned
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.specs import ManualAxisType, PartitionSpec, axes_of, marks_text
@@ -464,6 +465,13 @@ class ShapedArray(AbstractValue):
             key = None
         return _intern(key, canonical_shape(shape), dtype, bool(weak_type), placement)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in ("lowered_type", "_tangent"):  # which are found out later
+            refuse_change(self, name)
+        object.__setattr__(self, name, value)
+
+    __delattr__ = refuse_change
+
     def __reduce__(self) -> Any:
         return _remake, ((self.shape, self.dtype, self.weak_type), self._placement())
 
@@ -622,6 +630,12 @@ class ShapedArray(AbstractValue):
         return f"~{self.str_short()}" if self.weak_type else self.str_short()
 
 
+class _OpenArray(AbstractValue):
+    """What a ShapedArray is until it has its fields."""
+
+    __slots__ = ShapedArray.__slots__
+
+
 def local_types() -> Any:
     """The module that knows what a device has of a value, which needs this one."""
     return importlib.import_module("pyjx.core.local_types")
@@ -653,16 +667,7 @@ def _intern(alias: Any, shape: Shape, dtype: Any, weak_type: bool, placement: An
         entry = _interned.get(key)
         aval = None if entry is None else entry()
         if aval is None:
-            aval = object.__new__(ShapedArray)
-            aval.shape = shape
-            aval.dtype = dtype
-            aval.weak_type = weak_type
-            aval.explicit_sharding, aval.manual_axis_type, aval.memory_space = (
-                placement or (None,) * 3)
-            aval.ndim = len(shape)
-            aval.size = math.prod(shape)
-            aval.lowered_type = None
-            aval._tangent = False
+            aval = _made(shape, dtype, weak_type, placement)
             entry = _interned[key] = _Entry(aval, _forget)
             entry.keys = [key]
             _latest.append(aval)
@@ -671,6 +676,20 @@ def _intern(alias: Any, shape: Shape, dtype: Any, weak_type: bool, placement: An
             _interned[alias] = entry
             entry.keys.append(alias)
         return aval
+
+
+def _made(shape: Shape, dtype: Any, weak_type: bool, placement: Any) -> ShapedArray:
+    aval: Any = object.__new__(_OpenArray)
+    aval.shape = shape
+    aval.dtype = dtype
+    aval.weak_type = weak_type
+    aval.explicit_sharding, aval.manual_axis_type, aval.memory_space = placement or (None,) * 3
+    aval.ndim = len(shape)
+    aval.size = math.prod(shape)
+    aval.lowered_type = None
+    aval._tangent = False
+    aval.__class__ = ShapedArray
+    return aval  # type: ignore[no-any-return]
 
 
 def _same_kinds(shape: Any, canonical: Shape) -> bool:

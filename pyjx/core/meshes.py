@@ -13,6 +13,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core.frames import warn
+from pyjx.core.frozen import Frozen, filled
 from pyjx.core.interning import Interned
 from pyjx.core.specs import refuse_keyword
 from pyjx.jaxlib_api import DeviceList
@@ -31,7 +32,7 @@ class AxisType(enum.Enum):
         return self.name
 
 
-class AbstractDevice:
+class AbstractDevice(Frozen):
     """The kind of a mesh's devices.
 
     >>> import pyjx as jax
@@ -41,10 +42,15 @@ class AbstractDevice:
 
     __slots__ = ("device_kind", "num_cores", "platform")
 
+    device_kind: str
+    num_cores: int | None
+    platform: str | None
+
     def __init__(self, device_kind: str, num_cores: int | None, platform: str | None) -> None:
-        self.device_kind = device_kind
-        self.num_cores = num_cores
-        self.platform = platform
+        filled(self, device_kind=device_kind, num_cores=num_cores, platform=platform)
+
+    def __reduce__(self) -> Any:
+        return AbstractDevice, (self.device_kind, self.num_cores, self.platform)
 
     def __eq__(self, other: Any) -> Any:
         return isinstance(other, AbstractDevice) and (
@@ -62,7 +68,7 @@ class AbstractDevice:
                 f"platform={self.platform}")
 
 
-class _Axes:
+class _Axes(Frozen):
     """What meshes with and without devices say of their axes."""
 
     __slots__ = ()
@@ -131,7 +137,7 @@ class _Axes:
         return AxisType.Explicit in self.axis_types
 
     def _text(self) -> str:
-        axes = ", ".join([f"{n!r}: {k}" for n, k in self.shape_tuple])
+        axes = ", ".join([f"'{n}': {k}" for n, k in self.shape_tuple])
         return f"{axes}, axis_types={self.axis_types}"
 
 
@@ -254,13 +260,9 @@ _abstract_meshes = Interned()  # as they are in keys of caches
 
 def _new_abstract(cls: Any, sizes: Shape, names: tuple[Any, ...], types: tuple[AxisType, ...],
                   device: AbstractDevice | None) -> AbstractMesh:
-    self: Any = object.__new__(cls)
-    self._axis_sizes = sizes
-    self.axis_names = names
-    self.axis_types = types
-    self.abstract_device = device
-    self.size = int(np.prod(sizes, dtype=np.int64)) if sizes else 0
-    return self  # type: ignore[no-any-return]
+    size = int(np.prod(sizes, dtype=np.int64)) if sizes else 0
+    return filled(object.__new__(cls), _axis_sizes=sizes, axis_names=names,  # type: ignore[no-any-return]
+                  axis_types=types, abstract_device=device, size=size)
 
 
 def _make_abstract(sizes: Shape, names: tuple[Any, ...], types: tuple[AxisType, ...],
@@ -282,6 +284,8 @@ class Mesh(_Axes):
       axis_names: a name for each axis.
       axis_types: an `AxisType` for each axis, by default Auto.
 
+    `Mesh(np.empty((), object), ())` is the mesh of no devices.
+
     Raises:
       ValueError: the number of names is not the number of axes.
       TypeError: a type is no `AxisType`.
@@ -300,6 +304,8 @@ class Mesh(_Axes):
                 f"its second argument (`axis_names`), but got devices.ndim == {devices.ndim} and "
                 f"len(axis_names) == {len(names)}."
             )
+        if not names and devices.item() is None:  # as an empty array of objects is
+            return empty_mesh()
         types = _types_of("Mesh", names, axis_types, AxisType.Auto)
         key = cls, tuple(devices.flat), devices.shape, names, types
         return _meshes.of(key, _new_mesh)  # type: ignore[no-any-return]
@@ -336,12 +342,15 @@ class Mesh(_Axes):
     @property
     def device_ids(self) -> np.ndarray[Any, Any]:
         """The numbers of the devices, as an array of the mesh's shape."""
+        if self.empty:
+            return np.empty(0, int)
         return np.array([d.id for d in self.devices.flat], int).reshape(self.devices.shape)
 
     @property
     def local_devices(self) -> list[Any]:
         """The devices of this process."""
-        return [d for d in self.devices.flat if d.process_index == d.client.process_index()]
+        return [d for d in self._internal_device_list
+                if d.process_index == d.client.process_index()]
 
     @property
     def is_multi_process(self) -> bool:
@@ -387,33 +396,29 @@ _entered = _Entered()
 
 def _new_mesh(cls: Any, devices: tuple[Any, ...], shape: Shape, names: tuple[Any, ...],
               types: tuple[AxisType, ...]) -> Mesh:
-    self: Mesh = object.__new__(cls)
     array = np.empty(len(devices), dtype=object)
     array[:] = devices
-    self.devices = array.reshape(shape)
-    self.devices.flags.writeable = False
-    self.axis_names = names
-    self.axis_types = types
-    self.size = len(devices)
-    self._internal_device_list = DeviceList(devices)
-    self._abstract = AbstractMesh(shape, names, types, abstract_device=_kind_of(devices))
-    return self
+    return _filled_mesh(object.__new__(cls), array.reshape(shape), names, types,
+                        DeviceList(devices),
+                        AbstractMesh(shape, names, types, abstract_device=_kind_of(devices)))
+
+
+def _filled_mesh(mesh: Mesh, devices: np.ndarray[Any, Any], names: tuple[Any, ...],
+                 types: tuple[AxisType, ...], device_list: Any, abstract: AbstractMesh) -> Mesh:
+    devices.flags.writeable = False
+    return filled(mesh, devices=devices, axis_names=names, axis_types=types,  # type: ignore[no-any-return]
+                  size=len(device_list), _internal_device_list=device_list, _abstract=abstract)
 
 
 @lru_cache(maxsize=1)
 def empty_mesh() -> Mesh:
     """The mesh where none has been set: of no axes, and without a device."""
-    self: Mesh = object.__new__(Mesh)
-    self.devices = np.empty((), dtype=object)
-    self.axis_names = self.axis_types = ()
-    self.size = 0
-    self._internal_device_list = DeviceList(())
-    self._abstract = AbstractMesh((), ())
-    return self
+    return _filled_mesh(object.__new__(Mesh), np.empty((), dtype=object), (), (), DeviceList(()),
+                        AbstractMesh((), ()))
 
 
 def _kind_of(devices: Sequence[Any]) -> AbstractDevice | None:
-    if not devices:
+    if not devices or not hasattr(devices[0], "platform"):  # what stands for devices in tests
         return None
     first = devices[0]
     cores = getattr(first, "num_cores", None) if first.platform == "tpu" else None

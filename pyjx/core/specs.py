@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import jaxlib_api
+from pyjx.core.frozen import Frozen, filled, refuse_change
 
 Axes = frozenset[Any]
 _NO_AXES: Axes = frozenset()
@@ -38,6 +39,7 @@ def _unconstrained() -> Any:
 
 # The C++ NamedSharding of old versions takes specs of this class only; it holds their fields.
 _SpecBase: Any = jaxlib_api.PartitionSpecBase
+_set = object.__setattr__
 _OWN_FIELDS = ("_partitions", "reduced", "unreduced") if _SpecBase is object else ()
 
 
@@ -71,12 +73,15 @@ class PartitionSpec(_SpecBase):
             raise ValueError("`unreduced` and `reduced` argument to PartitionSpec cannot overlap. "
                              f"Got unreduced: {unreduced} and reduced: {reduced}")
         if _SpecBase is object:
-            self._partitions = partitions
-            self.unreduced = unreduced
-            self.reduced = reduced
+            _set(self, "_partitions", partitions)
+            _set(self, "unreduced", unreduced)
+            _set(self, "reduced", reduced)
         else:
             super().__init__(*partitions, unreduced=unreduced, reduced=reduced)
-        self.unreduced_kind = checked_kind(unreduced_kind, unreduced)
+        _set(self, "unreduced_kind", checked_kind(unreduced_kind, unreduced))
+
+    if not TYPE_CHECKING:
+        __setattr__ = __delattr__ = refuse_change
 
     @property
     def partitions(self) -> tuple[Any, ...]:
@@ -259,7 +264,7 @@ def marks_text(**marks: Axes) -> str:
     return f"{{{', '.join(parts)}}}" if parts else ""
 
 
-class ManualAxisType:
+class ManualAxisType(Frozen):
     """Of a value inside a program for each device: the mesh axes along which devices hold other
     values (`varying`), values that are yet to be reduced, and values that have been.
 
@@ -281,12 +286,15 @@ class ManualAxisType:
             if not isinstance(axes, (set, frozenset)):
                 raise TypeError(f"{name} argument of ManualAxisType should of type `frozenset` or "
                                 f"`set`. Got type {type(axes)}")
-            setattr(self, name, frozenset(axes))
+            filled(self, **{name: frozenset(axes)})
         for name, axes in (("unreduced", self.unreduced), ("reduced", self.reduced)):
             if not axes.isdisjoint(self.varying):
                 raise ValueError(f"varying and {name} cannot have common mesh axes. Got "
                                  f"varying={self.varying} and {name}={axes}")
-        self.unreduced_kind = checked_kind(unreduced_kind, self.unreduced)
+        filled(self, unreduced_kind=checked_kind(unreduced_kind, self.unreduced))
+
+    def __reduce__(self) -> Any:
+        return _make_manual, self._fields()
 
     def _fields(self) -> tuple[Any, ...]:
         return self.varying, self.unreduced, self.reduced, self.unreduced_kind
@@ -329,3 +337,8 @@ class ManualAxisType:
         if kwargs:
             refuse_keyword("ManualAxisType", kwargs)
         return ManualAxisType(**fields)
+
+
+def _make_manual(varying: Axes, unreduced: Axes, reduced: Axes, kind: Any) -> ManualAxisType:
+    return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced,
+                          unreduced_kind=kind)

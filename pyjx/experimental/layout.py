@@ -33,7 +33,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
       layouts: a `Layout`, or a pytree prefix of `x` of them.
 
     Raises:
-      ValueError: a layout has another number of dimensions than its array.
+      ValueError: it is no layout, or has another number of dimensions than its array.
 
     >>> import pyjx as jax
     >>> from pyjx.experimental.layout import Layout, with_layout_constraint
@@ -43,14 +43,14 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     leaves, tree = tree_util.tree_flatten(x)
     given = broadcast_argument("with_layout_constraint layouts", layouts, x)
     return tree_util.tree_unflatten(tree, [
-        leaf if layout is None else _constrained(leaf, layout)
+        _constrained(leaf, layout)
         for leaf, layout in zip(leaves, given, strict=True)])
 
 
 def _constrained(x: Any, layout: Any) -> Any:
     if not isinstance(layout, Layout):
-        raise TypeError(f"with_layout_constraint: layouts are of type Layout, got {layout!r} of "
-                        f"type {type(layout)}.")
+        raise ValueError("layouts passed to `with_layout_constraint` must be of type `Layout`. Got "
+                         f"{layout!r} of type {type(layout)}.")
     layout.check_compatible_aval(get_aval(x).shape)
     return layout_constraint_p.bind(x, layout=layout)
 

@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval, is_valid_value
 from pyjx.core.explicit import aval_on, names_no_mesh
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.layouts import Format
+from pyjx.core.layouts import Format, Layout
 from pyjx.core.named_axes import Axis, named_axis
-from pyjx.core.specs import P
+from pyjx.core.specs import ManualAxisType, P
 from pyjx.core.trace import check_int_fits, eager_trace
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import full_aval
-from pyjx.runtime.constraints import resolved
+from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.placement import Described
@@ -33,36 +34,89 @@ from pyjx.tree_util import tree_map, tree_unflatten
 
 
 class ShapeDtypeStruct:
-    """Shape, dtype and placement of an array without its data.
+    """Shape, dtype and placement of an array without its data; it can't be changed.
+
+    Args:
+      shape: a sequence of dimensions.
+      dtype: of the elements.
+      sharding: a Sharding, a Format, or a PartitionSpec, which is along the mesh that is set as
+        `sharding` is read.
+      weak_type: whether it gives way to other dtypes in promotions.
+      is_ref: whether it describes a reference to such an array.
+      manual_axis_type: the axes of a mesh along which devices hold different values.
+
+    Raises:
+      TypeError: the shape is no sequence, the layout of the Format is `Layout.AUTO`, or an argument
+        is of another type than it should be.
+      ValueError: the dtype is None, or the sharding is for arrays of more dimensions.
 
     >>> import pyjx as jax
     >>> jax.ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("dtype", "is_ref", "layout", "manual_axis_type", "shape", "sharding",
-                 "weak_type")
+    __slots__ = ("_placed", "dtype", "is_ref", "layout", "manual_axis_type", "shape", "weak_type")
+
+    shape: tuple[Any, ...]
+    dtype: Any
+    layout: Any
+    weak_type: bool
+    is_ref: bool
+    manual_axis_type: Any
+    _placed: Any  # the sharding or the spec that was given
 
     def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
                  vma: Any = None, is_ref: bool = False, manual_axis_type: Any = None) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        layout = None
-        if isinstance(sharding, Format):
-            layout, sharding = sharding.layout, sharding.sharding
-        if sharding is not None and not isinstance(sharding, (Sharding, P)):
-            raise ValueError(
-                "sharding should be an instance of `jax.sharding.Sharding`, "
-                "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
-                f"{sharding} of type {type(sharding)}."
-            )
-        self.shape = canonical_shape(shape)
-        self.dtype = dtype if dtypes.is_extended(dtype) else np.dtype(dtype)
-        self.layout = layout
-        self.sharding = sharding
-        self.weak_type = weak_type
-        self.is_ref = is_ref
-        self.manual_axis_type = manual_axis_type if manual_axis_type is not None else vma
+        if isinstance(shape, (int, np.integer)):
+            raise TypeError("ShapeDtypeStruct: the shape is a sequence of dimensions, such as "
+                            f"({shape},); got {shape!r}, which is not iterable.")
+        shape = canonical_shape(shape)
+        placed, layout = _placed_as(sharding, len(shape))
+        mat = manual_axis_type
+        if mat is None and vma is not None:
+            mat = ManualAxisType(varying=vma)
+        if mat is not None and not isinstance(mat, ManualAxisType):
+            raise TypeError("`manual_axis_type` argument passed to ShapeDtypeStruct should be of "
+                            f"type `jax.sharding.ManualAxisType`. Got type {type(mat)}")
+        for name, value in (
+                ("shape", shape), ("dtype", dtype if dtypes.is_extended(dtype) else
+                                   np.dtype(dtype)), ("layout", layout), ("_placed", placed),
+                ("weak_type", weak_type), ("is_ref", is_ref), ("manual_axis_type", mat)):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, name):
+            raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct "
+                               "objects; update() gives a copy with other ones.")
+        super().__setattr__(name, value)
+
+    def __reduce__(self) -> Any:
+        return _struct, (self.shape, self.dtype, self._target(), self.weak_type, self.is_ref,
+                         self.manual_axis_type)
+
+    def _target(self) -> Any:
+        """What was given as `sharding`."""
+        return self._placed if self.layout is None else Format(self.layout, self._placed)
+
+    @property
+    def sharding(self) -> Any:
+        """How it lies on devices, or None.
+
+        Raises:
+          TypeError: it is a PartitionSpec, and no mesh is set.
+          ValueError: the mesh that is set has no such axes.
+        """
+        placed = self._placed
+        if not isinstance(placed, P):
+            return placed
+        mesh = configuration.mesh.value or get_abstract_mesh()
+        if mesh.empty:
+            raise TypeError(
+                "When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh cannot be "
+                f"empty. Please use `jax.set_mesh` to set the mesh context. Got {placed}")
+        return NamedSharding(mesh, placed)
 
     @property
     def size(self) -> int:
@@ -75,7 +129,7 @@ class ShapeDtypeStruct:
     @property
     def format(self) -> Format:
         """The layout and the sharding."""
-        return Format(self.layout, None if isinstance(self.sharding, P) else self.sharding)
+        return Format(self.layout, self.sharding)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -83,23 +137,45 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def update(self, **fields: Any) -> ShapeDtypeStruct:
-        """A copy with some fields replaced."""
-        unknown = fields.keys() - set(self.__slots__)
+        """A copy with some fields replaced.
+
+        Raises:
+          TypeError: there is no such field.
+          ValueError: a sharding is given, and this one has a layout: give a Format.
+        """
+        names = ("shape", "dtype", "weak_type", "is_ref", "manual_axis_type", "sharding")
+        unknown = fields.keys() - set(names)
         if unknown:
             raise TypeError(f"ShapeDtypeStruct.update: unknown fields {sorted(unknown)}")
-        values = {name: fields.get(name, getattr(self, name)) for name in self.__slots__}
-        layout = values.pop("layout")
-        if layout is not None and isinstance(values["sharding"], Sharding):
-            values["sharding"] = Format(layout, values["sharding"])
-        return ShapeDtypeStruct(values.pop("shape"), values.pop("dtype"), **values)
+        if self.layout is not None and isinstance(fields.get("sharding"), (Sharding, P)):
+            raise ValueError(
+                f"You are updating ShapeDtypeStruct with a {type(fields['sharding'])}, but it has "
+                f"the layout {self.layout}, which was for {self._placed}. Pass a Format, whose "
+                "layout is for the new sharding.")
+        values = {name: getattr(self, name) for name in names[:-1]}
+        return ShapeDtypeStruct(**{**values, "sharding": self._target(), **fields})
 
     @staticmethod
     def like(x: Any) -> ShapeDtypeStruct:
-        """The struct that describes the array `x`."""
-        return ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))
+        """The struct that describes the array `x`: where and how it lies too, if it was put there
+        or its type says so."""
+        placed = getattr(getattr(x, "aval", None), "explicit_sharding", None)
+        if type(x) is ArrayImpl and x._committed:
+            placed = x.format
+        mat = getattr(x, "manual_axis_type", None)
+        return ShapeDtypeStruct(
+            x.shape, dtypes.canonicalize_dtype(x.dtype) if isinstance(x, np.ndarray) else x.dtype,
+            weak_type=getattr(x, "weak_type", False), sharding=placed, manual_axis_type=mat)
+
+    def _known_place(self) -> Any:
+        """The sharding, or the spec where it is not known yet along which mesh."""
+        if isinstance(self._placed, P) and get_abstract_mesh().empty:
+            return self._placed
+        return self.sharding
 
     def _key(self) -> tuple[Any, ...]:
-        return self.shape, self.dtype, self.sharding, self.weak_type, self.is_ref
+        return (self.shape, self.dtype, self._known_place(), self.layout, self.weak_type,
+                self.is_ref, self.manual_axis_type)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
@@ -109,11 +185,47 @@ class ShapeDtypeStruct:
 
     def __repr__(self) -> str:
         text = f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.name(self.dtype)}"
-        if self.sharding is not None:
-            text += f", sharding={self.sharding}"
+        if self._placed is not None:
+            text += f", sharding={self._known_place()}"
         if self.layout is not None:
             text += f", format={self.layout}"
-        return text + (", weak_type=True)" if self.weak_type else ")")
+        if self.weak_type:
+            text += ", weak_type=True"
+        if self.manual_axis_type is not None:
+            text += f", manual_axis_type={self.manual_axis_type}"
+        return f"{text}, is_ref=True)" if self.is_ref else f"{text})"
+
+
+def _struct(shape: Any, dtype: Any, sharding: Any, weak_type: bool, is_ref: bool, mat: Any
+            ) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(shape, dtype, sharding=sharding, weak_type=weak_type, is_ref=is_ref,
+                            manual_axis_type=mat)
+
+
+def _placed_as(sharding: Any, ndim: int) -> tuple[Any, Any]:
+    """The sharding or spec, and the layout, that were given for arrays of this rank."""
+    layout = None
+    if isinstance(sharding, Format):
+        layout, given = sharding.layout, sharding.sharding
+        if layout is Layout.AUTO:
+            raise TypeError(
+                "`Layout.AUTO` cannot be used in place of a device-local layout in a "
+                f"`ShapeDtypeStruct`. Got {sharding}. Leave the layout out: XLA then chooses it.")
+        sharding = given
+    if sharding is None:
+        return None, layout
+    if isinstance(sharding, P):
+        if len(sharding) > ndim:
+            raise ValueError(f"PartitionSpec {sharding} is only valid for values of rank at least "
+                             f"{len(sharding)}, but was applied to a value of rank {ndim}.")
+    elif isinstance(sharding, Sharding):
+        sharding.check_compatible_aval((1,) * ndim)
+    else:
+        raise ValueError(
+            "sharding should be an instance of `jax.sharding.Sharding`, "
+            "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
+            f"{sharding} of type {type(sharding)}.")
+    return sharding, layout
 
 
 def described(x: Any) -> Any:
@@ -125,12 +237,12 @@ def described(x: Any) -> Any:
     ):
         dtype = x.dtype if dtypes.is_extended(x.dtype) else dtypes.canonicalize_dtype(x.dtype)
         sharding = getattr(x, "sharding", None)
-        if isinstance(sharding, P):
-            sharding = resolved(sharding, "ShapeDtypeStruct")
         aval = ShapedArray(x.shape, dtype, getattr(x, "weak_type", False))
+        if isinstance(x, ShapeDtypeStruct):
+            aval = aval.update_manual_axis_type(x.manual_axis_type)
         if not isinstance(sharding, Sharding) or names_no_mesh(sharding):
             return Described(aval)
-        return Described(aval_on(aval, sharding), sharding)
+        return Described(aval_on(aval, sharding), sharding, getattr(x, "layout", None))
     return x
 
 

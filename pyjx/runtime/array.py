@@ -6,8 +6,7 @@ all the way (`property(attrgetter(...))`), and conversions of scalars read the b
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from operator import attrgetter
 from typing import Any, NoReturn
@@ -15,10 +14,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyjx import jaxlib_api
-from pyjx.core import avals, dtypes
+from pyjx.core import avals
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray
-from pyjx.core.explicit import aval_on
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.trace import Tracer
 from pyjx.runtime import backends
@@ -450,10 +448,10 @@ def _check_and_rearrange(*arguments: Any) -> Sequence[Any]:
                          f"{[d.id for d in devices]}")
     if set(by_device) != set(wanted):
         raise ValueError(
-            f"Addressable devices and per-device arrays devices do not match. Sharding contains "
-            f"devices {[str(d) for d in wanted]}; per-device arrays are on devices "
-            f"{[str(d) for d in by_device]}."
-        )
+            "Addressable devices and per-device arrays devices do not match. Sharding contains "
+            f"devices {_ids(wanted, by_device)} that are not present in per-device arrays. "
+            f"Per-device arrays contain devices {_ids(by_device, wanted)} that are not present in "
+            "the sharding.")
     part = sharding.shard_shape(aval.shape)
     for a in arrays:
         if a.aval.dtype != aval.dtype:
@@ -464,6 +462,11 @@ def _check_and_rearrange(*arguments: Any) -> Sequence[Any]:
                              f"shape {a.aval.shape}. Shape of Array is {aval.str_short()} with "
                              f"sharding {sharding}")
     return [by_device[d] for d in wanted]
+
+
+def _ids(devices: Iterable[Any], others: Iterable[Any]) -> set[int]:
+    """The numbers of the devices that are not among `others`."""
+    return {d.id for d in devices} - {d.id for d in others}
 
 
 # ---- install ------------------------------------------------------------------------------
@@ -539,85 +542,4 @@ def _install() -> None:
 _install()
 
 
-# ---- arrays from parts --------------------------------------------------------------------
-
-
-def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
-                                         arrays: Sequence[Any], *, dtype: Any = None) -> Any:
-    """The array of `shape` whose parts are `arrays`, one for each addressable device.
-
-    Raises:
-      TypeError: `arrays` is not a sequence, or `dtype` is missing where there are no arrays.
-      ValueError: the arrays do not fit the sharding.
-
-    >>> import pyjx as jax
-    >>> part = jax.numpy.arange(3)
-    >>> jax.make_array_from_single_device_arrays((3,), part.sharding, [part]).tolist()
-    [0, 1, 2]
-    """
-    if isinstance(arrays, ArrayImpl):
-        raise TypeError("jax.make_array_from_single_device_arrays `arrays` argument must be a list "
-                        f"or tuple, but got {type(arrays)}.")
-    if dtype is None:
-        if not arrays:
-            raise TypeError("make_array_from_single_device_arrays: dtype is required where no "
-                            "arrays are given.")
-        dtype = arrays[0].dtype
-    if dtypes.issubdtype(dtype, dtypes.extended):  # keys are of the arrays behind the parts
-        behind = dtype.physical_aval(ShapedArray(tuple(shape), dtype))
-        return dtype.from_physical(make_array_from_single_device_arrays(
-            behind.shape, sharding, [part._base_array for part in arrays], dtype=behind.dtype))
-    aval = aval_on(ShapedArray(tuple(shape), dtype), sharding)
-    if math.prod(shape) == 0 and not arrays:
-        raise ValueError("make_array_from_single_device_arrays: got no arrays.")
-    return ArrayImpl(aval, sharding, list(arrays), True)
-
-
-def make_array_from_callback(shape: Sequence[int], sharding: Any,
-                             data_callback: Callable[[Any], Any], dtype: Any = None) -> Any:
-    """The array whose part with index `i` (a tuple of slices) is `data_callback(i)`.
-
-    Args:
-      shape: of the whole array.
-      sharding: which part is on which device.
-      data_callback: called for each device of this process.
-      dtype: by default that of the parts.
-
-    Raises:
-      ValueError: the sharding has no device of this process, and no dtype is given; or parts have
-        another shape than the sharding says, or another dtype than the one that is given.
-
-    >>> import pyjx as jax
-    >>> import numpy as np
-    >>> on_one = jax.sharding.SingleDeviceSharding(jax.devices()[0])
-    >>> jax.make_array_from_callback((3,), on_one, lambda i: np.arange(3, dtype="i4")[i]).tolist()
-    [0, 1, 2]
-    """
-    local = sharding.addressable_devices_indices_map(tuple(shape))
-    parts = [np.asarray(data_callback(index)) for index in local.values()]
-    if dtype is None:
-        if not parts:
-            raise ValueError("make_array_from_callback: the sharding has no addressable device, so "
-                             "dtype must be given.")
-        dtype = parts[0].dtype
-    aval = aval_on(ShapedArray(tuple(shape), dtypes.canonicalize_dtype(dtype)), sharding)
-    wanted = sharding.shard_shape(aval.shape)
-    for part in parts:
-        if part.shape != wanted:
-            raise ValueError(
-                f"Expected shard shape {wanted} doesn't match the single device array shape "
-                f"{part.shape}. Shape of Array is {aval.str_short()} with sharding {sharding}. The "
-                "function that is passed to make_array_from_callback gets the index of each part.")
-        if dtypes.canonicalize_dtype(part.dtype) != aval.dtype:
-            raise ValueError(
-                "If `dtype` is provided to `jax.make_array_from_callback`, it must match the dtype "
-                f"of the addressable shards. Got dtype={dtypes.name(aval.dtype)} and shard dtype="
-                f"{dtypes.name(part.dtype)}.")
-    parts = [part.astype(aval.dtype, copy=False) for part in parts]
-    return jaxlib_api.batched_device_put(aval, sharding, parts, list(local))
-
-
-__all__ = [
-    "Array", "ArrayImpl", "Shard", "make_array_from_callback",
-    "make_array_from_single_device_arrays", "single_device_sharding", "value",
-]
+__all__ = ["Array", "ArrayImpl", "Shard", "single_device_sharding", "value"]

@@ -8,7 +8,7 @@ from typing import Any
 from pyjx import configuration, tree_util
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.explicit import entries_of, names_no_mesh
-from pyjx.core.layouts import Format, Layout
+from pyjx.core.layouts import AutoLayout, Format, Layout
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
@@ -99,8 +99,17 @@ def resolved(sharding: Any, caller: str, argument: str = "shardings", mesh: Any 
                          f"{sharding}, which is not allowed. Leave it out, or name a mesh.")
     if isinstance(sharding, Sharding):
         return sharding
+    check_no_layout(sharding)
     raise TypeError(f"{caller}: shardings are of type Sharding or PartitionSpec, got {sharding!r} "
                     f"of type {type(sharding)}.")
+
+
+def check_no_layout(given: Any) -> None:
+    """ValueError for a layout where a sharding or a Format should be."""
+    if isinstance(given, (Layout, AutoLayout)):
+        raise ValueError(
+            "`jax.jit` does not accept device-local layouts directly. Create a `Format` instance "
+            f"wrapping this device-local layout and pass that to `jit` instead. Got {given}")
 
 
 def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
@@ -117,6 +126,12 @@ def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
         except IndivisibleError as error:
             raise IndivisibleError("One of with_sharding_constraint arguments was given a sharding "
                                    f"that does not divide it: {error}") from None
+    if layout is not None:
+        try:
+            layout.check_compatible_aval(aval.shape)
+        except ValueError as error:
+            raise ValueError("One of with_sharding_constraint arguments is incompatible with its "
+                             f"layout annotation {layout}: {error}") from None
     mesh = getattr(sharding, "mesh", None)
     if mesh is not None and _asserts(mesh):
         return _asserted(x, aval, sharding)

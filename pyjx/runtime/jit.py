@@ -137,6 +137,11 @@ class TracedCall:
         self._tracers = [c for c in closed.consts if isinstance(c, Tracer) and type(c) is not Ref]
         self._surroundings = (state.dynamic, state.level) if self._tracers else None
 
+    def asked(self, request: Request) -> TracedCall:
+        """The same, of which something else is asked."""
+        return TracedCall(self.closed, self.in_tree, self.out_tree, self.name, self.donated,
+                          self.static, request)
+
     def is_current(self) -> bool:
         """Whether what was traced then is what would be traced now."""
         if self._surroundings is None:

@@ -94,10 +94,10 @@ def get_abstract_mesh() -> AbstractMesh:
 
 
 class set_mesh:
-    """Set the mesh of this thread, from now on or, as a context, for its body.
+    """Set the mesh of this thread, from now on or, as a context, for its body; None sets none.
 
     Raises:
-      ValueError: it is no mesh, or a function is being traced.
+      ValueError: it is no mesh, or has Manual axes, or a function is being traced.
 
     >>> import pyjx as jax
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
@@ -107,9 +107,15 @@ class set_mesh:
 
     __slots__ = ("prev_abstract_mesh", "prev_mesh")
 
-    def __init__(self, mesh: Mesh) -> None:
+    def __init__(self, mesh: Mesh | None) -> None:
+        if mesh is None:
+            mesh = empty_mesh()
         if not isinstance(mesh, Mesh):
             raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
+        if mesh.manual_axes:
+            raise ValueError(
+                f"mesh {mesh} contains manual axes which is not allowed when using `jax.set_mesh`. "
+                "Please use `jax.shard_map` to enter into `Manual` mode instead.")
         if state.dynamic is not eager_trace:
             raise ValueError("`set_mesh` can only be used outside of `jax.jit`.")
         unset = mesh.empty

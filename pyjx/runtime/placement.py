@@ -170,13 +170,14 @@ def on_device(device: Any) -> Placement:
 
 
 class Described:
-    """An argument that only its aval and, it may be, its sharding are known of."""
+    """An argument that only its aval and, it may be, its sharding and layout are known of."""
 
-    __slots__ = ("aval", "sharding")
+    __slots__ = ("aval", "layout", "sharding")
 
-    def __init__(self, aval: ShapedArray, sharding: Any = None) -> None:
+    def __init__(self, aval: ShapedArray, sharding: Any = None, layout: Any = None) -> None:
         self.aval = aval
         self.sharding = sharding
+        self.layout = layout
 
 
 def committed_sharding(x: Any) -> Any:
@@ -193,6 +194,17 @@ def committed_sharding(x: Any) -> Any:
     if type(sharding) is NamedSharding and len(sharding.spec) > x.ndim:  # the words of keys
         return sharding.update(spec=sharding.spec.update(partitions=sharding.spec[:x.ndim]))
     return sharding
+
+
+def committed_layout(x: Any) -> Any:
+    """How the elements of a value stand in memory that has been put somewhere or is described to
+    be; None where that is the usual order."""
+    if type(x) is Described:
+        return x.layout
+    if type(x) is not ArrayImpl or not x._committed or x.ndim < 2 or x.is_deleted():
+        return None
+    layout = Layout.for_array(x)
+    return None if layout.major_to_minor == tuple(range(x.ndim)) else layout
 
 
 def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from pyjx import tree_util
+from pyjx.core import dtypes
 from pyjx.core.prefixes import broadcast_argument
-from pyjx.runtime.array import make_array_from_callback
+from pyjx.runtime.array_parts import check_has_devices, make_array_from_callback
+from pyjx.runtime.device_put import device_put
+from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import Sharding, parts_along
 
 
@@ -40,7 +43,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any,
     shapes = [None] * len(leaves) if global_shape is None else broadcast_argument(
         f"{name} global_shape", global_shape, local_data, _is_shape)
     return tree_util.tree_unflatten(tree, [
-        _array(s, np.asarray(x), shape)
+        _array(s, x if dtypes.is_extended(getattr(x, "dtype", None)) else np.asarray(x), shape)
         for s, x, shape in zip(shardings, leaves, shapes, strict=True)])
 
 
@@ -49,17 +52,20 @@ def _is_shape(x: Any) -> bool:
                          and all(n is None or not isinstance(n, Sequence) for n in x))
 
 
-def _array(sharding: Sharding, local: np.ndarray[Any, Any], global_shape: Any) -> Any:
+def _array(sharding: Any, local: Any, global_shape: Any) -> Any:
     ndim = local.ndim
+    if not isinstance(sharding, Sharding):
+        return _put_alone(sharding, local, global_shape)
+    check_has_devices(sharding, "jax.make_array_from_process_local_data")
     counts = parts_along(sharding, ndim)  # of parts along each dimension
     mine = [sorted({index[i].start or 0 for index in
                     sharding.addressable_devices_indices_map(counts).values()})
             for i in range(ndim)]  # which of these this process has
     if global_shape is None:
         global_shape = (None,) * ndim
-    if len(global_shape) != ndim:
+    if not isinstance(global_shape, Sequence) or len(global_shape) != ndim:
         raise ValueError("make_array_from_process_local_data: global_shape must have as many "
-                         f"dimensions as local_data, got {tuple(global_shape)} for {local.shape}.")
+                         f"dimensions as local_data, got {global_shape} for {local.shape}.")
     shape = tuple([
         _whole_size(i, size, len(has), count) if whole is None else whole
         for i, (size, has, count, whole) in enumerate(
@@ -72,13 +78,24 @@ def _array(sharding: Sharding, local: np.ndarray[Any, Any], global_shape: Any) -
                 f"In dimension {i}, the process data has {size} elements. Process addresses "
                 f"{part[i] * len(has)} elements and global_shape={shape}.")
 
-    def cut(index: tuple[slice, ...]) -> np.ndarray[Any, Any]:
+    def cut(index: tuple[slice, ...]) -> Any:
         return local[tuple([
             s if local.shape[i] == shape[i]
             else _at(mine[i].index((s.start or 0) // part[i]), part[i])
             for i, s in enumerate(index)])]
 
     return make_array_from_callback(shape, sharding, cut, dtype=local.dtype)
+
+
+def _put_alone(target: Any, local: Any, global_shape: Any) -> Any:
+    """A device, a spec or a Format says where the data of a process goes that has all of it."""
+    if group.client is not None:
+        raise TypeError("make_array_from_process_local_data: among several processes the sharding "
+                        f"is a Sharding, got {target!r} of type {type(target)}.")
+    if global_shape is not None and tuple(global_shape) != local.shape:
+        raise ValueError("make_array_from_process_local_data: a single process has all of the "
+                         f"array. Got {global_shape=} for {local.shape=}.")
+    return device_put(local, target)
 
 
 def _at(position: int, size: int) -> slice:

@@ -10,7 +10,7 @@ from pyjx.core.layouts import Format
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
-from pyjx.runtime.constraints import resolved
+from pyjx.runtime.constraints import check_no_layout, resolved
 from pyjx.runtime.placement import Layouts, Request, Shardings
 from pyjx.runtime.resharding import lying
 from pyjx.runtime.sharding import Sharding
@@ -28,6 +28,8 @@ class Asked:
     def __init__(self, shardings: Any, what: str, caller: str = "jit", mesh: Any = None) -> None:
         self.caller = caller
         self.mesh = mesh
+        if what == "in_shardings" and isinstance(shardings, list):
+            shardings = tuple(shardings)  # as the arguments are
         leaves, self.tree = tree_util.tree_flatten(shardings, is_leaf=is_none)
         self.leaves = tuple([_checked(s, what) for s in leaves])
         self.what = what
@@ -61,17 +63,22 @@ class Asked:
 
 def _checked(sharding: Any, what: str) -> Any:
     if sharding is None or isinstance(sharding, (Sharding, PartitionSpec, Format)):
+        place = sharding.sharding if isinstance(sharding, Format) else sharding
+        spec = place if isinstance(place, PartitionSpec) else getattr(place, "spec", ())
+        if PartitionSpec.UNCONSTRAINED in spec:
+            raise ValueError(f"Unconstrained dims are not allowed when passed to {what}: {place}. "
+                             "Leave them to XLA by jax.lax.with_sharding_constraint.")
         return sharding
+    check_no_layout(sharding)
     raise TypeError(f"{what} leaf specifications are expected to be PartitionSpec instances or "
                     f"None, but got {sharding!r}. A Sharding will do, too.")
 
 
 def asked(shardings: Any, what: str) -> Asked | None:
-    """What is asked for; None if nothing is."""
+    """What is asked for; None if nothing is. A tree of None asks for a structure."""
     if shardings is None:
         return None
-    found = shardings if isinstance(shardings, Asked) else Asked(shardings, what)
-    return found if any([s is not None for s in found.leaves]) else None
+    return shardings if isinstance(shardings, Asked) else Asked(shardings, what)
 
 
 def request_for(device: Any, ins: Asked | None, outs: Asked | None, in_tree: TreeDef,

@@ -51,21 +51,36 @@ def check_spec(mesh: Any, spec: Any, *_: Any) -> None:
     """
     if not isinstance(spec, PartitionSpec):
         _raise_no_spec(spec)
-    seen = set()
     names = getattr(mesh, "axis_names", ())
-    for axis in axes_of(spec):
+    axes = axes_of(spec)
+    if len(set(axes)) < len(axes):
+        twice = next(axis for axis in axes if axes.count(axis) > 1)
+        raise DuplicateSpecError(
+            "A single NamedSharding spec specification can map every mesh axis to at most one "
+            f"positional dimension, but {spec} has duplicate entries for `{twice}`"
+        )
+    for axis in axes:
         if axis not in names:
             raise ValueError(f"Resource axis: {axis} of {spec} is not found in mesh: {names}.")
-        if axis in seen:
-            raise DuplicateSpecError(
-                "A single NamedSharding spec specification can map every mesh axis to at most one "
-                f"positional dimension, but {spec} has duplicate entries for `{axis}`"
-            )
-        seen.add(axis)
-    unknown = [a for a in (*spec.unreduced, *spec.reduced) if a not in names]
-    if unknown:
-        raise ValueError(f"Unreduced axes {unknown[0]} is not found in mesh.axis_names={names}. "
-                         f"Got pspec={spec}")
+    if spec.unreduced or spec.reduced:
+        _check_summed(mesh, spec, names)
+    if PartitionSpec.UNCONSTRAINED in spec.partitions and not mesh.auto_axes:
+        raise ValueError(
+            f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`. Got mesh "
+            f"axis_types: {mesh.axis_types}. Along Explicit axes a type says how a value lies.")
+
+
+def _check_summed(mesh: Any, spec: Any, names: tuple[Any, ...]) -> None:
+    for what, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
+        unknown = [a for a in axes if a not in names]
+        if unknown:
+            raise ValueError(f"{what} axes {unknown[0]} is not found in mesh.axis_names={names}. "
+                             f"Got pspec={spec}")
+        if not axes.issubset(mesh.explicit_axes):
+            raise ValueError(
+                f"{what} axes can only refer to mesh axes that is of type `Explicit`. Got "
+                f"{what.lower()} axes: {axes} and mesh: {mesh}. Types of sums that are yet to be "
+                "taken are carried along Explicit axes alone.")
 
 
 def _raise_no_spec(given: Any) -> NoReturn:

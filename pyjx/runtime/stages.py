@@ -20,7 +20,13 @@ from pyjx.runtime import abstract, backends, dispatch, ledger, references
 from pyjx.runtime.dispatch import Miss
 from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, spec_of
 from pyjx.runtime.located import located_text
-from pyjx.runtime.placement import Shardings, committed_sharding, placement_of, with_devices
+from pyjx.runtime.placement import (
+    Shardings,
+    committed_layout,
+    committed_sharding,
+    placement_of,
+    with_devices,
+)
 from pyjx.runtime.programs import compile_closed
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
@@ -488,6 +494,11 @@ def _format(pjrt_layout: Any, sharding: Any) -> Format:
 
 def trace(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
     traced, leaves = spec.trace(*abstract.describe_arguments(spec, args, kwargs))
+    layouts = tuple(map(committed_layout, leaves))
+    if any(layouts):  # what is lowered takes arguments that stand in memory as these do
+        asked = traced.request.in_layouts or (None,) * len(layouts)
+        traced = traced.asked(traced.request._replace(in_layouts=tuple(
+            [has if wants is None else wants for has, wants in zip(layouts, asked, strict=True)])))
     return Traced(spec, traced, tuple(map(committed_sharding, leaves)))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pyjx as jax
+from pyjx.runtime.sharding import DuplicateSpecError
 from pyjx.sharding import (
     AbstractDevice,
     AbstractMesh,
@@ -58,6 +59,14 @@ def test_abstract_mesh():
     (lambda: Mesh(jax.devices()[:1], ("x", "y")), ValueError, "Mesh requires the ndim"),
     (lambda: Mesh(jax.devices()[:1], (None,)), ValueError, "axis names cannot be None"),
     (lambda: jax.make_mesh((4000, 4), ("x", "y")), ValueError, "must be >= the product of mesh_s"),
+    (lambda: NamedSharding(ABSTRACT, P("q", "q")), DuplicateSpecError, "duplicate entries for `q`"),
+    (lambda: NamedSharding(ABSTRACT, P(P.UNCONSTRAINED)), ValueError, "cannot contain `P.UNCONS"),
+    (lambda: NamedSharding(ABSTRACT.update(axis_types=(AUTO, EXPLICIT)), P(unreduced={"x"})),
+     ValueError, "Unreduced axes can only refer to mesh axes that is of type `Explicit`"),
+    (lambda: NamedSharding(ABSTRACT.update(axis_types=(MANUAL, AUTO)), P("y", reduced={"x"})),
+     ValueError, "Reduced axes can only refer to mesh axes that is of type `Explicit`"),
+    (lambda: jax.set_mesh(Mesh(jax.devices()[:1], ("x",), MANUAL)), ValueError,
+     "contains manual axes which is not allowed"),
     (lambda: jax.set_mesh(ABSTRACT), ValueError, "Expected mesh of type `jax.sharding.Mesh`"),
     (lambda: use_abstract_mesh(get_mesh()), ValueError, "`jax.sharding.AbstractMesh`"),
     (lambda: P("x", ("y", ("z",))), ValueError, "cannot contain a nested tuple"),
@@ -78,6 +87,50 @@ def test_abstract_mesh():
 def test_what_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_nothing_is_set_by_what_is_refused(mesh):
+    with jax.set_mesh(mesh):
+        with pytest.raises(ValueError, match="contains manual axes"):
+            jax.set_mesh(mesh.update(axis_types=(MANUAL, AUTO)))
+        assert get_mesh() is mesh
+
+
+FROZEN = {
+    "Mesh": (lambda: Mesh(jax.devices()[:1], ("x",)), ("axis_names", "devices", "size", "new")),
+    "AbstractMesh": (lambda: ABSTRACT, ("axis_names", "axis_types", "size", "new")),
+    "AbstractDevice": (lambda: AbstractDevice("cpu", 1, "cpu"), ("platform", "new")),
+    "PartitionSpec": (lambda: P("x"), ("unreduced", "unreduced_kind", "_partitions", "new")),
+    "ManualAxisType": (lambda: jax.typeof(1.).mat, ("varying", "reduced", "new")),
+    "ShapedArray": (lambda: jax.typeof(1.), ("shape", "dtype", "weak_type", "sharding", "new")),
+}
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_what_keys_are_made_of_stays(name):
+    make, fields = FROZEN[name]
+    value = make()
+    before = repr(value)
+    for field in fields:
+        with pytest.raises(AttributeError):
+            setattr(value, field, None)
+        with pytest.raises(AttributeError):
+            delattr(value, field)
+    assert repr(value) == before
+    assert pickle.loads(pickle.dumps(value)) == value and hash(value) == hash(make())
+
+
+def test_mesh_of_no_devices(mesh):
+    empty = Mesh(np.empty((), object), ())
+    assert empty is get_mesh() and empty.empty and empty.size == 0 and empty.shape == {}
+    assert empty.local_devices == [] and empty.device_ids.size == 0 and empty.local_mesh is empty
+    assert NamedSharding(empty, P()).spec == P()
+    with jax.set_mesh(mesh):
+        for none in (None, empty):
+            with jax.set_mesh(none):
+                assert get_mesh().empty and get_abstract_mesh().empty
+                assert len(jax.numpy.ones(2).devices()) == 1
+            assert get_mesh() is mesh
 
 
 def test_mesh(mesh):

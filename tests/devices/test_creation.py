@@ -7,6 +7,7 @@ import pyjx as jax
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.explicit import ShardingTypeError
+from pyjx.experimental.layout import Format, Layout
 from pyjx.sharding import AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 
@@ -112,3 +113,70 @@ def test_rows_of_what_is_cut(kind):
     if kind is EXPLICIT:
         with pytest.raises(ShardingTypeError, match=r"Call `jax.reshard`.*get\(out_sharding=\)"):
             x[0]
+
+
+# -- of parts --------------------------------------------------------------------------------------
+
+ROWS = NamedSharding(jax.make_mesh((2,), ("x",), (AUTO,)), P("x")) if len(jax.devices()) > 1 else \
+    None
+
+
+def parts(devices=(0, 1), dtype="float32"):
+    return [jax.device_put(np.ones(2, dtype), jax.devices()[i]) for i in devices]
+
+
+def from_parts(*args, **kwargs):
+    return jax.make_array_from_single_device_arrays((4,), ROWS, *args, **kwargs)
+
+
+def from_callback(f, sharding=None, **kwargs):
+    return jax.make_array_from_callback((4,), sharding or ROWS, f, **kwargs)
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: from_parts(parts(), dtype=np.int32), ValueError, "=int32 and shard dtype=float32"),
+    (lambda: from_parts([]), ValueError, "`dtype` must be provided via the `dtype` argument"),
+    (lambda: from_parts(parts((1, 2))), ValueError, r"devices \{0\} .* devices \{2\}"),
+    (lambda: from_parts({"a": 1}), TypeError, "must be a list or tuple"),
+    (lambda: from_parts([1., 2.]), TypeError, "Unsupported type for elements in `arrays`"),
+    (lambda: jax.make_array_from_single_device_arrays((4,), P("x"), parts()), TypeError,
+     "should be an instance of `jax.sharding.Sharding`"),
+    (lambda: jax.make_array_from_single_device_arrays(
+        (4,), NamedSharding(ROWS.mesh.abstract_mesh, P("x")), parts()), ValueError,
+     "not implemented for `jax.sharding.AbstractMesh`"),
+    (lambda: from_callback(lambda i: X[:, 0], P("x")), TypeError, "should be an instance of"),
+    (lambda: from_callback(lambda i: X[:2, 0], jax.devices()[0]), TypeError, "should be an insta"),
+    (lambda: from_callback(lambda i: X[:2, 0].astype(object)), TypeError, "not a valid JAX array"),
+    (lambda: from_callback(lambda i: X[:2, 0], Format(Layout.AUTO, ROWS)), TypeError, "Layout.A"),
+    (lambda: from_callback(lambda i: X[:2, 0], NamedSharding(ROWS.mesh, P(None, "x"))), ValueError,
+     "of rank at least 2"),
+    (lambda: from_callback(lambda i: jax.random.key(0), dtype="uint32"), ValueError,
+     "dtype=uint32 and shard dtype=key<fry>"),
+    (lambda: from_callback(lambda i: X[:2, 0], dtype=jax.random.key(0).dtype), ValueError,
+     "dtype=key<fry> and shard dtype=float32"),
+])
+def test_parts_that_do_not_fit(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_keys_of_a_callback():
+    keys = jax.random.split(jax.random.key(0), 4)
+    out = from_callback(lambda i: keys[i])
+    assert out.dtype == keys.dtype and out.sharding.is_equivalent_to(ROWS, 1)
+    assert (jax.random.key_data(out) == jax.random.key_data(keys)).all()
+    one = jax.make_array_from_callback((), ROWS.update(spec=P()), lambda i: keys[0])
+    assert one.shape == () and len(one.sharding.device_set) == 2
+    local = jax.make_array_from_process_local_data(ROWS, keys)
+    assert (jax.random.key_data(local) == jax.random.key_data(keys)).all()
+
+
+def test_parts_in_a_layout():
+    sharding = ROWS.update(spec=P(None, "x"))
+    columns = Format(Layout((1, 0)), sharding)
+    for out in (jax.make_array_from_callback((8, 4), columns, lambda i: X[i]),
+                jax.make_array_from_process_local_data(columns, X)):
+        assert out.format.layout.major_to_minor == (1, 0) and out.sharding == sharding
+        np.testing.assert_array_equal(out, X)
+    there = jax.make_array_from_process_local_data(jax.devices()[3], X)
+    assert there.devices() == {jax.devices()[3]}

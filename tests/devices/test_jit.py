@@ -62,6 +62,27 @@ def test_arguments_that_are_cut_alike_move_to_the_devices_that_are_asked_for():
             f(jax.device_put(np.ones(8), NamedSharding(here, P())))
 
 
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda s: jax.jit(lambda x, y=1: x, in_shardings=(None,))(1, y=2), ValueError, "kwargs when"),
+    (lambda s: jax.jit(lambda x: x, in_shardings=(None, None))(1), ValueError, "a tree prefix"),
+    (lambda s: jax.jit(lambda x: x, in_shardings={"x": None})(1), ValueError, "a tree prefix"),
+    (lambda s: jax.jit(lambda x: x, out_shardings=(None,))(1), ValueError, "a tree prefix"),
+    (lambda s: jax.jit(lambda x: x, out_shardings=[None])((1,)), ValueError, "a tree prefix"),
+    (lambda s: jax.jit(lambda x: x, in_shardings=s), ValueError, "Unconstrained dims"),
+    (lambda s: jax.jit(lambda x: x, out_shardings=(s,)), ValueError, "Unconstrained dims"),
+    (lambda s: jax.jit(lambda x: x, in_shardings=s.spec), ValueError, "Unconstrained dims"),
+])
+def test_shardings_that_are_refused(mesh, call, error, message):
+    with pytest.raises(error, match=message):
+        call(NamedSharding(mesh, P(P.UNCONSTRAINED, "x")))
+
+
+def test_a_list_of_shardings_of_arguments(mesh):
+    rows = NamedSharding(mesh, P("x"))
+    out = jax.jit(lambda x, y: x + y, in_shardings=[rows, None])(np.ones(8), 1.)
+    assert out.tolist() == [2] * 8 and out.sharding.device_set == set(mesh.devices.flat)
+
+
 def test_shardings_are_prefixes_of_trees(mesh):
     cut, whole = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
     f = jax.jit(lambda a, b: {"a": a, "b": [b["p"], b["q"]]}, in_shardings=(cut, {"p": whole,

@@ -142,3 +142,21 @@ def test_constraints_by_formats(mesh):
     assert "LayoutConstraint" in jitted.lower(x).as_text()
     mapped = jax.vmap(lambda x: jax.lax.with_sharding_constraint(x, columns))
     np.testing.assert_array_equal(jax.jit(mapped)(x[None]), x[None])
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda x, s: jax.jit(jnp.sin, in_shardings=Layout.AUTO), "does not accept device-local layo"),
+    (lambda x, s: jax.jit(jnp.sin, out_shardings=(COLUMNS,)), "does not accept device-local layo"),
+    (lambda x, s: jax.lax.with_sharding_constraint(x, COLUMNS), "does not accept device-local"),
+    (lambda x, s: with_layout_constraint(x, Layout.AUTO), "must be of type `Layout`"),
+    (lambda x, s: with_layout_constraint(x, None), "must be of type `Layout`"),
+    (lambda x, s: jax.jit(lambda x: jax.lax.with_sharding_constraint(x, Format(COLUMNS, s)))(x[0]),
+     "incompatible with its layout annotation"),
+    (lambda x, s: jax.jit(jnp.sin, donate_argnums=0, in_shardings=Format(Layout.AUTO))(x),
+     r"set the \*\*output layout\*\*"),
+    (lambda x, s: jax.jit(jnp.sin, donate_argnums=0, out_shardings=Format(Layout.AUTO))(x),
+     r"set the \*\*input layout\*\*"),
+])
+def test_where_layouts_cannot_be(x, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(x, x.sharding)

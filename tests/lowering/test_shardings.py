@@ -6,7 +6,7 @@ from lowering.program import lower
 from lowering.shardings import Meshes, Partitioning, batch_rule, sharding_text
 from pyjx.core.avals import ShapedArray
 from pyjx.core.memories import Space
-from pyjx.core.meshes import AbstractMesh
+from pyjx.core.meshes import AbstractMesh, AxisType
 from pyjx.core.specs import PartitionSpec as P
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.runtime.device_put import device_put
@@ -14,16 +14,17 @@ from pyjx.runtime.sharding import NamedSharding
 
 F32 = np.float32
 MESH = AbstractMesh((4, 2), ("x", "y"))
+AUTO = AbstractMesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
 
 
 def test_specs():
     meshes = Meshes()
 
-    def text(*entries, ndim=2, **more):
-        return sharding_text(meshes, NamedSharding(MESH, P(*entries, **more)), ndim)
+    def text(*entries, ndim=2, mesh=MESH, **more):
+        return sharding_text(meshes, NamedSharding(mesh, P(*entries, **more)), ndim)
 
     assert text("x") == '<@mesh, [{"x"}, {}]>'
-    assert text(("y", "x"), P.UNCONSTRAINED) == '<@mesh, [{"y", "x"}, {?}]>'
+    assert text(("y", "x"), P.UNCONSTRAINED, mesh=AUTO) == '<@mesh, [{"y", "x"}, {?}]>'
     assert text(None, "y", unreduced={"x"}) == '<@mesh, [{}, {"y"}], unreduced={"x"}>'
     assert text(ndim=0) == "<@mesh, []>"
     other = NamedSharding(AbstractMesh((8,), ("z",)), P("z"))

@@ -1,10 +1,14 @@
 """Tracing without running: `make_jaxpr`, `eval_shape`, `ShapeDtypeStruct`, `typeof`."""
 
+import pickle
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx.experimental.layout import Format, Layout
 
 pytestmark = pytest.mark.smoke
 
@@ -125,3 +129,73 @@ def test_jit_refuses_what_only_describes_a_result():
     with pytest.raises(TypeError, match="not a valid JAX type"):
         jax.jit(f)(1.0)
     assert jax.eval_shape(f, 1.0).shape == (2,)
+
+
+def test_a_struct_along_the_mesh_that_is_set():
+    mesh = jax.make_mesh((1,), ("x",), (jax.sharding.AxisType.Auto,))
+    other = jax.make_mesh((1,), ("y",))
+    struct = S((4, 4), "float32", sharding=jax.P("x"))
+    assert repr(struct) == "ShapeDtypeStruct(shape=(4, 4), dtype=float32, sharding=P('x',))"
+    for use in (lambda: struct.sharding, lambda: struct.format, lambda: jax.typeof(struct),
+                lambda: jax.jit(jnp.sin).lower(struct)):
+        with pytest.raises(TypeError, match="the context mesh cannot be empty"):
+            use()
+    with jax.set_mesh(mesh):
+        named = jax.NamedSharding(mesh, jax.P("x"))
+        assert struct.sharding == struct.format.sharding == named
+        assert struct == S((4, 4), "float32", sharding=named)
+        assert hash(struct) == hash(S((4, 4), "float32", sharding=named))
+        assert jax.jit(jnp.sin).lower(struct).compile().input_shardings[0][0].spec == jax.P("x")
+        assert struct.update(shape=(8, 4)).sharding == named
+    with jax.set_mesh(other), pytest.raises(ValueError, match=r"x of .* is not found in mesh"):
+        struct.sharding  # noqa: B018
+
+
+def test_a_struct_cannot_be_changed():
+    struct = S((2,), "float32")
+    with pytest.raises(RuntimeError, match=r"Cannot reassign attributes \(shape\) of immutable"):
+        struct.shape = (3,)
+    with pytest.raises(AttributeError):
+        struct.other = 1
+    for one in (struct, S((2,), "int8", weak_type=True, is_ref=True)):
+        for copy in (pickle.loads(pickle.dumps(one)), deepcopy(one), one.update()):
+            assert copy == one and repr(copy) == repr(one)
+
+
+def test_a_struct_like_an_array(x):
+    assert S.like(x) == S((3,), "float32") and S.like(x).sharding is None
+    assert S.like(np.ones(3)) == S((3,), "float32")
+    there = jax.device_put(x, jax.devices()[0])
+    assert S.like(there).format == there.format
+    assert S.like(jax.random.key(0)).dtype == jax.random.key(0).dtype
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: S(4, "float32"), TypeError, "is not iterable"),
+    (lambda: S(np.int64(4), "float32"), TypeError, "is not iterable"),
+    (lambda: S(None, "float32"), TypeError, "Shapes must be 1D sequences"),
+    (lambda: S((2, None), "float32"), TypeError, "Shapes must be 1D sequences"),
+    (lambda: S((4,), "float32", sharding=jax.P(None, "x")), ValueError, "of rank at least 2"),
+    (lambda: S((4,), "float32", sharding=jax.NamedSharding(
+        jax.make_mesh((1,), ("x",)), jax.P(None, "x"))), ValueError, "of rank at least 2"),
+    (lambda: S((4,), "float32", sharding=jax.devices()[0]), ValueError, "should be an instance"),
+    (lambda: S((4,), "float32", sharding=Format(Layout.AUTO)), TypeError, "Layout.AUTO"),
+    (lambda: S((4,), "float32", manual_axis_type=3), TypeError, "jax.sharding.ManualAxisType"),
+    (lambda: S((4, 4), "float32", sharding=jnp.ones((4, 4)).format).update(
+        sharding=jnp.ones(4).sharding), ValueError, "You are updating ShapeDtypeStruct"),
+    (lambda: S((4,), "float32").update(layout=None), TypeError, "unknown fields"),
+])
+def test_what_a_struct_refuses(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_layout_of_a_struct_or_an_array_is_that_of_the_argument():
+    x = jnp.arange(6.).reshape(2, 3)
+    columns = jax.device_put(x, Format(Layout((1, 0)), x.sharding))
+    f = jax.jit(lambda x: x * 2)
+    for given in (S.like(columns), columns):
+        compiled = f.lower(given).compile()
+        assert compiled.input_formats[0][0].layout.major_to_minor == (1, 0)
+        assert compiled(columns).tolist() == f(x).tolist()
+    assert f.lower(x).compile().input_formats[0][0].layout.major_to_minor == (0, 1)

@@ -12,7 +12,7 @@ import pytest
 from pyjx.core.meshes import AxisType, Mesh
 from pyjx.core.specs import P
 from pyjx.runtime import backends
-from pyjx.runtime.array import (
+from pyjx.runtime.array_parts import (
     make_array_from_callback,
     make_array_from_single_device_arrays,
 )

@@ -14,7 +14,7 @@ from pyjx.experimental.array_serialization import specs
 from pyjx.experimental.array_serialization.specs import Spec, tensorstore
 from pyjx.lazy import directory
 from pyjx.runtime.abstract import ShapeDtypeStruct
-from pyjx.runtime.array import make_array_from_single_device_arrays
+from pyjx.runtime.array_parts import make_array_from_single_device_arrays
 from pyjx.runtime.backends import process_index
 from pyjx.runtime.device_put import device_put
 

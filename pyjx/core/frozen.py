@@ -1,0 +1,28 @@
+"""Objects whose fields are given as they are made, and never again: others hold them, and keys of
+caches are made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+
+def refuse_change(self: Any, name: str, value: Any = None) -> NoReturn:
+    """What assigning to a field of such an object does, and deleting one."""
+    raise AttributeError(f"cannot assign to field {name!r} of {type(self).__name__}, which cannot "
+                         "be changed.")
+
+
+class Frozen:
+    """Base of such classes. What makes an object fills it by `filled`."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # a checker takes them for fields of all names
+        __setattr__ = __delattr__ = refuse_change
+
+
+def filled(frozen: Any, **fields: Any) -> Any:
+    """The object, with these fields."""
+    for name, value in fields.items():
+        object.__setattr__(frozen, name, value)
+    return frozen

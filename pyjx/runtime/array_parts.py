@@ -1,0 +1,150 @@
+"""Arrays made of the parts that devices have, or are to have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import jaxlib_api
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray
+from pyjx.core.explicit import aval_on
+from pyjx.core.layouts import AutoLayout, Format
+from pyjx.core.meshes import AbstractMesh
+from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.device_put import device_put
+from pyjx.runtime.sharding import Sharding
+
+
+def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
+                                         arrays: Sequence[Any], *, dtype: Any = None) -> Any:
+    """The array of `shape` whose parts are `arrays`, one for each addressable device.
+
+    Raises:
+      TypeError: `arrays` is no list or tuple of arrays, or `sharding` is no Sharding.
+      ValueError: the arrays do not fit the sharding, are of another dtype than `dtype`, or there
+        are none and no `dtype`.
+
+    >>> import pyjx as jax
+    >>> part = jax.numpy.arange(3)
+    >>> jax.make_array_from_single_device_arrays((3,), part.sharding, [part]).tolist()
+    [0, 1, 2]
+    """
+    name = "jax.make_array_from_single_device_arrays"
+    if isinstance(arrays, (ArrayImpl, dict)) or not isinstance(arrays, Sequence):
+        raise TypeError(f"{name} `arrays` argument must be a list or tuple, but got "
+                        f"{type(arrays)}.")
+    check_has_devices(sharding, name)
+    for part in arrays:
+        if not hasattr(part, "dtype"):
+            raise TypeError(f"Unsupported type for elements in `arrays`: {type(part)}. {name} "
+                            "takes arrays of one device each; jax.device_put makes one.")
+    dtype = _dtype_of_parts(arrays, dtype, name)
+    shape = tuple(shape)
+    if dtypes.issubdtype(dtype, dtypes.extended):  # keys are of the arrays behind the parts
+        behind = dtype.physical_aval(ShapedArray(shape, dtype))
+        return dtype.from_physical(make_array_from_single_device_arrays(
+            behind.shape, sharding, [part._base_array for part in arrays], dtype=behind.dtype))
+    return ArrayImpl(aval_on(ShapedArray(shape, dtype), sharding), sharding, list(arrays), True)
+
+
+def make_array_from_callback(shape: Sequence[int], sharding: Any,
+                             data_callback: Callable[[Any], Any], dtype: Any = None) -> Any:
+    """The array whose part with index `i` (a tuple of slices) is `data_callback(i)`.
+
+    Args:
+      shape: of the whole array.
+      sharding: which part is on which device; a Format says how its elements stand in memory, too.
+      data_callback: called for each device of this process; it gives arrays or arrays of keys.
+      dtype: by default that of the parts.
+
+    Raises:
+      TypeError: `sharding` is neither, or parts are no arrays.
+      ValueError: the sharding has no device of this process, and no dtype is given; or parts have
+        another shape than the sharding says, or another dtype than the one that is given.
+
+    >>> import pyjx as jax
+    >>> import numpy as np
+    >>> on_one = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    >>> jax.make_array_from_callback((3,), on_one, lambda i: np.arange(3, dtype="i4")[i]).tolist()
+    [0, 1, 2]
+    """
+    name = "jax.make_array_from_callback"
+    wanted: Any = None
+    if isinstance(sharding, Format):
+        if isinstance(sharding.layout, AutoLayout):
+            raise TypeError("`Layout.AUTO` cannot be used in place of a device-local layout when "
+                            f"calling `{name}`. Got {sharding}")
+        wanted, sharding = sharding, sharding.sharding
+    check_has_devices(sharding, name)
+    shape = tuple(shape)
+    sharding.check_compatible_aval(shape)
+    local = sharding.addressable_devices_indices_map(shape)
+    parts = [data_callback(index) for index in local.values()]
+    parts = [p if dtypes.is_extended(getattr(p, "dtype", None)) else np.asarray(p) for p in parts]
+    dtype = _dtype_of_parts(parts, dtype, name)
+    if dtypes.is_extended(dtype):
+        _check_parts(parts, ShapedArray(shape, dtype), sharding)
+        return make_array_from_single_device_arrays(
+            shape, sharding, [device_put(p, d) for p, d in zip(parts, local, strict=True)],
+            dtype=dtype)
+    aval = aval_on(ShapedArray(shape, dtype), sharding)
+    _check_parts(parts, aval, sharding)
+    array = jaxlib_api.batched_device_put(
+        aval, sharding, [p.astype(dtype, copy=False) for p in parts], list(local))
+    return array if wanted is None else device_put(array, wanted)
+
+
+def check_has_devices(sharding: Any, name: str) -> None:
+    """TypeError unless it is a Sharding, ValueError if it names no devices."""
+    if not isinstance(sharding, Sharding):
+        raise TypeError(f"{name}: sharding should be an instance of `jax.sharding.Sharding`. Got "
+                        f"{sharding} of type {type(sharding)}. One for a spec is "
+                        "NamedSharding(mesh, spec), one for a device SingleDeviceSharding(device).")
+    if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
+        raise ValueError(f"{name}: addressable_devices is not implemented for "
+                         f"`jax.sharding.AbstractMesh`. Name the devices by a Mesh. Got {sharding}")
+
+
+def _dtype_of_parts(parts: Sequence[Any], asked: Any, name: str) -> Any:
+    """The dtype of an array that is made of these parts.
+
+    Raises:
+      ValueError: it is not the one that was asked for, or there are neither parts nor that.
+      TypeError: it is no dtype of arrays.
+    """
+    if not parts and asked is None:
+        raise ValueError("If the Array has no addressable shards, `dtype` must be provided via the "
+                         f"`dtype` argument to `{name}`.")
+    wanted = None if asked is None else dtypes.canonicalize_dtype(asked, allow_extended_dtype=True)
+    if not parts:
+        return wanted
+    found = parts[0].dtype
+    if not dtypes.is_extended(found):
+        dtypes.check_valid_dtype(found)
+        if type(parts[0]) is not ArrayImpl:
+            found = dtypes.canonicalize_dtype(found)
+    if wanted is not None and wanted != dtypes.canonicalize_dtype(
+            found, allow_extended_dtype=True):
+        raise ValueError(
+            f"If `dtype` is provided to `{name}`, it must match the dtype of the addressable "
+            f"shards. Got dtype={dtypes.name(wanted)} and shard dtype={dtypes.name(found)}.")
+    return found
+
+
+def _check_parts(parts: Sequence[Any], aval: ShapedArray, sharding: Any) -> None:
+    wanted = sharding.shard_shape(aval.shape)
+    for part in parts:
+        if part.shape != wanted:
+            raise ValueError(
+                f"Expected shard shape {wanted} doesn't match the single device array shape "
+                f"{part.shape}. Shape of Array is {aval.str_short()} with sharding {sharding}. The "
+                "function that is passed to make_array_from_callback gets the index of each part.")
+        dtype = part.dtype if dtypes.is_extended(part.dtype) else \
+            dtypes.canonicalize_dtype(part.dtype)
+        if dtype != aval.dtype:
+            raise ValueError(
+                f"Input buffers to `Array` must have matching dtypes. Got {dtypes.name(dtype)}, "
+                f"expected {dtypes.name(aval.dtype)} for the part {part}")
