@@ -12,8 +12,9 @@ from pyjx.core.avals import is_ref_type
 from pyjx.core.derived import derived_structure
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.name_stack import NameStack
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.source_info import no_source_info
+from pyjx.core.source_info import SourceInfo
 from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.calls import call, define_call
 from pyjx.engine.origins import origin
@@ -31,14 +32,27 @@ def nothing_saveable(*_: Any, **__: Any) -> Any:
 
 
 def _with_barrier(params: Params) -> ClosedJaxpr:
-    closed, prevent_cse = params["jaxpr"], params["prevent_cse"]
+    closed, prevent_cse = _named(params["jaxpr"]), params["prevent_cse"]
     if not params["differentiated"]:
-        return closed  # type: ignore[no-any-return]
+        return closed
     if isinstance(prevent_cse, bool):
         prevent_cse = (prevent_cse,) * len(closed.invars)
     prevent_cse = tuple([flag and not is_ref_type(a)
                          for flag, a in zip(prevent_cse, closed.in_avals, strict=True)])
     return _behind_barrier(closed, prevent_cse) if any(prevent_cse) else closed
+
+
+@derived_structure
+def _named(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The program with the name that its operations have in profiles."""
+    jaxpr = closed.jaxpr
+    return ClosedJaxpr(jaxpr.replace(eqns=[
+        e.replace(source_info=SourceInfo(e.source_info.traceback, _NAME + e.source_info.name_stack))
+        for e in jaxpr.eqns]), closed.consts)
+
+
+_NAME = NameStack().extend("checkpoint")
+_BARRIER = SourceInfo(None, NameStack().extend("remat2"))
 
 
 @derived_structure
@@ -48,7 +62,7 @@ def _behind_barrier(closed: ClosedJaxpr, flags: Flags) -> ClosedJaxpr:
     jaxpr = closed.jaxpr
     given = [Var(v.aval) if flag else v for v, flag in zip(jaxpr.invars, flags, strict=True)]
     barrier = JaxprEqn(optimization_barrier_p, selected(given, flags),
-                       selected(jaxpr.invars, flags), {}, frozenset(), no_source_info)
+                       selected(jaxpr.invars, flags), {}, frozenset(), _BARRIER)
     return ClosedJaxpr(jaxpr.replace(invars=given, eqns=[barrier, *jaxpr.eqns]), closed.consts)
 
 

@@ -17,6 +17,7 @@ from pyjx.core.effects import join_effects, keeps_alive, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.memories import in_memory
+from pyjx.core.name_stack import named_scope
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
@@ -195,7 +196,8 @@ def linearize_saving(closed: ClosedJaxpr, nonzero: Flags, policy: Policy) -> Lin
     def linear(*args: Any) -> list[Any]:
         saved, rest = args[:len(saved_avals)], args[len(saved_avals):]
         primals = dict(zip(forwarded, rest, strict=False))
-        residuals = jaxpr_as_fun(cut.again)(*saved, *[primals[i] for i in cut.forwarded])
+        with named_scope("rematted_computation"):
+            residuals = jaxpr_as_fun(cut.again)(*saved, *[primals[i] for i in cut.forwarded])
         return jaxpr_as_fun(parts.linear)(
             *residuals, *[primals[i] for i in parts.forwarded], *rest[len(forwarded):])
 

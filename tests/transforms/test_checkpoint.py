@@ -423,3 +423,20 @@ def test_operations_of_libraries_that_only_python_computes():
                                rtol=1e-6)
     with pytest.raises(NotImplementedError, match="'doubled_by_numpy' not found"):
         jax.jit(f)(x)
+
+
+def test_profiles_show_what_is_computed_again():
+    def names(f):
+        text = jax.jit(f).lower(2.0).as_text(debug_info=True)
+        return {name.partition("/")[2] for name in re.findall(r'loc\("([^"]*/[^"]*)"\(', text)}
+
+    f = jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
+    assert names(f) == {"checkpoint/sin"}
+    found = names(jax.grad(f))
+    assert {"transpose(jvp(checkpoint))/mul",
+            "transpose(jvp(checkpoint))/rematted_computation/cos"} <= found
+    assert not any("rematted" in name and "mul" in name for name in found)
+    text = jax.jit(jax.grad(f)).lower(2.0).as_text(debug_info=True)
+    assert "/transpose(jvp(remat2))/optimization_barrier" in text
+    looped = names(jax.grad(lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, length=3)[0]))
+    assert any(n.endswith("while/body/checkpoint/rematted_computation/cos") for n in looped)
