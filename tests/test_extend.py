@@ -621,6 +621,7 @@ def test_generators_of_a_library():
         fold_in=base.fold_in, name="mine_of_test", tag="m")
     ours, theirs = jax.random.key(3, impl=mine), jax.random.key(3)
     np.testing.assert_array_equal(jax.random.normal(ours, (3,)), jax.random.normal(theirs, (3,)))
+    assert jax.random.key(3, impl=jax.random.key_impl(ours)).dtype == ours.dtype
     # The figures are those of the reference implementation's test vectors.
     zero = jexr.threefry_2x32((np.uint32(0), np.uint32(0)), np.zeros(2, np.uint32))
     assert [hex(int(n)) for n in zero] == ["0x6b200159", "0x99ba4efe"]

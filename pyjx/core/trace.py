@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class Trace:
 
     __slots__ = ("__weakref__", "alive", "level", "parent", "thread")
 
+    maps: ClassVar[bool] = False  # whether what it runs stands for that of each of many examples
     level: int
     alive: bool
     parent: Trace  # the innermost one around it

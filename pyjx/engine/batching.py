@@ -65,6 +65,8 @@ class BatchTrace(Trace):
 
     __slots__ = ("axis", "fun", "tag")
 
+    maps = True
+
     def __init__(self, axis: Axis, fun: FlatFunction | None = None) -> None:
         self.axis = axis
         self.fun = fun  # for messages

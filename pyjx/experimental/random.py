@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx import random as jr
+from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.references import Ref
 from pyjx.core.trace import eager_trace, state
 from pyjx.lax.references import addupdate, new_ref
 from pyjx.lazy import directory, refuse
-from pyjx.tree_util import register_dataclass
+from pyjx.tree_util import GetAttrKey, register_pytree_with_keys
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
 __dir__ = directory(__name__, __all__)
@@ -41,7 +42,7 @@ def stateful_rng(seed: Any = None, *, impl: str | None = None) -> StatefulPRNG:
     False
     """
     if seed is None:
-        if state.dynamic is not eager_trace:
+        if state.dynamic is not eager_trace or state.innermost is not eager_trace:
             raise TypeError(
                 "When used within transformed code, jax.experimental.random.stateful_rng() "
                 "requires an explicit seed to be set.")
@@ -66,8 +67,18 @@ class StatefulPRNG:
     _base_key: Array
     _counter: Ref
 
+    def __post_init__(self) -> None:
+        key, counter = self._base_key, self._counter
+        if not dtypes.issubdtype(getattr(key, "dtype", None), dtypes.prng_key):
+            raise ValueError(f"Expected base_key to be a typed PRNG key; got {key!r}. "
+                             "jax.random.wrap_key_data makes one of its data.")
+        if not (isinstance(counter, Ref) and dtypes.issubdtype(counter.dtype, np.integer)):
+            raise ValueError("Expected counter to be a reference to integers, such as "
+                             f"jax.new_ref(0); got {counter!r}.")
+
     def key(self, shape: int | Sequence[int] = ()) -> Array:
-        """The next key, or an array of keys made of it."""
+        """The next key, or an array of keys made of it. Under `vmap` that is mapped over generators
+        (`split` makes them): the examples cannot share one."""
         key = jr.fold_in(self._base_key, self._counter[...])
         addupdate(self._counter, ..., np.int32(1))
         shape = canonical_shape(shape)
@@ -110,4 +121,16 @@ def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
     return np.broadcast_shapes(*[get_aval(x).shape for x in parameters])
 
 
-register_dataclass(StatefulPRNG, ["_base_key", "_counter"], [])
+def _unflatten(_: None, leaves: tuple[Any, Any]) -> StatefulPRNG:
+    """The generator with these leaves, which need not be arrays in a structure."""
+    made = object.__new__(StatefulPRNG)
+    for name, leaf in zip(("_base_key", "_counter"), leaves, strict=True):
+        object.__setattr__(made, name, leaf)
+    return made
+
+
+register_pytree_with_keys(
+    StatefulPRNG,
+    lambda rng: (((GetAttrKey("_base_key"), rng._base_key), (GetAttrKey("_counter"), rng._counter)),
+                 None),
+    _unflatten)

@@ -161,6 +161,7 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Ar
     (Array(5, dtype=int32), Ref(6, dtype=int32))
     """
     base, indexers, integers = _target(_function_name, ref, idx)
+    _check_not_shared(SWAP, base)
     value = _stored("swap", base.aval, value, indexers, integers, adapts=True)
     return swap_p.bind(base, value, *integers, indexers=indexers)  # type: ignore[no-any-return]
 
@@ -179,6 +180,7 @@ def set(ref: Any, idx: Any, value: Any) -> None:
     Ref([1., 0.], dtype=float32)
     """
     base, indexers, integers = _target("ref_set", ref, idx)
+    _check_not_shared(SWAP, base)
     value = _stored("swap", base.aval, value, indexers, integers, adapts=True)
     if _runs_now(base, (value, *integers)):
         base._refs = _writer(indexers, False)(base._refs, value, *integers)
@@ -200,8 +202,30 @@ def addupdate(ref: Any, idx: Any, x: Any) -> None:
     Ref([2., 0.], dtype=float32)
     """
     base, indexers, integers = _target("ref_addupdate", ref, idx)
+    _check_not_shared(ADDUPDATE, base)
     x = _stored("addupdate", base.aval, x, indexers, integers)
     addupdate_p.bind(base, x, *integers, indexers=indexers)
+
+
+SWAP, ADDUPDATE = "a set/swap operation", "an addupdate operation"  # as messages call them
+
+
+def _check_not_shared(what: str, ref: Any) -> None:
+    """Refuse a write inside of `vmap` to a reference from outside: whatever is written, each
+    example would write it, and what they write at once is not known to be the same."""
+    level = ref._trace.level
+    if state.level > level:
+        trace = state.innermost
+        while trace.level > level:
+            if trace.maps:
+                _refuse_shared(what, ref)
+            trace = trace.parent
+
+
+def _refuse_shared(what: str, ref: Any) -> NoReturn:
+    raise Exception(
+        f"performing {what} with vmapped value on an unbatched array reference of type "
+        f"{get_aval(ref)}. Move the array reference to be an argument to the vmapped function?")
 
 
 class Part(Record):
@@ -609,10 +633,7 @@ def _write_batch(primitive: Primitive, what: str, adding: bool) -> Callable[...,
         if not any([d is not None for d in dims]):
             return write(ref, value, indexers, None)
         if dim is None:
-            raise Exception(
-                f"performing {what} with vmapped value on an unbatched array reference of type "
-                f"{get_aval(ref)}. Move the array reference to be an argument to the vmapped "
-                "function?")
+            _refuse_shared(what, ref)
         size = trace.axis.size
         moved = _moved(indexers, dim, size, integers) if all([d is None for d in others]) else None
         if moved is not None:
@@ -693,10 +714,10 @@ get_p.define(
 swap_p.define(
     shape_rule=_swap_shape,
     impl=_swap_now, jvp=_swap_jvp, discharge=_swap_discharge, text=_swap_text,
-    batch_axis=_write_batch(swap_p, "a set/swap operation", False), split=_refuse_linear(swap_p))
+    batch_axis=_write_batch(swap_p, SWAP, False), split=_refuse_linear(swap_p))
 addupdate_p.define(
     shape_rule=_addupdate_shape, impl=_add_now, jvp=_addupdate_jvp,
-    batch_axis=_write_batch(addupdate_p, "an addupdate operation", True),
+    batch_axis=_write_batch(addupdate_p, ADDUPDATE, True),
     discharge=_addupdate_discharge, text=_addupdate_text, split=_refuse_linear(addupdate_p))
 freeze_p.define(
     shape_rule=lambda ref: ref.inner_aval, impl=lambda ref: _copy(ref._refs), jvp=_freeze_jvp,

@@ -25,6 +25,7 @@ from pyjx.random.implementations import (
     PRNGImpl,
     _rbg_seed,
     implementation,
+    implementations,
     threefry_seed,
 )
 from pyjx.random.keys import (
@@ -296,15 +297,17 @@ def key_data(keys: Any) -> Array:
     return random_unwrap_p.bind(wrapped)
 
 
-def key_impl(keys: Any) -> str:
-    """The name of the generator of a key array.
+def key_impl(keys: Any) -> str | PRNGImpl:
+    """What `impl=` says for the generator of a key array: its name, or the generator itself where
+    no name stands for it, as for one that the program defines.
 
     >>> import pyjx as jax
     >>> jax.random.key_impl(jax.random.key(0))
     'threefry2x32'
     """
     wrapped, _ = check_key("key_impl", keys, scalar=False)
-    return str(wrapped.dtype._impl.name)
+    impl: PRNGImpl = wrapped.dtype._impl
+    return impl.name if implementations.get(impl.name) is impl else impl
 
 
 def clone(key: Any) -> Array:

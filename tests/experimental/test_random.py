@@ -67,5 +67,30 @@ def test_seeds():
     assert stateful_rng(1, impl="rbg").random().shape == ()
     with pytest.raises(TypeError, match="requires an explicit seed to be set"):
         jax.jit(lambda: stateful_rng().random())()
+    for transformed in (jax.grad(lambda x: x * stateful_rng().random()),
+                        jax.vmap(lambda x: x * stateful_rng().random(), axis_size=2, in_axes=None)):
+        with pytest.raises(TypeError, match="requires an explicit seed to be set"):
+            transformed(1.0)
     with pytest.raises(TypeError, match="seed must be an integer"):
         stateful_rng(1.5)
+
+
+def test_examples_of_vmap_do_not_share_a_generator():
+    rng = stateful_rng(3)
+    for f in (jax.vmap(lambda rng, x: x * rng.uniform(), in_axes=(None, 0)),
+              jax.jit(jax.vmap(lambda rng, x: x * rng.uniform(), in_axes=(None, 0))),
+              lambda rng, x: jax.vmap(lambda x: x * rng.uniform())(x)):
+        with pytest.raises(Exception, match="on an unbatched array reference of type Ref"):
+            f(rng, jnp.ones(2))
+    assert int(rng._counter[...]) == 0
+
+
+def test_what_a_generator_is_made_of():
+    key = jax.random.key(0)
+    for wrong in (np.array([0, 1], np.uint32), 3):
+        with pytest.raises(ValueError, match="Expected base_key to be a typed PRNG key; got"):
+            StatefulPRNG(wrong, jax.new_ref(0))
+    for wrong in (0, jnp.int32(0), jax.new_ref(0.5)):
+        with pytest.raises(ValueError, match="Expected counter to be a reference to integers"):
+            StatefulPRNG(key, wrong)
+    assert StatefulPRNG(key, jax.new_ref(0)).uniform() == stateful_rng(0).uniform()

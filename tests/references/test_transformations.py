@@ -311,7 +311,9 @@ def test_vmap_of_a_closed_over_reference():
     ref = ref_of(1, 2, 3)
     assert jax.vmap(lambda i: ref[i])(jnp.array([2, 0])).tolist() == [3, 1]
     assert jax.vmap(lambda x: ref[0] + x)(jnp.arange(2.0)).tolist() == [1, 2]
-    for f in (lambda x: ref.at[0].set(x), lambda x: ref.addupdate(x, 0)):
+    for f in (lambda x: ref.at[0].set(x), lambda x: ref.addupdate(x, 0),
+              lambda x: ref.addupdate(1.0, 0), jax.jit(lambda x: jax.ref.swap(ref, 0, 5.0)),
+              jax.grad(lambda x: (ref.at[0].set(5.0), x)[1])):
         with pytest.raises(Exception, match="with vmapped value on an unbatched array reference of "
                                             r"type Ref\{float32\[3\]\}. Move the array reference"):
             jax.vmap(f)(jnp.arange(2.0))
