@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from pyjx import lax
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, default_context, jaxprs_in_params
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from pyjx.core.primitive import Primitive
 from pyjx.lax.collectives import psum_invariant_p
 from pyjx.lax.exchanges import reduce_scatter_p
@@ -139,9 +142,6 @@ def register_standard_roofline(prim: Primitive) -> None:
 # One operation, though they hold the program that they combine values by.
 _COMBINING = (lax.reduce_p, lax.reduce_window_p, lax.scatter_p, lax.scatter_add_p,
               lax.scatter_sub_p, lax.scatter_mul_p, lax.scatter_min_p, lax.scatter_max_p)
-# How often the bytes of the larger side of a collective go over the links, along n devices.
-_LINKS = {lax.psum_p: 2, psum_invariant_p: 2, lax.pmax_p: 2, lax.pmin_p: 2, lax.all_gather_p: 1,
-          reduce_scatter_p: 1, lax.all_to_all_p: 1, lax.ppermute_p: 1}
 
 
 def _of_equation(eqn: JaxprEqn, mesh: Any, pins: tuple[bool, bool]) -> RooflineResult:
@@ -150,7 +150,7 @@ def _of_equation(eqn: JaxprEqn, mesh: Any, pins: tuple[bool, bool]) -> RooflineR
         ctx = RooflineRuleContext(
             name_stack=eqn.source_info.name_stack, primitive=eqn.primitive,
             avals_in=[v.aval for v in eqn.invars], avals_out=[v.aval for v in eqn.outvars],
-            jaxpr_eqn_ctx=default_context, mesh=mesh, pin_lhs_in_vmem=pins[0],
+            jaxpr_eqn_ctx=eqn.ctx, mesh=mesh, pin_lhs_in_vmem=pins[0],
             pin_rhs_in_vmem=pins[1])
         return rule(ctx, *map(RooflineShape.from_aval, ctx.avals_in), **eqn.params)
     programs = list(jaxprs_in_params(eqn.params))
@@ -177,18 +177,79 @@ def _of_operation(eqn: JaxprEqn, pins: tuple[bool, bool]) -> RooflineResult:
 
 
 def _of_collective(eqn: JaxprEqn, mesh: Any) -> RooflineResult:
+    """The bytes over the links along each axis, and the steps: those of a torus of the axes."""
     axes = eqn.params.get("axes", eqn.params.get("axis_name"))
     names = [a for a in (axes if isinstance(axes, tuple) else (axes,)) if isinstance(a, str)]
-    moved = max([sum([int(bytes_of(v.aval)) for v in side]) for side in (eqn.invars, eqn.outvars)])
-    sizes = {} if mesh is None else dict(mesh.shape)
-    steps = {a: _LINKS[eqn.primitive] * (sizes.get(a, 1) - 1) for a in names}
-    return RooflineResult(
-        ici_bytes={a: moved * n // sizes.get(a, 1) for a, n in steps.items()}, ici_latency=steps,
-        unfused_hbm_bytes=sum([int(bytes_of(v.aval)) for v in (*eqn.invars, *eqn.outvars)]))
+    sizes = [dict(mesh.shape).get(a, 1) for a in names] if mesh is not None else []
+    if math.prod(sizes) == 1:
+        none = dict.fromkeys(names, 0)
+        return RooflineResult(ici_bytes=none, ici_latency=none)
+    n = RooflineShape.total_bytes([v.aval for v in eqn.invars])
+    moved, steps = _LINKS[eqn.primitive](n, sizes, eqn)
+    order = names[::-1]  # the neighbours' axis first
+    return RooflineResult(ici_bytes=dict.fromkeys(order, moved),
+                          ici_latency=dict.fromkeys(order, steps))
 
 
-def _of_program(jaxpr: Jaxpr, mesh: Any, pins: tuple[bool, bool]) -> RooflineResult:
-    total = RooflineResult(peak_hbm_bytes=_peak(jaxpr))
+def _gathered(n: int, sizes: list[int], eqn: JaxprEqn | None = None) -> tuple[int, int]:
+    """Rings along all axes, each for its part of the bytes."""
+    return n // len(sizes) * (math.prod(sizes) - 1), len(sizes) * max(sizes)
+
+
+def _scattered(n: int, sizes: list[int], eqn: JaxprEqn) -> tuple[int, int]:
+    return _gathered(n // math.prod(sizes), sizes)
+
+
+def _summed(n: int, sizes: list[int], eqn: JaxprEqn) -> tuple[int, int]:
+    """Scattered and gathered again."""
+    moved, steps = _scattered(n, sizes, eqn)
+    return 2 * moved, 2 * steps
+
+
+def _largest(n: int, sizes: list[int], eqn: JaxprEqn) -> tuple[int, int]:
+    """One number a device, as JAX counts: largest and smallest ones are taken of scalars."""
+    return _gathered(sum([v.aval.dtype.itemsize for v in eqn.invars]), sizes)
+
+
+def _exchanged(n: int, sizes: list[int], eqn: JaxprEqn) -> tuple[int, int]:
+    """Half of all crosses the middle of the torus, of which the shortest axis has the fewest
+    links; from three devices on a ring has two ways."""
+    shortest = min(sizes)
+    links = shortest ** (len(sizes) - 1) * (2 if shortest > 2 else 1)
+    return n * math.prod(sizes) // (2 * links), sum(sizes) // 2
+
+
+def _permuted(n: int, sizes: list[int], eqn: JaxprEqn) -> tuple[int, int]:
+    """Each message goes along one axis after the other, the shorter way; the link that most of them
+    take decides, and the longest way."""
+    loads: Counter[Any] = Counter()
+    longest = 0
+    for source, target in eqn.params["perm"]:
+        at, end = (list(map(int, np.unravel_index(i, sizes))) for i in (source, target))
+        hops = 0
+        for axis, size in enumerate(sizes):
+            ahead = (end[axis] - at[axis]) % size
+            step = 1 if 2 * ahead <= size else -1
+            for _ in range(min(ahead, size - ahead)):
+                here = tuple(at)
+                at[axis] = (at[axis] + step) % size
+                loads[frozenset((here, tuple(at)))] += 1
+                hops += 1
+        longest = max(longest, hops)
+    return n * max(loads.values(), default=0), longest
+
+
+# (bytes of the operands on a device, sizes of the axes, equation) -> (bytes over a link, steps)
+_LINKS: dict[Primitive, Callable[[int, list[int], JaxprEqn], tuple[int, int]]] = {
+    lax.psum_p: _summed, psum_invariant_p: _summed, lax.pmax_p: _largest, lax.pmin_p: _largest,
+    lax.all_gather_p: _gathered, reduce_scatter_p: _scattered, lax.all_to_all_p: _exchanged,
+    lax.ppermute_p: _permuted}
+
+
+def _of_program(jaxpr: Jaxpr, mesh: Any, pins: tuple[bool, bool], outside: bool = False
+                ) -> RooflineResult:
+    """`outside` of a `shard_map` values are those of all devices, and no device holds them."""
+    total = RooflineResult(peak_hbm_bytes=0 if outside else _peak(jaxpr))
     for eqn in jaxpr.eqns:
         total = total + _of_equation(eqn, mesh, pins)
     return total
@@ -243,7 +304,8 @@ def roofline(f: Callable[..., Any], mesh: Any = None, in_specs: Any = None, out_
             print(closed)
         types = types[0] if vjp else types
         out = tree_map(lambda a: ShapeDtypeStruct(a.shape, a.dtype), types)
-        return out, _of_program(closed.jaxpr, mesh, (pin_lhs_in_vmem, pin_rhs_in_vmem))
+        return out, _of_program(closed.jaxpr, mesh, (pin_lhs_in_vmem, pin_rhs_in_vmem),
+                                outside=mesh is not None)
 
     return counted
 

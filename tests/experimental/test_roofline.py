@@ -51,7 +51,8 @@ def test_meshes():
 
     out, cost = sums(AxisType.Auto)(X)
     assert out.shape == (2, 16)
-    assert cost.ici_bytes == {"x": 128 * 6 // 4} and cost.ici_latency == {"x": 6}
+    assert cost.ici_bytes == {"x": 2 * 32 * 3} and cost.ici_latency == {"x": 8}
+    assert cost.peak_hbm_bytes == 128 and cost.unfused_hbm_bytes == 0  # of one device
     with pytest.raises(ValueError, match="does not match the specs of the input"):
         sums(AxisType.Explicit)(X)
 
@@ -69,3 +70,34 @@ def test_rules_of_libraries():
         assert (cost.flops, cost.unfused_flops, cost.ici_bytes) == (7, 0, {"x": 1})
     finally:
         rl.rooflines.clear()
+
+
+AXES = ("x", "y", "z")
+COLLECTIVES = {
+    "psum": lambda v, axes: jax.lax.psum(v, axes),
+    "pmax": lambda v, axes: jax.lax.pmax(v, axes),
+    "all_gather": lambda v, axes: jax.lax.all_gather(v, axes, tiled=True),
+    "psum_scatter": lambda v, axes: jax.lax.psum_scatter(v, axes, tiled=True),
+    "all_to_all": lambda v, axes: jax.lax.all_to_all(v, axes, 1, 0, tiled=True),
+    "shift": lambda v, axes: jax.lax.ppermute(v, axes, [(i, (i + 1) % 8) for i in range(8)]),
+    "reverse": lambda v, axes: jax.lax.ppermute(v, axes, [(i, 7 - i) for i in range(8)]),
+    "nothing": lambda v, axes: jax.lax.ppermute(v, axes, [(i, i) for i in range(8)]),
+}
+
+
+@pytest.mark.parametrize(("name", "sizes", "figures"), [
+    ("psum", (8,), (448, 16)), ("psum", (4, 2), (224, 16)), ("psum", (2, 2, 2), (140, 12)),
+    ("pmax", (8,), (28, 8)), ("pmax", (4, 2), (14, 8)), ("all_gather", (8,), (1792, 8)),
+    ("all_gather", (4, 2), (896, 8)), ("all_gather", (8, 1), (896, 16)),
+    ("psum_scatter", (4, 2), (112, 8)), ("all_to_all", (8,), (512, 4)),
+    ("all_to_all", (4, 2), (512, 3)), ("all_to_all", (2, 2, 2), (256, 3)),
+    ("all_to_all", (8, 1), (1024, 4)), ("shift", (8,), (256, 1)), ("shift", (4, 2), (512, 2)),
+    ("reverse", (8,), (1024, 3)), ("nothing", (8,), (0, 0)),
+])
+def test_bytes_over_links(name, sizes, figures):
+    names = AXES[:len(sizes)]
+    mesh = jax.sharding.AbstractMesh(sizes, names, (AxisType.Auto,) * len(sizes))
+    spec, f = jax.P(names), COLLECTIVES[name]
+    cost = rl.roofline(lambda v: f(v, names), mesh, spec, spec)(jnp.ones((64, 8)))[1]
+    assert cost.ici_bytes == dict.fromkeys(names, figures[0])
+    assert cost.ici_latency == dict.fromkeys(names, figures[1])
