@@ -729,7 +729,7 @@ register_pytree_with_keys(
 
 
 class _Opaque:
-    """Stands for a `functools.partial` inside a `Partial`: compared and hashed as its function."""
+    """Stands for a `functools.partial` in a `Partial`, and is compared and hashed as that is."""
 
     __slots__ = ("_fun",)
 
@@ -743,7 +743,12 @@ class _Opaque:
         return hash(self._fun)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Opaque) and bool(self._fun == other._fun)
+        return bool(self._fun == (other._fun if isinstance(other, _Opaque) else other))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_fun":  # it is asked for before it is there, as by copy
+            raise AttributeError(name)
+        return getattr(self._fun, name)
 
     def __repr__(self) -> str:
         return repr(self._fun)

@@ -470,3 +470,14 @@ def test_short_names_are_the_same_functions():
                  "leaves_with_path", "map_with_path", "reduce_associative", "structure",
                  "transpose", "unflatten"):
         assert getattr(tree, name) is getattr(tu, f"tree_{name}")
+
+
+def test_the_function_of_a_partial_of_a_partial_is_equal_to_it():
+    inner = functools.partial(max, 1)
+    one, two = tu.Partial(inner, 2), tu.Partial(inner, 2)
+    assert one.func == inner == one.func == two.func
+    assert hash(one.func) == hash(inner)
+    assert one.func != functools.partial(max, 1)  # as of partials themselves
+    assert (one.func.args, one.func.func, one(3)) == ((1,), max, 3)
+    assert tu.tree_structure(one) == tu.tree_structure(two)
+    assert copy.copy(one.func) == inner

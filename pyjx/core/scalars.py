@@ -6,14 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, SymbolicDim
-from pyjx.core.trace import literal_types
+from pyjx.core.trace import Tracer, literal_types
 from pyjx.core.wide import unnarrowed, weakly_typed
 
 
 def is_scalar_constant(x: Any) -> bool:
     """Whether `x` becomes a literal, which elementwise operations take beside any shape."""
     return type(x) in literal_types
+
+
+def stands_for_constant(x: Any) -> bool:
+    """Whether `x` is a tracer of a value of Python or NumPy, which was not made an array yet."""
+    value = x.to_concrete_value() if isinstance(x, Tracer) else None
+    return value is not None and not isinstance(value, Array)
 
 
 def scalar_constant(value: Any, dtype: Any) -> Any:

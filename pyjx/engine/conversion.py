@@ -14,6 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.primitive import CHEAP, Primitive, register
+from pyjx.core.scalars import stands_for_constant
 from pyjx.engine.rules import elementwise_batch
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
@@ -67,6 +68,7 @@ convert_element_type_p.define(batch=elementwise_batch(convert_element_type_p))
 def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """`x` with the given (canonical) dtype and weak type; itself where it has them already."""
     aval = get_aval(x)
-    if aval.dtype == dtype and aval.weak_type == weak_type and type(x) is not np.ndarray:
+    if aval.dtype == dtype and aval.weak_type == weak_type and type(x) is not np.ndarray and (
+            not stands_for_constant(x)):
         return x
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)

@@ -159,10 +159,17 @@ def _custom_jvp_jvp(
     if any(type(t) is not Zero for t in tangents[:num_consts]):
         raise CustomVJPException(custom_jvp_call_p)
     given = [tangent_argument(t, symbolic_zeros) for t in tangents[num_consts:]]
-    outs, out_tangents = jvp_jaxpr_fun(list(map(materialized, primals[num_consts:])), given)
+    points = list(map(materialized, primals[num_consts:]))
+    outs, out_tangents = jvp_jaxpr_fun(points, given)
     if isinstance(call_jaxpr, ClosedJaxpr):
         jvp_jaxpr_fun.check(outs, call_jaxpr.out_avals)
-    return outs, out_tangents
+    return _as_given(outs, points, primals[num_consts:]), out_tangents
+
+
+def _as_given(outs: Values, points: Values, primals: Values) -> Values:
+    """Outputs of a rule, where it passes a scalar on that it got as an array, with that scalar."""
+    scalars = {id(x): p for x, p in zip(points, primals, strict=True) if x is not p}
+    return [scalars.get(id(x), x) for x in outs] if scalars else outs
 
 
 # -- batching --------------------------------------------------------------------------------------
@@ -365,9 +372,8 @@ def _custom_vjp_jvp(
         raise CustomVJPException(custom_vjp_call_p)
     tangents = tangents[num_consts:]
     nonzero = [type(t) is not Zero for t in tangents]
-    outs, residuals, pull_back = fwd_jaxpr_thunk(
-        list(map(materialized, primals[num_consts:])), nonzero
-    )
+    points = list(map(materialized, primals[num_consts:]))
+    outs, residuals, pull_back = fwd_jaxpr_thunk(points, nonzero)
     if isinstance(call_jaxpr, ClosedJaxpr):
         fwd_jaxpr_thunk.check(outs, call_jaxpr.out_avals)
     out_avals = tuple([get_aval(x).to_tangent_aval() for x in outs])
@@ -376,8 +382,9 @@ def _custom_vjp_jvp(
         in_zeros=tuple([not nz for nz in nonzero]), num_res=len(residuals), out_avals=out_avals,
         symbolic_zeros=symbolic_zeros,
     )
-    return outs, [Zero(a) if a.dtype == dtypes.float0 else t
-                  for a, t in zip(out_avals, out_tangents, strict=True)]
+    return _as_given(outs, points, primals[num_consts:]), [
+        Zero(a) if a.dtype == dtypes.float0 else t
+        for a, t in zip(out_avals, out_tangents, strict=True)]
 
 
 class _BatchedFwd:

@@ -27,7 +27,7 @@ from pyjx.core.explicit import (
 )
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes, index
 from pyjx.core.primitive import CHEAP, Primitive, register
-from pyjx.core.scalars import is_scalar_constant, scalar_constant
+from pyjx.core.scalars import is_scalar_constant, scalar_constant, stands_for_constant
 from pyjx.core.specs import axes_of
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis, reduce_sum, transpose
 from pyjx.engine.rules import jvp_linear, jvp_zero, unbatched_dims
@@ -37,8 +37,8 @@ from pyjx.lax.nary import operand as _operand
 
 
 def is_array(x: Any) -> bool:
-    """Whether `x` is an array of pyjx or a tracer, and no value of Python or NumPy."""
-    return not isinstance(x, np.ndarray) and not is_scalar_constant(x)
+    """Whether `x` is an array of pyjx or a tracer of one, and no value of Python or NumPy."""
+    return not (isinstance(x, np.ndarray) or is_scalar_constant(x) or stands_for_constant(x))
 
 
 def linear_primitive(name: str, shape_rule: Rule, transposed: Rule, cost: int | None = None

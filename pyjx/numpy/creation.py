@@ -26,6 +26,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.deprecations import warn_deprecated
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.primitive import vary_like
+from pyjx.core.scalars import stands_for_constant
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import JaxprTrace, Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
@@ -165,7 +166,7 @@ def _of_array(x: Any, dtype: Any, copy: bool) -> Any:
     weak = dtype is None and aval.weak_type
     if dtype is not None and (aval.dtype != dtype or aval.weak_type != weak):
         return convert(x, dtype)
-    if not copy:
+    if not copy and not stands_for_constant(x):
         return x
     if type(x) is ArrayImpl and state.dynamic is eager_trace:
         x._check_if_deleted()

@@ -15,7 +15,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.core.varying import varying_axes
 from pyjx.engine import logs
 from pyjx.engine.batching import bind_function
-from pyjx.engine.custom_derivative_calls import custom_vjp_call_p, tangent_result
+from pyjx.engine.custom_derivative_calls import SymbolicZero, custom_vjp_call_p, tangent_result
 from pyjx.engine.custom_remat_calls import bind_custom_remat, bind_remat_opt
 from pyjx.engine.functions import check_values, flatten, name_of, source_of, tree_text
 from pyjx.engine.residuals import rematerializing
@@ -402,9 +402,11 @@ class _FlatBwd:
         return out
 
     def _checked(self, i: int, ct: Any, primal: Any) -> Any:
+        symbolic = type(ct) is SymbolicZero
         ct = tangent_result(ct)
         expected = primal.to_tangent_aval()
         if type(ct) is Zero:
+            self._check_zero(i, ct.aval, expected, symbolic)
             return Zero(expected)
         check_values([ct])
         if expected.dtype == dtypes.float0:
@@ -413,15 +415,32 @@ class _FlatBwd:
         wrong = ("shapes" if found.shape != expected.shape else
                  "manual axis types" if varying_axes(found) - varying_axes(primal) else "")
         if wrong and not configuration.disable_bwd_checks.value:
-            paths = tree_flatten_with_path(self.fun.in_tree.unflatten(self.in_avals))[0]
-            raise ValueError(
-                f"Custom VJP bwd rule attached to {source_of(self.fun.owner.fun)} must produce an "
-                "output with the same type as the args tuple of the primal function, but at "
-                f"output{keystr(paths[i][0])} the bwd rule produced an output of type "
-                f"{found.str_short()} corresponding to an input of type {primal.str_short()}, so "
-                f"the {wrong} do not match"
-            )
+            self._raise_type(i, found, primal, wrong)
         return vary_like(ct, primal)
+
+    def _check_zero(self, i: int, found: Any, expected: Any, symbolic: bool) -> None:
+        """Raise ValueError unless a zero, which says what it is the zero of, belongs to input i."""
+        same_dtype = dtypes.float0 in (expected.dtype, found.dtype) or found.dtype == expected.dtype
+        if (found.shape == expected.shape and same_dtype) or expected.dtype == dtypes.float0:
+            return
+        if not symbolic:
+            self._raise_type(i, found, expected, "shapes")
+        raise ValueError(
+            "Custom VJP bwd rule produced a SymbolicZero with a shape/dtype that does not match "
+            f"that of the input: at output{self._path(i)} of the rule of "
+            f"{source_of(self.fun.owner.fun)} it had shape/dtype {found.str_short()}, and the "
+            f"tangent of the input has {expected.str_short()}. A rule may give None in its place.")
+
+    def _path(self, i: int) -> str:
+        paths = tree_flatten_with_path(self.fun.in_tree.unflatten(self.in_avals))[0]
+        return keystr(paths[i][0])
+
+    def _raise_type(self, i: int, found: Any, primal: Any, wrong: str) -> NoReturn:
+        raise ValueError(
+            f"Custom VJP bwd rule attached to {source_of(self.fun.owner.fun)} must produce an "
+            "output with the same type as the args tuple of the primal function, but at "
+            f"output{self._path(i)} the bwd rule produced an output of type {found.str_short()} "
+            f"corresponding to an input of type {primal.str_short()}, so the {wrong} do not match")
 
 
 class _FlatBwdWithAccums(_FlatBwd):

@@ -1,7 +1,9 @@
 """Where the gradients of arguments go: `VJP.with_refs` takes one of these, or a reference, for each
-argument."""
+argument. Those that it returns are nodes of trees, without leaves."""
 
 from __future__ import annotations
+
+from pyjx.tree_util import register_static
 
 
 class _Place:
@@ -29,12 +31,14 @@ class DontWant(_Place):
     __slots__ = ()
 
 
+@register_static
 class GradRef(_Place):
     """Returned in place of a gradient that was added to a reference."""
 
     __slots__ = ()
 
 
+@register_static
 class DidntWant(_Place):
     """Returned in place of a gradient that was not wanted."""
 

@@ -9,10 +9,12 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.trace import new_level
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.functions import FlatFun, check_values, flatten
+from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearTrace
 from pyjx.engine.tangents import materialized
 from pyjx.transforms.arguments import check_callable
+from pyjx.transforms.linear_form import LinearForm
+from pyjx.tree_util import Partial
 
 
 @api_boundary
@@ -27,7 +29,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
 
     Returns:
       A function from a cotangent, of the structure and types of the output of `fun`, to the tuple
-      of cotangents of the arguments.
+      of cotangents of the arguments: a `tree_util.Partial`, whose leaves are the arrays that it
+      keeps, so it may be passed to and returned from transformed functions.
 
     Raises:
       TypeError: the dtypes are neither all inexact nor all integers, the cotangent is not of the
@@ -53,18 +56,42 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         program = LinearProgram([a._var for a in args], trace.eqns, [trace.unwrap(x) for x in outs])
     _check_linear_dtypes([a.dtype for a in in_avals], [a.dtype for a in out_avals])
 
-    @api_boundary
-    def transposed(out_cotangent: Any) -> Any:
-        cotangents, tree = flatten(out_cotangent)
-        if tree != flat.out_tree:
-            raise TypeError("cotangent tree does not match function output, expected "
-                            f"{flat.out_tree} but got {tree}")
-        if not all(map(_same_type, map(get_aval, cotangents), out_avals)):
-            raise TypeError("cotangent type does not match function output, expected "
-                            f"{tuple(out_avals)} but got {cotangents}")
-        return in_tree.unflatten(map(materialized, program.backward(cotangents)))
+    program = program.pruned()
+    residuals = program.residuals()
+    form = LinearForm(program.abstracted(residuals), in_tree, flat.out_tree, in_avals, out_avals,
+                      source_of(fun))
+    return Partial(_Transposed(form), residuals)
 
-    return transposed
+
+class _Transposed:
+    """Cotangents of the arguments, of residuals and a cotangent of the output. Compared by form."""
+
+    __slots__ = ("form",)
+
+    def __init__(self, form: LinearForm) -> None:
+        self.form = form
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Transposed) and self.form == other.form
+
+    def __hash__(self) -> int:
+        return hash(self.form)
+
+    @api_boundary
+    def __call__(self, residuals: Sequence[Any], out_cotangent: Any) -> Any:
+        form = self.form
+        cotangents, tree = flatten(out_cotangent)
+        if tree != form.out_tree:
+            raise TypeError("cotangent tree does not match function output, expected "
+                            f"{form.out_tree} but got {tree}")
+        if not all(map(_same_type, map(get_aval, cotangents), form.out_avals)):
+            raise TypeError("cotangent type does not match function output, expected "
+                            f"{tuple(form.out_avals)} but got {cotangents}")
+        in_cts = form.program.filled(residuals).backward(cotangents)
+        return form.in_tree.unflatten(map(materialized, in_cts))
+
+    def __repr__(self) -> str:
+        return f"transpose of {self.form.name}"
 
 
 def _same_type(a: Any, b: Any) -> bool:

@@ -10,12 +10,15 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, get_aval
+from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.references import is_ref
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearVar
 from pyjx.engine.logs import Lost, logging
 from pyjx.engine.references import addupdate_p
+from pyjx.engine.subjaxprs import selected
 from pyjx.engine.tangents import Zero, instantiate, materialized
 from pyjx.engine.types import R, S, TreeDef
 from pyjx.transforms.arguments import (
@@ -118,9 +121,12 @@ class VJP:
 
     Attributes:
       in_tree, out_tree: structures of the arguments and of the outputs.
-      args_res: for each argument leaf the argument, if the derivative needs it as it is, or
-        `NotNeeded()`. It may be assigned.
+      args_res: the list of the arguments, with `NotNeeded()` for each array that the derivative
+        does not need as it is. It may be assigned; None stands for an argument that is taken out,
+        and put back before the call.
       opaque_residuals: the other values kept from the forward pass.
+      structured_residuals: those that have a structure of their own; none here.
+      jaxpr: the derivative that is transposed, as a program of residuals and tangents.
       out_nzs: which outputs depend on the arguments, a tree of bools.
     """
 
@@ -266,10 +272,11 @@ class VJP:
             residuals = program.residuals(args)
             ids = {id(r) for r in residuals}
             arg_ids = {id(x) for x in args}
-            self._args = [x if id(x) in ids else NotNeeded() for x in args]
+            leaves = [x if id(x) in ids else NotNeeded() for x in args]
+            self._args = list(self.in_tree.unflatten(leaves))
             self._opaque = [r for r in residuals if id(r) not in arg_ids]
             # An argument given twice fills its holes from its last place.
-            order = [*self._args, *self._opaque]
+            order = [*leaves, *self._opaque]
             self._form = LinearForm(program.abstracted(order), self.in_tree, self.out_tree,
                                     in_avals, out_avals, source_of(fun))
             self._program = None
@@ -277,17 +284,33 @@ class VJP:
 
     def _filled(self) -> LinearProgram:
         form = self._separated()
-        values = [*self._args, *self._opaque]
+        values = [*self._arg_leaves(), *self._opaque]
         if any(type(x) is NotSaveable for x in values):
-            raise ValueError("vjp: args_res has NotSaveable() entries; put the arguments there "
-                             "before calling the function")
+            raise ValueError("vjp: args_res has NotSaveable() entries, or None; put the arguments "
+                             "there before calling the function")
         return form.program.filled(values)
 
     def forget(self, saveable: Sequence[bool]) -> None:
         """Drop the arguments that may not be kept."""
         self._separated()
-        self._args = [x if keep or type(x) is NotNeeded else NotSaveable()
-                      for x, keep in zip(self._args, saveable, strict=True)]
+        self._args = list(self.in_tree.unflatten([
+            x if keep or type(x) is NotNeeded else NotSaveable()
+            for x, keep in zip(self._arg_leaves(), saveable, strict=True)]))
+
+    def _arg_leaves(self) -> list[Any]:
+        """What stands for each leaf of the arguments."""
+        leaves: list[Any] = []
+        for subtree, value in zip(self.in_tree.children(), self._args, strict=True):
+            if value is None or _is_missing(value):
+                missing = NotSaveable() if value is None else value
+                leaves += [missing] * subtree.num_leaves
+                continue
+            given, tree = flatten(value, _is_missing)
+            if tree != subtree:
+                raise ValueError(f"vjp: args_res has an argument of the structure {tree}, expected "
+                                 f"{subtree}, that of the argument given to vjp")
+            leaves += given
+        return leaves
 
     @property
     def args_res(self) -> list[Any]:
@@ -295,12 +318,13 @@ class VJP:
         return self._args
 
     @args_res.setter
-    def args_res(self, values: Any) -> None:
+    def args_res(self, values: Sequence[Any]) -> None:
         self._separated()
-        leaves = flatten(values, lambda x: isinstance(x, (NotNeeded, NotSaveable)))[0]
-        if len(leaves) != len(self._args):
-            raise ValueError(f"vjp: args_res has {len(self._args)} entries, got {len(leaves)}")
-        self._args = list(leaves)
+        n = len(self.in_tree.children())
+        if len(values) != n:
+            raise ValueError(f"vjp: args_res has {n} entries, one for each argument, got "
+                             f"{len(values)}")
+        self._args = list(values)
 
     @property
     def opaque_residuals(self) -> list[Any]:
@@ -311,6 +335,50 @@ class VJP:
     def opaque_residuals(self, values: Sequence[Any]) -> None:
         self._separated()
         self._opaque = list(values)
+
+    @property
+    def structured_residuals(self) -> list[Any]:
+        return []
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        form = self._separated()
+        leaves = self._arg_leaves()
+        needed = [type(x) is not NotNeeded for x in leaves]
+        n = len(self._opaque) + sum(needed)
+        invars = form.program.invars
+
+        def pushed(*values: Any) -> list[Any]:
+            given = iter(values[:n])
+            residuals = [next(given) if flag else None for flag in needed]
+            tangents = iter(values[n:])
+            return list(map(instantiate, form.program.filled([*residuals, *given]).forward(
+                [None if v is None else next(tangents) for v in invars])))
+
+        return trace_to_jaxpr(pushed, [
+            *selected(form.in_avals, needed), *map(get_aval, self._opaque),
+            *[v.aval for v in invars if v is not None]]).jaxpr
+
+    def replace(self, **changes: Any) -> VJP:
+        """The function with other values for some of `args_res` and `opaque_residuals`.
+
+        Raises:
+          TypeError: another name is given.
+
+        >>> import pyjx as jax
+        >>> pull_back = jax.vjp(lambda x, y: x * y, jax.numpy.ones(2), jax.numpy.ones(2))[1]
+        >>> [ct.tolist() for ct in pull_back.replace(args_res=[2.0, 3.0])(jax.numpy.ones(2))]
+        [[3.0, 3.0], [2.0, 2.0]]
+        """
+        form = self._separated()
+        values = {"args_res": self._args, "opaque_residuals": self._opaque}
+        for name in changes.keys() - values.keys():
+            raise TypeError(f"vjp: replace() takes args_res and opaque_residuals, got {name!r}")
+        values |= changes
+        new = _unflatten_vjp(form, ([], []))
+        new.args_res = values["args_res"]
+        new.opaque_residuals = values["opaque_residuals"]
+        return new
 
     @property
     def out_nzs(self) -> Any:
@@ -336,6 +404,10 @@ def _is_inexact_ref(aval: Any) -> bool:
 
 def _is_destination(x: Any) -> bool:
     return is_ref(x) or type(x) in (GradValue, DontWant)
+
+
+def _is_missing(x: Any) -> bool:
+    return type(x) is NotNeeded or type(x) is NotSaveable
 
 
 def _flatten_vjp(f: VJP) -> tuple[Any, Any]:

@@ -311,3 +311,39 @@ def test_a_rule_that_tells_examples_apart_where_the_function_does_not():
     np.testing.assert_array_equal(rows(xs, 5.0), np.full(3, 5.0))
     with pytest.raises((ValueError, jax.errors.UnexpectedTracerError)):
         jax.grad(lambda y: rows(xs, y).sum())(5.0)
+
+
+def passing_on(kind):
+    if kind == "custom_jvp":
+        f = jax.custom_jvp(lambda x: x)
+        f.defjvp(lambda p, t: (f(*p), 2 * t[0]))
+    else:
+        f = jax.custom_vjp(lambda x: x)
+        f.defvjp(lambda x: (f(x), None), lambda _, ct: (2 * ct,))
+    return f
+
+
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
+@pytest.mark.parametrize("value", [1.5, np.float32(1.5)], ids=["python", "numpy"])
+def test_numbers_that_are_passed_on_stay_numbers(kind, value):
+    f = passing_on(kind)
+    out, gradient = jax.value_and_grad(f)(value)
+    assert (type(out), float(gradient)) == (type(value), 2.0)
+    assert type(jax.vjp(f, value)[0]) is type(jax.linearize(f, value)[0]) is type(value)
+    assert type(jax.grad(lambda x: (x, f(x)), has_aux=True)(value)[1]) is type(value)
+    if kind == "custom_jvp":
+        out, _, aux = jax.jvp(lambda x: (f(x), (f(x), 2.0)), (value,), (value,), has_aux=True)
+        assert [type(x) for x in (out, *aux)] == [type(value), type(value), float]
+
+
+@pytest.mark.parametrize("value", [1.5, np.float32(1.5), np.array(1.5, np.float32)],
+                         ids=["python", "scalar", "array"])
+@pytest.mark.parametrize("convert", [
+    jnp.asarray, jnp.array, lambda x: jnp.asarray(x, "float32"), jnp.float32,
+    lambda x: jax.lax.convert_element_type(x, "float32"), lambda x: jax.lax.reshape(x, ()),
+    lambda x: jnp.squeeze(x), jax.lax.stop_gradient], ids=range(8))
+def test_what_operations_give_of_numbers_are_arrays(convert, value):
+    assert isinstance(jax.jvp(convert, (value,), (value,))[0], jax.Array)
+    assert isinstance(jax.vjp(convert, value)[0], jax.Array)
+    assert isinstance(jax.linearize(convert, value)[0], jax.Array)
+    assert jax.value_and_grad(convert)(value)[0].shape == ()

@@ -3,7 +3,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx.engine.custom_derivative_calls import CustomVJPException
+from pyjx.engine.custom_derivative_calls import CustomVJPException, SymbolicZero
 
 V = np.float32([0.5, 1.0, 2.0])
 
@@ -316,3 +316,25 @@ def test_a_rule_is_called_with_zeros_if_what_reads_its_result_gives_none():
     assert float(jax.grad(lambda h: (noted(1.0, h), h)[1])(2.0)) == 1
     both = jax.jit(lambda h: (noted(1.0, h), h))
     assert float(jax.grad(lambda h: both(h)[1])(2.0)) == 1
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+@pytest.mark.parametrize("symbolic_zeros", [False, True])
+@pytest.mark.parametrize(("given", "message"), [
+    (lambda: SymbolicZero.from_primal_value(jnp.ones(3)), r"it had shape/dtype float32\[3\]"),
+    (lambda: SymbolicZero.from_primal_value(jnp.ones(2, "float16")), r"float16\[2\]"),
+    (lambda: np.zeros(3, jax.dtypes.float0), "the shapes do not match"),
+    (lambda: SymbolicZero.from_primal_value(jnp.ones(2)), None),
+    (lambda: np.zeros(2, jax.dtypes.float0), None),
+])
+def test_zeros_of_a_backward_rule_are_of_the_type_of_the_input(given, message, symbolic_zeros,
+                                                                wrap):
+    f = jax.custom_vjp(lambda a, b: a * b)
+    f.defvjp(lambda a, b: ((a.value if symbolic_zeros else a), None),
+             lambda _, ct: (None, given()), symbolic_zeros=symbolic_zeros)
+    gradient = wrap(jax.grad(lambda a, b: f(a, b).sum(), argnums=1))
+    if message is None:
+        np.testing.assert_array_equal(gradient(jnp.ones(2), jnp.ones(2)), np.zeros(2))
+        return
+    with pytest.raises(ValueError, match=message):
+        gradient(jnp.ones(2), jnp.ones(2))

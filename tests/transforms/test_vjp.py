@@ -298,3 +298,75 @@ def test_scalars_are_part_of_the_functions_that_are_passed_on(transform):
     pull_back = jax.vjp(lambda x: 2.5 * x, x)[1]
     assert pull_back.opaque_residuals == []
     assert jax.tree.leaves(pull_back) == []
+
+
+def test_arguments_are_taken_out_and_put_back():
+    pull_back = jax.vjp(lambda x, y: x * y, jnp.float32(2), jnp.float32(5))[1]
+    pull_back.args_res = [None, None]
+    assert pull_back.args_res == [None, None]
+    with raises(ValueError, "args_res has NotSaveable"):
+        pull_back(1.0)
+    pull_back.args_res = [jnp.float32(3), jnp.float32(7)]
+    assert [float(ct) for ct in pull_back(1.0)] == [7.0, 3.0]
+    other = pull_back.replace(args_res=[1.0, 2.0])
+    assert [float(ct) for ct in other(1.0)] == [2.0, 1.0]
+    with raises(TypeError, "'fun'"):
+        pull_back.replace(fun=None)
+
+    @jax.jit
+    def forward():
+        pull_back = jax.vjp(lambda t, u: t["u"] * t["v"] * u, {"u": 2.0, "v": 5.0}, 3.0)[1]
+        given = pull_back.args_res
+        pull_back.args_res = [None, None]
+        return pull_back, given
+
+    pull_back, given = forward()
+    with raises(ValueError, "one for each argument, got 1"):
+        pull_back.args_res = [None]
+    pull_back.args_res = [{"u": 2.0}, 3.0]
+    with raises(ValueError, "an argument of the structure"):
+        pull_back(1.0)
+    pull_back.args_res = given
+    cts = jax.jit(lambda f: f(1.0))(pull_back)
+    assert jax.tree.map(float, cts) == ({"u": 15.0, "v": 6.0}, 10.0)
+
+
+def test_the_program_that_is_transposed():
+    pull_back = jax.vjp(lambda x, n: (x * x * n, x), jnp.float32(3), 2)[1]
+    assert [len(pull_back.jaxpr.outvars), pull_back.structured_residuals] == [2, []]
+    assert "mul" in str(pull_back.jaxpr)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+def test_a_transposed_function_is_a_pytree(wrap):
+    traces = []
+
+    @jax.jit
+    def apply(transposed, ct):
+        traces.append(1)
+        return transposed(ct)[0]
+
+    def made(w):
+        return jax.linear_transpose(lambda x: w * x, jnp.ones(3))
+
+    for w in (np.arange(3.0), np.ones(3)):
+        transposed = wrap(made)(jnp.asarray(w))
+        assert isinstance(transposed, jax.tree_util.Partial)
+        np.testing.assert_array_equal(apply(transposed, jnp.ones(3)), w)
+    assert len(traces) == 1
+    rows = wrap(jax.vmap(made))(jnp.eye(3))
+    np.testing.assert_array_equal(jax.vmap(lambda f: f(jnp.ones(3))[0])(rows), np.eye(3))
+    np.testing.assert_array_equal(
+        jax.lax.scan(lambda f, ct: (f, f(ct)[0]), transposed, jnp.eye(3))[1], np.eye(3))
+
+
+def test_what_stands_for_gradients_leaves_transformed_functions():
+    pull_back = jax.vjp(lambda x, y: x * y, 2.0, 3.0)[1]
+
+    def pulled(f):
+        return f.with_refs(jax.ad.DontWant(), jax.ad.GradValue())(1.0)
+
+    for out in (pulled(pull_back), jax.jit(pulled)(pull_back)):
+        assert out == (jax.ad.DidntWant(), 2.0)
+        assert jax.tree.leaves(out) == [2.0]
+    assert jax.jit(lambda x: x)(jax.ad.GradRef()) == jax.ad.GradRef()
