@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pyjx as jax
-from pyjx import api_util
+from pyjx import api_util, version
 from pyjx import numpy as jnp
 from pyjx.compat import derivatives, partial_evaluation
 from pyjx.compat import dtypes as compat_dtypes
@@ -191,6 +191,46 @@ def test_an_interpreter_of_a_library(around):
 
     around(f)(1.0)
     assert names == ["sin", "mul"]
+
+
+class Reader(Counter):
+    """Binds operations again by the parameters that it is given, as libraries do."""
+
+    def __init__(self, parent, by_trace):
+        super().__init__(parent)
+        self.by_trace = by_trace
+        self.params = {}
+
+    def process_primitive(self, primitive, tracers, params):
+        self.params[primitive.name] = params
+        if self.by_trace:
+            return super().process_primitive(primitive, tracers, params)
+        values = [x.val if isinstance(x, Counted) else x for x in tracers]
+        with jex.set_current_trace(self.parent_trace):
+            out = primitive.bind(*values, **params)
+        return jax.tree.map(lambda v: Counted(self, v), out)
+
+
+@pytest.mark.parametrize("by_trace", [False, True])
+@pytest.mark.parametrize("told", ["0.10.2", "0.12.0"])
+def test_interpreters_get_loops_as_the_version_has_them(told, by_trace, monkeypatch):
+    monkeypatch.setattr(version, "__version__", told)
+    with jex.take_current_trace() as parent:
+        trace = Reader(parent, by_trace)
+        with jex.set_current_trace(trace):
+            x = Counted(trace, jnp.arange(3.0))
+            c, ys = jax.lax.scan(lambda c, y: (c + y, (c, y)), 1.0, x)
+            last = jax.lax.while_loop(lambda c: c < 9, lambda c: 2 * c, c)
+    assert (c.val, last.val) == (4, 16) and ys[0].val.tolist() == [1, 1, 2]
+    assert set(trace.params["while"]) == {
+        "cond_nconsts", "cond_jaxpr", "body_nconsts", "body_jaxpr"}
+    params = trace.params["scan"]
+    if told == "0.10.2":
+        assert (params["num_consts"], params["num_carry"]) == (0, 1) and "ft_in" not in params
+    else:
+        assert set(params) == {"jaxpr", "length", "reverse", "unroll", "ft_in", "ft_out"}
+        assert [g.vals for g in params["ft_in"].update([1, 2]).unpack()] == [(), (1,), (2,)]
+        assert list(map(len, params["ft_out"].unpack())) == [1, 2]
 
 
 def test_transformations_of_wrapped_functions():

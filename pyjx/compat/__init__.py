@@ -18,9 +18,8 @@ from typing import Any
 _FILES = {
     "lax": "ann convolution fft other slicing special utils windowed_reductions",
     "lax.control_flow": "common conditionals loops solves",
-    "numpy": "array_constructors array_creation array_methods einsum index_tricks indexing "
-             "lax_numpy polynomial reductions setops sorting tensor_contractions ufunc_api ufuncs "
-             "vectorize window_functions",
+    "numpy": "array_constructors array_creation einsum indexing lax_numpy polynomial reductions "
+             "setops sorting tensor_contractions ufunc_api ufuncs window_functions",
 }
 
 # Modules of `jax._src` that are modules of pyjx, by their names there.
@@ -43,6 +42,7 @@ MODULES = {
     "extend": "pyjx.extend",
     "ffi": "pyjx.ffi",
     "flatten_util": "pyjx.flatten_util",
+    "flattree": "pyjx.core.flattree",
     "hijax": "pyjx.experimental.hijax",
     "image": "pyjx.image",
     "image.scale": "pyjx.image",
@@ -58,9 +58,12 @@ MODULES = {
     "nn": "pyjx.nn",
     "nn.functions": "pyjx.nn",
     "numpy.fft": "pyjx.numpy.fft",
+    "numpy.array_methods": "pyjx.compat.numpy.array_methods",
+    "numpy.index_tricks": "pyjx.numpy.grids",
     "numpy.linalg": "pyjx.compat.numpy.linalg",
     "numpy.scalar_types": "pyjx.numpy.scalar_types",
     "numpy.util": "pyjx.compat.numpy.util",
+    "numpy.vectorize": "pyjx.compat.numpy.vectorize",
     "ops": "pyjx.ops",
     "ops.scatter": "pyjx.ops",
     "ops.special": "pyjx.scipy.special",

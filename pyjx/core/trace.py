@@ -56,7 +56,7 @@ class Trace:
 
     def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                 ) -> Any:
-        return self.process_primitive(primitive, operands, params)
+        return self.process_primitive(primitive, operands, primitive.told(params))
 
     def process_primitive(self, primitive: Primitive, tracers: Sequence[Any],
                           params: dict[str, Any], /) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -142,18 +142,18 @@ ogrid = _Grid("ogrid", True)
 
 
 class _Joiner:
-    """`r_` and `c_`: concatenation of slices, arrays and scalars."""
+    """Concatenation of slices, arrays and scalars."""
 
-    __slots__ = ("name", "ndmin", "trans1d")
+    __slots__ = ()
 
-    def __init__(self, name: str, ndmin: int, trans1d: int) -> None:
-        self.name = name
-        self.ndmin = ndmin
-        self.trans1d = trans1d
+    name: ClassVar[str]
+    axis: ClassVar[int]
+    ndmin: ClassVar[int]
+    trans1d: ClassVar[int]  # where the axes of an array of fewer than `ndmin` axes begin
 
     def __getitem__(self, key: Any) -> Any:
         items = list(key) if isinstance(key, tuple) else [key]
-        axis, ndmin, trans1d = (0 if self.name == "r_" else -1), self.ndmin, self.trans1d
+        axis, ndmin, trans1d = self.axis, self.ndmin, self.trans1d
         matrix = ""
         if items and isinstance(items[0], str):
             axis, ndmin, trans1d, matrix = self._directive(items.pop(0), axis, ndmin, trans1d)
@@ -199,7 +199,23 @@ class _Joiner:
         return f"jax.numpy.{self.name}"
 
 
-r_ = _Joiner("r_", 1, -1)
-c_ = _Joiner("c_", 2, 0)
+class RClass(_Joiner):
+    """What `r_` is: it joins along the first axis."""
+
+    __slots__ = ()
+
+    name, axis, ndmin, trans1d = "r_", 0, 1, -1
+
+
+class CClass(_Joiner):
+    """What `c_` is: it joins along the last axis, and vectors are columns."""
+
+    __slots__ = ()
+
+    name, axis, ndmin, trans1d = "c_", -1, 2, 0
+
+
+r_ = RClass()
+c_ = CClass()
 s_ = np.s_
 index_exp = np.index_exp

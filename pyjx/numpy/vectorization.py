@@ -98,8 +98,8 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
             if len(arrays) != len(cores):
                 raise TypeError(f"wrong number of positional arguments: expected {len(cores)}, got "
                                 f"{len(arrays)} {context()}")
-            sizes = _core_sizes(arrays, cores, context)
-            function = _checked(function, results, sizes, context)
+            sizes = core_sizes(arrays, cores, context)
+            function = checked(function, results, sizes, context)
         check_batch_ranks(str(signature), [get_aval(x).shape for x in arrays],
                           list(map(len, cores)))
         return _mapped(function, arrays, cores)
@@ -113,10 +113,10 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
 Context = Callable[[], str]
 
 
-def _core_sizes(arrays: Sequence[Any], cores: Sequence[Names], context: Context) -> dict[str, int]:
+def core_sizes(arrays: Sequence[Any], cores: Sequence[Names], context: Context) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for x, names in zip(arrays, cores, strict=True):
-        shape = get_aval(x).shape
+        shape = x.shape
         if len(shape) < len(names):
             raise ValueError(f"input with shape {shape} does not have enough dimensions for all "
                              f"core dimensions {names} {context()}")
@@ -132,10 +132,10 @@ def _note_sizes(sizes: dict[str, int], shape: tuple[int, ...], names: Names, con
                              f"{sizes[name]} {context()}")
 
 
-def _checked(function: Callable[..., Any], results: Sequence[Names], sizes: dict[str, int],
-             context: Context) -> Callable[..., Any]:
+def checked(function: Callable[..., Any], results: Sequence[Names], sizes: dict[str, int],
+            context: Context) -> Callable[..., Any]:
     """The function, whose results must have the axes that the signature says."""
-    def checked(*values: Any) -> Any:
+    def with_check(*values: Any) -> Any:
         out = function(*values)
         if len(results) > 1 and not isinstance(out, (tuple, list)):
             raise TypeError("output must be a tuple when multiple outputs are expected, got: "
@@ -153,7 +153,7 @@ def _checked(function: Callable[..., Any], results: Sequence[Names], sizes: dict
             _note_sizes(every, shape, names, context)
         return out
 
-    return checked
+    return with_check
 
 
 def _mapped(function: Callable[..., Any], arrays: list[Any], cores: Sequence[Names]) -> Any:
