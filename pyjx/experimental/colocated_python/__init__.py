@@ -10,7 +10,9 @@ from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
     "pyjx.experimental.colocated_python.func":
-        "colocated_cpu_devices colocated_python colocated_python_class",
+        "colocated_cpu_devices colocated_python",
+    "pyjx.experimental.colocated_python.obj":
+        "colocated_python_class",
 }
 
 SUBMODULES = "api func obj serialization"

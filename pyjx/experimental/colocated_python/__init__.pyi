@@ -6,7 +6,7 @@ from pyjx.experimental.colocated_python import obj as obj
 from pyjx.experimental.colocated_python import serialization as serialization
 from pyjx.experimental.colocated_python.func import colocated_cpu_devices as colocated_cpu_devices
 from pyjx.experimental.colocated_python.func import colocated_python as colocated_python
-from pyjx.experimental.colocated_python.func import colocated_python_class as colocated_python_class
+from pyjx.experimental.colocated_python.obj import colocated_python_class as colocated_python_class
 
 __all__ = [
     "api",

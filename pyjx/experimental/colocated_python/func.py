@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeVar
+from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 
+from pyjx.configuration import default_device
+from pyjx.core.array_type import Array
 from pyjx.core.meshes import Mesh
 from pyjx.lazy import directory
 from pyjx.runtime import backends
+from pyjx.tree_util import tree_leaves
 
-__all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"]
+__all__ = ["colocated_cpu_devices", "colocated_python"]
 __dir__ = directory(__name__, __all__)
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def colocated_cpu_devices(devices_or_mesh: Sequence[Any] | Mesh) -> Any:
@@ -35,17 +38,63 @@ def colocated_cpu_devices(devices_or_mesh: Sequence[Any] | Mesh) -> Any:
     return [d if d.platform == "cpu" else hosts[i % len(hosts)] for i, d in enumerate(devices)]
 
 
-def colocated_python(fun: _F) -> _F:
-    """The function itself: this process is the one beside its devices.
+def colocated_python(fun: Callable[..., Any]) -> Any:
+    """A Python function of arrays that runs beside their devices: in this process.
 
+    Args:
+      fun: takes and returns pytrees of arrays.
+
+    Returns:
+      The function, with an attribute `specialize(in_specs, out_specs_fn, devices)`, which gives one
+      for arguments of these types, results of the types that `out_specs_fn` computes, and these
+      devices, on the first of which it makes arrays. A function without arguments needs devices.
+      Types have no effect, as arguments and results stay in this process.
+
+    Raises:
+      TypeError: `fun` is no function.
+
+    The function that it returns raises ValueError where there is neither an argument nor a device,
+    and where arguments or results are no arrays.
+
+    >>> import pyjx as jax
     >>> from pyjx.experimental import colocated_python
-    >>> colocated_python.colocated_python(abs)(-1)
-    1
+    >>> add_one = colocated_python.colocated_python(lambda x: x + 1)
+    >>> print(add_one(jax.numpy.arange(3)))
+    [1 2 3]
     """
-    return fun
+    if not callable(fun):
+        raise TypeError(f"colocated_python expects a function, got {fun!r}.")
+    return _specialized(fun, {})
 
 
-def colocated_python_class(cls: type) -> NoReturn:
-    """Raises NotImplementedError: objects that live on other hosts are not there."""
-    raise NotImplementedError(f"colocated_python_class: {cls.__name__} would live on other hosts, "
-                              "which pyjx does not control; use the class itself")
+def _specialized(fun: Callable[..., Any], given: dict[str, Any]) -> Any:
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not tree_leaves((args, kwargs)) and not given.get("devices"):
+            raise ValueError("No devices found. colocated_python function without input arguments "
+                             "must be first specialized with devices.")
+        _check_arrays((args, kwargs))
+        with default_device(given["devices"][0]) if given.get("devices") else nullcontext():
+            results = fun(*args, **kwargs)
+        _check_arrays(results)
+        return results
+
+    def specialize(in_specs: Any = None, out_specs_fn: Callable[..., Any] | None = None,
+                   devices: Sequence[Any] | None = None) -> Any:
+        """The function for these types and devices, each of which is given once."""
+        more = {"in_specs": in_specs, "out_specs_fn": out_specs_fn,
+                "devices": None if devices is None else tuple(devices)}
+        news = {name: value for name, value in more.items() if value is not None}
+        for name in news.keys() & given.keys():
+            raise ValueError(f"{name} already specified")
+        return _specialized(fun, {**given, **news})
+
+    call.specialize = specialize  # type: ignore[attr-defined]
+    return call
+
+
+def _check_arrays(tree: Any) -> None:
+    for x in tree_leaves(tree):
+        if not isinstance(x, Array):
+            raise ValueError("colocated_python only supports jax.Array as input and output, but "
+                             f"got {type(x)}. Make it an array with jax.device_put.")
