@@ -235,10 +235,14 @@ def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any 
       key: a key.
       shape: of the result.
       dtype: a float dtype, by default the default one.
-      minval, maxval: bounds, which broadcast to `shape`.
+      minval, maxval: bounds, which broadcast to `shape`. Leading axes of size one that `maxval` has
+        beyond it are left out. If `shape` is empty, `minval` may be of one element in any number
+        of axes, and the result is, too.
 
     Raises:
-      ValueError: the dtype is not a float dtype, or `key` is an array of several keys.
+      ValueError: the dtype is not a float dtype, `key` is an array of several keys, or a bound has
+        more elements than the result.
+      TypeError: a bound does not broadcast to `shape`.
 
     >>> import pyjx as jax
     >>> x = jax.random.uniform(jax.random.key(0), (3,), minval=1., maxval=2.)
@@ -251,16 +255,27 @@ def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any 
     if type(minval) is float and minval == 0.0 and type(maxval) is float and maxval == 1.0:
         return placed(_uniform(wrapped, shape=shape, dtype=dtype), out_sharding)
     _check_bounds("uniform(key, shape, dtype, minval, maxval)", minval, maxval)
-    for bound in (minval, maxval):
-        if not broadcasts_to(get_aval(bound).shape, shape):
-            raise _misfit("uniform", get_aval(bound).shape, shape)
-    return placed(_uniform(wrapped, minval, maxval, shape=shape, dtype=dtype), out_sharding)
+    lead = get_aval(minval).shape if not shape else ()
+    low, high = _fitted(minval, shape, drop=not shape), _fitted(maxval, shape, drop=True)
+    drawn = placed(_uniform(wrapped, low, high, shape=shape, dtype=dtype), out_sharding)
+    return lax.reshape(drawn, lead) if lead else drawn
 
 
-def _misfit(name: str, own: tuple[int, ...], shape: tuple[int, ...]) -> Exception:
+def _fitted(bound: Any, shape: tuple[int, ...], *, drop: bool) -> Any:
+    """A bound of uniform numbers that broadcasts to `shape`; `drop`: without leading axes of size
+    one beyond those of `shape`."""
+    own = get_aval(bound).shape
+    extra = max(len(own) - len(shape), 0) if drop else 0
+    kept = own[extra:]
+    if set(own[:extra]) <= {1} and broadcasts_to(kept, shape):
+        return lax.reshape(bound, kept) if extra else bound
     if len(own) == len(shape):
-        return TypeError(f"{name} got incompatible shapes for broadcasting: {shape}, {own}.")
-    return ValueError(f"{name}: Incompatible shapes for broadcasting: shapes={[shape, own]}")
+        stretched = all(n == m or 1 in (n, m) for n, m in zip(own, shape, strict=True))
+    else:
+        stretched = drop or len(own) < len(shape)
+    if stretched:
+        raise ValueError(f"uniform: Incompatible shapes for broadcasting: shapes={[shape, own]}")
+    raise TypeError(f"uniform got incompatible shapes for broadcasting: {shape}, {own}.")
 
 
 def normal_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:

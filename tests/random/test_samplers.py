@@ -209,6 +209,26 @@ def test_gradients_through_samples() -> None:
     np.testing.assert_allclose(low, (1 - u).sum(), rtol=1e-5)
 
 
+@pytest.mark.parametrize(("shape", "low", "high", "result"), [
+    ((), (1,), (1,), (1,)), ((), (1, 1), (), (1, 1)), ((), (), (1, 1), ()),
+    ((2,), (), (1, 2), (2,)), ((2,), (2,), (1, 1, 1), (2,)), ((2, 3), (3,), (1, 2, 1), (2, 3)),
+    ((0,), (), (1, 0), (0,)),
+])
+def test_bounds_may_have_more_axes_of_size_one(
+        shape: tuple[int, ...], low: tuple[int, ...], high: tuple[int, ...],
+        result: tuple[int, ...]) -> None:
+    def draw(k: Any, low: Any, high: Any) -> Any:
+        return random.uniform(k, shape, minval=low, maxval=high)
+
+    low_bounds, high_bounds = jnp.full(low, 0.25), jnp.full(high, 2.0)
+    plain = random.uniform(KEY, shape, minval=0.25, maxval=2.0)
+    drawn = draw(KEY, low_bounds, high_bounds)
+    assert drawn.shape == result
+    np.testing.assert_array_equal(drawn, np.reshape(plain, result))
+    mapped = jax.vmap(draw)(KEY[None], low_bounds[None], high_bounds[None])
+    np.testing.assert_array_equal(mapped, drawn[None])
+
+
 @pytest.mark.parametrize("call, error, text", [
     (lambda: random.normal(KEY, (2,), int), ValueError,
      "dtype argument to `normal` must be a float or complex dtype, got int32"),
@@ -248,6 +268,12 @@ def test_gradients_through_samples() -> None:
     (lambda: random.dirichlet(KEY, jnp.ones(2), (-1,)), TypeError, "dirichlet shape must have"),
     (lambda: random.uniform(KEY, (2,), minval=jnp.zeros(3)), TypeError,
      r"uniform got incompatible shapes for broadcasting: \(2,\), \(3,\)"),
+    (lambda: random.uniform(KEY, (2,), minval=jnp.zeros((1, 2))), TypeError,
+     r"uniform got incompatible shapes for broadcasting: \(2,\), \(1, 2\)"),
+    (lambda: random.uniform(KEY, (1, 2), maxval=jnp.ones((2, 2))), ValueError,
+     r"uniform: Incompatible shapes for broadcasting: shapes=\[\(1, 2\), \(2, 2\)\]"),
+    (lambda: random.uniform(KEY, (), minval=jnp.zeros(2)), ValueError, r"shapes=\[\(\), \(2,\)\]"),
+    (lambda: random.uniform(KEY, (2,), maxval=jnp.ones((2, 1))), ValueError, r"shapes=\[\(2,\), "),
     (lambda: random.beta(KEY, jnp.ones(2), jnp.ones(3)), ValueError,
      r"beta: Incompatible shapes for broadcasting: shapes=\[\(2,\), \(3,\)\], those of the param"),
     (lambda: random.beta(KEY, jnp.ones(2), jnp.ones(3), (4,)), ValueError,
