@@ -321,6 +321,11 @@ def _select_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
     which = at_front(which, which_dim, along)
     if get_aval(which).ndim < get_aval(cases[0]).ndim:  # a scalar for each example
         which = broadcast_in_dim(which, get_aval(cases[0]).shape, (0,))
+    elif get_aval(which).ndim > 1 and all(
+            d is None and not c.shape for d, c in zip(case_dims, map(get_aval, operands[1:]),
+                                                      strict=True)):
+        # Numbers that are the same for every example are so for every element of it, too.
+        cases = [broadcast_in_dim(c, get_aval(which).shape, (0,)) for c in cases]
     return select_n_p.bind(which, *cases), 0
 
 

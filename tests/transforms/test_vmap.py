@@ -251,3 +251,18 @@ def test_doc_strings_are_those_of_the_function():
     ):
         assert transformed(documented).__doc__ == "Doubles {x}."
         assert transformed(bare).__doc__ is None
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (2, 3)])
+@pytest.mark.parametrize("jitted", [False, True])
+def test_unmapped_numbers_serve_for_every_element_of_a_mapped_predicate(shape, jitted):
+    which = np.arange(3 * math.prod(shape)).reshape(3, *shape) % 2 == 0
+    f = jax.vmap(lambda p: jax.lax.select(p, 0, 1))
+    assert np.array_equal((jax.jit(f) if jitted else f)(which), np.where(which, 0, 1))
+
+
+@pytest.mark.parametrize("cases", [(0.0, B), (B, 0.0)])
+def test_a_number_beside_an_array_is_no_case_of_a_mapped_predicate(cases):
+    which = np.ones((2, 3), bool)
+    with pytest.raises(TypeError, match="select cases must have the same shapes"):
+        jax.vmap(lambda p: jax.lax.select(p, *cases))(which)
