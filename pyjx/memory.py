@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyjx.core.memories import Space
+from pyjx.core.spaces import Space
 from pyjx.lazy import directory
 
 __all__ = ["Space"]

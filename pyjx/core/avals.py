@@ -23,6 +23,7 @@ from pyjx.core.brief import shortened
 from pyjx.core.frozen import refuse_change
 from pyjx.core.interning import Interned
 from pyjx.core.meshes import AbstractMesh
+from pyjx.core.spaces import Space
 from pyjx.core.specs import ManualAxisType, PartitionSpec, axes_of, marks_text
 from pyjx.jaxlib_api import NamedSharding
 
@@ -419,7 +420,7 @@ class ShapedArray(AbstractValue):
       weak_type: whether it gives way to other dtypes in promotions, as Python's numbers do.
       sharding: how the array lies on a mesh, where the type says so; hashable.
       manual_axis_type: the mesh axes over which per-device programs see other values; hashable.
-      memory_space: the memory the array lies in; None is the device's.
+      memory_space: the memory the array lies in; by default the device's own.
 
     Raises:
       TypeError: the shape is not one, or a keyword is unknown.
@@ -432,15 +433,15 @@ class ShapedArray(AbstractValue):
     ShapedArray(float32[2,3])
     """
 
-    __slots__ = ("__weakref__", "_tangent", "dtype", "explicit_sharding", "lowered_type",
-                 "manual_axis_type", "memory_space", "ndim", "shape", "size", "weak_type")
+    __slots__ = ("__weakref__", "_tangent", "dtype", "elsewhere", "explicit_sharding",
+                 "lowered_type", "manual_axis_type", "ndim", "shape", "size", "weak_type")
 
     shape: Shape
     dtype: Any
     weak_type: bool
     explicit_sharding: Any  # None where no dimension is cut along an Explicit axis
     manual_axis_type: Any
-    memory_space: Any
+    elsewhere: Space | None  # the memory it lies in, where that is not the device's own
     ndim: int
     size: int
     lowered_type: str | None  # the StableHLO spelling, filled in by the lowering
@@ -452,6 +453,8 @@ class ShapedArray(AbstractValue):
         placement = None
         if sharding is not None and getattr(getattr(sharding, "mesh", None), "empty", False):
             sharding = None  # that of a type which says nothing
+        if memory_space is Space.Device:
+            memory_space = None
         if sharding is not None or manual_axis_type is not None or memory_space is not None:
             placement = sharding, manual_axis_type, memory_space
         key: Any = (shape, dtype, weak_type, placement)
@@ -490,7 +493,7 @@ class ShapedArray(AbstractValue):
         """
         args = (self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
                 self.weak_type if weak_type is None else weak_type)
-        if not placement and (self.explicit_sharding is self.manual_axis_type is self.memory_space
+        if not placement and (self.explicit_sharding is self.manual_axis_type is self.elsewhere
                               is None):
             return ShapedArray(*args)
         return ShapedArray(*args, **{**self._placement(), **placement})
@@ -509,9 +512,14 @@ class ShapedArray(AbstractValue):
                                   PartitionSpec(*[None] * self.ndim))
         return found
 
+    @property
+    def memory_space(self) -> Space:
+        """The memory that the array lies in."""
+        return self.elsewhere or Space.Device
+
     def _placement(self) -> dict[str, Any]:
         return {"sharding": self.explicit_sharding, "manual_axis_type": self.manual_axis_type,
-                "memory_space": self.memory_space}
+                "memory_space": self.elsewhere}
 
     def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
@@ -590,15 +598,15 @@ class ShapedArray(AbstractValue):
         return self is other or (
             type(other) is ShapedArray and self.shape == other.shape and self.dtype == other.dtype
             and self.explicit_sharding == other.explicit_sharding
-            and self.memory_space is other.memory_space)
+            and self.elsewhere is other.elsewhere)
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         """`float32[2,3]`, or `f32[2,3]` with `short_dtypes`; `float32[2@x,3]` where the first
         dimension is cut along the axis x, `float32<host>[2,3]` in the memory of the host.
         `mesh_axis_types` adds the types of the axes."""
         name = dtypes.short_dtype_name(self.dtype) if short_dtypes else dtypes.name(self.dtype)
-        if self.memory_space is not None:
-            name = f"{name}<{self.memory_space.name.lower()}>"
+        if self.elsewhere is not None:
+            name = f"{name}<{self.elsewhere.name.lower()}>"
         types = _axis_types_text(self.sharding.mesh) if mesh_axis_types else ""
         mat = self.manual_axis_type
         if mat is not None:
@@ -683,7 +691,7 @@ def _made(shape: Shape, dtype: Any, weak_type: bool, placement: Any) -> ShapedAr
     aval.shape = shape
     aval.dtype = dtype
     aval.weak_type = weak_type
-    aval.explicit_sharding, aval.manual_axis_type, aval.memory_space = placement or (None,) * 3
+    aval.explicit_sharding, aval.manual_axis_type, aval.elsewhere = placement or (None,) * 3
     aval.ndim = len(shape)
     aval.size = math.prod(shape)
     aval.lowered_type = None

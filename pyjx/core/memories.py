@@ -1,36 +1,17 @@
 """Memories in types: values of the device's own memory, or of its host's.
 
-A type has a `memory_space` where its values are in another memory than the device's own. No shape
+A type says `elsewhere` where its values are in another memory than the device's own. No shape
 rule knows of it: results are where the operands are, which must agree; a scalar of the device goes
 with any. Only what moves values (`device_put`) and what holds programs says otherwise.
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import ShapedArray
-
-
-class Space(enum.Enum):
-    """A memory: that of the device, that of its host, or either."""
-
-    Device = enum.auto()
-    Host = enum.auto()
-    Any = enum.auto()
-
-    def __repr__(self) -> str:
-        return f"MemorySpace.{self.name}"
-
-    @property
-    def memory_kind(self) -> str | None:
-        """What devices call it; None where any will do."""
-        return MEMORY_KINDS.get(self)
-
-
-MEMORY_KINDS = {Space.Host: "pinned_host", Space.Device: "device"}
+from pyjx.core.spaces import MEMORY_KINDS, Space
 
 
 def in_memory(aval: Any, kind: str | None) -> Any:
@@ -42,19 +23,20 @@ def in_memory(aval: Any, kind: str | None) -> Any:
 
 def in_space(aval: Any, space: Any) -> Any:
     """The type of values in this memory; None is the device's."""
-    if type(aval) is not ShapedArray or aval.memory_space is space:
+    if type(aval) is not ShapedArray or aval.elsewhere is space:
         return aval
     return aval.update(memory_space=space)
 
 
 def kind_of(aval: Any) -> str | None:
     """What devices call the memory of a type; None for their own."""
-    return MEMORY_KINDS.get(aval.memory_space) if type(aval) is ShapedArray else None
+    space = aval.elsewhere if type(aval) is ShapedArray else None
+    return None if space is None else MEMORY_KINDS.get(space)
 
 
 def are_elsewhere(avals: Sequence[Any]) -> bool:
     """Whether a type among these is that of values in another memory than the device's."""
-    return any([type(a) is ShapedArray and a.memory_space is not None for a in avals])
+    return any([type(a) is ShapedArray and a.elsewhere is not None for a in avals])
 
 
 def results_in_memory(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,9 +47,9 @@ def results_in_memory(name: str, rule: Callable[..., Any]) -> Callable[..., Any]
     """
 
     def of(*avals: Any, **params: Any) -> Any:
-        wide = [a for a in avals if type(a) is ShapedArray and (a.ndim or a.memory_space)]
-        space = next((a.memory_space for a in wide if a.memory_space is not None), None)
-        if any([a.memory_space is not space for a in wide]):
+        wide = [a for a in avals if type(a) is ShapedArray and (a.ndim or a.elsewhere)]
+        space = next((a.elsewhere for a in wide if a.elsewhere is not None), None)
+        if any([a.elsewhere is not space for a in wide]):
             types = " and another operand with type: ".join(
                 dict.fromkeys([a.str_short() for a in wide]))
             raise ValueError(

@@ -102,8 +102,8 @@ def full_aval(aval: ShapedArray, value: Any) -> Any:
         scalar = scalar_of(aval, value)
     full = broadcast_in_dim(scalar, aval.shape, (), out_sharding=aval.explicit_sharding) \
         if aval.shape else scalar
-    if aval.memory_space is not None:
-        full = moved(full, aval.memory_space)
+    if aval.elsewhere is not None:
+        full = moved(full, aval.elsewhere)
     return full if aval.manual_axis_type is None else cast_like(full, aval)
 
 

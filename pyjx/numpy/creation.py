@@ -38,7 +38,7 @@ from pyjx.numpy.promotion import cast_on_host, check_arraylike, convert, operand
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import device_put
-from pyjx.runtime.resharding import placed, sharding_like
+from pyjx.runtime.resharding import placed, placed_array, sharding_like
 from pyjx.runtime.transfers import array_from_numpy, default_placement
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
@@ -90,7 +90,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
     out = _array_for(target, object, dtype, bool(copy))
     if ndmin and out.ndim < ndmin:
         out = ops.expand_dims(out, range(ndmin - out.ndim))
-    return placed(out, target)
+    return placed_array(out, target, "array")
 
 
 def _unknown_order(name: str, order: Any) -> NotImplementedError:
@@ -123,7 +123,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
             dtype is None or (dtype == a.aval.dtype and not a.aval.weak_type)):
         return a
     target = target_of("asarray", device, out_sharding)
-    return placed(_array_for(target, a, dtype, bool(copy)), target)
+    return placed_array(_array_for(target, a, dtype, bool(copy)), target, "asarray")
 
 
 def of_list(x: Any) -> Any:
@@ -402,10 +402,10 @@ def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
                         "your input.")
         x = x.real
     if dtype == np.bool_ and aval.dtype != np.bool_:
-        return placed(convert(as_bool(x), dtype), device)
+        return placed_array(convert(as_bool(x), dtype), device, "astype")
     if isinstance(x, int):  # which wraps round like any other
         x = asarray(x)
-    return placed(_array(x, dtype, copy), device)
+    return placed_array(_array(x, dtype, copy), device, "astype")
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:

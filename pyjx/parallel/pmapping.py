@@ -23,11 +23,13 @@ from pyjx.engine.functions import check_values, flatten, name_of
 from pyjx.engine.types import TreeDef
 from pyjx.parallel.mapping import shard_map
 from pyjx.runtime import backends, signature
+from pyjx.runtime.abstract import described
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.jit import jit
 from pyjx.runtime.meshes import get_abstract_mesh
-from pyjx.runtime.placement import committed_sharding
+from pyjx.runtime.placement import Described, committed_sharding
 from pyjx.runtime.sharding import NamedSharding
+from pyjx.runtime.stages import taking
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.transforms.vmap import prefix_leaves, vmap
 
@@ -81,13 +83,13 @@ def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, ou
                      None if devices is None else tuple(devices), backend, axis_size)
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        call, leaves = mapped.prepared(args, kwargs)
+        call, leaves, _ = mapped.prepared(args, kwargs)
         return call(*leaves)
 
     def lower(*args: Any, **kwargs: Any) -> Any:
         """The StableHLO program for arguments like these."""
-        call, leaves = mapped.prepared(args, kwargs)
-        return call.lower(*leaves)
+        call, leaves, tree = mapped.prepared(args, kwargs, described)
+        return taking(call.trace(*leaves), tree).lower()
 
     result: Any = wraps(fun, wrapped)
     result.lower = lower
@@ -115,13 +117,22 @@ class _Mapped:
         self.axis_size = axis_size
         self.calls = BoundedDict(256)
 
-    def prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
-        """What is to be called for these arguments, and their leaves."""
+    def prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any],
+                 seen: Callable[[Any], Any] | None = None) -> tuple[Any, list[Any], TreeDef]:
+        """What is to be called for these arguments, their leaves as `seen` gives them, and how
+        these stand in the arguments that are not static."""
         n = len(args)
         static = signature.static_positions(self.static, n)
+        if any([i >= n for i in static]):
+            raise ValueError(
+                f"pmapped function has static_broadcasted_argnums={tuple(sorted(static))} but was "
+                f"called with only {n} positional arguments. All static broadcasted arguments must "
+                "be passed positionally.")
         constants = tuple([(i, args[i], type(args[i])) for i in sorted(static) if i < n])
         dynamic = tuple([x for i, x in enumerate(args) if i not in static])
         leaves, tree = flatten((dynamic, kwargs))
+        if seen is not None:
+            leaves = list(map(seen, leaves))
         inside = bool(get_abstract_mesh().manual_axes)
         key = tree, constants, inside, tuple([np.ndim(x) if isinstance(x, (int, float, complex))
                                               else getattr(x, "shape", ()) for x in leaves])
@@ -135,10 +146,10 @@ class _Mapped:
             found = self.calls[key] = self._call(tree, axes, size, constants, inside, n)
         call, shardings = found
         if not inside and state.dynamic is eager_trace:
-            leaves = [x if (at := committed_sharding(x)) is None
+            leaves = [x if (at := committed_sharding(x)) is None or type(x) is Described
                       or at._internal_device_list == s._internal_device_list else device_put(x, s)
                       for x, s in zip(leaves, shardings, strict=True)]
-        return call, leaves
+        return call, leaves, tree
 
     def _axes(self, n: int, dynamic: tuple[Any, ...], kwargs: dict[str, Any], static: Any
               ) -> list[int | None]:
@@ -188,7 +199,10 @@ class _Mapped:
 
     def _mesh(self, size: int) -> Mesh:
         devices = self.devices or tuple(backends.local_devices(backend=self.backend))
-        if self.devices is not None and len(devices) != size:
+        if not size:
+            raise ValueError("pmap maps over at least one example; got arguments whose mapped axes "
+                             "have the size 0.")
+        if self.devices is not None and len(devices) < size:
             raise ValueError("Leading axis size of input to pmapped function must equal the number "
                              f"of local devices passed to pmap. Got axis_size={size}, "
                              f"num_local_devices={len(devices)}.")
@@ -232,7 +246,7 @@ class _Mapped:
         def run(*leaves: Any) -> Any:
             outs, result_tree = flatten(mapped(*leaves))
             return result_tree.unflatten([
-                x if not a else moveaxis(x, 0, a % get_aval(x).ndim)
+                x if not a else moveaxis(x, 0, _checked(a, get_aval(x).ndim))
                 for x, a in zip(outs, self._out_axes(result_tree), strict=True)])
 
         run.__name__ = run.__qualname__ = name_of(self.fun)
@@ -257,6 +271,13 @@ class _Mapped:
             "Non-hashable static arguments are used in static_broadcasted_argnums of pmap: "
             f"{[x for _, x, _ in constants]}. Static arguments are part of a cache's key: make "
             "them hashable, such as a tuple in place of a list.")
+
+
+def _checked(axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"pmap out_axes: axis {axis} is out of bounds for array of dimension "
+                         f"{ndim}")
+    return axis % ndim
 
 
 def _mesh_of(devices: tuple[Any, ...], name: Any) -> Mesh:

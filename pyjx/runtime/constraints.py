@@ -19,6 +19,7 @@ from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import Dims, Value, Values
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put
+from pyjx.runtime.extended_arrays import DataArray
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.sharding import (
     IndivisibleError,
@@ -185,17 +186,58 @@ def _asserted(x: Any, aval: Any, sharding: Any) -> Any:
 
 def _impl(x: Value, *, sharding: Any, layout: Layout | None, **params: Any) -> Value:
     if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
-        sharding = sharding.spec  # along the mesh that is set
-    out = device_put(x, _fully_constrained(sharding))
+        sharding = sharding.update(mesh=_devices_for(x, sharding))
+    out = device_put(x, _fully_constrained(x, sharding))
     return out if layout is None else device_put(out, Format(layout, out.sharding))
 
 
-def _fully_constrained(sharding: Any) -> Any:
-    """With None, which cuts nothing, where it leaves a choice."""
+def _devices_for(x: Any, sharding: Any) -> Any:
+    """The mesh of an array that is to lie as a sharding over its shape says, or else the one that
+    is set, with devices.
+
+    Raises:
+      ValueError: it is no array, or over a mesh of another shape.
+      TypeError: it lies along no mesh.
+    """
+    known = configuration.mesh.value
+    if not isinstance(x, (ArrayImpl, DataArray)):
+        if known is not None:
+            return known
+        raise ValueError(
+            "Target sharding contains a `jax.sharding.AbstractMesh` which requires the input to be "
+            f"a `jax.Array`. Got {type(x)}. Pass a NamedSharding over a Mesh.")
+    own = x.sharding
+    if not isinstance(own, NamedSharding):
+        if known is not None:
+            return known
+        raise TypeError(
+            "The sharding on the input must be a `NamedSharding` since the target sharding has an "
+            f"`AbstractMesh` in it. Got sharding type {type(own)} for shape "
+            f"{get_aval(x).str_short()}. Put it there by jax.device_put, or pass a NamedSharding "
+            "over a Mesh.")
+    if own.mesh.shape_tuple != sharding.mesh.shape_tuple:
+        raise ValueError(
+            f"Mesh shape of the input {own.mesh.shape_tuple} does not match the mesh shape of the "
+            f"target sharding {sharding.mesh.shape_tuple} for shape {get_aval(x).str_short()}")
+    return own.mesh
+
+
+def _fully_constrained(x: Any, sharding: Any) -> Any:
+    """Where it leaves a choice the value stays cut as it is, if that is along this mesh."""
     spec = sharding if isinstance(sharding, PartitionSpec) else getattr(sharding, "spec", None)
     if spec is None or UNCONSTRAINED not in spec:
         return sharding
-    entries = [None if p is UNCONSTRAINED else p for p in spec]
+    own = getattr(x, "sharding", None)
+    has: Any = ()
+    if isinstance(own, NamedSharding) and own.mesh == getattr(sharding, "mesh", None):
+        has = own.spec
+    used = axes_of(spec)
+    entries = []
+    for i, entry in enumerate(spec):
+        if entry is UNCONSTRAINED:
+            entry = has[i] if i < len(has) else None
+            entry = entry if set(used).isdisjoint(axes_of((entry,))) else None
+        entries.append(entry)
     spec = PartitionSpec(*entries)
     return spec if isinstance(sharding, PartitionSpec) else sharding.update(spec=spec)
 

@@ -12,9 +12,10 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import aval_on, names_no_mesh
 from pyjx.core.layouts import Format, Layout
-from pyjx.core.memories import MEMORY_KINDS, Space, in_memory, in_space
+from pyjx.core.memories import in_memory, in_space
 from pyjx.core.meshes import Mesh
 from pyjx.core.prefixes import broadcast_argument, is_none
+from pyjx.core.spaces import MEMORY_KINDS, Space
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.moves import device_put_p as device_put_p
@@ -117,6 +118,8 @@ def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
     if hasattr(x, "__jax_array__"):
         return _put_leaf(x.__jax_array__(), device, donate, may_alias)
     aval = _aval_of_leaf(x)
+    if aval.dtype == dtypes.float0:  # its elements say nothing, so there is nothing to move
+        return x
     array, fresh = host_value(x, aval)
     sharding = _target_sharding(device, x)
     if sharding is None:
@@ -132,6 +135,8 @@ def _put_formatted(x: Any, wanted: Format, donate: bool, may_alias: bool | None)
         raise ValueError("sharding and layout in `Layout` instance should be concrete. Got layout: "
                          f"{wanted} for input {_aval_of_leaf(x).str_short()}")
     x = _put_leaf(x, wanted.sharding, donate, may_alias)
+    if x.dtype == dtypes.float0:
+        return x
     wanted.layout.check_compatible_aval(x.shape)
     return x if wanted.layout.is_of(x) else dispatch.formatted(x, wanted)
 
@@ -286,7 +291,7 @@ def _device_put_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple
 def _device_put_transpose(cts: Tangents, *operands: Operand, devices: Sequence[Any],
                           srcs: Sequence[Any], copy_semantics: Sequence[Any]) -> Tangents:
     """The identity's transpose, back to where the operands came from."""
-    back = tuple([(x.aval.memory_space or Space.Device) if src is None and type(ct) is not Zero
+    back = tuple([x.aval.memory_space if src is None and type(ct) is not Zero
                   and get_aval(ct).memory_space is not x.aval.memory_space else src
                   for ct, x, src in zip(cts, operands, srcs, strict=True)])
     return _put_nonzero(cts, devices=back, srcs=devices,

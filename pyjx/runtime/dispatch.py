@@ -14,6 +14,8 @@ from pyjx.core.bounded import kept
 from pyjx.core.explicit import aval_on
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.layouts import Format, Layout
+from pyjx.core.trace import trace_to_jaxpr
+from pyjx.engine.explicit import reshard_p
 from pyjx.engine.physical import closed_has_keys
 from pyjx.engine.types import TreeDef
 from pyjx.runtime import key_reuse, probation
@@ -23,6 +25,7 @@ from pyjx.runtime.loaded import fast_paths
 from pyjx.runtime.placement import NO_REQUEST, Request, committed_sharding, placement_of
 from pyjx.runtime.programs import Program, compile_closed
 from pyjx.runtime.result_checks import check_results, checks_results
+from pyjx.runtime.sharding import open_sums
 from pyjx.runtime.transfers import moved
 
 registry = jaxlib_api.pytree.default_registry()
@@ -64,6 +67,8 @@ def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_t
     `options` go to `compile_closed`; `label` is what errors call the program; a program
     `on_probation` is that of a single operation, which need not stay loaded.
     """
+    if checks_results():
+        options.pop("donated", None)  # the program may have to run again
     placement, committed = placement_of(
         closed, tuple([committed_sharding(x) for x in leaves]), request)
     program, executable = compile_closed(closed, name, placement=placement, quick=on_probation,
@@ -149,8 +154,10 @@ def _formatter(wanted: Format) -> Any:
         if wanted.layout is not None:
             request = request._replace(in_layouts=(Layout.for_array(x),),
                                        out_layouts=(wanted.layout,))
-        return compile_and_run(_identity(aval_on(x.aval, None)), "reshard", [x], _ONE_RESULT,
-                               request=request)
+        program = _identity(aval_on(x.aval, None))
+        if open_sums(wanted.sharding) and not open_sums(x.sharding):
+            program = _opening(x.aval, wanted.sharding)
+        return compile_and_run(program, "reshard", [x], _ONE_RESULT, request=request)
 
     return compiled_callable("reshard", lambda x: miss(x)[0], miss, ("reshard", wanted))
 
@@ -162,6 +169,15 @@ _ONE_RESULT = registry.flatten(0)[1]
 def _identity(aval: ShapedArray) -> ClosedJaxpr:
     x = Var(aval)
     return ClosedJaxpr(Jaxpr([], [x], [x], []), [])
+
+
+@kept(64)
+def _opening(aval: ShapedArray, sharding: Any) -> ClosedJaxpr:
+    """Of the devices along axes of sums that are yet to be taken one has the value, the others
+    nothing."""
+    target = sharding.update(mesh=sharding.mesh.abstract_mesh)
+    return trace_to_jaxpr(lambda x: [reshard_p.bind(x, dst_sharding=target, concrete_mesh=None)],
+                          (aval,))
 
 
 def clear_caches() -> None:

@@ -137,10 +137,11 @@ class TracedCall:
         self._tracers = [c for c in closed.consts if isinstance(c, Tracer) and type(c) is not Ref]
         self._surroundings = (state.dynamic, state.level) if self._tracers else None
 
-    def asked(self, request: Request) -> TracedCall:
-        """The same, of which something else is asked."""
-        return TracedCall(self.closed, self.in_tree, self.out_tree, self.name, self.donated,
-                          self.static, request)
+    def but(self, request: Request | None = None, in_tree: TreeDef | None = None) -> TracedCall:
+        """The same, of which something else is asked, or whose leaves come in other arguments."""
+        return TracedCall(self.closed, self.in_tree if in_tree is None else in_tree, self.out_tree,
+                          self.name, self.donated, self.static,
+                          self.request if request is None else request)
 
     def is_current(self) -> bool:
         """Whether what was traced then is what would be traced now."""

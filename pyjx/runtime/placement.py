@@ -27,6 +27,7 @@ from pyjx.runtime.sharding import (
     IndivisibleError,
     NamedSharding,
     SingleDeviceSharding,
+    devices_of,
     is_cut_alike,
     named_sharding,
     single_device_sharding,
@@ -179,6 +180,10 @@ class Described:
         self.sharding = sharding
         self.layout = layout
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
 
 def committed_sharding(x: Any) -> Any:
     """Where a value has been put on purpose, or is described to be; None if it may be moved."""
@@ -245,7 +250,7 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
     if request.device is not None:
         devices = DeviceList((request.device,))
     else:
-        devices = next((d for s in known if (d := _devices(s)) is not None), None)
+        devices = next((d for s in known if (d := devices_of(s)) is not None), None)
         if devices is None:
             devices = DeviceList((backends.default_device(),)) if context is None \
                 else context._internal_device_list
@@ -256,7 +261,7 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
                 f"The program is over {mesh}, which has {mesh.size} devices, and runs on "
                 f"{len(devices)}. Set a mesh of so many devices by `jax.set_mesh`, or put an "
                 "argument on one.")
-    if any([(d := _devices(s)) is not None and d != devices for s in known]):
+    if any([(d := devices_of(s)) is not None and d != devices for s in known]):
         _raise_incompatible(closed, ins, tuple(devices))
     refused = [e for e in closed.effects if e.one_device]
     if refused and len(devices) > 1:
@@ -302,14 +307,6 @@ def _wanted(closed: ClosedJaxpr, given: Shardings, asked: Shardings, context: Me
             "where they are.")
     return tuple([has if wants is None else wants
                   for has, wants in zip(given, asked, strict=True)])
-
-
-def _devices(sharding: Any) -> Any:
-    """The devices of a sharding or mesh; None where it has names of axes alone."""
-    mesh = getattr(sharding, "mesh", sharding)
-    if isinstance(mesh, AbstractMesh):
-        return None
-    return sharding._internal_device_list
 
 
 def _mesh(known: Sequence[Any], devices: Any, context: Mesh | None) -> Mesh | None:
@@ -422,7 +419,7 @@ def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tupl
     function = closed.debug_info.func_src_info.partition(" ")[0] or "the function"
     described: dict[Any, str] = {}
     for i, sharding in enumerate(shardings):
-        if sharding is not None and (where := _devices(sharding)) is not None:
+        if sharding is not None and (where := devices_of(sharding)) is not None:
             described.setdefault(tuple(where), (
                 f"argument {_arg_name(closed, i)} of {function} with shape "
                 f"{closed.in_avals[i].str_short()} and {_ids(tuple(where))}"))

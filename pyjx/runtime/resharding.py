@@ -23,11 +23,12 @@ from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.explicit import reshard_p
 from pyjx.engine.types import Value
+from pyjx.jaxlib_api import Device, DeviceList
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.constraints import constrained
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.meshes import get_abstract_mesh, use_abstract_mesh
-from pyjx.runtime.sharding import NamedSharding
+from pyjx.runtime.sharding import NamedSharding, Sharding, devices_of
 
 
 @api_boundary
@@ -191,6 +192,24 @@ def placed(x: Any, target: Any) -> Any:
         if not any(target):
             return x
     return x if names_no_mesh(target) else device_put(x, target)
+
+
+def placed_array(x: Any, target: Any, caller: str) -> Any:
+    """As `placed`, of an array that the user gave.
+
+    Raises:
+      ValueError: it was put on other devices; `device_put` moves it.
+    """
+    if type(x) is ArrayImpl and x._committed and isinstance(target, (Device, Sharding)):
+        wanted = DeviceList((target,)) if isinstance(target, Device) else devices_of(target)
+        has = x._sharding._internal_device_list
+        if wanted is not None and len(wanted) and has != wanted:
+            raise ValueError(
+                f"Received incompatible devices for jitted computation. Got argument of {caller} "
+                f"with shape {x.aval.str_short()} and with device ids {[d.id for d in has]}, and "
+                f"device={target!r}. {caller} does not move an array that was put somewhere: use "
+                "jax.device_put.")
+    return placed(x, target)
 
 
 def lying(x: Any, sharding: Any) -> Any:

@@ -33,6 +33,12 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
         raise FloatingPointError(
             f"invalid value ({kind}) encountered in {name}. As it was given donated arguments, it "
             "cannot be run again to find the operation: take donate_argnums away.")
+    eqns = closed.eqns
+    if len(eqns) == 1 and eqns[0].primitive.within is not None:
+        raise FloatingPointError(
+            f"Invalid value ({kind}) encountered in sharded computation. What each device does "
+            f"is run as a whole, so which operation of {name} made it is not known: call the "
+            "function itself on the part of one device.")
     if not any(map(not_a_number, (*args, *closed.consts))):
         if _is_operation(closed, outs):
             name = closed.eqns[0].primitive.name

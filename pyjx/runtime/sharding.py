@@ -95,8 +95,19 @@ jaxlib_api.set_check_pspec(check_spec, PartitionSpec())
 # ---- methods of every sharding ------------------------------------------------------------
 
 
+def devices_of(place: Any) -> Any:
+    """The devices of a sharding or a mesh; None where it has names of axes alone."""
+    if isinstance(getattr(place, "mesh", place), AbstractMesh):
+        return None
+    return place._internal_device_list
+
+
 def _device_tuple(self: Any) -> tuple[Any, ...]:
-    return tuple(self._internal_device_list)
+    devices = devices_of(self)
+    if devices is None:
+        raise ValueError("_device_assignment is not implemented for `jax.sharding.AbstractMesh`. "
+                         f"Name the devices by a Mesh. Got {self}")
+    return tuple(devices)
 
 
 def _device_set(self: Any) -> set[Any]:
@@ -186,8 +197,13 @@ def _is_fully_addressable(self: Any) -> bool:
 
 def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
     """Whether both put the same elements of every array of rank `ndim` on the same devices."""
-    return self is other or (bool(self._internal_device_list == other._internal_device_list)
-                             and is_cut_alike(self, other, ndim))
+    return self is other or (_place(self) == _place(other) and is_cut_alike(self, other, ndim))
+
+
+def _place(sharding: Any) -> Any:
+    """Its devices or, where it has none, the shape that they are to have."""
+    devices = devices_of(sharding)
+    return sharding.mesh if devices is None else devices
 
 
 def is_cut_alike(a: Any, b: Any, ndim: int) -> bool:
@@ -199,6 +215,13 @@ def is_cut_alike(a: Any, b: Any, ndim: int) -> bool:
 def open_sums(sharding: Any) -> Any:
     """The axes along which what the devices hold is yet to be summed."""
     return sharding.spec.unreduced if type(sharding) is NamedSharding else frozenset()
+
+
+def summed(sharding: Any) -> Any:
+    """The sharding of the same values once such sums have been taken."""
+    if not open_sums(sharding):
+        return sharding
+    return sharding.update(spec=sharding.spec.update(unreduced=frozenset(), unreduced_kind=None))
 
 
 def same_hlo(a: Any, b: Any) -> bool:

@@ -497,9 +497,14 @@ def trace(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
     layouts = tuple(map(committed_layout, leaves))
     if any(layouts):  # what is lowered takes arguments that stand in memory as these do
         asked = traced.request.in_layouts or (None,) * len(layouts)
-        traced = traced.asked(traced.request._replace(in_layouts=tuple(
+        traced = traced.but(traced.request._replace(in_layouts=tuple(
             [has if wants is None else wants for has, wants in zip(layouts, asked, strict=True)])))
     return Traced(spec, traced, tuple(map(committed_sharding, leaves)))
+
+
+def taking(traced: Traced, in_tree: Any) -> Traced:
+    """The traced function, whose leaves come in arguments of this structure."""
+    return Traced(traced._spec, traced._traced.but(in_tree=in_tree), traced._given)
 
 
 def lower(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lowered:

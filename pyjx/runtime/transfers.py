@@ -23,8 +23,10 @@ from pyjx.runtime.sharding import (
     IndivisibleError,
     NamedSharding,
     SingleDeviceSharding,
+    devices_of,
     open_sums,
     single_device_sharding,
+    summed,
 )
 
 _put = jaxlib_api.batched_device_put
@@ -85,6 +87,8 @@ def array_for(x: Any) -> Any:
 
 def put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Any, alias: bool) -> Any:
     """A committed array with the given sharding."""
+    if open_sums(sharding):
+        return moved(put_host(x, aval, summed(sharding), alias), sharding)
     if type(sharding) is SingleDeviceSharding:
         return _put(aval_on(aval, sharding), sharding, (x,), [sharding._device], True, alias)
     aval = aval_on(aval, sharding)
@@ -117,8 +121,12 @@ def check_rank(sharding: Any, aval: ShapedArray) -> None:
 
 
 def check_fits(sharding: Any, aval: ShapedArray) -> None:
-    """ValueError if the sharding is for arrays of more dimensions, or other sizes."""
+    """ValueError if the sharding is for arrays of more dimensions, or other sizes, or names no
+    devices."""
     check_rank(sharding, aval)
+    if devices_of(sharding) is None:
+        raise ValueError("device_put: is_fully_addressable is not implemented for "
+                         f"`jax.sharding.AbstractMesh`. Name the devices by a Mesh. Got {sharding}")
     try:
         sharding.shard_shape(aval.shape)
     except IndivisibleError as error:
@@ -151,6 +159,9 @@ def moved(x: Any, sharding: Any) -> Any:
             return x
         return jaxlib_api.commit(x, sharding, aval=typed)
     check_fits(sharding, aval)
+    if open_sums(old) != open_sums(sharding) or (open_sums(old) and (
+            old._internal_device_list != sharding._internal_device_list)):
+        return _with_sums(x, sharding)
     if (old.num_devices > 1 and old._internal_device_list == sharding._internal_device_list
             and old.memory_kind == sharding.memory_kind):
         return _read(x, sharding) if _is_read(x, sharding) else _exchanged(x, sharding)
@@ -161,6 +172,14 @@ def moved(x: Any, sharding: Any) -> Any:
                                       [_CopySemantics.REUSE_INPUT])[0]
         return jaxlib_api.commit(copy, sharding, aval=aval_on(aval, sharding))
     return _of_parts(x, sharding)
+
+
+def _with_sums(x: Any, sharding: Any) -> Any:
+    """An array whose sums along other axes are yet to be taken: those of `x` are, where it is."""
+    old = x._sharding
+    if open_sums(old):
+        return moved(_exchanged(x, summed(old)), sharding)
+    return _exchanged(moved(x, summed(sharding)), sharding)
 
 
 _LONGEST_READ = 1 << 24  # bytes; where parts are to be joined a program is faster for more

@@ -115,6 +115,31 @@ def test_rows_of_what_is_cut(kind):
             x[0]
 
 
+# -- on a device -----------------------------------------------------------------------------------
+
+CONVERTED = {
+    "array": lambda x, d: jnp.array(x, device=d), "asarray": lambda x, d: jnp.asarray(x, device=d),
+    "array of a list": lambda x, d: jnp.array([x] * 8, device=d),
+    "asarray of a dtype": lambda x, d: jnp.asarray(x, "int8", device=d),
+    "astype": lambda x, d: x.astype("int8", device=d),
+    "astype bool": lambda x, d: jnp.astype(x, bool, device=d),
+}
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_what_was_put_somewhere_is_not_moved(name):
+    first, second = jax.devices()[1:3]
+    pair = NamedSharding(line(AUTO), P("x"))
+    x = jnp.arange(8.)
+    for place, others in ((first, (second, pair)), (pair, (first,))):
+        there = jax.device_put(x, place)
+        assert CONVERTED[name](there, place).devices() == there.devices()
+        for other in others:
+            with pytest.raises(ValueError, match="Received incompatible devices"):
+                CONVERTED[name](there, other)
+    assert CONVERTED[name](x, second).devices() == {second}
+
+
 # -- of parts --------------------------------------------------------------------------------------
 
 ROWS = NamedSharding(jax.make_mesh((2,), ("x",), (AUTO,)), P("x")) if len(jax.devices()) > 1 else \

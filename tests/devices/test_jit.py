@@ -83,6 +83,26 @@ def test_a_list_of_shardings_of_arguments(mesh):
     assert out.tolist() == [2] * 8 and out.sharding.device_set == set(mesh.devices.flat)
 
 
+def test_a_constraint_over_the_shape_of_an_arrays_mesh(mesh):
+    x = jax.device_put(np.ones((8, 4), "f4"), NamedSharding(mesh, P("x", "y")))
+    shape = mesh.abstract_mesh
+    constrain = jax.lax.with_sharding_constraint
+    assert constrain(x, NamedSharding(shape, P("y"))).sharding == NamedSharding(mesh, P("y"))
+    free = constrain(x, NamedSharding(shape, P(P.UNCONSTRAINED, None)))
+    assert free.sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 2)
+    taken = constrain(x, NamedSharding(shape, P(P.UNCONSTRAINED, "x")))
+    assert taken.sharding.is_equivalent_to(NamedSharding(mesh, P(None, "x")), 2)
+    other = NamedSharding(jax.sharding.AbstractMesh((8,), ("z",), AxisType.Auto), P("z"))
+    for value, target, error, message in (
+            (np.ones(8), NamedSharding(shape, P()), ValueError, "to be a `jax.Array`"),
+            (jnp.ones(8), NamedSharding(shape, P()), TypeError, "must be a `NamedSharding`"),
+            (x, other, ValueError, "Mesh shape of the input")):
+        with pytest.raises(error, match=message):
+            constrain(value, target)
+    with pytest.raises(ValueError, match=r"not implemented for `jax.sharding.AbstractMesh`"):
+        jax.device_put(x, NamedSharding(shape, P("y")))
+
+
 def test_shardings_are_prefixes_of_trees(mesh):
     cut, whole = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
     f = jax.jit(lambda a, b: {"a": a, "b": [b["p"], b["q"]]}, in_shardings=(cut, {"p": whole,
@@ -119,7 +139,7 @@ def test_constraints(mesh, x):
     free = NamedSharding(mesh, P(P.UNCONSTRAINED, "y"))
     text = jax.jit(lambda x: with_sharding_constraint(x, free)).lower(x).as_text()
     assert '<@mesh, [{?}, {"y"}]>' in text
-    assert with_sharding_constraint(x, free).sharding == columns
+    assert with_sharding_constraint(x, free).sharding == NamedSharding(mesh, P("x", "y"))
     with jax.set_mesh(mesh):
         assert jax.jit(lambda x: with_sharding_constraint(x, P("y")))(jnp.ones(8)).sharding.spec \
             == P("y")

@@ -74,3 +74,28 @@ def test_derivatives_come_back_to_the_memory_of_the_argument():
     np.testing.assert_allclose(found, np.cos(X) * X + np.sin(X), rtol=1e-5)
     np.testing.assert_allclose(jax.grad(f)(X), found, rtol=1e-5)
     np.testing.assert_allclose(jax.jvp(f, (X,), (X,))[1], found @ X, rtol=1e-5)
+
+
+# -- sums that are yet to be taken -----------------------------------------------------------------
+
+
+def test_putting_values_as_parts_of_sums():
+    mesh = jax.make_mesh((2, 2), ("x", "y"))
+    elsewhere = mesh.update(devices=np.array(jax.devices()[4:]).reshape(2, 2))
+    values = np.arange(4, dtype=np.float32)
+    for spec in (P(unreduced={"x"}), P("y", unreduced={"x"})):
+        target = NamedSharding(mesh, spec)
+        whole = NamedSharding(mesh, P())
+        for x in (values, jnp.asarray(values), jax.device_put(values, whole)):
+            out = jax.device_put(x, target)
+            assert out.sharding == target
+            assert sum(np.asarray(s.data).sum() for s in out.addressable_shards) == values.sum() * (
+                1 if spec.partitions else 2)
+            for place in (whole, jax.devices()[5], NamedSharding(elsewhere, P("x")),
+                          NamedSharding(mesh, P("x"))):
+                np.testing.assert_array_equal(jax.device_put(out, place), values)
+            moved = jax.device_put(out, NamedSharding(elsewhere, P(unreduced={"y"})))
+            np.testing.assert_array_equal(jax.reshard(moved, NamedSharding(elsewhere, P())), values)
+        with jax.set_mesh(mesh):
+            x = jax.device_put(values, P())
+            np.testing.assert_array_equal(jax.reshard(jax.reshard(x, spec), P()), values)

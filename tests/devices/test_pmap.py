@@ -121,6 +121,13 @@ def test_errors():
         jax.pmap(lambda x: x, in_axes=1)(X)
     with pytest.raises(ValueError, match=r"number of local devices passed to pmap"):
         jax.pmap(lambda x: x, devices=jax.devices()[:2])(X)
+    with pytest.raises(ValueError, match="pmap out_axes: axis 7 is out of bounds"):
+        jax.pmap(lambda x: x, out_axes=7)(PAIRS)
+    with pytest.raises(ValueError, match="at least one example"):
+        jax.pmap(lambda x: x)(X[:0])
+    for call in (lambda f: f(X, n=3), lambda f: f(X)):
+        with pytest.raises(ValueError, match=r"static_broadcasted_argnums=\(1,\) but was called"):
+            call(jax.pmap(lambda x, n=2: x * n, static_broadcasted_argnums=1))
     with pytest.raises(ValueError, match="Specified axis_size 4"):
         jax.pmap(lambda x: x, axis_size=4)(X)
     with pytest.raises(TypeError, match="pmap in_axes must be"):
@@ -155,6 +162,67 @@ def test_groups():
     assert f(X[:4]).tolist() == [1, 1, 5, 5]
 
 
+ARGUMENTS = {
+    "None": (lambda x, y: x, (X, None), {}),
+    "None in a tree": (lambda d: d["a"], ({"a": X, "b": None},), {}),
+    "keyword": (lambda x, *, y: x + y, (X,), {"y": X}),
+    "keyword None": (lambda x, y=None: x, (X,), {"y": None}),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_program_takes_the_arguments_of_the_function(name):
+    f, args, kwargs = ARGUMENTS[name]
+    mapped = jax.pmap(f)
+    compiled = mapped.lower(*args, **kwargs).compile()
+    want = mapped(*args, **kwargs)
+    assert compiled(*args, **kwargs).tolist() == want.tolist()
+    assert compiled.in_tree == jax.tree.structure((args, kwargs))
+    with pytest.raises(TypeError, match="does not match the input pytree"):
+        compiled(*args, 1, **kwargs)
+
+
+def test_a_program_for_what_is_described():
+    lowered = jax.pmap(lambda x: 2 * x).lower(jax.ShapeDtypeStruct((8, 3), "float32"))
+    assert lowered.in_avals == ((jax.core.ShapedArray((8, 3), "float32"),), {})
+    assert lowered.compile()(np.ones((8, 3), "f4")).tolist() == np.full((8, 3), 2.).tolist()
+
+
 def test_program():
     text = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i").lower(X).as_text()
     assert "sdy.manual_computation" in text and "stablehlo.all_reduce" in text
+
+
+# -- what is not a number --------------------------------------------------------------------------
+
+TWO = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("i",)) if len(jax.devices()) > 1 else None
+
+
+def cut(f):
+    return jax.shard_map(f, mesh=TWO, in_specs=P("i"), out_specs=P("i"))
+
+
+NANS = {
+    "pmap": lambda x: jax.pmap(lambda x: jnp.log(x) * 0)(x),
+    "jit of pmap": lambda x: jax.jit(jax.pmap(lambda x: x / x))(x),
+    "gradient of pmap": jax.grad(lambda x: jax.pmap(lambda x: jnp.sqrt(x) * x)(x).sum()),
+    "shard_map": cut(lambda x: jnp.log(x) * 0),
+    "jit of shard_map": jax.jit(cut(lambda x: jnp.log(x) * 0)),
+    "shard_map in jit": jax.jit(lambda x: cut(lambda x: x / x)(x) + 1),
+    "vmap of shard_map": lambda x: jax.vmap(cut(lambda x: x / x))(jnp.stack([x, x])),
+    "compiled": lambda x: jax.jit(cut(lambda x: x / x)).lower(x).compile()(x),
+}
+
+
+@pytest.mark.parametrize("name", NANS)
+def test_debug_nans(name):
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="in sharded computation"):
+        NANS[name](jnp.zeros(2))
+
+
+def test_debug_nans_of_what_is_fine():
+    with jax.debug_nans(True):
+        assert cut(lambda x: 2 * x)(jnp.ones(2)).tolist() == [2, 2]
+        assert jax.pmap(lambda x: 2 * x)(jnp.ones(2)).tolist() == [2, 2]
+    with jax.debug_infs(True), pytest.raises(FloatingPointError, match=r"\(inf\) encountered"):
+        jax.pmap(jnp.log)(jnp.zeros(2))

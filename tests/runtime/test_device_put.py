@@ -223,3 +223,23 @@ def test_ranks_are_compared_once_and_not_where_an_array_lies_as_it_is_wanted(mon
         asked.clear()
         jax.device_put(x, new)
         assert len(asked) == n
+
+
+def test_what_has_no_elements_stays():
+    zeros = np.zeros((2, 3), jax.dtypes.float0)
+    device = jax.devices()[0]
+    fmt = jax.numpy.ones((2, 3)).format
+    for target in (None, device, jax.memory.Space.Host, jax.sharding.SingleDeviceSharding(device),
+                   fmt):
+        out = jax.device_put({"a": zeros, "b": np.ones((2, 3))}, target)
+        assert out["a"].dtype == jax.dtypes.float0 and out["a"].shape == (2, 3)
+
+
+def test_the_memory_in_a_type():
+    Space = jax.memory.Space
+    usual = jax.core.ShapedArray((4,), "int16")
+    assert usual is jax.core.ShapedArray((4,), "int16", memory_space=Space.Device)
+    assert usual.memory_space is Space.Device and usual.str_short(True) == "i16[4]"
+    host = usual.update(memory_space=Space.Host)
+    assert host.memory_space is Space.Host and str(host) == "int16<host>[4]"
+    assert host.update(memory_space=Space.Device) is usual

@@ -203,8 +203,14 @@ def test_debug_nans_says_which_values_no_operation_made(call):
 def test_debug_nans_of_donated_arguments():
     x = -jnp.ones(3)
     f = jax.jit(lambda x: jnp.log(x) * 2, donate_argnums=0)
-    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="take donate_argnums away"):
+    compiled = f.lower(x).compile()
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="encountered in log"):
         f(x)
+    with jax.debug_infs(True), pytest.raises(FloatingPointError, match=r"\(inf\) encountered in l"):
+        f(0 * x)
+    assert f(1 + 0 * x).tolist() == [0, 0, 0] and not x.is_deleted()
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="take donate_argnums away"):
+        compiled(x)
 
 
 def test_debug_nans_says_where_the_operation_was_made():

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from pyjx.core.meshes import AxisType, Mesh
+from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.specs import P
 from pyjx.runtime import backends
 from pyjx.runtime.array_parts import (
@@ -219,3 +219,15 @@ def test_with_eight_devices():
                           "no:cacheprovider", HERE], env=env, capture_output=True, text=True,
                          timeout=300)
     assert run.returncode == 0, run.stdout[-3000:]
+
+
+def test_equivalence_over_shapes_of_meshes():
+    shape = AbstractMesh((2, 2), ("x", "y"))
+    rows, columns = NamedSharding(shape, P("x")), NamedSharding(shape, P(None, "x"))
+    assert rows.is_equivalent_to(NamedSharding(shape, P("x", None)), 2)
+    assert not rows.is_equivalent_to(columns, 2) and rows.is_equivalent_to(rows, 2)
+    assert not rows.is_equivalent_to(NamedSharding(AbstractMesh((4,), ("x",)), P("x")), 2)
+    one = SingleDeviceSharding(backends.devices()[0])
+    assert not rows.is_equivalent_to(one, 2) and not one.is_equivalent_to(rows, 2)
+    with pytest.raises(ValueError, match="_device_assignment is not implemented"):
+        rows.devices_indices_map((4, 4))
