@@ -72,6 +72,7 @@ def test_programs_find_the_names_of_jax(tmp_path: Path) -> None:
           "assert quantiles is sys.modules['pyjx.numpy.quantiles']\n"
           "import inspect\n"
           "assert inspect.getsourcefile(jax.core.Tracer).endswith('trace.py')\n"
+          "assert jax.jit(sys.exit)._fun is sys.exit\n"
           "seen = []\n"
           "def f(x):\n"
           "    seen.append(type(x).__module__.partition('.')[0])\n"

@@ -6,7 +6,7 @@ import importlib
 import subprocess
 import sys
 import types
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -525,6 +525,48 @@ def test_structures_that_are_equal():
     assert tree_util.tree_leaves_checked(jax.tree.structure((1, 2)), (3, 4)) == [3, 4]
     with pytest.raises(ValueError, match="is to have the structure"):
         tree_util.tree_leaves_checked(jax.tree.structure((1, 2)), [3, 4])
+
+
+@pytest.mark.parametrize("tree", [
+    (1, 2), [1], {"b": 1, "a": 2}, None, OrderedDict(z=1), jax.tree_util.Partial(max, 1),
+])
+def test_types_of_trees_are_taken_apart_and_made(tree):
+    registry = module("tree_util")._registry
+    entry = registry[type(tree)]
+    children, rest = entry.to_iter(tree)
+    made = entry.from_iter(rest, iter(children))
+    assert jax.tree.structure(made) == jax.tree.structure(tree)
+    assert jax.tree.leaves(made) == jax.tree.leaves(tree)
+    assert type(tree) in registry and registry.get(type(tree)) is not None
+
+
+def test_a_library_makes_keys_of_its_own():
+    class Key:
+        seed = 3
+
+    core = module("random.core")
+    asked = core._check_prng_key
+
+    def check(name, key, **options):
+        return asked(name, jax.random.key(key.seed) if isinstance(key, Key) else key, **options)
+
+    core._check_prng_key = check
+    try:
+        for draw in (jax.random.uniform, jax.random.split, jax.random.bits,
+                     lambda k: jax.random.gamma(k, 2.0)):
+            assert jnp.array_equal(draw(Key()), draw(jax.random.key(3)))
+    finally:
+        core._check_prng_key = asked
+    with pytest.raises(TypeError, match="unexpected PRNG key type"):
+        jax.random.uniform(Key())
+
+
+def test_leaves_are_of_no_type_of_trees():
+    registry = module("tree_util")._registry
+    assert int not in registry and registry.get(int, 3) == 3
+    with pytest.raises(KeyError):
+        registry[int]
+
 
 
 def test_lists_of_one_length():

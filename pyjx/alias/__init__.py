@@ -22,12 +22,13 @@ from collections.abc import Iterable
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution
+from operator import attrgetter
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 import pyjx
-from pyjx import compat, jax_imports, version
+from pyjx import compat, jax_imports, jaxlib_api, version
 from pyjx.core.trace import JaxprTracer, Tracer
 from pyjx.engine.batching import BatchTracer
 from pyjx.engine.forward import JVPTracer
@@ -147,6 +148,7 @@ def show_jax_names() -> None:
         if array.__module__.startswith("pyjx."):
             array.__module__ = f"jax.{array.__module__.removeprefix('pyjx.')}"
             importlib.import_module(array.__module__)
+    jaxlib_api.PjitFunction._fun = property(attrgetter("__wrapped__"))
 
 
 def install() -> None:

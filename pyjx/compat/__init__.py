@@ -71,6 +71,7 @@ MODULES = {
     "pmap": "pyjx.parallel.pmapping",
     "profiler": "pyjx.profiler",
     "random": "pyjx.random",
+    "random.core": "pyjx.compat.random_core",
     "random.prng": "pyjx.compat.prng",
     "random.threefry2x32": "pyjx.compat.prng",
     "ref": "pyjx.ref",

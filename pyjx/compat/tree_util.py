@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import pyjx.tree_util
 from pyjx.core.differences import structure_differences as equality_errors_pytreedef
 from pyjx.core.differences import tree_differences as equality_errors
 from pyjx.jaxlib_api import pytree
-from pyjx.tree_util import tree_leaves_with_path
+from pyjx.jaxlib_pytrees import treedef_of
+from pyjx.tree_util import flatten_one_level, tree_leaves_with_path, tree_structure
 
 __all__ = [
     "default_registry", "equality_errors", "equality_errors_pytreedef", "generate_key_paths",
@@ -19,11 +21,35 @@ default_registry = pytree.default_registry()
 none_leaf_registry = default_registry
 
 
+class _RegistryEntry(NamedTuple):
+    """How an object of one type is taken apart into children and what else it holds, and made."""
+
+    to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
+    from_iter: Callable[[Any, Iterable[Any]], Any]
+
+
 class Nodes:
     """The types that are nodes of trees."""
 
     def __contains__(self, kind: type) -> bool:
         return pyjx.tree_util.is_tree_node(kind)
+
+    def __getitem__(self, kind: type) -> Any:
+        entry = self.get(kind)
+        if entry is None:
+            raise KeyError(kind)
+        return entry
+
+    def get(self, kind: type, default: Any = None) -> Any:
+        if kind not in self:
+            return default
+
+        def from_iter(rest: Any, children: Iterable[Any]) -> Any:
+            leaves = [*children]
+            structures = [tree_structure(0)] * len(leaves)
+            return treedef_of(default_registry, (kind, rest), structures).unflatten(leaves)
+
+        return _RegistryEntry(flatten_one_level, from_iter)
 
 
 _registry = Nodes()

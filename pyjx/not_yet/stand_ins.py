@@ -16,6 +16,7 @@ A table (`pallas.txt`) has a paragraph for each module: its name, and entries wi
     space E(A=1, B=2)           one of memories, semaphores or layouts, whose members are called
     NAME=C(1)                   a value: an expression of the names of the module
     primitive f_p="f"           a primitive, without rules
+    jaxlib tpu="mosaic.tpu"     a module of jaxlib
     from module import a b=c    what a module has that is there, or another paragraph
 
 A module that has come out of the table is found before it; a single name that is there is imported
@@ -39,6 +40,7 @@ from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from pyjx import jaxlib_api
 from pyjx.core.primitive import Primitive
 from pyjx.lazy import Package, own_dictionary
 from pyjx.not_yet import TABLES, meanwhile
@@ -270,11 +272,15 @@ def _primitive(module: StandIn, name: str, entry: Entry) -> Any:
     return Primitive(_value(module, name, entry))
 
 
+def _of_jaxlib(module: StandIn, name: str, entry: Entry) -> Any:
+    return jaxlib_api.submodule(_value(module, name, entry))
+
+
 def _from(module: StandIn, name: str, entry: Entry) -> Any:
     return resolve_name(entry.said)
 
 
 _BUILDERS: dict[str, Callable[[StandIn, str, Entry], Any]] = {
     "function": _function, "maker": _maker, "class": _class, "data": _data, "frozen": _data,
-    "primitive": _primitive, "tuple": _tuple, "value": _value, "from": _from,
-    **dict.fromkeys(_ENUMERATIONS, _enumeration)}
+    "primitive": _primitive, "jaxlib": _of_jaxlib, "tuple": _tuple, "value": _value,
+    "from": _from, **dict.fromkeys(_ENUMERATIONS, _enumeration)}
