@@ -270,6 +270,7 @@ def _backward(func: Any, rtol: Any, atol: Any, mxstep: Any, hmax: Any, residuals
     L. S. Pontryagin et al., The Mathematical Theory of Optimal Processes (1962).
     """
     ys, ts, args = residuals
+    ts, g = jnp.asarray(ts), jnp.asarray(g)  # they are indexed by what is traced
     leaves, tree = tree_flatten(args)
     moving = [i for i, x in enumerate(leaves) if jnp.issubdtype(jnp.asarray(x).dtype, jnp.inexact)]
 

@@ -353,6 +353,8 @@ def _reduce_tree(closed: ClosedJaxpr, dimensions: tuple[int, ...], operands: Val
                  inits: Sequence[Any]) -> list[Any]:
     """`reduce` by halving the axes: for derivatives, and for initial values that differ."""
     xs = list(operands)
+    if not dimensions:  # XLA takes no initial value then
+        return xs
     for axis in sorted(dimensions, reverse=True):
         while (n := get_aval(xs[0]).shape[axis]) > 1:
             firsts, seconds, rests = zip(*[_halves(x, axis) for x in xs], strict=True)
@@ -377,6 +379,8 @@ def _reduce_jvp(primals: Values, tangents: Tangents, *, computation: Callable[..
 def _reduce_batch(operands: Values, dims: Dims, *, computation: Callable[..., Any],
                   jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> tuple[Values, Dims]:
     n = len(operands) // 2
+    if not dimensions:
+        return operands[:n], dims[:n]
     along = batch_along(operands, dims)
     xs = [at_front(x, d, along) for x, d in zip(operands[:n], dims[:n], strict=True)]
     moved = unbatched_dims(0, dimensions)
@@ -459,13 +463,16 @@ class Computation:
 
 
 def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[ShapedArray],
-                  in_tree: TreeDef) -> ClosedJaxpr:
-    """The jaxpr of a function of two scalars, or two trees of them, that gives one such."""
+                  in_tree: TreeDef) -> tuple[ClosedJaxpr, TreeDef]:
+    """The jaxpr of a function of two scalars, or two trees of them, that gives one such, and the
+    structure of what it gives."""
     if not callable(computation):
         raise TypeError(f"{name}: computation must be a function, got {shortened(computation)}")
     scalars = [ShapedArray((), a.dtype) for a in avals]
+    tree: TreeDef = None
 
     def flat(*args: Value) -> list[Any]:
+        nonlocal tree
         left = tree_util.tree_unflatten(in_tree, args[:len(avals)])
         right = tree_util.tree_unflatten(in_tree, args[len(avals):])
         leaves, tree = tree_util.tree_flatten(computation(left, right))
@@ -483,7 +490,7 @@ def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[Sh
         raise NotImplementedError(
             f"Reduction computations can't close over Tracers ({name}). Please file an issue."
         )
-    return shared(closed)
+    return shared(closed), tree
 
 
 def initial_scalar(x: Any, dtype: Any) -> Any:
@@ -505,7 +512,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
       dimensions: the axes to reduce.
 
     Returns:
-      The operands' tree, without the axes.
+      What `computation` gives, a tree with as many leaves as the operands', without the axes.
 
     Raises:
       ValueError: `operands` and `init_values` differ in structure; a value of `init_values` is not
@@ -539,10 +546,10 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
         out = _monoid(computation, flat[0], inits[0], axes, out_sharding)
         if out is not None:
             return tree_util.tree_unflatten(tree, [_typed(out, weak[0])])
-    jaxpr = trace_reducer("reduce", computation, avals, tree)
+    jaxpr, out_tree = trace_reducer("reduce", computation, avals, tree)
     outs = reduce_p.bind(*flat, *inits, computation=Computation(computation, jaxpr), jaxpr=jaxpr,
                          dimensions=axes)
-    return tree_util.tree_unflatten(tree, list(map(_typed, outs, weak)))
+    return tree_util.tree_unflatten(out_tree, list(map(_typed, outs, weak)))
 
 
 def _typed(x: Any, weak: bool) -> Any:

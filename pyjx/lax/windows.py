@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -185,13 +186,13 @@ def _window_sum_transpose(ct: Tangent, x: Operand, *, window_dimensions: Ints, w
                           padding: Padding, base_dilation: Ints, window_dilation: Ints) -> Tangents:
     # An element is in those windows that start up to one window before it: the sum of their
     # cotangents is a sum over windows of the cotangents, which lie `window_strides` apart.
-    shape = x.aval.shape
-    if 0 in shape or 0 in ct.shape:
+    shape, counts = x.aval.shape, np.shape(ct)
+    if 0 in shape or 0 in counts:
         return (full_aval(x.aval, 0),)
     config = []
     for n, window, hole, stride, base, (low, _), windows in zip(
         shape, window_dimensions, window_dilation, window_strides, base_dilation, padding,
-        ct.shape, strict=True,
+        counts, strict=True,
     ):
         reach = dilated(window, hole) - 1
         before = reach - low
@@ -218,9 +219,10 @@ def _choice_jvp(primitive: Primitive, select: str, identity: Callable[[Any], Any
         prefer = getattr(lax, f"{select}_p")
         if all(d == 1 for d in (*params["base_dilation"], *params["window_dilation"])):
             return out, select_and_gather_add_p.bind(g, x, select_prim=prefer, **params)
-        values = _elements(x, scalar_constant(identity(x.dtype), x.dtype), **params)
+        dtype = get_aval(x).dtype
+        values = _elements(x, scalar_constant(identity(dtype), dtype), **params)
         best, tangent = values[0], None
-        for value, t in zip(values, _elements(g, scalar_constant(0, g.dtype), **params),
+        for value, t in zip(values, _elements(g, scalar_constant(0, dtype), **params),
                             strict=True):
             if tangent is None:
                 tangent = t
@@ -396,14 +398,36 @@ def _reduce_window_shape(*avals: ShapedArray, jaxpr: ClosedJaxpr, consts: tuple[
 
 
 def _fold_elements(jaxpr: ClosedJaxpr, args: Values, **params: Any) -> list[Any]:
-    """`reduce_window` as one step for each place in the window: for derivatives."""
+    """`reduce_window` as one step for each place in the window: for derivatives.
+
+    As where XLA runs it, what is no element of the operand is left out.
+    """
     n = len(args) // 2
+    if not params["window_dimensions"]:
+        return list(args[:n])
     columns = [_elements(x, v, **params) for x, v in zip(args[:n], args[n:], strict=True)]
     shape = get_aval(columns[0][0]).shape
     total = [lax.broadcast(v, shape) for v in args[n:]]
-    for row in zip(*columns, strict=True):
-        total = pointwise(jaxpr, [*total, *row])
+    known = _elements_known(get_aval(args[0]).shape, shape, **params)
+    for row, given in zip(zip(*columns, strict=True), known, strict=True):
+        after = pointwise(jaxpr, [*total, *row])
+        total = after if given.all() else [
+            lax.select(given, new, old) for new, old in zip(after, total, strict=True)]
     return total
+
+
+def _elements_known(shape: Ints, counts: Ints, *, window_dimensions: Ints, window_strides: Ints,
+                    padding: Padding, base_dilation: Ints, window_dilation: Ints
+                    ) -> Iterator[np.ndarray]:
+    """For each place in the window, in which windows an element of the operand stands there."""
+    axes = zip(shape, counts, window_dimensions, window_strides, padding, base_dilation,
+               window_dilation, strict=True)
+    at = []
+    for size, count, width, stride, (low, _), base, hole in axes:
+        index = np.arange(width)[:, None] * hole + np.arange(count) * stride - low
+        at.append((index >= 0) & (index % base == 0) & (index < size * base))
+    for place in itertools.product(*map(range, window_dimensions)):
+        yield functools.reduce(np.logical_and.outer, [a[i] for a, i in zip(at, place, strict=True)])
 
 
 def _reduce_window_jvp(primals: Values, tangents: Tangents, *, jaxpr: ClosedJaxpr,
@@ -414,6 +438,8 @@ def _reduce_window_jvp(primals: Values, tangents: Tangents, *, jaxpr: ClosedJaxp
 def _reduce_window_batch(operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr,
                          consts: tuple[Any, ...], **params: Any) -> tuple[Values, Dims]:
     n = len(operands) // 2
+    if not params["window_dimensions"]:
+        return operands[:n], dims[:n]
     along = batch_along(operands, dims)
     if any(d is not None for d in dims[n:]):
         return batch_flat(lambda *args: _fold_elements(jaxpr, args, **params), operands, dims,
@@ -494,7 +520,10 @@ def reduce_window(
         primitive = _window_monoid(computation, flat[0], inits[0])
         if primitive is not None:
             return tree_util.tree_unflatten(tree, [primitive.bind(flat[0], **params)])
-    jaxpr = trace_reducer("reduce_window", computation, avals, tree)
+    jaxpr, out_tree = trace_reducer("reduce_window", computation, avals, tree)
+    if out_tree != tree:
+        raise ValueError("reduce_window output must have the same tree structure as the operands "
+                         f"{tree} vs. {out_tree}")
     outs = reduce_window_p.bind(*flat, *inits, jaxpr=jaxpr, consts=(), **params)
     return tree_util.tree_unflatten(tree, outs)
 

@@ -98,7 +98,8 @@ def _attend(query: Value, key: Value, value: Value, bias: Value, mask: Any, scal
     if not with_residual:
         return out
     total = log_sum_exp("dot_product_attention", logits, -1, None, False, False, None)
-    return out, lax.transpose(lax.reshape(total, (b, n, t)), (0, 2, 1))
+    residual = lax.transpose(lax.reshape(total, (b, n, t)), (0, 2, 1))
+    return out, convert(residual, get_aval(query).dtype)
 
 
 def _combined(*masks: Any) -> Any:
@@ -135,7 +136,8 @@ def dot_product_attention(
       query_seq_lengths, key_value_seq_lengths: shape (B,): how many queries and keys there are.
       local_window_size: (left, right), or one number for both: how far a query sees.
       implementation: None, "xla" or "cudnn"; the result is the same.
-      return_residual: whether to return (output, logsumexp of the logits of shape (B, T, N)).
+      return_residual: whether to return (output, logsumexp of the logits of shape (B, T, N)), both
+        of the dtype of `query`.
 
     Returns:
       Array of the shape and dtype of `query`. Softmax is taken in at least float32.

@@ -53,6 +53,9 @@ def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = (),
             try:
                 return compiled(*args, **kwargs)
             except ValueError:  # from C++, for a list as a static argument, or from the function
+                if any(_holds_tracer(x) for i, x in enumerate(args) if i in positions) or any(
+                        _holds_tracer(x) for k, x in kwargs.items() if k in names):
+                    return body(*args, **kwargs)  # which takes its value where that is known
                 hashable = [_frozen(x) if i in positions else x for i, x in enumerate(args)]
                 named = {k: _frozen(x) if k in names else x for k, x in kwargs.items()}
                 if (all(x is y for x, y in zip(hashable, args, strict=True))
@@ -65,6 +68,10 @@ def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = (),
             raise
 
     return function
+
+
+def _holds_tracer(x: Any) -> bool:
+    return isinstance(x, Tracer) or (isinstance(x, (list, tuple)) and any(map(_holds_tracer, x)))
 
 
 def _frozen(x: Any) -> Any:

@@ -104,7 +104,7 @@ def vmap(
             for i, (d, w) in enumerate(zip(out_dims, wanted, strict=True)):
                 if w is None and d is not None:
                     if not sum_match:
-                        _raise_batched(flat.out_tree, i, d)
+                        _raise_batched(flat.out_tree, i, d, axis_name)
                     outs[i], out_dims[i] = outs[i].sum(d), None
             outs = [x if d == w else _placed(x, d, w, axis)
                     for x, d, w in zip(outs, out_dims, wanted, strict=True)]
@@ -346,11 +346,13 @@ def _raise_rank(axis: int, shape: tuple[int, ...], i: int, fun: Callable[..., An
     )
 
 
-def _raise_batched(out_tree: Any, i: int, dim: int) -> NoReturn:
+def _raise_batched(out_tree: Any, i: int, dim: int, axis_name: Any) -> NoReturn:
     """Say which output, the leaf `i`, is batched though `out_axes` says None."""
     paths = tree_flatten_with_path(out_tree.unflatten([_Leaf()] * out_tree.num_leaves))[0]
-    raise ValueError(f"at vmap out_axes{keystr(paths[i][0])}, got axis spec None but output was "
-                     f"batched on axis {dim}")
+    named = "" if axis_name is None else (
+        f"vmap has mapped output (axis_name={axis_name}) but out_axes is None: ")
+    raise ValueError(f"{named}at vmap out_axes{keystr(paths[i][0])}, got axis spec None but output "
+                     f"was batched on axis {dim}")
 
 
 def _raise_sizes(

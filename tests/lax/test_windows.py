@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pyjx as jax
+import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.lax import windows
 
@@ -94,3 +95,65 @@ def test_select_and_scatter():
 
 def test_windows_of_a_scalar():
     assert float(lax.reduce_window(np.float32(3), 0.0, lax.add, ())) == 3
+
+
+def not_neutral(a, b):
+    return a * b + a
+
+
+def random_windows(seed):
+    """An operand and parameters of windows over it."""
+    rng = np.random.default_rng(seed)
+    ndim = seed % 3
+    x = np.asarray(rng.uniform(0.5, 1.5, rng.integers(1, 5, ndim)), np.float32)
+
+    def sizes(most):
+        return tuple(map(int, rng.integers(1, most, ndim)))
+
+    pads = [tuple(map(int, rng.integers(0, 3, 2))) for _ in range(ndim)]
+    return x, (sizes(4), sizes(3), pads, sizes(3), sizes(3))
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_derivatives_are_at_the_result_whatever_the_function_starts_with(seed):
+    x, params = random_windows(seed)
+
+    def f(x):
+        return lax.reduce_window(x, np.float32(1.5), not_neutral, *params)
+
+    out, tangent = jax.jvp(f, (x,), (np.ones_like(x),))
+    np.testing.assert_allclose(out, f(x), rtol=1e-5)
+    step = np.float32(1e-2)
+    np.testing.assert_allclose(tangent, (f(x + step) - f(x - step)) / (2 * step), rtol=2e-2,
+                               atol=1e-2)
+    np.testing.assert_allclose(jax.vmap(f)(np.stack([x, x]))[1], f(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("transform", [
+    lambda f: f, jax.jit, lambda f: lambda x: jax.jvp(f, (x,), (1.0,))[0],
+    lambda f: lambda x: jax.vjp(f, x)[0], lambda f: lambda x: jax.vmap(f)(jnp.full(2, x))[0]])
+@pytest.mark.parametrize("reduction", [
+    lambda x: lax.reduce_window(x, 1.5, not_neutral, (), ()),
+    lambda x: lax.reduce(x, np.float32(1.5), not_neutral, ())])
+def test_what_has_no_dimensions_is_not_combined_with_anything(reduction, transform):
+    assert float(transform(reduction)(jnp.float32(3.0))) == 3.0
+
+
+@pytest.mark.parametrize(("init", "function"), [
+    (0.0, lax.add), (-np.inf, lax.max), (np.inf, lax.min), (1.0, lambda a, b: a * b)])
+def test_gradients_of_numbers(init, function):
+    for value in (3.0, np.float32(3), np.array(3, np.float32)):
+        assert float(jax.grad(
+            lambda x: lax.reduce_window(x, init, function, (), (), ()))(value)) == 1.0
+        assert float(jax.jvp(lambda x: lax.reduce_window(x, init, function, (), (), ()),
+                             (value,), (np.ones_like(value),))[1]) == 1.0
+
+
+def test_the_structure_of_what_the_function_gives():
+    x, zero = np.ones(4, np.float32), np.float32(0)
+    with pytest.raises(ValueError, match="same tree structure as the operands"):
+        lax.reduce_window(x, zero, lambda a, b: [a + b], (2,), (1,))
+    out = lax.reduce(x, zero, lambda a, b: [a + b], (0,))
+    assert isinstance(out, list)
+    assert float(out[0]) == 4.0
+    assert float(lax.reduce([x], [zero], lambda a, b: {"sum": a[0] + b[0]}, (0,))["sum"]) == 4.0

@@ -305,3 +305,16 @@ def test_correlate_of_any_lengths(n, m):
     for mode in ("same", "full", "valid"):
         agrees("correlate", a, b, mode)
         agrees("convolve", a, b, mode)
+
+
+@pytest.mark.parametrize(("cut", "shape"), [
+    (lambda x, i: jnp.split(x, i)[0], (3, 2)), (lambda x, i: jnp.split(x, (1, i.astype(int)))[0],
+                                                (1, 2)),
+    (lambda x, i: jnp.array_split(x, i)[0], (3, 2)), (lambda x, i: jnp.vsplit(x, i)[0], (3, 2)),
+    (lambda x, i: jnp.swapaxes(x, i.astype(int) - 1, 0), (2, 6)),
+    (lambda x, i: jnp.tile(x, i.astype(int)), (6, 4))])
+def test_a_static_argument_may_be_traced_where_its_value_is_known(cut, shape):
+    x = jnp.zeros((6, 2))
+    assert jax.jvp(lambda i: cut(x, i), (2.0,), (1.0,))[0].shape == shape
+    with pytest.raises(TypeError):  # of one kind or another
+        jax.vmap(lambda i: cut(x, i))(jnp.ones(2))

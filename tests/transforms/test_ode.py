@@ -119,3 +119,15 @@ def test_derivatives_may_lie_in_other_shapes():
 def test_one_time_is_refused():
     with pytest.raises(TypeError, match="t must be a vector of times"):
         odeint(lambda y, t: -y, jnp.ones(2), 3.0)
+
+
+def test_the_backward_pass_takes_numpy_arrays():
+    def solve(y, t, k):
+        return odeint(lambda y, t, k: -k * y, y, t, k)
+
+    times = np.linspace(0.0, 1.0, 4)
+    y, k = np.ones(1), np.float64(2)
+    got = jax.vjp(solve, y, times, k)[1](np.ones((4, 1)))
+    want = jax.vjp(solve, jnp.asarray(y), jnp.asarray(times), k)[1](jnp.ones((4, 1)))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)

@@ -266,3 +266,9 @@ def test_a_number_beside_an_array_is_no_case_of_a_mapped_predicate(cases):
     which = np.ones((2, 3), bool)
     with pytest.raises(TypeError, match="select cases must have the same shapes"):
         jax.vmap(lambda p: jax.lax.select(p, *cases))(which)
+
+
+def test_a_mapped_output_where_none_is_wanted_is_named_with_its_axis():
+    with pytest.raises(ValueError, match=r"axis_name=rows\) but out_axes is None: .*b.\]\[0\]"):
+        jax.vmap(lambda x: {"a": x, "b": [x]}, out_axes={"a": 0, "b": [None]},
+                 axis_name="rows")(jnp.ones(2))
