@@ -154,7 +154,7 @@ default_matmul_precision = State("jax_default_matmul_precision", _MATMUL_PRECISI
 allow_f16_reductions = _on("jax_allow_f16_reductions", traced=True,
                            help="Sums of 16-bit floats are allowed.")
 softmax_custom_jvp = _off("jax_softmax_custom_jvp", traced=True,
-                          help="nn.softmax has a derivative of its own, which needs less memory.")
+                          help=_without_effect("nn.softmax always has a derivative of its own."))
 accurate_erf_inv = _off("jax_accurate_erf_inv", traced=True,
                         help=_without_effect("the inverse error function is always as accurate as "
                                              "XLA has it."))

@@ -210,8 +210,18 @@ def _logistic(x: Value, *, accuracy: Any = None) -> Value:
 
 logistic_p = elementwise("logistic", INEXACT, arithmetic=transcendental, decomposition=_logistic,
                          cost=DEAR)
-# d s(x) = s(x) (1 - s(x)) dx
-differentiate_by_result(logistic_p, lambda g, ans, x: mul(g, mul(ans, sub(like(ans, 1), ans))))
+
+
+def _logistic_slope(ans: Value, x: Value) -> Value:
+    """s(x) (1 - s(x)), as s(|x|)^2 e^-|x|: the difference is nothing where s(x) is rounded to 1."""
+    other = sub(like(ans, 1), ans)
+    if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
+        return mul(ans, other)
+    larger = lax.select(lax.ge(x, like(x, 0)), ans, other)
+    return mul(square(larger), exp(neg(abs(x))))
+
+
+differentiate_by_result(logistic_p, lambda g, ans, x: mul(g, _logistic_slope(ans, x)))
 
 
 def logistic(x: Any, *, accuracy: Any = None) -> Array:
@@ -400,8 +410,17 @@ tanh_p = elementwise("tanh", INEXACT, arithmetic=transcendental, cost=DEAR)
 differentiate(sinh_p, lambda g, x: mul(g, cosh(x)))
 # d cosh x = sinh x dx
 differentiate(cosh_p, lambda g, x: mul(g, sinh(x)))
-# d tanh x = (1 - tanh^2 x) dx
-differentiate_by_result(tanh_p, lambda g, ans, x: mul(g, one_minus_square(ans)))
+
+
+def _tanh_slope(ans: Value, x: Value) -> Value:
+    """1 - tanh^2 x, as (1 + tanh |x|)^2 e^-2|x|: the difference is nothing where tanh x is rounded
+    to 1."""
+    if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
+        return one_minus_square(ans)
+    return mul(square(add(abs(ans), like(ans, 1))), exp(mul(abs(x), like(x, -2))))
+
+
+differentiate_by_result(tanh_p, lambda g, ans, x: mul(g, _tanh_slope(ans, x)))
 
 
 def sinh(x: Any) -> Array:

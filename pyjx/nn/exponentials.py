@@ -102,17 +102,23 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
         x, weights = promote_args_as_floats(name, a, b)
         shape = broadcast_shapes(get_aval(x).shape, get_aval(weights).shape)
         x, weights = stretch(x, shape), stretch(weights, shape)
-        x = masked(lax.ne(weights, literal(0.0, get_aval(weights).dtype)), x, -math.inf)
     if where is not None:
         x = masked(where, x, -math.inf)
     shape, dtype = get_aval(x).shape, get_aval(x).dtype
     axes, names = axes_and_names(axis, len(shape))
     is_complex = dtype in dtypes.complex_dtypes
-    fixed = lax.stop_gradient(x)
+    counts = None if weights is None else lax.ne(weights, lax.full_like(weights, 0))
+    fixed = lax.stop_gradient(x if counts is None else masked(counts, x, -math.inf))
     top = _largest(lax.real(fixed) if is_complex else fixed, axes, names)
     top = masked(lax.is_finite(top), top, 0.0)
     shift = convert(top, dtype)
-    exps = lax.exp(lax.sub(x, along(shift, shape, axes)))
+    powers = lax.sub(x, along(shift, shape, axes))
+    if counts is not None:  # a term without weight adds nothing, but has a slope by its weight
+        most = math.log(dtypes.finfo(dtype).max) - 1  # whose exponential is finite, if rounded up
+        small = lax.lt(lax.real(powers) if is_complex else powers,
+                       literal(most, get_aval(top).dtype))
+        powers = masked(lax.bitwise_or(counts, small), powers, most)
+    exps = lax.exp(powers)
     total = total_of(exps if weights is None else lax.mul(exps, weights), axes, names)
     sign = None
     if return_sign:

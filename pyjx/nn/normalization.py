@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyjx import configuration, lax
+from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.engine.types import Value, Values
@@ -39,9 +39,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     """
     where = check_where("softmax", where)
     x = strong(beside_mask("softmax", x, where))
-    if configuration.softmax_custom_jvp.value:
-        return _softmax_by_result(x, axis, where)
-    return _softmax(x, axis, where)
+    return _softmax_by_result(x, axis, where)
 
 
 def _softmax(x: Value, axis: Axis, where: Any) -> Value:
@@ -56,14 +54,20 @@ def _softmax(x: Value, axis: Axis, where: Any) -> Value:
 _softmax_by_result = custom_jvp(_softmax, nondiff_argnums=(1,))
 
 
-# dy = y (dx - sum(y dx)): the only residual is the result
+# dy = y (dx - sum(y dx)), which cancels where y is rounded to 1. It is the same for dx less any
+# number: less that of the result above 1/2, only small terms are left, in the transpose too.
 @_softmax_by_result.defjvp
 def _softmax_jvp(axis: Axis, primals: Values, tangents: Values) -> tuple[Value, Value]:
-    x, where = primals
+    (x, where), dx = primals, tangents[0]
     y = _softmax_by_result(x, axis, where)
-    axes, names = axes_and_names(axis, get_aval(x).ndim)
-    mean = along(total_of(lax.mul(y, tangents[0]), axes, names), get_aval(x).shape, axes)
-    return y, lax.mul(y, lax.sub(tangents[0], mean))
+    shape = get_aval(x).shape
+    axes, names = axes_and_names(axis, len(shape))
+
+    def summed(x: Value) -> Value:
+        return along(total_of(x, axes, names), shape, axes)
+
+    dx = lax.sub(dx, summed(masked(lax.gt(y, lax.full_like(y, 0.5)), dx, 0)))
+    return y, lax.mul(y, lax.sub(dx, summed(lax.mul(y, dx))))
 
 
 @numpy_function(static_argnames=("axis", "algorithm"))

@@ -163,3 +163,24 @@ def test_the_derivatives_of_log1mexp_do_not_overflow():
         want = -np.exp(-np.float64(x)) / np.expm1(-np.float64(x)) ** 2
     np.testing.assert_allclose(twice(x), want, rtol=1e-5, atol=1e-40)
     assert jax.grad(jax.grad(jax.scipy.stats.gumbel_l.logcdf))(5.0) == 0
+
+
+@pytest.mark.parametrize("name, slope", [
+    ("tanh", lambda x: 4 * np.exp(-2 * abs(x)) / (1 + np.exp(-2 * abs(x))) ** 2),
+    ("sigmoid", lambda x: np.exp(-abs(x)) / (1 + np.exp(-abs(x))) ** 2)])
+def test_slopes_in_the_tails(name, slope):
+    x = np.array([0, 1e-3, 3, 9, 12, 17, 30, 40], np.float32)
+    x = np.concatenate([x, -x])
+    f = getattr(jax.nn, name)
+    np.testing.assert_allclose(jax.vmap(jax.grad(f))(x), slope(x.astype(float)), rtol=1e-5)
+    one = jnp.array([np.inf, -np.inf])
+    for order in range(3):  # odd and even ones, at 0 and where an exponential is 0
+        f = jax.grad(f)
+        np.testing.assert_array_equal(jax.vmap(f)(one), [0, 0])
+        assert np.isfinite(jax.vmap(f)(x)).all()
+        if order == 1:
+            np.testing.assert_allclose(f(0.0), 0, atol=1e-7)
+    z = jnp.array(0.3 + 0.2j)
+    near = (getattr(jax.nn, name)(z + 1e-3) - getattr(jax.nn, name)(z - 1e-3)) / 2e-3
+    np.testing.assert_allclose(jax.grad(getattr(jax.nn, name), holomorphic=True)(z), near,
+                               rtol=1e-3)

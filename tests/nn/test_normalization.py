@@ -276,3 +276,27 @@ def test_classes_are_integers():
     for _ in range(2):  # compiled once, told twice
         with pytest.warns(DeprecationWarning, match="should be integer-typed; got dtype=float32"):
             nn.one_hot(np.array([0, 1], np.float32), 2)
+
+
+@pytest.mark.parametrize("row", [[40.0, 0, 1], [0.0, 0, 1], [3.0, 3, 3], [-200.0, 0, 30, 31]])
+def test_slopes_of_softmax_in_its_tails(row):
+    row = np.array(row, np.float32)
+    p = special.softmax(row.astype(float))
+    want = -np.outer(p, p)
+    np.fill_diagonal(want, p * np.array([np.delete(p, i).sum() for i in range(len(p))]))
+    for jacobian in (jax.jacfwd, jax.jacrev):
+        np.testing.assert_allclose(jacobian(nn.softmax)(row), want, rtol=2e-6, atol=1e-38)
+
+
+def test_logsumexp_of_terms_without_weight():
+    def f(x, b):
+        return nn.logsumexp(jnp.array(x), b=jnp.array(b))
+
+    slope = jax.grad(f, 1)
+    np.testing.assert_allclose(slope([0.0, 0.0], [0.0, 1.0]), [1, 1])
+    np.testing.assert_allclose(slope([2.0, 1.0, -np.inf], [0.0, 2.0, 0.0]), [np.e / 2, 0.5, 0],
+                               rtol=1e-6)
+    assert f([np.inf, np.nan, 500.0, 1.0], [0.0, 0.0, 0.0, 1.0]) == 1
+    np.testing.assert_array_equal(jax.grad(f)([np.inf, np.nan, 500.0, 1.0], [0.0, 0.0, 0.0, 1.0]),
+                                  [0, 0, 0, 1])
+    assert np.isnan(f([np.nan, 1.0], [1.0, 1.0])) and f([1.0, 1.0], [0.0, 0.0]) == -np.inf

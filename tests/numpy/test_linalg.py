@@ -307,3 +307,28 @@ def test_the_pseudo_inverse_of_hermitian_matrices_depends_on_the_hermitian_part(
         slope = jax.jvp(pinv, (a,), (da,))[1]
         np.testing.assert_allclose(
             slope, (pinv(a + 1e-6 * da) - pinv(a - 1e-6 * da)) / 2e-6, rtol=1e-5, atol=1e-5)
+
+
+ADJUGATES = {
+    "first pivot": np.diag([0.0, 1, 2, 3]), "second pivot": np.diag([1.0, 0, 2, 3]),
+    "last pivot": np.diag([1.0, 2, 3, 0]), "two ranks less": np.diag([0.0, 0, 2, 3]),
+    "nilpotent": np.diag([1.0, 1, 1], 1), "its transpose": np.diag([1.0, 1, 1], -1),
+    "nothing": np.zeros((4, 4)), "ones": np.ones((5, 5)), "regular": np.diag([1.0, 2, 3, 4]),
+    "first column": np.tril(np.ones((5, 5))) @ np.diag([0.0, 1, 2, 1, 1]),
+    "complex": np.diag([0, 1j, 2, 3 + 1j]),
+}
+
+
+@pytest.mark.parametrize("name", ADJUGATES)
+def test_slope_of_det_of_singular_matrices(name):
+    a = ADJUGATES[name]
+    n = len(a)
+    want = np.array([[(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1))
+                      for j in range(n)] for i in range(n)])
+    a = a.astype(np.complex64 if name == "complex" else np.float32)
+    slope = jax.grad(jnp.linalg.det, holomorphic=name == "complex")
+    batched = jax.vmap(slope)(jnp.stack([a, jnp.eye(n, dtype=a.dtype)]))
+    for found in (slope(a), jax.jit(slope)(a), batched[0],
+                  jax.jacfwd(jnp.linalg.det, holomorphic=name == "complex")(a)):
+        np.testing.assert_allclose(found, want, atol=2e-6)
+    np.testing.assert_allclose(batched[1], np.eye(n), atol=2e-6)

@@ -171,23 +171,6 @@ def test_sums_of_16_bits() -> None:
     assert jax.lax.reduce_sum(x, (0,)) == 3
 
 
-@pytest.mark.parametrize("axis", [0, -1, (0, 1)])
-@pytest.mark.parametrize("masked", [False, True])
-def test_softmax_with_a_derivative_of_its_own(axis: int | tuple[int, ...], masked: bool) -> None:
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(3, 4)), jnp.float32)
-    where = x > -0.5 if masked else None
-
-    def f(x: jax.Array) -> jax.Array:
-        return (jax.nn.softmax(x, axis, where) ** 2).sum()
-
-    expected, gradient = jax.value_and_grad(f)(x)
-    with cfg.softmax_custom_jvp(True):
-        value, found = jax.jit(jax.value_and_grad(f))(x)
-        assert "custom_jvp_call" in str(jax.make_jaxpr(f)(x))
-    np.testing.assert_allclose(value, expected, rtol=1e-6)
-    np.testing.assert_allclose(found, gradient, rtol=1e-5, atol=1e-6)
-
-
 def test_typed_keys_of_prngkey() -> None:
     with cfg.enable_custom_prng(True):
         key = jax.random.PRNGKey(3)

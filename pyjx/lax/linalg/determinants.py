@@ -64,18 +64,18 @@ def _det_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     # d det A = tr(adj(A) dA), and adj(A) = s adj(U) L^-1 P with the sign s of the exchanges. With
     # U = [[V, u], [0, d]] it is adj(U) = det(V) W^-1 D, where W = [[V, u], [0, 1]] and D
     # multiplies all rows but the last by d: nothing is divided by d, so a matrix that lacks one
-    # rank has its derivative. Where V is singular too, it is taken as zero.
+    # rank has its derivative, where V has all of its own. Where not, A H is taken for A.
     (x,), (dx,) = primals, tangents
-    factors, pivots, order = lu(x)
+    factored = lu(x)
+    out = lax.mul(*_products_of(factored))
+    others, _ = _products_of(factored)
+    turned = lax.reduce_or(lax.eq(others, lax.full_like(others, 0)), range(get_aval(others).ndim))
+    factored = lax.cond(turned, lambda: tuple(lu(_reflected(x))), lambda: tuple(factored))
+    dx = lax.select(lax.broadcast(turned, get_aval(x).shape), _reflected(dx), dx)
+    factors, _, order = factored
     aval = get_aval(factors)
-    values = diagonal(factors)
-    places = lax.broadcasted_iota(np.int32, get_aval(values).shape, aval.ndim - 2)
-    is_last = lax.eq(places, np.int32(aval.shape[-1] - 1))
-    one = lax.full_like(values, 1)
-    axis = (aval.ndim - 2,)
-    others = lax.reduce_prod(lax.select(is_last, one, values), axis)
-    last = lax.reduce_prod(lax.select(is_last, values, one), axis)
-    scale = lax.mul(others, _sign_of_order(pivots, aval.dtype))
+    others, last = _products_of(factored)
+    is_last = _is_last(get_aval(x).shape[:-1])
     singular = lax.eq(others, lax.full_like(others, 0))
     replaced = lax.bitwise_or(spread_columns(is_last, aval.shape),
                               lax.broadcast_in_dim(singular, aval.shape, range(aval.ndim - 2)))
@@ -83,10 +83,40 @@ def _det_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
                           lax.full_like(factors, 1), factors)
     y = triangular_solve(factors, take_rows(dx, order), left_side=True, lower=True,
                          unit_diagonal=True)
-    factor = lax.select(is_last, one, spread_columns(last, get_aval(values).shape))
+    last = spread_columns(last, get_aval(x).shape[:-1])
+    factor = lax.select(is_last, lax.full_like(last, 1), last)
     y = lax.mul(y, spread_columns(factor, aval.shape))
-    trace = _trace(triangular_solve(triangle, y, left_side=True))
-    return lax.mul(scale, last), lax.mul(scale, trace)
+    scale = lax.select(lax.broadcast(turned, get_aval(others).shape), lax.neg(others), others)
+    return out, lax.mul(scale, _trace(triangular_solve(triangle, y, left_side=True)))
+
+
+def _is_last(shape: tuple[int, ...]) -> Value:
+    places = lax.broadcasted_iota(np.int32, shape, len(shape) - 1)
+    return lax.eq(places, np.int32(shape[-1] - 1))
+
+
+def _products_of(factored: Sequence[Value]) -> tuple[Value, Value]:
+    """The product of all pivots but the last, with the sign of the exchanges, and the last one."""
+    factors, pivots, _ = factored
+    values = diagonal(factors)
+    is_last = _is_last(get_aval(values).shape)
+    one, axis = lax.full_like(values, 1), (get_aval(values).ndim - 1,)
+    others = lax.reduce_prod(lax.select(is_last, one, values), axis)
+    last = lax.reduce_prod(lax.select(is_last, values, one), axis)
+    return lax.mul(others, _sign_of_order(pivots, get_aval(factors).dtype)), last
+
+
+def _reflected(x: Value) -> Value:
+    """A H with H = I - 2 v v^T / v^T v, whose determinant is -1. As v lies along no axis, a matrix
+    A H that lacks one rank has its last column among the span of the others."""
+    shape, dtype = get_aval(x).shape, get_aval(x).dtype
+    v = lax.sin(lax.add(lax.iota(np.float32, shape[-1]), np.float32(1)))
+    v = lax.convert_element_type(v, dtype)
+    size = lax.reduce_sum(lax.mul(v, v), (0,))
+    scaled = lax.mul(v, lax.broadcast(lax.div(lax.full_like(size, 2), size), v.shape))
+    v, scaled = (lax.broadcast_in_dim(y, shape, (len(shape) - 1,)) for y in (v, scaled))
+    along = lax.reduce_sum(lax.mul(x, v), (len(shape) - 1,))
+    return lax.sub(x, lax.mul(spread_columns(along, shape), scaled))
 
 
 def _trace(x: Value) -> Value:
