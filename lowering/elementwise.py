@@ -29,7 +29,7 @@ _BINARY = {
     "shift_right_arithmetic": "shift_right_arithmetic",
     "shift_right_logical": "shift_right_logical", "sub": "subtract", "xor": "xor",
 }
-_CHLO_BINARY = {"nextafter": "next_after", "polygamma": "polygamma", "zeta": "zeta"}
+_CHLO_BINARY = {"nextafter": "next_after"}
 _COMPARISONS = {"eq": "EQ", "ne": "NE", "ge": "GE", "gt": "GT", "le": "LE", "lt": "LT"}
 
 
@@ -112,6 +112,23 @@ for _name, _op in _COMPARISONS.items():
     rule(_name, widens=True)(_compare(_op, False))
 for _name in ("eq", "le", "lt"):
     rule(f"{_name}_to", widens=True)(_compare(_COMPARISONS[_name], True))
+
+
+def _vanishing(op: str, least: int) -> Emit:
+    """An operation that is 0 at infinity where its first operand is above `least`; XLA has nan."""
+    def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
+        out, value = out_aval(eqn), emit_value(b, eqn, x, y)
+        infinite = b.compare("EQ", y, b.constant(np.inf, out), out, "FLOAT")
+        above = b.compare("GT", x, b.constant(least, out), out, "FLOAT")
+        there = b.select(above, b.constant(0, out), value, out)
+        return b.select(infinite, there, value, out)
+
+    emit_value = _chlo_binary(op)
+    return emit
+
+
+for _name, _least in (("polygamma", 0), ("zeta", 1)):
+    rule(_name, widens=True)(_vanishing(_name, _least))
 
 
 @rule("mul", widens=True)

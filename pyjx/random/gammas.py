@@ -151,6 +151,8 @@ def _log_slope(a: Value, log: Value) -> Value:
     x = lax.select(small, one, sample)
     above = lax.div(lax.random_gamma_grad(a, x), x)
     below = lax.div(lax.sub(lax.digamma(lax.add(a, one)), log), a)
+    # No larger than what 0 makes 0 of: the sample that it is multiplied by is 0 then.
+    below = lax.min(below, lax.full_like(below, dtypes.finfo(get_aval(a).dtype).max))
     return lax.select(small, below, above)
 
 

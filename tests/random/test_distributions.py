@@ -339,3 +339,13 @@ def test_a_list_as_parameter_is_named(draw: Any) -> None:
     with pytest.raises(TypeError, match=rf"^{draw.__name__} requires ndarray or scalar arguments, "
                                         r"got \[0\.5\] of type <class 'list'>\. jnp\.asarray"):
         draw(random.key(0), [0.5], *others)
+
+
+@pytest.mark.parametrize("a", [1e-30, 1e-20, 1e-5, 2.0])
+def test_slopes_by_tiny_parameters_are_numbers(a: float) -> None:
+    key = random.key(1)
+    by_alpha = jax.grad(lambda v: random.dirichlet(key, v)[1])(jnp.array([a, 2.0]))
+    assert np.isfinite(by_alpha).all()
+    for draw in (random.gamma, random.loggamma, random.chisquare,
+                 lambda key, a: random.beta(key, a, 2.0), lambda key, a: random.f(key, a, 2.0)):
+        assert np.isfinite(jax.grad(partial(draw, key))(a))

@@ -170,7 +170,7 @@ def test_pairs_of_hermitian_matrices(dtype, kind):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_tridiagonal_matrices(dtype):
     d, e = random(dtype, 20).real, random(dtype, 19)
-    dense = np.diag(d) + np.diag(e, -1) + np.diag(np.conj(e), 1)
+    dense = np.diag(d) + np.diag(e, 1) + np.diag(np.conj(e), -1)
     want = np.linalg.eigvalsh(dense)
     close(linalg.eigh_tridiagonal(d, e, eigvals_only=True), want)
     close(linalg.eigh_tridiagonal(d, e, eigvals_only=True, select="i", select_range=(3, 7)),
@@ -333,3 +333,45 @@ def test_derivatives_by_elements_of_positive_matrices(lower):
     a, b = positive("float64", 3, 3), random("float64", 3)
     got = jax.grad(lambda a: linalg.solve(a, b, lower=lower, assume_a="pos")[0])(a)
     np.testing.assert_allclose(got, jax.grad(lambda a: jnp.linalg.solve(a, b)[0])(a), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(12, 12), (40, 40), (30, 20)])
+@pytest.mark.parametrize("condition", [1.0, 1e3, 7e6])
+def test_polar_factors_of_ill_conditioned_matrices(shape, condition):
+    u, _, v = np.linalg.svd(random("float64", *shape), full_matrices=False)
+    a = ((u * np.linspace(condition, 1, shape[1])) @ v).astype(np.float32)
+    q, h, _, converged = map(np.asarray, jax.lax.linalg.qdwh(a))
+    assert converged
+    np.testing.assert_allclose(q.T @ q, np.eye(shape[1]), atol=1e-5)
+    np.testing.assert_allclose(q @ h, a, atol=1e-5 * condition)
+    assert not jax.lax.linalg.qdwh(a, max_iterations=1)[3] or condition == 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_functions_at_negative_eigenvalues(seed):
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=(6, 6)) * 2
+    a[0] = [-3.0, 0, 0, 0, 0, 0]  # at least one
+    for x in (a, a.astype(np.float32)):
+        tol = 1e-8 if x.dtype == np.float64 else 2e-2
+        for name, got in (("sqrtm", linalg.sqrtm(x)),
+                          ("funm", linalg.funm(x, lambda z: z ** -0.5))):
+            want = sl.sqrtm(a) if name == "sqrtm" else sl.funm(a, lambda z: z ** -0.5)
+            np.testing.assert_allclose(got, want, atol=tol * abs(want).max())
+
+
+def test_complex_schur_forms_are_batched():
+    form = np.array([[1.0, 2, 3], [0, 4, 5], [0, -1.5, 4]])
+    eye = np.eye(3)
+    for t, z in ((form, eye), (np.stack([form, 2 * form]), np.stack([eye, eye])),
+                 (np.stack([form, 2 * form]), eye), (form, np.stack([eye, eye]))):
+        s, q = map(np.asarray, linalg.rsf2csf(t, z))
+        assert s.shape == q.shape == np.broadcast_shapes(t.shape, z.shape)
+        np.testing.assert_allclose(np.tril(s, -1), 0, atol=1e-12)
+        np.testing.assert_allclose(q @ s @ q.conj().swapaxes(-1, -2), np.broadcast_to(t, s.shape),
+                                   atol=1e-12)
+    with pytest.raises(ValueError, match="must match"):
+        linalg.rsf2csf(form, np.eye(2))
+    general = np.arange(9.0).reshape(3, 3) + eye  # what is left of it is SciPy's, too
+    np.testing.assert_allclose(abs(linalg.rsf2csf(general, eye)[0]),
+                               abs(sl.rsf2csf(general, eye)[0]), atol=1e-12)

@@ -143,3 +143,17 @@ def test_functions_without_a_long_name_are_minimized():
 
     found = minimize(Objective(), jnp.zeros(2), method="BFGS")
     np.testing.assert_allclose(found.x, 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["BFGS", "l-bfgs-experimental-do-not-rely-on-this"])
+def test_complex_variables(method):
+    z0, weights = jnp.array([2.0 - 1.0j, 3.0j]), jnp.array([1.0, 50.0])
+
+    def bowl(z):
+        return jnp.sum(weights * jnp.abs(z - z0) ** 2)
+
+    end = jax.jit(lambda z: minimize(bowl, z, method=method))(jnp.zeros_like(z0))
+    assert bool(end.success) and end.x.dtype == "complex64" and end.fun.dtype == "float32"
+    np.testing.assert_allclose(end.x, z0, atol=1e-4)
+    far = minimize(bowl, jnp.zeros_like(z0), method=method, options={"maxiter": 0})
+    np.testing.assert_allclose(far.jac, jax.grad(bowl)(far.x), rtol=1e-6)

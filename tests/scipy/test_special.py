@@ -555,3 +555,44 @@ def test_derivatives_where_functions_have_no_more_numbers():
 
 def test_expn_at_negative_zero_is_that_at_zero():
     assert [float(special.expn(n, -0.0)) for n in (0, 1, 2)] == [np.inf, np.inf, 1]
+
+
+POLES = np.array([0.0, -1, -2, -3, 1, 2, 3, 0.5, -0.5, 1.5, -1.5, 4, -4, 1e-20, 9.5, 12, np.inf])
+
+
+@pytest.mark.parametrize("name", ["beta", "betaln"])
+def test_beta_functions_at_poles(name):
+    a, b = (x.ravel() for x in np.meshgrid(POLES, POLES))
+    with jax.enable_x64(True):
+        got = getattr(special, name)(a, b)
+    np.testing.assert_allclose(got, getattr(reference, name)(a, b), rtol=1e-9, atol=1e-12)
+
+
+def test_few_things_are_chosen_in_one_way():
+    n, k = (x.ravel() for x in np.meshgrid(np.arange(0.0, 5), np.arange(0.0, 5)))
+    for repetition in (False, True):
+        np.testing.assert_allclose(special.comb(n, k, repetition=repetition),
+                                   reference.comb(n, k, repetition=repetition), rtol=1e-5)
+
+
+def test_pochhammer_symbols_below_a_rounding():
+    z = np.array([1e-10, -1e-10, 1e-20, -1e-30])[:, None]
+    m = np.array([-3.0, -2, -1, 0, 1, 2])
+    np.testing.assert_allclose(special.poch(z, m), reference.poch(z, m), rtol=1e-5)
+
+
+def test_polygamma_at_infinity_and_poles():
+    x = np.array([np.inf, -1, -2, 0.0, 3.5, -1.5, np.nan])
+    for n in range(1, 5):
+        np.testing.assert_allclose(special.polygamma(n, x), reference.polygamma(n, x), rtol=1e-4,
+                                   atol=1e-6)
+    assert jax.grad(special.digamma)(np.inf) == 0
+    np.testing.assert_array_equal(special.zeta(np.array([1.5, 2, 5]), np.inf), [0, 0, 0])
+
+
+@pytest.mark.parametrize("n, m", [(1, 1), (2, -1), (3, 2), (2, 1), (1, 0), (3, -3)])
+def test_spherical_harmonics_at_any_polar_angle(n, m):
+    theta = np.linspace(-7, 7, 29).astype(np.float32)
+    got = special.sph_harm_y(np.full(29, n), np.full(29, m), theta, np.full(29, 0.3, np.float32),
+                             n_max=3)
+    np.testing.assert_allclose(got, reference.sph_harm_y(n, m, theta, 0.3), atol=1e-6)

@@ -28,12 +28,12 @@ _LARGE_WEIGHT = 100.0
 _MAX_STEPS = 10  # 6 are enough where the smallest singular value is eps times the largest
 
 
-def _weights(eps: float, steps: int) -> list[tuple[float, float, float]]:
+def _weights(low: float, eps: float, steps: int) -> list[tuple[float, float, float]]:
     """(a, b, c) of each step: the best rational functions x (a + b x^2) / (1 + c x^2) in turn for
-    singular values from `eps` to 1 (Nakatsukasa, Bai and Gygi, Optimizing Halley's iteration for
-    computing the matrix polar decomposition, 2010, eqs. 3.8 to 3.10)."""
+    singular values from `low` to 1, which they bring within `eps` of 1 (Nakatsukasa, Bai and Gygi,
+    Optimizing Halley's iteration for computing the matrix polar decomposition, 2010, eqs. 3.8 to
+    3.10)."""
     out = []
-    low = float(eps)
     for _ in range(steps):
         d = np.cbrt(4 * (1 / low**2 - 1) / low**2)
         root = np.sqrt(1 + d)
@@ -84,23 +84,20 @@ def _bound(x: Any) -> Any:
 def unitary_factor(x: Any, max_steps: int | None = None, eps: float | None = None
                    ) -> tuple[Any, int, Any]:
     """U of x = U H for matrices with as many rows as columns at least, the number of steps, and
-    for each matrix whether these were all, and the last one moved it by little."""
+    for each matrix whether the columns of U are orthonormal."""
     aval = get_aval(x)
-    real = real_dtype(aval.dtype)
-    tolerance = float(dtypes.finfo(real).eps if eps is None else eps)
-    every = _weights(tolerance, _MAX_STEPS)
-    weights = every[:max_steps]
-    axes = (aval.ndim - 2, aval.ndim - 1)
+    tolerance = float(dtypes.finfo(real_dtype(aval.dtype)).eps if eps is None else eps)
+    n = aval.shape[-1]
+    # The largest singular value is taken for up to n times what it is.
+    weights = _weights(tolerance / max(n, 1), tolerance, _MAX_STEPS)[:max_steps]
     scale = lax.convert_element_type(_bound(x), aval.dtype)
-    u = before = lax.div(x, lax.broadcast_in_dim(scale, aval.shape, range(aval.ndim - 2)))
+    u = lax.div(x, lax.broadcast_in_dim(scale, aval.shape, range(aval.ndim - 2)))
     for a, b, c in weights:
-        before = u
         u = (_step_by_qr if c > _LARGE_WEIGHT else _step_by_cholesky)(u, a, b, c)
-    moved = lax.abs(lax.sub(u, before))
-    moved = lax.sqrt(lax.reduce_sum(lax.mul(moved, moved), axes))
-    # Halley's iteration converges to the third order: the step before the last one tells.
-    bound = (10 * tolerance) ** (1 / 3) if len(weights) == len(every) else 0.0
-    return u, len(weights), lax.lt(moved, lax.full_like(moved, bound))
+    gram = product(adjoint(u), u)
+    off = lax.abs(lax.sub(gram, identity_like(gram)))
+    off = lax.sqrt(lax.reduce_sum(lax.mul(off, off), (aval.ndim - 2, aval.ndim - 1)))
+    return u, len(weights), lax.lt(off, lax.full_like(off, 10 * max(n, 1) * tolerance))
 
 
 def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = None,

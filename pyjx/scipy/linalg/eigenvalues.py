@@ -79,10 +79,10 @@ def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False,
 
 
 def _dense(d: Any, e: Any) -> Any:
-    below = jnp.diag(e, -1)
-    dtype = get_aval(below).dtype
+    above = jnp.diag(e, 1)
+    dtype = get_aval(above).dtype
     matrix = jnp.diag(lax.convert_element_type(d, dtype))
-    return lax.add(matrix, lax.add(below, adjoint(below)))
+    return lax.add(matrix, lax.add(above, adjoint(above)))
 
 
 def _count_below(d: Any, squares: Any, x: Any) -> Any:
@@ -148,7 +148,7 @@ def eigh_tridiagonal(d: Any, e: Any, *, eigvals_only: bool = False, select: str 
 
     Args:
       d: the diagonal, `[n]`.
-      e: the one below it, `[n - 1]`; complex numbers are conjugated above.
+      e: the one above it, `[n - 1]`; complex numbers are conjugated below.
       eigvals_only: whether to return no eigenvectors.
       select: `a` for all eigenvalues, `i` for those with the numbers of `select_range`. SciPy's
         `v` is not there, as the size of its result depends on values.

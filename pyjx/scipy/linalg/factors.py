@@ -30,7 +30,7 @@ from pyjx.lax.linalg.reflectors import geqp3_p, geqrf_p
 from pyjx.lax.nary import real_dtype
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
-from pyjx.scipy.linalg.operands import array, arrays, as_complex, wide_array
+from pyjx.scipy.linalg.operands import array, arrays, as_complex, stretched, wide_array
 
 # -- Cholesky --------------------------------------------------------------------------------------
 
@@ -335,16 +335,16 @@ def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
 
 @numpy_function(static_argnames=("check_finite",))
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
-    """The complex Schur form of a matrix from its real one.
+    """The complex Schur form of matrices from the real one.
 
     One rotation takes each block of two rows on the diagonal to an upper triangular one.
 
     Args:
-      T, Z: matrices `[n, n]`, as `schur` returns them.
+      T, Z: matrices `[..., n, n]`, as `schur` returns them; their leading axes broadcast.
       check_finite: means nothing.
 
     Returns:
-      (T, Z), complex, T upper triangular.
+      (T, Z), complex, T upper triangular if T was no more than a real Schur form.
 
     Raises:
       ValueError: the matrices are not square, or their shapes differ.
@@ -358,42 +358,66 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     form, z = arrays("rsf2csf", T, Z)
     for name, x in (("T", form), ("Z", z)):
         shape = get_aval(x).shape
-        if len(shape) != 2 or shape[0] != shape[1]:
+        if len(shape) < 2 or shape[-1] != shape[-2]:
             raise ValueError(f"Input '{name}' must be square.")
-    if get_aval(form).shape != get_aval(z).shape:
+    if get_aval(form).shape[-1] != get_aval(z).shape[-1]:
         raise ValueError(f"Input array shapes must match: Z: {get_aval(z).shape} vs. T: "
                          f"{get_aval(form).shape}")
-    weak = get_aval(form).weak_type
+    return complex_form(*stretched(form, z))
+
+
+def complex_form(form: Any, z: Any) -> tuple[Any, Any]:
+    """`rsf2csf` of matrices of one shape."""
+    aval = get_aval(form)
     form, z = as_complex(form), as_complex(z)
-    n = get_aval(form).shape[0]
     dtype = get_aval(form).dtype
-    eps = dtypes.finfo(dtype).eps
+    n, row, column = aval.shape[-1], aval.ndim - 2, aval.ndim - 1
+    rows, columns = (lax.broadcasted_iota(np.int32, aval.shape, axis) for axis in (row, column))
 
     def rotate(step: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
         form, z = state
-        first = n - 2 - step
-        block = lax.dynamic_slice(form, (first, first), (2, 2))
-        (a, b), (c, d) = [[block[i, j] for j in range(2)] for i in range(2)]
-        half = (a - d) / 2
-        shift = half + lax.sqrt(half * half + b * c)  # an eigenvalue less d
-        size = lax.sqrt(lax.abs(shift) ** 2 + lax.abs(c) ** 2)
-        coupled = lax.abs(c) > eps * (lax.abs(a) + lax.abs(d))
-        safe = lax.select(coupled, size, lax.full_like(size, 1))
-        one, zero = lax.full_like(shift, 1), lax.full_like(shift, 0)
-        cosine, sine = (lax.select(coupled, x / lax.convert_element_type(safe, x.dtype), y)
-                        for x, y in ((shift, one), (c, zero)))
-        turn = lax.reshape(lax.stack([lax.conj(cosine), sine, lax.neg(sine), cosine]), (2, 2))
-        rows = product(turn, lax.dynamic_slice_in_dim(form, first, 2, 0))
-        form = lax.dynamic_update_slice_in_dim(form, rows, first, 0)
+        first = np.int32(n - 2) - lax.convert_element_type(step, np.int32)
+        second = first + np.int32(1)
+        turn = _rotation(form, first)
+        pair = product(turn, lax.dynamic_slice_in_dim(form, first, 2, row))
+        turned = lax.dynamic_update_slice_in_dim(form, pair, first, row)
+        form = lax.select(lax.ge(columns, lax.broadcast(first, aval.shape)), turned, form)
         back = adjoint(turn)
-        form, z = (lax.dynamic_update_slice_in_dim(
-            x, product(lax.dynamic_slice_in_dim(x, first, 2, 1), back), first, 1)
+        turned, z = (lax.dynamic_update_slice_in_dim(
+            x, product(lax.dynamic_slice_in_dim(x, first, 2, column), back), first, column)
             for x in (form, z))
-        return form, z
+        form = lax.select(lax.le(rows, lax.broadcast(second, aval.shape)), turned, form)
+        below = lax.bitwise_and(lax.eq(rows, lax.broadcast(second, aval.shape)),
+                                lax.eq(columns, lax.broadcast(first, aval.shape)))
+        return lax.select(below, lax.full_like(form, 0), form), z
 
     if n > 1:
         form, z = lax.fori_loop(np.int32(0), np.int32(n - 1), rotate, (form, z))
-    return convert(upper_triangle(form), dtype, weak), convert(z, dtype, weak)
+    return convert(form, dtype, aval.weak_type), convert(z, dtype, aval.weak_type)
+
+
+def _rotation(form: Any, first: Any) -> Any:
+    """What makes rows `first` and the next of matrices upper triangular on the diagonal."""
+    *batch, _, _ = get_aval(form).shape
+    axis = len(batch)
+    block = lax.dynamic_slice_in_dim(lax.dynamic_slice_in_dim(form, first, 2, axis), first, 2,
+                                     axis + 1)
+    (a, b), (c, d) = [[lax.index_in_dim(lax.index_in_dim(block, i, axis, False), j, axis, False)
+                       for j in range(2)] for i in range(2)]
+    half = (a - d) / 2
+    root = lax.sqrt(half * half + b * c)
+    # An eigenvalue less d: the larger one, which does not cancel, or that above the real axis.
+    against = lax.lt(lax.real(half * lax.conj(root)), lax.full_like(lax.real(half), 0))
+    shift = half + lax.select(against, lax.neg(root), root)
+    size = lax.sqrt(lax.abs(shift) ** 2 + lax.abs(c) ** 2)
+    eps = dtypes.finfo(get_aval(form).dtype).eps
+    coupled = lax.abs(c) > eps * (lax.abs(a) + lax.abs(d))
+    safe = lax.select(coupled, size, lax.full_like(size, 1))
+    one, zero = lax.full_like(shift, 1), lax.full_like(shift, 0)
+    cosine, sine = (lax.select(coupled, x / lax.convert_element_type(safe, x.dtype), y)
+                    for x, y in ((shift, one), (c, zero)))
+    turn = lax.stack([lax.conj(cosine), sine, lax.neg(sine), cosine], axis)
+    return lax.reshape(turn, (*batch, 2, 2))
 
 
 @numpy_function(static_argnames=("calc_q", "overwrite_a", "check_finite"))

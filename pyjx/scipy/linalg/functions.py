@@ -20,6 +20,7 @@ from pyjx.lax.linalg.matrices import (
     adjoint,
     diagonal,
     identity_like,
+    is_complex,
     on_diagonal,
     product,
     spread_columns,
@@ -29,6 +30,7 @@ from pyjx.lax.linalg.matrices import (
 )
 from pyjx.lax.nary import real_dtype
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.linalg.factors import complex_form
 from pyjx.scipy.linalg.operands import array, arrays, as_complex
 from pyjx.transforms.jvp import jvp
 
@@ -168,6 +170,13 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
 # -- by the Schur form -----------------------------------------------------------------------------
 
 
+def _complex_schur(a: Any) -> tuple[Any, Any]:
+    """The complex Schur form, of real matrices by the real one: real eigenvalues have the imaginary
+    part 0, and no rounding error, whose sign would choose the branch of a root or logarithm."""
+    form, z = linalg.schur(a)
+    return (form, z) if is_complex(form) else complex_form(form, z)
+
+
 def _sums_to_diagonal(left: Any, right: Any, offset: Any) -> Any:
     """The elements [i, i + offset] of left @ right, and anything beyond the last one."""
     shape = get_aval(right).shape
@@ -239,8 +248,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
     """
     if blocksize != 1:
         raise NotImplementedError("Blocked version is not implemented yet.")
-    a = as_complex(array("sqrtm", A))
-    form, z = linalg.schur(a)
+    form, z = _complex_schur(array("sqrtm", A))
 
     def element(root: Any, offset: Any, r_i: Any, r_j: Any, t_i: Any, t_j: Any) -> Any:
         # T_ij = R_ii R_ij + R_ij R_jj + sum of R_ik R_kj between
@@ -279,7 +287,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     shape = get_aval(a).shape
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(f"funm: expected square array_like input, got shape {shape}")
-    form, z = linalg.schur(as_complex(a))
+    form, z = _complex_schur(a)
     real = real_dtype(get_aval(form).dtype)
 
     def element(f: Any, offset: Any, f_i: Any, f_j: Any, t_i: Any, t_j: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.scipy.optimize.quasi_newton import OptimizeResults, minimize_bfgs, minimize_lbfgs
 from pyjx.transforms.arguments import wraps
@@ -22,7 +23,8 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
 
     Args:
       fun: `fun(x, *args)` is a scalar that can be differentiated.
-      x0: array of float dtype and shape (n,): where to start.
+      x0: array of float or complex dtype and shape (n,): where to start. Of complex numbers the
+        real parts and then the imaginary ones are the variables, which `hess_inv` is of.
       args: further arguments of `fun`.
       method: "BFGS", or "l-bfgs-experimental-do-not-rely-on-this" for L-BFGS, whose memory grows
         with n only.
@@ -57,4 +59,21 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
         if option not in known:
             raise TypeError(f"minimize: got an unexpected keyword argument {option!r} in options; "
                             f"those of {method} are {', '.join(known)}.")
-    return run(wraps(fun, lambda x: fun(x, *args)), x0, **given)
+    given_args = wraps(fun, lambda x: fun(x, *args))
+    if not jnp.iscomplexobj(x0):
+        return run(given_args, x0, **given)
+    return _over_complex(run, given_args, x0, given)
+
+
+def _over_complex(run: Callable[..., OptimizeResults], fun: Callable[..., Any], x0: Any,
+                  options: dict[str, Any]) -> OptimizeResults:
+    """The minimum over the real and imaginary parts, of which there are twice as many."""
+    n = x0.size
+
+    def whole(parts: Any) -> Any:
+        return lax.complex(parts[:n], parts[n:])
+
+    options.setdefault("maxiter", 200 * n)
+    end = run(wraps(fun, lambda parts: fun(whole(parts))),
+              jnp.concatenate([x0.real, x0.imag]), **options)
+    return end._replace(x=whole(end.x), jac=jnp.conj(whole(end.jac)))

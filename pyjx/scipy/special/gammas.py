@@ -145,6 +145,16 @@ def _remainder(x: Array) -> Array:
     return lax.polynomial(1 / (x * x), _STIRLING) / x
 
 
+def _is_pole(x: Array) -> Array:
+    return (x <= 0) & (x == jnp.floor(x))
+
+
+def _reflects(pole: Array, other: Array) -> Array:
+    """Whether B has the value (-1)^other B(1 - pole - other, other) at a pole of Gamma(pole): where
+    that of Gamma(pole + other) cancels it."""
+    return _is_pole(pole) & (other == jnp.floor(other)) & (pole + other <= 0)
+
+
 @custom_jvp
 @in_single
 def betaln_of(a: Array, b: Array) -> Array:
@@ -153,6 +163,10 @@ def betaln_of(a: Array, b: Array) -> Array:
     For large arguments the large terms of Stirling's series are cancelled by hand.
     """
     low, high = jnp.minimum(a, b), jnp.maximum(a, b)
+    turned = _reflects(low, high) & (high > 0)
+    pole = (_is_pole(low) | _is_pole(high)) & ~turned
+    turned_low = jnp.where(turned, 1 - low - high, low)
+    low, high = jnp.minimum(turned_low, high), jnp.maximum(turned_low, high)
     plain = lax.lgamma(low) + (lax.lgamma(high) - lax.lgamma(low + high))
     q = jnp.where(high > 8, high, 8)
     p = jnp.where(low > 8, low, 8)
@@ -168,7 +182,9 @@ def betaln_of(a: Array, b: Array) -> Array:
                   + (p - 0.5) * jnp.log(h / (1 + h)) - q * jnp.log1p(h))
     mixed = (high > 8) & (whole > 8)
     out = jnp.where(low > 8, both_large, jnp.where(mixed, one_large, plain))
-    return jnp.where(jnp.isinf(high) & (low > 0), jnp.where(low == high, math.nan, -math.inf), out)
+    far = jnp.where(low == high, math.nan, jnp.where(low > 0, -math.inf, math.inf))
+    out = jnp.where(jnp.isinf(high), far, out)
+    return jnp.where(pole & ~jnp.isnan(low + high), math.inf, out)
 
 
 partials(betaln_of, lambda out, a, b: lax.digamma(a) - lax.digamma(a + b),
@@ -196,7 +212,11 @@ def beta(a: Any, b: Any) -> Array:
     0.0833
     """
     a, b = reals("beta", a, b)
-    sign = sign_of_gamma(a) * sign_of_gamma(b) * sign_of_gamma(a + b)
+    below = sign_of_gamma(a + b)
+    sign = sign_of_gamma(a) * sign_of_gamma(b) * jnp.where(jnp.isnan(below), 1, below)
+    for pole, other in ((b, a), (a, b)):
+        turned = jnp.where(_reflects(pole, other) & (jnp.mod(other, 2) != 0), -1, 1)
+        sign = jnp.where(_is_pole(pole), turned.astype(sign.dtype), sign)
     return lax.stop_gradient(sign) * jnp.exp(betaln_of(a, b))
 
 
@@ -298,7 +318,9 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     6.0
     """
     n, k = floats("comb", N, k)
-    out = _choose(n + k - 1, k) if repetition else _choose(n, k)
+    out = _choose(n, k)
+    if repetition:  # of no things none can be chosen in one way
+        out = jnp.where((n == 0) & (k == 0), 1, _choose(n + k - 1, k))
     return weak_as(out, n, k)
 
 
@@ -321,12 +343,13 @@ def _gamma_ratio(z: Array, m: Array) -> Array:
 def _poch(z: Array, m: Array) -> Array:
     end = z + m
     ratio = _gamma_ratio(z, m)
-    pole, end_pole = (z <= 0) & (z == jnp.floor(z)), (end <= 0) & (end == jnp.floor(end))
-    # both infinite: (-1)^m Gamma(1 - z)/Gamma(1 - z - m), by DLMF 5.5.3
+    pole, end_pole = _is_pole(z), _is_pole(end)
+    whole = m == jnp.floor(m)
+    # both infinite, or rounded to it: (-1)^m Gamma(1 - z)/Gamma(1 - z - m), by DLMF 5.5.3
     odd = jnp.mod(m, 2) != 0
     reflected = jnp.exp(lax.lgamma(1 - z) - lax.lgamma(1 - end)) * jnp.where(odd, -1, 1)
     out = jnp.where(pole, jnp.where(end_pole, reflected, 0),
-                    jnp.where(end_pole, math.inf, ratio))
+                    jnp.where(end_pole, jnp.where(whole, reflected, math.inf), ratio))
     return jnp.where(m == 0, 1, jnp.where(jnp.isfinite(z + m), out, ratio))
 
 
@@ -363,7 +386,9 @@ def polygamma(n: Any, x: Any) -> Array:
     if not is_integer(n):
         raise ValueError("Argument `n` to polygamma must be of integer type. Got dtype "
                          f"{get_aval(n).dtype}.")
-    return lax.polygamma(*reals("polygamma", n, x))
+    n, x = reals("polygamma", n, x)
+    at_pole = jnp.where(jnp.mod(n, 2) == 0, -math.inf, math.inf).astype(x.dtype)
+    return jnp.where(_is_pole(x) & (n > 0), at_pole, lax.polygamma(n, x))
 
 
 @numpy_function

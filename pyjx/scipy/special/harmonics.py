@@ -72,7 +72,7 @@ def _start(m: Any, cos: Array, first: float = NORM) -> tuple[Array, Array, Array
 
 def _legendre(n: Array, m: Array, theta: Array, n_max: int) -> Array:
     """The associated Legendre functions of cos(theta) that spherical harmonics hold, for m >= 0."""
-    cos, sin = jnp.cos(theta), jnp.sin(theta)
+    cos, sin = jnp.cos(theta), jnp.abs(jnp.sin(theta))  # sqrt(1 - cos^2), as in SciPy
 
     def step(carry: Any, k: Any) -> Any:
         state, out = carry
@@ -208,7 +208,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None,
 
     Args:
       n, m: arrays of integers with 0 <= |m| <= n.
-      theta: polar angle, in [0, pi].
+      theta: polar angle, in [0, pi]; others count as the one of the same cosine there.
       phi: azimuth, in [0, 2 pi].
       diff_n: None.
       n_max: the largest n, an int; needed where `n` is traced. Larger elements of n count as it.

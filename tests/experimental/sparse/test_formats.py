@@ -244,3 +244,27 @@ def test_functions_of_a_format_take_no_other(name):
                  lambda f: f("matmat")(jnp.eye(3), jnp.eye(3))):
         with pytest.raises(TypeError, match=f"{name}_mat|{name}_todense: mat must be a"):
             call(lambda of: getattr(sparse, f"{name}_{of}"))
+
+
+def test_lobpcg_stops_at_what_roundings_allow():
+    A = jnp.diag(jnp.arange(1.0, 101))
+    lowest, highest = jnp.eye(100)[:, :2], jnp.eye(100)[:, -2:]
+    theta, _, steps = lobpcg_standard(A, highest)
+    assert theta.tolist() == [100, 99] and steps == 1
+    theta, _, steps = lobpcg_standard(A, lowest)  # an invariant space, but another one
+    assert theta[0] > 2 and steps == 1
+    assert lobpcg_standard(0 * A, highest)[2] == 1
+    assert lobpcg_standard(A, highest, m=0)[2] == 0
+    rng = np.random.default_rng(0)
+    B = rng.normal(size=(40, 40))
+    theta, _, steps = lobpcg_standard(jnp.array(B @ B.T), jnp.array(rng.normal(size=(40, 2))))
+    np.testing.assert_allclose(theta, np.linalg.eigvalsh(B @ B.T)[:-3:-1], rtol=1e-4)
+    assert steps < 19
+
+
+@pytest.mark.parametrize("A, said", [
+    (lambda v: v.astype(jnp.float16), "same dtypes"), (lambda v: v * 1j, "same dtypes"),
+    (lambda v: v[:3], "got output")])
+def test_lobpcg_of_what_is_no_matrix(A, said):
+    with pytest.raises(ValueError, match=said):
+        lobpcg_standard(A, jnp.ones((40, 2)))

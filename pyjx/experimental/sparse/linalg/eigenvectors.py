@@ -31,7 +31,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: float | None = None
       X: matrix `[n, k]` to start from, with 5 k < n.
       m: maximal number of steps.
       tol: relative error of the residuals at which the iteration ends, by default the precision of
-        the dtype.
+        the dtype; it is multiplied by 10 n.
 
     Returns:
       `(theta, U, i)`: the eigenvalues in descending order, the eigenvectors as columns, and the
@@ -39,7 +39,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: float | None = None
 
     Raises:
       TypeError: the dtype is no real floating one.
-      ValueError: the shapes do not fit.
+      ValueError: the shapes do not fit, or A times X has another dtype than X.
 
     >>> import pyjx.numpy as jnp
     >>> from pyjx.experimental.sparse.linalg import lobpcg_standard
@@ -64,12 +64,23 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: float | None = None
     A = A if isinstance(A, JAXSparse) else jnp.asarray(A)
     if A.shape != (n, n):
         raise ValueError(f"expected A to be square and to fit X, got {A.shape} and {X.shape}.")
+    if jnp.promote_types(A.dtype, X.dtype) != X.dtype:
+        raise ValueError(f"A, X must have same dtypes (were {A.dtype}, {X.dtype})")
     return _of_matrix(A, X, operator.index(m), limit)  # type: ignore[no-any-return]
 
 
 @partial(jit, static_argnums=(0, 2, 3))
 def _of_function(A: Callable[..., Any], X: Any, m: int, tol: float) -> Any:
-    return _lobpcg(A, X, m, tol)
+    def product(x: Any) -> Any:
+        y = jnp.asarray(A(x))
+        if y.dtype != x.dtype:
+            raise ValueError(f"A, X must have same dtypes (were {y.dtype}, {x.dtype})")
+        if y.shape != x.shape:
+            raise ValueError(f"A must be ({x.shape[0]}, {x.shape[0]}) matrix A, got output "
+                             f"{y.shape} of {x.shape}")
+        return y
+
+    return _lobpcg(product, X, m, tol)
 
 
 @partial(jit, static_argnums=(2, 3))
@@ -98,22 +109,25 @@ def _lobpcg(A: Callable[..., Any], X: Any, m: int, tol: float) -> Any:
 
     def is_converged(theta: Any, X: Any, AX: Any) -> Any:
         residual = jnp.linalg.norm(AX - theta[None] * X, axis=0)
-        return (residual < tol * n * (jnp.linalg.norm(AX, axis=0) + jnp.abs(theta))).all()
+        # ten roundings in each of the n products that a residual is the sum of
+        noise = 10 * n * (jnp.linalg.norm(AX, axis=0) + jnp.abs(theta))
+        return (residual <= tol * noise).all()
 
     def goes_on(state: Any) -> Any:
-        i, theta, X, _, AX = state
-        return (i < m) & ~is_converged(theta, X, AX)
+        i, *_, done = state
+        return (i < m) & ~done
 
     def step(state: Any) -> Any:
-        i, theta, X, P, AX = state
+        i, theta, X, P, AX, _ = state
         # twice, as the residuals are small beside what they have in common with X
         S, _ = jnp.linalg.qr(jnp.concatenate([X, P, AX - theta[None] * X], 1))
         S, _ = jnp.linalg.qr(S)
         theta, V, X, AX = _restricted(A, S, k)
-        return i + 1, theta, X, _product(S[:, k:], V[k:]), AX
+        return i + 1, theta, X, _product(S[:, k:], V[k:]), AX, is_converged(theta, X, AX)
 
     X, _ = jnp.linalg.qr(X)
     theta, _, X, AX = _restricted(A, X, k)
-    i, theta, X, _, _ = lax.while_loop(
-        goes_on, step, (jnp.zeros((), jnp.int32), theta, X, jnp.zeros_like(X), AX))
+    # One step in any case: the start may be of other eigenvectors than the largest.
+    i, theta, X, *_ = lax.while_loop(goes_on, step, (
+        jnp.zeros((), jnp.int32), theta, X, jnp.zeros_like(X), AX, jnp.zeros((), bool)))
     return theta, X, i
