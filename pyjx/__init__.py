@@ -41,7 +41,7 @@ FAMILIES = {
     "pyjx.core.dtypes": "float0",
     "pyjx.core.options": "CompilerEffortLevel Inline",
     "pyjx.core.references": "Ref",
-    "pyjx.numpy.slices": "ds",
+    "pyjx.core.slices": "ds",
     "pyjx.runtime.environment": "print_environment_info",
     "pyjx.core.name_stack": "named_call named_scope",
     "pyjx.core.trace": "ensure_compile_time_eval",

@@ -78,7 +78,7 @@ from pyjx.core.dtypes import float0 as float0
 from pyjx.core.options import CompilerEffortLevel as CompilerEffortLevel
 from pyjx.core.options import Inline as Inline
 from pyjx.core.references import Ref as Ref
-from pyjx.numpy.slices import ds as ds
+from pyjx.core.slices import ds as ds
 from pyjx.runtime.environment import print_environment_info as print_environment_info
 from pyjx.core.name_stack import named_call as named_call
 from pyjx.core.name_stack import named_scope as named_scope

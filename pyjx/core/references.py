@@ -13,7 +13,7 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core import source_info
 from pyjx.core.avals import AbstractRef, is_ref_type
-from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.trace import Tracer, eager_trace
 
 # Its methods, which tracers of references have, too.
@@ -114,6 +114,43 @@ def is_ref(x: Any) -> bool:
     return isinstance(x, Tracer) and is_ref_type(x.aval)
 
 
+# -- parts of them ---------------------------------------------------------------------------------
+
+
+class Undivided:
+    """A pytree node that stands for a part of a reference. Its leaves may be traced, but not
+    divided: the part of a part of a reference is not the part of that."""
+
+    __slots__ = ()
+
+
+def check_undivided(tree: Any, divided: Sequence[bool], describe: Callable[[], DebugInfo]) -> None:
+    """Raise TypeError if leaves that are divided, for examples or devices, are of a part of a
+    reference."""
+    for i in _undivided(tree, 0):
+        if divided[i]:
+            debug = describe()
+            name = (debug.arg_names or ())[i] if debug.arg_names else f"argument {i}"
+            raise TypeError(
+                f"When tracing {debug.func_src_info} for {debug.traced_for}, TransformedRefs are "
+                f"not allowed, but got a TransformedRef with name {name}. Pass the reference, and "
+                "take the part of it inside.")
+
+
+def _undivided(tree: Any, first: int) -> list[int]:
+    """The places of leaves of parts of references; the first leaf of `tree` is at `first`."""
+    node = tree.node_data()
+    if node is None:
+        return []
+    if issubclass(node[0], Undivided):
+        return list(range(first, first + tree.num_leaves))
+    found = []
+    for child in tree.children():
+        found += _undivided(child, first)
+        first += child.num_leaves
+    return found
+
+
 # -- what programs may not do with them ------------------------------------------------------------
 
 
@@ -146,23 +183,40 @@ def _origin(closed: ClosedJaxpr, v: Any) -> str:
             f"{source_info.summarize(eqn.source_info)}.")
 
 
-def check_distinct(refs: Sequence[Any], consts: Sequence[Any], function: str, traced_for: str,
-                   name_of: Callable[[int], str]) -> None:
+def check_distinct(refs: Sequence[Any], consts: Sequence[Any],
+                   describe: Callable[[], DebugInfo]) -> None:
     """Raise ValueError if a function gets a reference as two arguments, or as one and by closing
-    over it. Values that are no references do no harm."""
+    over it. Values that are no references do no harm. `describe` says which function is traced for
+    what, and how its arguments are called."""
     if not configuration.mutable_array_checks.value:
         return
-    places: dict[int, int] = {}
     captured = {id(c) for c in consts}
+    twice = shared(refs)
+    if twice is None and not any([id(x) in captured and is_ref(x) for x in refs]):
+        return
+    debug = describe()
+    names = debug.arg_names or [f"operand {i}" for i in range(len(refs))]
+    tracing = f"when tracing {debug.func_src_info} for {debug.traced_for}"
     for i, x in enumerate(refs):
-        if not is_ref(x):
-            continue
-        if id(x) in captured:
+        if id(x) in captured and is_ref(x):
             raise ValueError(
-                f"when tracing {function} for {traced_for}, a mutable array reference of type "
-                f"{x.aval} was both closed over and passed as the argument {name_of(i)}")
-        if places.setdefault(id(x), i) != i:
-            raise ValueError(
-                "only one reference to a mutable array may be passed as an argument to a function, "
-                f"but when tracing {function} for {traced_for} the mutable array reference of type "
-                f"{x.aval} appeared at both {name_of(places[id(x)])} and {name_of(i)}.")
+                f"{tracing}, a mutable array reference of type {x.aval} was both closed over and "
+                f"passed as the argument {names[i]}")
+    if twice is not None:
+        first, second = twice
+        raise ValueError(
+            "only one reference to a mutable array may be passed as an argument to a function, but "
+            f"{tracing} the mutable array reference of type {refs[first].aval} appeared at both "
+            f"{names[first]} and {names[second]}.")
+
+
+def shared(values: Sequence[Any]) -> tuple[int, int] | None:
+    """The places of two values that are one reference, if there are any: the same one, or tracers
+    of the same."""
+    places: dict[int, int] = {}
+    for i, x in enumerate(values):
+        if is_ref(x):
+            first = places.setdefault(id(x.get_referent()), i)
+            if first != i:
+                return first, i
+    return None

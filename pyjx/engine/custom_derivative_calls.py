@@ -37,6 +37,7 @@ from pyjx.engine.calls import call
 from pyjx.engine.forward import CustomVJPException, refuse_captured_tangents
 from pyjx.engine.functions import flatten, name_of
 from pyjx.engine.linearize import LinearTracer
+from pyjx.engine.references import Box
 from pyjx.engine.subjaxprs import backward_jaxpr, batch_jaxpr, consts_as_inputs, selected
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import Dims, Operand, Params, Tangent, Tangents, Value, Values
@@ -370,7 +371,9 @@ def _custom_vjp_jvp(
 ) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
         raise CustomVJPException(custom_vjp_call_p)
-    tangents = tangents[num_consts:]
+    # A reference has the tangent of what it holds. The rules say what comes to that; what they
+    # write has no tangent, so it stays.
+    tangents = [t.value if isinstance(t, Box) else t for t in tangents[num_consts:]]
     nonzero = [type(t) is not Zero for t in tangents]
     points = list(map(materialized, primals[num_consts:]))
     outs, residuals, pull_back = fwd_jaxpr_thunk(points, nonzero)

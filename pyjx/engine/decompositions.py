@@ -8,8 +8,10 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.contents import are_plain, params_key
+from pyjx.core.effects import has_state
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.trace import trace_to_jaxpr
+from pyjx.engine.discharge import pure
 
 _programs = BoundedDict(4096)
 
@@ -25,13 +27,18 @@ def traced(fun: Callable[..., Any], avals: Sequence[Any], params: Mapping[str, A
         out = fun(*args, **params)
         return out if multiple_results else [out]
 
+    def program_of() -> ClosedJaxpr:
+        closed = trace_to_jaxpr(flat, avals)
+        # What is decomposed is compiled, which takes no references.
+        return pure(closed).jaxpr if has_state(closed.effects) else closed
+
     given = params_key(params) if are_plain(params) else None
     if given is None:
-        return trace_to_jaxpr(flat, avals)
+        return program_of()
     key = fun, multiple_results, tuple(avals), given, configuration.trace_context()
     program = _programs.get(key)
     if program is None:
-        program = _programs[key] = trace_to_jaxpr(flat, avals)
+        program = _programs[key] = program_of()
     return program  # type: ignore[no-any-return]
 
 

@@ -47,10 +47,11 @@ def discharged(closed: ClosedJaxpr, boxed: Flags, derivable: bool = False) -> Di
 
     def fun(*args: Any) -> list[Any]:
         nonlocal written
-        inputs = [Box(x) if b else x for x, b in zip(args, boxed, strict=True)]
+        inputs = [Box(x, a.kind) if b else x
+                  for x, b, a in zip(args, boxed, closed.in_avals, strict=True)]
         outs = run(closed, inputs, derivable)
         written = tuple([type(x) is Box and x.written for x in inputs])
-        return [*outs, *[x.value for x in inputs if type(x) is Box and x.written]]
+        return [*outs, *[x.latest for x in inputs if type(x) is Box and x.written]]
 
     avals = [a.inner_aval if b else a for a, b in zip(closed.in_avals, boxed, strict=True)]
     return Discharged(trace_to_jaxpr(fun, avals, closed.debug_info), written)

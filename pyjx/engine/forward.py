@@ -6,6 +6,7 @@ from typing import Any
 
 from pyjx.core import source_info
 from pyjx.core.avals import get_aval
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.primitive import Primitive
 from pyjx.core.references import is_ref
 from pyjx.core.trace import (
@@ -137,6 +138,21 @@ class JVPTrace(Trace):
         tangent = pairs[0][1] if pairs else Zero(ref.aval.inner_aval.to_tangent_aval())
         return JVPTracer(self, ref, Box(tangent))
 
+    def differentiates_refs(self, operands: tuple[Value, ...]) -> bool:
+        """Whether references among the operands have tangents here."""
+        return any([is_ref(x) and isinstance(self.primal_and_tangent(x)[1], Box)
+                    for x in operands])
+
+    def run_program(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
+                    ) -> list[Any]:
+        """The results of a call, operation by operation: rules that a user gave find in it the
+        references that they take, with their tangents."""
+        if primitive.runs is None:
+            raise NotImplementedError(
+                f"'{primitive}' holds a function with a derivative rule of its own, which takes a "
+                "reference that is differentiated. Read the reference before, or write it behind.")
+        return jaxpr_as_fun(primitive.runs(params))(*operands)
+
     def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                 ) -> Any:
         if not self.alive:
@@ -144,6 +160,8 @@ class JVPTrace(Trace):
         if primitive.effects is not None and holds_state(primitive, params):
             if not rules_take_refs(primitive, operands, params):
                 return bind_discharged(primitive, operands, params)
+            if not primitive.own_rules and self.differentiates_refs(operands):
+                return self.run_program(primitive, operands, params)
             params = without_own_refs(params)
         primals = []
         tangents = []

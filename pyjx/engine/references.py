@@ -21,25 +21,49 @@ from pyjx.core.trace import state
 from pyjx.engine.conversion import cast
 from pyjx.engine.tangents import Zero, instantiate
 
+# The kind of references that derivatives do not see: what is read from one is a constant, and what
+# is written to one is its value alone.
+UNDIFFERENTIATED = "no_grad_no_remat"
+
 
 class Box:
     """A reference discharged: the value that it has now, which operations replace.
 
-    `written` says whether one has.
+    `written` says whether one has, `differentiated` whether derivatives go through it, `freed`
+    whether the program has said that it is not used any more.
     """
 
-    __slots__ = ("_value", "written")
+    __slots__ = ("_value", "differentiated", "freed", "written")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, kind: Any = None) -> None:
         self._value = value
+        self.differentiated = kind != UNDIFFERENTIATED
+        self.freed = False
         self.written = False
 
     @property
     def aval(self) -> AbstractRef:
-        return AbstractRef(get_aval(self.value))
+        return AbstractRef(get_aval(self._value))
+
+    def free(self) -> None:
+        """Take it that nothing uses it from now on.
+
+        Raises:
+          ValueError: it was freed before.
+        """
+        _ = self.value
+        self.freed = True
+
+    @property
+    def latest(self) -> Any:
+        """The value, freed or not."""
+        return self._value
 
     @property
     def value(self) -> Any:
+        if self.freed:
+            raise ValueError(f"A reference to {get_aval(self._value).str_short()} is used after it "
+                             "was freed by `jax.free_ref`. Free it behind its last use.")
         return self._value
 
     @value.setter
@@ -82,7 +106,8 @@ class _Maker(Primitive):
 def _maker(name: str, shape_rule: Rule, value: Rule) -> Primitive:
     return register(_Maker(
         name, moves=True, cached=False, shape_rule=shape_rule, effects=lambda params: has_own_refs,
-        discharge=lambda operands, params, derivable: Box(value(*operands, **params))))
+        discharge=lambda operands, params, derivable: Box(
+            value(*operands, **params), params.get("kind"))))
 
 
 new_ref_p = _maker(

@@ -68,13 +68,12 @@ def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
             outs, out_tree = tree_flatten(fun(*given) if unpacked else fun(given))
             return [operand(f"the result of {what} in {op}", x, i) for i, x in enumerate(outs)]
 
-        if type(fun) is FunctionType and "debug_info" in vars(fun):  # of a body made of another
-            debug_info = vars(fun)["debug_info"](tree)
-        else:
-            debug_info = debug_info_of(op, fun, tree if unpacked else treedef_tuple([tree]))
-        closed = trace_to_jaxpr(flat, avals, debug_info)
+        closed = trace_to_jaxpr(flat, avals, _described(
+            op, fun, tree, tree if unpacked else treedef_tuple([tree])))
         if any([type(a) is AbstractRef for a in closed.out_avals]):
-            check_not_returned(closed, source_of(fun), op, lambda i: path_in(out_tree, i))
+            debug = closed.debug_info
+            check_not_returned(closed, debug.func_src_info, debug.traced_for,
+                               lambda i: path_in(out_tree, i))
         # What is derived from it has other arguments.
         closed = closed.replace(debug_info=closed.debug_info.with_unknown_names())
         body = TracedBody(closed, out_tree)
@@ -107,7 +106,15 @@ class KeptFunctions:
             return self._make(lambda: fun)
 
 
-def check_operands_distinct(op: str, fun: Any, operands: Sequence[Any], consts: Sequence[Any]
-                            ) -> None:
-    """Raise ValueError if two operands are one reference, or one is closed over, too."""
-    check_distinct(operands, consts, source_of(fun), op, lambda i: f"operand {i}")
+def check_operands_distinct(op: str, fun: Callable[..., Any], tree: TreeDef,
+                            operands: Sequence[Any], consts: Sequence[Any] = ()) -> None:
+    """Raise ValueError if two operands are one reference, or one is closed over, too. `tree` is
+    that of the tuple of the arguments of `fun`."""
+    check_distinct(operands, consts, lambda: _described(op, fun, tree, tree))
+
+
+def _described(op: str, fun: Callable[..., Any], tree: TreeDef, args: TreeDef) -> DebugInfo:
+    """What messages say of a body that is traced on `tree`, or on the tuple of arguments."""
+    if type(fun) is FunctionType and "debug_info" in vars(fun):  # of a body made of another
+        return vars(fun)["debug_info"](tree)  # type: ignore[no-any-return]
+    return debug_info_of(op, fun, args)

@@ -199,9 +199,11 @@ def _choose(op: str, index: Any, funs: Sequence[Callable[..., Any]], names: Sequ
     varying = varying_axes(get_aval(index))
     if varying:  # where devices choose differently, the sum of cotangents is outside of the choice
         leaves = [x if is_ref(x) else vary(x, varying) for x in leaves]
+    check_operands_distinct(op, funs[-1], tree, leaves)
     closed, out_tree = trace_branches(op, names, funs, tree, list(map(get_aval, leaves)), varying)
     branches, consts = with_all_consts(closed)
-    check_operands_distinct(op, funs[-1], leaves, consts)
+    for fun, branch in zip(funs, closed, strict=True):
+        check_operands_distinct(op, fun, tree, leaves, branch.consts)
     operands = [*consts, *leaves]
     passed = _passed_on(branches)
     if any([i is not None for i in passed]):  # these need no choice

@@ -17,10 +17,11 @@ from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, get_aval
 from pyjx.core.jaxpr import Literal
 from pyjx.core.records import Record
+from pyjx.core.slices import Slice as DynamicSlice
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax import indexing, scattering, slicing
-from pyjx.lax.compare import lt, select
+from pyjx.lax.compare import clamp, lt, select
 from pyjx.lax.convert import convert_element_type, full
 from pyjx.lax.elementwise import add
 from pyjx.lax.joining import concatenate
@@ -46,7 +47,7 @@ def parse(index: Any, shape: Shape) -> tuple[Indexer, list[Any]] | None:
     """
     if index is None or index is Ellipsis:
         return None
-    parts = _expanded(index if type(index) is tuple else (index,), shape)
+    parts = _without_starts(_expanded(index if type(index) is tuple else (index,), shape), shape)
     entries: list[Slice | None] = []
     integers = []
     for part, size in zip(parts, shape, strict=True):
@@ -80,6 +81,35 @@ def _expanded(index: tuple[Any, ...], shape: Shape) -> list[Any]:
     at = gaps[0] if gaps else len(parts)
     parts[at:at + 1] = [slice(None)] * missing
     return parts
+
+
+def _without_starts(parts: list[Any], shape: Shape) -> list[Any]:
+    """An index without `ds`: slices where they start at a known place, else the places."""
+    arrays = [p for p in parts if _is_dynamic(p) or (hasattr(p, "ndim") and p.ndim > 0)]
+    for i, (part, n) in enumerate(zip(parts, shape, strict=True)):
+        if type(part) is not DynamicSlice:
+            continue
+        if not _is_dynamic(part):
+            end = part.start + (part.size - 1) * part.stride + 1 if part.size else part.start
+            if not 0 <= part.start <= end <= n:
+                raise ValueError(f"Out of bound slice: start={part.start}, size={part.size}, "
+                                 f"stride={part.stride}, dim={n}.")
+            parts[i] = slice(part.start, end, part.stride)
+        elif len(arrays) > 1 or part.stride < 1:
+            raise NotImplementedError(
+                "A reference is indexed by one `ds` with a start that is traced, or by arrays of "
+                f"integers, not by both, got {part}. Take the part in steps: `ref.at[..].at[..]`.")
+        else:
+            last = n - (part.size - 1) * part.stride - 1
+            start = convert_element_type(part.start, np.int32)
+            places = np.arange(part.size, dtype=np.int32) * np.int32(part.stride)
+            parts[i] = add(broadcast_in_dim(clamp(np.int32(0), start, np.int32(max(last, 0))),
+                                            places.shape, ()), places)
+    return parts
+
+
+def _is_dynamic(part: Any) -> bool:
+    return type(part) is DynamicSlice and not isinstance(part.start, (int, np.integer))
 
 
 def _is_mask(part: Any) -> bool:

@@ -20,7 +20,7 @@ from pyjx.core.bounded import kept
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
-from pyjx.core.references import METHODS, Ref, is_ref
+from pyjx.core.references import METHODS, Ref, Undivided, is_ref
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
@@ -28,6 +28,7 @@ from pyjx.core.varying import joined, varying_axes, with_varying
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.references import (
+    UNDIFFERENTIATED,
     Box,
     addupdate_p,
     empty_ref_p,
@@ -40,9 +41,10 @@ from pyjx.engine.references import (
 from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Params, Tangents, Values
 from pyjx.lax import ref_transforms, ref_views
-from pyjx.lax.convert import convert_element_type
+from pyjx.lax.convert import convert_element_type, stop_gradient
 from pyjx.lax.ref_views import Indexers
 from pyjx.runtime.jit import jit
+from pyjx.tree_util import GetAttrKey, register_pytree_with_keys
 
 # -- functions -------------------------------------------------------------------------------------
 
@@ -53,7 +55,9 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: b
 
     Args:
       init_val: array or scalar.
-      memory_space, kind: what the type of the reference says of it.
+      memory_space, kind: what the type of the reference says of it. Through one of the kind
+        "no_grad_no_remat" derivatives do not go: it may be written with differentiated values, of
+        which it gets the values alone, once, and what is read from it is a constant.
       pin: inside `jit` alone; accepted.
 
     Raises:
@@ -235,7 +239,7 @@ class Part(Record):
     integers: tuple[Any, ...]
 
 
-class TransformedRef:
+class TransformedRef(Undivided):
     """A part of a reference, or another look at it: read and written as a reference is.
 
     Args:
@@ -352,6 +356,28 @@ def _flat(transforms: Sequence[Any]) -> tuple[Indexers, tuple[Any, ...]]:
     """Indexers, and the integers of all of them."""
     return (tuple([t.indexer if type(t) is Part else t for t in transforms]),
             tuple([i for t in transforms if type(t) is Part for i in t.integers]))
+
+
+def _flatten_view(view: TransformedRef) -> tuple[tuple[Any, ...], Any]:
+    indexers, integers = _flat(view.transforms)
+    return (view.ref, *integers), indexers
+
+
+def _unflatten_view(indexers: Indexers, children: tuple[Any, ...]) -> TransformedRef:
+    ref, *integers = children
+    given = iter(integers)
+    return TransformedRef(ref, [
+        step if isinstance(step, ref_transforms.Transform) else
+        Part(step, tuple([next(given) for e in step if e is None])) for step in indexers])
+
+
+# So functions that are transformed take a part of a reference as they take the reference: with it
+# come the integers of the index, which may be traced.
+register_pytree_with_keys(
+    TransformedRef,
+    lambda view: (tuple([(GetAttrKey("ref" if i == 0 else f"transforms[{i - 1}]"), x)
+                         for i, x in enumerate(_flatten_view(view)[0])]), _flatten_view(view)[1]),
+    _unflatten_view, _flatten_view)
 
 
 class _At:
@@ -521,7 +547,7 @@ def _addupdate_shape(ref: AbstractRef, value: Any, *integers: Any, indexers: Ind
 def _get_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any:
     out = get_p.bind(*primals, indexers=indexers)
     box = tangents[0]
-    if not isinstance(box, Box) or type(box.value) is Zero:
+    if not _carries_tangents(primals[0], box) or type(box.value) is Zero:
         return out, Zero.of_primal(out)
     ref_views.check_differentiated(indexers)
     return out, ref_views.read(box.value, indexers, primals[1:])
@@ -530,7 +556,7 @@ def _get_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any:
 def _swap_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any:
     box, t, *_ = tangents
     integers = primals[2:]
-    if not isinstance(box, Box):
+    if not _carries_tangents(primals[0], box):
         _check_not_differentiated("a set/swap operation", primals[0], t)
         out = swap_p.bind(*primals, indexers=indexers)
         return out, Zero.of_primal(out)
@@ -550,7 +576,7 @@ def _swap_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any
 
 def _addupdate_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any:
     box, t, *_ = tangents
-    if not isinstance(box, Box):
+    if not _carries_tangents(primals[0], box):
         _check_not_differentiated("an addupdate operation", primals[0], t)
     elif type(t) is not Zero:
         ref_views.check_differentiated(indexers)
@@ -559,8 +585,18 @@ def _addupdate_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -
     return addupdate_p.bind(*primals, indexers=indexers), []
 
 
+def _kind_of(ref: Any) -> Any:
+    aval: Any = get_aval(ref)
+    return aval.kind
+
+
+def _carries_tangents(ref: Any, box: Any) -> bool:
+    """Whether a reference has a box of tangents that derivatives go through."""
+    return isinstance(box, Box) and _kind_of(ref) != UNDIFFERENTIATED
+
+
 def _check_not_differentiated(what: str, ref: Any, t: Any) -> None:
-    if type(t) is not Zero:
+    if type(t) is not Zero and _kind_of(ref) != UNDIFFERENTIATED:
         raise Exception(
             f"performing {what} with a differentiated value on a non-differentiated array "
             f"reference of type {get_aval(ref)}. Move the array reference to be an argument of the "
@@ -570,7 +606,7 @@ def _check_not_differentiated(what: str, ref: Any, t: Any) -> None:
 def _freeze_jvp(primals: Values, tangents: Tangents) -> Any:
     out = freeze_p.bind(*primals)
     box = tangents[0]
-    return out, box.value if isinstance(box, Box) else Zero.of_primal(out)
+    return out, box.value if _carries_tangents(primals[0], box) else Zero.of_primal(out)
 
 
 def _refuse_linear(primitive: Primitive) -> Callable[..., NoReturn]:
@@ -660,14 +696,19 @@ def _batched(trace: BatchTrace, fun: Callable[..., list[Any]], args: Values, dim
 
 def _get_discharge(operands: Values, params: Params, derivable: bool) -> Any:
     box, *integers = operands
-    return ref_views.read(box.value, params["indexers"], integers)
+    return _seen(box, ref_views.read(box.value, params["indexers"], integers))
+
+
+def _seen(box: Box, value: Any) -> Any:
+    """A value as it is read: a constant, if derivatives do not go through the reference."""
+    return value if box.differentiated else stop_gradient(value)
 
 
 def _swap_discharge(operands: Values, params: Params, derivable: bool) -> Any:
     box, value, *integers = operands
     old = ref_views.read(box.value, params["indexers"], integers)
     box.value = ref_views.write(box.value, _strong(value, box.value), params["indexers"], integers)
-    return old
+    return _seen(box, old)
 
 
 def _addupdate_discharge(operands: Values, params: Params, derivable: bool) -> Any:
@@ -677,6 +718,11 @@ def _addupdate_discharge(operands: Values, params: Params, derivable: bool) -> A
 
 
 # -- how jaxprs show them --------------------------------------------------------------------------
+
+
+def _free_discharge(operands: Sequence[Any], params: Params, derivable: bool) -> list[Any]:
+    operands[0].free()
+    return []
 
 
 def _part_text(eqn: JaxprEqn, operands: Sequence[str], first: int) -> str:
@@ -722,12 +768,12 @@ addupdate_p.define(
 freeze_p.define(
     shape_rule=lambda ref: ref.inner_aval, impl=lambda ref: _copy(ref._refs), jvp=_freeze_jvp,
     batch=lambda operands, dims: (freeze_p.bind(*operands), dims[0]),
-    discharge=lambda operands, params, derivable: operands[0].value)
+    discharge=lambda operands, params, derivable: _seen(operands[0], operands[0].value))
 free_ref_p.define(
     shape_rule=lambda ref: [], impl=lambda ref: [],
     jvp=lambda primals, tangents: (free_ref_p.bind(*primals), []),
     batch=lambda operands, dims: (free_ref_p.bind(*operands), []),
-    discharge=lambda operands, params, derivable: [])
+    discharge=_free_discharge)
 
 
 # -- methods ---------------------------------------------------------------------------------------

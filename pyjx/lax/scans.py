@@ -13,17 +13,19 @@ from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import entries_of, with_dim, without_dim
 from pyjx.core.flattree import nones, pack
 from pyjx.core.integers import as_int
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, JaxprEqn, Var
 from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
+from pyjx.core.references import check_undivided, is_ref
 from pyjx.core.trace import concrete_or_error, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine import logs
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.discharge import discharged, store, values_of
+from pyjx.engine.functions import source_of
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.references import Box
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
@@ -112,7 +114,12 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
         _check_pair(body.out_tree, body.closed.out_avals)
         return body
 
+    check_operands_distinct("scan", f, args_tree, [*leaves, *x_leaves])
+    if any(map(is_ref, x_leaves)):
+        check_undivided(x_tree, [True] * len(x_leaves), lambda: DebugInfo("scan", source_of(f)))
     body = traced(leaves)
+    if body.closed.consts:
+        check_operands_distinct("scan", f, args_tree, [*leaves, *x_leaves], body.closed.consts)
     carry_tree = body.out_tree.children()[0]
     if carry_tree == tree:
         leaves, changed = promote_carry(leaves, body.closed.out_avals[:len(leaves)])
@@ -124,7 +131,6 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     closed = body.closed
     check_carry("scan", "f", f, tree, list(map(get_aval, leaves)), carry_tree,
                 closed.out_avals[:carry_tree.num_leaves])
-    check_operands_distinct("scan", f, x_leaves, closed.consts)
     outs = bind_scan(consts_as_inputs(closed), closed.consts, leaves, x_leaves, {
         "length": n, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
         "_split_transpose": bool(_split_transpose)})

@@ -13,7 +13,7 @@ import numpy as np
 
 from pyjx import errors
 from pyjx import lax as ops
-from pyjx.core import dtypes
+from pyjx.core import dtypes, slices
 from pyjx.core.avals import SymbolicDim, canonical_shape, get_aval
 from pyjx.core.dimensions import range_size, slice_indices
 from pyjx.core.integers import index
@@ -22,7 +22,6 @@ from pyjx.core.scalars import scalar_constant, wrapped_int
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy import slices
 from pyjx.numpy.creation import host_sequence, of_sequence
 from pyjx.numpy.promotion import as_operand, convert, is_arraylike
 

@@ -17,6 +17,7 @@ from pyjx.core.named_axes import mesh_axes
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.primitive import vary
 from pyjx.core.records import Record
+from pyjx.core.references import check_distinct, check_undivided, is_ref
 from pyjx.core.specs import Infer, InferFromArgs, PartitionSpec, UnreducedKind, axes_of
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.varying import reduced_axes, unreduced_axes, varying_axes
@@ -124,6 +125,10 @@ class _Mapped:
         check_values(leaves)
         traced = self.trace(args, in_tree, list(map(get_aval, leaves)))
         closed, consts = traced.closed, traced.closed.consts
+        check_distinct(leaves, consts, lambda: closed.debug_info)
+        if any(map(is_ref, leaves)):
+            check_undivided(in_tree, [bool(axes_of(s)) for s in traced.in_specs],
+                            lambda: closed.debug_info)
         outs = shard_map_p.bind(
             *consts, *leaves, jaxpr=consts_as_inputs(closed), mesh=traced.mesh,
             in_specs=(WHOLE,) * len(consts) + traced.in_specs, out_specs=traced.out_specs,

@@ -234,9 +234,7 @@ class JitSpec:
                 if traced is None or not traced.is_current():
                     traced = self.traces[key] = self.trace_anew(in_tree, avals, static)
         if traced.takes_refs:
-            debug = traced.closed.debug_info
-            check_distinct(leaves, traced.closed.consts, debug.func_src_info, debug.traced_for,
-                           lambda i: (debug.arg_names or ())[i])
+            check_distinct(leaves, traced.closed.consts, lambda: traced.closed.debug_info)
         return traced, leaves
 
     def stand_in(self, outs: list[Any]) -> bool:

@@ -341,8 +341,7 @@ class Compiled(_Stage):
 
     def _run_with_refs(self, call: references.Call, leaves: list[Any]) -> Any:
         closed = self._traced.closed
-        check_distinct(leaves, closed.consts, closed.debug_info.func_src_info, "jit",
-                       lambda i: (closed.debug_info.arg_names or ())[i])
+        check_distinct(leaves, closed.consts, lambda: closed.debug_info)
         operands = [*closed.consts, *leaves]
         args = call.arguments(operands)
         outs = self._executable.call(args, self._is_committed(args))

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import get_aval, is_ref_type
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import state
 from pyjx.engine.forward import refuse_captured_tangents
@@ -161,6 +161,12 @@ class CustomFun(FlatFun):
     def check(self, outs: list[Any]) -> None:
         check_values(outs)
         self.out_avals = [get_aval(x) for x in outs]
+        for aval in self.out_avals:
+            if is_ref_type(aval):
+                raise ValueError(
+                    f"{self.owner._kind} primal function {self.owner.fun} returned a mutable array "
+                    f"reference of type {aval}, but references cannot be returned. Return its "
+                    "value: `ref[...]`.")
 
 
 class _Text:

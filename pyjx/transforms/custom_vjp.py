@@ -7,9 +7,10 @@ from typing import Any, NoReturn
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import get_aval, is_ref_type
 from pyjx.core.primitive import vary_like
 from pyjx.core.records import Record
+from pyjx.core.references import is_ref, shared
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
 from pyjx.core.varying import varying_axes
@@ -22,6 +23,7 @@ from pyjx.engine.residuals import rematerializing
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
 from pyjx.errors import UnexpectedTracerError
+from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.accumulators import NullAccum, ValAccum
 from pyjx.transforms.custom_function import CustomFun, CustomFunction, short_types
 from pyjx.tree_util import keystr, tree_flatten_with_path
@@ -196,14 +198,28 @@ class custom_vjp(CustomFunction):
                     _raise_nondiff_tracer()
         leaves, in_tree = flatten(dynamic)
         check_values(leaves)
-        if state.dynamic is eager_trace and not any(isinstance(x, Tracer) for x in leaves):
-            return self.run(custom_vjp_call_p, args)
+        if not any([isinstance(x, Tracer) for x in leaves]):
+            if state.dynamic is eager_trace:
+                return self.run(custom_vjp_call_p, args)
+        elif (twice := shared(leaves)) is not None:
+            self._raise_shared(args, leaves[twice[0]])
         fun = CustomFun(self, in_tree, static)
         outs = bind_function(custom_vjp_call_p, leaves, {
             "call_jaxpr": fun, "fwd_jaxpr_thunk": _FlatFwd(fun),
             "bwd": self.bwd or self.remat_rules.bwd,  # type: ignore[union-attr]
             "num_consts": 0, "out_trees": None, "symbolic_zeros": self.symbolic_zeros})
         return fun.out_tree.unflatten(outs)
+
+
+    def _raise_shared(self, args: tuple[Any, ...], ref: Any) -> NoReturn:
+        leaves, tree = flatten((args, {}))
+        names = leaf_names(parameters_of(self.fun), tree, ())
+        first, second, *_ = [name for name, x in zip(names, leaves, strict=True)
+                            if is_ref(x) and x.get_referent() is ref.get_referent()]
+        raise ValueError(
+            "only one reference to a mutable array may be passed as an argument to a function, but "
+            f"custom_vjp function {self.fun} got the same mutable array reference of type "
+            f"{ref.aval} at {first} and {second}.")
 
 
 def _raise_nondiff_tracer() -> None:
@@ -276,6 +292,7 @@ class _FlatFwd:
         check_values(outs)
         residuals, residual_tree = flatten(result[1])
         check_values(residuals)
+        _check_no_refs(kind, rule, result, leaves)
         if fun.out_tree is None:
             fun.out_tree = out_tree
         elif fun.out_tree != out_tree:
@@ -336,6 +353,22 @@ class _FlatFwd:
             "and the second element represents residuals (i.e. values stored from the forward pass "
             f"for use on the backward pass), but {what}"
         )
+
+
+def _check_no_refs(kind: str, rule: Any, result: Any, given: Sequence[Any]) -> None:
+    """Raise ValueError if a rule returns a reference that is not an argument among its residuals,
+    or any in its output."""
+    for path, x in tree_flatten_with_path(tuple(result))[0]:
+        if not is_ref(x):
+            continue
+        is_output = path[0].idx == 0
+        if is_output or not any([x is (y.value if type(y) is CustomVJPPrimal else y)
+                                 for y in given]):
+            why = (", but mutable array references cannot be returned there" if is_output else
+                   " that was not an argument")
+            raise ValueError(
+                f"custom_vjp {kind} function {rule} returned a mutable array reference of type "
+                f"{x.aval} at output tree path {keystr(path)}{why}.")
 
 
 class _FlatBwd:
@@ -404,6 +437,8 @@ class _FlatBwd:
     def _checked(self, i: int, ct: Any, primal: Any) -> Any:
         symbolic = type(ct) is SymbolicZero
         ct = tangent_result(ct)
+        if is_ref_type(primal):  # the cotangent of what it holds
+            primal = primal.inner_aval
         expected = primal.to_tangent_aval()
         if type(ct) is Zero:
             self._check_zero(i, ct.aval, expected, symbolic)

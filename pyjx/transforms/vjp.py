@@ -27,7 +27,7 @@ from pyjx.transforms.arguments import (
     prefix_of_bools,
     wanted_inputs,
 )
-from pyjx.transforms.gradient_places import DidntWant, DontWant, GradRef, GradValue
+from pyjx.transforms.gradient_places import DidntWant, DontWant, GradRef
 from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import flatten_one_level_with_keys, keystr, register_pytree_node
 
@@ -154,9 +154,9 @@ class VJP:
 
         There is one for each argument leaf, in a structure like that of the arguments: a reference,
         to which the gradient is added (its place in the result is `jax.ad.GradRef()`),
-        `jax.ad.GradValue()` for a gradient that is returned, or `jax.ad.DontWant()`. Arguments that
-        are references need references: what is in them is the cotangent of what the function
-        leaves in the argument, and is replaced by that of what the function found there.
+        `jax.ad.DontWant()`, or anything else, such as `jax.ad.GradValue()`, for a gradient that is
+        returned. Arguments that are references need references: what is in them is the cotangent of
+        what the function leaves in the argument, and is replaced by that of what it found there.
 
         Raises:
           ValueError: the structure is another one.
@@ -169,8 +169,12 @@ class VJP:
         (Ref(13., dtype=float32), (GradRef(), Array(2., dtype=float32, weak_type=True)))
         """
         leaves, tree = flatten(destinations)
-        if tree != self.in_tree or not all(map(_is_destination, leaves)):
-            _raise_bad_destinations(self._ends()[0](), leaves)
+        name, in_avals, _ = self._ends()
+        if tree != self.in_tree:
+            _raise_bad_destinations(name())
+        for i, (d, aval) in enumerate(zip(leaves, in_avals, strict=True)):
+            if _is_inexact_ref(aval) and not is_ref(d) and type(d) is not DontWant:
+                _raise_no_gradient_ref(name(), i)
         return partial(self._pulled_into, leaves)
 
     @api_boundary
@@ -190,10 +194,10 @@ class VJP:
                 elif ct is not None and type(ct) is not Zero:
                     addupdate_p.bind(d, ct, indexers=())
                 results.append(GradRef())
-            elif type(d) is GradValue:
-                results.append(_value_of(ct, aval))
-            else:
+            elif type(d) is DontWant:
                 results.append(DidntWant())
+            else:
+                results.append(_value_of(ct, aval))
         return self.in_tree.unflatten(results)
 
     @api_boundary
@@ -402,10 +406,6 @@ def _is_inexact_ref(aval: Any) -> bool:
     return type(aval) is AbstractRef and dtypes.issubdtype(aval.dtype, np.inexact)
 
 
-def _is_destination(x: Any) -> bool:
-    return is_ref(x) or type(x) in (GradValue, DontWant)
-
-
 def _is_missing(x: Any) -> bool:
     return type(x) is NotNeeded or type(x) is NotSaveable
 
@@ -433,16 +433,14 @@ register_pytree_node(NotSaveable, lambda x: ((), None), lambda aux, children: No
 # -- errors ----------------------------------------------------------------------------------------
 
 
-def _raise_bad_destinations(name: str, leaves: Sequence[Any]) -> None:
-    wrong = [repr(x) for x in leaves if not _is_destination(x)]
+def _raise_bad_destinations(name: str) -> None:
     raise ValueError(
         "unexpected tree structure in the arguments to a VJP function's `with_refs` method.\n\nThe "
         "arguments to `with_refs` must match the pytree structure of the primal arguments of the "
         f"differentiated function {name}, with one entry for each array argument. Each entry must "
         "be a `Ref` (to accumulate this argument's gradient into the ref in-place), a "
         "`jax.ad.GradValue()` (to have this argument's gradient returned as a value) or a "
-        "`jax.ad.DontWant()` (to skip computing it)."
-        + (f" Got {', '.join(wrong)}." if wrong else ""))
+        "`jax.ad.DontWant()` (to skip computing it).")
 
 
 def _raise_no_gradient_ref(name: str, i: int) -> None:

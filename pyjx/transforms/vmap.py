@@ -10,15 +10,18 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.brief import shortened
+from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.meshes import Mesh
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.named_axes import Axis
+from pyjx.core.references import check_distinct, check_undivided
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer
 from pyjx.engine.batching import batch_flat, match_axis
-from pyjx.engine.functions import FlatFun, flatten
+from pyjx.engine.functions import FlatFun, flatten, source_of
 from pyjx.engine.types import P, R, TreeDef
 from pyjx.jaxlib_api import NamedSharding
+from pyjx.runtime.signature import names_when_asked
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.tree_util import keystr, prefix_errors, tree_flatten_with_path
 
@@ -86,13 +89,20 @@ def vmap(
     _check_axes("out_axes", out_axes)
     prefixes: dict[Any, tuple[list[int | None], bool]] = {}
 
+    def describe(in_tree: TreeDef) -> Callable[[], DebugInfo]:
+        return lambda: DebugInfo("vmap", source_of(fun), names_when_asked(fun, in_tree))
+
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = flatten((args, kwargs))
+        if len(set(map(id, leaves))) < len(leaves):
+            check_distinct(leaves, (), describe(in_tree))
         try:
             in_dims, knows_axes = prefixes[in_tree]
         except KeyError:
-            in_dims, knows_axes = prefixes[in_tree] = (
-                _in_dims(in_axes, args, kwargs, in_tree), _holds_mappable(in_tree))
+            in_dims = _in_dims(in_axes, args, kwargs, in_tree)
+            check_undivided(in_tree, [d is not None for d in in_dims], describe(in_tree))
+            knows_axes = _holds_mappable(in_tree)
+            prefixes[in_tree] = in_dims, knows_axes
         size, dims = _axis_size(fun, leaves, in_dims, in_tree, args, kwargs, axis_size)
         example = _example_tree(in_tree, leaves, in_dims) if knows_axes else in_tree
         flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), example, of=fun)
