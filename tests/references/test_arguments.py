@@ -250,7 +250,7 @@ def test_rules_return_no_references(wrap):
     with pytest.raises(ValueError, match=r"custom_vjp fwd function .* at output tree path \[1\]"):
         jax.vjp(with_residual, 3.0, jax.new_ref(0.0))
     same = wrap(ruled(lambda r: r, lambda r: (r, None), lambda _, g: (g,)))
-    with pytest.raises(ValueError, match="custom_vjp primal function .* returned a mutable array"):
+    with pytest.raises(ValueError, match=r"custom_vjp primal function .* returned a mutable array"):
         same(jax.new_ref(1.0))
     with pytest.raises(ValueError, match="returned a mutable array"):
         jax.vjp(same, jax.new_ref(1.0))
