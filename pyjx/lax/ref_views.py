@@ -15,7 +15,7 @@ import numpy as np
 from pyjx import errors
 from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, get_aval
-from pyjx.core.jaxpr import Literal
+from pyjx.core.jaxpr import JaxprEqn, Literal
 from pyjx.core.records import Record
 from pyjx.core.slices import Slice as DynamicSlice
 from pyjx.core.trace import Tracer
@@ -212,6 +212,28 @@ def text(ref: AbstractRef, indexers: Indexers, atoms: Sequence[Any], names: Sequ
                              for e, n in zip(step, whole, strict=True)]
             parts.append(f"[{','.join(shown_entries)}]")
     return "".join(parts) or "[...]"
+
+
+def _part_text(eqn: JaxprEqn, operands: Sequence[str], first: int) -> str:
+    """`a[...]`, where the integers of the index are the operands from `first` on."""
+    ref: Any = eqn.invars[0].aval
+    index = text(ref, eqn.params["indexers"], eqn.invars[first:], operands[first:])
+    return f"{operands[0]}{index}"
+
+
+def get_text(eqn: JaxprEqn, operands: Sequence[str], results: Sequence[str]) -> str:
+    return f"{results[0]} <- {_part_text(eqn, operands, 1)}"
+
+
+def swap_text(eqn: JaxprEqn, operands: Sequence[str], results: Sequence[str]) -> str:
+    part = _part_text(eqn, operands, 2)
+    if results[0].startswith("_"):
+        return f"{part} <- {operands[1]}"
+    return f"{results[0]}, {part} <- {part}, {operands[1]}"
+
+
+def addupdate_text(eqn: JaxprEqn, operands: Sequence[str], results: Sequence[str]) -> str:
+    return f"{_part_text(eqn, operands, 2)} += {operands[1]}"
 
 
 def _slice_text(entry: Slice, n: int) -> str:

@@ -17,7 +17,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval, is_ref_type
 from pyjx.core.bounded import kept
-from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
 from pyjx.core.references import METHODS, Ref, Undivided, is_ref
@@ -717,35 +716,9 @@ def _addupdate_discharge(operands: Values, params: Params, derivable: bool) -> A
     return []
 
 
-# -- how jaxprs show them --------------------------------------------------------------------------
-
-
 def _free_discharge(operands: Sequence[Any], params: Params, derivable: bool) -> list[Any]:
     operands[0].free()
     return []
-
-
-def _part_text(eqn: JaxprEqn, operands: Sequence[str], first: int) -> str:
-    """`a[...]`, where the integers of the index are the operands from `first` on."""
-    ref: Any = eqn.invars[0].aval
-    index = ref_views.text(ref, eqn.params["indexers"], eqn.invars[first:],
-                           operands[first:])
-    return f"{operands[0]}{index}"
-
-
-def _get_text(eqn: JaxprEqn, operands: Sequence[str], results: Sequence[str]) -> str:
-    return f"{results[0]} <- {_part_text(eqn, operands, 1)}"
-
-
-def _swap_text(eqn: JaxprEqn, operands: Sequence[str], results: Sequence[str]) -> str:
-    part = _part_text(eqn, operands, 2)
-    if results[0].startswith("_"):
-        return f"{part} <- {operands[1]}"
-    return f"{results[0]}, {part} <- {part}, {operands[1]}"
-
-
-def _addupdate_text(eqn: JaxprEqn, operands: Sequence[str], results: Sequence[str]) -> str:
-    return f"{_part_text(eqn, operands, 2)} += {operands[1]}"
 
 
 # -- rules -----------------------------------------------------------------------------------------
@@ -755,16 +728,17 @@ empty_ref_p.define(impl=_made_empty)
 get_p.define(
     shape_rule=lambda ref, *integers, indexers: _part_type(ref, integers, indexers),
     impl=lambda ref, *integers, indexers: _reader(indexers)(ref._refs, *integers),
-    jvp=_get_jvp, batch_axis=_get_batch, discharge=_get_discharge, text=_get_text,
+    jvp=_get_jvp, batch_axis=_get_batch, discharge=_get_discharge, text=ref_views.get_text,
     split=_refuse_linear(get_p))
 swap_p.define(
     shape_rule=_swap_shape,
-    impl=_swap_now, jvp=_swap_jvp, discharge=_swap_discharge, text=_swap_text,
+    impl=_swap_now, jvp=_swap_jvp, discharge=_swap_discharge, text=ref_views.swap_text,
     batch_axis=_write_batch(swap_p, SWAP, False), split=_refuse_linear(swap_p))
 addupdate_p.define(
     shape_rule=_addupdate_shape, impl=_add_now, jvp=_addupdate_jvp,
     batch_axis=_write_batch(addupdate_p, ADDUPDATE, True),
-    discharge=_addupdate_discharge, text=_addupdate_text, split=_refuse_linear(addupdate_p))
+    discharge=_addupdate_discharge, text=ref_views.addupdate_text,
+    split=_refuse_linear(addupdate_p))
 freeze_p.define(
     shape_rule=lambda ref: ref.inner_aval, impl=lambda ref: _copy(ref._refs), jvp=_freeze_jvp,
     batch=lambda operands, dims: (freeze_p.bind(*operands), dims[0]),
