@@ -28,6 +28,7 @@ from pyjx.engine import logs
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.discharge import discharged, store, values_of
+from pyjx.engine.lanes import run_lanes
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.references import Box
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
@@ -486,9 +487,8 @@ def _select_batch(trace: BatchTrace, operands: Values, dims: Dims,
     values = [at_front(x, d, axis) for x, d in zip(operands[1:], dims[1:], strict=True)]
     cases = []
     for i, branch in enumerate(branches):
-        batched = batch_jaxpr(branch, places, axis, (0,) * len(branch.out_avals)).jaxpr
         taken = eq(index, full((axis.size,), i, np.int32))
-        cases.append(jaxpr_as_fun(batched)(*[cut_off(x, taken) for x in values]))
+        cases.append(run_lanes(taken, branch, [cut_off(x, taken) for x in values], places, axis))
     outs = []
     for each in zip(*cases, strict=True):
         which = broadcast_in_dim(index, get_aval(each[0]).shape, (0,))

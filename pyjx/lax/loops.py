@@ -19,6 +19,7 @@ from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.name_stack import current_name_stack, set_name_stack
+from pyjx.core.named_axes import Axis
 from pyjx.core.passes.dce import without_effects
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
@@ -30,6 +31,7 @@ from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call, call_eqn, call_params, jit_p
 from pyjx.engine.discharge import discharged
+from pyjx.engine.lanes import batched, run_lanes
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.references import Box
 from pyjx.engine.subjaxprs import (
@@ -530,7 +532,6 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
     flags = fixpoint(grow, [d is not None for d in given.carry])
     places = in_front(flags)
     new_cond, cond_out = batched_cond(flags)
-    new_body = batch_jaxpr(body, (*body_dims, *places), axis, places).jaxpr
     cond_consts = [x if d is None else at_front(x, d, axis)
                    for x, d in zip(values.cond_consts, given.cond_consts, strict=True)]
     body_consts = [x if d is None else at_front(x, d, axis)
@@ -539,46 +540,69 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
              for x, d, flag in zip(values.carry, given.carry, flags, strict=True)]
     if cond_out[0] is not None:
         _check_repeatable(params, "a while_loop with a batched predicate")
+        step = _Step(body, (*body_dims, *places), axis, len(cond_consts), len(carry),
+                     params["max_steps"] is not None)
         if is_ordered(new_cond.effects):
-            return _asked_once(new_cond, cond_consts, new_body, body_consts, carry,
+            return _asked_once(new_cond, cond_consts, step, body_consts, carry,
                                params["max_steps"]), places
         body_consts = [*cond_consts, *body_consts]
-        new_body = _keeping_what_is_done(new_cond, new_body, len(cond_consts), len(carry),
-                                         params["max_steps"] is not None)
+        new_body = _keeping_what_is_done(new_cond, step)
         new_cond = _while_any(new_cond)
+    else:
+        new_body = batch_jaxpr(body, (*body_dims, *places), axis, places).jaxpr
     return bind_while(new_cond, cond_consts, new_body, body_consts, carry,
                       params["max_steps"]), places
 
 
-def _asked_once(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
+class _Step(Record):
+    """The body of a loop whose condition says for which examples it runs: the program of one, and
+    where its operands are batched. They are `n_cond` constants of the condition, its own, and
+    the carry. With `cut` the carry of an example that is done has no derivative in the body, which
+    may be infinite there."""
+
+    body: ClosedJaxpr
+    dims: tuple[int | None, ...]
+    axis: Axis
+    n_cond: int
+    n_carry: int
+    cut: bool
+
+    def run(self, holding: Value, consts: Sequence[Value], carry: Sequence[Value]) -> list[Value]:
+        """What the body gives; `consts` are those of the condition, too."""
+        before = [cut_off(x, holding) for x in carry] if self.cut else carry
+        return run_lanes(holding, self.body, [*consts[self.n_cond:], *before], self.dims,
+                         self.axis)
+
+    def in_avals(self, cond: ClosedJaxpr) -> list[Any]:
+        own = batched(self.body, self.dims, self.axis).in_avals
+        return [*cond.in_avals[:self.n_cond], *own]
+
+
+def _asked_once(cond: ClosedJaxpr, cond_consts: Sequence[Any], step: _Step,
                 body_consts: Sequence[Any], carry: Sequence[Any], bound: int | None) -> list[Any]:
     """A batched loop whose condition has ordered effects: they are had once before the loop and
     once an iteration, so the loop carries for which examples the condition holds."""
     holding = call(cond, "while_cond", *cond_consts, *carry)[0]
-    step = _body_then_condition(cond, body, len(cond_consts), len(carry), bound is not None)
     avals = list(map(get_aval, [holding, *carry]))
     going_on = trace_to_jaxpr(lambda holding, *carry: [reduce_or(holding, (0,))], avals)
-    return bind_while(going_on, [], step, [*cond_consts, *body_consts], [holding, *carry],
-                      bound)[1:]
+    return bind_while(going_on, [], _body_then_condition(cond, step), [*cond_consts, *body_consts],
+                      [holding, *carry], bound)[1:]
 
 
 @derived
-def _body_then_condition(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_carry: int,
-                         cut: bool) -> ClosedJaxpr:
-    """From (constants of the condition, its own, flags, carry) to new flags and a new carry: for
-    examples with a flag that of the body, and whether the condition holds for it."""
+def _body_then_condition(cond: ClosedJaxpr, step: _Step) -> ClosedJaxpr:
+    """From (constants, flags, carry) to new flags and a new carry: for examples with a flag that of
+    the body, and whether the condition holds for it."""
 
     def fun(*args: Value) -> list[Any]:
-        consts, (holding, *carry) = args[:-n_carry - 1], args[-n_carry - 1:]
-        before = [cut_off(x, holding) for x in carry] if cut else carry
-        outs = jaxpr_as_fun(body)(*consts[n_cond:], *before)
-        again = jaxpr_as_fun(cond)(*consts[:n_cond], *outs)[0]
+        consts, (holding, *carry) = args[:-step.n_carry - 1], args[-step.n_carry - 1:]
+        outs = step.run(holding, consts, carry)
+        again = jaxpr_as_fun(cond)(*consts[:step.n_cond], *outs)[0]
         return [bitwise_and(holding, again), *_where(holding, outs, carry)]
 
-    holding = cond.out_avals[0]
-    before = len(body.in_avals) - n_carry
-    return trace_to_jaxpr(fun, [*cond.in_avals[:n_cond], *body.in_avals[:before], holding,
-                                *body.in_avals[before:]], body.debug_info)
+    avals = step.in_avals(cond)
+    avals.insert(len(avals) - step.n_carry, cond.out_avals[0])
+    return trace_to_jaxpr(fun, avals, step.body.debug_info)
 
 
 def _where(holding: Value, new: Sequence[Value], old: Sequence[Value]) -> list[Value]:
@@ -594,24 +618,16 @@ def _while_any(cond: ClosedJaxpr) -> ClosedJaxpr:
 
 
 @derived
-def _keeping_what_is_done(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_carry: int,
-                          cut: bool) -> ClosedJaxpr:
-    """The body, from (constants of the condition, its own, carry), where the condition holds; the
-    old carry elsewhere.
-
-    With `cut` the carry of an example that is done has no derivative in the body, which may be
-    infinite there.
-    """
+def _keeping_what_is_done(cond: ClosedJaxpr, step: _Step) -> ClosedJaxpr:
+    """The body, from (constants, carry), where the condition holds; the old carry elsewhere."""
 
     def fun(*args: Value) -> list[Any]:
-        carry = args[len(args) - n_carry:]
+        consts, carry = args[:len(args) - step.n_carry], args[len(args) - step.n_carry:]
         with set_name_stack(current_name_stack().beside("body_pred")):
-            holding = jaxpr_as_fun(cond)(*args[:n_cond], *carry)[0]
-        before = [cut_off(x, holding) for x in carry] if cut else carry
-        outs = jaxpr_as_fun(body)(*args[n_cond:len(args) - n_carry], *before)
-        return _where(holding, outs, carry)
+            holding = jaxpr_as_fun(cond)(*consts[:step.n_cond], *carry)[0]
+        return _where(holding, step.run(holding, consts, carry), carry)
 
-    return trace_to_jaxpr(fun, [*cond.in_avals[:n_cond], *body.in_avals])
+    return trace_to_jaxpr(fun, step.in_avals(cond))
 
 
 def _while_dce(eqn: JaxprEqn, used: Flags) -> JaxprEqn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from pyjx.experimental.checkify.errors import Error, JaxRuntimeError, Site, on_h
 from pyjx.lax.bitwise import bitwise_not
 from pyjx.lax.callbacks import call_for_debugging
 from pyjx.lax.reductions import argmax, reduce_or
+from pyjx.lax.shapes import reshape
 from pyjx.lax.slicing import dynamic_index_in_dim
 from pyjx.runtime.transfers import array_from_host
 from pyjx.tree_util import tree_flatten, tree_unflatten
@@ -77,7 +79,8 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 @api_boundary
 def check_error(error: Error) -> None:
     """Raise an error that another checked function has returned, or pass it on where this function
-    is itself checked.
+    is itself checked. Of errors of several examples, such as those that `scan` stacks, it is the
+    first that counts.
 
     Raises:
       JaxRuntimeError: outside of traced functions, if the error is one.
@@ -88,12 +91,23 @@ def check_error(error: Error) -> None:
     if not isinstance(error, Error):
         raise TypeError("check_error takes an Error as argument, got type "
                         f"{type(error)} instead.")
-    if get_aval(error._pred).shape:
-        raise ValueError("check_error takes one error; this one has one for each example of a "
-                         "mapped function.")
+    failed = error._pred
     leaves = [x for first, payload in zip(error._code, error._payload, strict=True)
               for x in (first, *payload)]
-    check_p.bind(error._pred, *leaves, text=ErrorText(error._metadata), debug=False)
+    examples = get_aval(failed).shape
+    if examples:
+        flags = reshape(failed, (math.prod(examples),))
+        if not get_aval(flags).size:
+            return
+        first = argmax(flags, 0, np.int32)
+        failed, *leaves = [_example(x, first, len(examples)) for x in (failed, *leaves)]
+    check_p.bind(failed, *leaves, text=ErrorText(error._metadata), debug=False)
+
+
+def _example(x: Any, i: Any, ndim: int) -> Any:
+    """One of the examples that lie along the first `ndim` axes, counted through all of them."""
+    shape = get_aval(x).shape
+    return dynamic_index_in_dim(reshape(x, (math.prod(shape[:ndim]), *shape[ndim:])), i, 0, False)
 
 
 class Text:
@@ -139,9 +153,10 @@ class ErrorText:
 
     def __call__(self, *payload: Any) -> str:
         left = iter(payload)
-        texts = [(next(left), site.message(*[next(left) for _ in site.payload_avals]))
-                 for site in self.sites]
-        return next(text for first, text in texts if first)
+        entries = [(next(left), [next(left) for _ in site.payload_avals]) for site in self.sites]
+        error = Error(np.True_, [e[0] for e in entries], self.sites, [e[1] for e in entries])
+        first = error.failures()[0]
+        return first.site.message(*first.payload)
 
 
 class CheckEffect(Effect):

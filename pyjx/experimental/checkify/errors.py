@@ -10,6 +10,7 @@ import numpy as np
 from pyjx.core import source_info
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import is_extended
+from pyjx.core.records import Record
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.tree_util import register_pytree_node_class
@@ -62,16 +63,45 @@ class Site:
       message: from the payload of a failure, as NumPy arrays, to its text.
       payload_avals: the types of the payload.
       source: where it stands in the user's program.
+      devices: leading dimensions of the flags and of the payload, where devices have their own.
     """
 
-    __slots__ = ("category", "message", "payload_avals", "source")
+    __slots__ = ("category", "devices", "message", "payload_avals", "source")
 
     def __init__(self, category: ErrorCategory, message: Callable[..., str],
-                 payload_avals: Sequence[ShapedArray], source: Any) -> None:
+                 payload_avals: Sequence[ShapedArray], source: Any,
+                 devices: tuple[int, ...] = ()) -> None:
         self.category = category
         self.message = message
         self.payload_avals = tuple(payload_avals)
         self.source = source
+        self.devices = devices
+
+    def on_devices(self, n: int) -> Site:
+        """The site in a program for each of `n` devices."""
+        return Site(self.category, self.message, self.payload_avals, self.source,
+                    (n, *self.devices))
+
+
+class Failure(Record):
+    """A check that failed first, for an example and a device.
+
+    Attributes:
+      place: of the example and the device, along the axes of the error and of its site.
+      site: where.
+      payload: what its message shows.
+    """
+
+    place: tuple[int, ...]
+    site: Site
+    payload: list[Any]
+
+    def exception(self) -> JaxException:
+        error = self.site.category(self.site.message(*self.payload))
+        place = source_info.summarize(self.site.source)
+        if place:
+            error.add_note(f"The check stands at {place}.")
+        return error
 
 
 @register_pytree_node_class
@@ -123,21 +153,25 @@ class Error:
         if isinstance(self._pred, Tracer):
             raise ValueError("Error.get: the error is a traced value here; look at it outside of "
                              "the transformed function, or pass it to checkify.check_error.")
-        failed = np.asarray(self._pred)
-        if not failed.any():
+        failures = self.failures()
+        if not failures:
             return None
-        if not failed.shape:
-            return self._exception(())
-        each = [(index, self._exception(index)) for index in zip(*failed.nonzero(), strict=True)]
+        if not failures[0].place:
+            return failures[0].exception()
+        each = [(f.place, f.exception()) for f in failures]
         lines = [f"at mapped index {', '.join(map(str, index))}: {error}" for index, error in each]
         return type(each[0][1])("\n".join(lines))
 
-    def _first(self, index: tuple[Any, ...]) -> tuple[Site, list[Any]]:
-        """The site of the check that failed first, and what its message shows."""
-        site, payload = next(
-            (s, p) for s, c, p in zip(self._metadata, self._code, self._payload, strict=True)
-            if np.asarray(c)[index])
-        return site, [on_host(x)[index] if index else on_host(x) for x in payload]
+    def failures(self) -> list[Failure]:
+        """The check that failed first of each example and device that has one, in their order."""
+        examples = np.ndim(self._pred)
+        found = [
+            Failure(tuple(map(int, index)), site, [on_host(x)[tuple(index)] if len(index) else
+                                                   on_host(x) for x in payload])
+            for site, flags, payload in zip(self._metadata, self._code, self._payload, strict=True)
+            for index in np.argwhere(np.asarray(flags))
+            if bool(np.asarray(self._pred)[tuple(index[:examples])])]
+        return sorted(found, key=lambda f: f.place)
 
     def first_failure(self) -> tuple[Site, list[Any]] | None:
         """The site of the check that failed first, for the first example if there are several, and
@@ -147,17 +181,8 @@ class Error:
         >>> init_error.first_failure() is None
         True
         """
-        failed = np.asarray(self._pred)
-        index = next(zip(*np.atleast_1d(failed).nonzero(), strict=True), None)
-        return None if index is None else self._first(index if failed.shape else ())
-
-    def _exception(self, index: tuple[Any, ...]) -> JaxException:
-        site, payload = self._first(index)
-        error = site.category(site.message(*payload))
-        place = source_info.summarize(site.source)
-        if place:
-            error.add_note(f"The check stands at {place}.")
-        return error
+        failures = self.failures()
+        return (failures[0].site, failures[0].payload) if failures else None
 
     @api_boundary
     def throw(self) -> None:

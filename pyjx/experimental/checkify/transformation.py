@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import update_wrapper
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from pyjx.core.avals import get_aval
 from pyjx.core.brief import shortened
@@ -25,21 +23,28 @@ from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import call
+from pyjx.engine.custom_derivative_calls import custom_jvp_call_p, custom_vjp_call_p
 from pyjx.engine.functions import name_of
+from pyjx.engine.lanes import batched, kept, lanes_p
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.experimental.checkify.conditions import CheckEffect, check_p
+from pyjx.experimental.checkify.custom_rules import CheckedFwd, CheckedJvp
 from pyjx.experimental.checkify.errors import Error, ErrorCategory, Site, user_checks
+from pyjx.experimental.checkify.found import (
+    Checked,
+    Found,
+    found,
+    n_values,
+    of_devices,
+    of_lanes,
+)
 from pyjx.experimental.checkify.operations import checks_of
-from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
-from pyjx.lax.compare import select
 from pyjx.lax.conditionals import cond_p, switch
-from pyjx.lax.convert import full
 from pyjx.lax.loops import while_loop, while_p
 from pyjx.lax.nary import operand
-from pyjx.lax.reductions import argmax
 from pyjx.lax.scans import scan, scan_p
-from pyjx.lax.slicing import dynamic_index_in_dim
-from pyjx.parallel.calls import bind_closed, ordered, shard_map_p, with_vectors
+from pyjx.lax.shapes import expand_dims
+from pyjx.parallel.calls import bind_closed, ordered, shard_map_p
 from pyjx.runtime.resharding import reshard
 from pyjx.transforms.arguments import wraps
 from pyjx.tree_util import tree_flatten, tree_unflatten
@@ -60,9 +65,10 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
         of them.
 
     Returns:
-      A function that gives a pair of an `Error` and the result of `f`. Functions with derivative
-      rules of their own are in it twice, once for the result and once for the checks; where XLA
-      finds both to be one, it computes them once.
+      A function that gives a pair of an `Error` and the result of `f`. Under `vmap` only what the
+      examples do that run counts: not the branch that one does not take, nor a loop that it has
+      left. In `shard_map` and `pmap` each device has an error. Where a derivative rule takes the
+      place of a function that it is of, the function's checks are not made.
 
     >>> import pyjx as jax
     >>> import pyjx.numpy as jnp
@@ -85,114 +91,43 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
             return [operand("the result of a checked function", x, i) for i, x in enumerate(outs)]
 
         name = name_of(f)
-        closed = trace_to_jaxpr(flat, (), DebugInfo("checkify", name))
-        checked = _checked(consts_as_inputs(closed), categories)
-        found, outs = checked.run(call(checked.program, name, *closed.consts))
-        return found.error(), tree_unflatten(out_tree, outs)
+        with kept(True):  # what examples that do not run would do is no error
+            closed = trace_to_jaxpr(flat, (), DebugInfo("checkify", name))
+            checked = _checked(consts_as_inputs(closed), categories)
+        result, outs = checked.run(call(checked.program, name, *closed.consts))
+        return result.error(), tree_unflatten(out_tree, outs)
 
     return update_wrapper(wraps(f, checked_fun), f, assigned=("__doc__",))
-
-
-# -- what was found --------------------------------------------------------------------------------
-
-
-Entry = Sequence[Any]  # of a site: whether it failed first, and its payload
-
-
-class _Found:
-    """What the checks up to some place of a program have found: whether one failed, and an entry
-    for each site."""
-
-    def __init__(self, failed: Any = None, entries: dict[Site, Entry] | None = None) -> None:
-        self.failed = failed
-        self.entries: dict[Site, Entry] = {} if entries is None else entries
-
-    def join(self, later: _Found) -> None:
-        """Add what later checks have found, where no earlier one failed."""
-        before = self.failed
-        if later.failed is None:
-            return
-        if before is None:
-            self.failed, self.entries = later.failed, dict(later.entries)
-            return
-        passed = bitwise_not(before)
-        self.failed = bitwise_or(before, later.failed)
-        for site, (first, *payload) in later.entries.items():
-            first = bitwise_and(passed, first)
-            old = self.entries.get(site)
-            self.entries[site] = [first, *payload] if old is None else [
-                bitwise_or(old[0], first),
-                *[select(first, a, b) for a, b in zip(payload, old[1:], strict=True)]]
-
-    def values(self, sites: Sequence[Site]) -> list[Any]:
-        """As arrays: all of them, for the sites given."""
-        values = [full((), False) if self.failed is None else self.failed]
-        for site in sites:
-            entry = self.entries.get(site)
-            values += ([full((), False), *[full(a.shape, 0, a.dtype) for a in site.payload_avals]]
-                       if entry is None else entry)
-        return values
-
-    def error(self) -> Error:
-        entries = list(self.entries.values())
-        (failed,) = self.values(())
-        return Error(failed, [e[0] for e in entries], tuple(self.entries),
-                     [e[1:] for e in entries])
-
-
-def _found(values: Sequence[Any], sites: Sequence[Site]) -> _Found:
-    """The inverse of `_Found.values`."""
-    left = iter(values)
-    failed = next(left)
-    return _Found(failed, {s: [next(left), *[next(left) for _ in s.payload_avals]] for s in sites})
-
-
-def _n_values(sites: Sequence[Site]) -> int:
-    return 1 + sum([1 + len(s.payload_avals) for s in sites])
-
-
-class _Checked(NamedTuple):
-    """A program with its checks; without sites it gives the results alone."""
-
-    program: ClosedJaxpr
-    sites: tuple[Site, ...]
-
-    def run(self, outs: Sequence[Any]) -> tuple[_Found, list[Any]]:
-        """What was found, and the results, from what the program has given."""
-        if not self.sites:
-            return _Found(), list(outs)
-        n = _n_values(self.sites)
-        return _found(outs[:n], self.sites), list(outs[n:])
 
 
 # -- programs --------------------------------------------------------------------------------------
 
 
 @derived
-def _checked(closed: ClosedJaxpr, categories: Categories) -> _Checked:
+def _checked(closed: ClosedJaxpr, categories: Categories) -> Checked:
     jaxpr = closed.jaxpr
     sites: dict[Site, None] = {}
 
     def fun(*args: Any) -> list[Any]:
-        found = _Found()
+        so_far = Found()
         outs = walk(jaxpr, closed.consts, args, lambda eqn, operands: _apply(
-            eqn, operands, found, categories))
-        sites.update(dict.fromkeys(found.entries))
-        return [*(found.values(tuple(sites)) if sites else ()), *outs]
+            eqn, operands, so_far, categories))
+        sites.update(dict.fromkeys(so_far.entries))
+        return [*(so_far.values(tuple(sites)) if sites else ()), *outs]
 
     program = trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
-    return _Checked(program, tuple(sites))
+    return Checked(program, tuple(sites))
 
 
-def _apply(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories) -> list[Any]:
-    """The results of an equation; what its checks find is joined to `found`."""
+def _apply(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
+    """The results of an equation; what its checks find is joined to `so_far`."""
     if holds_jaxprs(eqn):
         rule = _RULES.get(eqn.primitive, _call if eqn.primitive.rebind is not None else None)
         if rule is not None:
-            return rule(eqn, operands, found, categories)
+            return rule(eqn, operands, so_far, categories)
         program = program_of(eqn.primitive, eqn.params)
         if program is not None:
-            return _holding(eqn, program, operands, found, categories)
+            return _holding(eqn, program, operands, so_far, categories)
         if any([type(e) is CheckEffect for e in eqn.effects]):
             raise NotImplementedError(
                 f"checkify: there is a check in the function of '{eqn.primitive}', which cannot be "
@@ -202,7 +137,7 @@ def _apply(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Catego
     for check in checks_of(eqn, categories):
         site = Site(check.category, check.message, check.payload_avals, eqn.source_info)
         failed, payload = check.run(operands, outs)
-        found.join(_Found(failed, {site: [failed, *payload]}))
+        so_far.join(Found(failed, {site: [failed, *payload]}))
     return outs
 
 
@@ -211,7 +146,7 @@ def _bound(eqn: JaxprEqn, operands: Sequence[Any], params: dict[str, Any]) -> li
     return list(out) if eqn.primitive.multiple_results else [out]
 
 
-def _holding(eqn: JaxprEqn, program: ClosedJaxpr, operands: list[Any], found: _Found,
+def _holding(eqn: JaxprEqn, program: ClosedJaxpr, operands: list[Any], so_far: Found,
              categories: Categories) -> list[Any]:
     """What holds programs and has derivatives or other rules of its own: its results come from
     itself, the checks from the program that it stands for; from that, too, come the results where
@@ -221,46 +156,90 @@ def _holding(eqn: JaxprEqn, program: ClosedJaxpr, operands: list[Any], found: _F
     if not (checked.sites or asked):
         return _bound(eqn, operands, eqn.params)
     more, results = checked.run(call(checked.program, eqn.primitive.name, *operands))
-    found.join(more)
+    so_far.join(more)
     if any([type(e) is not CheckEffect and not e.droppable for e in eqn.effects]):
         return results
     return _bound(eqn, operands, map_jaxprs(eqn.params, without_effects, lambda jaxpr: jaxpr))
 
 
-def _call(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories) -> list[Any]:
+def _custom_jvp(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories
+                ) -> list[Any]:
+    return _with_rules(eqn, operands, so_far, categories, lambda sites: {
+        "jvp_jaxpr_fun": CheckedJvp(eqn.params["jvp_jaxpr_fun"], sites)})
+
+
+def _custom_vjp(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories
+                ) -> list[Any]:
+    return _with_rules(eqn, operands, so_far, categories, lambda sites: {
+        "fwd_jaxpr_thunk": CheckedFwd(eqn.params["fwd_jaxpr_thunk"], sites)})
+
+
+def _with_rules(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories,
+                rules: Callable[[tuple[Site, ...]], dict[str, Any]]) -> list[Any]:
+    """A function with derivative rules of its own is one with these and with checks. The rules take
+    its place where it is differentiated, and have none."""
+    checked = _checked(eqn.params["call_jaxpr"], categories)
+    params = {**eqn.params, "call_jaxpr": checked.program}
+    more, results = checked.run(_bound(
+        eqn, operands, {**params, **rules(checked.sites)} if checked.sites else params))
+    so_far.join(more)
+    return results
+
+
+def _lanes(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories
+           ) -> list[Any]:
+    """Of the examples that run the first counts where a check failed."""
+    running, *values = operands
+    checked = _checked(eqn.params["jaxpr"], categories)
+    outs = call(batched(checked.program, eqn.params["dims"], eqn.params["axis"]), "lanes", *values)
+    if not checked.sites:
+        return outs
+    n = n_values(checked.sites)
+    so_far.join(of_lanes(outs[:n], checked.sites, running))
+    return outs[n:]
+
+
+def _call(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
     primitive, params = eqn.primitive, eqn.params
     assert primitive.rebind is not None
     assert primitive.runs is not None
     checked = _checked(primitive.runs(params), categories)
     more, results = checked.run(primitive.rebind(
         checked.program, operands, params, range(len(operands))))
-    found.join(more)
+    so_far.join(more)
     return results
 
 
-def _shard_map(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories
+def _shard_map(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories
                ) -> list[Any]:
-    """Each device says what it has found; that of the first one where a check failed counts."""
+    """Each device says what it has found."""
     params = eqn.params
     with within(eqn):
         checked = _checked(params["jaxpr"], categories)
-        n = _n_values(checked.sites) if checked.sites else 0
-        rest = len(params["out_specs"])
-        program = with_vectors(checked.program, (False,) * len(operands),
-                               (True,) * n + (False,) * rest)
+        n = n_values(checked.sites) if checked.sites else 0
+        program = _with_rows(checked.program, n)
     devices = PartitionSpec(ordered(params["mesh"], params["newly_manual_axes"]))
     outs = bind_closed(program, operands, params, params["in_specs"],
                        [*[devices] * n, *params["out_specs"]])
     if n:
         values = [x if (s := get_aval(x).explicit_sharding) is None
                   else reshard(x, s.update(spec=PartitionSpec(None))) for x in outs[:n]]
-        first = argmax(values[0], 0, np.int32)
-        found.join(_found([dynamic_index_in_dim(x, first, 0, False) for x in values],
-                          checked.sites))
+        so_far.join(of_devices(values, checked.sites))
     return outs[n:]
 
 
-def _cond(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories) -> list[Any]:
+@derived
+def _with_rows(closed: ClosedJaxpr, n: int) -> ClosedJaxpr:
+    """The program whose first `n` results have an axis in front, along which devices lie."""
+
+    def fun(*args: Any) -> list[Any]:
+        outs = jaxpr_as_fun(closed)(*args)
+        return [*[expand_dims(x, (0,)) for x in outs[:n]], *outs[n:]]
+
+    return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
+
+
+def _cond(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
     index, *rest = operands
     branches = [_checked(b, categories) for b in eqn.params["branches"]]
     sites = tuple(dict.fromkeys([s for b in branches for s in b.sites]))
@@ -268,7 +247,7 @@ def _cond(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categor
         return _bound(eqn, operands, {**eqn.params, "branches": tuple(
             [b.program for b in branches])})
 
-    def branch(checked: _Checked) -> Callable[..., list[Any]]:
+    def branch(checked: Checked) -> Callable[..., list[Any]]:
         def run(*xs: Any) -> list[Any]:
             more, results = checked.run(jaxpr_as_fun(checked.program)(*xs))
             return [*more.values(sites), *results]
@@ -276,12 +255,12 @@ def _cond(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categor
         return run
 
     outs = switch(index, [branch(b) for b in branches], *rest)
-    more, results = _Checked(branches[0].program, sites).run(outs)
-    found.join(more)
+    more, results = Checked(branches[0].program, sites).run(outs)
+    so_far.join(more)
     return results
 
 
-def _scan(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories) -> list[Any]:
+def _scan(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
     params = eqn.params
     checked = _checked(params["jaxpr"], categories)
     if not checked.sites:
@@ -291,19 +270,19 @@ def _scan(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categor
 
     def step(state: Any, x: Any) -> Any:
         values, carry = state
-        now = _found(values, checked.sites)
+        now = found(values, checked.sites)
         more, outs = checked.run(jaxpr_as_fun(checked.program)(*consts, *carry, *x))
         now.join(more)
         return (now.values(checked.sites), outs[:n]), outs[n:]
 
-    (values, carry), ys = scan(step, (_Found().values(checked.sites), carry), xs,
+    (values, carry), ys = scan(step, (Found().values(checked.sites), carry), xs,
                                length=params["length"], reverse=params["reverse"],
                                unroll=params["unroll"])
-    found.join(_found(values, checked.sites))
+    so_far.join(found(values, checked.sites))
     return [*carry, *ys]
 
 
-def _while(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories) -> list[Any]:
+def _while(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
     """The checks of the condition are made before the loop and after each iteration."""
     params = eqn.params
     a, b = params["cond_nconsts"], params["body_nconsts"]
@@ -315,13 +294,13 @@ def _while(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Catego
         return _bound(eqn, operands, {**params, "cond_jaxpr": cond.program,
                                       "body_jaxpr": body.program})
 
-    def test(carry: Sequence[Any]) -> tuple[_Found, Any]:
+    def test(carry: Sequence[Any]) -> tuple[Found, Any]:
         more, (holds,) = cond.run(jaxpr_as_fun(cond.program)(*cond_consts, *carry))
         return more, holds
 
     def step(state: Any) -> Any:
         values, _, carry = state
-        now = _found(values, sites)
+        now = found(values, sites)
         more, carry = body.run(jaxpr_as_fun(body.program)(*body_consts, *carry))
         now.join(more)
         more, holds = test(carry)
@@ -331,10 +310,11 @@ def _while(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Catego
     start, holds = test(carry)
     values, _, carry = while_loop(lambda state: state[1], step, (start.values(sites), holds, carry),
                                   max_steps=params["max_steps"])
-    found.join(_found(values, sites))
+    so_far.join(found(values, sites))
     return carry  # type: ignore[no-any-return]
 
 
 _RULES: dict[Primitive, Rule] = {
-    cond_p: _cond, scan_p: _scan, shard_map_p: _shard_map, while_p: _while,
+    cond_p: _cond, custom_jvp_call_p: _custom_jvp, custom_vjp_call_p: _custom_vjp,
+    lanes_p: _lanes, scan_p: _scan, shard_map_p: _shard_map, while_p: _while,
 }
