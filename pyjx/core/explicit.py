@@ -167,47 +167,67 @@ def along_the_mesh_that_is_set(spec: PartitionSpec, caller: str) -> NamedShardin
     return NamedSharding(mesh, spec)
 
 
-def check_out_sharding(sharding: Any, caller: str) -> None:
-    """TypeError unless it says how a result lies over a mesh."""
+def check_out_sharding(sharding: Any, caller: str, of_context: bool = True) -> None:
+    """Check what was given as an `out_sharding`; `of_context` says that it is along the mesh that
+    is set, if one is.
+
+    Raises:
+      TypeError: it is no sharding over a mesh.
+      ValueError: it is along another mesh, names a memory, or an axis that is not Explicit.
+    """
     if not isinstance(sharding, (NamedSharding, PartitionSpec)):
         raise TypeError(
             f"`out_sharding` argument of {caller} only supports instances of `NamedSharding` or "
             f"`PartitionSpec`. Got {sharding!r} of type: {type(sharding)}. To put an array on a "
             "device use jax.device_put.")
-
-
-def abstract_sharding(sharding: Any, caller: str) -> Any:
-    """What was given as an `out_sharding`: a NamedSharding over an abstract mesh, or None if it
-    names no mesh. A spec is along the mesh that is set.
-
-    Raises:
-      ValueError: no mesh is set, or it names an axis that is not Explicit.
-      TypeError: it is neither.
-    """
-    check_out_sharding(sharding, caller)
+    context = configuration.abstract_mesh.value
     if isinstance(sharding, PartitionSpec):
-        sharding = along_the_mesh_that_is_set(sharding, caller)
-    if names_no_mesh(sharding):
-        return None
-    mesh, spec = sharding.mesh.abstract_mesh, sharding.spec
+        mesh, spec = context, sharding
+    else:
+        mesh, spec = sharding.mesh.abstract_mesh, sharding.spec
+        if sharding._memory_kind not in (None, "device"):
+            raise ValueError(
+                "sharding with memory_kind is not allowed. Please use `jax.device_put` to transfer "
+                f"to different memory spaces. Got sharding={sharding} passed to {caller}.")
+        if of_context and context is not None and not mesh.empty and (
+                mesh.shape_tuple != context.shape_tuple or mesh.axis_types != context.axis_types):
+            raise ValueError(f"Context mesh {context} should match the mesh of sharding {mesh} "
+                             f"passed to {caller}. Pass a PartitionSpec, or set the other mesh.")
+    if mesh is None:
+        return
     for axis in axes_of(spec):
-        if axis not in mesh.explicit_axes:
+        if axis in mesh.axis_names and axis not in mesh.explicit_axes:
             kind = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))[axis]
             raise ValueError(
                 f"PartitionSpec passed to {caller} cannot contain axis names that are of type Auto "
                 f"or Manual. Got PartitionSpec: {spec} with axis name: {axis} of type: "
                 f"AxisType.{kind.name}.")
-    return NamedSharding(mesh, spec)
 
 
-def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str) -> Any:
+def abstract_sharding(sharding: Any, caller: str, of_context: bool = True) -> Any:
+    """What was given as an `out_sharding`: a NamedSharding over an abstract mesh, or None if it
+    names no mesh. A spec is along the mesh that is set.
+
+    Raises:
+      ValueError: no mesh is set, or as `check_out_sharding` says.
+      TypeError: as there.
+    """
+    check_out_sharding(sharding, caller, of_context)
+    if isinstance(sharding, PartitionSpec):
+        sharding = along_the_mesh_that_is_set(sharding, caller)
+    return None if names_no_mesh(sharding) else \
+        NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
+
+
+def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str, of_context: bool = True
+                      ) -> Any:
     """The `abstract_sharding` of a result of this shape, with an entry for each dimension.
 
     Raises:
       ValueError: as there, or it does not fit the shape.
       TypeError: as there.
     """
-    sharding = abstract_sharding(sharding, caller)
+    sharding = abstract_sharding(sharding, caller, of_context)
     return None if sharding is None else fitting(sharding, shape)
 
 
@@ -263,6 +283,12 @@ def typed_results(primitive: Primitive, avals: Sequence[Any], params: dict[str, 
     if not are_typed(avals):
         return out
     mesh = mesh_of(avals)
+    context = configuration.abstract_mesh.value
+    if context is not None and context.shape_tuple != mesh.shape_tuple:
+        raise ValueError(
+            f"For primitive {primitive.name}, context mesh {context} should match the aval mesh "
+            f"{mesh} for operands {', '.join([a.str_short() for a in avals])}. Put them on the "
+            "mesh that is set by jax.reshard.")
     rule = primitive.sharding_rule
     if rule is None:
         found: Any = _elementwise(primitive, out, avals)

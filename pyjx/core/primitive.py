@@ -256,7 +256,7 @@ class Primitive:
                     "`ref[...]`?")
         key: Any = (in_avals, *params.items()) if params else in_avals
         if are_typed(in_avals):  # the answer may tell of a collective, which is allowed or not
-            key = (no_collectives.value, key)
+            key = (no_collectives.value, configuration.abstract_mesh.value, key)
             out = self._out_avals.get(key)
             if out is not None:
                 return out

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
 from pyjx.lazy import directory, refuse
-from pyjx.runtime.jit import jit
+from pyjx.runtime.jit import JitSpec, jit, pjit_callable, spec_of
 from pyjx.runtime.requests import Asked
 
 __all__ = ["pjit"]
@@ -16,25 +16,31 @@ if not TYPE_CHECKING:
     __getattr__ = refuse(__name__)
 
 
+_UNSPECIFIED: Any = object()
+
+
 def pjit(
-    fun: Any, in_shardings: Any = None, out_shardings: Any = None, static_argnums: Any = None,
-    static_argnames: Any = None, donate_argnums: Any = None, donate_argnames: Any = None,
-    keep_unused: bool = False, device: Any = None, backend: str | None = None,
-    inline: bool = False, compiler_options: dict[str, Any] | None = None,
+    fun: Any, in_shardings: Any = _UNSPECIFIED, out_shardings: Any = _UNSPECIFIED,
+    static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
+    donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
+    backend: str | None = None, inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
 ) -> Any:
-    """`jit`, which does all that it did, and more of the `with` statement of a mesh: in it
-    `in_shardings` and `out_shardings` may be PartitionSpecs.
+    """`jit`, which does all that it did, and more of the `with` statement of a mesh: in it the
+    function runs on that mesh, `in_shardings` and `out_shardings` may be PartitionSpecs, and None
+    among them means a copy on each device.
 
     >>> from pyjx.experimental.pjit import pjit
     >>> pjit(lambda x: x + 1)(1.0)
     Array(2., dtype=float32, weak_type=True)
     """
-    if in_shardings is not None:
-        in_shardings = Asked(in_shardings, "in_shardings", "pjit", configuration.entered_mesh)
-    if out_shardings is not None:
-        out_shardings = Asked(out_shardings, "out_shardings", "pjit", configuration.entered_mesh)
-    return jit(
-        fun, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
+    ins, outs = [
+        None if s is _UNSPECIFIED else Asked(s, what, "pjit", configuration.entered_mesh)
+        for s, what in ((in_shardings, "in_shardings"), (out_shardings, "out_shardings"))]
+    plain = jit(
+        fun, in_shardings=ins, out_shardings=outs, static_argnums=static_argnums,
         static_argnames=static_argnames, donate_argnums=donate_argnums,
         donate_argnames=donate_argnames, keep_unused=keep_unused, device=device, backend=backend,
         inline=inline, compiler_options=compiler_options)
+    spec = JitSpec(fun, spec_of(plain).options._replace(on_entered_mesh=True))
+    return pjit_callable(spec, spec.miss, fun)

@@ -91,7 +91,7 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
         if any(isinstance(c, Tracer) and type(c) is not Ref for c in call.closed.consts):
             raise TypeError(f"export: {call.name} closes over values of an outer transformation, "
                             "which are not known yet. Pass them as arguments.")
-        placement = placement_of(call.closed, traced._given, call.request)[0]
+        placement = placement_of(call.closed, traced._given, call.request, names[0])[0]
         return export_closed(call.closed, call.name, call.in_tree, call.out_tree, names,
                              tuple(disabled_checks), placement, paths)
 
@@ -142,7 +142,7 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
         _named(placement.in_shardings, in_avals, spread),
         _named(placement.out_shardings, closed.out_avals, spread),
         (None,) * len(in_avals), (None,) * len(closed.out_avals),
-        len(placement.devices) if spread else 1, platforms, (), (), disabled,
+        placement.mesh.size if spread else 1, platforms, (), (), disabled,
         _artifact(name, text, programs[0].is_dynamic),
         _calling_convention_version(), kept,
         several or programs[0].is_dynamic or has_constants(closed.jaxpr),
@@ -244,4 +244,5 @@ def _exported_vjp(primal: Exported, closed: ClosedJaxpr, placement: Placement | 
     call = jit(backward, **given).trace(*avals)._traced
     return export_closed(call.closed, call.name, flat_tree(len(avals)), call.out_tree,
                          primal.platforms, tuple(primal.disabled_safety_checks),
-                         placement_of(call.closed, (None,) * len(avals), call.request)[0])
+                         placement_of(call.closed, (None,) * len(avals), call.request,
+                                      primal.platforms[0])[0])

@@ -199,8 +199,8 @@ def _unstack_batch(operands: Values, dims: BatchDims, *, axis: int) -> tuple[Val
 
 
 def _unstack_sharding(outs: Any, x: ShapedArray, *, axis: int) -> list[Any]:
-    whole_along(x, axis, f"unstack: the operand cannot be sharded over the axis {axis} that is "
-                f"taken apart. Got operand type={x.str_short()}")
+    whole_along(x, axis, f"unstack operand cannot be sharded on the unstacking axis {axis}. Got "
+                f"operand type={x.str_short()}")
     entries = entries_of(x)
     return [entries[:axis] + entries[axis + 1:]] * len(outs)
 

@@ -17,6 +17,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import ShardingTypeError
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.conversion import cast
@@ -527,6 +528,10 @@ def _cumulative(name: str, scan: Callable[..., Any], a: Any, axis: Any, dtype: A
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported")
     a = numbers(name, a)
     aval = get_aval(a)
+    if axis is None and aval.explicit_sharding is not None:
+        raise ShardingTypeError(
+            f"The input should be fully replicated when axis is not specified to {name}. Got input "
+            f"type={aval.str_short()}. Give the axis, or call jax.reshard before.")
     if axis is None or (not aval.ndim and aval.weak_type):  # a Python scalar is an array of one
         a = lax.reshape(a, (aval.size,))
         aval = get_aval(a)

@@ -7,12 +7,13 @@ from typing import Any
 
 from pyjx import configuration, tree_util
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
-from pyjx.core.explicit import entries_of, names_no_mesh
+from pyjx.core.explicit import entries_of, explicit_sharding, names_no_mesh
 from pyjx.core.layouts import AutoLayout, Format, Layout
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.rules import jvp_linear
@@ -26,6 +27,7 @@ from pyjx.runtime.sharding import (
     NamedSharding,
     Sharding,
     SingleDeviceSharding,
+    check_duplicates,
 )
 
 UNCONSTRAINED = PartitionSpec.UNCONSTRAINED
@@ -94,6 +96,7 @@ def resolved(sharding: Any, caller: str, argument: str = "shardings", mesh: Any 
                 f"`PartitionSpec`s to {argument}. You can define a context mesh via "
                 f"`jax.set_mesh(mesh)`. Alternatively, provide `Sharding`s to {argument} and then "
                 "the mesh context manager is not required.")
+        check_duplicates(sharding, argument)
         return NamedSharding(mesh, sharding)
     if names_no_mesh(sharding):
         raise ValueError(f"One of {argument} leaf specifications got an empty NamedSharding: "
@@ -121,7 +124,7 @@ def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
     except ValueError as error:
         raise ValueError("One of with_sharding_constraint arguments is incompatible with its "
                          f"sharding annotation {sharding}: {error}") from None
-    if all([type(n) is int for n in aval.shape]):
+    if not isinstance(x, Tracer) and all([type(n) is int for n in aval.shape]):
         try:
             sharding.shard_shape(aval.shape)
         except IndivisibleError as error:
@@ -172,10 +175,9 @@ def _asserted(x: Any, aval: Any, sharding: Any) -> Any:
     if (type(x) is ArrayImpl and not isinstance(x.sharding, NamedSharding)
             and not isinstance(sharding.mesh, AbstractMesh)):
         return device_put(x, sharding)
-    wanted = PartitionSpec(*sharding.spec, *[None] * (aval.ndim - len(sharding.spec)))
-    free = [UNCONSTRAINED if p is UNCONSTRAINED else e
-            for p, e in zip(wanted, entries_of(aval), strict=True)]
-    if tuple(wanted) != tuple(free):
+    found = explicit_sharding(sharding.mesh.abstract_mesh, sharding.spec, aval.ndim)
+    wanted = PartitionSpec(*[None] * aval.ndim) if found is None else found.spec
+    if tuple(wanted) != entries_of(aval):
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
             f"`Explicit`. The array sharding: {PartitionSpec(*entries_of(aval))} did not match the "

@@ -150,7 +150,7 @@ def _formatter(wanted: Format) -> Any:
     """The C++ callable that lays arrays out so."""
 
     def miss(x: Any) -> Miss:
-        request = Request(out_shardings=(wanted.sharding,))
+        request = Request(out_shardings=(wanted.sharding,), moves=True)
         if wanted.layout is not None:
             request = request._replace(in_layouts=(Layout.for_array(x),),
                                        out_layouts=(wanted.layout,))

@@ -166,6 +166,7 @@ class Options(Record):
     in_shardings: Asked | None = None
     out_shardings: Asked | None = None
     traced_for: str = "jit"  # for messages
+    on_entered_mesh: bool = False  # whether it runs on the mesh of the `with` statement around
 
 
 _PLAIN = Options()
@@ -251,6 +252,13 @@ class JitSpec:
         signature.raise_unhashable(self.name, static)
 
     def trace_anew(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> TracedCall:
+        if self.options.on_entered_mesh:
+            with requests.on_entered_mesh() as mesh:
+                return self._trace_on(mesh, in_tree, avals, static)
+        return self._trace_on(None, in_tree, avals, static)
+
+    def _trace_on(self, mesh: Any, in_tree: TreeDef, avals: tuple[Any, ...], static: Any
+                  ) -> TracedCall:
         options = self.options
         if configuration.no_tracing.value:
             raise RuntimeError(f"re-tracing function {self.name} for `{options.traced_for}`, but "
@@ -269,10 +277,11 @@ class JitSpec:
                                lambda i: path_in(out_tree, i))
         debug.result_paths = partial(_result_paths, out_tree)
         donated = self.donated_leaves(in_tree, static)
-        request = NO_REQUEST if options.device is None else Request(options.device)
+        request = NO_REQUEST if options.device is mesh is None else Request(
+            options.device, mesh=mesh)
         if options.in_shardings is not None or options.out_shardings is not None:
             request = requests.request_for(options.device, options.in_shardings,
-                                           options.out_shardings, in_tree, out_tree)
+                                           options.out_shardings, in_tree, out_tree, mesh)
         return TracedCall(closed, in_tree, out_tree, self.name, donated, static, request)
 
     def donated_leaves(self, in_tree: TreeDef, static: Any) -> tuple[bool, ...]:

@@ -31,7 +31,7 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         from pyjx.runtime.captured import warn_of_captured  # most programs capture nothing
 
         warn_of_captured(closed)
-    if placement is not None and not for_export:
+    if placement is not None and placement.devices and not for_export:
         platform = placement.platform
     mode = configuration.outline.value
     outline = not for_export and (mode == "on" or (mode == "auto" and platform == "cpu"))

@@ -12,7 +12,7 @@ from pyjx import configuration
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.interning import Interned
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from pyjx.core.layouts import Layout
 from pyjx.core.memories import are_elsewhere, kind_of
 from pyjx.core.meshes import AbstractMesh, Mesh
@@ -41,13 +41,16 @@ Shardings = tuple[Any, ...]  # for each argument or result its sharding, None wh
 
 class Request(Record):
     """What the user asks of a program: to run on `device`, with these shardings and layouts of its
-    leaves; empty where none was asked for."""
+    leaves; empty where none was asked for. It runs on `mesh`, which is by default the one that is
+    set; `moves` says that it brings arrays from one place to another, wherever that is."""
 
     device: Any = None
     in_shardings: Shardings = ()
     out_shardings: Shardings = ()
     in_layouts: Layouts = ()
     out_layouts: Layouts = ()
+    mesh: Mesh | None = None
+    moves: bool = False
 
     @property
     def is_trivial(self) -> bool:
@@ -63,13 +66,14 @@ class Placement:
     arguments and results; interned.
 
     A program for one device has `sharding`, that of all its values, and no `mesh`. One for several
-    has shardings along `mesh`, or None where XLA is to choose.
+    has shardings along `mesh`, or None where XLA is to choose. One that is lowered before its
+    devices are known has none, and an abstract mesh.
     """
 
     __slots__ = ("__weakref__", "devices", "in_layouts", "in_shardings", "kinds", "mesh",
                  "out_layouts", "out_shardings", "sharding")
 
-    def __init__(self, devices: tuple[Any, ...], mesh: Mesh | None, in_shardings: Shardings = (),
+    def __init__(self, devices: tuple[Any, ...], mesh: Any, in_shardings: Shardings = (),
                  out_shardings: Shardings = (), in_layouts: Layouts = (),
                  out_layouts: Layouts = (), kinds: tuple[Kinds, Kinds] = ((), ())) -> None:
         self.devices = devices
@@ -87,9 +91,31 @@ class Placement:
         return raw_platform(self.devices[0].client)
 
     def on(self, devices: tuple[Any, ...]) -> Placement:
-        """The same on other devices."""
+        """The same on other devices.
+
+        Raises:
+          ValueError: there are not as many.
+          RuntimeError: there are not as many as an abstract mesh has.
+        """
+        count = 1 if self.mesh is None else self.mesh.size
+        if len(devices) != count:
+            if not self.devices:
+                raise RuntimeError(
+                    f"Length of device_assignment ({len(devices)}) passed to `.compile()` must be "
+                    f"equal to the number of devices the jitted function was lowered with ({count})"
+                    ".")
+            raise ValueError(
+                "device_assignment passed to `.compile` must match the device_assignment "
+                "calculated from array shardings and out_shardings. Got device ids passed to "
+                f"compile {[d.id for d in devices]} and devices ids calculated from array "
+                f"shardings and out_shardings {[d.id for d in self.devices]}: give {count}.")
         if self.mesh is None:
             return on_device(devices[0])
+        if not self.devices:
+            return placed_on(devices, _with_these(self.mesh, devices), *[
+                tuple([s and s.update(mesh=_with_these(s.mesh, devices)) for s in shardings])
+                for shardings in (self.in_shardings, self.out_shardings)],
+                self.in_layouts, self.out_layouts, self.kinds)
         moved = dict(zip(self.devices, devices, strict=True))
 
         def there(mesh: Mesh) -> Mesh:
@@ -119,7 +145,7 @@ class Placement:
             return Partitioning(1, kinds=self.kinds, layouts=layouts) \
                 if any(map(any, layouts)) or any(self.kinds) else ONE
         return Partitioning(
-            len(self.devices), self.in_shardings, self.out_shardings,
+            self.mesh.size, self.in_shardings, self.out_shardings,
             [self.of_constant(c) for c in consts], self.kinds, layouts, mesh=self.mesh)
 
     def named(self, chosen: Any, ndim: int) -> Any:
@@ -135,6 +161,13 @@ class Placement:
         return NamedSharding(self.mesh, spec)
 
 
+def _with_these(mesh: Any, devices: tuple[Any, ...]) -> Mesh:
+    """The mesh of these devices that has the shape of an abstract one."""
+    places = np.empty(len(devices), dtype=object)
+    places[:] = devices
+    return Mesh(places.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+
+
 def _kinds(shardings: Sequence[Any], avals: Sequence[Any], device: Any) -> Kinds:
     """The memories that shardings name, or else types, where these are not the device's own; empty
     where all are."""
@@ -142,7 +175,8 @@ def _kinds(shardings: Sequence[Any], avals: Sequence[Any], device: Any) -> Kinds
              for s, a in zip(shardings, avals, strict=True)]
     if not any(kinds):
         return ()
-    own = device.default_memory().kind  # devices that are only described cannot say
+    # Devices that are only described cannot say.
+    own = "device" if device is None else device.default_memory().kind
     return tuple([None if kind == own else kind for kind in kinds])
 
 
@@ -212,10 +246,11 @@ def committed_layout(x: Any) -> Any:
     return None if layout.major_to_minor == tuple(range(x.ndim)) else layout
 
 
-def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request
-                 ) -> tuple[Placement, bool]:
+def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request,
+                 lowered_for: str | None = None) -> tuple[Placement, bool]:
     """Where a program runs on arguments with the shardings `given`, None for those that are not
-    committed; and whether its results are committed there.
+    committed; and whether its results are committed there. One that is only lowered, for the
+    platform `lowered_for`, may be over an abstract mesh.
 
     Raises:
       ValueError: arguments are on other devices than each other or than the program, or lie
@@ -224,8 +259,13 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request
     """
     placed, is_elsewhere = _placed(closed)
     if (not placed and not is_elsewhere and request.is_trivial and not request.in_layouts
-            and not request.out_layouts and configuration.mesh.value is None):
+            and not request.out_layouts and configuration.mesh.value is None
+            and request.mesh is None
+            and (lowered_for is None or configuration.abstract_mesh.value is None
+                 or _is_default(lowered_for))):
         device = request.device
+        if device is not None:  # arguments are brought there
+            return on_device(device), True
         for sharding in given:
             if sharding is not None:
                 if type(sharding) is not SingleDeviceSharding:
@@ -238,22 +278,32 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request
             if device is None:
                 return on_device(backends.default_device()), False
             return on_device(device), True
-    return _general(closed, given, request, placed), True
+    return _general(closed, given, request, placed, lowered_for), True
 
 
-def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any]
-             ) -> Placement:
-    context = configuration.mesh.value
+def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any],
+             lowered_for: str | None) -> Placement:
+    context = None if request.moves else request.mesh or configuration.mesh.value
+    if request.device is not None:
+        if context is not None:
+            raise ValueError("Mesh context manager should not be used with jit when backend or "
+                             "device is also specified as an argument to jit. Got the mesh "
+                             f"{context} and device={request.device!r}.")
+        given = (None,) * len(given)
     ins = _wanted(closed, given, request.in_shardings, context)
     outs = request.out_shardings or (None,) * len(closed.out_avals)
     known = [s for s in (*ins, *outs, *placed) if s is not None]
     if request.device is not None:
         devices = DeviceList((request.device,))
+    elif context is not None:
+        devices = context._internal_device_list
     else:
         devices = next((d for s in known if (d := devices_of(s)) is not None), None)
+        if devices is None and lowered_for is not None and (
+                shape := _abstract_mesh_of(known, lowered_for)) is not None:
+            return _over_shape(closed, shape, ins, outs, request)
         if devices is None:
-            devices = DeviceList((backends.default_device(),)) if context is None \
-                else context._internal_device_list
+            devices = DeviceList((backends.default_device(),))
     for s in known:
         mesh = getattr(s, "mesh", s)
         if isinstance(mesh, AbstractMesh) and mesh.size != len(devices):
@@ -262,7 +312,7 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
                 f"{len(devices)}. Set a mesh of so many devices by `jax.set_mesh`, or put an "
                 "argument on one.")
     if any([(d := devices_of(s)) is not None and d != devices for s in known]):
-        _raise_incompatible(closed, ins, tuple(devices))
+        _raise_incompatible(closed, ins, tuple(devices), outs, context)
     refused = [e for e in closed.effects if e.one_device]
     if refused and len(devices) > 1:
         raise ValueError("The following ordered effects are not supported for more than 1 device: "
@@ -279,10 +329,53 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
         return placed_on((devices[0],), None, (), (), *layouts, kinds)
     in_shardings = _fitted(closed, "arguments", ins, closed.in_avals, mesh)
     if mesh.are_all_axes_explicit:  # types say it all
-        outs = tuple([_of_type(aval, mesh) if s is None else s
-                      for s, aval in zip(outs, closed.out_avals, strict=True)])
+        passed_on = {v: s for v, s in zip(closed.jaxpr.invars, ins, strict=True)
+                     if type(s) is NamedSharding and not s.mesh.explicit_axes}
+        outs = tuple([s if s is not None else
+                      (type(v) is Var and passed_on.get(v)) or _of_type(aval, mesh)
+                      for s, v, aval in zip(outs, closed.jaxpr.outvars, closed.out_avals,
+                                            strict=True)])
     out_shardings = _fitted(closed, "outputs", outs, closed.out_avals, mesh)
     return placed_on(tuple(devices), mesh, in_shardings, out_shardings, *layouts, kinds)
+
+
+def _is_default(platform: str) -> bool:
+    """Whether programs that name no devices run there."""
+    return platform == raw_platform(backends.default_device().client)
+
+
+def _abstract_mesh_of(known: Sequence[Any], platform: str) -> AbstractMesh | None:
+    """The shape of the mesh that a program without devices is over; None if it names none and, for
+    another platform than the default one, none is set.
+
+    Raises:
+      ValueError: there are several, of different sizes.
+    """
+    context = configuration.abstract_mesh.value
+    if not known and _is_default(platform):
+        return None
+    found = [] if context is None else [context]
+    for s in known:
+        mesh = getattr(s, "mesh", s)
+        if found and mesh.size != found[0].size:
+            what = "context mesh" if found[0] is context else "another one"
+            raise ValueError("AbstractMesh should be of the same size across all shardings. Got "
+                             f"{what} {found[0]} and {mesh}.")
+        found.append(mesh)
+    return found[0] if found else None
+
+
+def _over_shape(closed: ClosedJaxpr, mesh: AbstractMesh, ins: Shardings, outs: Shardings,
+                request: Request) -> Placement:
+    """The placement of a program whose devices are not known yet."""
+    if mesh.are_all_axes_explicit:
+        outs = tuple([_of_type(aval, mesh) if s is None else s
+                      for s, aval in zip(outs, closed.out_avals, strict=True)])
+    return placed_on(
+        (), mesh, _fitted(closed, "arguments", ins, closed.in_avals, mesh),
+        _fitted(closed, "outputs", outs, closed.out_avals, mesh), request.in_layouts,
+        request.out_layouts,
+        (_kinds(ins, closed.in_avals, None), _kinds(outs, closed.out_avals, None)))
 
 
 def _wanted(closed: ClosedJaxpr, given: Shardings, asked: Shardings, context: Mesh | None
@@ -324,7 +417,7 @@ def _mesh(known: Sequence[Any], devices: Any, context: Mesh | None) -> Mesh | No
     return Mesh(np.array(list(devices), dtype=object).reshape(shape), names)
 
 
-def _fitted(closed: ClosedJaxpr, what: str, shardings: Shardings, avals: Sequence[Any], mesh: Mesh
+def _fitted(closed: ClosedJaxpr, what: str, shardings: Shardings, avals: Sequence[Any], mesh: Any
             ) -> Shardings:
     """The shardings by the names of a mesh, where they fit the shapes."""
     out = []
@@ -355,7 +448,7 @@ def _check_layouts(closed: ClosedJaxpr, what: str, layouts: Layouts, avals: Sequ
                     f"incompatible with its layout annotation {layout}: {error}") from None
 
 
-def _of_type(aval: Any, mesh: Mesh) -> Any:
+def _of_type(aval: Any, mesh: Any) -> Any:
     """The sharding that the type of a result says."""
     if type(aval) is not ShapedArray:
         return None
@@ -363,10 +456,10 @@ def _of_type(aval: Any, mesh: Mesh) -> Any:
     return NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)) if sharding is None else sharding
 
 
-def with_devices(sharding: Any, mesh: Mesh) -> Any:
-    """A sharding along an abstract mesh with the devices of `mesh`."""
+def with_devices(sharding: Any, mesh: Any) -> Any:
+    """A sharding along an abstract mesh with the devices of `mesh`, if it has some."""
     abstract = getattr(sharding, "mesh", None)
-    if not isinstance(abstract, AbstractMesh):
+    if not isinstance(abstract, AbstractMesh) or isinstance(mesh, AbstractMesh):
         return sharding
     if abstract.shape_tuple != mesh.shape_tuple:
         if abstract.size != mesh.size:
@@ -389,13 +482,18 @@ def _placed(closed: ClosedJaxpr) -> tuple[Shardings, bool]:
 
 
 def _placed_in(jaxpr: Jaxpr) -> Iterator[Any]:
+    for eqn in _placing(jaxpr):
+        yield from eqn.primitive.placed(eqn.params)  # type: ignore[misc]
+
+
+def _placing(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
+    """The operations that name meshes."""
     for eqn in jaxpr.eqns:
-        rule = eqn.primitive.placed
-        if rule is not None:
-            yield from rule(eqn.params)
+        if eqn.primitive.placed is not None:
+            yield eqn
         if eqn.params and holds_jaxprs(eqn):
             for inner in jaxprs_in_params(eqn.params):
-                yield from _placed_in(inner)
+                yield from _placing(inner)
 
 
 # ---- errors -------------------------------------------------------------------------------
@@ -413,23 +511,30 @@ def _name(closed: ClosedJaxpr, what: str, i: int) -> str:
     return paths[i] if paths else f"number {i}"
 
 
-def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tuple[Any, ...]
-                        ) -> NoReturn:
+def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tuple[Any, ...],
+                        outs: Shardings = (), context: Mesh | None = None) -> NoReturn:
     """Say of two arguments, or of one and the program, that they are on different devices."""
     function = closed.debug_info.func_src_info.partition(" ")[0] or "the function"
-    described: dict[Any, str] = {}
+    described: dict[Any, str] = {}  # the first that is said of each place
+
+    def note(place: Any, text: str) -> None:
+        if place is not None and (where := devices_of(place)) is not None:
+            described.setdefault(tuple(where), f"{text} with device ids {_ids(where)}")
+
     for i, sharding in enumerate(shardings):
-        if sharding is not None and (where := devices_of(sharding)) is not None:
-            described.setdefault(tuple(where), (
-                f"argument {_arg_name(closed, i)} of {function} with shape "
-                f"{closed.in_avals[i].str_short()} and {_ids(tuple(where))}"))
+        note(sharding, f"argument {_arg_name(closed, i)} of {function} with shape "
+                       f"{closed.in_avals[i].str_short()} and")
+    note(context, "jit's context mesh")
+    for eqn in _placing(closed.jaxpr):
+        for place in eqn.primitive.placed(eqn.params):  # type: ignore[misc]
+            note(place, f"{eqn.primitive.name} inside jit")
+    for sharding in outs:
+        note(sharding, "explicit output sharding")
     others = [text for where, text in described.items() if where != devices]
-    first = described.get(devices, f"a program that runs on {_ids(devices)}")
-    second = others[0] if others else "a sharding inside it, or of a result, on other devices"
+    first = described.get(devices, f"a program that runs with device ids {_ids(devices)}")
     raise ValueError("Received incompatible devices for jitted computation. Got "
-                     f"{first} and {second}. Move one of them with device_put.")
+                     f"{first} and {others[0]}. Move one of them with device_put.")
 
 
-def _ids(devices: tuple[Any, ...]) -> str:
-    return (f"with device ids {[d.id for d in devices]} on platform "
-            f"{devices[0].platform.upper()}")
+def _ids(devices: Any) -> str:
+    return f"{[d.id for d in devices]} on platform {devices[0].platform.upper()}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from pyjx import tree_util
+from pyjx import configuration, tree_util
 from pyjx.core.layouts import Format
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec
@@ -56,6 +58,8 @@ class Asked:
         layouts = tuple([s.layout if isinstance(s, Format) else None for s in leaves])
         shardings = tuple([s.sharding if isinstance(s, Format) else s for s in leaves])
         mesh = None if self.mesh is None else self.mesh.value
+        if mesh is not None:  # with `with mesh:` None is a copy on each device
+            shardings = tuple([PartitionSpec() if s is None else s for s in shardings])
         return (tuple([s if s is None else resolved(s, self.caller, self.what, mesh)
                        for s in shardings]) if any([s is not None for s in shardings]) else (),
                 layouts if any([x is not None for x in layouts]) else ())
@@ -82,7 +86,7 @@ def asked(shardings: Any, what: str) -> Asked | None:
 
 
 def request_for(device: Any, ins: Asked | None, outs: Asked | None, in_tree: TreeDef,
-                out_tree: TreeDef) -> Request:
+                out_tree: TreeDef, mesh: Any = None) -> Request:
     """What is asked of a function with these trees of arguments and results."""
     in_shardings: Shardings = ()
     in_layouts: Layouts = ()
@@ -93,7 +97,35 @@ def request_for(device: Any, ins: Asked | None, outs: Asked | None, in_tree: Tre
                              "arguments by position.")
         in_shardings, in_layouts = ins.for_leaves(args_tree)
     out_shardings, out_layouts = ((), ()) if outs is None else outs.for_leaves(out_tree)
-    return Request(device, in_shardings, out_shardings, in_layouts, out_layouts)
+    return Request(device, in_shardings, out_shardings, in_layouts, out_layouts, mesh)
+
+
+class _Traced(threading.local):
+    """The mesh that this thread had entered where the function is called that is being traced."""
+
+    mesh: Any = None
+
+
+_traced = _Traced()
+
+
+@contextmanager
+def on_entered_mesh() -> Iterator[Any]:
+    """The mesh that this thread has entered, for a function that is traced in the context.
+
+    Raises:
+      ValueError: it is of another size than that of the function around.
+    """
+    mesh, around = configuration.entered_mesh.value, _traced.mesh
+    if around is not None and mesh is not None and around.size != mesh.size:
+        raise ValueError(
+            f"pjit inside pjit cannot change the size of the mesh. Got new mesh: {mesh} with "
+            f"size={mesh.size} and prev mesh: {around} with size={around.size}")
+    _traced.mesh = mesh
+    try:
+        yield mesh
+    finally:
+        _traced.mesh = around
 
 
 def constrain(values: Sequence[Any], shardings: Shardings) -> list[Any]:

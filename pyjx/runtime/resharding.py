@@ -56,7 +56,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def _reshard(x: Any, target: Any) -> Any:
-    sharding = resolved_sharding(target, get_aval(x).shape, "reshard")
+    sharding = resolved_sharding(target, get_aval(x).shape, "reshard", of_context=False)
     if sharding is None:
         raise ValueError("Reshard should only be used with out_shardings which are non-None and "
                          f"have a non-empty mesh. Got sharding {target}.")
@@ -120,7 +120,9 @@ def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
         outer = _mesh_around(target, (args, kwargs))
         if outer is None:
             return f(*args, **kwargs)
-        inner = _with_types(outer, axes, AxisType.Auto)
+        inner = _with_types(outer, axes, AxisType.Auto, "auto_axes")
+        if inner is outer:  # the compiler decides already
+            return f(*args, **kwargs)
         given = getattr(target, "mesh", None)
         devices = given if isinstance(given, Mesh) else None
         args, kwargs = tree_util.tree_map(lambda x: onto(x, inner, devices), (args, kwargs))
@@ -131,7 +133,7 @@ def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
         return tree_util.tree_unflatten(tree, [
             _reshard_to(x, resolved_sharding(
                 NamedSharding(outer, s) if isinstance(s, PartitionSpec) else s,
-                get_aval(x).shape, "auto_axes"))
+                get_aval(x).shape, "auto_axes", of_context=False))
             for x, s in zip(leaves, targets, strict=True)])
 
     return wrapped
@@ -139,9 +141,14 @@ def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
 
 def _mesh_around(target: Any, args: Any) -> AbstractMesh | None:
     """The mesh that is named, or set, or that of the types of arguments."""
-    if type(target) is NamedSharding:
-        return target.mesh.abstract_mesh  # type: ignore[no-any-return]
     mesh = get_abstract_mesh()
+    if type(target) is NamedSharding:
+        named = target.mesh.abstract_mesh
+        if mesh.axis_types != named.axis_types and mesh.shape_tuple == named.shape_tuple:
+            raise ValueError(
+                f"Context mesh {mesh} must match the mesh passed to shardings {named}. Pass a "
+                "PartitionSpec, which is along the mesh that is set.")
+        return named  # type: ignore[no-any-return]
     if not mesh.empty:
         return mesh
     for x in tree_util.tree_leaves(args):
@@ -261,7 +268,7 @@ def explicit_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None
         if given is None:
             raise TypeError("Missing required keyword argument: 'in_sharding'")
         outer = _context_mesh("explicit_axes")
-        inner = _with_types(outer, axes, AxisType.Explicit)
+        inner = _with_types(outer, axes, AxisType.Explicit, "explicit_axes")
         with use_abstract_mesh(inner):
             leaves, tree = tree_util.tree_flatten(args)
             targets = broadcast_argument(
@@ -293,6 +300,10 @@ def _context_mesh(caller: str) -> AbstractMesh:
     return mesh
 
 
-def _with_types(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
+def _with_types(mesh: AbstractMesh, axes: Any, kind: AxisType, caller: str) -> AbstractMesh:
     names = mesh.axis_names if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    unknown = [name for name in names if name not in mesh.axis_names]
+    if unknown:
+        raise ValueError(f"{caller}: axes={axes!r} names {unknown[0]!r}, which is no axis of the "
+                         f"mesh: these are {mesh.axis_names}.")
     return mesh.update_axis_types(dict.fromkeys(names, kind))

@@ -52,14 +52,8 @@ def check_spec(mesh: Any, spec: Any, *_: Any) -> None:
     if not isinstance(spec, PartitionSpec):
         _raise_no_spec(spec)
     names = getattr(mesh, "axis_names", ())
-    axes = axes_of(spec)
-    if len(set(axes)) < len(axes):
-        twice = next(axis for axis in axes if axes.count(axis) > 1)
-        raise DuplicateSpecError(
-            "A single NamedSharding spec specification can map every mesh axis to at most one "
-            f"positional dimension, but {spec} has duplicate entries for `{twice}`"
-        )
-    for axis in axes:
+    check_duplicates(spec, "NamedSharding spec")
+    for axis in axes_of(spec):
         if axis not in names:
             raise ValueError(f"Resource axis: {axis} of {spec} is not found in mesh: {names}.")
     if spec.unreduced or spec.reduced:
@@ -68,6 +62,16 @@ def check_spec(mesh: Any, spec: Any, *_: Any) -> None:
         raise ValueError(
             f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`. Got mesh "
             f"axis_types: {mesh.axis_types}. Along Explicit axes a type says how a value lies.")
+
+
+def check_duplicates(spec: PartitionSpec, what: str) -> None:
+    """Raise DuplicateSpecError if the spec that was given as `what` names an axis twice."""
+    axes = axes_of(spec)
+    if len(set(axes)) < len(axes):
+        twice = next(axis for axis in axes if axes.count(axis) > 1)
+        raise DuplicateSpecError(
+            f"A single {what} specification can map every mesh axis to at most one positional "
+            f"dimension, but {spec} has duplicate entries for `{twice}`")
 
 
 def _check_summed(mesh: Any, spec: Any, names: tuple[Any, ...]) -> None:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pyjx import jaxlib_api
+from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import has_state
 from pyjx.core.evaluation import eval_jaxpr
@@ -28,6 +28,7 @@ from pyjx.runtime.placement import (
     with_devices,
 )
 from pyjx.runtime.programs import compile_closed
+from pyjx.runtime.sharding import devices_of
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
 if TYPE_CHECKING:
@@ -210,7 +211,9 @@ class Lowered(_Stage):
                 f"lower: {spec.name} closes over values of an outer transformation, which are "
                 "not known yet. Pass them as arguments."
             )
-        self._placement, _ = placement_of(traced.closed, given, traced.request)
+        if platform is None:
+            _check_has_devices(given, traced)
+        self._placement, _ = placement_of(traced.closed, given, traced.request, platform)
         self._platform = platform or self._placement.platform
         # Passes and lowering, which need not load before the first program.
         from pyjx.runtime.lower import lower_closed
@@ -225,7 +228,8 @@ class Lowered(_Stage):
         self._program = lower_closed(
             self._closed, spec.name, donated=self._donated, keep_unused=spec.options.keep_unused,
             platform=self._platform,
-            placement=self._placement if self._platform == self._placement.platform else None,
+            placement=self._placement if not self._placement.devices
+            or self._platform == self._placement.platform else None,
         )
 
     @property
@@ -263,15 +267,23 @@ class Lowered(_Stage):
 
     def compile(self, compiler_options: dict[str, Any] | None = None, *,
                 device_assignment: Any = None) -> Compiled:
-        """Compile with XLA for the default device.
+        """Compile with XLA for the default device, or for those of `device_assignment`.
 
         `compiler_options` are XLA flags by name, on top of those given to `jit`.
+
+        Raises:
+          ValueError: these are not as many as the program was lowered for.
+          RuntimeError: it was lowered over an abstract mesh, and these are not as many, or missing.
         """
         spec = self._spec
         own = dict(spec.options.compiler_options)
         options = tuple(sorted({**own, **(compiler_options or {})}.items()))
         placement = self._placement if device_assignment is None else \
             self._placement.on(tuple(device_assignment))
+        if not placement.devices:
+            raise RuntimeError("device_assignment cannot be `None` during compilation. Please pass "
+                               "a tuple of devices to `.compile(device_assignment=)`: the program "
+                               f"was lowered over {placement.mesh}.")
         _, executable = compile_closed(
             self._closed, spec.name, donated=self._donated,
             keep_unused=spec.options.keep_unused, compiler_options=options, placement=placement,
@@ -284,6 +296,19 @@ class Lowered(_Stage):
         the backend makes none, as those of GPUs and TPUs."""
         return jaxlib_api.hlo_cost_analysis(
             backends.get_backend(), self.compiler_ir("hlo"))
+
+
+def _check_has_devices(given: Shardings, traced: TracedCall) -> None:
+    """ValueError where shardings name no devices, so that the platform is to be said."""
+    request = traced.request
+    known = [s for s in (*given, *request.in_shardings, *request.out_shardings) if s is not None]
+    if (known and configuration.mesh.value is request.mesh is None
+            and all([devices_of(s) is None for s in known])):
+        raise ValueError(
+            "Passing lowering_platforms via jax.export or "
+            "jit(f).trace(*args).lower(lowering_platforms=...) is required when only AbstractMesh "
+            "exists in a jitted computation. Set a mesh with devices by jax.set_mesh, or say the "
+            f"platform. Got {known[0]}")
 
 
 def _raise_unknown_dialect(dialect: Any) -> NoReturn:
@@ -378,6 +403,8 @@ class Compiled(_Stage):
     def _check_shardings(self, leaves: Sequence[Any]) -> None:
         """Raise ValueError for arguments that were put elsewhere than the program takes them."""
         executable = self._executable
+        if self._spec.options.device is not None:  # arguments are brought there
+            return
         wrong = []
         taken = iter(executable.in_shardings)
         for i, (x, kept) in enumerate(zip(leaves, executable.kept, strict=True)):

@@ -350,11 +350,72 @@ def test_abstract_meshes_need_their_number_of_devices(mesh):
 
 
 def test_the_device_asked_for(mesh, x):
-    with pytest.raises(ValueError, match="incompatible devices"):
-        jax.jit(lambda a: a + 1, device=jax.devices()[2])(x)
+    third = jax.devices()[2]
+    f = jax.jit(lambda a: a + 1, device=third)
+    for value in (x, jax.device_put(1., jax.devices()[5]), 1.):
+        assert f(value).devices() == {third}
+        assert f.lower(value).compile()(value).devices() == {third}
+    for g in (f, jax.jit(lambda a: a + 1, backend="cpu")):
+        with jax.set_mesh(mesh), pytest.raises(ValueError, match="when backend or device is also"):
+            g(1.)
+
+
+FOREIGN = {
+    "one device": lambda mesh: jax.devices()[0],
+    "other devices": lambda mesh: NamedSharding(mesh.update(devices=mesh.devices[::-1]), P("x")),
+    "fewer": lambda mesh: NamedSharding(jax.sharding.Mesh(jax.devices()[:2], ("x",)), P("x")),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.with mesh")
+@pytest.mark.parametrize("name", FOREIGN)
+def test_the_mesh_that_is_set_is_where_programs_run(mesh, name):
+    there = jax.device_put(np.ones(8, "f4"), FOREIGN[name](mesh))
+    for f in (jax.jit(lambda v: v * 2), jnp.sum, lambda v: v + 1):
+        with jax.set_mesh(mesh), pytest.raises(
+                ValueError, match=r"incompatible devices .* context mesh .* argument"):
+            f(there)
+    with jax.set_mesh(mesh):  # moving is what is asked for
+        assert jax.device_put(there, NamedSharding(mesh, P("x"))).tolist() == [1] * 8
+    with mesh:  # the statement is no word to jit, but to pjit
+        assert jax.jit(lambda v: v * 2)(there).tolist() == [2] * 8
+        with pytest.raises(ValueError, match=r"incompatible devices .* context mesh"):
+            pjit(lambda v: v * 2)(there)
+
+
+@pytest.mark.filterwarnings("ignore:.with mesh")
+def test_pjit_on_the_mesh_of_a_with_statement(mesh):
+    one = jax.sharding.Mesh(jax.devices()[:1], ("x",))
+    with mesh:
+        for out in (pjit(jnp.tanh)(jnp.arange(8.)), pjit(lambda: 3)()):
+            assert out.sharding == NamedSharding(mesh, P())
+        f = pjit(lambda v: v + 1, in_shardings=P("x"), out_shardings=None)
+        assert f(np.ones((8, 2))).sharding == NamedSharding(mesh, P())
+        assert pjit(lambda v: v, in_shardings=None)(np.ones(8)).sharding == NamedSharding(mesh, P())
+        with pytest.raises(ValueError, match="when backend or device is also specified"):
+            pjit(lambda v: v, device=jax.devices()[0])(1.)
+
+        def nested(v):
+            with one:
+                return pjit(lambda w: w + 1)(v)
+
+        with pytest.raises(ValueError, match="cannot change the size of the mesh"):
+            pjit(nested)(np.ones(8))
+    assert pjit(lambda v: v, in_shardings=None)(1.).devices() == {jax.devices()[0]}
+
+
+def test_what_is_on_other_devices_is_named(mesh):
+    x = jax.device_put(np.ones(8), jax.devices()[5])
+    pair = NamedSharding(jax.sharding.Mesh(jax.devices()[:2], ("x",)), P("x"))
+    for f, what in ((jax.jit(lambda v: with_sharding_constraint(v, pair)), "_constraint inside"),
+                    (jax.jit(lambda v: v, out_shardings=pair), "output sharding"),
+                    (jax.jit(lambda v: jax.device_put(v, pair)), "device_put inside jit")):
+        with pytest.raises(ValueError, match=rf"argument v .*ids \[5\].*{what}.*ids \[0, 1\]"):
+            f(x)
     with jax.set_mesh(mesh):
-        assert jax.jit(lambda a: a + 1, device=jax.devices()[2])(1.).devices() == {
-            jax.devices()[2]}
+        for what in ("in_shardings", "out_shardings"):
+            with pytest.raises(ValueError, match=f"A single {what} specification"):
+                jax.jit(lambda v: v, **{what: P("x", "x")})(np.ones((8, 8)))
 
 
 def test_mapped_device_put(mesh):
@@ -439,10 +500,16 @@ def test_a_compiled_program_refuses_arguments_that_lie_otherwise(mesh):
         one(x=jax.device_put(np.ones(3, np.float32), jax.devices()[1]))
 
 
-def test_a_constraint_that_does_not_divide_is_refused(mesh):
+def test_a_constraint_that_does_not_divide(mesh):
     rows = NamedSharding(mesh, P("x"))
+    f = jax.jit(lambda x: jax.lax.with_sharding_constraint(2 * x, rows) + 1)
+    for n in (3, 6):
+        x = np.arange(n, dtype="f4")
+        np.testing.assert_array_equal(f(x), 2 * x + 1)
+        np.testing.assert_array_equal(jax.jit(jax.grad(lambda x: (f(x) ** 2).sum()))(x),
+                                      8 * x + 4)
     with pytest.raises(ValueError, match="the dimension size is 6"):
-        jax.jit(lambda x: jax.lax.with_sharding_constraint(x, rows))(np.ones(6))
+        jax.lax.with_sharding_constraint(np.ones(6), rows)
 
 
 def test_parts_of_wrong_shape_or_dtype_are_refused(mesh):
@@ -612,3 +679,59 @@ def test_keys_lie_on_the_mesh_that_is_set(mesh):
     with jax.set_mesh(mesh):
         for made in (jax.random.key(0), jax.random.PRNGKey(0)):
             assert made.sharding == NamedSharding(mesh, P())
+
+
+# -- lowered before devices are known --------------------------------------------------------------
+
+SHAPE = AbstractMesh((4,), ("a",), (AxisType.Auto,))
+ROWS = NamedSharding(SHAPE, P("a"))
+STRUCT = jax.ShapeDtypeStruct((8,), "float32", sharding=ROWS)
+
+
+def lowered(x=STRUCT, platform="cpu", **options):
+    return jax.jit(lambda v: v * 2 + np.arange(v.size), **options).trace(x).lower(
+        lowering_platforms=(platform,))
+
+
+@pytest.mark.parametrize("options", [{}, {"in_shardings": ROWS, "out_shardings": ROWS}])
+def test_lowering_over_the_shape_of_a_mesh(options):
+    program = lowered(**options)
+    assert "num_partitions = 4" in program.as_text()
+    devices = tuple(jax.devices()[2:6])
+    compiled = program.compile(device_assignment=devices)
+    there = NamedSharding(jax.sharding.Mesh(np.array(devices), ("a",)), P("a"))
+    assert compiled.input_shardings[0][0] == there
+    out = compiled(np.arange(8, dtype="f4"))
+    assert out.tolist() == list(range(0, 24, 3)) and out.sharding.device_set == set(devices)
+    assert not options or compiled.output_shardings == there
+    explicit = NamedSharding(SHAPE.update(axis_types=AxisType.Explicit), P("a"))
+    typed = lowered(STRUCT.update(sharding=explicit)).compile(device_assignment=devices)
+    assert typed.output_shardings.spec == P("a")
+
+
+def test_lowering_under_the_shape_of_a_mesh():
+    plain = jax.ShapeDtypeStruct((8,), "float32")
+    other = plain.update(sharding=NamedSharding(SHAPE.update(axis_sizes=(2,)), P("a")))
+    with jax.sharding.use_abstract_mesh(SHAPE):
+        assert "num_partitions = 4" in lowered(plain, "tpu").as_text()
+        with pytest.raises(ValueError, match=r"same size across all shardings. Got context mesh"):
+            lowered(other, "tpu")
+        assert jax.jit(lambda v: v * 2)(np.ones(2)).tolist() == [2, 2]
+
+
+def test_what_programs_without_devices_refuse():
+    with pytest.raises(RuntimeError, match="device_assignment cannot be `None`"):
+        lowered().compile()
+    with pytest.raises(RuntimeError, match=r"Length of device_assignment \(1\)"):
+        lowered().compile(device_assignment=jax.devices()[:1])
+    with pytest.raises(ValueError, match="Passing lowering_platforms via"):
+        jax.jit(jnp.sin).lower(STRUCT)
+    with pytest.raises(ValueError, match="which has 4 devices"):
+        jax.jit(jnp.sin, in_shardings=ROWS)(np.ones(8))
+    with pytest.raises(ValueError, match="the dimension size is 6"):
+        lowered(STRUCT.update(shape=(6,)))
+    pair = NamedSharding(jax.sharding.Mesh(jax.devices()[:2], ("x",)), P("x"))
+    program = jax.jit(jnp.sin).lower(STRUCT.update(sharding=pair))
+    for count in (0, 1, 3):
+        with pytest.raises(ValueError, match=r"device_assignment passed to `.compile` must match"):
+            program.compile(device_assignment=jax.devices()[:count])
