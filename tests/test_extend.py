@@ -714,3 +714,9 @@ def test_call_primitives_of_libraries():
     with pytest.raises(NotImplementedError, match="Transpose rule"):
         jex.eval_jaxpr_transpose(p, [1.0], 1.0, call_jaxpr=closed)
     assert isinstance(jax.core.CallPrimitive("call_of_test"), jex.Primitive)
+
+
+def test_all_primitives_say_what_bind_takes():
+    closed = jax.make_jaxpr(lambda x: jax.nn.relu(x) + jax.lax.cumsum(x))(jax.numpy.ones(3))
+    for eqn in closed.eqns:
+        assert eqn.primitive.get_bind_params(eqn.params) == eqn.params

@@ -24,7 +24,7 @@ from pyjx.core.dtypes import (
     to_complex_dtype,
     to_inexact_dtype,
 )
-from pyjx.core.dtypes import tangent_dtype as primal_tangent_dtype
+from pyjx.experimental.earray import primal_tangent_dtype
 from pyjx.numpy import finfo, iinfo
 
 DType = np.dtype

@@ -86,10 +86,6 @@ class Primitive(core_primitive.Primitive):
         out = self.out_avals(avals, params)
         return out, no_effects if self.effects is None else self.effects(params)
 
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """What `bind` takes before its operands, and its keyword arguments."""
-        return [], params
-
 
 class CallPrimitive(Primitive):
     """An operation that runs a program, its parameter `call_jaxpr`."""

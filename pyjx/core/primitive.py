@@ -294,6 +294,10 @@ class Primitive:
                             out if self.multiple_results else [out])
         return out
 
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """What `bind` takes besides operands, for the parameters of an equation."""
+        return params
+
     # How primitives of other libraries are given their rules, which they may give anew.
 
     def def_impl(self, impl: Rule) -> Rule:

@@ -251,7 +251,9 @@ def of_sequence(x: Any, dtype: Any) -> Any:
 
 
 def _leaves(x: Any) -> list[Any]:
-    return _registry.flatten(x, lambda leaf: leaf is None)[0]  # type: ignore[no-any-return]
+    """The values in nested sequences, of which none may be a tree of another kind."""
+    return _registry.flatten(  # type: ignore[no-any-return]
+        x, lambda leaf: not isinstance(leaf, (list, tuple)))[0]
 
 
 def host_sequence(x: Any, dtype: Any) -> np.ndarray[Any, Any] | None:

@@ -729,6 +729,8 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def _complex_object(x: Any) -> bool:
+    if hasattr(type(x), "__jax_array__"):
+        x = x.__jax_array__()
     try:
         return bool(dtypes.dtype(x) in dtypes.complex_dtypes)
     except (TypeError, ValueError):

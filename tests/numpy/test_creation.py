@@ -669,3 +669,39 @@ def test_a_range_moves_nothing(level, stop):
         jnp.diag_indices(3)
     np.testing.assert_array_equal(out, np.arange(stop))
     assert out.dtype == jnp.arange(stop).dtype
+
+
+@jax.tree_util.register_pytree_node_class
+class Boxed:
+    """A node of trees that stands for an array."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return self.value
+
+    def tree_flatten(self):
+        return (self.value,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+@pytest.mark.parametrize(("make", "want"), [
+    (lambda x: [x, x], [2, 2]), (lambda x: ([x, x], [x, x]), [[2, 2], [2, 2]]),
+    (lambda x: [x, 3], [2, 3]), (lambda x: [Boxed(jnp.arange(2)), [x, x]], [[0, 1], [2, 2]])])
+def test_nested_sequences_of_nodes_that_stand_for_arrays(make, want):
+    for dtype in (None, "float32"):
+        out = jnp.array(make(Boxed(jnp.asarray(2))), dtype)
+        np.testing.assert_array_equal(out, want)
+        assert out.dtype == (dtype or "int32")
+        np.testing.assert_array_equal(
+            jax.jit(lambda x: jnp.asarray(make(Boxed(x)), dtype))(2), want)  # noqa: B023
+
+
+def test_what_stands_for_a_complex_array_is_complex():
+    z = Boxed(jnp.array([1 + 2j]))
+    assert jnp.iscomplexobj(z) and not jnp.isrealobj(z)
+    assert jnp.isrealobj(Boxed(jnp.ones(1)))
