@@ -237,7 +237,8 @@ def test_derivatives(sample: Sample) -> None:
 CALLS = {
     "call_exported", "closed_call", "composite", "cond", "custom_jvp_call", "custom_lin",
     "custom_linear_solve", "custom_remat", "custom_root", "custom_vjp_call", "custom_vmap_call",
-    "device_put", "jit", "linear_call", "outlined_call", "remat2", "remat_opt", "scan", "while",
+    "device_put", "jit", "lanes", "linear_call", "outlined_call", "remat2", "remat_opt", "scan",
+    "while",
 }
 
 # Values that are not arrays, or results that there are none of: tests/lax/test_staging.py, and
