@@ -36,6 +36,7 @@ from pyjx.numpy.patterns import (
     Entry,
     Plan,
     Slice,
+    as_index,
     check_bounds,
     check_fits,
     index_dtype,
@@ -193,7 +194,7 @@ def _dynamic_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bo
             start, size = value, 1
             if entry == ARRAY:
                 start = wrapped(value, n, dtype, options.wrap_negative_indices)
-        starts.append(convert(start, dtype))
+        starts.append(as_index(start, dtype))
         sizes.append(size)
         strides.append(stride)
     x = ops.dynamic_slice(x, starts, sizes, allow_negative_indices=False)

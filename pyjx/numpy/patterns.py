@@ -334,6 +334,17 @@ def check_fits(index: int) -> None:
                             "index into an array")
 
 
+def as_index(i: Any, dtype: Any) -> Any:
+    """Indices in the dtype of a program's; unsigned ones beyond it are its largest, and thus out of
+    bounds as before."""
+    own = get_aval(i).dtype
+    if dtypes.issubdtype(own, np.unsignedinteger) and own.itemsize >= dtype.itemsize:
+        largest = scalar_constant(np.iinfo(dtype).max, own)
+        i = np.minimum(i, largest) if isinstance(i, np.ndarray) else ops.min(
+            i, ops.full(get_aval(i).shape, largest, own))
+    return i.astype(dtype) if isinstance(i, np.ndarray) else convert(i, dtype)
+
+
 def wrapped(i: Any, n: int, dtype: Any, wrap: bool) -> Any:
     """Index array with negative entries counted from the end."""
     unsigned = dtypes.issubdtype(get_aval(i).dtype, np.unsignedinteger)
@@ -341,8 +352,8 @@ def wrapped(i: Any, n: int, dtype: Any, wrap: bool) -> Any:
         if wrap and not unsigned:
             i = i.astype(np.int64)
             i = np.where(i < 0, i + n, i)
-        return i.astype(dtype)
-    i = convert(i, dtype)
+        return as_index(i, dtype)
+    i = as_index(i, dtype)
     if not wrap or unsigned:
         return i
     size = scalar_constant(n, dtype)
@@ -423,7 +434,7 @@ def make_plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[An
             dims = [place[layout.strided[i]]]
         elif type(entry) is Slice and entry.step < 0:
             value = offset(value, scalar_constant(1 - entry.size, dtype), dtype)
-        components.append(_along(convert(value, dtype), batch_shape, dims))
+        components.append(_along(as_index(value, dtype), batch_shape, dims))
     return Plan(
         indices=_stack_last(components, batch_shape, dtype),
         indexed=tuple([i for i, e in enumerate(pattern) if e != FULL]),
@@ -446,7 +457,7 @@ def offset(start: Any, steps: Any, dtype: Any) -> Any:
     if isinstance(start, (int, np.integer)) and isinstance(steps, (np.ndarray, np.generic)):
         return np.asarray(start, dtype) + steps
     steps = steps[()] if isinstance(steps, np.ndarray) and not steps.ndim else steps
-    return ops.add(convert(start, dtype), steps)
+    return ops.add(as_index(start, dtype), steps)
 
 
 def _along(x: Any, shape: list[int], dims: list[int]) -> Any:

@@ -285,6 +285,21 @@ def test_take_modes_and_errors():
         jnp.take(x, [0])
 
 
+@pytest.mark.parametrize("jit", [jax.jit, lambda f: f])
+def test_unsigned_indices_beyond_signed_ones_are_out_of_bounds(jit):
+    x = jnp.arange(200.0)
+    for given in (np.array([3_000_000_000, 4294967295, 5], np.uint32),
+                  jnp.array([3_000_000_000, 4294967295, 5], np.uint32)):
+        for f in (lambda i: jnp.take(x, i, mode="clip"), lambda i: x.at[i].get(mode="clip"),
+                  lambda i: jnp.take_along_axis(x, i, 0, mode="clip")):
+            np.testing.assert_array_equal(jit(f)(given), [199, 199, 5])
+        np.testing.assert_array_equal(jit(lambda i: x.at[i].get(mode="fill"))(given),
+                                      [np.nan, np.nan, 5])
+        np.testing.assert_array_equal(jit(lambda i: x.at[i].set(-1.0))(given),
+                                      x.at[5].set(-1.0))
+        assert jit(lambda i: x[i])(given[0]) == 199
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 def test_take_and_put_along_axis(axis):
     indices = np.argsort(-X, axis)
