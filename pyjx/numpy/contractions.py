@@ -152,13 +152,19 @@ def _batched_matmul(a: Any, b: Any, precision: Any, preferred: Any, out_sharding
     core_a, core_b = min(x.ndim, 2), min(y.ndim, 2)
     rank = max(x.ndim - core_a, y.ndim - core_b)
     skip_a, skip_b = rank - (x.ndim - core_a), rank - (y.ndim - core_b)
-    # Axes of the batch that both have, or that only one has (with size 1, it is dropped).
-    shared, only_a, only_b, drop_a, drop_b = [], [], [], [], []
+    # Axes of the batch that both have, or that only one has (with size 1, it is dropped), or that
+    # come back at the end, because a batch of one is no batch.
+    shared, only_a, only_b, drop_a, drop_b, ones = [], [], [], [], [], []
     for i in range(rank):
         m = x.shape[i - skip_a] if i >= skip_a else None
         n = y.shape[i - skip_b] if i >= skip_b else None
         if m is not None and m == n:
-            shared.append(i)
+            if m == 1 and out_sharding is None:
+                ones.append(i)
+                drop_a.append(i - skip_a)
+                drop_b.append(i - skip_b)
+            else:
+                shared.append(i)
         elif n is None or (n == 1 and m is not None):
             only_a.append(i)
             drop_b += [i - skip_b] if n == 1 else []
@@ -176,7 +182,8 @@ def _batched_matmul(a: Any, b: Any, precision: Any, preferred: Any, out_sharding
     out = contract("matmul", a, b, (summed, batch), precision, preferred, out_sharding)
     row, column = [rank] * (core_a == 2), [rank + 1] * (core_b == 2)
     order = [*shared, *only_a, *row, *only_b, *column]  # of the result's axes
-    return permuted(out, tuple([order.index(i) for i in sorted(order)]))
+    out = permuted(out, tuple([order.index(i) for i in sorted(order)]))
+    return lax.expand_dims(out, ones) if ones else out
 
 
 @numpy_function(static_argnames=("axes", *_dot_options))
@@ -258,12 +265,12 @@ def _batched_dot(name: str, a: Any, b: Any, core_a: int, core_b: int, sum_a: int
         raise ValueError(f"{name}: axes must match; got shapes {x.shape} and {y.shape} with "
                          f"axis=-1: inconsistent size for core dimension, {n} vs {m}")
     lead = broadcast_shapes(x.shape[:x.ndim - core_a], y.shape[:y.ndim - core_b])
-    a = _with_lead(a, lead, core_a)
-    b = _with_lead(b, lead, core_b)
-    k = len(lead)
+    ones = [i for i, size in enumerate(lead) if size == 1]  # a batch of one is no batch
+    a, b = (lax.squeeze(_with_lead(z, lead, core), ones) for z, core in ((a, core_a), (b, core_b)))
+    k = len(lead) - len(ones)
     batch = (tuple(range(k)), tuple(range(k)))
     dims = (((k + core_a + sum_a,), (k + core_b + sum_b,)), batch)
-    return contract(name, a, b, dims, precision, preferred)
+    return lax.expand_dims(contract(name, a, b, dims, precision, preferred), ones)
 
 
 def _with_lead(x: Any, lead: Axes, core: int) -> Any:

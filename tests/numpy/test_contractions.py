@@ -39,6 +39,24 @@ def test_batches_of_products_are_broadcast(first, second):
     agrees("matmul", a, b[(0,) * len(second)][:, 0], tol=1e-4)
 
 
+@pytest.mark.parametrize(("name", "first", "second", "operands"), [
+    ("matmul", (1, 2, 3), (1, 3, 4), [(2, 3), (3, 4)]),
+    ("matmul", (1, 1, 2, 3), (1, 3, 4), [(1, 2, 3), (3, 4)]),
+    ("matmul", (5, 1, 2, 3), (5, 1, 3, 4), [(5, 2, 3), (5, 3, 4)]),
+    ("vecdot", (1, 2, 3), (2, 3), [(2, 3), (2, 3)]), ("vecdot", (1, 3), (1, 3), [(3,), (3,)]),
+    ("matvec", (1, 2, 3), (1, 3), [(2, 3), (3,)]), ("vecmat", (1, 2, 3), (2, 3, 4), [(2, 3),
+                                                                                 (2, 3, 4)])])
+def test_a_batch_of_one_is_no_batch(name, first, second, operands):
+    a, b = floats(*first), floats(*second)
+    jaxpr = jax.make_jaxpr(getattr(jnp, name))(a, b)
+    product = next(e for e in jaxpr.eqns if e.primitive.name == "dot_general")
+    assert [v.aval.shape for v in product.invars] == operands
+    expected = {"matmul": np.matmul, "vecdot": lambda a, b: (a * b).sum(-1),
+                "matvec": lambda a, b: (a @ b[..., None])[..., 0],
+                "vecmat": lambda a, b: (a[..., None, :] @ b)[..., 0, :]}[name](a, b)
+    np.testing.assert_allclose(getattr(jnp, name)(a, b), expected, rtol=1e-5)
+
+
 def test_matvec_and_vecmat():
     np.testing.assert_allclose(jnp.matvec(t, v), t @ v, rtol=1e-5)
     np.testing.assert_allclose(jnp.vecmat(v, u), v @ u, rtol=1e-5)
