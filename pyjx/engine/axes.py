@@ -32,6 +32,7 @@ from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.source_info import summarize
 from pyjx.core.specs import PartitionSpec
+from pyjx.engine.recording import unless_idle
 from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Values
 
 
@@ -82,6 +83,7 @@ transpose_p: Primitive = register(Primitive(
         transpose_p.bind(*primals, permutation=permutation),
         transpose_p.bind(*tangents, permutation=permutation),
     ),
+    record=unless_idle(lambda aval, permutation: permutation == tuple(range(aval.ndim))),
     transpose=lambda ct, x, *, permutation: (
         transpose_p.bind(ct, permutation=_inverse(permutation)),
     ),
@@ -100,7 +102,8 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """
     order = as_ints("transpose", "permutation", permutation)
     aval = _checked_aval("transpose", operand)
-    if order == tuple(range(aval.ndim)) and not isinstance(operand, np.ndarray):
+    if order == tuple(range(aval.ndim)) and not isinstance(operand, np.ndarray) and not (
+            is_scalar_constant(operand)):
         return operand
     return transpose_p.bind(operand, permutation=order)
 
@@ -191,6 +194,9 @@ broadcast_in_dim_p = register(Primitive(
     "broadcast_in_dim", moves=True, shape_rule=_broadcast_shape, sharding_rule=_broadcast_sharding,
     jvp=_broadcast_jvp, transpose=_broadcast_transpose, batch=_broadcast_batch, linear=True,
     cost=CHEAP,
+    record=unless_idle(lambda aval, shape, broadcast_dimensions, sharding=None: (
+        aval.shape == shape and sharding is None and broadcast_dimensions == tuple(
+            range(aval.ndim)))),
     printed=lambda params: [
         (key, params[key]) for key in ("broadcast_dimensions",) if params[key]],
 ))

@@ -30,6 +30,7 @@ from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, stands_for_constant
 from pyjx.core.specs import axes_of
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis, reduce_sum, transpose
+from pyjx.engine.recording import unless_idle
 from pyjx.engine.rules import jvp_linear, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
 from pyjx.engine.types import BatchDims, Operand, Rule, Tangent, Tangents, Value, Values
@@ -175,7 +176,9 @@ def _split_entry(mesh: Any, axes: Sequence[Any], sizes: Sequence[int]) -> list[A
 
 reshape_p = linear_primitive("reshape", _reshape_shape, _reshape_transpose, CHEAP)
 reshape_p.define(sharding_rule=_reshape_sharding)
-reshape_p.define(batch=_reshape_batch)
+reshape_p.define(batch=_reshape_batch, record=unless_idle(
+    lambda aval, new_sizes, dimensions, sharding: (
+        aval.shape == new_sizes and dimensions is None and sharding is None)))
 
 
 def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *,
@@ -260,7 +263,8 @@ squeeze_p = linear_primitive("squeeze", _squeeze_shape,
                              lambda ct, aval, *, dimensions: reshape(
                                  ct, aval.shape,
                                  out_sharding=sharding_for(aval, get_aval(ct))), CHEAP)
-squeeze_p.define(batch=_squeeze_batch, sharding_rule=_squeeze_sharding)
+squeeze_p.define(batch=_squeeze_batch, sharding_rule=_squeeze_sharding,
+                 record=unless_idle(lambda aval, dimensions: not dimensions))
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
@@ -368,7 +372,7 @@ def _rev_transpose(ct: Tangent, aval: ShapedArray, *, dimensions: tuple[int, ...
 
 
 rev_p: Primitive = linear_primitive("rev", _rev_shape, _rev_transpose)
-rev_p.define(batch=_rev_batch)
+rev_p.define(batch=_rev_batch, record=unless_idle(lambda aval, dimensions: not dimensions))
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:

@@ -113,6 +113,35 @@ def test_nothing_to_do_gives_the_operand_itself() -> None:
     assert all(y is x for y in same)
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: lax.convert_element_type(x, "float32"), lambda x: lax.broadcast(x, ()),
+    lambda x: lax.reshape(x, x.shape), lambda x: lax.transpose(x, range(x.ndim)),
+    lambda x: lax.squeeze(x, ()), lambda x: lax.expand_dims(x, ()), lambda x: lax.rev(x, ()),
+    lambda x: jax.numpy.broadcast_to(x, x.shape), lambda x: jax.numpy.reshape(x, x.shape)])
+@pytest.mark.parametrize("x", [np.arange(3, dtype=np.float32), np.float32(2),
+                               np.ones((2, 3), np.float32)], ids=["vector", "number", "matrix"])
+def test_what_does_nothing_is_not_in_programs(f: Any, x: Any) -> None:
+    for jaxpr in (jax.make_jaxpr(lambda: f(x))(), jax.make_jaxpr(f)(x)):
+        assert not jaxpr.eqns
+    for out in (f(x), jax.jit(lambda: f(x))()):
+        assert isinstance(out, jax.Array)
+        np.testing.assert_array_equal(out, x)
+
+
+@pytest.mark.parametrize(("number", "dtype", "weak"), [
+    (2.0, "float16", False), (3, "float32", False), (2.7, "int32", False), (True, "int8", False),
+    (np.float32(2.5), "bfloat16", False), (np.int8(-1), "uint8", False),
+    (300, "uint8", False), (1.5, "complex64", False), (float("nan"), "bool", False)])
+def test_numbers_are_converted_while_recording(number: Any, dtype: str, weak: bool) -> None:
+    jaxpr = jax.make_jaxpr(lambda: lax.convert_element_type(number, dtype))()
+    assert not jaxpr.eqns
+    recorded = jax.jit(lambda: lax.convert_element_type(number, dtype))()
+    assert (recorded.dtype, recorded.weak_type) == (np.dtype(dtype), weak)
+    np.testing.assert_array_equal(recorded, lax.convert_element_type(number, dtype))
+    np.testing.assert_array_equal(
+        recorded, jax.jit(lambda x: lax.convert_element_type(x, dtype))(number))
+
+
 def test_numpy_arrays_become_arrays() -> None:
     for y in (lax.reshape(X, (3, 4)), lax.squeeze(X, ()), lax.rev(X, ()), lax.concatenate([X], 0)):
         assert isinstance(y, jax.Array)
