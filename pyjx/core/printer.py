@@ -3,14 +3,15 @@
     { lambda c:f32[4]; a:f32[3,4] b:f32[4]. let d:f32[3,4] = add a c in (d,) }
 
 Constants stand before the semicolon, arguments after it. Variables are named in the order in
-which they appear: a to z, then ba, bb and so on. A nested jaxpr that is used more than once is
-printed once, in front.
+which they appear: a to z, then ba, bb and so on. Nested jaxprs that are used more than once are
+printed once, in front, outer ones first.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,9 +72,13 @@ class JaxprPpContext:
     def name(self, v: Var) -> str:
         """The letter of a variable: the next one if it has none."""
         name = self.var_names.get(v)
-        if name is None:
-            name = self.var_names[v] = letters(self._count)
+        while name is None:
+            name = letters(self._count)
             self._count += 1
+            if name in self.shared_jaxpr_names:
+                name = None
+            else:
+                self.var_names[v] = name
         return name
 
     def literal(self, literal: Literal, print_dtype: bool) -> str:
@@ -130,8 +135,9 @@ class Printer:
     def jaxpr(self, jaxpr: Jaxpr, indent: int, label: int = 0) -> str:
         """The text, for a place `indent` columns from the left, after a label of so many more."""
         name = self.names.shared_jaxprs.get(jaxpr)
-        if name is not None:
-            return name
+        return self._whole(jaxpr, indent, label) if name is None else name
+
+    def _whole(self, jaxpr: Jaxpr, indent: int, label: int) -> str:
         self.depth += 1
         head = self._head(jaxpr, indent, label)
         last_use = _last_uses(jaxpr)
@@ -277,20 +283,19 @@ class Printer:
     # -- shared jaxprs
 
     def program(self, jaxpr: Jaxpr) -> str:
-        shared = _shared_jaxprs(jaxpr)
-        definitions = []
         taken: dict[str, int] = {}
-        for closed, name in shared:
+        for shared, name in _shared_jaxprs(jaxpr):
             name = "lambda" if name == "<lambda>" else name or "jaxpr"
             n = taken.get(name, 0)
             taken[name] = n + 1
-            unique = f"{name}{n}" if n else name
-            self.depth = 1
-            text = self.jaxpr(closed, 0, len(f"let {unique} = "))
-            self.depth = 0
-            self.names.shared_jaxprs[closed] = unique
-            definitions.append(f"let {unique} = {text} in\n")
-        return "".join(definitions) + self.jaxpr(jaxpr, 0)
+            self.names.shared_jaxprs[shared] = f"{name}{n}" if n else name
+        definitions = []
+        self.depth = 1
+        for shared, name in self.names.shared_jaxprs.items():
+            head = f"let {name} = "
+            definitions.append(f"{head}{self._whole(shared, 0, len(head))} in\n")
+        self.depth = 0
+        return "".join(definitions) + self._whole(jaxpr, 0, 0)
 
 
 def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
@@ -306,22 +311,18 @@ def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
 
 
 def _shared_jaxprs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
-    """Nested jaxprs that are used more than once, each after those that it uses."""
+    """Nested jaxprs that are used more than once, with their names, outer ones first."""
     counts: dict[Jaxpr, int] = {}
     names: dict[Jaxpr, str] = {}
-    order: list[Jaxpr] = []
-
-    def visit(j: Jaxpr) -> None:
-        for eqn in j.eqns:
+    queue = deque([jaxpr])
+    while queue:
+        for eqn in queue.popleft().eqns:
             for sub in subjaxprs(eqn):
                 counts[sub] = counts.get(sub, 0) + 1
                 if counts[sub] == 1:
                     names[sub] = str(eqn.params.get("name", ""))
-                    visit(sub)
-                    order.append(sub)
-
-    visit(jaxpr)
-    return [(j, names[j]) for j in order if counts[j] > 1]
+                    queue.append(sub)
+    return [(j, names[j]) for j, n in counts.items() if n > 1]
 
 
 def literal_text(literal: Literal) -> str:

@@ -680,7 +680,10 @@ def check_leaks(trace: Trace) -> None:
         leaked.clear()
         leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     if leaked:
-        lines = "\n".join([f"{x!r}{x._origin_msg()}" for x in leaked])
+        from pyjx.core.referrers import referrers  # for who has leaked
+
+        lines = "\n".join(["\n".join([f"{x!r}{x._origin_msg()}", *referrers(x, (leaked, trace))])
+                           for x in leaked])
         raise Exception(f"Leaked trace {trace!r}. Leaked tracer(s):\n{lines}")
 
 

@@ -125,3 +125,27 @@ def test_options():
 def test_text_depends_on_the_program_only():
     f = lambda a: jnp.where(a > 0, jnp.tanh(a), a).sum()  # noqa: E731
     assert text(jax.grad(f), v) == text(jax.grad(lambda a: f(a)), v)
+
+
+def test_shared_programs_stand_in_front_the_outer_ones_first():
+    @jax.jit
+    def a(v):
+        return v + 2
+
+    @jax.jit
+    def b(v):
+        return a(v) * a(v)
+
+    text = str(jax.make_jaxpr(lambda v: b(v) - b(v))(jnp.ones(1)))
+    assert text == """\
+let b = { lambda ; c:f32[1]. let
+    d:f32[1] = jit[name=a jaxpr=a] c
+    e:f32[1] = jit[name=a jaxpr=a] c
+    f:f32[1] = mul d e
+  in (f,) } in
+let a = { lambda ; g:f32[1]. let h:f32[1] = add g 2.0:f32[] in (h,) } in
+{ lambda ; i:f32[1]. let
+    j:f32[1] = jit[name=b jaxpr=b] i
+    k:f32[1] = jit[name=b jaxpr=b] i
+    l:f32[1] = sub j k
+  in (l,) }"""

@@ -325,3 +325,27 @@ def test_values_of_no_argument_name_the_lines_that_trace_them():
     line = f.__code__.co_firstlineno + 1
     lines = [text for text in str(caught.value).splitlines() if text.startswith("  `")]
     assert lines and all(f"{__file__}:{line}:" in text for text in lines)
+
+
+class Store:
+    kept = None
+
+
+STORE = Store()
+
+
+@pytest.mark.parametrize("transform", [jax.jit, jax.vmap, jax.grad], ids=["jit", "vmap", "grad"])
+def test_leaks_are_followed_to_a_variable(transform):
+    def keep(x):
+        STORE.kept = {"here": [lambda: x]}
+        return x
+
+    with pytest.raises(Exception, match="Leaked") as caught, jax.checking_leaks():
+        transform(keep)(jnp.arange(3.0) if transform is jax.vmap else 1.0)
+    text = str(caught.value)
+    STORE.kept = None
+    for words in ("which closes over the variable x", "['here']", ".kept", f"{__name__}.STORE"):
+        assert f"is referred to by {words}" in text or words in text
+    lines = [line for line in text.splitlines() if "is referred to by" in line]
+    assert [line.split(" is referred")[0].split()[0] for line in lines[2:]] == [
+        "<list", "<dict", "<Store"] or len(lines) == 5
