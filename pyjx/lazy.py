@@ -68,7 +68,8 @@ def refuse(module: str) -> Callable[[str], Any]:
     return missing
 
 
-def attach(package: str, families: Mapping[str, str], submodules: str = ""
+def attach(package: str, families: Mapping[str, str], submodules: str = "",
+           describe: Callable[[Any, str], None] | None = None
            ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` for a package, which becomes a `Package`: that is set
     as the `__class__` of the module.
@@ -78,6 +79,7 @@ def attach(package: str, families: Mapping[str, str], submodules: str = ""
       families: for each module, the names it defines, separated by spaces. `public=name` exports
         a name under another one.
       submodules: names of modules of the package, separated by spaces.
+      describe: what completes the documentation of a function, given it and its name.
     """
     source: dict[str, tuple[str, str]] = {}
     for module, names in families.items():
@@ -96,6 +98,9 @@ def attach(package: str, families: Mapping[str, str], submodules: str = ""
                 f"module {package!r} has no attribute {name!r}{hint(package, name)}") from None
         value = getattr(importlib.import_module(module), original)
         setattr(sys.modules[package], name, value)
+        if describe is not None and module.startswith("pyjx.") and callable(value) and not (
+                isinstance(value, type)):
+            describe(value, name)
         return value
 
     def directory() -> list[str]:

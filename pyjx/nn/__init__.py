@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyjx.documentation import describe
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
@@ -22,4 +23,4 @@ FAMILIES: dict[str, str] = {
 
 SUBMODULES = "initializers"
 
-__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES, describe=describe)

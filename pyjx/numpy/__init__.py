@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyjx.documentation import describe
 from pyjx.lazy import attach
 
 # Public names by module; `public=name` exports a name under another one.
@@ -109,4 +110,4 @@ FAMILIES: dict[str, str] = {
 
 SUBMODULES = "fft linalg"
 
-__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES, describe=describe)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyjx.documentation import describe
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
@@ -12,4 +13,4 @@ FAMILIES: dict[str, str] = {
     "pyjx.numpy.fft.frequencies": "fftfreq fftshift ifftshift rfftfreq",
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, describe=describe)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyjx.documentation import describe
 from pyjx.lazy import attach
 
 # Public names by module; `public=name` exports a name under another one.
@@ -16,4 +17,4 @@ FAMILIES: dict[str, str] = {
     ),
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, describe=describe)
