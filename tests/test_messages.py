@@ -555,3 +555,35 @@ def test_what_cannot_be_hashed_is_not_said_to_be_static(value, cure):
     with pytest.raises(TypeError) as caught:
         jax.jit(lambda x: 1)(value)
     assert cure in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [
+    "sum", "nansum", "nanprod", "nanmean", "mean", "var", "std", "nanvar", "nanstd", "cumsum",
+    "nancumsum", "nancumprod", "corrcoef", "cov", "identity", "eye", "trace"])
+def test_warnings_of_dtypes_name_the_function(name):
+    given = 3 if name in ("identity", "eye") else X
+    with pytest.warns(UserWarning, match=f"float64 requested in {name} is not available") as caught:
+        getattr(jnp, name)(given, dtype="float64")
+    assert len(caught) == 1
+
+
+ALIASES = {
+    "abs": "absolute", "acos": "arccos", "acosh": "arccosh", "amax": "max", "amin": "min",
+    "around": "round", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
+    "atanh": "arctanh", "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
+    "bitwise_not": "invert", "bitwise_right_shift": "right_shift", "conj": "conjugate",
+    "degrees": "rad2deg", "divide": "true_divide", "mod": "remainder", "pow": "power",
+    "radians": "deg2rad"}
+
+
+@pytest.mark.parametrize(("name", "other"), ALIASES.items())
+def test_functions_with_two_names(name, other):
+    function = getattr(jnp, name)
+    assert function.__name__ == function.__qualname__ == name
+    assert function.__doc__.startswith(f"Alias of `jax.numpy.{other}`.")
+    args = (X.astype(int) + 1, 1)[:2 if "shift" in name or name in (
+        "atan2", "divide", "mod", "pow") else 1]
+    if name.startswith("a") and name[1] in "cst":
+        args = (X[:1, 1:2], *args[1:])
+    for f in (function, jax.jit(function)):
+        np.testing.assert_array_equal(f(*args), getattr(jnp, other)(*args))

@@ -1,4 +1,5 @@
-"""The user's call, as a note on an error whose message does not name the function."""
+"""The user's call on an error: the function that was called in the place of one that it is made of,
+and the call itself as a note where the message does not name the function."""
 
 from __future__ import annotations
 
@@ -41,11 +42,45 @@ def note_call(exc: Exception, name: str | None, args: Sequence[Any], kwargs: Map
         fun = None if frame is None else _function_of(frame)
         if frame is not None:
             name = public_name(fun)
+        if name is not None:
+            _name_called(exc, name, frame is not None)
         if name is not None and not _users_function_ran(exc) and not _tells(exc, name):
             given = _by_position_and_name(args, kwargs) if frame is None else _given_to(fun, frame)
             exc.add_note(f"{_NOTE} {name}({', '.join(given)}).")
     except Exception:
         pass
+
+
+aliases: dict[str, str] = {}  # functions with two names: the other one, which messages have
+_LEADING = re.compile(r"((?:jnp\.|jax\.[a-z.]+\.)?)(\w+)(?=[: ])")
+_OPERATIONS = ("pyjx.lax.", "pyjx.engine.", "pyjx.core.")  # programs match on their names
+
+
+def _name_called(exc: Exception, name: str, called: bool) -> None:
+    """Let a message that begins with another public function begin with `name`, which the user
+    called, and which called the other one. Whether the traceback begins below it is `called`."""
+    message = exc.args[0] if len(exc.args) == 1 else None
+    if not isinstance(message, str):
+        return
+    found = _LEADING.match(message)
+    if found is None or found[2] == name:
+        return
+    if found[2] == aliases.get(name):
+        exc.args = (f"{found[1]}{name}{message[found.end():]}",)
+        return
+    tb = exc.__traceback__
+    while tb is not None:
+        frame = tb.tb_frame
+        code = frame.f_code
+        if not is_internal(code.co_filename):
+            return
+        if code.co_name == name:
+            called = True
+        elif called and code.co_name == found[2] and public_name(_function_of(frame)) and not str(
+                frame.f_globals.get("__name__")).startswith(_OPERATIONS):
+            exc.args = (f"{found[1]}{name}{message[found.end():]}",)
+            return
+        tb = tb.tb_next
 
 
 def _users_function_ran(exc: Exception) -> bool:

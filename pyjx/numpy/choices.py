@@ -13,6 +13,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
+from pyjx.core.tracebacks import api_boundary
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import as_bool, dtype_of
@@ -158,6 +159,7 @@ def _with_arguments(function: Callable[..., Any], args: tuple[Any, ...], kw: dic
     return lambda v: function(v, *args, **kw)
 
 
+@api_boundary
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
     """The elements where a condition holds, as a flat array.
 

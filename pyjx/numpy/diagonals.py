@@ -15,6 +15,7 @@ from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.engine.tangents import full_aval
 from pyjx.numpy.axes import canonical_axis
@@ -115,6 +116,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     return out if device is None else device_put(out, device)
 
 
+@api_boundary
 def identity(n: Any, dtype: Any = None) -> Array:
     """The n x n identity matrix.
 
@@ -122,7 +124,7 @@ def identity(n: Any, dtype: Any = None) -> Array:
     >>> jax.numpy.identity(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return eye(n, dtype=dtype)
+    return eye(n, dtype=None if dtype is None else _user_dtype(dtype, "identity"))
 
 
 def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:

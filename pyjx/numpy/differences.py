@@ -213,10 +213,10 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     if x is None:
         (y,) = promote_dtypes_inexact(*operands("trapezoid", y))
         y = strong(y)
-        axis = canonical_axis(axis, get_aval(y).ndim)
+        (axis,) = canonical_axes(axis, get_aval(y).ndim)
     else:
         y, x = promote_dtypes_inexact(*operands("trapezoid", y, x))
-        axis = canonical_axis(axis, get_aval(y).ndim)
+        (axis,) = canonical_axes(axis, get_aval(y).ndim)
         dx = _distances(x, axis, get_aval(y).ndim)
     size = get_aval(y).shape[axis]
     pairs = ufuncs.add(_span(y, min(size, 1), size, axis), _span(y, 0, max(size - 1, 0), axis))

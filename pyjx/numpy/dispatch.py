@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from pyjx.core import tracebacks
-from pyjx.core.call_notes import note_call, public_name
+from pyjx.core.call_notes import aliases, note_call, public_name
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.runtime.jit import CompiledFunction
 from pyjx.runtime.operations import op_jit
@@ -72,6 +73,25 @@ def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = (),
 
 def _holds_tracer(x: Any) -> bool:
     return isinstance(x, Tracer) or (isinstance(x, (list, tuple)) and any(map(_holds_tracer, x)))
+
+
+def alias(name: str, function: Callable[P, R], make: Callable[[Any], Any] = op_jit
+          ) -> CompiledFunction[P, R]:
+    """A function as another one, with a name of its own, which its messages begin with.
+
+    Args:
+      name: its name.
+      function: the other function.
+      make: what makes the callable of a body.
+    """
+    body: Any = getattr(function, "__wrapped__", function)
+    other = body.__name__
+    aliases[name] = other
+    copy = FunctionType(body.__code__, body.__globals__, name, body.__defaults__, body.__closure__)
+    copy.__kwdefaults__, copy.__annotations__ = body.__kwdefaults__, body.__annotations__
+    copy.__module__, copy.__qualname__ = body.__module__, name
+    copy.__doc__ = f"Alias of `jax.numpy.{other}`.\n\n{body.__doc__}"
+    return make(copy)  # type: ignore[no-any-return]
 
 
 def _frozen(x: Any) -> Any:

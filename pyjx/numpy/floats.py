@@ -15,6 +15,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.numpy import monoids
+from pyjx.numpy.dispatch import alias
 from pyjx.numpy.operands import (
     beside_constants,
     constant_like,
@@ -56,7 +57,7 @@ def arctan2(x1: Any, x2: Any, /) -> Array:
     return ops.atan2(*promote_args_inexact("arctan2", x1, x2))
 
 
-atan2 = arctan2
+atan2 = alias("atan2", arctan2)
 
 
 def _log_of_sum(exponential: Callable[[Any], Any], scale: float) -> Callable[[Any, Any], Any]:

@@ -15,7 +15,7 @@ from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, literal, numbers, stretch, strong
 from pyjx.numpy.reductions import arg_extremum, masked, no_out
-from pyjx.numpy.statistics import squared, variance_dtypes
+from pyjx.numpy.statistics import squared, user_dtype, variance_dtypes
 
 __all__ = [
     "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod",
@@ -61,7 +61,8 @@ def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdi
     1.0
     """
     no_out("nansum", out)
-    return _sum(_without_nan(_operand("nansum", a), 0), axis, dtype, None, keepdims, initial, where)
+    return _sum(_without_nan(_operand("nansum", a), 0), axis, user_dtype("nansum", dtype), None,
+                keepdims, initial, where)
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
@@ -74,7 +75,8 @@ def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
     3.0
     """
     no_out("nanprod", out)
-    return reductions.prod.__wrapped__(_without_nan(_operand("nanprod", a), 1), axis, dtype, None,
+    return reductions.prod.__wrapped__(_without_nan(_operand("nanprod", a), 1), axis,
+                                       user_dtype("nanprod", dtype), None,
                                        keepdims, initial, where)
 
 
@@ -161,7 +163,8 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
     >>> jax.numpy.nancumsum(jax.numpy.array([1.0, float("nan"), 2.0])).tolist()
     [1.0, 1.0, 3.0]
     """
-    return reductions.cumsum.__wrapped__(_vector_without_nan("nancumsum", a, 0), axis, dtype, out)
+    return reductions.cumsum.__wrapped__(_vector_without_nan("nancumsum", a, 0), axis,
+                                         user_dtype("nancumsum", dtype), out)
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
@@ -172,7 +175,8 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
     >>> jax.numpy.nancumprod(jax.numpy.array([3.0, float("nan"), 2.0])).tolist()
     [3.0, 3.0, 6.0]
     """
-    return reductions.cumprod.__wrapped__(_vector_without_nan("nancumprod", a, 1), axis, dtype, out)
+    return reductions.cumprod.__wrapped__(_vector_without_nan("nancumprod", a, 1), axis,
+                                          user_dtype("nancumprod", dtype), out)
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
@@ -185,7 +189,7 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
     2.0
     """
     no_out("nanmean", out)
-    a = _operand("nanmean", a)
+    a, dtype = _operand("nanmean", a), user_dtype("nanmean", dtype)
     if not has_nan(a):
         return reductions.mean_of(a, axis, dtype, keepdims, where, "nanmean")
     total = _sum(_without_nan(a, 0), axis, dtype=dtype, keepdims=keepdims, where=where)
@@ -193,16 +197,16 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
     return lax.div(total, convert(count, get_aval(total).dtype))
 
 
-def _nan_variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
-                  ) -> Any:
-    a = _operand("nanvar", a)
-    where = reductions.check_where("nanvar", where)
+def _nan_variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any,
+                  mean: Any) -> Any:
+    a = _operand(name, a)
+    where = reductions.check_where(name, where)
     if where is not None and get_aval(where).shape and not get_aval(a).shape:
         # as many values as the mask has, each alone
         axis = () if axis is None else axis
         a = stretch(a, get_aval(where).shape)
     aval = get_aval(a)
-    computed, result = variance_dtypes(aval.dtype, dtype)
+    computed, result = variance_dtypes(name, aval.dtype, dtype)
     x = convert(a, computed)
     kept = present(x) if where is None else lax.bitwise_and(present(x), stretch(where, aval.shape))
     if mean is None:
@@ -227,7 +231,7 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
     1.0
     """
     no_out("nanvar", out)
-    return _nan_variance(a, axis, dtype, ddof, keepdims, where, mean)
+    return _nan_variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
@@ -240,4 +244,4 @@ def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
     1.0
     """
     no_out("nanstd", out)
-    return lax.sqrt(_nan_variance(a, axis, dtype, ddof, keepdims, where, mean))
+    return lax.sqrt(_nan_variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean))

@@ -12,6 +12,8 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.tracebacks import api_boundary
+from pyjx.numpy.dispatch import alias
 from pyjx.numpy.operands import constant_like, dtype_of, filled_like, is_inexact, is_integer
 from pyjx.numpy.promotion import (
     common_shape,
@@ -108,7 +110,7 @@ def _is_known_float(x: Any) -> bool:
             and state.dynamic is eager_trace)
 
 
-pow = power
+pow = alias("pow", power, api_boundary)
 
 
 @op_jit

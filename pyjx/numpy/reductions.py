@@ -23,7 +23,7 @@ from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.conversion import cast
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.axes import axes_and_names, canonical_axes, canonical_axis, names_in
-from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.dispatch import alias, numpy_function
 from pyjx.numpy.promotion import convert, literal, numbers, operands, size_literal, stretch
 
 __all__ = [
@@ -305,8 +305,8 @@ def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
     return _extremum("min", _reduce_min, highest, lax.min, a, axis, out, keepdims, initial, where)
 
 
-amax = max
-amin = min
+_reduction = numpy_function(static_argnames=("axis", "keepdims"))
+amax, amin = alias("amax", max, _reduction), alias("amin", min, _reduction)
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))

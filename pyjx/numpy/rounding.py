@@ -13,6 +13,7 @@ from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.lax.nary import coefficient
+from pyjx.numpy.dispatch import alias
 from pyjx.numpy.operands import (
     as_bool,
     constant_like,
@@ -93,7 +94,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     return _of_parts(lambda part: _round_floats(part, decimals), x)
 
 
-around = round
+around = alias("around", round, op_jit(static_argnames=("decimals",)))
 
 
 def _round_floats(x: Any, decimals: int) -> Any:

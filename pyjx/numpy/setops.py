@@ -16,7 +16,9 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes, integers
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.call_notes import aliases
 from pyjx.core.trace import concrete_or_error, is_concrete
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.conversion import cast
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.axes import canonical_axis
@@ -160,6 +162,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
                       stretch(convert(fill_value, aval.dtype), shape), found)
 
 
+@api_boundary
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the elements that are not zero in the flattened array; see `nonzero`.
 
@@ -171,6 +174,7 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     return nonzero(lax.reshape(a, (get_aval(a).size,)), size=size, fill_value=fill_value)[0]
 
 
+@api_boundary
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the elements that are not zero, as the rows of a matrix; see `nonzero`.
 
@@ -341,6 +345,11 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
     return (values, *wanted) if wanted else values
 
 
+aliases.update(dict.fromkeys(
+    ("unique_all", "unique_counts", "unique_inverse", "unique_values"), "unique"))
+
+
+@api_boundary
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The different values, their first indices, the inverse and the counts; see `unique`.
 
@@ -351,6 +360,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
     return _UniqueAllResult(*_unique(x, None, False, size, fill_value, True))
 
 
+@api_boundary
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The different values and how often each occurs; see `unique`.
 
@@ -362,6 +372,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     return _UniqueCountsResult(values, counts)
 
 
+@api_boundary
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The different values and for each element the index of its value; see `unique`.
 
@@ -373,6 +384,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
     return _UniqueInverseResult(values, inverse)
 
 
+@api_boundary
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The different values; see `unique`.
 

@@ -42,11 +42,17 @@ _real_part_error = (
 )
 
 
-def variance_dtypes(given: Any, dtype: Any) -> tuple[Any, Any]:
-    """The dtypes to compute a variance in and of the result."""
+def user_dtype(name: str, dtype: Any) -> Any:
+    """What the user gave the function `name` as a dtype, of which one that it is made of asks no
+    more; None is left."""
+    return None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
+
+
+def variance_dtypes(name: str, given: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtypes to compute a variance in and of the result, for the function `name`."""
     inexact = dtypes.to_inexact_dtype(dtypes.canonicalize_dtype(given))
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "var")
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name)
         if given in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
             raise ValueError(_real_part_error)
         if not dtypes.issubdtype(dtype, np.inexact):
@@ -78,25 +84,25 @@ def _degrees(ddof: Any, correction: Any) -> Any:
     return correction
 
 
-def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
-              ) -> Any:
-    a = numbers("var", a)
-    where = check_where("var", where)
+def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any,
+              name: str = "var") -> Any:
+    a = numbers(name, a)
+    where = check_where(name, where)
     aval = get_aval(a)
-    computed, result = variance_dtypes(aval.dtype, dtype)
+    computed, result = variance_dtypes(name, aval.dtype, dtype)
     axes, names = axes_and_names(axis, aval.ndim)
     x = convert(a, computed)
     if mean is None:
         mean = reductions.mean_of(x, axis, computed, True, where)
     else:
-        mean = convert(operands("var", mean)[0], computed)
+        mean = convert(operands(name, mean)[0], computed)
     parts = squared(ufuncs.subtract(x, mean))
     real = get_aval(parts).dtype
     total = _sum(parts, axis, dtype=real, keepdims=keepdims, where=where)
     number = (size_literal(count_of(aval, axes, names), real) if where is None else
               _sum(stretch(where, aval.shape), axis, dtype=real, keepdims=keepdims))
-    free = _difference(number, convert(operands("var(ddof=...)", ddof)[0], real))
-    quotient = convert(lax.div(*promote_shapes("var", total, free)), result)
+    free = _difference(number, convert(operands(f"{name}(ddof=...)", ddof)[0], real))
+    quotient = convert(lax.div(*promote_shapes(name, total, free)), result)
     if isinstance(free, np.inexact) and free > 0:
         return quotient
     return ufuncs.where(ufuncs.greater(free, 0), quotient, np.nan)  # which makes integers floats
@@ -111,7 +117,7 @@ def _difference(x: Any, y: Any) -> Any:
 
 def _deviation(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
                ) -> Any:
-    return lax.sqrt(_variance(a, axis, dtype, ddof, keepdims, where, mean))
+    return lax.sqrt(_variance(a, axis, dtype, ddof, keepdims, where, mean, "std"))
 
 
 def _compiled(body: Any) -> Callable[..., Any]:
@@ -330,7 +336,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     >>> jax.numpy.corrcoef(jax.numpy.array([[1.0, 2.0], [4.0, 2.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    c = cov.__wrapped__(x, y, rowvar, dtype=dtype)
+    c = cov.__wrapped__(x, y, rowvar, dtype=user_dtype("corrcoef", dtype))
     aval = get_aval(c)
     if not aval.ndim:
         return ufuncs.divide(c, c)

@@ -32,6 +32,7 @@ from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, s
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
 from pyjx.lax.nary import coefficient
 from pyjx.numpy import monoids
+from pyjx.numpy.dispatch import alias
 from pyjx.numpy.examples import with_example
 from pyjx.numpy.operands import (
     as_bool,
@@ -141,9 +142,9 @@ deg2rad = _float_function("deg2rad", lambda x: _times(x, np.pi / 180),
 rad2deg = _float_function("rad2deg", lambda x: _times(x, 180 / np.pi),
                           "Radians as degrees, elementwise.")
 
-asin, acos, atan = arcsin, arccos, arctan
-asinh, acosh, atanh = arcsinh, arccosh, arctanh
-radians, degrees = deg2rad, rad2deg
+asin, acos, atan = alias("asin", arcsin), alias("acos", arccos), alias("atan", arctan)
+asinh, acosh, atanh = alias("asinh", arcsinh), alias("acosh", arccosh), alias("atanh", arctanh)
+radians, degrees = alias("radians", deg2rad), alias("degrees", rad2deg)
 
 
 def _function(name: str, operation: _Body, doc: str, by_keyword: bool = False) -> _Unary:
@@ -193,7 +194,7 @@ def as_array(x: Any) -> Any:
 
 
 absolute = _function("absolute", _absolute, "The absolute value of x, elementwise.")
-abs = _function("abs", _absolute, "The absolute value of x, elementwise.")
+abs = alias("abs", absolute)
 positive = _function("positive", as_array, "x as it is.")
 sign = _function("sign", ops.sign, "-1, 0 or 1 as x is; for complex x the unit x / |x|.")
 square = _function("square", lambda x: ops.square(promote_dtypes_numeric(x)[0]),
@@ -203,9 +204,9 @@ ceil = _function("ceil", _rounding(ops.ceil), "The integer above x, elementwise.
 trunc = _function("trunc", _rounding(_trunc), "x rounded towards zero, elementwise.",
                   by_keyword=True)
 conjugate = _function("conjugate", _conjugate, "The complex conjugate of x, elementwise.")
-conj = _function("conj", _conjugate, "The complex conjugate of x, elementwise.")
+conj = alias("conj", conjugate)
 invert = _function("invert", ops.bitwise_not, "The bits of x inverted; not x for booleans.")
-bitwise_not = bitwise_invert = invert
+bitwise_not, bitwise_invert = alias("bitwise_not", invert), alias("bitwise_invert", invert)
 bitwise_count = _function("bitwise_count", _bitwise_count,
                           "The number of ones in the binary form of |x|, as uint8.")
 
@@ -267,16 +268,7 @@ def true_divide(x: Any, y: Any, /) -> Array:
     return div_p.bind(x, y)
 
 
-@op_jit
-def divide(x: Any, y: Any, /) -> Array:
-    """x / y, elementwise. Integers become floats.
-
-    >>> import pyjx as jax
-    >>> jax.numpy.divide(jax.numpy.arange(3), 2).tolist()
-    [0.0, 0.5, 1.0]
-    """
-    x, y = promote_two_inexact("divide", x, y)
-    return div_p.bind(x, y)
+divide = alias("divide", true_divide)
 
 
 def _wrong_sign(rem: Any, y: Any) -> Any:
@@ -361,15 +353,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
     return _remainder(x, y)
 
 
-@op_jit
-def mod(x1: Any, x2: Any, /) -> Array:
-    """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise.
-
-    >>> import pyjx as jax
-    >>> jax.numpy.mod(jax.numpy.array([7, -7]), 3).tolist()
-    [1, 2]
-    """
-    return remainder(x1, x2)
+mod = alias("mod", remainder)
 
 
 @op_jit
@@ -538,9 +522,9 @@ def _right_shift_of(x: Any) -> Any:
 
 
 left_shift = _shift("left_shift", lambda x: shift_left_p, "x << y, elementwise.")
-bitwise_left_shift = left_shift
+bitwise_left_shift = alias("bitwise_left_shift", left_shift)
 right_shift = _shift("right_shift", _right_shift_of, "x >> y, elementwise.")
-bitwise_right_shift = right_shift
+bitwise_right_shift = alias("bitwise_right_shift", right_shift)
 
 
 # -- choice ----------------------------------------------------------------------------------------
