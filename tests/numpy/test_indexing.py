@@ -297,7 +297,7 @@ def test_unsigned_indices_beyond_signed_ones_are_out_of_bounds(jit):
                                       [np.nan, np.nan, 5])
         np.testing.assert_array_equal(jit(lambda i: x.at[i].set(-1.0))(given),
                                       x.at[5].set(-1.0))
-        assert jit(lambda i: x[i])(given[0]) == 199
+        assert jax.jit(lambda i: x[i])(given[0]) == 199
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
