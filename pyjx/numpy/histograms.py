@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,9 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.explicit import ShardingTypeError, abstract_sharding, check_out_sharding
 from pyjx.core.integers import as_int
+from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.differences import diff
@@ -28,9 +29,10 @@ from pyjx.runtime.resharding import in_auto_mode
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 
-def _counted(index: Any, weights: Any, size: int) -> Any:
+def _counted(index: Any, weights: Any, size: int, out_sharding: Any = None) -> Any:
     """The sums of the weights of each index; indices out of range are left out."""
-    return lax.full((size,), 0, get_aval(weights).dtype).at[index].add(weights, mode="drop")
+    return lax.full((size,), 0, get_aval(weights).dtype).at[index].add(
+        weights, mode="drop", out_sharding=out_sharding)
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
@@ -42,6 +44,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
       weights: what to add for each element; 1 by default.
       minlength: least size of the result where `length` is not given.
       length: size of the result, needed where `x` is traced; larger integers are left out.
+      out_sharding: a copy on each device, or sums that are yet to be taken along all axes of the
+        mesh.
 
     Raises:
       TypeError: `x` is not of integer dtype.
@@ -52,8 +56,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     [0, 1, 2]
     """
     if out_sharding is not None:
-        return in_auto_mode(partial(bincount, minlength=minlength, length=length), out_sharding,
-                            "bincount")(x, weights)
+        _check_is_whole(out_sharding)
     (x,) = operands("bincount", x)
     aval = get_aval(x)
     if aval.dtype == np.bool_:
@@ -83,7 +86,17 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     elif get_aval(weights).shape != aval.shape:
         raise ValueError("bincount: type of weights must match type of x. The shape of weights "
                          f"must match shape of x, got {get_aval(weights).shape} and {aval.shape}.")
-    return _counted(ufuncs.maximum(x, 0), operands("bincount", weights)[0], length)
+    return _counted(ufuncs.maximum(x, 0), operands("bincount", weights)[0], length, out_sharding)
+
+
+def _check_is_whole(out_sharding: Any) -> None:
+    check_out_sharding(out_sharding, "bincount")
+    spec = out_sharding if isinstance(out_sharding, PartitionSpec) else out_sharding.spec
+    mesh = abstract_sharding(out_sharding, "bincount")
+    if axes_of(spec) or (spec.unreduced and spec.unreduced != set(mesh.mesh.axis_names)):
+        raise ShardingTypeError(
+            "out_sharding passed to `jnp.bincount` can only be fully replicated or fully unreduced "
+            f"along all mesh axes. Got {out_sharding}; call jax.reshard after it.")
 
 
 def _edges(a: Any, bins: Any, limits: Any) -> Any:

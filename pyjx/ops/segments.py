@@ -10,12 +10,15 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int
+from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
 from pyjx.numpy import reductions
 from pyjx.numpy.creation import full
 from pyjx.numpy.promotion import as_operand, check_arraylike
+from pyjx.runtime.resharding import placed
 
 
 def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Callable[..., Any],
@@ -35,7 +38,11 @@ def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Calla
     aval = get_aval(data)
     shape, start = (count, *aval.shape[1:]), identity(aval.dtype)
     options = {**options, "wrap_negative_indices": False}
+    target = options.pop("out_sharding")
+    if target is not None:
+        _check_target(name, target, method == "add" and bucket_size is None)
     if bucket_size is None:
+        options["out_sharding"] = target
         return getattr(full(shape, start, aval.dtype).at[ids], method)(data, **options)
     size = as_int(name, "bucket_size", bucket_size)
     if size < 1:
@@ -45,13 +52,27 @@ def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Calla
                          "out bucket_size.")
     bucket = np.arange(aval.shape[0]) // size
     buckets = full((max(-(-len(bucket) // size), 1), *shape), start, aval.dtype)
-    return join(getattr(buckets.at[bucket, ids], method)(data, **options), axis=0).astype(
+    if target is not None:
+        options["out_sharding"] = PartitionSpec()
+    out = join(getattr(buckets.at[bucket, ids], method)(data, **options), axis=0).astype(
         aval.dtype)
+    return placed(out, target)
 
 
-def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any) -> dict[str, Any]:
+def _check_target(name: str, target: Any, adds: bool) -> None:
+    check_out_sharding(target, name)
+    spec = target if isinstance(target, PartitionSpec) else target.spec
+    if spec.unreduced and not adds:
+        raise NotImplementedError(
+            f"{name}: unreduced results are sums of segment_sum without bucket_size; unreduced for "
+            f"{name.removeprefix('segment_')} is not yet supported. Got out_sharding={target}; "
+            "leave `unreduced` out.")
+
+
+def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any, out_sharding: Any
+             ) -> dict[str, Any]:
     return {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
-            "mode": mode}
+            "mode": mode, "out_sharding": out_sharding}
 
 
 def _lowest(dtype: Any) -> Any:
@@ -82,7 +103,8 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
       indices_are_sorted, unique_indices: promises, which may make it faster.
       bucket_size: how many rows are added at a time, for better precision; all by default.
       mode: what to do with numbers out of range, as in `.at`.
-      out_sharding: not used on one device.
+      out_sharding: how the result lies along Explicit axes, which is to be said where rows are cut
+        along one.
 
     Returns:
       Array of shape `(num_segments, *data.shape[1:])`; 0 where there is no row.
@@ -98,7 +120,7 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
     """
     return _reduced(  # type: ignore[no-any-return]
         "segment_sum", "add", lambda dtype: 0, reductions.sum, data, segment_ids, num_segments,
-        bucket_size, _options(indices_are_sorted, unique_indices, mode))
+        bucket_size, _options(indices_are_sorted, unique_indices, mode, out_sharding))
 
 
 @api_boundary
@@ -117,7 +139,8 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
       indices_are_sorted, unique_indices: promises, which may make it faster.
       bucket_size: how many rows are multiplied at a time, for better precision; all by default.
       mode: what to do with numbers out of range, as in `.at`.
-      out_sharding: not used on one device.
+      out_sharding: how the result lies along Explicit axes, which is to be said where rows are cut
+        along one.
 
     Returns:
       Array of shape `(num_segments, *data.shape[1:])`; 1 where there is no row.
@@ -133,7 +156,7 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
     """
     return _reduced(  # type: ignore[no-any-return]
         "segment_prod", "multiply", lambda dtype: 1, reductions.prod, data, segment_ids,
-        num_segments, bucket_size, _options(indices_are_sorted, unique_indices, mode))
+        num_segments, bucket_size, _options(indices_are_sorted, unique_indices, mode, out_sharding))
 
 
 @api_boundary
@@ -152,7 +175,8 @@ def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
       indices_are_sorted, unique_indices: promises, which may make it faster.
       bucket_size: how many rows are compared at a time, for less memory; all by default.
       mode: what to do with numbers out of range, as in `.at`.
-      out_sharding: not used on one device.
+      out_sharding: how the result lies along Explicit axes, which is to be said where rows are cut
+        along one.
 
     Returns:
       Array of shape `(num_segments, *data.shape[1:])`; the lowest value where there is no row.
@@ -168,7 +192,7 @@ def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
     """
     return _reduced(  # type: ignore[no-any-return]
         "segment_max", "max", _lowest, reductions.max, data, segment_ids, num_segments,
-        bucket_size, _options(indices_are_sorted, unique_indices, mode))
+        bucket_size, _options(indices_are_sorted, unique_indices, mode, out_sharding))
 
 
 @api_boundary
@@ -187,7 +211,8 @@ def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
       indices_are_sorted, unique_indices: promises, which may make it faster.
       bucket_size: how many rows are compared at a time, for less memory; all by default.
       mode: what to do with numbers out of range, as in `.at`.
-      out_sharding: not used on one device.
+      out_sharding: how the result lies along Explicit axes, which is to be said where rows are cut
+        along one.
 
     Returns:
       Array of shape `(num_segments, *data.shape[1:])`; the highest value where there is no row.
@@ -203,4 +228,4 @@ def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
     """
     return _reduced(  # type: ignore[no-any-return]
         "segment_min", "min", _highest, reductions.min, data, segment_ids, num_segments,
-        bucket_size, _options(indices_are_sorted, unique_indices, mode))
+        bucket_size, _options(indices_are_sorted, unique_indices, mode, out_sharding))

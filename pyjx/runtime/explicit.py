@@ -51,9 +51,11 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
             placed = eqn.primitive.placed is not None and eqn.primitive.within is None
             results.append(out if placed or (eqn.primitive.placed and out is v)
                            else _constrained(mesh, v.aval, out, eqn, constraints))
+        operands = [v if type(v) is Literal else new.get(v, v) for v in eqn.invars]
+        if eqn.primitive.placed is not None and eqn.primitive.within is None:
+            operands = _closed_before(eqn, operands, eqns)
         eqns.append(JaxprEqn(
-            eqn.primitive, [v if type(v) is Literal else new.get(v, v) for v in eqn.invars],
-            results, params, eqn.effects, eqn.source_info))
+            eqn.primitive, operands, results, params, eqn.effects, eqn.source_info))
         eqns += constraints
     if not changed:
         return jaxpr
@@ -71,6 +73,27 @@ def _mesh_of(eqn: JaxprEqn) -> Any:
     return None
 
 
+def _closed_before(eqn: JaxprEqn, operands: list[Any], eqns: list[JaxprEqn]) -> list[Any]:
+    """The operands of what makes parts of sums of values: the compiler would take these for such
+    parts, too, and leave a copy with each device, unless constraints say that they are whole."""
+    out = list(operands)
+    for i, (v, result) in enumerate(zip(eqn.invars, eqn.outvars, strict=False)):
+        sharding = result.aval.explicit_sharding
+        own = v.aval.explicit_sharding
+        if sharding is not None and sharding.spec.unreduced and not (own and own.spec.unreduced):
+            spec = PartitionSpec(*[None] * v.aval.ndim) if own is None else own.spec
+            out[i] = Var(retyped(v.aval, None))
+            eqns.append(_constraint(operands[i], out[i], NamedSharding(sharding.mesh, spec), eqn))
+    return out
+
+
+def _constraint(x: Any, out: Var, sharding: Any, eqn: JaxprEqn, free: Any = frozenset()
+                ) -> JaxprEqn:
+    return JaxprEqn(sharding_constraint_p, [x], [out], {
+        "sharding": sharding, "layout": None, "context_mesh": sharding.mesh,
+        "unconstrained_dims": free}, no_effects, eqn.source_info)
+
+
 def _constrained(mesh: Any, aval: Any, out: Var, eqn: JaxprEqn, eqns: list[JaxprEqn]) -> Var:
     """Append the constraint that makes `out` what its type says; the variable that it is put on."""
     if type(aval) is not ShapedArray or aval.dtype == dtypes.float0:
@@ -82,7 +105,5 @@ def _constrained(mesh: Any, aval: Any, out: Var, eqn: JaxprEqn, eqns: list[Jaxpr
         free = frozenset(range(aval.ndim))
         spec = spec.update(partitions=[UNCONSTRAINED if e is None else e for e in spec])
     before = Var(out.aval)
-    eqns.append(JaxprEqn(sharding_constraint_p, [before], [out], {
-        "sharding": NamedSharding(mesh, spec), "layout": None, "context_mesh": mesh,
-        "unconstrained_dims": free}, no_effects, eqn.source_info))
+    eqns.append(_constraint(before, out, NamedSharding(mesh, spec), eqn, free))
     return before

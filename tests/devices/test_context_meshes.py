@@ -84,3 +84,44 @@ def test_sums_along_no_axis_of_what_is_cut():
             assert f(x, axis=0).shape == (2, 4)
         with pytest.raises(ShardingTypeError, match="on the unstacking axis 1"):
             jnp.unstack(x, axis=1)
+
+
+# -- segments along an Explicit axis ---------------------------------------------------------------
+
+SEGMENTS = {"sum": [3, 4, 7, 0], "prod": [2, 4, 7, 1], "max": [2, 4, 7, None],
+            "min": [1, 4, 7, None]}
+
+
+@pytest.mark.parametrize("bucket_size", [None, 2])
+@pytest.mark.parametrize("kind", SEGMENTS)
+def test_segments_of_rows_that_are_cut(kind, bucket_size):
+    f = getattr(jax.ops, f"segment_{kind}")
+    with jax.set_mesh(jax.make_mesh((2,), ("a",))):
+        for cuts in (("a", "a"), ("a", None), (None, "a")):
+            data, ids = [jax.device_put(np.array(x, "i4"), P(cut)) for x, cut in zip(
+                ([4, 1, 2, 7], [1, 0, 0, 2]), cuts, strict=True)]
+            for jit in (lambda g: g, jax.jit):
+                for spec in (P(None), P("a")):
+                    out = jit(lambda d, i: f(d, i, 4, bucket_size=bucket_size,
+                                             out_sharding=spec))(data, ids)  # noqa: B023
+                    assert np.asarray(out).tolist()[:3] == SEGMENTS[kind][:3]
+                    assert SEGMENTS[kind][3] in (None, int(np.asarray(out)[3]))
+                    assert jax.typeof(out).sharding.spec == spec
+            opened = P(unreduced={"a"})
+            if kind == "sum" and bucket_size is None:
+                out = f(data, ids, 3, out_sharding=opened)
+                parts = [np.asarray(s.data) for s in out.addressable_shards]
+                assert sum(parts).tolist() == [3, 4, 7]
+            else:
+                with pytest.raises(NotImplementedError, match="unreduced results are sums"):
+                    f(data, ids, 3, bucket_size=bucket_size, out_sharding=opened)
+
+
+def test_counts_of_numbers_that_are_cut():
+    with jax.set_mesh(jax.make_mesh((2,), ("a",))):
+        ids = jax.device_put(np.array([1, 0, 0, 2]), P("a"))
+        assert jnp.bincount(ids, length=3, out_sharding=P()).tolist() == [2, 1, 1]
+        opened = jnp.bincount(ids, length=3, out_sharding=P(unreduced={"a"}))
+        assert sum(np.asarray(s.data) for s in opened.addressable_shards).tolist() == [2, 1, 1]
+        with pytest.raises(ShardingTypeError, match=r"passed to `jnp.bincount` can only be fully"):
+            jnp.bincount(ids, length=4, out_sharding=P("a"))

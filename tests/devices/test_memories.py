@@ -99,3 +99,25 @@ def test_putting_values_as_parts_of_sums():
         with jax.set_mesh(mesh):
             x = jax.device_put(values, P())
             np.testing.assert_array_equal(jax.reshard(jax.reshard(x, spec), P()), values)
+
+
+OPENED = {
+    "an argument": lambda x: x, "a product": lambda x: 2 * x, "a sum": lambda x: x.sum(),
+    "a constant": lambda x: jnp.ones(3), "a cut": lambda x: jax.reshard(2 * x, P("x")),
+    "an update": lambda x: jnp.zeros(3).at[np.array([0, 1, 2, 0])].add(x),
+    "a reduction": lambda x: jnp.stack([x, x]).sum(0), "made": lambda x: jnp.full(4, 3.),
+}
+
+
+@pytest.mark.parametrize("name", OPENED)
+def test_values_as_parts_of_sums_in_programs(name):
+    f, to = OPENED[name], P(unreduced={"x"})
+    with jax.set_mesh(jax.make_mesh((2,), ("x",))):
+        x = jax.device_put(np.arange(4, dtype=np.float32), P())
+        want = np.asarray(f(x))
+        for opened in (lambda x: jax.reshard(f(x), to), lambda x: jax.device_put(f(x), to)):
+            np.testing.assert_array_equal(
+                jax.jit(lambda x: jax.reshard(opened(x), P()))(x), want)  # noqa: B023
+            out = jax.jit(lambda x: opened(x) + opened(2 * x))(x)  # noqa: B023
+            parts = [np.asarray(s.data) for s in out.addressable_shards]
+            np.testing.assert_array_equal(sum(parts), want + np.asarray(f(2 * x)))
