@@ -21,7 +21,7 @@ _UNARY = {
 }
 _CHLO_UNARY = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cosh", "digamma", "erf",
-    "erf_inv", "erfc", "sinh",
+    "erf_inv", "erfc",
 )
 _BINARY = {
     "add": "add", "add_any": "add", "and": "and", "atan2": "atan2", "div": "divide", "or": "or",
@@ -100,10 +100,62 @@ def _compare(direction: str, total_order: bool) -> Emit:
     return emit
 
 
+def _with_sign(b: Block, x: str, of: str, aval: ShapedArray) -> str:
+    """The size of `x` with the sign of `of`, which a zero has too."""
+    size = aval.dtype.itemsize * 8
+    bits = aval.update(dtype=np.dtype(f"uint{size}"))
+    t, u = tensor_type(aval), tensor_type(bits)
+    x, of = (b.line(f"stablehlo.bitcast_convert {y} : ({t}) -> {u}") for y in (x, of))
+    x = b.binary("stablehlo.and", x, b.constant(2 ** (size - 1) - 1, bits), bits)
+    of = b.binary("stablehlo.and", of, b.constant(2 ** (size - 1), bits), bits)
+    joined = b.binary("stablehlo.or", x, of, bits)
+    return b.line(f"stablehlo.bitcast_convert {joined} : ({u}) -> {t}")
+
+
+# On which side of a cut a complex number is, a zero tells by its sign, for which XLA does not ask:
+# which part of the result (0 is the real one) has the sign of the same part of the operand, or the
+# opposite one.
+_CUTS = {"sqrt": (1, False), "asin": (1, False), "acos": (1, True), "acosh": (1, False),
+         "asinh": (0, False), "atan": (0, False), "atanh": (1, False)}
+
+
+def _on_cuts(name: str, emit_value: Emit) -> Emit:
+    part, opposite = _CUTS[name]
+
+    def emit(b: Block, eqn: JaxprEqn, x: str) -> str:
+        out, value = out_aval(eqn), emit_value(b, eqn, x)
+        if not is_complex(out):
+            return value
+        own, parts = _part_aval(out), list(_parts(b, value, out))
+        sign = _parts(b, x, out)[part]
+        sign = b.unary("stablehlo.negate", sign, own) if opposite else sign
+        parts[part] = _with_sign(b, parts[part], sign, own)
+        return b.binary("stablehlo.complex", parts[0], parts[1], out)
+
+    return emit
+
+
+def _sinh(b: Block, eqn: JaxprEqn, x: str) -> str:
+    out, value = out_aval(eqn), _chlo_unary("sinh")(b, eqn, x)
+    if not is_complex(out):
+        return value
+    # sinh(x) cos(y) where exponentials of x would cancel
+    own = _part_aval(out)
+    t = tensor_type(own)
+    (real, imag), (whole, rest) = _parts(b, x, out), _parts(b, value, out)
+    small = b.compare("LT", b.unary("stablehlo.abs", real, own), b.constant(1, own), own, "FLOAT")
+    near = b.binary("stablehlo.multiply", b.line(f"chlo.sinh {real} : {t} -> {t}"),
+                    b.unary("stablehlo.cosine", imag, own), own)
+    return b.binary("stablehlo.complex", b.select(small, near, whole, own), rest, out)
+
+
 for _name, _op in _UNARY.items():
-    rule(_name)(_unary(_op))
+    _emit = _unary(_op)
+    rule(_name)(_on_cuts(_name, _emit) if _name in _CUTS else _emit)
 for _name in _CHLO_UNARY:
-    rule(_name)(_chlo_unary(_name))
+    _emit = _chlo_unary(_name)
+    rule(_name)(_on_cuts(_name, _emit) if _name in _CUTS else _emit)
+rule("sinh")(_sinh)
 for _name, _op in _BINARY.items():
     rule(_name, widens=True)(_binary(_op))
 for _name, _op in _CHLO_BINARY.items():

@@ -213,6 +213,42 @@ def _integer_pow(x: Any, *, y: int, **_: Any) -> Any:
     return np.power(x, y)
 
 
+def _dilated(x: Any, steps: Sequence[int]) -> Any:
+    """The array with its elements apart along the axes behind the first two, zeros between them."""
+    for axis, step in enumerate(steps, 2):
+        wide = np.zeros((*x.shape[:axis], max((x.shape[axis] - 1) * step + 1, 0),
+                         *x.shape[axis + 1:]), x.dtype)
+        wide[(*[slice(None)] * axis, slice(None, None, step))] = x
+        x = wide
+    return x
+
+
+def _convolution(x: Any, k: Any, *, window_strides: Any, padding: Any, lhs_dilation: Any,
+                 rhs_dilation: Any, dimension_numbers: Any, feature_group_count: int,
+                 batch_group_count: int, **_: Any) -> Any:
+    if not np.issubdtype(x.dtype, np.inexact):
+        x, k = x.astype(np.int64), k.astype(np.int64)
+    x = _dilated(np.transpose(x, dimension_numbers.lhs_spec), lhs_dilation)
+    k = _dilated(np.transpose(k, dimension_numbers.rhs_spec), rhs_dilation)
+    x = np.pad(x, [(0, 0), (0, 0), *[(max(low, 0), max(high, 0)) for low, high in padding]])
+    x = x[(..., *[slice(max(-low, 0), n - max(-high, 0))
+                  for n, (low, high) in zip(x.shape[2:], padding, strict=True)])]
+    sizes, space = k.shape[2:], tuple(range(2, x.ndim))
+    if any(n < m for n, m in zip(x.shape[2:], sizes, strict=True)):
+        places = [max((n - m) // s + 1, 0)
+                  for n, m, s in zip(x.shape[2:], sizes, window_strides, strict=True)]
+        out = np.zeros((x.shape[0] // batch_group_count, k.shape[0], *places), x.dtype)
+        return np.transpose(out, np.argsort(dimension_numbers.out_spec))
+    windows = np.lib.stride_tricks.sliding_window_view(x, sizes, space)
+    windows = windows[(slice(None), slice(None), *[slice(None, None, s) for s in window_strides])]
+    summed = [1, *range(x.ndim, windows.ndim)]
+    parts = [part for batch in np.split(windows, batch_group_count, 0)
+             for part in np.split(batch, feature_group_count, 1)]
+    outs = [np.moveaxis(np.tensordot(part, filters, (summed, [1, *space])), -1, 1)
+            for part, filters in zip(parts, np.split(k, len(parts), 0), strict=True)]
+    return np.transpose(np.concatenate(outs, 1), np.argsort(dimension_numbers.out_spec))
+
+
 _UFUNCS: dict[str, Any] = {
     "abs": np.abs, "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum,
     "min": np.minimum, "neg": np.negative, "floor": np.floor, "ceil": np.ceil, "exp": np.exp,
@@ -248,6 +284,6 @@ _RULES: dict[str, Rule] = {
     "cumsum": _cumulative(np.add), "cumprod": _cumulative(np.multiply),
     "cummax": _cumulative(np.maximum), "cummin": _cumulative(np.minimum),
     "stop_gradient": _plain(lambda x: x), "name": _plain(lambda x: x), "tie": _tie,
-    "convert_element_type": _convert,
+    "convert_element_type": _convert, "conv_general_dilated": _convolution,
 }
 _INTEGERS_TOO = (_convert,)

@@ -228,9 +228,8 @@ def _by_function(x: Any, widths: Pairs, function: Callable[..., Any], options: d
         mapped: Callable[..., Any] = lambda row, pair=pair, axis=axis: function(  # noqa: E731
             row, pair, axis, options)
         for other in range(get_aval(x).ndim):
-            if other != axis:
-                where = 0 if other < axis else 1
-                mapped = pyjx.vmap(mapped, in_axes=where, out_axes=where)
+            if other != axis:  # the axes before it are mapped inside, so it has its own place
+                mapped = pyjx.vmap(mapped, in_axes=other, out_axes=other)
         x = mapped(x)
     return x
 

@@ -10,6 +10,8 @@ import pytest
 
 import pyjx as jax
 from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.inspect.numpy_interpreter import evaluate
 from tests.ops.convolution import convolve
 
 _rng = np.random.default_rng(0)
@@ -156,3 +158,32 @@ def test_a_batch_of_nothing():
     conv = partial(lax.conv, window_strides=(1,), padding="SAME")
     out = jax.vmap(conv, in_axes=(0, 1))(np.zeros((0, 2, 3, 5), "f4"), np.zeros((4, 0, 3, 2), "f4"))
     assert out.shape == (0, 2, 4, 5) and out.dtype == "float32"
+
+
+IN_NUMPY: list[tuple[Any, Any, dict[str, Any]]] = [
+    ((2, 4, 9), (6, 2, 3), {"window_strides": (2,), "padding": ((1, 2),), "lhs_dilation": (2,),
+                            "rhs_dilation": (2,), "feature_group_count": 2}),
+    ((4, 2, 7, 6), (4, 2, 3, 2), {"window_strides": (1, 2), "padding": "SAME",
+                                  "batch_group_count": 2}),
+    ((2, 7, 6, 3), (3, 2, 3, 5), {"window_strides": (1, 2), "padding": ((-1, 2), (0, -1)),
+                                  "dimension_numbers": ("NHWC", "HWIO", "NHWC")}),
+    ((1, 1, 2), (1, 1, 5), {"window_strides": (1,), "padding": "VALID"}),
+    ((1, 3), (2, 3), {"window_strides": (), "padding": ()}),
+]
+
+
+@pytest.mark.parametrize("x, k, options", IN_NUMPY)
+@pytest.mark.parametrize("dtype", ["float64", "int8", "bfloat16", "complex128"])
+def test_convolutions_in_numpy(x: Any, k: Any, options: Any, dtype: str) -> None:
+    wide = {"int8": "int32", "bfloat16": "float32"}.get(dtype, dtype)
+    rng = np.random.default_rng(0)
+    x, k = (rng.integers(-9, 9, s).astype(np.float64) for s in (x, k))
+    with jax.enable_x64(True):
+        x, k = jnp.asarray(x, dtype), jnp.asarray(k, dtype)
+        jaxpr = jax.make_jaxpr(lambda x, k: lax.conv_general_dilated(
+            x, k, preferred_element_type=wide, **options))(x, k)
+        want = np.asarray(lax.conv_general_dilated(x, k, preferred_element_type=wide, **options))
+    others: set[str] = set()
+    (got,) = evaluate(jaxpr.jaxpr, jaxpr.consts, [x, k], others)
+    assert not others and got.shape == want.shape
+    np.testing.assert_array_equal(got, want)

@@ -318,3 +318,20 @@ def test_a_static_argument_may_be_traced_where_its_value_is_known(cut, shape):
     assert jax.jvp(lambda i: cut(x, i), (2.0,), (1.0,))[0].shape == shape
     with pytest.raises(TypeError):  # of one kind or another
         jax.vmap(lambda i: cut(x, i))(jnp.ones(2))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 3, 4), (2, 1, 2, 3)])
+@pytest.mark.parametrize("widths", [1, (1, 2), 0])
+def test_pad_with_a_function_in_any_dimensions(shape, widths):
+    a = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+    def ours(row, widths, axis, options):
+        n = row.shape[0]
+        return row.at[:widths[0]].set(7).at[n - widths[1]:].set(axis + row.sum())
+
+    def theirs(row, widths, axis, options):
+        total = row.sum()
+        row[:widths[0]] = 7
+        row[len(row) - widths[1]:] = axis + total
+
+    np.testing.assert_array_equal(jnp.pad(a, widths, ours), np.pad(a, widths, theirs))

@@ -409,7 +409,8 @@ def zeta(x: Any, q: Any = None) -> Array:
     if q is None:
         raise NotImplementedError("Riemann zeta function not implemented; pass q != None to "
                                   "compute the Hurwitz Zeta function.")
-    return lax.zeta(*floats("zeta", x, q))
+    x, q = floats("zeta", x, q)
+    return jnp.where(_is_pole(q) & (x > 1), math.inf, lax.zeta(x, q))
 
 
 def _bernoulli_numbers(n: int) -> np.ndarray[Any, Any]:
