@@ -6,9 +6,10 @@ LLVM, make as fast are compiled by these. LLVM's first level of optimisation giv
 third to all single operations, and compiles them sooner, but for those on 8-bit floats; the third
 unrolls loops of some sizes whole: `exp` of shape (32, 32) takes it 140 ms, the first 21.
 
-It takes sums of floats in another order, so what adds up is compiled at the third level, and has
-the bits of programs: test suites compare functions with their compiled selves. Functions of single
-elements have the same bits but for a few sizes.
+In which order a sum of floats is taken depends on all of this, and on the processor's vectors. So
+what adds up is compiled without any option, as programs are, and has their bits on every processor:
+test suites compare functions with their compiled selves. Functions of single elements have the same
+bits but for a few sizes.
 """
 
 from __future__ import annotations
@@ -45,10 +46,9 @@ _OPERATION = r"(?:stablehlo|chlo)\.(\w+)(?=[ (\"])"
 _OTHER_TYPE = "xf16>|<f16>|complex<"
 _CHOSEN = "xla_cpu|xla_backend"  # the user's own flags, which these would overrule
 # Compiled as programs are: `erf_inv` has other bits elsewhere, and floats of 8 bits, of which each
-# operation is a dozen branches, take the first level ten seconds.
-_PLAIN = r"chlo\.erf_inv|f8E"
-# Sums and products of floats, by a name or by the region of a reduction.
-_SUMS = (r"stablehlo\.reduce_window|(?:stablehlo\.(?:dot_general|convolution)"
+# operation is a dozen branches, take the first level ten seconds; so are sums and products of
+# floats, by a name or by the region of a reduction.
+_PLAIN = (r"chlo\.erf_inv|f8E|stablehlo\.reduce_window|(?:stablehlo\.(?:dot_general|convolution)"
          r"|applies stablehlo\.(?:add|multiply)"
          r'|"stablehlo\.reduce"[^}]*stablehlo\.(?:add|multiply))\b[^\n]*(?:f\d|complex<)')
 _LONGEST = 1 << 15  # characters; in longer programs it pays to compile kernels side by side
@@ -65,11 +65,10 @@ def quick_options(text: str, avals: Sequence[Any], platform: str) -> tuple[tuple
     if (platform != "cpu" or len(text) > _LONGEST or re.search(_PLAIN, text)
             or re.search(_CHOSEN, os.environ.get("XLA_FLAGS", ""))):
         return ()
-    level = () if re.search(_SUMS, text) else _FIRST_LEVEL
     if not jaxlib_api.HAS_OLDER_CPU_EMITTERS or re.search(_OTHER_TYPE, text):
-        return level
+        return _FIRST_LEVEL
     small = all(aval.size <= _SMALL for aval in avals)
     same = _all if small else _elementwise
     if same.issuperset(re.findall(_OPERATION, text)):
-        return level + _OLDER_EMITTERS
-    return level
+        return _FIRST_LEVEL + _OLDER_EMITTERS
+    return _FIRST_LEVEL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -306,7 +307,7 @@ def test_draws_are_what_the_functions_give_of_uniform_numbers() -> None:
 def test_bits_are_kept_apart_from_what_rounds_on_cpu() -> None:
     def barriers(draw: Any, platform: str) -> int:
         lowered = jax.jit(draw).trace(KEY).lower(lowering_platforms=(platform,))
-        return int(lowered.as_text().count("optimization_barrier"))
+        return len(re.findall(r"optimization_barrier %[\w#]+ :", lowered.as_text()))
 
     assert barriers(lambda key: random.normal(key, (4,)), "cpu") == 2
     assert barriers(lambda key: random.normal(key, (4,)), "tpu") == 0
@@ -320,10 +321,73 @@ def test_words_are_kept_apart_where_they_are_made_in_sequence() -> None:
     with jax.threefry_partitionable(False):
         text = jax.jit(lambda key: random.normal(key, (4,))).lower(KEY).as_text()
     lines = text.splitlines()
-    first, second = [i for i, line in enumerate(lines) if "optimization_barrier" in line]
+    first, second = [i for i, line in enumerate(lines) if re.search(r"barrier %[\w#]+ :", line)]
     together = next(i for i, line in enumerate(lines)
                     if "stablehlo.concatenate" in line and "tensor<2xui32>, tensor<2xui32>" in line)
     assert first < second < together
+
+
+def _splits(key: Any, n: int) -> Any:
+    for _ in range(n):
+        key, _ = random.split(key)
+    return key
+
+
+def _folds(key: Any, n: int) -> Any:
+    for i in range(n):
+        key = random.fold_in(key, i)
+    return key
+
+
+def _folds_of_draws(key: Any, n: int) -> Any:
+    x = jnp.uint32(0)
+    for _ in range(n):
+        key = random.fold_in(key, x)
+        x = random.bits(key)
+    return x
+
+
+def _draws(key: Any, n: int) -> Any:
+    x = jnp.float32(0)
+    for i in range(n):
+        key, a, b = random.split(key, 3)
+        x = x + random.uniform(a, (i + 1,)).sum() * random.normal(b) - random.randint(a, (), 0, i)
+    return x
+
+
+def _branches(key: Any, n: int) -> Any:
+    x = jnp.float32(0)
+    for _ in range(n):
+        key, sub = random.split(key)
+        x = jax.lax.cond(x > 0.5, random.uniform, random.normal, sub)
+    return x
+
+
+def _in_a_loop(key: Any, n: int) -> Any:
+    return jax.lax.fori_loop(0, 3, lambda i, k: _folds(random.fold_in(k, i), n), key)
+
+
+def _over_keys(key: Any, n: int) -> Any:
+    return jax.vmap(lambda k: random.uniform(_splits(k, n)))(random.split(key, 7))
+
+
+@pytest.mark.parametrize("chain", [_splits, _folds, _folds_of_draws, _draws, _branches, _in_a_loop,
+                                   _over_keys])
+def test_what_is_compiled_of_chains_of_draws_grows_with_their_length(chain: Any) -> None:
+    def rounds(n: int) -> tuple[int, int]:
+        """How often the cipher's step is in one loop at most, and in all."""
+        text = jax.jit(lambda key: chain(key, n)).lower(KEY).compile().as_text()
+        counts = [len(re.findall(r"= u32\[\S* xor\(", part)) for part in text.split("\n\n")]
+        return max(counts), sum(counts)
+
+    (largest, total), (largest_of_twice, total_of_twice) = rounds(4), rounds(8)
+    assert largest_of_twice <= largest < 100
+    assert total_of_twice < 2.5 * total
+
+
+def test_keys_that_draws_are_made_of_are_made_in_another_loop() -> None:
+    text = jax.jit(lambda key: jax.vmap(random.uniform)(random.split(key, 7))).lower(KEY).as_text()
+    assert len(re.findall(r"barrier .* : tensor<7xui32>, tensor<7xui32>", text)) == 1
 
 
 def test_gamma_numbers_are_one_function_that_is_put_in_its_places() -> None:
