@@ -32,14 +32,14 @@ from pyjx.random.keys import (
     KeyTy,
     PRNGKeyArray,
     check_key_data,
+    draw_bits,
     is_eager,
-    random_bits_p,
     random_clone_p,
     random_fold_in_p,
     random_seed_p,
-    random_split_p,
     random_unwrap_p,
     random_wrap_p,
+    split_keys,
 )
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import placed as placed
@@ -332,7 +332,7 @@ _splits = BoundedDict(1024)
 
 def _split_data(impl: PRNGImpl, num: int) -> Callable[[Any], Any]:
     def split_data(data: Value) -> Value:
-        keys = random_split_p.bind(random_wrap_p.bind(data, impl=impl), shape=(num,))
+        keys = split_keys(random_wrap_p.bind(data, impl=impl), (num,))
         return random_unwrap_p.bind(keys)
 
     return op_jit(split_data)
@@ -340,7 +340,7 @@ def _split_data(impl: PRNGImpl, num: int) -> Callable[[Any], Any]:
 
 @on_key("shape")
 def _split(key: Value, *, shape: tuple[int, ...]) -> Value:
-    return random_split_p.bind(key, shape=shape)
+    return split_keys(key, shape)
 
 
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
@@ -374,7 +374,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
 
 def split_traced(key: Any, num: int = 2) -> list[Any]:
     """The single keys of `split`, within an operation on a key."""
-    return list(lax.unstack(random_split_p.bind(key, shape=(num,))))
+    return list(lax.unstack(split_keys(key, (num,))))
 
 
 @on_key()
@@ -415,7 +415,7 @@ def fold_in(key: Any, data: Any) -> Array:
 
 @on_key("shape", "dtype")
 def _bits(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
-    return random_bits_p.bind(key, bit_width=dtype.itemsize * 8, shape=shape, fused=True)
+    return draw_bits(key, dtype.itemsize * 8, shape, True)
 
 
 def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None

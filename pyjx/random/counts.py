@@ -20,7 +20,7 @@ from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.distributions import arrays
 from pyjx.random.gammas import check_method
 from pyjx.random.implementations import threefry2x32
-from pyjx.random.keys import random_clone_p, random_split_p
+from pyjx.random.keys import random_clone_p, split_keys
 from pyjx.random.samplers import (
     as_array,
     constant,
@@ -414,7 +414,7 @@ def _multinomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtyp
         count = _binomial_floats(k, remaining, lax.clamp(zero, part, one), kind)
         return lax.sub(remaining, count), count
 
-    keys = random_split_p.bind(key, shape=(shape[-1],))
+    keys = split_keys(key, (shape[-1],))
     _, counts = lax.scan(draw, n, (parts, keys), unroll=unroll)
     counts = lax.transpose(counts, (*range(1, last + 1), 0))
     return lax.convert_element_type(counts, dtype)

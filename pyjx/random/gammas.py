@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
@@ -32,7 +32,7 @@ from pyjx.lax.common import broadcasts_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.distributions import arrays, exponential_floats
 from pyjx.random.implementations import over_batch, threefry2x32
-from pyjx.random.keys import random_split_p
+from pyjx.random.keys import counting, split_keys, without
 from pyjx.random.samplers import (
     as_array,
     constant,
@@ -94,13 +94,19 @@ def _one_gamma(key: Value, a: Value, log_space: bool) -> Value:
     return lax.mul(lax.mul(d, v), boost)
 
 
-def _decomposition(key: Value, a: Value, *, log_space: bool) -> Value:
+def _decomposition(key: Value, a: Value, *, log_space: bool, partitionable: bool | None = None
+                   ) -> Value:
+    with counting(partitionable):
+        return _gammas(key, a, log_space)
+
+
+def _gammas(key: Value, a: Value, log_space: bool) -> Value:
     """Each element has a key of its own, split from that of its example."""
     shape, examples = get_aval(a).shape, get_aval(key).shape
     size = math.prod(shape)
     if not size:
         return a
-    keys = random_split_p.bind(key, shape=(math.prod(shape[len(examples):]),))
+    keys = split_keys(key, (math.prod(shape[len(examples):]),))
     keys, flat = lax.reshape(keys, (size,)), lax.reshape(a, (size,))
 
     def one(k: Value, x: Value) -> Value:
@@ -125,17 +131,18 @@ def _one_by_one(fun: Callable[[Any, Any], Any], keys: Value, xs: Value) -> Value
     return lax.while_loop(lambda state: lax.lt(state[0], np.int32(size)), step, start)[1]
 
 
-def _gamma_shape(key: ShapedArray, a: ShapedArray, *, log_space: bool) -> ShapedArray:
+def _gamma_shape(key: ShapedArray, a: ShapedArray, **params: Any) -> ShapedArray:
     if not dtypes.is_extended(key.dtype) or key.shape != a.shape[:key.ndim]:
         raise TypeError("random_gamma takes a key, or keys whose shape that of `a` begins with, "
                         f"got {key.str_short()} and {a.str_short()}")
     return a.strip_weak_type()
 
 
-def _gamma_jvp(primals: Values, tangents: Tangents, *, log_space: bool) -> tuple[Value, Tangent]:
+def _gamma_jvp(primals: Values, tangents: Tangents, *, log_space: bool, **params: Any
+               ) -> tuple[Value, Tangent]:
     """The derivative with respect to `a` at a fixed value of the distribution function."""
     key, a = primals
-    out = random_gamma_p.bind(key, a, log_space=log_space)
+    out = random_gamma_p.bind(key, a, log_space=log_space, **params)
     g = tangents[1]
     if type(g) is Zero:
         return out, Zero.of_primal(out)
@@ -156,10 +163,10 @@ def _log_slope(a: Value, log: Value) -> Value:
     return lax.select(small, below, above)
 
 
-def _gamma_batch(operands: Values, dims: Dims, *, log_space: bool) -> tuple[Value, int | None]:
+def _gamma_batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int | None]:
     along = batch_along(operands, dims)
     key, a = [at_front(x, d, along) for x, d in zip(operands, dims, strict=True)]
-    return random_gamma_p.bind(key, a, log_space=log_space), 0
+    return random_gamma_p.bind(key, a, **params), 0
 
 
 def _gamma_sharding(out: ShapedArray, key: ShapedArray, a: ShapedArray, **params: Any) -> Entries:
@@ -168,7 +175,8 @@ def _gamma_sharding(out: ShapedArray, key: ShapedArray, a: ShapedArray, **params
 
 random_gamma_p = register(Primitive("random_gamma", shape_rule=_gamma_shape,
                                     sharding_rule=_gamma_sharding, decomposition=_decomposition))
-random_gamma_p.define(jvp=_gamma_jvp, batch=_gamma_batch)
+random_gamma_p.define(jvp=_gamma_jvp, batch=_gamma_batch,
+                      printed=without(partitionable=(True, False, None)))
 
 
 # -- the approximate method ------------------------------------------------------------------------
@@ -219,7 +227,8 @@ def _approximate_floats(key: Value, a: Value, *, log_space: bool, result: DType)
 def gamma_floats(key: Any, a: Any, log_space: bool, method: str) -> Any:
     if method == "approximate":
         return _approximate(key, a, log_space, get_aval(a).dtype)
-    return random_gamma_p.bind(key, a, log_space=log_space)
+    return random_gamma_p.bind(key, a, log_space=log_space,
+                               partitionable=configuration.threefry_partitionable.value)
 
 
 def check_method(name: str, method: Any) -> str:

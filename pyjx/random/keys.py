@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -370,37 +371,70 @@ def _seed(avals: Avals, seeds: Value, *, impl: PRNGImpl) -> Value:
 random_seed_p = _primitive("random_seed", _seed_shape, _seed)
 
 
-def _split_shape(keys: ShapedArray, *, shape: tuple[int, ...]) -> ShapedArray:
+# Operations on keys say in which way threefry counts: as the flag was where they were called, which
+# may be another way than where their program is lowered.
+
+
+def counting(partitionable: bool | None) -> AbstractContextManager[Any]:
+    """Within it the flag is as an operation's parameter says; None: as it is."""
+    if partitionable is None or partitionable == configuration.threefry_partitionable.value:
+        return nullcontext()
+    return configuration.threefry_partitionable(partitionable)
+
+
+def without(**values: Any) -> Rule:
+    """The rule `printed` that leaves parameters out where they have one of these values."""
+    def printed(params: Any) -> list[tuple[str, Any]]:
+        return [(k, v) for k, v in sorted(params.items()) if k not in values or v not in values[k]]
+
+    return printed
+
+
+def _split_shape(keys: ShapedArray, *, shape: tuple[int, ...], partitionable: bool | None = None
+                 ) -> ShapedArray:
     return _keys(_impl_of("random_split", keys), (*keys.shape, *shape))
 
 
-def _split(avals: Avals, data: Value, *, shape: tuple[int, ...]) -> Value:
+def _split(avals: Avals, data: Value, *, shape: tuple[int, ...], partitionable: bool | None = None
+           ) -> Value:
     impl = avals[0].dtype._impl
-    return over_batch(avals[0].ndim, lambda k: impl.split(k, shape), data)
+    with counting(partitionable):
+        return over_batch(avals[0].ndim, lambda k: impl.split(k, shape), data)
 
 
 random_split_p = _primitive("random_split", _split_shape, _split)
+random_split_p.define(printed=without(partitionable=(True, False, None)))
 
 
-def _bits_shape(keys: ShapedArray, *, bit_width: int, shape: tuple[int, ...], fused: bool = False
-                ) -> ShapedArray:
+def split_keys(keys: Value, shape: tuple[int, ...]) -> Value:
+    return random_split_p.bind(keys, shape=shape,
+                               partitionable=configuration.threefry_partitionable.value)
+
+
+def _bits_shape(keys: ShapedArray, *, bit_width: int, shape: tuple[int, ...], fused: bool = False,
+                partitionable: bool | None = None) -> ShapedArray:
     _impl_of("random_bits", keys)
     return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
 
 
-def _bits(avals: Avals, data: Value, *, bit_width: int, shape: tuple[int, ...], fused: bool = False
-          ) -> Value:
+def _bits(avals: Avals, data: Value, *, bit_width: int, shape: tuple[int, ...], fused: bool = False,
+          partitionable: bool | None = None) -> Value:
     impl = avals[0].dtype._impl
     draw = impl.fused_bits if fused else impl.random_bits
-    return over_batch(avals[0].ndim, lambda k: draw(k, bit_width, shape), data)
+    with counting(partitionable):
+        return over_batch(avals[0].ndim, lambda k: draw(k, bit_width, shape), data)
 
 
 random_bits_p = _primitive("random_bits", _bits_shape, _bits)
 # 20 rounds of threefry give two words, with three operations each.
 random_bits_p.define(
     arithmetic=lambda eqn: (60 * out_size(eqn), 0.0),
-    printed=lambda params: [item for item in sorted(params.items())
-                            if item != ("fused", False)])
+    printed=without(fused=(False,), partitionable=(True, False, None)))
+
+
+def draw_bits(keys: Value, bit_width: int, shape: tuple[int, ...], fused: bool) -> Value:
+    return random_bits_p.bind(keys, bit_width=bit_width, shape=shape, fused=fused,
+                              partitionable=configuration.threefry_partitionable.value)
 
 
 def _fold_in_shape(keys: ShapedArray, data: ShapedArray) -> ShapedArray:

@@ -23,7 +23,7 @@ from pyjx.core.wide import unnarrowed
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes, broadcast_to, broadcasts_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
-from pyjx.random.keys import random_bits_p
+from pyjx.random.keys import draw_bits
 
 _UINTS = {n: np.dtype(f"uint{n}") for n in (8, 16, 32, 64)}
 
@@ -185,7 +185,7 @@ def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, fused: bool) 
         raise TypeError("uniform only accepts 8-, 16-, 32-, or 64-bit dtypes, got "
                         f"{dtypes.name(dtype)}. Draw in float8_e4m3fn, say, and use astype.")
     drawn = 8 if mantissa < 8 else width
-    bits = random_bits_p.bind(key, bit_width=drawn, shape=shape, fused=fused)
+    bits = draw_bits(key, drawn, shape, fused)
     uint = _UINTS[width]
     if drawn != width:
         bits = lax.convert_element_type(bits, uint)
@@ -387,7 +387,7 @@ def integers(key: Any, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) 
     half = lax.rem(lax.full(size, 2 ** (width // 2), uint), span)
     scale = lax.rem(lax.mul(half, half), span)
     low, span, scale = [broadcast_to(x, shape) for x in (low, span, scale)]
-    w0, w1 = [random_bits_p.bind(k, bit_width=width, shape=shape, fused=True)
+    w0, w1 = [draw_bits(k, width, shape, True)
               for k in split_traced(key)]
     number = lax.add(lax.mul(lax.rem(w0, span), scale), lax.rem(w1, span))
     return lax.add(low, lax.convert_element_type(lax.rem(number, span), dtype))

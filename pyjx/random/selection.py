@@ -20,7 +20,7 @@ from pyjx.core.trace import Tracer
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcasts_to
 from pyjx.random.base import check_key, is_key, on_key, placed, split_traced
-from pyjx.random.keys import random_bits_p
+from pyjx.random.keys import draw_bits
 from pyjx.random.samplers import (
     check_mode,
     constant,
@@ -39,7 +39,7 @@ def shuffle(key: Any, x: Any, axis: int) -> Any:
     rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
     for _ in range(rounds):
         key, subkey = split_traced(key)
-        words = random_bits_p.bind(subkey, bit_width=32, shape=aval.shape, fused=False)
+        words = draw_bits(subkey, 32, aval.shape, False)
         _, x = lax.sort_key_val(words, x, axis)
     return x
 

@@ -108,8 +108,9 @@ def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
         sharding = _target_sharding(device, x)
         if sharding is None:
             return jaxlib_api.copy_on_device(x) if may_alias is False else x
-        out = _put_array(x, sharding, may_alias is not False)
-        if donate and out is not x and not _share_buffers(x, out):
+        gives_up = donate and _is_handed_around(x._sharding, sharding)
+        out = _put_array(x, sharding, may_alias is not False and not gives_up)
+        if gives_up:
             x.delete()
         return out
     handler = put_handlers.get(type(x))
@@ -141,12 +142,11 @@ def _put_formatted(x: Any, wanted: Format, donate: bool, may_alias: bool | None)
     return x if wanted.layout.is_of(x) else dispatch.formatted(x, wanted)
 
 
-def _share_buffers(x: Any, y: Any) -> bool:
-    try:
-        return any(a.unsafe_buffer_pointer() == b.unsafe_buffer_pointer()
-                   for a in x._arrays for b in y._arrays)
-    except Exception:  # a platform without pointers
-        return False
+def _is_handed_around(old: Any, new: Any) -> bool:
+    """Whether the parts of an array only go to other places of the same devices, so that what is
+    donated is given up. Elsewhere it is copied to devices that have nothing of it, or new parts are
+    made of old ones, whose buffers are of another size: an array that is donated stays then."""
+    return old.device_set == new.device_set and old._device_assignment != new._device_assignment
 
 
 def _aval_of_leaf(x: Any) -> ShapedArray:
@@ -176,7 +176,8 @@ def device_put(
       device: a Device, a Sharding or a pytree prefix of `x` of them. With None, arrays stay where
         they are and host values go, uncommitted, to the default device.
       src: where the leaves are now; used under jit only.
-      donate: `x` may be given up: its buffers are freed or used again.
+      donate: `x` may be given up: it is where the same devices take it in another order. Copies to
+        other devices, and parts that are cut in another way, leave it.
       may_alias: False asks for new buffers even where the leaf is on the device already.
 
     Returns:

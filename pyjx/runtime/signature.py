@@ -99,7 +99,8 @@ def parameters_of(fun: Callable[..., Any]) -> Parameters | None:
 
 def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: str = "static"
                   ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names of arguments; each of the two is inferred if only the other is given.
+    """Positions and names of arguments; each of the two is inferred if only the other is given:
+    an empty one is given, None is not.
 
     Positions count from the end if they are negative; that is resolved here where the function has
     a fixed number of positional parameters, else at each call.
@@ -132,7 +133,7 @@ def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: st
         numbers = tuple([i % n for i in numbers])
     if argnums is None:
         numbers = tuple([i for i, name in enumerate(positional) if name in names])
-    elif not argnames:
+    elif argnames is None:
         names = tuple([positional[i] for i in numbers
                        if -n <= i < n and i % n >= parameters.n_unnamed])
     return numbers, names

@@ -735,3 +735,23 @@ def test_what_programs_without_devices_refuse():
     for count in (0, 1, 3):
         with pytest.raises(ValueError, match=r"device_assignment passed to `.compile` must match"):
             program.compile(device_assignment=jax.devices()[:count])
+
+
+def test_device_put_gives_up_what_the_same_devices_take_in_another_order():
+    devices = np.array(jax.devices())
+    mesh = jax.sharding.Mesh(devices, "x")
+    backwards, half = jax.sharding.Mesh(devices[::-1], "x"), jax.sharding.Mesh(devices[:4], "x")
+    swapped = jax.sharding.Mesh(devices.reshape(2, 2, 2).swapaxes(0, 1).reshape(-1), "x")
+    cut = NamedSharding(mesh, P("x"))
+
+    def given_up(old, new):
+        x, y = [jax.device_put(np.arange(8.0), old) for _ in range(2)]
+        a, b = jax.device_put((x, y), new, donate=(True, False))
+        assert (np.asarray(a) == np.arange(8.0)).all() and (a == b).all() and not y.is_deleted()
+        return x.is_deleted()
+
+    assert given_up(cut, NamedSharding(backwards, P("x")))
+    assert given_up(cut, NamedSharding(swapped, P("x")))  # some parts stay where they are
+    for new in (cut, NamedSharding(mesh, P()), NamedSharding(half, P("x")), devices[1]):
+        assert not given_up(cut, new)
+    assert not given_up(devices[0], devices[1])

@@ -306,3 +306,33 @@ def test_keys_have_no_order(compare):
 def test_keys_are_sorted_by_numbers():
     keys = jax.random.split(jax.random.key(0), 3)
     assert (jax.lax.sort_key_val(jnp.array([2, 0, 1]), keys)[1] == keys[jnp.array([1, 2, 0])]).all()
+
+
+@pytest.mark.parametrize("draw", [
+    lambda: random.randint(random.key(11), (3,), 0, 1000),
+    lambda: random.normal(random.key(1), (3,)),
+    lambda: random.key_data(random.split(random.key(1), 3)),
+    lambda: random.split(random.PRNGKey(1), 3), lambda: random.gamma(random.key(1), 2.0, (3,)),
+    lambda: random.permutation(random.key(1), 9), lambda: random.poisson(random.key(1), 3.0, (3,)),
+    lambda: random.key_data(random.split(random.key(1, impl="rbg"), 3)),
+    lambda: jax.vmap(lambda key: random.uniform(key, (3,)))(random.split(random.key(1), 2)),
+])
+def test_bits_are_counted_as_the_flag_says_where_a_draw_is_called(draw):
+    wanted = {}
+    for flag in (True, False):
+        with jax.threefry_partitionable(flag):
+            wanted[flag] = np.asarray(draw())
+    assert (wanted[True] != wanted[False]).any()
+
+    def under(flag):
+        with jax.threefry_partitionable(flag):
+            return draw()
+
+    def in_a_branch(flag):
+        return jax.lax.cond(True, lambda: under(flag), lambda: under(flag))
+
+    for outside in (True, False):
+        with jax.threefry_partitionable(outside):
+            for flag, want in wanted.items():
+                for fun in (under, in_a_branch):
+                    np.testing.assert_array_equal(jax.jit(fun, static_argnums=0)(flag), want)

@@ -393,3 +393,29 @@ def test_options_that_jit_has_not():
 
 def test_positions_in_numpy_arrays():
     equal(jax.jit(lambda n, x: x * n, static_argnums=np.array([0]))(2, 3.0), 6.0)
+
+
+@pytest.mark.parametrize("none", [(), [], frozenset()])
+def test_no_names_are_given_by_an_empty_sequence(none):
+    def traced(options, *args, **kwargs):
+        def are_traced(x, y):
+            kinds.append((isinstance(x, jax.core.Tracer), isinstance(y, jax.core.Tracer)))
+            return 1
+
+        jax.jit(are_traced, **options)(*args, **kwargs)
+
+    kinds = []
+    for options in ({"static_argnums": 1, "static_argnames": none}, {"static_argnums": 1},
+                    {"static_argnums": 1, "static_argnames": None},
+                    {"static_argnums": none, "static_argnames": "y"}):
+        traced(options, 1, 2)
+        traced(options, 1, y=2)
+    by_position, neither = (True, False), (True, True)
+    assert kinds == [by_position, neither, *[by_position] * 4, neither, by_position]
+
+
+@pytest.mark.parametrize("none", [(), []])
+def test_no_donated_names_are_given_by_an_empty_sequence(none):
+    x = jnp.ones(3)
+    jax.jit(lambda y: y + 1, donate_argnums=0, donate_argnames=none)(y=x)
+    assert not x.is_deleted()
