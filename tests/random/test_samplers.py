@@ -413,7 +413,7 @@ def test_a_batch_is_drawn_by_one_program() -> None:
 def test_bits_with_and_without_the_flag_are_one_operation():
     eqns = jax.make_jaxpr(lambda k: (jax.random.uniform(k), jax.random.bits(k)))(jax.random.key(0))
     names = [sorted(params) for params in _params_of("random_bits", eqns.jaxpr)]
-    assert names == [["bit_width", "fused", "shape"]] * 2
+    assert names == [["bit_width", "fused", "partitionable", "shape"]] * 2
     assert "fused=False" not in str(eqns)
 
 
