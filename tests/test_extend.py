@@ -720,3 +720,18 @@ def test_all_primitives_say_what_bind_takes():
     closed = jax.make_jaxpr(lambda x: jax.nn.relu(x) + jax.lax.cumsum(x))(jax.numpy.ones(3))
     for eqn in closed.eqns:
         assert eqn.primitive.get_bind_params(eqn.params) == eqn.params
+
+
+def test_implementations_may_be_called_and_replaced():
+    calls = []
+    for primitive, args, want in ((jax.lax.sin_p, (1.0,), np.sin(1.0)),
+                                  (jax.lax.add_p, (1.0, 2.0), 3.0)):
+        before = primitive.impl
+        assert float(before(*args)) == pytest.approx(want)
+        try:
+            primitive.def_impl(lambda *xs, **kw: calls.append(1) or before(*xs, **kw))  # noqa: B023
+            assert float(primitive.bind(*args)) == pytest.approx(want)
+        finally:
+            primitive.impl = None
+        assert float(primitive.bind(*args)) == pytest.approx(want)
+    assert len(calls) == 2

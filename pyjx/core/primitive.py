@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from pyjx import configuration
@@ -18,7 +19,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.memories import are_elsewhere, results_in_memory
 from pyjx.core.named_axes import trace_of_axes
 from pyjx.core.open_sums import check_agreement, sums_of_results
-from pyjx.core.trace import Tracer, outside_of, raise_leaked, state
+from pyjx.core.trace import Tracer, outside_of, raise_leaked, run_compiled, state
 from pyjx.core.varying import (
     NO_AXES,
     Axes,
@@ -121,8 +122,8 @@ class Primitive:
     """
 
     __slots__ = ("__weakref__", "_out_avals", "additive", "asked", "cached", "contracts", "cost",
-                 "is_call", "linear", "moves", "multiple_results", "name", "outlined", "own_rules",
-                 *RULE_KINDS)
+                 "is_call", "linear", "moves", "multiple_results", "name", "outlined", "own_impl",
+                 "own_rules", *[kind for kind in RULE_KINDS if kind != "impl"])
 
     # What libraries ask of those of their own that take a function as operand.
     call_primitive = False
@@ -139,9 +140,9 @@ class Primitive:
     decomposition: Rule | None
     discharge: Rule | None
     effects: Callable[[dict[str, Any]], Effects] | None
-    impl: Rule | None
     jvp: Rule | None
     label: Callable[[dict[str, Any]], str] | None
+    own_impl: Rule | None  # the rule `impl`; None where the operation is compiled
     linearize: Rule | None
     physical: Rule | None
     placed: Callable[[dict[str, Any]], Sequence[Any]] | None
@@ -197,7 +198,7 @@ class Primitive:
             if not callable(rule):
                 raise TypeError(f"Primitive '{self.name}': the rule {kind!r} must be callable, got "
                                 f"{rule!r}.")
-            if getattr(self, kind) is not None:
+            if getattr(self, "own_impl" if kind == "impl" else kind) is not None:
                 raise TypeError(f"Primitive '{self.name}' has a rule {kind!r} already.")
             setattr(self, kind, rule)
         return self
@@ -300,8 +301,17 @@ class Primitive:
 
     # How primitives of other libraries are given their rules, which they may give anew.
 
+    @property
+    def impl(self) -> Rule:
+        """What runs the operation on values: its rule, or else what compiles it."""
+        return partial(run_compiled, self) if self.own_impl is None else self.own_impl
+
+    @impl.setter
+    def impl(self, impl: Rule | None) -> None:
+        self.own_impl = impl
+
     def def_impl(self, impl: Rule) -> Rule:
-        self.impl = impl
+        self.own_impl = impl
         return impl
 
     def def_abstract_eval(self, abstract_eval: Rule) -> Rule:

@@ -159,8 +159,8 @@ class EagerTrace(Trace):
 
     def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                 ) -> Any:
-        if primitive.impl is not None:
-            return primitive.impl(*operands, **params)
+        if primitive.own_impl is not None:
+            return primitive.own_impl(*operands, **params)
         if primitive.batch_axis is not None:
             return self._program(primitive, params)(*operands)
         key = (primitive, *params.items()) if params else primitive
@@ -210,6 +210,11 @@ def _kept_with(params: dict[str, Any]) -> dict[Any, Any]:
 
 
 eager_trace = EagerTrace()
+
+
+def run_compiled(primitive: Primitive, /, *operands: Any, **params: Any) -> Any:
+    """Run an operation compiled, whatever its rule `impl` is."""
+    return eager_trace.compiler(primitive, params)(*operands)
 
 
 class _State(threading.local):

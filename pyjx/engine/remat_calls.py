@@ -78,7 +78,7 @@ def _is_python(closed: ClosedJaxpr) -> bool:
     """Whether an operation is computed by a function of Python's alone, as those of libraries are
     that have no lowering rule: it cannot be compiled."""
     rules = rules_for("cpu")
-    return any([p.impl is not None and rules[p.name] is None and p.decomposition is None
+    return any([p.own_impl is not None and rules[p.name] is None and p.decomposition is None
                 and p.stands_for is None for p in {e.primitive for e in closed.eqns}])
 
 

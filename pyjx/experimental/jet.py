@@ -69,8 +69,9 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
     """The derivatives of `fun` along a curve.
 
     Args:
-      fun: of as many arguments as there are primals, pytrees of floating or complex arrays.
-      primals: where the curve starts.
+      fun: of as many arguments as there are primals, pytrees of arrays.
+      primals: where the curve starts. Integers and bools among them are constants, whatever their
+        series.
       series: for each primal a list of the curve's derivatives there, of order 1, 2, ...; all
         lists have the same length. A derivative has the structure of its primal, and the shapes or
         none.
@@ -99,7 +100,7 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
         return outs
 
     pairs = jet_flat(flat, list(zip(leaves, terms, strict=True)))
-    order = len(terms[0]) if terms else 0
+    order = len(series[0]) if series else 0
     found = []
     for primal, own in pairs:
         if own is None:
@@ -127,15 +128,15 @@ def no_change(primal: Any, order: int) -> Terms:
 
 
 def _input_terms(primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool
-                 ) -> list[Terms]:
-    """The Taylor coefficients of each leaf of the primals."""
+                 ) -> list[Terms | None]:
+    """The Taylor coefficients of each leaf of the primals; None for one that is discrete."""
     if len(primals) != len(series):
         raise ValueError("jet terms have inconsistent lengths for different arguments: there must "
                          f"be a list of terms for each primal, got {len(primals)} "
                          f"primals and {len(series)} lists.")
     if len({len(terms) for terms in series}) > 1:
         raise ValueError("jet terms have inconsistent lengths for different arguments")
-    found: list[Terms] = []
+    found: list[Terms | None] = []
     for i, (primal, terms) in enumerate(zip(primals, series, strict=True)):
         leaves, tree = tree_flatten(primal)
         columns: list[list[Any]] = [[] for _ in leaves]
@@ -146,19 +147,19 @@ def _input_terms(primals: Sequence[Any], series: Sequence[Sequence[Any]], factor
                                  f"its primal {tree}.")
             for column, x, t in zip(columns, leaves, own, strict=True):
                 column.append(_term(x, t, i, k, math.factorial(k) if factorial_scaled else 1))
-        found += map(tuple, columns)
+        found += [None if is_discrete(x) else tuple(column)
+                  for x, column in zip(leaves, columns, strict=True)]
     return found
 
 
 def _term(primal: Any, term: Any, i: int, k: int, divisor: int) -> Any:
     aval = get_aval(primal)
-    if not dtypes.issubdtype(aval.dtype, np.inexact):
-        raise TypeError(f"jet: argument {i} must be floating or complex, got "
-                        f"{aval.str_short()}.")
     shape = get_aval(term).shape
     if shape not in ((), aval.shape):
         raise ValueError(f"jet: term {k} for argument {i} has shape {shape}, its primal "
                          f"{aval.shape}.")
+    if is_discrete(primal):
+        return None
     weak = aval.weak_type and get_aval(term).weak_type
     return _scaled(broadcast_to(cast(term, aval.dtype, weak), aval.shape), 1 / divisor)
 

@@ -9,6 +9,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.trace import new_level
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.varying import varying_axes
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearTrace
 from pyjx.engine.tangents import materialized
@@ -94,8 +95,9 @@ class _Transposed:
         return f"transpose of {self.form.name}"
 
 
-def _same_type(a: Any, b: Any) -> bool:
-    return a.shape == b.shape and a.dtype == b.dtype
+def _same_type(found: Any, wanted: Any) -> bool:
+    return found.shape == wanted.shape and found.dtype == wanted.dtype and not (
+        varying_axes(found) - varying_axes(wanted))
 
 
 def _aval_of_type(x: Any) -> ShapedArray:

@@ -10,6 +10,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.references import is_ref
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.varying import varying_axes
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.linearize import LinearProgram
 from pyjx.engine.tangents import materialized
@@ -105,6 +106,13 @@ class LinearizedFunction:
                     f"primal values:\nGot tangent aval {get_aval(x).str_short()} for primal aval "
                     f"{aval.str_short()} but expected {expected.str_short()}."
                 )
+            more = varying_axes(found) - varying_axes(expected)
+            if more:
+                raise ValueError(
+                    "linearized function: the tangent varies over the manual axes "
+                    f"{', '.join(sorted(map(str, more)))}, the primal value does not. Let the "
+                    "primal vary before it is linearized: jax.lax.pcast(primal, "
+                    f"{tuple(sorted(map(str, more)))}, to='varying').")
         refs = [x for x in leaves if is_ref(x)]
         outs = form.program.filled(self._residuals).forward(
             [x[...] if is_ref(x) else x for x in leaves])

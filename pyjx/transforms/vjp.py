@@ -14,6 +14,7 @@ from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.references import is_ref
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.varying import varying_axes
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearVar
 from pyjx.engine.logs import Lost, logging
@@ -245,6 +246,7 @@ class VJP:
                 continue
             found = get_aval(ct)
             if found.dtype != expected.dtype or found.shape != expected.shape or (
+                    varying_axes(found) - varying_axes(expected)) or (
                     expected.explicit_sharding is not None
                     and found.explicit_sharding not in (None, expected.explicit_sharding)):
                 raise ValueError(

@@ -488,3 +488,20 @@ def test_arguments_lie_as_specs_say_along_explicit_axes(wrap):
     np.testing.assert_array_equal(wrap(jax.shard_map(
         lambda x: 2 * x, mesh=mesh, in_specs=P("x"), out_specs=P("x"),
         axis_names={"x"}))(both), 2 * X)
+
+
+@pytest.mark.parametrize(("derivative", "error", "message"), [
+    (lambda point, t: jax.linearize(lambda x: x ** 3, point)[1](t), ValueError, "lax.pcast.primal"),
+    (lambda point, t: jax.vjp(lambda x: x ** 3, point)[1](t)[0], ValueError, "expected float32.1."),
+    (lambda point, t: jax.linear_transpose(lambda x: 2 * x, point)(t)[0], TypeError,
+     "cotangent type does not match")])
+def test_tangents_vary_no_more_than_what_they_are_tangents_of(derivative, error, message):
+    mesh = jax.make_mesh((2,), ("a",), axis_types=(jax.sharding.AxisType.Auto,))
+    point = jnp.full(1, 2.0)
+    with pytest.raises(error, match=message):
+        jax.shard_map(lambda t: derivative(point, t), mesh=mesh, in_specs=P("a"),
+                      out_specs=P("a"))(jnp.ones(2))
+    out = jax.shard_map(
+        lambda t: derivative(lax.pcast(point, ("a",), to="varying"), t), mesh=mesh,
+        in_specs=P("a"), out_specs=P("a"))(jnp.ones(2))
+    assert len(set(np.asarray(out).tolist())) == 1

@@ -115,7 +115,6 @@ def test_rules_of_users():
     ((X, X), ([X], [X, X]), ValueError, "jet terms have inconsistent lengths"),
     ((X,), ([X[:2]],), ValueError, r"term 1 for argument 0 has shape \(2,\), its primal \(3,\)"),
     ((X,), ([(X,)],), ValueError, "term 1 for argument 0 has the structure"),
-    ((3,), ([1],), TypeError, "argument 0 must be floating or complex"),
 ])
 def test_bad_arguments(primals, series, error, message):
     with pytest.raises(error, match=message):
@@ -236,3 +235,17 @@ def test_rules_of_operations_of_others():
     assert fact(4) == 24 and abs(fact(jnp.float32(3)) - 6) < 1e-5
     for primitive in (seen_p, tanh_p, comp_p, halve_p, floor_p):
         del jet_rules[primitive]
+
+
+def test_integers_and_bools_are_constants():
+    mask, n = np.array([True, False]), 3
+    x, y = np.ones(2, np.float32), np.zeros(2, np.float32)
+    out, (first,) = jet(jnp.where, (mask, x, y), ([x], [5 * x], [7 * x]))
+    np.testing.assert_array_equal(out, [1, 0])
+    np.testing.assert_array_equal(first, [5, 7])
+    out, terms = jet(lambda n, x: x ** n, (n, 2.0), ([1.0, 0.0], [1.0, 0.0]))
+    assert [float(v) for v in (out, *terms)] == [8.0, 12.0, 12.0]
+    out, terms = jet(lambda n: n + 1, (n,), ([1, 0],))
+    assert [int(v) for v in (out, *terms)] == [4, 0, 0]
+    with pytest.raises(ValueError, match="term 1 for argument 0 has shape"):
+        jet(jnp.where, (mask, x, y), ([np.ones(3)], [x], [x]))
