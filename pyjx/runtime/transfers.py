@@ -56,7 +56,8 @@ def array_from_numpy(x: np.ndarray[Any, Any], aval: ShapedArray, *, alias: bool 
       alias: nobody else has `x`, or will write to it: its memory may be shared.
     """
     sharding, devices = default_placement()
-    return _put(aval, sharding, (x,), devices, False, alias)
+    # A buffer that shares memory cannot be donated; to copy a page costs no more than to share it.
+    return _put(aval, sharding, (x,), devices, False, alias and x.nbytes > 4096)
 
 
 def host_value(x: Any, aval: ShapedArray) -> tuple[np.ndarray[Any, Any], bool]:

@@ -106,6 +106,8 @@ class LinearizedFunction:
                     f"primal values:\nGot tangent aval {get_aval(x).str_short()} for primal aval "
                     f"{aval.str_short()} but expected {expected.str_short()}."
                 )
+            if found is x:  # of float0
+                continue
             more = varying_axes(found) - varying_axes(expected)
             if more:
                 raise ValueError(

@@ -92,3 +92,14 @@ def test_donated_by_name():
             a, b = jnp.ones(3), jnp.ones(3)
             call(jax.jit(add, **options), a, b)
             assert (a.is_deleted(), b.is_deleted()) == (False, True)
+
+
+@pytest.mark.parametrize("made", [
+    lambda: jnp.array(0.0), lambda: jnp.asarray(np.float32(2)), lambda: jnp.arange(1.0),
+    lambda: jnp.array([1.0, 2.0]), lambda: jnp.arange(1000.0)])
+def test_small_arrays_give_their_memory_to_results(made):
+    x = made()
+    address = x.unsafe_buffer_pointer()
+    out = jax.jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert out.unsafe_buffer_pointer() == address
+    assert x.is_deleted()
