@@ -301,6 +301,8 @@ def _select_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
 def _select_transpose(ct: Tangent, which: Operand, *cases: Operand) -> Tangents:
     if type(ct) is Zero:
         return [None, *[Zero(c.aval) if is_undefined_primal(c) else None for c in cases]]
+    if is_undefined_primal(which):  # it is not linear in it, as whoever called this will say
+        return [None] * (1 + len(cases))
     zeros = full_aval(get_aval(ct), 0)
 
     def back(i: int) -> Any:

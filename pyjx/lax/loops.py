@@ -391,9 +391,10 @@ def _linear_carry(body: ClosedJaxpr, linear_consts: Flags, start: Flags) -> Flag
     return fixpoint(lambda flags: dependent_outputs(body, linear_consts + flags), start)
 
 
-def _known_cond(cond: ClosedJaxpr, n_consts: int, linear: Flags) -> ClosedJaxpr:
-    """The condition as a program of the components of the carry that are not linear."""
-    kept = (True,) * n_consts + negated(linear)
+def _known_cond(cond: ClosedJaxpr, linear_consts: Flags, linear: Flags) -> ClosedJaxpr:
+    """The condition as a program of the constants and components of the carry that are not linear.
+    """
+    kept = negated(linear_consts + linear)
     if any([live and not keep
             for live, keep in zip(live_inputs(cond, (True,)), kept, strict=True)]):
         raise TypeError("The function is not linear: the condition of a while_loop depends on its "
@@ -406,9 +407,11 @@ def _while_split(trace: LinearTrace, operands: Values, params: Params) -> list[A
     values, body = _parts(operands, params), params["body_jaxpr"]
     consts, start = map(trace.linear_flags, (values.body_consts, values.carry))
     linear = _linear_carry(body, consts, start)
-    cond = _known_cond(params["cond_jaxpr"], params["cond_nconsts"], linear)
+    tested = trace.linear_flags(values.cond_consts)
+    cond = _known_cond(params["cond_jaxpr"], tested, linear)
     known = iter(() if all(linear) else bind_while(
-        cond, values.cond_consts, part_of(body, negated(linear), negated(consts + linear)),
+        cond, selected(values.cond_consts, negated(tested)),
+        part_of(body, negated(linear), negated(consts + linear)),
         selected(values.body_consts, negated(consts)), selected(values.carry, negated(linear)),
         params["max_steps"]))
     tangents = trace.record(while_p, operands, {
@@ -428,7 +431,7 @@ def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangen
     values, body = _parts(operands, params), params["body_jaxpr"]
     consts, start = map(linear_flags, (values.body_consts, values.carry))
     linear = _linear_carry(body, consts, start)
-    cond = _known_cond(params["cond_jaxpr"], params["cond_nconsts"], linear)
+    cond = _known_cond(params["cond_jaxpr"], (False,) * params["cond_nconsts"], linear)
     backward = _backward(body, cond, consts, linear, bound)
     program, more = without_tracers(backward.jaxpr)
     outs = iter(call(

@@ -238,12 +238,21 @@ def test_linear_transpose_needs_only_types():
     np.testing.assert_allclose(y_ct, X)
 
 
+def test_linear_transpose_of_a_choice_whose_program_is_known():
+    for _ in range(20):
+        jax.lax.select(jnp.ones(3, bool), jnp.ones(3), jnp.zeros(3))
+    with pytest.raises(TypeError, match="'select_n' is not linear in one of its operands"):
+        jax.linear_transpose(lambda x: jnp.where(x > 0, x, 2 * x), X)(jnp.ones(3))
+
+
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
 @pytest.mark.parametrize(("fun", "message"), [
     (lambda x: x * x, "both operands of 'mul' depend on the arguments"),
     (lambda x: jnp.dot(x, x), "both operands of 'dot_general' depend on the arguments"),
     (lambda x: 1 / x, "'div' is not linear in one of its operands"),
     (lambda x: jnp.where(x > 0, x, 2 * x), "'select_n' is not linear in one of its operands"),
+    (lambda x: jax.lax.fori_loop(0, x[0].astype(int), lambda _, x: 2 * x, x),
+     "the condition of a while_loop depends on its arguments"),
 ])
 def test_linear_transpose_of_what_is_not_linear(fun, message, wrap):
     with pytest.raises(TypeError, match=message):
