@@ -269,10 +269,8 @@ def _fitted(bound: Any, shape: tuple[int, ...], *, drop: bool) -> Any:
     kept = own[extra:]
     if set(own[:extra]) <= {1} and broadcasts_to(kept, shape):
         return lax.reshape(bound, kept) if extra else bound
-    if len(own) == len(shape):
-        stretched = all(n == m or 1 in (n, m) for n, m in zip(own, shape, strict=True))
-    else:
-        stretched = drop or len(own) < len(shape)
+    fits = all(n == m or 1 in (n, m) for n, m in zip(own[::-1], shape[::-1], strict=False))
+    stretched = fits if len(own) == len(shape) else drop or len(own) < len(shape) or not fits
     if stretched:
         raise ValueError(f"uniform: Incompatible shapes for broadcasting: shapes={[shape, own]}")
     raise TypeError(f"uniform got incompatible shapes for broadcasting: {shape}, {own}.")
