@@ -214,8 +214,9 @@ def _saturated(host: Any, dtype: Any) -> Any:
     if host.dtype.kind != "f":
         host = host.astype(np.float32)  # narrow floats hold no limits to compare with
     inside = (host >= limits.min) & (host < float(limits.max + 1))  # floats have no 2^63 - 1
-    ends = np.where(host > 0, limits.max, np.where(host < 0, limits.min, 0))  # nan is no number
-    return np.where(inside, np.where(inside, host, 0).astype(dtype), ends.astype(dtype))
+    least, most, none = (np.array(n, dtype) for n in (limits.min, limits.max, 0))
+    ends = np.where(host > 0, most, np.where(host < 0, least, none))  # nan is no number
+    return np.where(inside, np.where(inside, host, 0).astype(dtype), ends)
 
 
 def real_part_on_host(x: Any, dtype: Any) -> Any:

@@ -79,7 +79,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
         elif not is_scalar_constant(x):
             x = real(x)
         aval = get_aval(x)
-    if _loses(x, aval, dtype) or (is_scalar_constant(x) and type(x) is not complex):
+    if _loses(x, aval, dtype) or (
+            is_scalar_constant(x) and aval.dtype not in dtypes.complex_dtypes):
         x = host_converted(x, dtype)
     if is_scalar_constant(x):
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
