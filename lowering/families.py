@@ -38,7 +38,7 @@ FAMILIES: dict[str, str] = {
         "gather scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub"
     ),
     "lowering.loops": "scan while",
-    "lowering.manual": "custom_partitioning shard_map",
+    "lowering.manual": "custom_partitioning on_parts open_sum shard_map",
     "lowering.random_bits": "bits_apart rng_bit_generator rng_uniform threefry2x32",
     "lowering.reductions": (
         "argmax argmin reduce reduce_and reduce_max reduce_min reduce_or reduce_prod "

@@ -12,8 +12,9 @@ import numpy as np
 from lowering.builder import Block, in_avals
 from lowering.module import call_closed, emit_jaxpr, write_in_place
 from lowering.rules import rule
-from lowering.shardings import axes_text, manual_sharding_text
+from lowering.shardings import axes_text, manual_sharding_text, sharding_text
 from lowering.types import tensor_type, tensor_types
+from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.specs import PartitionSpec
@@ -81,7 +82,7 @@ def on_first_along(b: Block, names: frozenset[Any], operands: Sequence[str], ava
     b.raw(f"}} : ({tensor_types(avals)}) -> ()")
 
 
-@rule("shard_map")
+@rule("shard_map", "on_parts")
 def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     params = eqn.params
     mesh, names, closed = params["mesh"], params["newly_manual_axes"], params["jaxpr"]
@@ -113,6 +114,41 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
             b.raw(f"sdy.return{end}")
         b.raw(f"}} : ({tensor_types(in_avals(eqn))}) -> ({tensor_types(outs)})")
         return results
+
+
+@rule("open_sum")
+def _open_sum(b: Block, eqn: JaxprEqn, x: str) -> str:
+    """A constraint; of complex numbers, which XLA cannot make parts of, one for each half."""
+    sharding, aval = eqn.params["sharding"], eqn.outvars[0].aval
+    if b.module.partitions == 1:
+        return x
+    text = sharding_text(b.module.meshes, sharding, aval.ndim)
+
+    def opened(part: str, of: ShapedArray) -> str:
+        return b.line(f"sdy.sharding_constraint {part} {text} : {tensor_type(of)}")
+
+    if not dtypes.issubdtype(aval.dtype, np.complexfloating):
+        return opened(x, aval)
+    real = aval.update(dtype=dtypes.to_floating_dtype(aval.dtype))
+    kind, half = tensor_type(aval), tensor_type(real)
+    whole = sharding_text(b.module.meshes, sharding.update(
+        spec=sharding.spec.update(unreduced=frozenset(), unreduced_kind=None)), aval.ndim)
+    halves = []
+    for op in ("real", "imag"):
+        part = b.line(f"stablehlo.{op} {x} : ({kind}) -> {half}")
+        part = b.line(f"sdy.sharding_constraint {part} {whole} : {half}")
+        halves.append(opened(part, real))
+    head, results = _results(b, 1)
+    args = [b.name() for _ in halves]
+    b.opening(f"{head}sdy.manual_computation({', '.join(halves)}) in_shardings=[{text}, {text}] "
+              f"out_shardings=[{text}] manual_axes="
+              f"{axes_text(sharding.mesh, sharding.spec.unreduced)} "
+              f"({args[0]}: {half}, {args[1]}: {half}) {{")
+    with b.isolated(args, [real, real]):
+        out = b.line(f"stablehlo.complex {', '.join(args)} : {kind}")
+        b.raw(f"sdy.return {out} : {kind}")
+    b.raw(f"}} : ({half}, {half}) -> ({kind})")
+    return results[0]
 
 
 def _still_open(b: Block, operands: Sequence[str], specs: Sequence[Any], avals: Sequence[Any],

@@ -21,8 +21,8 @@ from pyjx.core.contexts import (
     trace_ctx,
     trace_state_clean,
 )
-from pyjx.core.explicit import ShardingTypeError
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Var
+from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.references import Ref
 from pyjx.core.trace import EagerTrace as EvalTrace
 from pyjx.lax.references import empty_ref, free_ref, freeze, new_ref

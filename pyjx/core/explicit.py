@@ -17,6 +17,14 @@ from pyjx.core.avals import ShapedArray, axes_text
 from pyjx.core.bounded import kept
 from pyjx.core.memories import in_memory
 from pyjx.core.meshes import AbstractMesh
+from pyjx.core.open_sums import (
+    OUTSIDE,
+    ShardingTypeError,
+    Sums,
+    cotangent_aval,
+    spec_of,
+    sums_of_results,
+)
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.jaxlib_api import NamedSharding
 
@@ -24,10 +32,6 @@ if TYPE_CHECKING:
     from pyjx.core.primitive import Primitive
 
 Entries = tuple[Any, ...]  # for each dimension an axis, a tuple of axes, or None
-
-
-class ShardingTypeError(Exception):
-    """Shardings of operands do not go together, or do not say how the result lies."""
 
 
 # -- types -----------------------------------------------------------------------------------------
@@ -140,6 +144,15 @@ def replicated(ndim: int, *avals: Any) -> Any:
     return None
 
 
+def sharding_of_sums(aval: Any, ndim: int) -> Any:
+    """The sharding of values of this rank that are not cut, and yet to be summed, or have been, as
+    those of a type are; None where these are neither."""
+    spec = spec_of(aval)
+    if not spec.unreduced and not spec.reduced:
+        return None
+    return NamedSharding(aval.explicit_sharding.mesh, spec.update(partitions=[None] * ndim))
+
+
 def batched_sharding(sharding: Any, dim: int, x: Any, x_dim: int) -> Any:
     """The `out_sharding` for a batch along dimension `dim`, which lies as dimension `x_dim` of a
     value of type `x`; None for None."""
@@ -153,7 +166,7 @@ def batched_sharding(sharding: Any, dim: int, x: Any, x_dim: int) -> Any:
 def sharding_for(aval: Any, ct: Any) -> Any:
     """The `out_sharding` of what turns a cotangent of type `ct` into one of a value of type
     `aval`; None where neither has a sharding."""
-    return aval.explicit_sharding or replicated(aval.ndim, ct)
+    return cotangent_aval(aval).explicit_sharding or replicated(aval.ndim, ct)
 
 
 def along_the_mesh_that_is_set(spec: PartitionSpec, caller: str) -> NamedSharding:
@@ -276,7 +289,8 @@ def typed_results(primitive: Primitive, avals: Sequence[Any], params: dict[str, 
     Raises:
       ShardingTypeError: those of the operands do not go together, or say nothing of the results.
     """
-    unreduced = _unreduced(primitive, avals)
+    outs = out if primitive.multiple_results else [out]
+    sums = sums_of_results(primitive, avals, outs, OUTSIDE)
     given = params.get("out_sharding") or params.get("sharding")
     if type(given) is NamedSharding and not primitive.multiple_results:
         return aval_on(out, given)
@@ -290,42 +304,17 @@ def typed_results(primitive: Primitive, avals: Sequence[Any], params: dict[str, 
             f"{mesh} for operands {', '.join([a.str_short() for a in avals])}. Put them on the "
             "mesh that is set by jax.reshard.")
     rule = primitive.sharding_rule
-    if rule is None:
-        found: Any = _elementwise(primitive, out, avals)
+    if not any([any(entries_of(a)) for a in avals]):
+        whole = [(None,) * o.ndim for o in outs]
+        found: Any = whole if primitive.multiple_results else whole[0]
+    elif rule is None:
+        found = _elementwise(primitive, out, avals)
     else:
         found = rule(out, *avals, **params)
-    if unreduced:
-        found = PartitionSpec(*found, unreduced=unreduced)
     if not primitive.multiple_results:
-        return _typed(primitive, mesh, avals, out, found)
-    return [_typed(primitive, mesh, avals, o, f) for o, f in zip(out, found, strict=True)]
-
-
-def _unreduced(primitive: Primitive, avals: Sequence[Any]) -> Any:
-    """The axes along which a result is yet to be summed, as its operands are; they must go through
-    a linear operation.
-
-    Raises:
-      ShardingTypeError: the operation cannot come before the sum.
-    """
-    axes = [frozenset() if a.explicit_sharding is None else a.explicit_sharding.spec.unreduced
-            for a in avals]
-    found = next((a for a in axes if a), None)
-    if found is None:
-        return None
-    if len(avals) == 1 and primitive.linear and not primitive.multiple_results:
-        return found
-    if primitive.additive:
-        if all([a == found for a in axes]):
-            return found
-        one, other = ("rhs", "lhs") if not axes[0] else ("lhs", "rhs")
-        raise ShardingTypeError(
-            f"{one} is unreduced while {other} is not. `{primitive.name}` operation does not allow "
-            f"this because there will be implicit communication. Please reduce {one} via `reshard` "
-            f"before calling `{primitive.name}`.")
-    raise ShardingTypeError(
-        f"{primitive.name} cannot accept input that is unreduced. Please reduce it via `reshard` "
-        f"before. Got {', '.join([a.str_short() for a in avals])}")
+        return _typed(primitive, mesh, avals, out, found, sums[0])
+    return [_typed(primitive, mesh, avals, o, f, s)
+            for o, f, s in zip(out, found, sums, strict=True)]
 
 
 def mesh_of(avals: Sequence[Any]) -> AbstractMesh:
@@ -342,9 +331,10 @@ def mesh_of(avals: Sequence[Any]) -> AbstractMesh:
     return meshes[0]
 
 
-def _typed(primitive: Primitive, mesh: AbstractMesh, avals: Sequence[Any], out: Any, found: Any
-           ) -> Any:
-    spec = found if isinstance(found, PartitionSpec) else PartitionSpec(*found)
+def _typed(primitive: Primitive, mesh: AbstractMesh, avals: Sequence[Any], out: Any, found: Any,
+           sums: Sums) -> Any:
+    unreduced, reduced = sums
+    spec = PartitionSpec(*found, unreduced=unreduced, reduced=reduced)
     axes = axes_of(spec)
     if len(set(axes)) < len(axes):
         inputs = ", ".join([a.str_short(True) for a in avals])

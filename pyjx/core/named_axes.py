@@ -90,8 +90,14 @@ class AxisFrame(Record):
     trace: Trace
 
 
+def _is_known(axis: Axis) -> bool:
+    """Whether anybody asks for an axis: by its name, or by the axes of the mesh that it lies along.
+    """
+    return not (axis.name is axis.spmd_name is axis.sharding is None)
+
+
 class named_axis:
-    """A context in which `axis`, if it has a name, is the axis of `trace`.
+    """A context in which `axis`, if it has a name or lies along axes of a mesh, is that of `trace`.
 
     The axes around are in the keys of all caches of traces and programs.
     """
@@ -102,13 +108,13 @@ class named_axis:
         self._frame = AxisFrame(axis, trace)
 
     def __enter__(self) -> None:
-        if self._frame.axis.name is not None:
+        if _is_known(self._frame.axis):
             self._frames = state.axis_frames
             state.axis_frames = (*self._frames, self._frame)
             self._flag = configuration.trace_state.swap_local(named_axes())
 
     def __exit__(self, *exc: object) -> None:
-        if self._frame.axis.name is not None:
+        if _is_known(self._frame.axis):
             state.axis_frames = self._frames
             configuration.trace_state.set_local(self._flag)
 
@@ -138,7 +144,7 @@ def mesh_axes(mesh: AbstractMesh, names: Sequence[Any], varies: bool) -> Iterato
 @contextmanager
 def outside_axis(axis: Axis) -> Iterator[None]:
     """A context in which nothing can name `axis`."""
-    if axis.name is None:
+    if not _is_known(axis):
         yield
         return
     frames = state.axis_frames
@@ -156,6 +162,18 @@ def named_axes() -> tuple[Axis, ...]:
     return tuple([frame.axis for frame in state.axis_frames])
 
 
+def spmd_names() -> frozenset[Any]:
+    """The axes of a mesh that mapped axes around here lie along, as `vmap` was told."""
+    found = [axis.spmd_name for axis in named_axes() if axis.spmd_name is not None]
+    return frozenset(axes_of(found))
+
+
+def mapped_along() -> frozenset[Any]:
+    """The Explicit axes of a mesh that mapped axes around here lie along."""
+    return frozenset([name for axis in named_axes() if axis.sharding is not None
+                      for name in axes_of(axis.sharding.spec)])
+
+
 def find_frame(name: Any) -> AxisFrame:
     """The innermost axis called `name`.
 
@@ -167,7 +185,7 @@ def find_frame(name: Any) -> AxisFrame:
     for frame in reversed(state.axis_frames):
         if frame.axis.name == name:
             return frame
-    names = [axis.name for axis in named_axes()]
+    names = [axis.name for axis in named_axes() if axis.name is not None]
     cure = "name one of them, or bind it by `vmap`, `pmap` or `shard_map`" if names else \
         f"`vmap(..., axis_name={name!r})` makes one"
     raise NameError(f"Found an unbound axis name: {name}. The named axes here are {names}; {cure}.")

@@ -16,16 +16,16 @@ from pyjx.core.effects import Effects
 from pyjx.core.explicit import are_typed, typed_results
 from pyjx.core.forbidden import ForbiddenAxes, check_types
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.linearity import NOWHERE, TOGETHER, Linearity
 from pyjx.core.memories import are_elsewhere, results_in_memory
 from pyjx.core.named_axes import trace_of_axes
-from pyjx.core.open_sums import check_agreement, sums_of_results
+from pyjx.core.open_sums import INSIDE, checked_agreement, results_inside
 from pyjx.core.trace import Tracer, outside_of, raise_leaked, run_compiled, state
 from pyjx.core.varying import (
     NO_AXES,
     Axes,
     manual_type,
     reduced_axes,
-    results_varying,
     unreduced_axes,
     varying_axes,
     with_manual_type,
@@ -58,12 +58,11 @@ class Primitive:
     Args:
       name: what jaxprs print, and the key of the lowering rule.
       multiple_results: results are a sequence; else there is one result.
-      linear: whether it is linear in the operands that its transpose rule accepts.
+      linear: in which operands it is linear, together or each (core/linearity.py).
       cached: whether results of `shape_rule` are kept by avals and parameters.
       cost: CHEAP or DEAR where computing a result again may spare the memory to keep it; else None.
       outlined: whether blocks that repeat may become functions with it inside.
       is_call: whether it calls the jaxpr that is its parameter `jaxpr`, by its parameter `name`.
-      additive: whether it is linear in all of its operands together, as a sum is.
       contracts: whether it sums products of its operands, as products of matrices do.
       moves: whether it only moves values, or makes them of nothing.
       asked: whether interpreters ask the shape rule before the rules for derivatives and batches,
@@ -121,8 +120,8 @@ class Primitive:
         that is being recorded; None where the equation is to be added all the same.
     """
 
-    __slots__ = ("__weakref__", "_out_avals", "additive", "asked", "cached", "contracts", "cost",
-                 "is_call", "linear", "moves", "multiple_results", "name", "outlined", "own_impl",
+    __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "contracts", "cost", "is_call",
+                 "linear", "moves", "multiple_results", "name", "outlined", "own_impl",
                  "own_rules", *[kind for kind in RULE_KINDS if kind != "impl"])
 
     # What libraries ask of those of their own that take a function as operand.
@@ -159,11 +158,10 @@ class Primitive:
     transpose: Rule | None
     within: Callable[[dict[str, Any]], AbstractContextManager[Any]] | None
 
-    def __init__(self, name: str, *, multiple_results: bool = False, linear: bool = False,
+    def __init__(self, name: str, *, multiple_results: bool = False, linear: Linearity = NOWHERE,
                  cached: bool = True, cost: int | None = None, outlined: bool = True,
-                 is_call: bool = False, additive: bool = False, contracts: bool = False,
-                 moves: bool = False, asked: bool = False, own_rules: bool = False,
-                 **rules: Rule | None) -> None:
+                 is_call: bool = False, contracts: bool = False, moves: bool = False,
+                 asked: bool = False, own_rules: bool = False, **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.linear = linear
@@ -171,7 +169,6 @@ class Primitive:
         self.cost = cost
         self.outlined = outlined
         self.is_call = is_call
-        self.additive = additive
         self.contracts = contracts
         self.moves = moves
         self.asked = asked
@@ -278,8 +275,7 @@ class Primitive:
         if self.batch_axis is None and are_elsewhere(in_avals):
             rule = results_in_memory(self.name, rule)
         if self.batch_axis is None and any([a.manual_axis_type is not None for a in in_avals]):
-            out = results_varying(rule, in_avals, params, self.multiple_results,
-                                  sums_of_results(self, in_avals))
+            out = results_inside(self, rule, in_avals, params)
         else:
             out = rule(*in_avals, **params)
             if isinstance(out, AbstractValue) is self.multiple_results:
@@ -357,7 +353,7 @@ def _pvary_shape(x: Any, *, axes: tuple[Any, ...]) -> Any:
 
 # Takes a value for one that varies along `axes` of a mesh. `bind` applies it, so it stands here;
 # its other rules are among the collectives.
-pvary_p = register(Primitive("pvary", moves=True, shape_rule=_pvary_shape, linear=True))
+pvary_p = register(Primitive("pvary", moves=True, shape_rule=_pvary_shape, linear=TOGETHER))
 
 
 def _cast(name: str, old: str, new: str) -> Primitive:
@@ -372,7 +368,7 @@ def _cast(name: str, old: str, new: str) -> Primitive:
         return with_manual_type(x, manual_type(*kinds.values()))
 
     primitive = register(Primitive(
-        name, moves=True, shape_rule=shape_rule, linear=True,
+        name, moves=True, shape_rule=shape_rule, linear=TOGETHER,
         batch_axis=lambda trace, operands, dims, axes: (
             primitive.bind(*operands, axes=axes), dims[0]),
         physical=lambda avals, x, axes: primitive.bind(x, axes=axes)))
@@ -398,7 +394,7 @@ def _varying_alike(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[Any
     operands = tuple([vary(x, axes) if isinstance(x, Tracer) and not is_ref_type(x.aval) else x
                       for x in operands])
     if any([mat is not None and (mat.reduced or mat.unreduced) for mat in types]):
-        check_agreement(primitive, [x.aval for x in operands if isinstance(x, Tracer)])
+        checked_agreement(primitive, [x.aval for x in operands if isinstance(x, Tracer)], INSIDE)
     return operands
 
 
@@ -432,10 +428,18 @@ def cast_like(x: Any, aval: Any) -> Any:
     return x
 
 
-def vary_like(x: Any, model: Any) -> Any:
-    """A value taken for one that varies along the axes, too, that another one varies along."""
-    mat = model.aval.manual_axis_type if isinstance(model, Tracer) else None
-    return x if mat is None else vary(x, mat.varying)
+def vary_like(x: Any, model: Any, zero: bool = False) -> Any:
+    """A constant taken for one that varies along the axes, too, that another one varies along, and
+    is reduced where that is. Zeros are yet to be summed where that is."""
+    aval = model.aval if isinstance(model, Tracer) else model
+    mat = getattr(aval, "manual_axis_type", None)  # structs have one, arrays have none
+    if mat is None:
+        return x
+    if zero and mat.unreduced:
+        return cast_like(x, aval)
+    x = vary(x, mat.varying)
+    axes = mat.reduced - reduced_axes(get_aval(x)) - varying_axes(get_aval(x))
+    return preduced_p.bind(x, axes=tuple(sorted(axes, key=str))) if axes else x
 
 
 def find_primitive(name: str, module: str | None = None) -> Primitive:

@@ -269,6 +269,15 @@ class Tracer(_Array):
     def weak_type(self) -> bool:
         return self.aval.weak_type
 
+    @property
+    def mat(self) -> Any:
+        """Along which axes of a mesh devices hold different values."""
+        return self.aval.mat
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        """Its type, as errors show it."""
+        return self.aval.str_short(short_dtypes, mesh_axis_types)  # type: ignore[no-any-return]
+
     def _is_traced_array(self) -> bool:
         """Whether it is an instance of `Array`, which C++ asks too: a reference is none."""
         return not is_ref_type(self.aval)

@@ -13,7 +13,7 @@ devices, as the cotangent of what is unreduced is; its own cotangent is unreduce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pyjx.core.avals import AbstractRef, ShapedArray
@@ -78,14 +78,3 @@ def joined(avals: Sequence[Any]) -> Axes:
         if aval.manual_axis_type is not None:
             axes = axes | aval.manual_axis_type.varying
     return axes
-
-
-def results_varying(rule: Callable[..., Any], avals: Sequence[Any], params: dict[str, Any],
-                    several: bool, sums: tuple[Axes, Axes]) -> Any:
-    """What a shape rule, which knows nothing of meshes, says of operands that vary: results vary
-    along all axes that operands do. They are unreduced and reduced along the axes `sums`."""
-    axes = joined(avals)
-    out = rule(*[with_manual_type(a, None) for a in avals], **params)
-    if several:
-        return [with_manual_type(a, manual_type(axes | varying_axes(a), *sums)) for a in out]
-    return with_manual_type(out, manual_type(axes | varying_axes(out), *sums))

@@ -27,11 +27,13 @@ from pyjx.core.explicit import (
 )
 from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.jaxpr import Jaxpr, subjaxprs
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import Axis, sharding_along
+from pyjx.core.open_sums import OUTSIDE, ShardingTypeError
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.source_info import summarize
-from pyjx.core.specs import PartitionSpec
+from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.recording import unless_idle
 from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Values
 
@@ -78,7 +80,7 @@ def _transpose_sharding(out: ShapedArray, x: ShapedArray, *, permutation: tuple[
 
 transpose_p: Primitive = register(Primitive(
     "transpose", moves=True, shape_rule=_transpose_shape, sharding_rule=_transpose_sharding,
-    batch=_transpose_batch, linear=True, cost=CHEAP,
+    batch=_transpose_batch, linear=TOGETHER, cost=CHEAP,
     jvp=lambda primals, tangents, *, permutation: (
         transpose_p.bind(*primals, permutation=permutation),
         transpose_p.bind(*tangents, permutation=permutation),
@@ -192,7 +194,7 @@ def _broadcast_sharding(out: ShapedArray, x: ShapedArray, *dynamic_shape: Any,
 
 broadcast_in_dim_p = register(Primitive(
     "broadcast_in_dim", moves=True, shape_rule=_broadcast_shape, sharding_rule=_broadcast_sharding,
-    jvp=_broadcast_jvp, transpose=_broadcast_transpose, batch=_broadcast_batch, linear=True,
+    jvp=_broadcast_jvp, transpose=_broadcast_transpose, batch=_broadcast_batch, linear=TOGETHER,
     cost=CHEAP,
     record=unless_idle(lambda aval, shape, broadcast_dimensions, sharding=None: (
         aval.shape == shape and sharding is None and broadcast_dimensions == tuple(
@@ -315,7 +317,7 @@ def _reduce_sum_transpose(ct: Tangent, x: Operand, *, axes: tuple[int, ...],
 reduce_sum_p: Primitive = register(Primitive(
     "reduce_sum", arithmetic=reduction, shape_rule=_reduce_sum_shape,
     sharding_rule=reduced_sharding,
-    transpose=_reduce_sum_transpose, linear=True,
+    transpose=_reduce_sum_transpose, linear=TOGETHER,
     jvp=lambda primals, tangents, **params: (
         reduce_sum_p.bind(*primals, **params), reduce_sum_p.bind(*tangents, **params),
     ),
@@ -339,6 +341,27 @@ def check_reductions(jaxpr: Jaxpr) -> None:
             check_reductions(inner)
 
 
+def _open_sum_sharding(sharding: Any, x: ShapedArray, axes: tuple[int, ...]) -> Any:
+    """The `out_sharding` of a sum over `axes`, which may leave sums over the mesh open where the
+    operand is cut along these; those of the operand stay as they are.
+
+    Raises:
+      ShardingTypeError: another sum would be open.
+      ValueError: the result would be reduced.
+    """
+    spec, (unreduced, reduced) = sharding.spec, (OUTSIDE.unreduced(x), OUTSIDE.reduced(x))
+    if not spec.reduced <= reduced:
+        raise ValueError("out_sharding passed to reduce_sum cannot be reduced. Got "
+                         f"out_sharding={spec} and operand type {x.str_short()}")
+    summed = axes_of([entries_of(x)[i] for i in axes])
+    if not spec.unreduced <= unreduced.union(summed):
+        raise ShardingTypeError(
+            "out_sharding's unreduced axes should be in operand's specs that were reduce_sum over. "
+            f"Got operand={x.str_short()}, axes={axes} and out_sharding={spec}")
+    return sharding.update(spec=spec.update(
+        unreduced=spec.unreduced | unreduced, reduced=reduced, unreduced_kind=None))
+
+
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The sum over `axes`.
 
@@ -353,4 +376,6 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     if out_sharding is not None:
         out_sharding = resolved_sharding(out_sharding, reduced_shape("reduce_sum", aval, dims),
                                          "reduce_sum")
+        if out_sharding is not None:
+            out_sharding = _open_sum_sharding(out_sharding, aval, dims)
     return reduce_sum_p.bind(operand, axes=dims, out_sharding=out_sharding)

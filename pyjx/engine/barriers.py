@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyjx.core.explicit import entries_of
+from pyjx.core.linearity import APART
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Values
@@ -32,5 +33,5 @@ def _batch(operands: Values, dims: Dims) -> Any:
 optimization_barrier_p = register(Primitive(
     "optimization_barrier", moves=True, shape_rule=lambda *avals: avals,
     sharding_rule=lambda outs, *xs: list(map(entries_of, xs)), multiple_results=True, jvp=_jvp,
-    transpose=_transpose, batch=_batch, linear=True,
+    transpose=_transpose, batch=_batch, linear=APART,
 ))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.types import Dims, Tangents, Values
 
@@ -20,5 +21,5 @@ def _name_batch(operands: Values, dims: Dims, *, name: str) -> Any:
 name_p = register(Primitive(
     "name", moves=True, shape_rule=lambda x, name: x, jvp=_name_jvp, batch=_name_batch,
     transpose=lambda ct, x, name: [ct], impl=lambda x, name: x,
-    decomposition=lambda x, name: x, linear=True,
+    decomposition=lambda x, name: x, linear=TOGETHER,
 ))

@@ -13,6 +13,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import stands_for_constant
 from pyjx.engine.recording import converted
@@ -59,8 +60,9 @@ def _convert_transpose(ct: Tangent, x: Operand, **_: Any) -> Tangents:
 
 
 convert_element_type_p = register(Primitive(
-    "convert_element_type", moves=True, shape_rule=_convert_shape, jvp=_convert_jvp, linear=True,
-    record=converted, cost=CHEAP, transpose=_convert_transpose, physical=_convert_data,
+    "convert_element_type", moves=True, linear=TOGETHER, shape_rule=_convert_shape,
+    jvp=_convert_jvp, record=converted, cost=CHEAP, transpose=_convert_transpose,
+    physical=_convert_data,
     printed=lambda params: [(key, params[key]) for key in ("new_dtype", "weak_type")],
 ))
 convert_element_type_p.define(batch=elementwise_batch(convert_element_type_p))

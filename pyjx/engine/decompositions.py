@@ -11,6 +11,7 @@ from pyjx.core.contents import are_plain, params_key
 from pyjx.core.effects import has_state
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.trace import trace_to_jaxpr
+from pyjx.core.varying import with_manual_type
 from pyjx.engine.discharge import pure
 
 _programs = BoundedDict(4096)
@@ -47,5 +48,7 @@ def decomposition_of(eqn: JaxprEqn) -> ClosedJaxpr | None:
     primitive = eqn.primitive
     if primitive.decomposition is None:
         return None
-    return traced(primitive.decomposition, [v.aval for v in eqn.invars], eqn.params,
-                  primitive.multiple_results)
+    avals = [v.aval for v in eqn.invars]
+    if primitive.batch_axis is None:  # it reads no axes of a mesh, as its types have been checked
+        avals = [with_manual_type(a, None) for a in avals]
+    return traced(primitive.decomposition, avals, eqn.params, primitive.multiple_results)

@@ -9,11 +9,13 @@ from pyjx import configuration
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import aval_on, entries_of
 from pyjx.core.forbidden import check_types
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.meshes import Mesh
-from pyjx.core.open_sums import cotangent_aval
-from pyjx.core.primitive import Primitive, no_collectives, register
-from pyjx.core.specs import PartitionSpec
+from pyjx.core.open_sums import OUTSIDE, cotangent_aval
+from pyjx.core.primitive import Primitive, cast_like, no_collectives, preduced_p, register
+from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer
+from pyjx.core.varying import reduced_axes, unreduced_axes
 from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import BatchDims, Operand, Value, Values
 from pyjx.jaxlib_api import NamedSharding
@@ -21,16 +23,23 @@ from pyjx.jaxlib_api import NamedSharding
 
 def _batch(trace: Any, operands: Values, dims: BatchDims, *, dst_sharding: Any,
            concrete_mesh: Any) -> tuple[Value, int]:
-    """The batch lies as it does."""
+    """The batch lies as it does, or as the mapped axis where the type does not say it."""
     (x,), (dim,) = operands, dims
-    spec = dst_sharding.spec
-    entries = [*spec[:dim], entries_of(get_aval(x))[dim], *spec[dim:]]
+    spec, entry = dst_sharding.spec, entries_of(get_aval(x))[dim]
+    if entry is None and trace.axis.sharding is not None:
+        (along,) = trace.axis.sharding.spec
+        if set(axes_of((along,))) <= set(dst_sharding.mesh.explicit_axes).difference(axes_of(spec)):
+            entry = along
+    entries = [*spec[:dim], entry, *spec[dim:]]
     return made_to_lie(x, dst_sharding.update(spec=spec.update(partitions=entries)),
                        concrete_mesh), dim
 
 
 def _transpose(ct: Any, x: Operand, *, dst_sharding: Any, concrete_mesh: Any) -> list[Any]:
-    return [made_to_lie(ct, _along(x.aval, dst_sharding.mesh), concrete_mesh)]
+    mesh, around = dst_sharding.mesh, configuration.abstract_mesh.value
+    if around is not None and around.shape_tuple == mesh.shape_tuple:
+        mesh = around  # the value may come from where axes are of other types
+    return [made_to_lie(ct, _along(cotangent_aval(x.aval), mesh), concrete_mesh)]
 
 
 def made_to_lie(x: Any, sharding: Any, mesh: Any = None) -> Any:
@@ -64,7 +73,7 @@ reshard_p: Primitive = register(Primitive(
     placed=lambda params: [params["concrete_mesh"] or params["dst_sharding"]],
     printed=lambda params: [],
     physical=lambda avals, x, **params: reshard_p.bind(x, **params),
-    linear=True,
+    linear=TOGETHER,
 ))
 reshard_p.define(jvp=jvp_linear(reshard_p))
 
@@ -82,9 +91,43 @@ def whole(x: Value, axes: Sequence[int]) -> Value:
 
 def with_sharding_of(x: Value, aval: Any) -> Value:
     """A cotangent of a value of type `aval`, lying as that does."""
-    aval = cotangent_aval(aval)
+    return lying_as(x, cotangent_aval(aval))
+
+
+def lying_as(x: Value, aval: Any) -> Value:
+    """A value that lies as this type says."""
     given, wanted = get_aval(x).explicit_sharding, aval.explicit_sharding
     if given == wanted:
         return x
     mesh = (given or wanted).mesh
     return made_to_lie(x, _along(aval, mesh))
+
+
+def number_beside(x: Value, avals: Sequence[Any]) -> Value:
+    """A number that is to be stretched to the shape of values of these types: reduced where one of
+    them is. Inside programs for each device only constants are taken for such."""
+    for aval in avals:
+        if OUTSIDE.reduced(aval) or (reduced_axes(aval) and not isinstance(x, Tracer)):
+            return constant_beside(x, aval)
+    return x
+
+
+def constant_beside(x: Value, aval: Any) -> Value:
+    """A constant that is used with a value of this type: reduced where that is, or is yet to be
+    summed."""
+    if axes := OUTSIDE.reduced(aval) | OUTSIDE.unreduced(aval):
+        spec = PartitionSpec(*[None] * get_aval(x).ndim, reduced=axes)
+        x = made_to_lie(x, aval.explicit_sharding.update(spec=spec))
+    if axes := reduced_axes(aval) | unreduced_axes(aval):
+        x = preduced_p.bind(x, axes=tuple(sorted(axes, key=str)))
+    return x
+
+
+def as_cotangent(x: Value, aval: Any) -> Value:
+    """A value that stands for a cotangent of values of type `aval`, as one of its type."""
+    if aval.explicit_sharding is not None and aval.explicit_sharding.spec.reduced:
+        x = with_sharding_of(x, aval)
+    if aval.manual_axis_type is None:
+        return x
+    wanted = cotangent_aval(aval)
+    return x if get_aval(x).manual_axis_type == wanted.manual_axis_type else cast_like(x, wanted)

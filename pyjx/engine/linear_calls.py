@@ -11,6 +11,7 @@ from typing import Any
 
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
+from pyjx.core.linearity import LAST
 from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.batching import BatchTrace, match_axis
@@ -96,6 +97,6 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, callee: Jaxpr, tr
 
 linear_call_p = register(Primitive(
     "linear_call", shape_rule=_shape, jvp=_jvp, batch_axis=_batch, transpose=_transpose,
-    decomposition=_apply, multiple_results=True, cached=False, linear=True,
+    decomposition=_apply, multiple_results=True, cached=False, linear=LAST,
     effects=lambda params: params["callee"].effects, own_rules=True, runs=_runs,
 ))

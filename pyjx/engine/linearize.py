@@ -15,7 +15,7 @@ from pyjx import configuration
 from pyjx.core import source_info, wide
 from pyjx.core.avals import ShapedArray, get_aval, is_ref_type
 from pyjx.core.name_stack import NameStack, current_name_stack
-from pyjx.core.primitive import Primitive, vary
+from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.source_info import thread_state as source_state
 from pyjx.core.trace import (
@@ -28,7 +28,7 @@ from pyjx.core.trace import (
     state,
 )
 from pyjx.engine.discharge import bind_discharged, holds_state
-from pyjx.engine.explicit import with_sharding_of
+from pyjx.engine.explicit import as_cotangent, with_sharding_of
 from pyjx.engine.forward import JVPTrace, JVPTracer
 from pyjx.engine.references import Box
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
@@ -192,15 +192,15 @@ class LinearProgram:
         cts: dict[LinearVar, Any] = {}
         for var, ct in zip(self.outs, cotangents, strict=True):
             if type(var) is LinearVar and type(ct) is not Zero:
-                mat = var.aval.manual_axis_type
-                accumulate(cts, var, ct if mat is None else vary(ct, mat.varying))
+                accumulate(cts, var, as_cotangent(ct, var.aval))
         if state.dynamic is eager_trace:
             backward_eqns(self.eqns, cts)
         else:
             with source_info.replaying(self.names, "transpose") as replay:
                 backward_eqns(self.eqns, cts, replay)
         return [
-            None if v is None else cts[v] if v in cts else Zero(v.aval) for v in self.invars
+            None if v is None else cts[v] if v in cts else Zero.cotangent_of(v.aval)
+            for v in self.invars
         ]
 
     def pruned(self) -> LinearProgram:
@@ -309,7 +309,8 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
                     read = _read_for(outs, eqns)
                 if read.isdisjoint(results):
                     continue
-            ct = [Zero(v.aval) if c is None else c for c, v in zip(ct, results, strict=True)]
+            ct = [Zero.cotangent_of(v.aval) if c is None else c
+                  for c, v in zip(ct, results, strict=True)]
             if replay is not None:
                 replay.source = source
         else:

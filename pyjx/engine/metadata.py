@@ -14,6 +14,7 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.nested import holds_jaxprs, map_jaxprs
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.calls import define_call
@@ -70,7 +71,7 @@ def _value_shape(x: ShapedArray, *, xla_metadata_kvs: Items) -> ShapedArray:
 # The operand, whose operation has metadata.
 xla_metadata_value_p = register(Primitive(
     "xla_metadata_value", shape_rule=_value_shape, impl=lambda x, **_: x, jvp=_value_jvp,
-    transpose=_value_transpose, batch=_value_batch, linear=True, outlined=False))
+    transpose=_value_transpose, batch=_value_batch, linear=TOGETHER, outlined=False))
 
 
 # -- from name stacks to programs ------------------------------------------------------------------

@@ -75,7 +75,7 @@ def with_cotangents(operands: Sequence[Any], nonzero: Sequence[bool], cotangents
     is none among those given, and None for the other operands."""
     flags = iter(nonzero)
     return [None if type(x) is not UndefinedPrimal else next(cotangents) if next(flags)
-            else Zero(x.aval) for x in operands]
+            else Zero.cotangent_of(x.aval) for x in operands]
 
 
 def tangent_avals(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[ShapedArray]:
@@ -410,7 +410,8 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
         with source_info.replaying() as replay:
             backward_eqns(eqns, cts, replay)
     return [
-        None if type(x) is not UndefinedPrimal else cts[x] if x in cts else Zero(x.aval)
+        None if type(x) is not UndefinedPrimal else cts[x] if x in cts
+        else Zero.cotangent_of(x.aval)
         for x in operands
     ]
 

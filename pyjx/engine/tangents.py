@@ -10,6 +10,8 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import Literal
+from pyjx.core.linearity import TOGETHER
+from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.primitive import CHEAP, Primitive, cast_like, register
 from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import JaxprTrace, JaxprTracer, literal_types, state
@@ -31,6 +33,11 @@ class Zero:
     def of_primal(x: Any) -> Zero:
         """The zero tangent at `x`."""
         return zero_tangent(get_aval(x))
+
+    @staticmethod
+    def cotangent_of(aval: Any) -> Zero:
+        """The zero cotangent of values of a type."""
+        return Zero(cotangent_aval(aval))
 
     def instantiate(self) -> Any:
         """It as an array."""
@@ -100,8 +107,12 @@ def full_aval(aval: ShapedArray, value: Any) -> Any:
         scalar = rules.zero(aval.dtype) if value == 0 else aval.dtype.filled((), value)
     else:
         scalar = scalar_of(aval, value)
-    full = broadcast_in_dim(scalar, aval.shape, (), out_sharding=aval.explicit_sharding) \
-        if aval.shape else scalar
+    full = scalar
+    if aval.explicit_sharding is not None:
+        full = broadcast_in_dim_p.bind(scalar, shape=aval.shape, broadcast_dimensions=(),
+                                       sharding=aval.explicit_sharding)
+    elif aval.shape:
+        full = broadcast_in_dim(scalar, aval.shape, ())
     if aval.elsewhere is not None:
         full = moved(full, aval.elsewhere)
     return full if aval.manual_axis_type is None else cast_like(full, aval)
@@ -134,7 +145,7 @@ def _add_any_batch(operands: Values, dims: Any) -> tuple[Value, int]:
 
 add_any_p = register(Primitive(
     "add_any", shape_rule=_add_any_shape, jvp=_add_any_jvp, batch=_add_any_batch,
-    transpose=lambda ct, x, y: (ct, ct), additive=True, linear=True, cost=CHEAP,
+    transpose=lambda ct, x, y: (ct, ct), linear=TOGETHER, cost=CHEAP,
 ))
 
 

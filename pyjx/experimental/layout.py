@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyjx import tree_util
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.layouts import Format, Layout
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
@@ -90,7 +91,7 @@ def _batch(operands: Values, dims: Dims, *, layout: Layout) -> tuple[Value, Any]
 
 
 layout_constraint_p: Primitive = register(Primitive(
-    "layout_constraint", shape_rule=_shape, impl=_impl, batch=_batch, linear=True,
+    "layout_constraint", shape_rule=_shape, impl=_impl, batch=_batch, linear=TOGETHER,
     transpose=lambda ct, x, **params: [layout_constraint_p.bind(ct, **params)],
 ))
 layout_constraint_p.define(jvp=jvp_linear(layout_constraint_p))

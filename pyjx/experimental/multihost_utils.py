@@ -17,6 +17,7 @@ from pyjx import jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.explicit import aval_on
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.meshes import Mesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
@@ -372,7 +373,7 @@ def _linear(name: str, impl: Any, shape_rule: Any, batch: Any) -> Primitive:
         return [ct if type(ct) is Zero else p.bind(ct, **params)]
 
     p = register(Primitive(name, shape_rule=shape_rule, jvp=jvp, transpose=transpose,
-                           batch_axis=batch, impl=impl, linear=True))
+                           batch_axis=batch, impl=impl, linear=TOGETHER))
     return p
 
 

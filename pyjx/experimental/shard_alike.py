@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.linearity import APART
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import moveaxis
@@ -70,5 +71,5 @@ def _batch(operands: Values, dims: Dims) -> tuple[Any, Any]:
 
 shard_alike_p = register(Primitive(
     "shard_alike", shape_rule=_shape, impl=_impl, jvp=_jvp, transpose=_transpose, batch=_batch,
-    multiple_results=True, linear=True,
+    multiple_results=True, linear=APART,
 ))

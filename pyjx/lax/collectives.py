@@ -27,7 +27,8 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.forbidden import check_names
-from pyjx.core.named_axes import find_frame
+from pyjx.core.linearity import TOGETHER
+from pyjx.core.named_axes import find_frame, named_axes
 from pyjx.core.primitive import (
     Primitive,
     no_collectives,
@@ -278,14 +279,14 @@ def times(x: Value, n: int) -> Value:
 
 
 psum_p: Primitive = _reduction("psum", reduce_sum_p, times, np.number)
-psum_p.linear = True
+psum_p.linear = TOGETHER
 psum_p.define(jvp=jvp_linear(psum_p), transpose=_psum_transpose)
 
 # The same over axes of a mesh along which types say what varies: cotangents do not.
 psum_invariant_p: Primitive = _reduction(
     "psum_invariant", reduce_sum_p, times, np.number,
     printed=lambda params: [("axes", params["axes"])])
-psum_invariant_p.linear = True
+psum_invariant_p.linear = TOGETHER
 psum_invariant_p.define(
     jvp=jvp_linear(psum_invariant_p),
     transpose=lambda ct, x, axes, axis_index_groups: (vary(ct, frozenset(axes)),))
@@ -310,7 +311,7 @@ def _unreduced_psum_shape(x: ShapedArray, *, axes: Axes) -> ShapedArray:
 
 
 unreduced_psum_p: Primitive = register(Primitive(
-    "unreduced_psum", shape_rule=_unreduced_psum_shape, linear=True,
+    "unreduced_psum", shape_rule=_unreduced_psum_shape, linear=TOGETHER,
     batch_axis=lambda trace, operands, dims, axes: (
         unreduced_psum_p.bind(*operands, axes=axes), dims[0]),
     effects=lambda params: frozenset(map(NamedAxisEffect, params["axes"])),
@@ -569,18 +570,20 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     if to not in ("varying", "reduced", "unreduced"):
         raise ValueError("pcast: Got unexpected `to` value. Allowed `to` values are 'varying', "
                          f"'reduced' and 'unreduced', got {to!r}")
+    if isinstance(axis_name, (set, frozenset)):
+        raise TypeError(f"pcast: axis_name={axis_name} must be a tuple or a str. Got {axis_name}")
     names = () if axis_name is None else as_axes(axis_name)
     if not names:
         return x
     _check_distinct("pcast", names)
+    mapped = [axis.name for axis in named_axes() if axis.varies is not None]
     for name in names:
-        try:
-            manual = find_frame(name).axis.varies is not None
-        except NameError:
-            manual = False
-        if not manual:
-            raise ValueError(f"pcast should be called under shard_map: {name!r} is no axis of a "
-                             "mesh here. Under vmap values need no cast.")
+        if not mapped:
+            raise ValueError(f"pcast should be called under jax.shard_map: {name!r} is no axis of "
+                             "a mesh here. Under vmap values need no cast.")
+        if name not in mapped:
+            raise NameError(f"Found an unbound axis name: {name}. pcast takes axes of a mesh that "
+                            f"jax.shard_map maps over, which are {mapped} here.")
     typed = typed_names(names)
     axes = tuple([n for n in names if n in typed])
 

@@ -16,6 +16,7 @@ from pyjx.core.integers import as_shape
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.wide import unnarrowed
 from pyjx.engine.axes import broadcast_in_dim
+from pyjx.engine.explicit import number_beside
 
 
 def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
@@ -152,7 +153,9 @@ def broadcast_operands(name: str, *operands: Any) -> tuple[Any, ...]:
         shape = _broadcast(tuple([a.shape for a in avals]))
     except ValueError:
         raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.") from None
-    return tuple([x if is_scalar_constant(x) else broadcast_to(x, shape) for x in operands])
+    return tuple([x if is_scalar_constant(x) else broadcast_to(
+        x if a.shape else number_beside(x, avals), shape)
+        for x, a in zip(operands, avals, strict=True)])
 
 
 def nary_shape(name: str, avals: tuple[ShapedArray, ...]) -> tuple[int, ...]:

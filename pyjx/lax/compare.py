@@ -11,6 +11,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, full_sharding, mesh_of
+from pyjx.core.linearity import BUT_FIRST
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim
@@ -346,7 +347,7 @@ def _select_sharding(out: ShapedArray, which: ShapedArray, *cases: ShapedArray) 
 select_n_p = register(Primitive(
     "select_n", moves=True, shape_rule=_select_shape, sharding_rule=_select_sharding,
     jvp=_select_jvp,
-    transpose=_select_transpose, batch=_select_batch, linear=True, cost=CHEAP,
+    transpose=_select_transpose, batch=_select_batch, linear=BUT_FIRST, cost=CHEAP,
 ))
 
 

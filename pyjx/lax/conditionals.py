@@ -424,7 +424,8 @@ def _with_zero_outs(closed: ClosedJaxpr, nonzero: Flags, wanted: Flags, avals: t
 
     def fun(*args: Any) -> list[Any]:
         outs = iter(jaxpr_as_fun(closed)(*args))
-        cts = [next(outs) if flag else Zero(a) for flag, a in zip(nonzero, avals, strict=True)]
+        cts = [next(outs) if flag else Zero.cotangent_of(a)
+               for flag, a in zip(nonzero, avals, strict=True)]
         return [*map(instantiate, selected(cts, wanted)), *[full_aval(a, 0) for a in before],
                 *outs, *[full_aval(a, 0) for a in after]]
 

@@ -16,17 +16,12 @@ from pyjx.core.arithmetic import out_size, scale
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
-from pyjx.core.explicit import (
-    Entries,
-    ShardingTypeError,
-    batched_sharding,
-    entries_of,
-    replicated,
-    resolved_sharding,
-)
+from pyjx.core.explicit import Entries, batched_sharding, entries_of, replicated, resolved_sharding
 from pyjx.core.forbidden import check_contracted
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.linearity import EACH
+from pyjx.core.open_sums import OUTSIDE, ShardingTypeError, cotangent_aval
 from pyjx.core.primitive import Primitive, no_collectives, register
 from pyjx.core.records import Record
 from pyjx.core.specs import axes_of
@@ -376,7 +371,15 @@ def _dot_general_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, 
             "Contracting dimensions are sharded and it is ambiguous how the output should be "
             "sharded. Please specify the output sharding via the `out_sharding` parameter. Got "
             f"lhs_contracting_spec={lhs_sum} and rhs_contracting_spec={rhs_sum}")
-    return (*lhs_batch, *[a[i] for i in other_axes(lhs.ndim, lc, lb)],
+    return product_entries(lhs, rhs, dimension_numbers)
+
+
+def product_entries(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotDimensionNumbers
+                    ) -> Entries:
+    """For each dimension of a product the axes that it is cut along in the operand that has it."""
+    (lc, rc), (lb, rb) = dimension_numbers
+    a, b = entries_of(lhs), entries_of(rhs)
+    return (*[a[i] for i in lb], *[a[i] for i in other_axes(lhs.ndim, lc, lb)],
             *[b[i] for i in other_axes(rhs.ndim, rc, rb)])
 
 
@@ -407,10 +410,14 @@ def _operand_cotangent(ct: Tangent, x: Value, y: Value, x_axes: Any, y_axes: Any
     x_rest = other_axes(x.ndim, x_sum, x_batch)
     in_y_order = [xs for _, xs in sorted(zip(y_sum, x_sum, strict=True))]
     order = [*x_batch, *x_rest, *in_y_order]
-    wanted = x.explicit_sharding
+    wanted = cotangent_aval(x).explicit_sharding
     if wanted is not None:
-        entries = [wanted.spec[i] for i in order]
-        wanted = wanted.update(spec=wanted.spec.update(partitions=entries))
+        given = get_aval(ct)
+        summed = axes_of([entries_of(given)[i] for i in ct_rest])
+        wanted = wanted.update(spec=wanted.spec.update(
+            partitions=[wanted.spec[i] for i in order],
+            unreduced=wanted.spec.unreduced & (OUTSIDE.unreduced(given) | set(summed)),
+            unreduced_kind=None))
     params = {**params, "out_sharding": wanted or replicated(x.ndim, get_aval(ct), get_aval(y))}
     out = dot_general_p.bind(ct, y, dimension_numbers=dims, **params)
     out = transpose(out, [order.index(i) for i in range(x.ndim)])
@@ -473,7 +480,7 @@ def _dot_general_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
 
 
 dot_general_p = register(Primitive(
-    "dot_general", contracts=True, arithmetic=_dot_general_arithmetic,
+    "dot_general", contracts=True, linear=EACH, arithmetic=_dot_general_arithmetic,
     shape_rule=_dot_general_shape, sharding_rule=_dot_general_sharding,
     printed=_dot_general_printed))
 dot_general_p.define(

@@ -12,6 +12,8 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
+from pyjx.core.linearity import LAST, TOGETHER
+from pyjx.core.open_sums import is_open
 from pyjx.core.primitive import CHEAP, Primitive, register, vary_like
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer, int_fits
@@ -20,7 +22,7 @@ from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.conversion import cast
 from pyjx.engine.conversion import convert_element_type_p as convert_element_type_p
 from pyjx.engine.rules import elementwise_batch, jvp_linear, jvp_zero
-from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
+from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal
 from pyjx.engine.types import Tangent, Tangents, Value, Values
 from pyjx.lax.common import host_converted, warn_of_complex
 from pyjx.lax.nary import (
@@ -106,7 +108,7 @@ def _precision_shape(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) 
 
 
 reduce_precision_p = register(Primitive(
-    "reduce_precision", shape_rule=_precision_shape, linear=True))
+    "reduce_precision", shape_rule=_precision_shape, linear=TOGETHER))
 # Almost everywhere a step function, but its tangents are rounded as it rounds.
 reduce_precision_p.define(batch=elementwise_batch(reduce_precision_p),
     jvp=jvp_linear(reduce_precision_p),
@@ -148,9 +150,9 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
 
 _PARTS = "float32, float64"
 
-complex_p = elementwise("complex", _PARTS, _PARTS, out=complex_dtype, linear=True, cost=CHEAP)
-real_p = elementwise("real", COMPLEX, out=real_dtype, linear=True, cost=CHEAP)
-imag_p = elementwise("imag", COMPLEX, out=real_dtype, linear=True, cost=CHEAP)
+complex_p = elementwise("complex", _PARTS, _PARTS, out=complex_dtype, linear=TOGETHER, cost=CHEAP)
+real_p = elementwise("real", COMPLEX, out=real_dtype, linear=TOGETHER, cost=CHEAP)
+imag_p = elementwise("imag", COMPLEX, out=real_dtype, linear=TOGETHER, cost=CHEAP)
 
 
 def _complex_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
@@ -166,7 +168,8 @@ complex_p.define(jvp=_complex_jvp,
        transpose=transpose_nary(lambda ct, x, y: real(ct), lambda ct, x, y: _neg(imag(ct))))
 def _zero(ct: Value) -> Value:
     """Never of a weak type, so that no cotangent of a complex number is."""
-    return scalar_constant(0, get_aval(ct).dtype)
+    aval = get_aval(ct)
+    return full_aval(aval, 0) if is_open(aval) else scalar_constant(0, aval.dtype)
 
 
 # ct Re(z) = Re(ct z)
@@ -228,7 +231,7 @@ def _conj_back(ct: Tangent, z: ShapedArray, *, input_dtype: DType) -> Value:
     return back if dtypes.issubdtype(z.dtype, np.complexfloating) else real(back)
 
 
-conj_p = register(Primitive("conj", shape_rule=_conj_shape, linear=True, cost=CHEAP))
+conj_p = register(Primitive("conj", shape_rule=_conj_shape, linear=TOGETHER, cost=CHEAP))
 conj_p.define(batch=elementwise_batch(conj_p), jvp=jvp_linear(conj_p),
               transpose=transpose_unary(_conj_back))
 
@@ -342,12 +345,14 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     else:
         aval = get_aval(operand("full_like", x))
         like_shape, like_dtype, weak = aval.shape, aval.dtype, aval.weak_type
+    zero = type(fill_value) in (int, float) and fill_value == 0
     shape = like_shape if shape is None else as_sizes("full_like", "shape", shape)
     if sharding is None and shape == like_shape:
         sharding = sharding_like(x)
     if dtype is not None or not weak or dtypes.is_extended(like_dtype):
         dtype = dtypes.canonicalize_dtype(like_dtype, True) if dtype is None else dtype
-        return vary_like(_full("full_like", tuple(shape), fill_value, dtype, sharding), x)
+        out = _full("full_like", tuple(shape), fill_value, dtype, sharding)
+        return vary_like(out, x, zero)
     fill_value = real_part_for(_fill_operand("full_like", fill_value), like_dtype)
     if get_aval(fill_value).shape:
         raise TypeError(
@@ -355,24 +360,24 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
             f"{get_aval(fill_value).shape}."
         )
     out = broadcast_in_dim(filler(fill_value, like_dtype, True), shape, ())
-    return vary_like(placed(out, sharding), x)
+    return vary_like(placed(out, sharding), x, zero)
 
 
 # -- identities ------------------------------------------------------------------------------------
 
-copy_p = elementwise("copy", ANY, moves=True, linear=True, cost=CHEAP)
+copy_p = elementwise("copy", ANY, moves=True, linear=TOGETHER, cost=CHEAP)
 copy_p.define(jvp=jvp_linear(copy_p), transpose=transpose_unary(lambda ct, x: copy_p.bind(ct)))
 
 # tie(x, y) is y, and keeps x from being dropped before it.
 tie_p: Primitive = register(Primitive(
-    "tie", shape_rule=lambda x, y: y, linear=True,
+    "tie", shape_rule=lambda x, y: y, linear=LAST,
     jvp=lambda primals, tangents: (tie_p.bind(*primals), tangents[1]),
     transpose=lambda ct, x, y: (Zero(x.aval) if is_undefined_primal(x) else None,
                                 ct if is_undefined_primal(y) else None),
     batch=lambda operands, dims: (tie_p.bind(*operands), dims[1]),
 ))
 
-stop_gradient_p = elementwise("stop_gradient", ANY, moves=True)
+stop_gradient_p = elementwise("stop_gradient", ANY, moves=True, linear=TOGETHER)
 stop_gradient_p.define(jvp=jvp_zero(stop_gradient_p))
 
 

@@ -25,15 +25,19 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import (
     Entries,
-    ShardingTypeError,
     entries_of,
     parts_along,
+    replicated,
     resolved_sharding,
     retyped,
+    sharding_for,
 )
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.linearity import EACH
+from pyjx.core.open_sums import OUTSIDE, ShardingTypeError
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.specs import axes_of
 from pyjx.engine.axes import moveaxis, transpose
 from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_operand
@@ -236,7 +240,8 @@ def _transpose_lhs(ct: Tangent, lhs: ShapedArray, rhs: Value, *, window_strides:
         dimension_numbers=ConvDimensionNumbers(
             out_spec, (rhs_spec[1], rhs_spec[0], *rhs_spec[2:]), lhs_spec),
         feature_group_count=groups, batch_group_count=1, precision=precision,
-        preferred_element_type=None, out_sharding=None,
+        preferred_element_type=None,
+        out_sharding=_cotangent_sharding(lhs, ct, rhs) if batch_group_count == 1 else None,
     )
     if batch_group_count > 1:
         out = _regroup(out, batch_group_count, lhs_spec[1], lhs_spec[0])
@@ -269,8 +274,20 @@ def _transpose_rhs(ct: Tangent, lhs: Value, rhs: ShapedArray, *, window_strides:
         dimension_numbers=ConvDimensionNumbers(swapped(lhs_spec), swapped(out_spec),
                                                swapped(rhs_spec)),
         feature_group_count=batch_group_count, batch_group_count=feature_group_count,
-        precision=precision, preferred_element_type=None, out_sharding=None,
+        precision=precision, preferred_element_type=None,
+        out_sharding=_cotangent_sharding(rhs, ct, lhs),
     )
+
+
+def _cotangent_sharding(x: ShapedArray, ct: Value, other: Value) -> Any:
+    """The `out_sharding` of a convolution that gives the cotangent of an operand of type `x`; None
+    where neither of its operands is cut."""
+    given = get_aval(ct)
+    if not any(entries_of(given)) and not any(entries_of(get_aval(other))):
+        return None
+    sharding = sharding_for(x, given) or replicated(x.ndim, get_aval(other))
+    return sharding.update(spec=sharding.spec.update(
+        unreduced=sharding.spec.unreduced & OUTSIDE.unreduced(given), unreduced_kind=None))
 
 
 def _conv_transpose_rule(ct: Tangent, lhs: Operand, rhs: Operand, *, preferred_element_type: DType,
@@ -316,7 +333,9 @@ def _conv_batch(
         return _split_axis(conv(lhs, rhs), out_spec[1], size), out_spec[1]
     if dl is not None:  # a larger batch
         size = get_aval(lhs).shape[dl]
+        entry = entries_of(get_aval(lhs))[dl]
         lhs = _merge_within(lhs, dl, lhs_spec[0], batch_group_count)
+        params["out_sharding"] = _merged_sharding(params.get("out_sharding"), out_spec[0], entry)
         return _split_axis(conv(lhs, rhs), out_spec[0], size), out_spec[0]
     size = get_aval(rhs).shape[dr]  # more output features
     out = conv(lhs, _merge_within(rhs, dr, rhs_spec[0], groups))
@@ -327,6 +346,16 @@ def _conv_batch(
     shape = get_aval(out).shape  # groups, examples, features of a group
     out = moveaxis(out, axis + 1, 0)
     return _reshape(out, (size, *shape[:axis], groups * shape[axis + 2], *shape[axis + 3:])), 0
+
+
+def _merged_sharding(sharding: Any, axis: int, entry: Any) -> Any:
+    """The `out_sharding` of examples, of which those that are cut along `entry` are merged into an
+    axis as its slower part; None for None."""
+    if sharding is None:
+        return None
+    entries = list(sharding.spec)
+    entries[axis] = (*axes_of((entry,)), *axes_of((entries[axis],)))
+    return sharding.update(spec=sharding.spec.update(partitions=entries))
 
 
 def _without(x: Value, axis: int) -> Value:
@@ -372,10 +401,9 @@ def _conv_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
     return 2 * out_size(eqn) * size(kernel) / kernel.aval.shape[features] * scale(eqn), 0.0
 
 
-conv_general_dilated_p = register(Primitive(_NAME, contracts=True, asked=True,
-                                            arithmetic=_conv_arithmetic,
-                                            shape_rule=_conv_shape,
-                                            sharding_rule=_conv_sharding, outlined=False))
+conv_general_dilated_p = register(Primitive(
+    _NAME, contracts=True, asked=True, linear=EACH, arithmetic=_conv_arithmetic,
+    shape_rule=_conv_shape, sharding_rule=_conv_sharding, outlined=False))
 conv_general_dilated_p.define(
     jvp=jvp_by_operand(
         conv_general_dilated_p,

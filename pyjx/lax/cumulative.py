@@ -23,6 +23,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
 from pyjx.core.explicit import Entries, agreed, whole_along
 from pyjx.core.integers import as_int
+from pyjx.core.linearity import LAST, TOGETHER
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import at_front, batch_along
@@ -77,7 +78,7 @@ cummax_p = _cumulative("cummax", np.number, "number")
 cummin_p = _cumulative("cummin", np.number, "number")
 cumlogsumexp_p = _cumulative("cumlogsumexp", np.inexact, "inexact")
 
-cumsum_p.linear = True
+cumsum_p.linear = TOGETHER
 cumsum_p.define(jvp=jvp_linear(cumsum_p),
                 transpose=lambda ct, x, *, axis, reverse: (
            cumsum_p.bind(ct, axis=axis, reverse=not reverse),))
@@ -130,7 +131,7 @@ def _recurrence_batch(operands: Values, dims: Dims, *, axis: int, reverse: bool
 
 linear_recurrence_p = register(Primitive(
     "linear_recurrence", shape_rule=_recurrence_shape, sharding_rule=_cumulative_sharding,
-    jvp=_recurrence_jvp, transpose=_recurrence_transpose, batch=_recurrence_batch, linear=True,
+    jvp=_recurrence_jvp, transpose=_recurrence_transpose, batch=_recurrence_batch, linear=LAST,
     asked=True,
 ))
 

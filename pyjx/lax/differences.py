@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx.core.avals import ShapedArray
 from pyjx.core.differences import Path, structure_differences
+from pyjx.core.open_sums import closed_alike
 from pyjx.tree_util import tree_flatten_with_path, tree_unflatten
 
 Place = Callable[[Path], str]  # how a component with this path is called
@@ -24,10 +25,12 @@ def type_differences(ours: Place, theirs: Place, tree: Any, our_avals: Sequence[
     paths = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]
     sentences = []
     for (path, _), a, b in zip(paths, our_avals, their_avals, strict=True):
-        if not a.same_type(b):
+        open_apart = not closed_alike(a, b)
+        if not a.same_type(b) or open_apart:
             kinds = [kind for kind, x, y in (
                 ("dtypes", a.dtype, b.dtype), ("shapes", a.shape, b.shape),
-                ("shardings", a.explicit_sharding, b.explicit_sharding)) if x != y]
+                ("shardings", a.explicit_sharding, b.explicit_sharding),
+                ("manual axis types", open_apart, False)) if x != y]
             sentences.append(
                 f"{ours(path)} has type {a.str_short()} but {theirs(path)} has type "
                 f"{b.str_short()}, so the {' and the '.join(kinds)} do not match")

@@ -15,9 +15,11 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int
+from pyjx.core.linearity import EACH, FIRST, TOGETHER
 from pyjx.core.primitive import CHEAP, DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.engine.conversion import cast
+from pyjx.engine.explicit import constant_beside
 from pyjx.engine.rules import (
     elementwise_batch,
     jvp_by_operand,
@@ -56,7 +58,7 @@ from pyjx.lax.nary import (
 
 # -- sums and products -----------------------------------------------------------------------------
 
-neg_p = elementwise("neg", REAL_OR_COMPLEX, linear=True, cost=CHEAP)
+neg_p = elementwise("neg", REAL_OR_COMPLEX, linear=TOGETHER, cost=CHEAP)
 neg_p.define(jvp=jvp_linear(neg_p), transpose=transpose_unary(lambda ct, x: neg(ct)))
 
 
@@ -85,7 +87,7 @@ def _sum_jvp(primitive: Primitive, second: Callable[[Tangent], Tangent]) -> Rule
     return jvp
 
 
-add_p = elementwise("add", REAL_OR_COMPLEX, REAL_OR_COMPLEX, additive=True, linear=True,
+add_p = elementwise("add", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=TOGETHER,
                     cost=CHEAP)
 add_p.define(jvp=_sum_jvp(add_p, lambda dy: dy),
              transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: ct))
@@ -108,7 +110,7 @@ def add(x: Any, y: Any) -> Array:
     return add_p.bind(x, y)
 
 
-sub_p = elementwise("sub", REAL_OR_COMPLEX, REAL_OR_COMPLEX, additive=True, linear=True,
+sub_p = elementwise("sub", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=TOGETHER,
                     cost=CHEAP)
 sub_p.define(jvp=_sum_jvp(sub_p, neg),
              transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))
@@ -133,7 +135,7 @@ def _mul_shape(x: ShapedArray, y: ShapedArray, *, out_dtype: DType = None) -> Sh
     return ShapedArray(nary_shape("mul", (x, y)), dtype, all_weak((x, y)))
 
 
-mul_p = register(Primitive("mul", shape_rule=_mul_shape, linear=True, cost=CHEAP))
+mul_p = register(Primitive("mul", shape_rule=_mul_shape, linear=EACH, cost=CHEAP))
 # d(x y) = dx y + x dy
 mul_p.define(
     batch=elementwise_batch(mul_p),
@@ -177,7 +179,7 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
     return mul_p.bind(x, y, out_dtype=out_dtype)
 
 
-div_p = elementwise("div", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True, cost=DEAR)
+div_p = elementwise("div", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=FIRST, cost=DEAR)
 
 
 def _div_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
@@ -354,7 +356,7 @@ def _pow_tangent_x(g: Tangent, x: Value, y: Value) -> Value:
     less = sub(y, scalar_constant(1, get_aval(y).dtype))
     if integer:
         less = lax.select(lax.eq(y, like(y, 0)), y, less)
-        y = cast(y, dtype)
+        y = constant_beside(cast(y, dtype), get_aval(x))
     return mul(g, mul(y, pow(x, less)))
 
 

@@ -21,6 +21,7 @@ from pyjx import lax
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.integers import as_axis, as_ints
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import find_frame
 from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.varying import (
@@ -105,7 +106,7 @@ def _exchange(
         return transpose(vary(ct, varying_axes(x.aval) - open_sums), x, **params)
 
     primitive = register(Primitive(
-        name, shape_rule=shape_rule, batch=batch, batch_axis=batch_axis, linear=True,
+        name, shape_rule=shape_rule, batch=batch, batch_axis=batch_axis, linear=TOGETHER,
         transpose=typed_transpose, effects=_effects, **rules))
     return primitive.define(jvp=jvp_linear(primitive))
 

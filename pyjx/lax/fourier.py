@@ -30,9 +30,11 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import resized
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
+from pyjx.engine.explicit import constant_beside
 from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.nary import complex_dtype, real_dtype
@@ -106,12 +108,14 @@ def _fft_transpose(ct: Tangent, x: Operand, *, fft_type: FftType, fft_lengths: t
                    ) -> Tangents:
     size = math.prod(fft_lengths)
     if fft_type == FftType.RFFT:
-        y = lax.div(lax.conj(ct), _multiplicity(get_aval(ct), fft_lengths[-1]))
+        aval = get_aval(ct)
+        y = lax.div(lax.conj(ct), constant_beside(_multiplicity(aval, fft_lengths[-1]), aval))
         out = fft_p.bind(y, fft_type=FftType.IRFFT, fft_lengths=fft_lengths)
         return (_scaled(out, size),)
     if fft_type == FftType.IRFFT:
         y = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=fft_lengths)
-        counted = lax.mul(lax.conj(y), _multiplicity(get_aval(y), fft_lengths[-1]))
+        aval = get_aval(y)
+        counted = lax.mul(lax.conj(y), constant_beside(_multiplicity(aval, fft_lengths[-1]), aval))
         return (_scaled(counted, 1 / size) if size else counted,)
     return (fft_p.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths),)
 
@@ -131,7 +135,7 @@ def _fft_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
 
 fft_p = register(Primitive("fft", arithmetic=_fft_arithmetic, shape_rule=_fft_shape,
                            sharding_rule=resized("fft"),
-                           transpose=_fft_transpose, batch=_fft_batch, linear=True))
+                           transpose=_fft_transpose, batch=_fft_batch, linear=TOGETHER))
 fft_p.define(jvp=jvp_linear(fft_p))
 
 

@@ -17,8 +17,10 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.explicit import Entries, ShardingTypeError, entries_of
+from pyjx.core.explicit import Entries, entries_of
 from pyjx.core.integers import as_ints, as_shape
+from pyjx.core.linearity import FIRST
+from pyjx.core.open_sums import ShardingTypeError, cotangent_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.engine.axes import moveaxis
@@ -262,7 +264,7 @@ def _gather_transpose(ct: Tangent, x: Operand, indices: Operand, *,
                       dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes,
                       unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode,
                       fill_value: Any) -> Tangents:
-    zeros = full_aval(x.aval.update(dtype=get_aval(ct).dtype, weak_type=False), 0)
+    zeros = full_aval(cotangent_aval(x.aval).update(dtype=get_aval(ct).dtype, weak_type=False), 0)
     return _gather_accumulate(
         (zeros, None), ct, x, indices, dimension_numbers=dimension_numbers,
         slice_sizes=slice_sizes, unique_indices=unique_indices,
@@ -344,7 +346,7 @@ def _gather_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, *,
 
 gather_p = register(Primitive(
     "gather", moves=True, shape_rule=_gather_shape, sharding_rule=_gather_sharding, jvp=_gather_jvp,
-    transpose=_gather_transpose, accumulate=_gather_accumulate, batch=_gather_batch, linear=True,
+    transpose=_gather_transpose, accumulate=_gather_accumulate, batch=_gather_batch, linear=FIRST,
     asked=True,
 ))
 

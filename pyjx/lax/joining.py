@@ -10,16 +10,10 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.explicit import (
-    Entries,
-    agreed,
-    entries_of,
-    full_sharding,
-    mesh_of,
-    resized,
-    whole_along,
-)
+from pyjx.core.explicit import Entries, entries_of, full_sharding, mesh_of, resized, whole_along
 from pyjx.core.integers import as_axis, as_int, as_shape
+from pyjx.core.linearity import TOGETHER
+from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.rules import unbatched_dims
@@ -73,15 +67,19 @@ def _concatenate_batch(operands: Values, dims: Dims, *, dimension: int) -> tuple
 
 
 def _joined_sharding(xs: Sequence[ShapedArray]) -> Entries:
-    mesh = mesh_of(xs)
-    return agreed(xs, "All operands should have the same sharding. Got shardings "
-                  f"{', '.join([str(full_sharding(mesh, x)) for x in xs])}")
+    entries = entries_of(xs[0])
+    if any([entries_of(x) != entries for x in xs]):
+        mesh = mesh_of(xs)
+        raise ShardingTypeError(
+            "All operands should have the same sharding. Got shardings "
+            f"{', '.join([str(full_sharding(mesh, x)) for x in xs])}. Call jax.reshard before.")
+    return entries
 
 
 concatenate_p = register(Primitive(
-    "concatenate", additive=True, moves=True, shape_rule=_concatenate_shape,
+    "concatenate", moves=True, shape_rule=_concatenate_shape,
     sharding_rule=lambda out, *xs, dimension: _joined_sharding(xs),
-    transpose=_concatenate_transpose, batch=_concatenate_batch, linear=True,
+    transpose=_concatenate_transpose, batch=_concatenate_batch, linear=TOGETHER,
 ))
 concatenate_p.define(jvp=jointly_linear_jvp(concatenate_p))
 
@@ -152,7 +150,7 @@ def _stack_batch(operands: Values, dims: Dims, *, axis: int) -> tuple[Value, int
 
 stack_p = register(Primitive("stack", moves=True, shape_rule=_stack_shape,
                              transpose=_stack_transpose,
-                             batch=_stack_batch, linear=True,
+                             batch=_stack_batch, linear=TOGETHER,
                              sharding_rule=lambda out, *xs, axis: insert(
                                  _joined_sharding(xs), axis, None)))
 stack_p.define(jvp=jointly_linear_jvp(stack_p))
@@ -208,7 +206,7 @@ def _unstack_sharding(outs: Any, x: ShapedArray, *, axis: int) -> list[Any]:
 unstack_p = register(Primitive(
     "unstack", moves=True, shape_rule=_unstack_shape, sharding_rule=_unstack_sharding,
     batch=_unstack_batch,
-    multiple_results=True, linear=True,
+    multiple_results=True, linear=TOGETHER,
     transpose=lambda cts, x, *, axis: (stack_p.bind(*map(instantiate, cts), axis=axis),),
 ))
 unstack_p.define(jvp=_parts_jvp(unstack_p))
@@ -251,7 +249,7 @@ _part_sharding = resized("split")
 
 split_p = register(Primitive(
     "split", moves=True, shape_rule=_split_shape, batch=_split_batch, multiple_results=True,
-    linear=True,
+    linear=TOGETHER,
     sharding_rule=lambda outs, x, **_: [_part_sharding(o, x) for o in outs],
     transpose=lambda cts, x, *, sizes, axis: (concatenate(map(instantiate, cts), axis),),
 ))

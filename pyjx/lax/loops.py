@@ -20,6 +20,7 @@ from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.name_stack import current_name_stack, set_name_stack
 from pyjx.core.named_axes import Axis
+from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.passes.dce import without_effects
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
@@ -466,8 +467,9 @@ def _backward(body: ClosedJaxpr, cond: ClosedJaxpr, linear_consts: Flags, linear
     carry_nonzero = pulled.nonzero[sum(linear_consts):]
     const_avals = selected(body.in_avals[:m], negated(linear_consts))
     known_avals = selected(body.in_avals[m:], negated(linear))
-    carry_avals = tangent_avals(body.in_avals[m:], linear)
-    sum_avals = selected(tangent_avals(body.in_avals[:m], linear_consts), consts_nonzero)
+    carry_avals = list(map(cotangent_aval, selected(body.in_avals[m:], linear)))
+    sum_avals = list(map(cotangent_aval, selected(
+        selected(body.in_avals[:m], linear_consts), consts_nonzero)))
     cond_avals = cond.in_avals[:len(cond.in_avals) - n_known]
     forward = part_of(parts.known, (True,) * n_known + (False,) * (
         len(parts.known.out_avals) - n_known), (True,) * len(parts.known.in_avals))

@@ -16,6 +16,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import resolved_sharding, retyped
+from pyjx.core.linearity import EACH
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.engine.axes import at_front, batch_along, moveaxis
@@ -229,10 +230,9 @@ def _ragged_batch(operands: Values, dims: Dims, *,
     return out, 1 if contracting else 0
 
 
-ragged_dot_general_p = register(
-    Primitive("ragged_dot_general", shape_rule=_ragged_shape, decomposition=_by_masking,
-              asked=True)
-)
+ragged_dot_general_p = register(Primitive(
+    "ragged_dot_general", linear=EACH, shape_rule=_ragged_shape, decomposition=_by_masking,
+    asked=True))
 ragged_dot_general_p.define(transpose=_ragged_transpose, batch=_ragged_batch,
     jvp=jvp_by_operand(
         ragged_dot_general_p,

@@ -15,6 +15,7 @@ from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import NamedAxisEffect
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.varying import joined
 from pyjx.engine.axes import broadcast_in_dim
@@ -120,7 +121,7 @@ def _on_devices(*operands: Value, axis_name: Axes, axis_index_groups: Groups) ->
 
 ragged_all_to_all_p: Primitive = register(Primitive(
     "ragged_all_to_all", shape_rule=_shape, batch_axis=_batch, jvp=_jvp, transpose=_transpose,
-    linear=True, decomposition=_on_devices,
+    linear=TOGETHER, decomposition=_on_devices,
     effects=lambda params: frozenset(map(NamedAxisEffect, params["axis_name"])),
 ))
 

@@ -19,6 +19,7 @@ from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import BatchDims, Dims, Value, Values
 from pyjx.lax.nary import ANY, elementwise, operand
+from pyjx.runtime.resharding import placed
 
 _UINT32 = np.dtype(np.uint32)
 
@@ -156,9 +157,9 @@ def rng_bit_generator(key: Any, shape: Sequence[int], dtype: Any = np.uint32,
         raise ValueError(f"rng_bit_generator: algorithm: {error}") from None
     out = rng_bit_generator_p.bind(
         operand("rng_bit_generator", key), shape=as_sizes("rng_bit_generator", "shape", shape),
-        dtype=dtype, algorithm=algorithm, out_sharding=out_sharding,
+        dtype=dtype, algorithm=algorithm, out_sharding=None,
     )
-    return tuple(out)
+    return out[0], placed(out[1], out_sharding)
 
 
 # -- rng_uniform -----------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from pyjx.engine.axes import (
 )
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.conversion import cast
-from pyjx.engine.explicit import whole
+from pyjx.engine.explicit import constant_beside, whole
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import name_of
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
@@ -363,7 +363,9 @@ def _reduce_tree(closed: ClosedJaxpr, dimensions: tuple[int, ...], operands: Val
                 xs = [lax.concatenate([x, r], axis) for x, r in zip(xs, rests, strict=True)]
     shape = get_aval(xs[0]).shape
     kept = tuple([n for i, n in enumerate(shape) if i not in dimensions])
-    starts = [v if get_aval(v).shape else broadcast_in_dim(v, kept, ()) for v in inits]
+    starts = [v if get_aval(v).shape else
+              constant_beside(broadcast_in_dim(v, kept, ()), get_aval(x))
+              for v, x in zip(inits, xs, strict=True)]
     if any(shape[a] == 0 for a in dimensions):
         return starts
     return pointwise(closed, [*starts, *[lax.squeeze(x, dimensions) for x in xs]])

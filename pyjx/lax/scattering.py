@@ -20,9 +20,11 @@ from pyjx.core.bounded import kept
 from pyjx.core.contents import shared
 from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import eval_jaxpr
-from pyjx.core.explicit import Entries, ShardingTypeError, entries_of
+from pyjx.core.explicit import Entries, entries_of, sharding_of_sums
 from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
+from pyjx.core.linearity import FIRST, FIRST_AND_THIRD
+from pyjx.core.open_sums import ShardingTypeError, cotangent_aval, is_open
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant
@@ -338,7 +340,7 @@ def _replace_transpose(ct: Tangent, x: Operand, indices: Operand, updates: Opera
     aval = _aval_of(updates)
     ct_x = ct_updates = None
     if is_undefined_primal(x):
-        zeros = full_aval(aval.update(dtype=get_aval(ct).dtype), 0)
+        zeros = full_aval(cotangent_aval(aval).update(dtype=get_aval(ct).dtype), 0)
         ct_x = scatter_p.bind(ct, indices, zeros, **params)
     if is_undefined_primal(updates):
         places = _positions(aval.shape, params["dimension_numbers"])
@@ -418,13 +420,14 @@ def _scatter(name: str, function: str, **rules: Any) -> Primitive:
     return p.define(batch=_scatter_batch(p))
 
 
-scatter_p = _scatter("scatter", "scatter", jvp=_replace_jvp, transpose=_replace_transpose)
+scatter_p = _scatter("scatter", "scatter", jvp=_replace_jvp, transpose=_replace_transpose,
+                     linear=FIRST_AND_THIRD)
 scatter_add_p = _scatter("scatter-add", "scatter_add", transpose=_sum_transpose(lambda ct: ct),
-                         linear=True)
-scatter_sub_p = _scatter("scatter-sub", "scatter_sub", linear=True,
+                         linear=FIRST_AND_THIRD)
+scatter_sub_p = _scatter("scatter-sub", "scatter_sub", linear=FIRST_AND_THIRD,
                          transpose=_sum_transpose(lambda ct: lax.neg(ct)))
 scatter_mul_p = _scatter("scatter-mul", "scatter_mul", jvp=_product_jvp,
-                         transpose=_product_transpose)
+                         transpose=_product_transpose, linear=FIRST)
 scatter_min_p = _scatter("scatter-min", "scatter_min")
 scatter_max_p = _scatter("scatter-max", "scatter_max")
 for _p in (scatter_add_p, scatter_sub_p):
@@ -608,11 +611,18 @@ def scatter_apply(
     [1.0, 1.0, 4.0]
     """
     operand = _operand("scatter_apply", operand)
-    dtype = get_aval(operand).dtype
-    closed = _traced(func, ShapedArray((), dtype))
+    aval = get_aval(operand)
+    if is_open(aval):
+        raise ShardingTypeError(
+            "scatter_apply is a non-linear operation and cannot accept input that is unreduced. "
+            f"Got {aval.str_short()}. Sum it before.")
+    closed = _traced(func, ShapedArray((), aval.dtype))
+    sizes = as_sizes("scatter_apply", "update_shape", update_shape)
+    unused = full_aval(ShapedArray(
+        sizes, aval.dtype, sharding=sharding_of_sums(aval, len(sizes)),
+        manual_axis_type=aval.manual_axis_type), 0)
     return scatter_p.bind(
-        operand, _operand("scatter_apply", scatter_indices, 1),
-        full_aval(ShapedArray(as_sizes("scatter_apply", "update_shape", update_shape), dtype), 0),
+        operand, _operand("scatter_apply", scatter_indices, 1), unused,
         dimension_numbers=with_tuples("scatter_apply", ScatterDimensionNumbers, dimension_numbers),
         indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
         mode=as_mode("scatter_apply", mode), update_jaxpr=closed.jaxpr,

@@ -15,7 +15,6 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import (
     Entries,
-    ShardingTypeError,
     batched_sharding,
     entries_of,
     mesh_of,
@@ -23,12 +22,15 @@ from pyjx.core.explicit import (
     resized,
     resolved_sharding,
     sharding_for,
-    unchanged,
+    whole_along,
 )
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes, index
+from pyjx.core.linearity import FIRST, FIRST_TWO, TOGETHER
+from pyjx.core.open_sums import OUTSIDE, ShardingTypeError, is_open
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, stands_for_constant
 from pyjx.core.specs import axes_of
+from pyjx.core.trace import is_concrete
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis, reduce_sum, transpose
 from pyjx.engine.recording import unless_idle
 from pyjx.engine.rules import jvp_linear, jvp_zero, unbatched_dims
@@ -49,7 +51,7 @@ def linear_primitive(name: str, shape_rule: Rule, transposed: Rule, cost: int | 
     def back(ct: Tangent, x: Value, **params: Any) -> Any:
         return (transposed(ct, x.aval, **params),)
 
-    p = register(Primitive(name, moves=True, shape_rule=shape_rule, transpose=back, linear=True,
+    p = register(Primitive(name, moves=True, shape_rule=shape_rule, transpose=back, linear=TOGETHER,
                            cost=cost))
     return p.define(jvp=jvp_linear(p))
 
@@ -119,6 +121,8 @@ def _reshape_sharding(out: ShapedArray, x: ShapedArray, *, dimensions: Any, **pa
                       ) -> Entries:
     """Axes of size 1 come and go; beyond that, axes that follow each other become one, or one
     becomes several."""
+    if not any(entries_of(x)):
+        return (None,) * out.ndim
     found = None if dimensions is not None else _regrouped(x, out.shape)
     if found is None:
         raise ShardingTypeError(
@@ -207,11 +211,25 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
             dimensions = None
     if out_sharding is not None:
         out_sharding = resolved_sharding(out_sharding, new_sizes, "reshape")
+        _check_open_sums(out_sharding, get_aval(operand))
     elif dimensions is None and shape == new_sizes and is_array(operand):
         return operand
     return reshape_p.bind(
         operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding
     )
+
+
+def _check_open_sums(sharding: Any, x: ShapedArray) -> None:
+    """Raise ValueError unless sums over the mesh stay open, or closed, as they are."""
+    if sharding is None:
+        return
+    for what, wanted, given in (("unreduced", sharding.spec.unreduced, OUTSIDE.unreduced(x)),
+                                ("reduced", sharding.spec.reduced, OUTSIDE.reduced(x))):
+        if wanted != given:
+            raise ValueError(
+                f"out_sharding passed to `reshape` must be {what} over the same mesh axes as the "
+                f"operand: it cannot contain other {what} axes. Got {sharding.spec} and operand "
+                f"type {x.str_short()}. Call jax.sharding.reshard before or after it.")
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -413,8 +431,17 @@ def _tile_batch(operands: Values, dims: BatchDims, *, reps: tuple[int, ...]) -> 
     return tile_p.bind(operands[0], reps=insert(reps, dims[0], 1)), dims[0]
 
 
+def _tile_sharding(out: ShapedArray, x: ShapedArray, *, reps: tuple[int, ...]) -> Entries:
+    for i, n in enumerate(reps):
+        if n != 1:
+            whole_along(x, i, f"Operand cannot be sharded on dimension {i} when the tiling is "
+                        f"non-trivial. Got input type: {x.str_short()} with reps: {reps}. Call "
+                        "jax.reshard before.")
+    return entries_of(x)
+
+
 tile_p = linear_primitive("tile", _tile_shape, _tile_transpose)
-tile_p.define(batch=_tile_batch, sharding_rule=unchanged)
+tile_p.define(batch=_tile_batch, sharding_rule=_tile_sharding)
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Array:
@@ -496,7 +523,7 @@ def _pad_batch(operands: Values, dims: Any, *, padding_config: PaddingConfig
 
 pad_p = register(Primitive("pad", moves=True, shape_rule=_pad_shape,
                            sharding_rule=resized("padding"),
-                           transpose=_pad_transpose, batch=_pad_batch, linear=True))
+                           transpose=_pad_transpose, batch=_pad_batch, linear=FIRST + FIRST_TWO))
 pad_p.define(jvp=jointly_linear_jvp(pad_p))
 
 
@@ -525,8 +552,14 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
             raise
         raise TypeError("pad: padding_config must be a sequence of triples of integers "
                         f"(low, high, interior), got {padding_config!r}") from None
-    return pad_p.bind(_operand("pad", operand), _operand("pad", padding_value, 1),
-                      padding_config=config)
+    operand, padding_value = _operand("pad", operand), _operand("pad", padding_value, 1)
+    if is_open(get_aval(operand)) and not is_open(get_aval(padding_value)) and (
+            not is_concrete(padding_value) or np.any(np.asarray(padding_value) != 0)):
+        raise ShardingTypeError(
+            "lhs is unreduced while rhs is not. `pad` operation does not allow this, as each "
+            "device would add the padding value. Pad by 0, or reduce lhs before. Got "
+            f"{get_aval(operand).str_short()}.")
+    return pad_p.bind(operand, padding_value, padding_config=config)
 
 
 # -- bitcast_convert_type --------------------------------------------------------------------------

@@ -14,9 +14,11 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.brief import shortened
 from pyjx.core.dtypes import DType
-from pyjx.core.explicit import Entries, ShardingTypeError, entries_of, resized
+from pyjx.core.explicit import Entries, entries_of, resized
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
+from pyjx.core.linearity import FIRST, FIRST_TWO
 from pyjx.core.named_axes import Axis
+from pyjx.core.open_sums import ShardingTypeError, cotangent_aval
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_constant, wrapped_int
 from pyjx.core.trace import eager_trace, state
@@ -319,7 +321,7 @@ def _dynamic_slice_jvp(primals: Values, tangents: Tangents, *, slice_sizes: tupl
 
 def _dynamic_slice_transpose(ct: Tangent, x: Operand, *starts: Operand, slice_sizes: tuple[int, ...]
                              ) -> Tangents:
-    zeros = full_aval(x.aval.update(dtype=get_aval(ct).dtype), 0)
+    zeros = full_aval(cotangent_aval(x.aval).update(dtype=get_aval(ct).dtype), 0)
     return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
 
 
@@ -358,7 +360,7 @@ dynamic_slice_p = register(Primitive(
     sharding_rule=resized("dynamic_slice"), jvp=_dynamic_slice_jvp,
     transpose=_dynamic_slice_transpose, accumulate=_dynamic_slice_accumulate,
     batch=_dynamic_slice_batch,
-    linear=True,
+    linear=FIRST,
 ))
 
 
@@ -466,7 +468,7 @@ def _update_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
 def _update_transpose(ct: Tangent, x: Operand, update: Operand, *starts: Operand) -> Tangents:
     ct_x = ct_update = None
     if is_undefined_primal(x):
-        aval = update.aval if is_undefined_primal(update) else get_aval(update)
+        aval = cotangent_aval(update.aval if is_undefined_primal(update) else get_aval(update))
         ct_x = dynamic_update_slice_p.bind(
             ct, full_aval(aval.update(dtype=get_aval(ct).dtype), 0), *starts
         )
@@ -504,7 +506,7 @@ def _update_sharding(out: ShapedArray, x: ShapedArray, update: ShapedArray, *sta
 
 dynamic_update_slice_p = register(Primitive(
     "dynamic_update_slice", moves=True, shape_rule=_update_shape, sharding_rule=_update_sharding,
-    jvp=_update_jvp, transpose=_update_transpose, batch=_update_batch, linear=True,
+    jvp=_update_jvp, transpose=_update_transpose, batch=_update_batch, linear=FIRST_TWO,
 ))
 
 

@@ -11,7 +11,9 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import AbstractToken, Token, abstract_token, get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.effects import Effect
+from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_shape
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import JaxprTrace, Tracer
 from pyjx.engine.axes import broadcast_in_dim
@@ -53,7 +55,7 @@ def _stage_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
 
 stage_p = register(Primitive(
     "stage", shape_rule=lambda x: x, impl=device_put, record=_stage_record, jvp=_stage_jvp,
-    batch=_stage_batch, transpose=lambda ct, x: [ct], decomposition=lambda x: x, linear=True,
+    batch=_stage_batch, transpose=lambda ct, x: [ct], decomposition=lambda x: x, linear=TOGETHER,
 ))
 
 
@@ -90,21 +92,24 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
     [1, 1]
     """
     arr = operand("broadcast_like", arr)
-    aval, shape = get_aval(arr), get_aval(operand("broadcast_like", like_arr, 1)).shape
+    aval, like = get_aval(arr), get_aval(operand("broadcast_like", like_arr, 1))
+    shape = like.shape
     first = len(shape) - len(aval.shape)
     if first < 0:
         raise ValueError("broadcast_like: Cannot broadcast to shape with fewer dimensions: "
                          f"arr_shape={aval.shape} shape={shape}")
     wide = [i for i, (n, m) in enumerate(zip(aval.shape, shape[first:], strict=True)) if n != m]
-    if any([aval.shape[i] != 1 for i in wide]):
+    asked = entries_of(like)[first:]
+    if any([aval.shape[i] != 1 for i in wide]) or any(
+            [e not in (None, asked[i]) for i, e in enumerate(entries_of(aval))]):
         raise ValueError(
             f"broadcast_like: Incompatible types for broadcasting: input type={aval.str_short()} "
-            f"and requested type={aval.update(shape=shape).str_short()}")
+            f"and requested type={like.update(dtype=aval.dtype).str_short()}")
     x = stage(arr)
     if wide:
         x = squeeze(x, wide)
     kept = [first + i for i in range(len(aval.shape)) if i not in wide]
-    return broadcast_in_dim(x, shape, kept)
+    return broadcast_in_dim(x, shape, kept, out_sharding=like.explicit_sharding)
 
 
 # -- values that stay ------------------------------------------------------------------------------

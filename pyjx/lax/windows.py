@@ -18,10 +18,13 @@ from pyjx.core.dimensions import max_dim
 from pyjx.core.explicit import resized
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.linearity import FIRST, TOGETHER
+from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import at_front, batch_along
 from pyjx.engine.batching import batch_flat
+from pyjx.engine.explicit import constant_beside
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.rules import jvp_by_operand, jvp_linear
 from pyjx.engine.tangents import full_aval, is_undefined_primal
@@ -170,7 +173,7 @@ def _elements(x: Value, init: Value, *, window_dimensions: Ints, window_strides:
 
 reduce_window_sum_p = register(Primitive(
     "reduce_window_sum", arithmetic=reduction, shape_rule=_windows_shape("reduce_window_sum"),
-    linear=True,
+    linear=TOGETHER,
     sharding_rule=resized("reduce_window")))
 reduce_window_max_p = register(Primitive(
     "reduce_window_max", arithmetic=reduction, shape_rule=_windows_shape("reduce_window_max"),
@@ -188,7 +191,7 @@ def _window_sum_transpose(ct: Tangent, x: Operand, *, window_dimensions: Ints, w
     # cotangents is a sum over windows of the cotangents, which lie `window_strides` apart.
     shape, counts = x.aval.shape, np.shape(ct)
     if 0 in shape or 0 in counts:
-        return (full_aval(x.aval, 0),)
+        return (full_aval(cotangent_aval(x.aval), 0),)
     config = []
     for n, window, hole, stride, base, (low, _), windows in zip(
         shape, window_dimensions, window_dilation, window_strides, base_dilation, padding,
@@ -264,7 +267,7 @@ def _gather_transpose(ct: Tangent, tangents: Operand, x: Operand, *, select_prim
 
 # For each window, the element of the first operand at the place where the second one is extreme.
 select_and_gather_add_p = register(Primitive(
-    "select_and_gather_add", shape_rule=_gather_shape, transpose=_gather_transpose, linear=True))
+    "select_and_gather_add", shape_rule=_gather_shape, transpose=_gather_transpose, linear=FIRST))
 
 
 def _linear_in_first(primitive: Primitive) -> Rule:
@@ -299,7 +302,7 @@ def _scatter_transpose(ct: Tangent, source: Operand, x: Operand, *, select_prim:
 # Each element of the first operand is added where the second one is extreme in its window.
 select_and_scatter_add_p = register(Primitive(
     "select_and_scatter_add", shape_rule=_scatter_shape, transpose=_scatter_transpose,
-    linear=True))
+    linear=FIRST))
 select_and_scatter_add_p.define(jvp=_linear_in_first(select_and_scatter_add_p),
                                 batch=_windows_batch(select_and_scatter_add_p))
 
@@ -338,7 +341,7 @@ def _fold_places(x: Value, source: Value, init: Value, *, select_jaxpr: ClosedJa
         where = lax.select(stays, where, lax.full(counts, i, np.int32))
         found = lax.bitwise_or(found, valid)
     sizes = [n + low + high for n, (low, high) in zip(shape, padding, strict=True)]
-    out = lax.broadcast(init, sizes)
+    out = constant_beside(lax.broadcast(init, sizes), get_aval(source))
     for i, place in enumerate(itertools.product(*map(range, window_dimensions))):
         config = [(p, m - p - dilated(n, s), s - 1)
                   for p, m, n, s in zip(place, sizes, counts, window_strides, strict=True)]
@@ -407,7 +410,8 @@ def _fold_elements(jaxpr: ClosedJaxpr, args: Values, **params: Any) -> list[Any]
         return list(args[:n])
     columns = [_elements(x, v, **params) for x, v in zip(args[:n], args[n:], strict=True)]
     shape = get_aval(columns[0][0]).shape
-    total = [lax.broadcast(v, shape) for v in args[n:]]
+    total = [constant_beside(lax.broadcast(v, shape), get_aval(x))
+             for x, v in zip(args[:n], args[n:], strict=True)]
     known = _elements_known(get_aval(args[0]).shape, shape, **params)
     for row, given in zip(zip(*columns, strict=True), known, strict=True):
         after = pointwise(jaxpr, [*total, *row])

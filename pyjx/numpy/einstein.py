@@ -19,12 +19,13 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.lax.contractions import canonicalize_precision, takes_real_part
+from pyjx.core.explicit import abstract_sharding
+from pyjx.lax.contractions import canonicalize_precision, product_entries, takes_real_part
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.numpy.promotion import operands as as_operands
 from pyjx.runtime.jit import jit
-from pyjx.runtime.resharding import in_auto_mode
+from pyjx.runtime.resharding import in_auto_mode, reshard
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -344,7 +345,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         _interleaved((subscripts, *operands))
     if out_sharding is not None:
         is_open = getattr(getattr(out_sharding, "spec", out_sharding), "unreduced", None)
-        run = _open_einsum if is_open else _placed_einsum
+        run = _placed_einsum if not is_open else _open_product if len(arrays) == 2 else _open_einsum
         return run(arrays, text, _hashable(optimize), precision, preferred_element_type,
                    _dot_general, out_sharding)
     if _dot_general is not None:
@@ -365,8 +366,24 @@ def _placed_einsum(operands: tuple[Any, ...], subscripts: str, optimize: Any, pr
     return run(subscripts, *operands)
 
 
-# A sum stays open in the program of what is summed.
 _open_einsum = jit(_placed_einsum, static_argnums=(1, 2, 3, 4, 5, 6))
+
+
+@partial(jit, static_argnums=(1, 2, 3, 4, 5, 6))
+def _open_product(operands: tuple[Any, ...], subscripts: str, optimize: Any, precision: Any,
+                  preferred_element_type: Any, dot_general: Any, out_sharding: Any) -> Any:
+    """The product of two operands whose sum over devices is left open."""
+    wanted = abstract_sharding(out_sharding, "einsum")
+
+    def dot(x: Any, y: Any, dims: Any, **params: Any) -> Any:
+        lhs, rhs = get_aval(x), get_aval(y)
+        entries = product_entries(lhs, rhs, dims)
+        open_sharding = wanted.update(spec=wanted.spec.update(
+            partitions=[None if e in wanted.spec.unreduced else e for e in entries]))
+        return (dot_general or lax.dot_general)(x, y, dims, out_sharding=open_sharding, **params)
+
+    out = _einsum_of(operands, subscripts, optimize, precision, preferred_element_type, dot)
+    return reshard(out, wanted)
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto"

@@ -12,8 +12,9 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.explicit import ShardingTypeError, abstract_sharding, check_out_sharding
+from pyjx.core.explicit import abstract_sharding, check_out_sharding
 from pyjx.core.integers import as_int
+from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy import creation, ufuncs

@@ -16,6 +16,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim, get_aval
+from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_ints, as_truncated_int
 from pyjx.core.trace import Tracer, concrete_or_error, is_concrete
 from pyjx.numpy.axes import as_tuple, canonical_axis
@@ -478,6 +479,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
                             out_sharding, "repeat")(a, repeats)
     if not isinstance(repeats, SymbolicDim):
         a, repeats = operands("repeat", a, repeats)
+    _check_is_whole(get_aval(a), axis)
     if isinstance(repeats, SymbolicDim) and total_repeat_length is None:
         return _repeated_by_size(a, repeats, axis)
     if axis is None and type(repeats) is int and repeats >= 0 and total_repeat_length is None:
@@ -493,6 +495,15 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
                 "`total_repeat_length`."))
         return _repeat_static(a, np.ravel(np.asarray(repeats)), axis)
     return _repeat_dynamic(a, repeats, axis, operator.index(total_repeat_length))
+
+
+def _check_is_whole(aval: Any, axis: int | None) -> None:
+    """Raise ValueError if an array is cut along the axis to repeat slices along."""
+    entries = entries_of(aval)
+    if any(entries if axis is None else entries[axis:axis + 1 or None]):
+        raise ValueError("Please pass sharding to `jnp.repeat` via `out_sharding` parameter: the "
+                         f"array of type {aval.str_short()} is cut along the axis that is longer "
+                         "in the result.")
 
 
 def _repeated_by_size(a: Any, count: Any, axis: int | None) -> Any:

@@ -15,7 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval, shape_error
 from pyjx.core.dimensions import check_decided
-from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_sharding
+from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_sharding, whole_along
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
@@ -534,6 +534,10 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     if any(isinstance(step, (list, tuple)) or np.ndim(step) for step in steps):
         raise ValueError("'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
     aval = get_aval(a)
+    for i in range(aval.ndim) if axis is None else [i for i in as_tuple(axis)
+                                                    if -aval.ndim <= i < aval.ndim]:
+        whole_along(aval, i, f"roll: `a` cannot be sharded on the axis being rolled over. Got arr "
+                    f"type={aval.str_short()} and axis={axis}. Call jax.reshard before.")
     if axis is None:
         flat = lax.reshape(a, (aval.size,))
         for step in steps:

@@ -20,6 +20,7 @@ from pyjx.core.spaces import Space
 from pyjx.core.trace import Tracer, int_fits
 from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.axes import broadcast_in_dim_p
+from pyjx.engine.explicit import number_beside
 from pyjx.lax.common import broadcast_shapes, misfit, real_part_on_host, warn_of_complex
 from pyjx.runtime.device_put import device_put
 
@@ -218,6 +219,8 @@ def promote_shapes(name: str, *args: Any) -> list[Any]:
             if are_elsewhere(avals):  # scalars go with arrays in any memory
                 args = tuple([x if s or is_scalar_constant(x) else device_put(x, Space.Host)
                               for x, s in zip(args, shapes, strict=True)])
+            args = tuple([x if s or is_scalar_constant(x) else number_beside(x, avals)
+                          for x, s in zip(args, shapes, strict=True)])
             return [x if is_scalar_constant(x) else stretch(x, shape) for x in args]
     return list(args)
 

@@ -19,6 +19,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
+from pyjx.engine.explicit import number_beside
 from pyjx.lax.bitwise import (
     and_p,
     or_p,
@@ -547,7 +548,9 @@ def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
                              f"shapes={shapes}{misfit(shapes)}") from None
         if shapes[0]:
             condition = stretch(condition, shape)
-        x, y = stretch(x, shape), stretch(y, shape)
+        avals = [get_aval(x), get_aval(y)]
+        x, y = [stretch(v if s else number_beside(v, avals), shape)
+                for v, s in zip((x, y), shapes[1:], strict=True)]
     return select_n_p.bind(condition, y, x)
 
 

@@ -27,7 +27,7 @@ from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.local_types import global_aval, local_aval
-from pyjx.core.named_axes import Axis, mesh_axes
+from pyjx.core.named_axes import Axis, mesh_axes, spmd_names
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
@@ -92,14 +92,15 @@ def _out_avals(params: Params) -> list[Any]:
 
 def _residual_spec(aval: Any, params: Params) -> PartitionSpec:
     names = params["newly_manual_axes"]
-    axes = ordered(params["mesh"], varying_axes(aval) & names if params["check_vma"] else names)
+    axes = ordered(params["mesh"], varying_axes(aval) & names if params["check_vma"]
+                   else names - spmd_names())
     return PartitionSpec(*[axes] if axes else (), unreduced=unreduced_axes(aval) & names,
                          reduced=reduced_axes(aval) & names)
 
 
 def _unmentioned(spec: PartitionSpec, params: Params) -> tuple[Any, ...]:
-    """The manual axes that a spec leaves out."""
-    return ordered(params["mesh"], params["newly_manual_axes"].difference(axes_of(spec)))
+    """The manual axes that a spec leaves out, and no mapped axis lies along."""
+    return ordered(params["mesh"], params["newly_manual_axes"] - spmd_names() - set(axes_of(spec)))
 
 
 # -- calls of derived programs ---------------------------------------------------------------------
@@ -284,6 +285,9 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> An
         if any([not set(axes_of(s)).isdisjoint(names) for s in params["in_specs"]]):
             raise ValueError("vmap spmd_axis_name cannot appear in shard_map in_specs, got "
                              f"{tuple(names)} and {params['in_specs']}")
+        if any([not set(axes_of(s)).isdisjoint(names) for s in params["out_specs"]]):
+            raise ValueError("vmap spmd_axis_name cannot appear in shard_map out_specs, got "
+                             f"{tuple(names)} and {params['out_specs']}")
         parts = math.prod([params["mesh"].shape[n] for n in names])
         if axis.size % parts:
             raise ValueError(f"vmap: the mapped axis of size {axis.size} cannot be cut into "
@@ -425,6 +429,7 @@ def _impl(*operands: Any, **params: Any) -> list[Any]:
     key = avals, contents(closed), *[params[k] for k in _BORDER]
     program = None if key[1] is None else _programs.get(key)
     if program is None:
+        _check_places(operands, params["mesh"])
         program = single_eqn_jaxpr(shard_map_p, avals, params)
         if key[1] is not None:
             _programs[key] = program
@@ -432,10 +437,22 @@ def _impl(*operands: Any, **params: Any) -> list[Any]:
     return [_named(x, params["mesh"], s) for x, s in zip(outs, params["out_specs"], strict=True)]
 
 
+def _check_places(operands: Sequence[Any], mesh: Any) -> None:
+    """Raise ValueError for an array that has been put on one device of several."""
+    for x in operands:
+        if type(x) is ArrayImpl and x._committed and x.sharding.num_devices == 1 < mesh.size:
+            raise ValueError(
+                "device_put with explicit device not allowed within shard_map-decorated functions, "
+                f"nor what it has made among their arguments, but got {x.aval.str_short()} on "
+                f"{next(iter(x.sharding.device_set))}, while the function is for the devices of "
+                f"{mesh}. Call device_put without a device, or with a sharding over the mesh.")
+
+
 def _named(x: Any, mesh: Any, spec: PartitionSpec) -> Any:
     """The result, whose sharding has the spec as it was given."""
     found = x.sharding
-    if type(x) is not ArrayImpl or found.spec == spec or mesh is not found.mesh:
+    if type(x) is not ArrayImpl or found.spec == spec or (
+            mesh.abstract_mesh != found.mesh.abstract_mesh):
         return x
     named = NamedSharding(found.mesh, spec, memory_kind=found.memory_kind)
     return device_put(x, named) if named.is_equivalent_to(found, x.ndim) else x

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import Any, NoReturn
 
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.explicit import names_in_types
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.local_types import along, local_aval
 from pyjx.core.meshes import AbstractMesh, Mesh
-from pyjx.core.named_axes import mesh_axes
+from pyjx.core.named_axes import mapped_along, mesh_axes
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.primitive import vary
 from pyjx.core.records import Record
@@ -45,8 +46,9 @@ def shard_map(f: Any = _missing, /, *, out_specs: Any, in_specs: Any = Infer, me
       out_specs: a pytree prefix of the results, of PartitionSpecs: along which axes of the mesh
         the parts of all devices lie side by side, dimension by dimension. Along axes that a spec
         leaves out all devices give the same.
-      in_specs: the same of the arguments: along which axes they are cut; None for some that are
-        not. Where all axes are Explicit it may be left out: arguments are cut as they lie.
+      in_specs: the same of the arguments: along which axes they are cut. None stands for arrays
+        that are not, and for what is no array and is passed on to `f` as it is. Where all axes are
+        Explicit it may be left out: arguments are cut as they lie.
       mesh: a `Mesh` or an `AbstractMesh`; by default the one that is set.
       axis_names: the axes to map over, by default all; along others the compiler decides, as it
         does outside.
@@ -87,12 +89,14 @@ def shard_map(f: Any = _missing, /, *, out_specs: Any, in_specs: Any = Infer, me
     if not isinstance(in_specs, InferFromArgs) and in_specs is not None:
         _check_specs("in_specs", in_specs)
     _check_specs("out_specs", out_specs)
-    mapped = _Mapped(f, mesh, in_specs, out_specs, frozenset(axis_names), bool(check_vma))
+    return _wrapped(_Mapped(f, mesh, in_specs, out_specs, frozenset(axis_names), bool(check_vma)))
 
+
+def _wrapped(mapped: _Mapped) -> Any:
     def wrapped(*args: Any) -> Any:
         return mapped(args)
 
-    return wraps(f, wrapped)
+    return wraps(mapped.fun, wrapped)
 
 
 class _Traced(Record):
@@ -109,10 +113,11 @@ class _Traced(Record):
 class _Mapped:
     """A function with what `shard_map` is to know of it."""
 
-    __slots__ = ("check_vma", "fun", "in_specs", "mesh", "names", "out_specs")
+    __slots__ = ("check_vma", "fun", "in_specs", "mesh", "names", "out_specs", "specs_name")
 
     def __init__(self, fun: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any,
-                 names: frozenset[Any], check_vma: bool) -> None:
+                 names: frozenset[Any], check_vma: bool, specs_name: str = "in_specs") -> None:
+        self.specs_name = specs_name
         self.fun = fun
         self.mesh = mesh
         self.in_specs = in_specs
@@ -122,24 +127,44 @@ class _Mapped:
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         leaves, in_tree = flatten(args)
-        check_values(leaves)
-        traced = self.trace(args, in_tree, list(map(get_aval, leaves)))
+        passed = self._passed_on(args, leaves)
+        given = [x for i, x in enumerate(leaves) if i not in passed]
+        check_values(given)
+        traced = self.trace(args, in_tree, [None if i in passed else get_aval(x)
+                                            for i, x in enumerate(leaves)], passed)
         closed, consts = traced.closed, traced.closed.consts
-        check_distinct(leaves, consts, lambda: closed.debug_info)
-        if any(map(is_ref, leaves)):
-            check_undivided(in_tree, [bool(axes_of(s)) for s in traced.in_specs],
-                            lambda: closed.debug_info)
+        check_distinct(given, consts, lambda: closed.debug_info)
+        if any(map(is_ref, given)):
+            specs = iter(traced.in_specs)
+            check_undivided(in_tree, [i not in passed and bool(axes_of(next(specs)))
+                                      for i in range(len(leaves))], lambda: closed.debug_info)
+        for x in consts:
+            _check_closed_over(get_aval(x), traced.names)
         outs = shard_map_p.bind(
-            *consts, *leaves, jaxpr=consts_as_inputs(closed), mesh=traced.mesh,
+            *consts, *given, jaxpr=consts_as_inputs(closed), mesh=traced.mesh,
             in_specs=(WHOLE,) * len(consts) + traced.in_specs, out_specs=traced.out_specs,
             check_vma=self.check_vma, newly_manual_axes=traced.names)
         return traced.out_tree.unflatten(outs)
 
-    def trace(self, args: tuple[Any, ...], in_tree: TreeDef, avals: Sequence[Any]) -> _Traced:
+    def _passed_on(self, args: tuple[Any, ...], leaves: Sequence[Any]) -> dict[int, Any]:
+        """Leaves of the arguments that the function gets as they are, by their positions: what is
+        no array and has None for a spec."""
+        if isinstance(self.in_specs, InferFromArgs):
+            return {}
+        given = broadcast_argument("shard_map in_specs", self.in_specs, args, is_none)
+        return {i: x for i, (x, spec) in enumerate(zip(leaves, given, strict=True))
+                if spec is None and not isinstance(x, Array) and not is_ref(x)}
+
+    def trace(self, args: tuple[Any, ...], in_tree: TreeDef, avals: Sequence[Any],
+              passed: dict[int, Any]) -> _Traced:
+        """`avals` are the types of all leaves of the arguments, None for those that are passed on
+        as they are."""
         mesh = self._mesh()
         names = self._names(mesh)
-        in_specs = self._in_specs(mesh, names, args, avals)
-        self._check_arguments(mesh, in_specs, in_tree, avals)
+        specs = self._in_specs(mesh, names, args, avals)
+        self._check_arguments(mesh, specs, in_tree, avals)
+        in_specs = tuple([s for i, s in enumerate(specs) if i not in passed])
+        avals = [a for i, a in enumerate(avals) if i not in passed]
         if self.in_specs is not None and self._are_explicit(mesh, names):
             named = frozenset(names_in_types(mesh, names))
             for spec, aval in zip(in_specs, avals, strict=True):
@@ -153,8 +178,10 @@ class _Mapped:
 
         def run(*leaves: Any) -> list[Any]:
             nonlocal out_specs
-            outs = flat(*leaves)
-            out_specs = self._out_specs(mesh, names, flat.out_tree, list(map(get_aval, outs)))
+            values = iter(leaves)
+            outs = flat(*[passed[i] if i in passed else next(values)
+                          for i in range(in_tree.num_leaves)])
+            out_specs = self._out_specs(mesh, names, flat.out_tree, outs)
             if self.check_vma:  # side by side the parts of devices are values of their own
                 outs = [vary(x, frozenset(axes_of(s))) for x, s in zip(outs, out_specs,
                                                                        strict=True)]
@@ -173,12 +200,15 @@ class _Mapped:
                 raise ValueError("The context mesh cannot be empty. Use `jax.set_mesh(mesh)` to "
                                  "enter into a mesh context")
             return context
-        if context.empty or not context.manual_axes:
+        if context.empty:
             return self.mesh
-        if self.mesh.shape_tuple != context.shape_tuple:
+        if not _is_same_mesh(self.mesh.abstract_mesh, context):
+            cure = (" Inside of another shard_map leave `mesh` out, or pass "
+                    "jax.sharding.get_abstract_mesh(), and name the axes that are not manual yet "
+                    "as axis_names.") if context.manual_axes else ""
             raise ValueError(f"The context mesh {context} should match the mesh passed to "
-                             f"shard_map {self.mesh}")
-        return context
+                             f"shard_map {self.mesh}.{cure}")
+        return context if context.manual_axes else self.mesh
 
     def _names(self, mesh: Any) -> frozenset[Any]:
         unknown = self.names - set(mesh.axis_names)
@@ -201,22 +231,23 @@ class _Mapped:
 
     def _in_specs(self, mesh: Any, names: frozenset[Any], args: Any, avals: Sequence[Any]
                   ) -> Specs:
-        if self.in_specs is None or isinstance(self.in_specs, InferFromArgs):
+        infers = isinstance(self.in_specs, InferFromArgs)
+        if infers or (self.in_specs is None and self._are_explicit(mesh, names)):
             if not self._are_explicit(mesh, names):
                 types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
-                kinds = ", ".join([f"AxisType.{types[n]}" for n in ordered(mesh, names)])
-                raise TypeError(
-                    "shard_map in_specs argument must be a pytree of "
-                    "`jax.sharding.PartitionSpec` instances, but it was `None` when "
-                    f"axis_names={set(names)} are of type {kinds}")
-            return tuple([_spec_of(a, names) for a in avals])
+                kinds = ", ".join([f"AxisType.{types[n].name}" for n in ordered(mesh, names)])
+                raise TypeError(f"{self.specs_name} was not specified when axis_name={set(names)} "
+                                f"was of type {kinds}. Only along Explicit axes types say how "
+                                "arguments are cut.")
+            return tuple([WHOLE if a is None else _spec_of(a, names) for a in avals])
         specs = _spread("in_specs", self.in_specs, args, is_none)
         self._check_axes("in_specs", mesh, names, specs)
         return specs
 
-    def _out_specs(self, mesh: Any, names: frozenset[Any], tree: TreeDef, avals: Sequence[Any]
+    def _out_specs(self, mesh: Any, names: frozenset[Any], tree: TreeDef, outs: Sequence[Any]
                    ) -> Specs:
-        specs = _spread("out_specs", self.out_specs, tree.unflatten([_Leaf()] * len(avals)))
+        specs = _spread("out_specs", self.out_specs, tree.unflatten(outs))
+        avals = list(map(get_aval, outs))
         self._check_axes("out_specs", mesh, names, specs)
         fun = name_of(self.fun)
         for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
@@ -251,12 +282,15 @@ class _Mapped:
                     raise ValueError(
                         f"{kind} axes can only refer to mesh axes that is of type `Explicit`. Got "
                         f"{kind.lower()} axes: {axes} and mesh: {mesh.abstract_mesh}")
+        taken = mapped_along()
         unknown = [a for s in specs for a in (*axes_of(s), *s.unreduced, *s.reduced)
-                   if a not in names]
+                   if a not in names or a in taken]
         if unknown:
-            listed = ", ".join(map(repr, ordered(mesh, names)))
+            listed = ", ".join(map(repr, ordered(mesh, names - taken)))
             missing = "" if unknown[0] in mesh.axis_names else \
                 f", which the mesh has not: its axes are {mesh.axis_names}"
+            if unknown[0] in taken:
+                missing = ", along which the axis lies that vmap maps over around it"
             raise ValueError(
                 f"shard_map {what} argument must refer to an axis marked as manual "
                 f"({{{listed}}}), but:\n\n  {what} refers to {unknown[0]!r}{missing}\n\n"
@@ -268,6 +302,8 @@ class _Mapped:
                          ) -> None:
         sizes = mesh.shape
         for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+            if aval is None:
+                continue
             if len(spec) > aval.ndim:
                 self._raise_too_long("in_specs", spec, aval,
                                      f"the passed args{_path(in_tree, i)}", "input")
@@ -292,8 +328,9 @@ class _Mapped:
     def _raise_too_long(self, what: str, spec: PartitionSpec, aval: Any, where: str, kind: str
                         ) -> NoReturn:
         hint = "" if aval.ndim else (
-            f"\n\nA scalar {kind} has the spec P(). One that is not the same on all devices needs "
-            "an axis, such as x[None], along which the devices' values lie side by side.")
+            f"\n\nA scalar {kind} needs the {what} entry of `P()`. One that is not the same on all "
+            "devices needs an axis, such as x[None], along which the devices' values lie side by "
+            "side.")
         raise ValueError(
             f"shard_map applied to the function '{name_of(self.fun)}' was given an {what} entry "
             f"which is too long to be compatible with the corresponding {kind} value:\n\n"
@@ -316,8 +353,18 @@ class _Mapped:
             "check_vma=False to shard_map.")
 
 
-class _Leaf:
-    """Stands for an array in messages about the structure of the output."""
+def _is_same_mesh(mesh: AbstractMesh, context: AbstractMesh) -> bool:
+    return (mesh.shape_tuple == context.shape_tuple
+            and mesh.axis_types == context.axis_types)
+
+
+def _check_closed_over(aval: Any, names: frozenset[Any]) -> None:
+    """Raise NotImplementedError for an array that the function closes over and that is cut."""
+    if not names.isdisjoint(axes_of(_spec_of(aval, names))):
+        raise NotImplementedError(
+            "Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not "
+            "implemented: inside, each device has a part of it. Pass it as an argument to "
+            f"shard_map. Got input with type {aval.str_short(True)}")
 
 
 def _with_kwargs(in_tree: TreeDef) -> TreeDef:
@@ -329,7 +376,7 @@ def _path(tree: TreeDef, i: int) -> str:
 
 
 def _check_specs(what: str, specs: Any) -> None:
-    wrong = [s for s in flatten(specs)[0] if not isinstance(s, PartitionSpec)]
+    wrong = [s for s in flatten(specs)[0] if not hasattr(s, "to_lo")]
     if wrong:
         raise TypeError(f"shard_map {what} argument must be a pytree of "
                         f"`jax.sharding.PartitionSpec` instances, but: {what} holds {wrong[0]!r} "
@@ -339,9 +386,19 @@ def _check_specs(what: str, specs: Any) -> None:
 def _spread(what: str, specs: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None
             ) -> Specs:
     """The spec of each leaf of a tree that `specs` is a prefix of; None for an argument is that of
-    one which all devices get whole."""
-    given = broadcast_argument(f"shard_map {what}", specs, tree, is_leaf)
-    return tuple([WHOLE if s is None else s for s in given])
+    one which all devices get whole. The spec of a value of a library's own type says those of the
+    arrays that it is made of."""
+    found: list[PartitionSpec] = []
+    parts: list[PartitionSpec] = []
+    last = None
+    for spec in broadcast_argument(f"shard_map {what}", specs, tree, is_leaf):
+        if spec is None or isinstance(spec, PartitionSpec):
+            found.append(WHOLE if spec is None else spec)
+            continue
+        if spec is not last or not parts:
+            parts, last = list(spec.to_lo()), spec
+        found.append(parts.pop(0))
+    return tuple(found)
 
 
 def _spec_of(aval: Any, names: frozenset[Any]) -> PartitionSpec:
@@ -391,7 +448,10 @@ def smap(f: Any = _missing, /, *, in_axes: Any = Infer, out_axes: Any, axis_name
     in_specs = in_axes if isinstance(in_axes, InferFromArgs) else _specs_of_axes(
         "in_axes", in_axes, axis_name)
     out_specs = _specs_of_axes("out_axes", out_axes, axis_name)
-    return shard_map(f, in_specs=in_specs, out_specs=out_specs, axis_names={axis_name})
+    if not callable(f):
+        raise TypeError(f"smap requires a callable for its first argument, but got {shortened(f)} "
+                        f"of type {type(f)}.")
+    return _wrapped(_Mapped(f, None, in_specs, out_specs, frozenset((axis_name,)), True, "in_axes"))
 
 
 def _specs_of_axes(what: str, axes: Any, name: Any) -> Any:

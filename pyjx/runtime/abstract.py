@@ -282,7 +282,8 @@ def struct_of(aval: Any) -> ShapeDtypeStruct:
     mesh = get_abstract_mesh()
     if sharding is None and mesh.explicit_axes:
         sharding = NamedSharding(mesh, P(*[None] * aval.ndim))
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding,
+                            manual_axis_type=aval.manual_axis_type)
 
 
 def results_of(traced: TracedCall) -> Any:

@@ -9,6 +9,7 @@ from pyjx import configuration, tree_util
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.explicit import entries_of, explicit_sharding, names_no_mesh
 from pyjx.core.layouts import AutoLayout, Format, Layout
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
@@ -73,6 +74,7 @@ def _lying_so(x: Any, target: Any) -> Any:
     given, layout = (target.sharding, target.layout) if isinstance(target, Format) else (
         target, None)
     sharding = resolved(given, "with_sharding_constraint", mesh=configuration.entered_mesh.value)
+    _check_is_not_manual(sharding)
     if getattr(sharding, "mesh", None) is not None and not _asserts(sharding.mesh):
         _check_is_auto(sharding)
     return constrained(x, sharding, layout if isinstance(layout, Layout) else None)
@@ -150,6 +152,17 @@ def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
 def _asserts(mesh: Any) -> bool:
     return bool(mesh.explicit_axes and mesh.are_all_axes_explicit
                 and get_abstract_mesh().explicit_axes)
+
+
+def _check_is_not_manual(sharding: Any) -> None:
+    """Along Manual axes a value is that of one device, inside the program of which this is."""
+    spec = getattr(sharding, "spec", None)
+    manual = set(get_abstract_mesh().manual_axes)
+    if spec is not None and not manual.isdisjoint(axes_of(spec)):
+        raise ValueError(
+            f"with_sharding_constraint: {spec} contains manual axes, which shard_map maps over "
+            f"here: {sorted(map(str, manual))}. Inside of shard_map constraints may only name axes "
+            "of the mesh that are not manual.")
 
 
 def _check_is_auto(sharding: Any) -> None:
@@ -280,7 +293,7 @@ sharding_constraint_p: Primitive = register(Primitive(
     impl=_impl,
     placed=_placed,
     physical=lambda avals, x, **params: sharding_constraint_p.bind(x, **params),
-    linear=True,
+    linear=TOGETHER,
     cached=False,  # along Explicit axes a value lies as it does
 ))
 sharding_constraint_p.define(jvp=jvp_linear(sharding_constraint_p))

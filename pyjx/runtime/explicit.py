@@ -11,8 +11,11 @@ from pyjx.core.effects import no_effects
 from pyjx.core.explicit import retyped
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import map_jaxprs
+from pyjx.core.open_sums import OUTSIDE
 from pyjx.core.specs import PartitionSpec
-from pyjx.runtime.constraints import UNCONSTRAINED, sharding_constraint_p
+from pyjx.engine.explicit import reshard_p
+from pyjx.runtime.constraints import sharding_constraint_p
+from pyjx.runtime.parts import made_types, on_parts, open_sum_p, spec_in_full
 from pyjx.runtime.sharding import NamedSharding
 
 
@@ -42,6 +45,15 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
             eqns.append(eqn if params is eqn.params else eqn.replace(params=params))
             continue
         changed = True
+        invars = [v if type(v) is Literal else new.get(v, v) for v in eqn.invars]
+        if eqn.primitive is reshard_p and _opens(eqn):
+            (old,), (out,) = eqn.invars, eqn.outvars
+            new[out] = Var(retyped(out.aval, None))
+            opening: list[JaxprEqn] = []
+            whole = _opened(mesh, out.aval, new[out], eqn, opening)
+            given = _constrained(mesh, old.aval, whole, eqn, opening)
+            eqns += [e.replace(invars if e.invars[0] is given else None) for e in opening[::-1]]
+            continue
         results: list[Var] = []
         constraints: list[JaxprEqn] = []
         for v in eqn.outvars:
@@ -49,14 +61,19 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
             if v.aval.explicit_sharding is not None:
                 out = new[v] = Var(retyped(v.aval, None))
             placed = eqn.primitive.placed is not None and eqn.primitive.within is None
-            results.append(out if placed or (eqn.primitive.placed and out is v)
-                           else _constrained(mesh, v.aval, out, eqn, constraints))
-        operands = [v if type(v) is Literal else new.get(v, v) for v in eqn.invars]
+            if not placed and not (eqn.primitive.placed and out is v):
+                made = made_types(eqn, v.aval)
+                if len(made) > 1 and OUTSIDE.unreduced(v.aval) - OUTSIDE.unreduced(made[0]):
+                    out = _opened(mesh, v.aval, out, eqn, constraints)
+                    made = made[:1]
+                for aval in made[::-1]:
+                    out = _constrained(mesh, aval, out, eqn, constraints)
+            results.append(out)
         if eqn.primitive.placed is not None and eqn.primitive.within is None:
-            operands = _closed_before(eqn, operands, eqns)
-        eqns.append(JaxprEqn(
-            eqn.primitive, operands, results, params, eqn.effects, eqn.source_info))
-        eqns += constraints
+            invars = _closed_before(eqn, invars, eqns)
+        new_eqn = JaxprEqn(eqn.primitive, invars, results, params, eqn.effects, eqn.source_info)
+        eqns += on_parts(mesh, eqn, new_eqn)
+        eqns += constraints[::-1]
     if not changed:
         return jaxpr
     return Jaxpr([new.get(v, v) for v in jaxpr.constvars], [new.get(v, v) for v in jaxpr.invars],
@@ -94,16 +111,25 @@ def _constraint(x: Any, out: Var, sharding: Any, eqn: JaxprEqn, free: Any = froz
         "unconstrained_dims": free}, no_effects, eqn.source_info)
 
 
+def _opens(eqn: JaxprEqn) -> bool:
+    """Whether an equation makes an open sum of a value that is none along some axis."""
+    (x,), (out,) = eqn.invars, eqn.outvars
+    return not OUTSIDE.unreduced(out.aval) <= OUTSIDE.unreduced(x.aval)
+
+
+def _opened(mesh: Any, aval: Any, out: Var, eqn: JaxprEqn, eqns: list[JaxprEqn]) -> Var:
+    """Append what makes `out` an open sum of this type; the variable of the whole value."""
+    before = Var(out.aval)
+    eqns.append(JaxprEqn(open_sum_p, [before], [out], {
+        "sharding": NamedSharding(mesh, spec_in_full(mesh, aval))}, no_effects, eqn.source_info))
+    return before
+
+
 def _constrained(mesh: Any, aval: Any, out: Var, eqn: JaxprEqn, eqns: list[JaxprEqn]) -> Var:
     """Append the constraint that makes `out` what its type says; the variable that it is put on."""
     if type(aval) is not ShapedArray or aval.dtype == dtypes.float0:
         return out
-    sharding = aval.explicit_sharding
-    spec = PartitionSpec(*[None] * aval.ndim) if sharding is None else sharding.spec
-    free: frozenset[int] = frozenset()
-    if mesh.auto_axes:  # the compiler may cut along these, too
-        free = frozenset(range(aval.ndim))
-        spec = spec.update(partitions=[UNCONSTRAINED if e is None else e for e in spec])
     before = Var(out.aval)
-    eqns.append(_constraint(before, out, NamedSharding(mesh, spec), eqn, free))
+    free = frozenset(range(aval.ndim)) if mesh.auto_axes else frozenset()
+    eqns.append(_constraint(before, out, NamedSharding(mesh, spec_in_full(mesh, aval)), eqn, free))
     return before

@@ -19,6 +19,7 @@ from pyjx.engine.physical import physicalize
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
 from pyjx.runtime.explicit import types_as_constraints
+from pyjx.runtime.parts import with_open_results
 from pyjx.runtime.placement import Placement
 
 
@@ -39,7 +40,9 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name) as time, \
             collector_paused():
         if placement is not None and placement.mesh is not None:
-            closed = types_as_constraints(closed)
+            types = closed.out_avals
+            closed = with_open_results(types_as_constraints(closed), types,
+                                       placement.out_shardings)
         if not configuration.allow_f16_reductions.value:
             check_reductions(closed.jaxpr)
         closed = metadata_as_programs(closed)

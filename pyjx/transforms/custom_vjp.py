@@ -8,16 +8,16 @@ from typing import Any, NoReturn
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_ref_type
-from pyjx.core.primitive import vary_like
+from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref, shared
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
-from pyjx.core.varying import varying_axes
 from pyjx.engine import logs
 from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import SymbolicZero, custom_vjp_call_p, tangent_result
 from pyjx.engine.custom_remat_calls import bind_custom_remat, bind_remat_opt
+from pyjx.engine.explicit import as_cotangent
 from pyjx.engine.functions import check_values, flatten, name_of, source_of, tree_text
 from pyjx.engine.residuals import rematerializing
 from pyjx.engine.tangents import Zero
@@ -421,7 +421,7 @@ class _FlatBwd:
             for ct, subtree in zip(cts, prefix.flatten_up_to(dummy), strict=True):
                 avals = flatten(subtree)[0]
                 if ct is None:
-                    out += [Zero(a.to_tangent_aval()) for a in avals]
+                    out += [Zero.cotangent_of(a) for a in avals]
                 else:
                     out += [ct] * len(avals)
         except ValueError:
@@ -439,7 +439,7 @@ class _FlatBwd:
         ct = tangent_result(ct)
         if is_ref_type(primal):  # the cotangent of what it holds
             primal = primal.inner_aval
-        expected = primal.to_tangent_aval()
+        expected = cotangent_aval(primal)
         if type(ct) is Zero:
             self._check_zero(i, ct.aval, expected, symbolic)
             return Zero(expected)
@@ -448,10 +448,11 @@ class _FlatBwd:
             return Zero(expected)
         found = get_aval(ct)
         wrong = ("shapes" if found.shape != expected.shape else
-                 "manual axis types" if varying_axes(found) - varying_axes(primal) else "")
+                 "manual axis types"
+                 if found.manual_axis_type != expected.manual_axis_type else "")
         if wrong and not configuration.disable_bwd_checks.value:
             self._raise_type(i, found, primal, wrong)
-        return vary_like(ct, primal)
+        return as_cotangent(ct, primal)
 
     def _check_zero(self, i: int, found: Any, expected: Any, symbolic: bool) -> None:
         """Raise ValueError unless a zero, which says what it is the zero of, belongs to input i."""

@@ -125,7 +125,7 @@ def _value_and_grad(
         with logging():
             cotangents = program.backward([scalar_of(aval, 1)])
         gradients = in_tree.unflatten([
-            materialized(Zero.of_primal(x) if g is None else g)
+            materialized(Zero.cotangent_of(get_aval(x)) if g is None else g)
             for g, x in zip(cotangents, leaves, strict=True)
         ])
         g = gradients[0] if isinstance(numbers, int) else gradients

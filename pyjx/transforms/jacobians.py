@@ -11,10 +11,11 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import with_dim
+from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.trace import eager_trace, ensure_compile_time_eval, state
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.conversion import cast
-from pyjx.engine.explicit import with_sharding_of
+from pyjx.engine.explicit import lying_as
 from pyjx.engine.functions import check_values, flatten
 from pyjx.engine.positions import iota_p
 from pyjx.engine.tangents import full_aval
@@ -127,7 +128,8 @@ def jacrev(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
         if not outs:
             jacobian = out_tree.unflatten([])
         else:
-            rows = vmap(lambda *cts: result[1](out_tree.unflatten(cts)))(*_basis(outs))
+            rows = vmap(lambda *cts: result[1](out_tree.unflatten(cts)))(
+                *_basis(outs, cotangent_aval))
             by_input = [_blocks(g, x, outs, True)
                         for g, x in zip(flatten(rows)[0], leaves, strict=True)]
             by_output = [in_tree.unflatten(list(column)) for column in zip(*by_input, strict=True)]
@@ -170,9 +172,10 @@ def hessian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bo
 # -- basis vectors ---------------------------------------------------------------------------------
 
 
-def _basis(leaves: Sequence[Any]) -> list[Any]:
+def _basis(leaves: Sequence[Any], type_of: Callable[[Any], Any] = lambda aval: aval
+           ) -> list[Any]:
     """For each leaf an array of shape (n, *shape): together the n unit vectors of the whole."""
-    avals = [get_aval(x) for x in leaves]
+    avals = [type_of(get_aval(x)) for x in leaves]
     n = sum([a.size for a in avals])
     if n == 1 and len(avals) == 1 and avals[0].weak_type:
         return [full_aval(avals[0].update(shape=(1, *avals[0].shape)), 1)]
@@ -189,7 +192,7 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
             np.fill_diagonal(block[start:start + aval.size], 1)
         vectors = _array(block.reshape((n, *aval.shape)))
         if aval.explicit_sharding is not None:  # they lie as the value that they are changes of
-            vectors = with_sharding_of(vectors, with_dim(aval, 0, n))
+            vectors = lying_as(vectors, with_dim(aval, 0, n))
         basis.append(vectors)
         start += aval.size
     return basis

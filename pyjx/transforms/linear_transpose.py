@@ -7,9 +7,9 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.open_sums import cotangent_aval, same_over_mesh
 from pyjx.core.trace import new_level
 from pyjx.core.tracebacks import api_boundary
-from pyjx.core.varying import varying_axes
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearTrace
 from pyjx.engine.tangents import materialized
@@ -96,12 +96,14 @@ class _Transposed:
 
 
 def _same_type(found: Any, wanted: Any) -> bool:
-    return found.shape == wanted.shape and found.dtype == wanted.dtype and not (
-        varying_axes(found) - varying_axes(wanted))
+    return (found.shape == wanted.shape and found.dtype == wanted.dtype
+            and same_over_mesh(found, cotangent_aval(wanted)))
 
 
 def _aval_of_type(x: Any) -> ShapedArray:
     """The aval of an array, or of what has only a shape and a dtype."""
+    if type(x) is ShapedArray:
+        return x
     try:
         return get_aval(x)
     except TypeError:

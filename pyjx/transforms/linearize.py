@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.open_sums import same_over_mesh
 from pyjx.core.references import is_ref
 from pyjx.core.tracebacks import api_boundary
 from pyjx.core.varying import varying_axes
@@ -100,21 +101,14 @@ class LinearizedFunction:
         for x, aval in zip(leaves, form.in_avals, strict=True):
             expected = aval.to_tangent_aval()
             found = x if getattr(x, "dtype", None) == dtypes.float0 else get_aval(x)
-            if found.shape != expected.shape or found.dtype != expected.dtype:
+            if found.shape != expected.shape or found.dtype != expected.dtype or (
+                    expected.dtype != dtypes.float0 and not same_over_mesh(found, expected)):
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the original "
                     f"primal values:\nGot tangent aval {get_aval(x).str_short()} for primal aval "
                     f"{aval.str_short()} but expected {expected.str_short()}."
+                    f"{_cast_advice(found, expected)}"
                 )
-            if found is x:  # of float0
-                continue
-            more = varying_axes(found) - varying_axes(expected)
-            if more:
-                raise ValueError(
-                    "linearized function: the tangent varies over the manual axes "
-                    f"{', '.join(sorted(map(str, more)))}, the primal value does not. Let the "
-                    "primal vary before it is linearized: jax.lax.pcast(primal, "
-                    f"{tuple(sorted(map(str, more)))}, to='varying').")
         refs = [x for x in leaves if is_ref(x)]
         outs = form.program.filled(self._residuals).forward(
             [x[...] if is_ref(x) else x for x in leaves])
@@ -157,3 +151,15 @@ def _unflatten_linearized(form: LinearForm, residuals: Any) -> LinearizedFunctio
 
 register_pytree_node(LinearizedFunction, lambda f: ((f._residuals,), f._form),
                      _unflatten_linearized)
+
+
+def _cast_advice(found: Any, expected: Any) -> str:
+    """How a tangent and its primal value come to vary along the same axes of a mesh."""
+    given, wanted = varying_axes(found), varying_axes(expected)
+    lines = []
+    for axes, what in ((wanted - given, "tangent value that it is called on"),
+                       (given - wanted, "primal value passed to `jax.linearize`")):
+        if axes:
+            names = tuple(sorted(axes, key=str))
+            lines.append(f"\nApply `jax.lax.pcast(..., {names}, to='varying')` to the {what}.")
+    return "".join(lines)

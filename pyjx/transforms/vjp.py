@@ -11,10 +11,10 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, get_aval
 from pyjx.core.jaxpr import Jaxpr
+from pyjx.core.open_sums import cotangent_aval, same_over_mesh
 from pyjx.core.references import is_ref
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
-from pyjx.core.varying import varying_axes
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearVar
 from pyjx.engine.logs import Lost, logging
@@ -184,7 +184,7 @@ class VJP:
         in_avals = self._ends()[1]
         refs = [d for d, a in zip(destinations, in_avals, strict=True)
                 if _is_inexact_ref(a) and is_ref(d)]
-        ref_cts = [d[...] if is_ref(d) else Zero(a.inner_aval.to_tangent_aval())
+        ref_cts = [d[...] if is_ref(d) else Zero.cotangent_of(a.inner_aval)
                    for d, a in zip(destinations, in_avals, strict=True) if _is_inexact_ref(a)]
         in_cts = self._in_cts(out_ct, extra, ref_cts)[0]
         results: list[Any] = []
@@ -240,15 +240,13 @@ class VJP:
             _raise_other_tree(name(), self.out_tree, out_ct)
         check_values(cotangents)
         for i, (ct, aval) in enumerate(zip(cotangents, out_avals, strict=True)):
-            expected = aval.to_tangent_aval()
+            expected = cotangent_aval(aval)
             if expected.dtype == dtypes.float0:
                 cotangents[i] = Zero(expected)
                 continue
             found = get_aval(ct)
             if found.dtype != expected.dtype or found.shape != expected.shape or (
-                    varying_axes(found) - varying_axes(expected)) or (
-                    expected.explicit_sharding is not None
-                    and found.explicit_sharding not in (None, expected.explicit_sharding)):
+                    not same_over_mesh(found, expected)):
                 raise ValueError(
                     "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                     f"{found.str_short()}, but expected {expected.str_short()} because the "
@@ -400,7 +398,7 @@ def _value_of(ct: Any, aval: Any) -> Any:
     """A cotangent as it is returned. One of a reference of integers there is not."""
     if type(aval) is AbstractRef:
         return DidntWant()
-    return materialized(Zero(aval.to_tangent_aval()) if ct is None else ct)
+    return materialized(Zero.cotangent_of(aval) if ct is None else ct)
 
 
 def _is_inexact_ref(aval: Any) -> bool:

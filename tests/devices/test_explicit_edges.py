@@ -5,7 +5,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import numpy as jnp
-from pyjx.core.explicit import ShardingTypeError
+from pyjx.core.open_sums import ShardingTypeError
 from pyjx.sharding import AxisType
 from pyjx.sharding import PartitionSpec as P
 
@@ -57,3 +57,61 @@ def test_solutions_of_batches_that_are_cut_otherwise_are_refused():
     with pytest.raises(ShardingTypeError, match="cut alike along their batches"):
         jnp.linalg.solve(matrices, right)
     assert spec_text(jnp.linalg.solve(matrices, put((8, 3, 2), None, None, "y"))) == "8@x,3,2@y"
+
+
+# -- what lengthens dimensions, and new arrays -----------------------------------------------------
+
+
+@pytest.mark.parametrize("join", [
+    lambda a, b: jnp.concatenate([a, b], 1), lambda a, b: jnp.concatenate([b, a], 0),
+    lambda a, b: jnp.stack([a, b]), jnp.append, lambda a, b: jnp.hstack([a, b])])
+def test_what_is_joined_lies_alike(join):
+    with pytest.raises(ShardingTypeError, match="should have the same sharding"):
+        join(put((8, 4), "x"), put((8, 4)))
+
+
+def test_repeating_along_a_cut_axis():
+    x = put((8, 4), "x")
+    with pytest.raises(ShardingTypeError, match="cannot be sharded on dimension 0"):
+        jnp.tile(x, (2, 1))
+    with pytest.raises(ValueError, match=r"pass sharding to `jnp\.repeat` via `out_sharding`"):
+        jnp.repeat(x, 2, axis=0)
+    with pytest.raises(ShardingTypeError, match="cannot be sharded on the axis being rolled over"):
+        jnp.roll(x, 1, axis=0)
+    for out in (jnp.tile(x, (1, 2)), jnp.repeat(x, 2, axis=1)):
+        assert spec_text(out) == "8@x,8"
+    assert spec_text(jnp.repeat(x, 2, axis=0, out_sharding=P("x"))) == "16@x,4"
+    np.testing.assert_array_equal(jnp.roll(x, 1, axis=1), np.roll(np.asarray(x), 1, 1))
+
+
+def test_new_arrays_lie_as_asked():
+    assert spec_text(jax.lax.broadcast_like(np.arange(4.), put((8, 4), "x"))) == "8@x,4"
+    with pytest.raises(ValueError, match="Incompatible types for broadcasting"):
+        jax.lax.broadcast_like(put((4,), "x"), put((8, 4), "x"))
+    key = np.arange(4, dtype="uint32")
+    for draw in (jax.lax.rng_bit_generator, jax.jit(jax.lax.rng_bit_generator, static_argnums=(1,),
+                                                    static_argnames="out_sharding")):
+        bits = draw(key, (8, 2), out_sharding=P("x"))[1]
+        assert spec_text(bits) == "8@x,2"
+        np.testing.assert_array_equal(bits, draw(key, (8, 2))[1])
+
+
+def test_convolutions_and_gathers_of_examples_that_are_cut():
+    kernel, x = jnp.ones((3, 2, 5)), put((4, 2, 8, 2), "x")
+
+    def conv(kernel, x):
+        return jax.lax.conv_general_dilated(
+            x, kernel, (1,), "VALID", dimension_numbers=("NHC", "HIO", "NHC"),
+            out_sharding=P(None, None, None))
+
+    def loss(kernel):
+        return jax.vmap(conv, in_axes=(None, 0))(kernel, x).sum()
+
+    assert spec_text(jax.vmap(conv, in_axes=(None, 0), out_axes=1)(kernel, x)) == "2,4@x,6,5"
+    places = np.asarray(x).reshape(8, 8, 2)
+    want = [places[:, i:i + 6].sum((0, 1)) for i in range(3)]
+    np.testing.assert_allclose(jax.grad(loss)(kernel), np.broadcast_to(
+        np.array(want)[..., None], kernel.shape))
+    table, ids = put((4, 6), "x"), jax.device_put(np.zeros((4, 2), int), P("x"))
+    f = jax.vmap(jax.value_and_grad(lambda t, i: t.at[i].get(out_sharding=P("y")).mean()))
+    assert list(map(spec_text, jax.jit(f)(table, ids))) == ["4@x", "4@x,6"]

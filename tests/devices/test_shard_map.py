@@ -334,7 +334,7 @@ def test_errors(mesh):
         smap(lambda x: x, "x", P("x"))
     with pytest.raises(NameError, match="unbound axis name: q"):
         smap(lambda x: lax.psum(x, "q"), P("x"), P("x"))(X)
-    with pytest.raises(ValueError, match="called under shard_map"):
+    with pytest.raises(ValueError, match=r"called under jax\.shard_map"):
         lax.pcast(X, "x", to="varying")
 
 
@@ -491,7 +491,8 @@ def test_arguments_lie_as_specs_say_along_explicit_axes(wrap):
 
 
 @pytest.mark.parametrize(("derivative", "error", "message"), [
-    (lambda point, t: jax.linearize(lambda x: x ** 3, point)[1](t), ValueError, "lax.pcast.primal"),
+    (lambda point, t: jax.linearize(lambda x: x ** 3, point)[1](t), ValueError,
+     "the primal value passed"),
     (lambda point, t: jax.vjp(lambda x: x ** 3, point)[1](t)[0], ValueError, "expected float32.1."),
     (lambda point, t: jax.linear_transpose(lambda x: 2 * x, point)(t)[0], TypeError,
      "cotangent type does not match")])
@@ -505,3 +506,107 @@ def test_tangents_vary_no_more_than_what_they_are_tangents_of(derivative, error,
         lambda t: derivative(lax.pcast(point, ("a",), to="varying"), t), mesh=mesh,
         in_specs=P("a"), out_specs=P("a"))(jnp.ones(2))
     assert len(set(np.asarray(out).tolist())) == 1
+
+
+# -- what is asked of calls ------------------------------------------------------------------------
+
+
+def along_x(f, mesh, **options):
+    return jax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"), **options)
+
+
+def test_arguments_without_a_spec_are_passed_on(mesh):
+    class Thing:
+        size = 2
+
+    f = jax.shard_map(lambda thing, x, d: x * thing.size + jnp.ones(d["shape"])[0], mesh=mesh,
+                      in_specs=(None, P("x"), None), out_specs=P("x"))
+    close(f(Thing(), X, {"shape": (2, 4)}), 2 * X + 1)
+    g = jax.shard_map(lambda n, x: lax.psum((n * x).sum(), ("x", "y")), mesh=mesh,
+                      in_specs=(None, P("x", "y")), out_specs=P())
+    close(jax.jit(jax.grad(g))(3., X), X.sum())
+    assert jax.shard_map(lambda x: 2 * x, mesh=mesh, in_specs=None, out_specs=P())(3.) == 6
+
+
+def test_meshes_inside_of_others(mesh):
+    def inner(x, **options):
+        return jax.shard_map(jnp.sin, in_specs=P(None, "y"), out_specs=P(None, "y"), **options)(x)
+
+    for options in ({"mesh": mesh}, {"mesh": mesh, "axis_names": {"y"}}):
+        with pytest.raises(ValueError, match=r"context mesh .* should match the mesh passed to"):
+            jax.jit(along_x(lambda x, o=options: inner(x, **o), mesh, axis_names={"x"}))(X)
+    close(jax.jit(along_x(lambda x: inner(x, axis_names={"y"}), mesh, axis_names={"x"}))(X),
+          np.sin(X))
+    other = jax.make_mesh((8,), ("z",), axis_types=(AxisType.Auto,))
+    with jax.set_mesh(other), pytest.raises(ValueError, match="context mesh"):
+        along_x(jnp.sin, mesh)(X)
+
+
+@pytest.mark.parametrize("names", [{"x", "y"}, {"x"}])
+def test_constraints_name_no_manual_axis(mesh, names):
+    def f(x):
+        return lax.with_sharding_constraint(x, NamedSharding(mesh, P("x", "y")))
+
+    with pytest.raises(ValueError, match="contains manual axes"):
+        jax.jit(along_x(f, mesh, check_vma=False, axis_names=names))(X)
+
+
+def test_puts_inside_of_calls_on_values(mesh):
+    f = along_x(lambda x: x + jax.device_put(2, jax.devices()[0]), mesh)
+    with pytest.raises(ValueError, match=r"device_put with explicit device .* shard_map"):
+        f(X)
+    close(jax.jit(f)(X), X + 2)
+    close(along_x(lambda x: x + jax.device_put(2), mesh)(X), X + 2)
+
+
+def test_names_of_casts(mesh):
+    for names in ({"x"}, frozenset("x")):
+        with pytest.raises(TypeError, match="must be a tuple or a str"):
+            along_x(lambda x, n=names: lax.pcast(x, n, to="varying"), mesh)(X)
+    with pytest.raises(NameError, match="unbound axis name: y"):
+        along_x(lambda x: lax.pcast(x, "y", to="varying"), mesh, axis_names={"x"},
+                check_vma=False)(X)
+
+
+def test_types_of_tracers_and_structs(mesh):
+    seen = []
+
+    def f(x):
+        struct = jax.eval_shape(lambda x: 2 * x, x)
+        seen.extend([x.mat.varying, x.str_short(), struct.manual_axis_type.varying,
+                     jax.typeof(lax.full_like(struct, 1)).mat.varying])
+        return x
+
+    along_x(f, mesh)(X)
+    assert seen == [{"x"}, "float32[2,4]{V:x}", {"x"}, {"x"}]
+
+
+def test_mapping_along_an_axis_of_the_mesh(mesh):
+    def over(f, source, target):
+        return jax.shard_map(f, mesh=mesh, in_specs=source, out_specs=target, check_vma=False)
+
+    with pytest.raises(ValueError, match="spmd_axis_name cannot appear in shard_map out_specs"):
+        jax.vmap(over(jnp.sin, P("y"), P(("x", "y"))), spmd_axis_name="x")(X)
+    total = over(lambda x: lax.psum((x ** 2).sum(), "y"), P("y"), P())
+    x = jax.device_put(X, NamedSharding(mesh, P("x", "y")))
+    close(jax.vmap(jax.grad(total), spmd_axis_name="x")(x), 2 * X)
+    close(jax.vmap(jax.grad(lambda x: total(jnp.sin(x))), spmd_axis_name="x")(x), np.sin(2 * X))
+
+
+def test_along_explicit_axes():
+    explicit = jax.make_mesh((2, 2), ("x", "y"))
+    with jax.set_mesh(explicit):
+        x = jax.device_put(X, P("x"))
+        gather = jax.shard_map(lambda v: lax.all_gather(v, "x", tiled=True, to="reduced"),
+                               out_specs=P(reduced={"x"}))
+        assert gather(x).sharding.spec == P(reduced={"x"})
+        with pytest.raises(NotImplementedError, match="Closing over inputs to shard_map"):
+            jax.shard_map(lambda v: v * (x * 1)[:4], out_specs=P("x"), in_specs=P("x"))(x)
+        with pytest.raises(TypeError, match="in_axes was not specified"), \
+                jax.set_mesh(jax.make_mesh((2,), ("x",), axis_types=(AxisType.Auto,))):
+            jax.smap(lambda x: x, out_axes=0, axis_name="x")(X)
+        both = jax.device_put(X, P("x", "y"))
+        with pytest.raises(ValueError, match=r"(?s)marked as manual .* that vmap maps over"):
+            jax.vmap(jax.shard_map(lambda x: x, in_specs=P("x"), out_specs=P("x")))(both)
+    with pytest.raises(ValueError, match=r"needs the in_specs entry of `P\(\)`"):
+        jax.shard_map(lambda x: x, mesh=explicit, in_specs=P(None), out_specs=P())(3.)

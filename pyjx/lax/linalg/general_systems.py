@@ -8,7 +8,9 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.explicit import Entries, ShardingTypeError, agreed, along_batch, entries_of
+from pyjx.core.explicit import Entries, agreed, along_batch, entries_of
+from pyjx.core.linearity import LAST
+from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
@@ -108,7 +110,7 @@ def _sharding(out: ShapedArray, a: ShapedArray, factors: ShapedArray, order: Sha
 # Takes the matrix beside its factors, so that derivatives are solutions of the same system.
 solve_p = register(Primitive(
     "solve", sharding_rule=_sharding,
-    shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch, linear=True,
+    shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch, linear=LAST,
     decomposition=lambda a, factors, order, b, **params: solve_factored(factors, order, b,
                                                                         **params),
 ))

@@ -18,6 +18,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.engine.axes import at_front, batch_along, transpose_p
 from pyjx.engine.conversion import cast
+from pyjx.engine.explicit import constant_beside
 from pyjx.engine.types import Dims, Rule, Value, Values
 from pyjx.lax.nary import like, operand, real_dtype
 
@@ -156,7 +157,8 @@ def on_diagonal(shape: tuple[int, ...]) -> Any:
 def identity_like(x: Any, shape: tuple[int, ...] | None = None) -> Any:
     """Identity matrices of the dtype of `x`, by default of its shape."""
     aval = get_aval(x)
-    return cast(on_diagonal(aval.shape if shape is None else shape), aval.dtype)
+    return constant_beside(cast(on_diagonal(aval.shape if shape is None else shape), aval.dtype),
+                           aval)
 
 
 def lower_triangle(x: Any, offset: int = 0) -> Any:
@@ -180,7 +182,7 @@ def half_lower_triangle(x: Any) -> Any:
     aval = get_aval(x)
     side = lax.sign(lax.sub(_positions(aval.shape, -2), _positions(aval.shape, -1)))
     weight = lax.mul(cast(lax.add(side, np.int32(1)), aval.dtype), np.asarray(0.5, aval.dtype)[()])
-    return lax.mul(weight, x)
+    return lax.mul(constant_beside(weight, aval), x)
 
 
 def diagonal(x: Any) -> Any:

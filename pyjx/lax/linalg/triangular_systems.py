@@ -9,6 +9,7 @@ from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
+from pyjx.core.linearity import LAST
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
@@ -99,7 +100,7 @@ triangular_solve_p = register(Primitive(
     "triangular_solve", arithmetic=of_matrix(lambda m, n, out: out * n),
     sharding_rule=along_batch(2),
     shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch,
-    linear=True,
+    linear=LAST,
 ))
 
 

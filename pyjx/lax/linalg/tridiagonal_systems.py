@@ -9,6 +9,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.linearity import LAST
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
@@ -108,7 +109,7 @@ def _eliminated(dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: b
 
 tridiagonal_solve_p = register(Primitive(
     "tridiagonal_solve", shape_rule=_shape, jvp=_jvp, transpose=_transpose,
-    decomposition=_eliminated, linear=True,
+    decomposition=_eliminated, linear=LAST,
 ))
 tridiagonal_solve_p.define(batch=batch_leading(tridiagonal_solve_p))
 

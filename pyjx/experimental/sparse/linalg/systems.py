@@ -17,6 +17,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.linearity import LAST
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import UndefinedPrimal, Zero
@@ -111,7 +112,7 @@ def _spsolve_batch(operands: Values, dims: Dims, **params: Any) -> tuple[Array, 
 
 
 spsolve_p = register(Primitive("spsolve", shape_rule=_spsolve_shape, decomposition=_spsolve,
-                               jvp=_spsolve_jvp, transpose=_spsolve_transpose, linear=True,
+                               jvp=_spsolve_jvp, transpose=_spsolve_transpose, linear=LAST,
                                batch=_spsolve_batch))
 
 

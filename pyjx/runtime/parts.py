@@ -1,0 +1,203 @@
+"""Operations on open sums, as the compiler is to see them: programs for each device.
+
+Of sums over a mesh that are yet to be taken (core/open_sums.py) the partitioner knows less than the
+types: it takes any operation for one on parts whose result is to be a part, and refuses many on
+parts. So an operation on open sums becomes a program for each device along their axes, which
+computes its part; and what makes an open sum of whole values makes a whole one first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx.core.avals import ShapedArray
+from pyjx.core.effects import no_effects
+from pyjx.core.explicit import retyped
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.nested import holds_jaxprs
+from pyjx.core.open_sums import OUTSIDE, spec_of
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.source_info import no_source_info
+from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.core.varying import NO_AXES, Axes
+from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
+from pyjx.runtime.constraints import sharding_constraint_p
+from pyjx.runtime.sharding import NamedSharding
+
+
+def _shape_rule(*avals: Any, jaxpr: ClosedJaxpr, out_avals: Any, **params: Any) -> list[Any]:
+    return list(out_avals)
+
+
+# Made where types become constraints, to be lowered.
+on_parts_p: Primitive = register(Primitive(
+    "on_parts", multiple_results=True, cached=False, shape_rule=_shape_rule, outlined=False))
+
+
+# What makes of a whole value a part of a sum on one device, and zeros on the others.
+open_sum_p: Primitive = register(Primitive("open_sum", shape_rule=lambda x, sharding: x))
+
+
+def spec_in_full(mesh: Any, aval: Any) -> PartitionSpec:
+    """What a type says of all dimensions; the compiler may cut them along Auto axes, too."""
+    spec = spec_of(aval)
+    entries = [*spec, *[None] * (aval.ndim - len(spec))]
+    if mesh.auto_axes:
+        entries = [PartitionSpec.UNCONSTRAINED if e is None else e for e in entries]
+    return spec.update(partitions=entries)
+
+
+def _open_axes(avals: Any) -> Axes:
+    return NO_AXES.union(*map(OUTSIDE.unreduced, avals))
+
+
+def _adds_up(eqn: JaxprEqn) -> bool:
+    """Whether open sums come of an operation because it is one of what devices have."""
+    return eqn.primitive.contracts or eqn.primitive is reduce_sum_p
+
+
+def made_types(eqn: JaxprEqn, aval: Any) -> list[Any]:
+    """The types that a result of type `aval` takes one after the other: that which the operation
+    gives it first, if it is not the last one as it opens sums or closes them."""
+    found = _open_axes([v.aval for v in eqn.invars])
+    if found == OUTSIDE.unreduced(aval) or holds_jaxprs(eqn) or (
+            not found and _adds_up(eqn)):
+        return [aval]
+    spec = spec_of(aval)
+    entries = [tuple([a for a in axes_of((e,)) if a not in found]) for e in spec]
+    entries += [()] * (aval.ndim - len(entries))
+    mesh = next(s.mesh for v in (*eqn.invars, *eqn.outvars)
+                if (s := v.aval.explicit_sharding) is not None)
+    return [retyped(aval, NamedSharding(mesh, PartitionSpec(*entries, unreduced=found))), aval]
+
+
+def on_parts(mesh: Any, eqn: JaxprEqn, made: JaxprEqn) -> list[JaxprEqn]:
+    """The equations that take the place of one, `eqn`, that has become `made`, whose types tell
+    nothing of the mesh."""
+    if holds_jaxprs(eqn):
+        return _with_stacked_parts(mesh, eqn, made)
+    axes = _open_axes([v.aval for v in eqn.invars])
+    if not axes or eqn.primitive.placed is not None:
+        return [made]
+    types = {v: old.aval for v, old in zip(made.invars, eqn.invars, strict=True)
+             if type(v) is not Literal}
+    inner: dict[Any, Any] = {v: Var(v.aval) for v in types}
+    outs = [Var(v.aval) for v in made.outvars]
+    body = made.replace([inner.get(v, v) if type(v) is not Literal else v for v in made.invars],
+                        outs)
+    program = ClosedJaxpr(Jaxpr([], list(inner.values()), outs, [body]), [])
+    return [_region(mesh, axes, program, list(types), made.outvars,
+                    [spec_in_full(mesh, a) for a in types.values()],
+                    [spec_in_full(mesh, made_types(eqn, v.aval)[0]) for v in eqn.outvars], eqn)]
+
+
+def _region(mesh: Any, axes: Axes, program: ClosedJaxpr, operands: Any, results: Any,
+            in_specs: Any, out_specs: Any, eqn: JaxprEqn) -> JaxprEqn:
+    """What each device along these axes does."""
+    return JaxprEqn(on_parts_p, operands, results, {
+        "jaxpr": program, "mesh": mesh, "newly_manual_axes": axes, "in_specs": tuple(in_specs),
+        "out_specs": tuple(out_specs), "out_avals": tuple([v.aval for v in results]),
+    }, no_effects, eqn.source_info)
+
+
+def with_open_results(closed: ClosedJaxpr, types: Any, shardings: Any) -> ClosedJaxpr:
+    """The program with constraints on results that are to be open sums by their shardings and are
+    not by their `types`."""
+    outs: list[Any] = list(closed.jaxpr.outvars)
+    eqns: list[JaxprEqn] = []
+    for i, (x, aval, sharding) in enumerate(zip(outs, types, shardings, strict=False)):
+        spec = getattr(sharding, "spec", None)
+        if spec is None or spec.unreduced <= OUTSIDE.unreduced(aval):
+            continue
+        whole = spec.update(unreduced=OUTSIDE.unreduced(aval), unreduced_kind=None)
+        outs[i] = Var(x.aval)
+        closed_one = Var(x.aval)
+        eqns.append(JaxprEqn(sharding_constraint_p, [x], [closed_one], {
+            "sharding": sharding.update(spec=whole), "layout": None,
+            "context_mesh": sharding.mesh.abstract_mesh, "unconstrained_dims": frozenset(),
+        }, no_effects, no_source_info))
+        eqns.append(JaxprEqn(open_sum_p, [closed_one], [outs[i]], {"sharding": sharding},
+                             no_effects, no_source_info))
+    if not eqns:
+        return closed
+    return ClosedJaxpr(closed.jaxpr.replace(outvars=outs, eqns=[*closed.jaxpr.eqns, *eqns]),
+                       closed.consts)
+
+
+# -- stacks of open sums, which loops cut slices of and write slices to ----------------------------
+
+
+def _with_stacked_parts(mesh: Any, eqn: JaxprEqn, made: JaxprEqn) -> list[JaxprEqn]:
+    """An equation that holds programs. Open sums that it takes slices of, or stacks, come and go as
+    arrays that have the devices' parts along a dimension."""
+    program = made.params.get("jaxpr")
+    if not isinstance(program, ClosedJaxpr) or eqn.primitive.within is not None or (
+            len(program.in_avals) != len(eqn.invars)):
+        return [made]
+    inside = program.jaxpr
+    before: list[JaxprEqn] = []
+    after: list[JaxprEqn] = []
+    first: list[JaxprEqn] = []
+    last: list[JaxprEqn] = []
+    invars, given = list(made.invars), list(inside.invars)
+    outvars, results = list(made.outvars), list(inside.outvars)
+    for i, (old, v) in enumerate(zip(eqn.invars, inside.invars, strict=True)):
+        if _open_axes([old.aval]) and old.aval.shape != v.aval.shape:
+            invars[i] = _as_cut(mesh, old.aval, made.invars[i], 1, eqn, before)
+            given[i] = _cut_var(old.aval, v.aval, 0)
+            _as_part(mesh, old.aval, given[i], v, 0, eqn, first)
+    for i, (old, x) in enumerate(zip(eqn.outvars, inside.outvars, strict=False)):
+        if _open_axes([old.aval]) and old.aval.shape != x.aval.shape:
+            outvars[i] = _cut_var(old.aval, made.outvars[i].aval, 1)
+            _as_part(mesh, old.aval, outvars[i], made.outvars[i], 1, eqn, after)
+            results[i] = _as_cut(mesh, old.aval, x, 0, eqn, last)
+    if not before and not after:
+        return [made]
+    body = inside.replace(invars=given, outvars=results, eqns=[*first, *inside.eqns, *last])
+    params = {**made.params, "jaxpr": ClosedJaxpr(body, program.consts)}
+    return [*before, made.replace(invars, outvars, params=params), *after]
+
+
+def _cut_var(typed: Any, aval: ShapedArray, at: int) -> Var:
+    """A variable for the parts that devices have of an open sum of type `typed`, or of a slice of
+    it, along dimension `at`; `aval` is the type of one part."""
+    sizes = typed.explicit_sharding.mesh.shape
+    count = math.prod([sizes[a] for a in OUTSIDE.unreduced(typed)])
+    return Var(aval.update(shape=(*aval.shape[:at], count, *aval.shape[at:])))
+
+
+def _specs(mesh: Any, typed: Any, ndim: int, at: int) -> tuple[PartitionSpec, PartitionSpec]:
+    """Those of an open sum of rank `ndim` and of its parts along dimension `at`; slices have the
+    last dimensions of the whole."""
+    spec = spec_in_full(mesh, typed)
+    entries = list(spec)[typed.ndim - ndim:]
+    axes = tuple([a for a in mesh.axis_names if a in spec.unreduced])
+    return spec.update(partitions=entries), PartitionSpec(*entries[:at], axes, *entries[at:])
+
+
+def _as_cut(mesh: Any, typed: Any, x: Any, at: int, eqn: JaxprEqn, eqns: list[JaxprEqn]) -> Var:
+    """Append what makes of an open sum the array of its parts, which is cut."""
+    aval = x.aval
+    cut = _cut_var(typed, aval, at)
+    given, out = Var(aval), Var(aval.update(shape=(*aval.shape[:at], 1, *aval.shape[at:])))
+    body = JaxprEqn(broadcast_in_dim_p, [given], [out], {
+        "shape": out.aval.shape, "sharding": None,
+        "broadcast_dimensions": tuple([i + (i >= at) for i in range(aval.ndim)]),
+    }, no_effects, eqn.source_info)
+    own, parts = _specs(mesh, typed, aval.ndim, at)
+    eqns.append(_region(mesh, OUTSIDE.unreduced(typed), ClosedJaxpr(Jaxpr(
+        [], [given], [out], [body]), []), [x], [cut], [own], [parts], eqn))
+    return cut
+
+
+def _as_part(mesh: Any, typed: Any, cut: Var, out: Var, at: int, eqn: JaxprEqn,
+             eqns: list[JaxprEqn]) -> None:
+    """Append what makes of the array of its parts the open sum `out`."""
+    aval = out.aval
+    given, part = Var(aval.update(shape=(*aval.shape[:at], 1, *aval.shape[at:]))), Var(aval)
+    body = JaxprEqn(reduce_sum_p, [given], [part], {"axes": (at,), "out_sharding": None},
+                    no_effects, eqn.source_info)
+    own, parts = _specs(mesh, typed, aval.ndim, at)
+    eqns.append(_region(mesh, OUTSIDE.unreduced(typed), ClosedJaxpr(Jaxpr(
+        [], [given], [part], [body]), []), [cut], [out], [parts], [own], eqn))
