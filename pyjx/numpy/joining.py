@@ -18,7 +18,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_ints, as_truncated_int
-from pyjx.core.trace import Tracer, concrete_or_error, is_concrete
+from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.numpy.axes import as_tuple, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import (
@@ -488,11 +488,10 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
         a, axis = lax.reshape(a, (get_aval(a).size,)), 0
     axis = canonical_axis(axis, get_aval(a).ndim)
     if total_repeat_length is None:
-        if not is_concrete(repeats):
-            concrete_or_error(None, repeats, (
-                "When jit-compiling jnp.repeat, the total number of repeats must be static. To "
-                "fix this, either specify a static value for `repeats`, or pass a static value to "
-                "`total_repeat_length`."))
+        repeats = concrete_or_error(None, repeats, (
+            "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix "
+            "this, either specify a static value for `repeats`, or pass a static value to "
+            "`total_repeat_length`."))
         return _repeat_static(a, np.ravel(np.asarray(repeats)), axis)
     return _repeat_dynamic(a, repeats, axis, operator.index(total_repeat_length))
 

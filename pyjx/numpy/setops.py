@@ -148,7 +148,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
         raise ValueError("jnp.compress: size must be positive and not greater than the size of the "
                          f"array axis, or of the condition; got size={size}, and at most {n} "
                          "elements")
-    if is_concrete(condition) and np.asarray(condition)[n:].any():
+    if is_concrete(condition) and np.asarray(concrete_or_error(None, condition))[n:].any():
         raise ValueError("jnp.compress: condition contains entries that are out of bounds")
     aval = get_aval(a)
     (where,) = nonzero(condition[:n], size=size, fill_value=aval.shape[axis])

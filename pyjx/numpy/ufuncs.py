@@ -17,7 +17,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.core.scalars import is_scalar_constant, scalar_constant
+from pyjx.core.scalars import is_scalar_constant, scalar_constant, stands_for_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.explicit import number_beside
 from pyjx.lax.bitwise import (
@@ -191,7 +191,7 @@ def as_array(x: Any) -> Any:
     if (isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
             and getattr(x, "dtype", None) != dtypes.float0):
         return array_from_host(x)
-    return x
+    return ops.copy_p.bind(x) if stands_for_constant(x) else x
 
 
 absolute = _function("absolute", _absolute, "The absolute value of x, elementwise.")

@@ -312,7 +312,9 @@ def test_correlate_of_any_lengths(n, m):
                                                 (1, 2)),
     (lambda x, i: jnp.array_split(x, i)[0], (3, 2)), (lambda x, i: jnp.vsplit(x, i)[0], (3, 2)),
     (lambda x, i: jnp.swapaxes(x, i.astype(int) - 1, 0), (2, 6)),
-    (lambda x, i: jnp.tile(x, i.astype(int)), (6, 4))])
+    (lambda x, i: jnp.tile(x, i.astype(int)), (6, 4)),
+    (lambda x, i: jnp.extract(jnp.full(6, i), x), (6,)),
+    (lambda x, i: jnp.repeat(x, i.astype(int), axis=0), (12, 2))])
 def test_a_static_argument_may_be_traced_where_its_value_is_known(cut, shape):
     x = jnp.zeros((6, 2))
     assert jax.jvp(lambda i: cut(x, i), (2.0,), (1.0,))[0].shape == shape

@@ -341,7 +341,8 @@ def test_numbers_that_are_passed_on_stay_numbers(kind, value):
 @pytest.mark.parametrize("convert", [
     jnp.asarray, jnp.array, lambda x: jnp.asarray(x, "float32"), jnp.float32,
     lambda x: jax.lax.convert_element_type(x, "float32"), lambda x: jax.lax.reshape(x, ()),
-    lambda x: jnp.squeeze(x), jax.lax.stop_gradient], ids=range(8))
+    lambda x: jnp.squeeze(x), jax.lax.stop_gradient, jnp.positive, jnp.conj, jnp.real,
+    jnp.clip, jnp.block], ids=range(13))
 def test_what_operations_give_of_numbers_are_arrays(convert, value):
     assert isinstance(jax.jvp(convert, (value,), (value,))[0], jax.Array)
     assert isinstance(jax.vjp(convert, value)[0], jax.Array)
