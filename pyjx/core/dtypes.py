@@ -294,7 +294,7 @@ def to_inexact_dtype(dtype: Any) -> DType:
     if dtype in floating_dtypes or dtype in complex_dtypes:
         return dtype
     if dtype == float0:
-        raise TypeError("float0, the dtype of tangents of integers, holds no numbers")
+        raise float0_error("a function of floats")
     return _f64 if dtype.itemsize == 8 else _f32
 
 

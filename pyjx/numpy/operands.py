@@ -46,8 +46,11 @@ def beside_constants(x: Any) -> Any:
 
 def as_bool(x: Any) -> Any:
     """Where x is not zero."""
-    if dtype_of(x) == dtypes.bool_dtype:
+    dtype = dtype_of(x)
+    if dtype == dtypes.bool_dtype:
         return x
+    if dtype == dtypes.float0:
+        raise dtypes.float0_error("a logical function")
     return lax.ne(beside_constants(x), constant_like(x, 0))
 
 

@@ -161,8 +161,15 @@ def _function(name: str, operation: _Body, doc: str, by_keyword: bool = False) -
     return _named(named if by_keyword else body, name, doc)
 
 
+def _whole(x: Any) -> Any:
+    """Integers and booleans as they are."""
+    if dtype_of(x) == dtypes.float0:
+        raise dtypes.float0_error("a function of numbers")
+    return as_array(x)
+
+
 def _rounding(operation: _Body) -> _Body:
-    return lambda x: operation(x) if is_inexact(x) else as_array(x)
+    return lambda x: operation(x) if is_inexact(x) else _whole(x)
 
 
 def _absolute(x: Any) -> Any:
@@ -196,7 +203,8 @@ def as_array(x: Any) -> Any:
 
 absolute = _function("absolute", _absolute, "The absolute value of x, elementwise.")
 abs = alias("abs", absolute)
-positive = _function("positive", as_array, "x as it is.")
+positive = _function("positive", lambda x: as_array(x) if is_inexact(x) else _whole(x),
+                     "x as it is.")
 sign = _function("sign", ops.sign, "-1, 0 or 1 as x is; for complex x the unit x / |x|.")
 square = _function("square", lambda x: ops.square(promote_dtypes_numeric(x)[0]),
                    "x * x, elementwise.")
