@@ -9,11 +9,12 @@ Tests trace functions for many signatures on purpose, and on slow machines that 
 warning that tells users so is off, but where it is tested.
 """
 
-import os
+import os  # noqa: I001 -- tests.shell comes before pyjx, which reads the environment
 from pathlib import Path
 
 import pytest
 
+from tests import shell
 from pyjx import configuration, jaxlib_api
 from pyjx.runtime import backends
 
@@ -24,7 +25,7 @@ if jaxlib_api.HAS_OLDER_CPU_EMITTERS:  # others do not know the flag, and end th
 
 os.environ.setdefault("XLA_FLAGS", " ".join(CHEAP))
 if "PYJX_CACHE_DIR" not in os.environ:  # the programs of tests are not to drive out the user's
-    programs = str(Path(__file__).parents[1] / ".pytest_cache" / "programs")
+    programs = str(shell.writable_folder(Path(__file__).parents[1], "programs"))
     os.environ["PYJX_CACHE_DIR"] = programs
     configuration.cache_dir.update(programs)
 configuration.retraces_warn_count.update(-1)

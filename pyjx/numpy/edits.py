@@ -122,7 +122,7 @@ def _without_traced(arr: Any, places: Any, axis: int) -> Any:
     places = _as_index(places)
     places = jnp.sort(jnp.where(places < 0, places + size, places)) - jnp.arange(count)
     i = jnp.arange(max(size - count, 0))
-    return jnp.take(arr, i + jnp.sum(i[:, None] >= places, 1), axis)
+    return jnp.take(arr, i + jnp.sum(i[:, None] >= places[None, :], 1), axis)
 
 
 def _as_index(places: Any) -> Any:

@@ -52,7 +52,9 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     """
     arrays = operands("polyfit", x, y, *(() if w is None else (w,)))
     # The weak type of the points is of no account; whole ones are of the default dtype.
-    points = promote_dtypes_inexact(as_default_float(strong(arrays[0])), arrays[1])
+    both_whole = not any(dtypes.issubdtype(dtype_of(a), np.inexact) for a in arrays[:2])
+    values = as_default_float(arrays[1]) if both_whole else arrays[1]
+    points = promote_dtypes_inexact(as_default_float(strong(arrays[0])), values)
     arrays = points if w is None else [*points, *promote_dtypes_inexact(arrays[2])]
     deg = operator.index(deg)
     shapes = [get_aval(a).shape for a in arrays]

@@ -219,6 +219,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 
 @op_jit(static_argnames=("unroll",))
+@any_ranks
 def polyval(p: Any, x: Any, *, unroll: int | None = None) -> Array:
     """The values of a polynomial, by Horner's rule: (... (p_0 x + p_1) x + ...) + p_n.
 

@@ -367,11 +367,11 @@ def _overlapped(Z: Any, fs: Any, window: Any, size: int, noverlap: int, nfft: in
     total = size + (count - 1) * step
     # The windows' squares are what each element counts
     x = jnp.zeros((*parts.shape[:-2], total), parts.dtype).at[..., places].add(
-        parts * window * window.sum())
+        parts * (window * window.sum()).astype(parts.dtype))
     weight = jnp.zeros(total, window.dtype).at[places].add(window * window)
     if boundary:
         x, weight = (a[..., size // 2:total - size // 2] for a in (x, weight))
-    x = x / jnp.where(weight > 1e-10, weight, 1)
+    x = x / jnp.where(weight > 1e-10, weight, 1).astype(x.dtype)
     times = jnp.arange(x.shape[-1], dtype=window.dtype) / fs
     if x.ndim > 1 and time_axis != Z.ndim - 1:
         x = jnp.moveaxis(x, -1, time_axis - 1 if freq_axis < time_axis else time_axis)

@@ -57,6 +57,7 @@ def _as_function(A: Any, what: str) -> Linear:
 
 def _operands(A: Any, b: Any, x0: Any, M: Any) -> tuple[Linear, Any, Any, Linear]:
     """A and M as functions of pytrees, b and x0 as pytrees of arrays of one dtype each."""
+    are_arrays = [not callable(given) for given in (A, M)]
     A = _as_function(A, "A")
     M = (lambda x: x) if M is None else _as_function(M, "M")
     b = tree_map(jnp.asarray, b)
@@ -70,6 +71,9 @@ def _operands(A: Any, b: Any, x0: Any, M: Any) -> tuple[Linear, Any, Any, Linear
                          f"{shapes[1]}")
     if configuration.numpy_dtype_promotion.value == "strict":
         eval_shape(A, b)  # raises where A and b as they are given do not go together
+        any_dtypes = configuration.numpy_dtype_promotion("standard")
+        A, M = [any_dtypes(fun) if is_array else fun
+                for fun, is_array in zip((A, M), are_arrays, strict=True)]
     # what the solvers compute in holds both
     common = tree_map(lambda x, y: dtypes.to_inexact_dtype(dtypes.result_type(x, y)), x0, b)
     b = tree_map(lambda x, d: x.astype(d), b, common)
