@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Collection
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -12,6 +13,7 @@ import numpy as np
 from pyjx.core import tracebacks
 from pyjx.core.call_notes import aliases, note_call, public_name
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.errors import ConcretizationTypeError, TracerIntegerConversionError
 from pyjx.runtime.jit import CompiledFunction
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.signature import argument_sets
@@ -65,10 +67,24 @@ def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = (),
             return compiled(*hashable, **named)
         except Exception as error:
             note_call(error, name, args, kwargs)
+            if isinstance(error, (ConcretizationTypeError, TracerIntegerConversionError)):
+                _note_static(error, body, positions, names, args, kwargs)
             tracebacks.leave_boundary(error)
             raise
 
     return function
+
+
+def _note_static(error: Exception, body: Callable[..., Any], positions: Collection[int],
+                 names: Collection[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Name the arguments that are traced where a part of the program is chosen by them."""
+    parameters = list(inspect.signature(body).parameters)
+    traced = [parameters[i] for i, x in enumerate(args) if i in positions and _holds_tracer(x)]
+    traced += [k for k, x in kwargs.items() if k in names and _holds_tracer(x)]
+    if traced:
+        said = ", ".join(map(repr, traced))
+        error.add_note(f"Argument {said} is a part of the program, and must be known while it is "
+                       "traced: give a Python value, or name it in static_argnames of jit.")
 
 
 def _holds_tracer(x: Any) -> bool:

@@ -337,3 +337,14 @@ def test_pad_with_a_function_in_any_dimensions(shape, widths):
         row[len(row) - widths[1]:] = axis + total
 
     np.testing.assert_array_equal(jnp.pad(a, widths, ours), np.pad(a, widths, theirs))
+
+
+@pytest.mark.parametrize("call, argument", [
+    (lambda k: jnp.rot90(jnp.ones((2, 2)), k), "k"), (lambda k: jnp.diff(jnp.ones(3), n=k), "n"),
+    (lambda k: jnp.linalg.cond(jnp.ones((2, 2)), k), "p"),
+    (lambda k: jnp.cumsum(jnp.ones((2, 2)), axis=k), "axis")])
+def test_traced_parts_of_the_program_are_named(call, argument):
+    with pytest.raises(TypeError) as caught:
+        jax.jit(call)(1)
+    assert any(note.startswith(f"Argument '{argument}' is a part of the program")
+               for note in caught.value.__notes__)

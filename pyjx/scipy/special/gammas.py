@@ -387,8 +387,16 @@ def polygamma(n: Any, x: Any) -> Array:
         raise ValueError("Argument `n` to polygamma must be of integer type. Got dtype "
                          f"{get_aval(n).dtype}.")
     n, x = reals("polygamma", n, x)
+    # Below 0 by DLMF 5.15.6, as far as the derivatives of the cotangent are written down.
+    turned = (x < 0) & (n >= 1) & (n <= 3)
+    out = lax.polygamma(n, jnp.where(turned, 1 - x, x))
+    turn = math.pi * (x - jnp.round(x))
+    ratio, cos = math.pi / jnp.sin(turn), jnp.cos(turn)
+    slope = ratio * ratio * jnp.where(n == 1, 1, jnp.where(
+        n == 2, -2 * ratio * cos, 2 * ratio * ratio * (1 + 2 * cos * cos)))
+    out = jnp.where(turned, slope + jnp.where(n == 2, out, -out), out)
     at_pole = jnp.where(jnp.mod(n, 2) == 0, -math.inf, math.inf).astype(x.dtype)
-    return jnp.where(_is_pole(x) & (n > 0), at_pole, lax.polygamma(n, x))
+    return jnp.where(_is_pole(x) & (n > 0), at_pole, out)
 
 
 @numpy_function

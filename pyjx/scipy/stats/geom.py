@@ -31,7 +31,7 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
     outside = k <= 0
     log = xlog1py_of(jnp.where(outside, 1, k) - 1, -p) + jnp.log(p)
     log = jnp.where(outside, -math.inf, log)
-    return jnp.where((p >= 0) & (p <= 1), log, math.nan)
+    return jnp.where((p > 0) & (p <= 1), log, math.nan)
 
 
 @numpy_function
