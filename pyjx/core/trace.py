@@ -488,6 +488,12 @@ class JaxprTrace(Trace):
         """The array `x` as a value of the program."""
         return JaxprTracer(self, self.atom(x), None)
 
+    def valueless(self, x: Any, aval: ShapedArray) -> JaxprTracer:
+        """A constant of which only the type is known: the program can be read, not run."""
+        var = self.const_vars.setdefault(id(x), Var(aval))
+        self.consts[id(x)] = x
+        return JaxprTracer(self, var, None)
+
     def literal(self, x: Any, aval: ShapedArray) -> JaxprTracer:
         """The scalar `x`, which the program shows at its use, as a value of the program."""
         return JaxprTracer(self, Literal(x, aval), None)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.specs import ManualAxisType, P
-from pyjx.core.trace import check_int_fits, eager_trace
+from pyjx.core.trace import JaxprTrace, check_int_fits, eager_trace
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import full_aval
 from pyjx.runtime.array import ArrayImpl
@@ -135,6 +135,10 @@ class ShapeDtypeStruct:
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
+
+    def value_in(self, trace: JaxprTrace) -> Any:
+        """What it describes, as a constant without a value of the program being recorded."""
+        return trace.valueless(self, described(self).aval)
 
     def update(self, **fields: Any) -> ShapeDtypeStruct:
         """A copy with some fields replaced.

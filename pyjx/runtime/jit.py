@@ -33,7 +33,7 @@ from pyjx.core.named_axes import named_axes
 from pyjx.core.options import Inline
 from pyjx.core.records import Record
 from pyjx.core.references import Ref, check_distinct, check_not_returned
-from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
+from pyjx.core.trace import JaxprTrace, Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
@@ -222,7 +222,10 @@ class JitSpec:
         try:
             avals = tuple([get_aval(x) for x in leaves])
         except (TypeError, ValueError):
-            self.raise_bad_argument(in_tree, leaves, static)
+            valued = _of_structs(leaves)
+            if valued is None:
+                self.raise_bad_argument(in_tree, leaves, static)
+            leaves, avals = valued, tuple([get_aval(x) for x in valued])
         key = (in_tree, avals, static, configuration.trace_context(),
                named_axes() if state.axis_frames else ())
         try:
@@ -357,6 +360,16 @@ class JitSpec:
             )
         except OverflowError as error:
             signature.raise_overflow(self.fun, traced.in_tree, leaves, traced.static, error)
+
+
+def _of_structs(leaves: Sequence[Any]) -> list[Any] | None:
+    """The leaves where structs are constants without values of the program being recorded; None
+    where there is none, or other leaves are no arrays either."""
+    trace = state.dynamic
+    if not isinstance(trace, JaxprTrace):
+        return None
+    valued = [x.value_in(trace) if hasattr(type(x), "value_in") else x for x in leaves]
+    return valued if all(map(is_valid_value, valued)) else None
 
 
 class _JittedFun(FlatFun):

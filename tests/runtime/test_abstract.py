@@ -199,3 +199,19 @@ def test_a_layout_of_a_struct_or_an_array_is_that_of_the_argument():
         assert compiled.input_formats[0][0].layout.major_to_minor == (1, 0)
         assert compiled(columns).tolist() == f(x).tolist()
     assert f.lower(x).compile().input_formats[0][0].layout.major_to_minor == (0, 1)
+
+
+def test_structs_are_arguments_of_jitted_functions_while_a_program_is_recorded():
+    struct = jax.ShapeDtypeStruct((3,), jnp.float32)
+    inner = jax.jit(lambda x, y: x + y)
+
+    def f(x):
+        return inner(x, struct)
+
+    assert jax.eval_shape(lambda: inner(struct, struct)).shape == (3,)
+    assert jax.eval_shape(f, struct).shape == (3,)
+    assert jax.eval_shape(jax.grad(lambda x: f(x).sum()), struct).shape == (3,)
+    assert jax.make_jaxpr(f)(jnp.ones(3)).out_avals[0].shape == (3,)
+    for run in (f, jax.jit(f), jax.jit(f).lower, jax.vmap(f)):
+        with pytest.raises(TypeError, match="ShapeDtypeStruct"):
+            run(jnp.ones(3))
