@@ -638,12 +638,6 @@ class ShapedArray(AbstractValue):
         return f"~{self.str_short()}" if self.weak_type else self.str_short()
 
 
-class _OpenArray(AbstractValue):
-    """What a ShapedArray is until it has its fields."""
-
-    __slots__ = ShapedArray.__slots__
-
-
 def local_types() -> Any:
     """The module that knows what a device has of a value, which needs this one."""
     return importlib.import_module("pyjx.core.local_types")
@@ -687,17 +681,15 @@ def _intern(alias: Any, shape: Shape, dtype: Any, weak_type: bool, placement: An
 
 
 def _made(shape: Shape, dtype: Any, weak_type: bool, placement: Any) -> ShapedArray:
-    aval: Any = object.__new__(_OpenArray)
-    aval.shape = shape
-    aval.dtype = dtype
-    aval.weak_type = weak_type
-    aval.explicit_sharding, aval.manual_axis_type, aval.elsewhere = placement or (None,) * 3
-    aval.ndim = len(shape)
-    aval.size = math.prod(shape)
-    aval.lowered_type = None
-    aval._tangent = False
-    aval.__class__ = ShapedArray
-    return aval  # type: ignore[no-any-return]
+    aval = object.__new__(ShapedArray)
+    sharding, manual_axis_type, elsewhere = placement or (None,) * 3
+    for name, value in (
+            ("shape", shape), ("dtype", dtype), ("weak_type", weak_type),
+            ("explicit_sharding", sharding), ("manual_axis_type", manual_axis_type),
+            ("elsewhere", elsewhere), ("ndim", len(shape)), ("size", math.prod(shape)),
+            ("lowered_type", None), ("_tangent", False)):
+        object.__setattr__(aval, name, value)  # no field can be set later
+    return aval
 
 
 def _same_kinds(shape: Any, canonical: Shape) -> bool:
