@@ -43,6 +43,10 @@ class LinearForm:
                          tuple(self.out_avals), *_program_key(self.program))
         return self._key
 
+    def __call__(self, residuals: Sequence[Any]) -> LinearProgram:
+        """The program with its residuals."""
+        return self.program.filled(residuals)
+
     def __eq__(self, other: object) -> bool:
         return self is other or (type(other) is LinearForm and self.key == other.key)
 

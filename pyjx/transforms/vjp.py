@@ -129,10 +129,12 @@ class VJP:
       structured_residuals: those that have a structure of their own; none here.
       jaxpr: the derivative that is transposed, as a program of residuals and tangents.
       out_nzs: which outputs depend on the arguments, a tree of bools.
+      fun: what makes the program that is run of the values that are kept. One that calls it may be
+        put in its place, for this object.
     """
 
-    __slots__ = ("__weakref__", "_args", "_form", "_opaque", "_program", "_state", "in_tree",
-                 "out_tree")
+    __slots__ = ("__weakref__", "_args", "_form", "_fun", "_opaque", "_program", "_state",
+                 "in_tree", "out_tree")
 
     def __init__(self, program: LinearProgram, in_tree: TreeDef, out_tree: TreeDef,
                  in_avals: Sequence[Any], out_avals: Sequence[Any], args: Sequence[Any],
@@ -142,6 +144,7 @@ class VJP:
         self.out_tree = out_tree
         self._state = in_avals, out_avals, args, fun
         self._form: LinearForm | None = None
+        self._fun: Callable[[Sequence[Any]], LinearProgram] | None = None
         self._args: list[Any] = []
         self._opaque: list[Any] = []
 
@@ -287,12 +290,21 @@ class VJP:
         return self._form
 
     def _filled(self) -> LinearProgram:
-        form = self._separated()
+        fun = self.fun
         values = [*self._arg_leaves(), *self._opaque]
         if any(type(x) is NotSaveable for x in values):
             raise ValueError("vjp: args_res has NotSaveable() entries, or None; put the arguments "
                              "there before calling the function")
-        return form.program.filled(values)
+        return fun(values)
+
+    @property
+    def fun(self) -> Callable[[Sequence[Any]], LinearProgram]:
+        return self._fun or self._separated()
+
+    @fun.setter
+    def fun(self, fun: Callable[[Sequence[Any]], LinearProgram]) -> None:
+        self._separated()
+        self._fun = fun
 
     def forget(self, saveable: Sequence[bool]) -> None:
         """Drop the arguments that may not be kept."""
@@ -421,6 +433,7 @@ def _unflatten_vjp(form: LinearForm, children: Any) -> VJP:
     f.in_tree = form.in_tree
     f.out_tree = form.out_tree
     f._form = form
+    f._fun = None
     f._args, f._opaque = children
     return f
 

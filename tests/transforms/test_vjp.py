@@ -379,3 +379,18 @@ def test_what_stands_for_gradients_leaves_transformed_functions():
         assert out == (jax.ad.DidntWant(), 2.0)
         assert jax.tree.leaves(out) == [2.0]
     assert jax.jit(lambda x: x)(jax.ad.GradRef()) == jax.ad.GradRef()
+
+
+def test_what_makes_the_program_of_a_pull_back_may_be_replaced():
+    calls = []
+    _, pull_back = jax.vjp(lambda x, y: x * y, 2.0, 3.0)
+    made = pull_back.fun
+
+    def counted(*values):
+        calls.append(1)
+        return made(*values)
+
+    pull_back.fun = counted
+    assert [float(ct) for ct in pull_back(1.0)] == [3.0, 2.0] and calls == [1]
+    again = jax.tree.unflatten(jax.tree.structure(pull_back), jax.tree.leaves(pull_back))
+    assert [float(ct) for ct in again(1.0)] == [3.0, 2.0] and calls == [1]
