@@ -112,6 +112,8 @@ def test_classes_are_derived_from_and_annotate():
         spec: pallas.BlockSpec | None
         masks: list[splash_attention.Mask]
 
+    assert typing.get_args(fuser.Fusion[[int], float]) == ([int], float)
+
     def f(x: tpu.MemorySpace | mgpu.FragmentedArray) -> triton.CompilerParams | None:
         return x
 

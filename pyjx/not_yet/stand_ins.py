@@ -37,7 +37,7 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from pkgutil import resolve_name
-from types import ModuleType
+from types import GenericAlias, ModuleType
 from typing import Any, NamedTuple
 
 from pyjx import jaxlib_api
@@ -182,6 +182,10 @@ def _maker(module: StandIn, name: str, entry: Entry) -> Any:
     return _called(module, name, entry.said, result="made(locals())", made=made)
 
 
+# In annotations a class may have parameters.
+_SUBSCRIPTED: dict[str, Any] = {"__class_getitem__": classmethod(GenericAlias)}
+
+
 def _bases(module: StandIn, entry: Entry) -> tuple[type, ...]:
     return tuple(resolve_name(f"{place}:{name}") if place else getattr(module, name)
                  for place, _, name in (word.rpartition(".") for word in entry.bases.split()))
@@ -191,7 +195,7 @@ def _class(module: StandIn, name: str, entry: Entry) -> Any:
     parameters = f"self, {entry.said}" if entry.said else "self"
     bases = _bases(module, entry)
     fails = any(issubclass(base, BaseException) for base in bases)
-    body = {} if fails else {"__init__": _called(module, name, parameters)}
+    body = {} if fails else {"__init__": _called(module, name, parameters), **_SUBSCRIPTED}
     return _named(type(name, bases, body), module, name)
 
 
@@ -213,7 +217,7 @@ def _data(module: StandIn, name: str, entry: Entry) -> Any:
     start = eval(f"lambda self, {entry.said}: keep(locals())", {"keep": keep})
     return _named(dataclasses.make_dataclass(
         name, fields, bases=_bases(module, entry), frozen=entry.kind == "frozen", init=False,
-        namespace={"__init__": start}), module, name)
+        namespace={"__init__": start, **_SUBSCRIPTED}), module, name)
 
 
 def _tuple(module: StandIn, name: str, entry: Entry) -> Any:

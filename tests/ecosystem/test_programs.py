@@ -25,12 +25,14 @@ MODULES = {"flax_linen": "flax", "flax_nnx": "flax", "mjx": "mujoco",
 TOLERANCE = 1e-3
 
 
-def run(program: Path, *command: str) -> dict[str, Any]:
-    """The figures that a program prints at its end."""
+def run(program: Path, *command: str, arguments: tuple[str, ...] = (), path: str = ""
+        ) -> dict[str, Any]:
+    """The figures that a program prints at its end; `path` is where it finds modules besides."""
+    paths = [path, str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore",
-                   "XLA_FLAGS": ""}
-    done = subprocess.run([*command, str(program)], env=environment, capture_output=True,
-                          text=True, timeout=600)
+                   "XLA_FLAGS": "", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    done = subprocess.run([*command, str(program), *arguments], env=environment,
+                          capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
 
