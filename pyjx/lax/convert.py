@@ -346,9 +346,10 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
         aval = get_aval(operand("full_like", x))
         like_shape, like_dtype, weak = aval.shape, aval.dtype, aval.weak_type
     zero = type(fill_value) in (int, float) and fill_value == 0
+    asked = shape
     shape = like_shape if shape is None else as_sizes("full_like", "shape", shape)
-    if sharding is None and shape == like_shape:
-        sharding = sharding_like(x)
+    if sharding is None:
+        sharding = sharding_like(x, shape, asked)
     if dtype is not None or not weak or dtypes.is_extended(like_dtype):
         dtype = dtypes.canonicalize_dtype(like_dtype, True) if dtype is None else dtype
         out = _full("full_like", tuple(shape), fill_value, dtype, sharding)

@@ -664,9 +664,10 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
 
 
 def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, device: Any) -> Any:
+    asked = shape
     shape, dtype, weak = _like(name, a, dtype, shape)
-    if device is None and shape == np.shape(a):
-        device = sharding_like(a)
+    if device is None:
+        device = sharding_like(a, shape, asked)
     return vary_like(filled(shape, value, dtype, weak, device), a)
 
 
@@ -679,12 +680,13 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     [7, 7]
     """
     (fill_value,) = operands("full_like", fill_value)
+    asked = shape
     shape, dtype, weak = _like("full_like", a, dtype, shape)
     weak = weak and not get_aval(fill_value).shape
     fill_value = real_part_for(fill_value, dtype) if weak else fill_value
     device = target_of("full_like", device, out_sharding)
-    if device is None and shape == np.shape(a):
-        device = sharding_like(a)
+    if device is None:
+        device = sharding_like(a, shape, asked)
     if not get_aval(fill_value).shape and type(fill_value) in _python_scalars:
         return vary_like(filled(shape, fill_value, dtype, weak, device), a)
     out = _broadcast(convert(fill_value, dtype, weak), shape)

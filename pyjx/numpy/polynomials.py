@@ -236,7 +236,7 @@ def polyval(p: Any, x: Any, *, unroll: int | None = None) -> Array:
     (p,) = _coefficients("polyval", p)
     p = jnp.asarray(p)
     shape = jnp.broadcast_shapes(get_aval(p).shape[1:], get_aval(x).shape)
-    start = lax.full_like(x, 0, dtype_of(p), shape)
+    start = lax.full_like(x, 0, dtype_of(p), None if shape == get_aval(x).shape else shape)
     out, _ = lax.scan(lambda y, c: (y * x + c, None), start, p,
                       unroll=16 if unroll is None else unroll)
     return out

@@ -42,7 +42,8 @@ from pyjx.random.keys import (
     split_keys,
 )
 from pyjx.runtime.operations import op_jit
-from pyjx.runtime.resharding import placed as placed
+from pyjx.runtime.resharding import placed
+from pyjx.runtime.resharding import placed_result as placed_result
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.runtime.transfers import array_from_numpy
 
@@ -441,6 +442,6 @@ def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding
         raise ValueError("dtype argument to `bits` must be an unsigned int dtype, got "
                          f"{dtypes.name(dtype)}")
     shape = as_sizes("bits", "shape", shape)
-    return placed(_bits(wrapped, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(_bits(wrapped, shape=shape, dtype=dtype), out_sharding, "bits")
 
 

@@ -16,7 +16,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_to, broadcasts_to
-from pyjx.random.base import check_key, on_key, placed, split_traced
+from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.distributions import arrays
 from pyjx.random.gammas import check_method
 from pyjx.random.implementations import threefry2x32
@@ -232,7 +232,7 @@ def poisson(key: Any, lam: Any, shape: Sequence[int] | None = None, dtype: Any =
                          f"{dtypes.name(dtype)}")
     shape = result_shape("poisson", shape, lam)
     out = _poisson(wrapped, lam, shape=shape, dtype=dtype, method=method)
-    return placed(out, out_sharding)
+    return placed_result(out, out_sharding, "poisson")
 
 
 # -- binomial --------------------------------------------------------------------------------------

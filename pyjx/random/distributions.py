@@ -16,7 +16,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_to
-from pyjx.random.base import check_key, on_key, placed, split_traced
+from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.samplers import (
     as_array,
     check_safe,
@@ -73,7 +73,8 @@ def lognormal(key: Any, sigma: Any = _ONE, shape: Sequence[int] | None = None, d
     dtype = inexact_dtype(dtype, "lognormal")
     check_safe("lognormal", dtype, sigma)
     shape = result_shape("lognormal", shape, sigma)
-    return placed(_lognormal(wrapped, sigma, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(
+        _lognormal(wrapped, sigma, shape=shape, dtype=dtype), out_sharding, "lognormal")
 
 
 def maxwell_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -97,7 +98,7 @@ def maxwell(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shard
     wrapped, _ = check_key("maxwell", key)
     dtype = float_dtype(dtype, "maxwell")
     shape = as_sizes("maxwell", "shape", shape)
-    return placed(_maxwell(wrapped, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(_maxwell(wrapped, shape=shape, dtype=dtype), out_sharding, "maxwell")
 
 
 @on_key("shape", "dtype")
@@ -157,7 +158,7 @@ def wald(key: Any, mean: Any, shape: Sequence[int] | None = None, dtype: Any = N
     wrapped, _ = check_key("wald", key)
     dtype = param_dtype(dtype, "wald", mean)
     shape = result_shape("wald", shape, mean)
-    return placed(_wald(wrapped, mean, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(_wald(wrapped, mean, shape=shape, dtype=dtype), out_sharding, "wald")
 
 
 # -- of uniform and exponential numbers ------------------------------------------------------------
@@ -180,7 +181,7 @@ def pareto(key: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = No
     wrapped, _ = check_key("pareto", key)
     dtype = param_dtype(dtype, "pareto", b)
     shape = result_shape("pareto", shape, b)
-    return placed(_pareto(wrapped, b, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(_pareto(wrapped, b, shape=shape, dtype=dtype), out_sharding, "pareto")
 
 
 @on_key("shape", "dtype")
@@ -201,7 +202,8 @@ def rayleigh(key: Any, scale: Any, shape: Sequence[int] | None = None, dtype: An
     wrapped, _ = check_key("rayleigh", key)
     dtype = param_dtype(dtype, "rayleigh", scale)
     shape = result_shape("rayleigh", shape, scale)
-    return placed(_rayleigh(wrapped, scale, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(
+        _rayleigh(wrapped, scale, shape=shape, dtype=dtype), out_sharding, "rayleigh")
 
 
 @on_key("shape", "dtype")
@@ -254,7 +256,9 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Sequence[int] 
     wrapped, _ = check_key("triangular", key)
     dtype = param_dtype(dtype, "triangular", left, mode, right)
     shape = result_shape("triangular", shape, left, mode, right)
-    return placed(_triangular(wrapped, left, mode, right, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(
+        _triangular(wrapped, left, mode, right, shape=shape, dtype=dtype),
+        out_sharding, "triangular")
 
 
 @on_key("shape", "dtype")
@@ -285,4 +289,5 @@ def geometric(key: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any =
         raise ValueError("dtype argument to `geometric` must be an int dtype, got "
                          f"{dtypes.name(dtype)}")
     shape = result_shape("geometric", shape, p)
-    return placed(_geometric(wrapped, p, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(
+        _geometric(wrapped, p, shape=shape, dtype=dtype), out_sharding, "geometric")

@@ -29,7 +29,7 @@ from pyjx.engine.decompositions import traced
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Tangent, Tangents, Value, Values
 from pyjx.lax.common import broadcasts_to
-from pyjx.random.base import check_key, on_key, placed, split_traced
+from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.distributions import arrays, exponential_floats
 from pyjx.random.implementations import over_batch, threefry2x32
 from pyjx.random.keys import counting, split_keys, without
@@ -259,7 +259,7 @@ def _sample_gamma(name: str, key: Any, a: Any, shape: Any, dtype: Any, log_space
     dtype = param_dtype(dtype, name, a, safe=False)
     shape = result_shape(name, shape, a)
     out = _gamma(wrapped, a, shape=shape, dtype=dtype, log_space=log_space, method=method)
-    return placed(out, out_sharding)
+    return placed_result(out, out_sharding, name)
 
 
 def gamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
@@ -318,7 +318,7 @@ def beta(key: Any, a: Any, b: Any, shape: Sequence[int] | None = None, dtype: An
     dtype = param_dtype(dtype, "beta", a, b)
     shape = result_shape("beta", shape, a, b)
     out = _beta(wrapped, a, b, shape=shape, dtype=dtype, method=method)
-    return placed(out, out_sharding)
+    return placed_result(out, out_sharding, "beta")
 
 
 def _chisquare_floats(key: Value, df: Value, method: str) -> Value:
@@ -346,7 +346,7 @@ def chisquare(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any 
     dtype = param_dtype(dtype, "chisquare", df)
     shape = result_shape("chisquare", shape, df)
     out = _chisquare(wrapped, df, shape=shape, dtype=dtype, method=method)
-    return placed(out, out_sharding)
+    return placed_result(out, out_sharding, "chisquare")
 
 
 @on_key("shape", "dtype")
@@ -369,7 +369,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None, dtyp
     wrapped, _ = check_key("f", key)
     dtype = param_dtype(dtype, "f", dfnum, dfden)
     shape = result_shape("f", shape, dfnum, dfden)
-    return placed(_f(wrapped, dfnum, dfden, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(_f(wrapped, dfnum, dfden, shape=shape, dtype=dtype), out_sharding, "f")
 
 
 @on_key("shape", "dtype")
@@ -392,7 +392,7 @@ def t(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, 
     wrapped, _ = check_key("t", key)
     dtype = param_dtype(dtype, "t", df)
     shape = result_shape("t", shape, df)
-    return placed(_t(wrapped, df, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(_t(wrapped, df, shape=shape, dtype=dtype), out_sharding, "t")
 
 
 @on_key("shape", "dtype", "method")
@@ -438,7 +438,7 @@ def dirichlet(key: Any, alpha: Any, shape: Sequence[int] | None = None, dtype: A
                              f"shapes={[lead, a[:-1]]}: the leading axes of alpha must broadcast "
                              f"to shape; got alpha of shape {a} for {lead}")
     out = _dirichlet(wrapped, alpha, shape=(*lead, a[-1]), dtype=dtype, method="exact")
-    return placed(out, out_sharding)
+    return placed_result(out, out_sharding, "dirichlet")
 
 
 # -- generalized normal numbers --------------------------------------------------------------------
@@ -476,7 +476,7 @@ def generalized_normal(key: Any, p: Any, shape: Sequence[int] = (), dtype: Any =
     _require_scalar("generalized_normal", p)
     shape = as_sizes("generalized_normal", "shape", shape)
     out = _generalized_normal(wrapped, p, shape=shape, dtype=dtype)
-    return placed(out, out_sharding)
+    return placed_result(out, out_sharding, "generalized_normal")
 
 
 def _require_scalar(name: str, p: Any) -> None:
@@ -513,4 +513,4 @@ def ball(key: Any, d: int, p: Any = 2, shape: Sequence[int] = (), dtype: Any = N
     dtype = float_dtype(dtype, "ball")
     _require_scalar("ball", p)
     shape = (*as_sizes("ball", "shape", shape), as_int("ball", "d", d))
-    return placed(_ball(wrapped, p, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(_ball(wrapped, p, shape=shape, dtype=dtype), out_sharding, "ball")

@@ -15,7 +15,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.engine.types import Value
-from pyjx.random.base import check_key, on_key, placed
+from pyjx.random.base import check_key, on_key, placed_result
 from pyjx.random.samplers import float_dtype, joint_shape, normal_floats
 
 
@@ -63,7 +63,9 @@ def orthogonal(key: Any, n: int, shape: Sequence[int] = (), dtype: Any = None,
                          f"{dtypes.name(dtype)}")
     batch = (shape,) if isinstance(shape, int) else shape
     full = (*as_sizes("orthogonal", "shape", batch), max(rows, columns), min(rows, columns))
-    return placed(_orthogonal(wrapped, shape=full, wide=rows < columns, dtype=dtype), out_sharding)
+    return placed_result(
+        _orthogonal(wrapped, shape=full, wide=rows < columns, dtype=dtype),
+        out_sharding, "orthogonal")
 
 
 # Factors of a covariance C: matrices A with A A^T = C.
@@ -146,4 +148,4 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Sequence[int] | No
             raise ValueError("multivariate_normal: the shapes of mean and cov must broadcast to "
                              f"the shape argument, got {mean.shape}, {cov.shape} and shape {full}")
     out = _multivariate_normal(wrapped, mean, cov, shape=full, dtype=dtype, method=method)
-    return placed(out, out_sharding)
+    return placed_result(out, out_sharding, "multivariate_normal")

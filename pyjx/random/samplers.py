@@ -22,7 +22,7 @@ from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.wide import unnarrowed
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes, broadcast_to, broadcasts_to
-from pyjx.random.base import check_key, on_key, placed, split_traced
+from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.keys import draw_bits
 
 _UINTS = {n: np.dtype(f"uint{n}") for n in (8, 16, 32, 64)}
@@ -253,11 +253,12 @@ def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any 
     dtype = float_dtype(dtype, "uniform")
     shape = as_sizes("uniform", "shape", shape)
     if type(minval) is float and minval == 0.0 and type(maxval) is float and maxval == 1.0:
-        return placed(_uniform(wrapped, shape=shape, dtype=dtype), out_sharding)
+        return placed_result(_uniform(wrapped, shape=shape, dtype=dtype), out_sharding, "uniform")
     _check_bounds("uniform(key, shape, dtype, minval, maxval)", minval, maxval)
     lead = get_aval(minval).shape if not shape else ()
     low, high = _fitted(minval, shape, drop=not shape), _fitted(maxval, shape, drop=True)
-    drawn = placed(_uniform(wrapped, low, high, shape=shape, dtype=dtype), out_sharding)
+    drawn = placed_result(
+        _uniform(wrapped, low, high, shape=shape, dtype=dtype), out_sharding, "uniform")
     return lax.reshape(drawn, lead) if lead else drawn
 
 
@@ -331,7 +332,7 @@ def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shardi
     wrapped, _ = check_key("normal", key)
     dtype = inexact_dtype(dtype, "normal")
     shape = as_sizes("normal", "shape", shape)
-    return placed(_normal(wrapped, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(_normal(wrapped, shape=shape, dtype=dtype), out_sharding, "normal")
 
 
 # -- integers --------------------------------------------------------------------------------------
@@ -425,7 +426,8 @@ def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any
         result_shape("randint", shape, minval, maxval)
     else:
         minval, maxval = _integer(minval), _integer(maxval)
-    return placed(_randint(wrapped, minval, maxval, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(
+        _randint(wrapped, minval, maxval, shape=shape, dtype=dtype), out_sharding, "randint")
 
 
 # -- transformed uniform numbers -------------------------------------------------------------------
@@ -452,7 +454,8 @@ def exponential(key: Any, shape: Sequence[int] = (), dtype: Any = None, *,
     wrapped, _ = check_key("exponential", key)
     dtype = float_dtype(dtype, "exponential")
     shape = as_sizes("exponential", "shape", shape)
-    return placed(_exponential(wrapped, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(
+        _exponential(wrapped, shape=shape, dtype=dtype), out_sharding, "exponential")
 
 
 def check_mode(name: str, mode: Any) -> str:
@@ -497,8 +500,8 @@ def gumbel(key: Any, shape: Sequence[int] = (), dtype: Any = None, mode: str | N
     dtype = float_dtype(dtype, "gumbel")
     mode = check_mode("gumbel", mode)
     shape = as_sizes("gumbel", "shape", shape)
-    return placed(_gumbel(wrapped, shape=shape, dtype=dtype, mode=mode),
-                  out_sharding)
+    return placed_result(_gumbel(wrapped, shape=shape, dtype=dtype, mode=mode),
+                  out_sharding, "gumbel")
 
 
 @on_key("shape", "dtype")
@@ -519,7 +522,7 @@ def laplace(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shard
     wrapped, _ = check_key("laplace", key)
     dtype = float_dtype(dtype, "laplace")
     shape = as_sizes("laplace", "shape", shape)
-    return placed(_laplace(wrapped, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(_laplace(wrapped, shape=shape, dtype=dtype), out_sharding, "laplace")
 
 
 @on_key("shape", "dtype")
@@ -539,7 +542,7 @@ def logistic(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shar
     wrapped, _ = check_key("logistic", key)
     dtype = float_dtype(dtype, "logistic")
     shape = as_sizes("logistic", "shape", shape)
-    return placed(_logistic(wrapped, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(_logistic(wrapped, shape=shape, dtype=dtype), out_sharding, "logistic")
 
 
 @on_key("shape", "dtype")
@@ -559,7 +562,7 @@ def cauchy(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shardi
     wrapped, _ = check_key("cauchy", key)
     dtype = float_dtype(dtype, "cauchy")
     shape = as_sizes("cauchy", "shape", shape)
-    return placed(_cauchy(wrapped, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(_cauchy(wrapped, shape=shape, dtype=dtype), out_sharding, "cauchy")
 
 
 @on_key("shape", "dtype")
@@ -590,7 +593,9 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Sequence[int] | No
     wrapped, _ = check_key("truncated_normal", key)
     dtype = float_dtype(dtype, "truncated_normal")
     shape = result_shape("truncated_normal", shape, lower, upper)
-    return placed(_truncated_normal(wrapped, lower, upper, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(
+        _truncated_normal(wrapped, lower, upper, shape=shape, dtype=dtype),
+        out_sharding, "truncated_normal")
 
 
 # -- bits with a probability -----------------------------------------------------------------------
@@ -635,7 +640,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Sequence[int] | None = None, mode: 
         raise TypeError("bernoulli probability `p` must have a floating dtype, got "
                         f"{dtypes.name(dtype)}.")
     shape = result_shape("bernoulli", shape, p)
-    return placed(_bernoulli(wrapped, p, shape=shape, mode=mode), out_sharding)
+    return placed_result(_bernoulli(wrapped, p, shape=shape, mode=mode), out_sharding, "bernoulli")
 
 
 @on_key("shape", "dtype")
@@ -663,4 +668,4 @@ def rademacher(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sh
     wrapped, _ = check_key("rademacher", key)
     dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "rademacher")
     shape = as_sizes("rademacher", "shape", shape)
-    return placed(_rademacher(wrapped, shape=shape, dtype=dtype), out_sharding)
+    return placed_result(_rademacher(wrapped, shape=shape, dtype=dtype), out_sharding, "rademacher")

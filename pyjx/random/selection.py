@@ -19,7 +19,7 @@ from pyjx.core.integers import as_axis, as_sizes
 from pyjx.core.trace import Tracer
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcasts_to
-from pyjx.random.base import check_key, is_key, on_key, placed, split_traced
+from pyjx.random.base import check_key, is_key, on_key, placed_result, split_traced
 from pyjx.random.keys import draw_bits
 from pyjx.random.samplers import (
     check_mode,
@@ -107,15 +107,15 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
         as_axis("permutation", "axis", axis, 1)
         out = _permuted_range(wrapped, size=max(0, operator.index(x)),
                               dtype=dtypes.default_int_dtype())
-        return placed(out, out_sharding)
+        return placed_result(out, out_sharding, "permutation")
     axis = as_axis("permutation", "axis", axis, aval.ndim)
     if is_key(x):
         if independent and aval.ndim > 1:
             raise TypeError("permutation: independent=True does not accept key arrays")
         order = _permuted_range(wrapped, size=aval.shape[axis], dtype=dtypes.default_int_dtype())
-        return placed(_take(x, order, axis), out_sharding)
+        return placed_result(_take(x, order, axis), out_sharding, "permutation")
     out = _permute(wrapped, x, axis=axis, independent=bool(independent))
-    return placed(out, out_sharding)
+    return placed_result(out, out_sharding, "permutation")
 
 
 def raise_traced_size(name: str, x: Any) -> None:
@@ -277,4 +277,4 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Sequence[int] | No
                 f"categories ({aval.shape[axis]}).")
     out = _categorical(wrapped, logits, axis=axis, shape=shape, replace=bool(replace),
                        mode=check_mode("categorical", mode))
-    return placed(out, out_sharding)
+    return placed_result(out, out_sharding, "categorical")

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
+import numpy as np
+
 from pyjx import configuration, tree_util
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import (
@@ -201,6 +203,14 @@ def placed(x: Any, target: Any) -> Any:
     return x if names_no_mesh(target) else device_put(x, target)
 
 
+def placed_result(x: Any, out_sharding: Any, caller: str) -> Any:
+    """As `placed`, for what was given to `caller` as an `out_sharding`."""
+    if out_sharding is None:
+        return x
+    check_out_sharding(out_sharding, caller)
+    return placed(x, out_sharding)
+
+
 def placed_array(x: Any, target: Any, caller: str) -> Any:
     """As `placed`, of an array that the user gave.
 
@@ -227,16 +237,18 @@ def lying(x: Any, sharding: Any) -> Any:
     return constrained(x, sharding)
 
 
-def sharding_like(x: Any) -> Any:
-    """The sharding of arrays that are made like `x`: that of an array which was put somewhere, or
-    of its type; None leaves it open."""
+def sharding_like(x: Any, shape: Any, asked: Any) -> Any:
+    """The sharding of arrays of this shape that are made like `x`: that of an array which was put
+    somewhere, or of its type, if no shape was asked for; None leaves it open."""
+    if tuple(shape) != np.shape(x):
+        return None
     aval = getattr(x, "aval", None)
     if aval is None:
         return getattr(x, "sharding", None)
     in_type = getattr(aval, "explicit_sharding", None)
     if type(x) is ArrayImpl and (in_type or (x._committed and not x.weak_type)):
         return x._sharding
-    return in_type
+    return in_type if asked is None else None
 
 
 def explicit_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,

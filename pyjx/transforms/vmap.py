@@ -10,6 +10,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.brief import shortened
+from pyjx.core.explicit import names_in_types
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.meshes import Mesh
 from pyjx.core.name_stack import transform_name_stack
@@ -236,10 +237,11 @@ def _axis_sharding(leaves: Sequence[Any], dims: Sequence[int | None], spmd_name:
         raise ValueError("Mapped away dimension of inputs passed to vmap should be sharded the "
                          f"same. Got inconsistent axis specs: {one} vs {other}")
     entry, mesh = next(iter(found.items()), (None, None))
-    if entry is None:
+    if entry is None or mesh is None:
         return None
     names, given = spmd_name if isinstance(spmd_name, tuple) else (spmd_name,), axes_of((entry,))
-    if spmd_name is not None and names != tuple(given):
+    if spmd_name is not None and names != tuple(given) and names_in_types(
+            mesh, [n for n in names if n in mesh.axis_names]) != tuple(given):
         raise ValueError(
             "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed. "
             f"Got spmd_axis_name={names} and arrays sharded on explicit_mesh_axis={tuple(given)}")

@@ -9,12 +9,16 @@ from pyjx.core.explicit import ShardingTypeError
 from pyjx.sharding import AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 
+KEY = jax.random.key(0)
 MADE = {
     "full": lambda s: jnp.full(4, 1, out_sharding=s),
     "zeros": lambda s: jnp.zeros(4, out_sharding=s),
     "arange": lambda s: jnp.arange(4, out_sharding=s),
     "array": lambda s: jnp.array([1., 2, 3, 4], out_sharding=s),
     "iota": lambda s: jax.lax.broadcasted_iota(int, (4,), 0, out_sharding=s),
+    "normal": lambda s: jax.random.normal(KEY, (4,), out_sharding=s),
+    "bits": lambda s: jax.random.bits(KEY, (4,), out_sharding=s),
+    "gamma": lambda s: jax.random.gamma(KEY, 2., (4,), out_sharding=s),
     "einsum": lambda s: jnp.einsum("i,i->i", np.ones(4), np.ones(4), out_sharding=s),
     "reshape": lambda s: jnp.reshape(jnp.ones((2, 2)), 4, out_sharding=s),
     "at": lambda s: jnp.ones(8).at[np.arange(4)].get(out_sharding=s),
@@ -125,3 +129,33 @@ def test_counts_of_numbers_that_are_cut():
         assert sum(np.asarray(s.data) for s in opened.addressable_shards).tolist() == [2, 1, 1]
         with pytest.raises(ShardingTypeError, match=r"passed to `jnp.bincount` can only be fully"):
             jnp.bincount(ids, length=4, out_sharding=P("a"))
+
+
+# -- types -----------------------------------------------------------------------------------------
+
+
+def test_what_is_made_like_a_tracer_in_a_given_shape_is_not_cut():
+    with jax.set_mesh(jax.make_mesh((2,), ("a",))):
+        x = jax.device_put(np.ones((4, 4), "f4"), P("a"))
+        for make in (jnp.zeros_like, jnp.ones_like, jnp.empty_like,
+                     lambda x, **kw: jnp.full_like(x, 2, **kw),
+                     lambda x, **kw: jax.lax.full_like(x, 2, **kw)):
+            for shape, text in ((None, "4@a,4"), ((4, 4), "4,4"), ((3,), "3")):
+                jaxpr = jax.make_jaxpr(lambda x: make(x, shape=shape))(x)  # noqa: B023
+                assert str(jaxpr.out_avals[0]) == f"float32[{text}]"
+
+
+def test_axes_of_size_one_that_types_leave_out():
+    jax.config.update("jax_remove_size_one_mesh_axis_from_type", True)
+    try:
+        with jax.set_mesh(jax.make_mesh((2, 1), ("a", "b"))):
+            x = jax.device_put(np.ones((4, 2)), P("a", "b"))
+            kept = jax.jit(lambda v: jax.lax.with_sharding_constraint(2 * v, P("a", "b")))(x)
+            assert kept.sharding.spec == P("a", None)
+            with pytest.raises(AssertionError, match="acts as an assert"):
+                jax.lax.with_sharding_constraint(x, P("b", "a"))
+            rows = jax.device_put(np.ones((4, 2)), P(("a", "b")))
+            out = jax.vmap(lambda v: v * 2, spmd_axis_name=("a", "b"))(rows)
+            assert out.sharding.spec == P("a", None)
+    finally:
+        jax.config.update("jax_remove_size_one_mesh_axis_from_type", False)
