@@ -141,6 +141,10 @@ def _bounds(limits: Any) -> Sequence[Any]:
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
     """The edges of the bins that `histogram` uses.
 
+    Args:
+      a, bins, range: as for `histogram`.
+      weights: without effect: bins are of equal width, or given.
+
     >>> import pyjx as jax
     >>> jax.numpy.histogram_bin_edges(jax.numpy.array([0.0, 2.0]), bins=2).tolist()
     [0.0, 1.0, 2.0]

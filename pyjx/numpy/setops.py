@@ -330,6 +330,7 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
       equal_nan: whether all nan are one value.
       size: number of values to return; needed where `ar` is traced.
       fill_value: what to return for missing ones; by default the least value.
+      sorted: without effect: values always come in order.
 
     Raises:
       ConcretizationTypeError: `ar` is traced and `size` is missing.

@@ -208,7 +208,7 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
       k: int, at most the size of the axis.
       axis: int.
       mode: "largest" or "smallest".
-      sorted: whether they come in order (they always do).
+      sorted: without effect: they always come in order.
 
     Raises:
       ValueError: another mode, or `k` out of range.

@@ -306,13 +306,18 @@ def make_jaxpr(
     """A function that gives the jaxpr of `fun` for the arguments it is called with.
 
     With `return_shape` it gives the pair of the jaxpr and the results' shapes and dtypes.
-    `axis_env` holds pairs (name, size): the named axes that `fun` finds around it.
+    `axis_env` holds pairs (name, size): the named axes that `fun` finds around it. Axes of unknown
+    size, `abstracted_axes`, are refused: `jax.export.symbolic_shape` gives them.
 
     >>> import pyjx as jax
     >>> jax.make_jaxpr(lambda x: x * 2.0)(jax.numpy.ones(3))
     { lambda ; a:f32[3]. let b:f32[3] = mul a 2.0:f32[] in (b,) }
     """
     check_jittable(fun)
+    if abstracted_axes is not None:
+        raise NotImplementedError("make_jaxpr: abstracted_axes must be None, got "
+                                  f"{abstracted_axes!r}. Shapes that are not known are those of "
+                                  "jax.export.symbolic_shape, in a jax.ShapeDtypeStruct.")
     numbers, names = argument_sets(fun, () if static_argnums is None else static_argnums, None)
     spec = AbstractSpec(fun, Options(numbers, names))
 

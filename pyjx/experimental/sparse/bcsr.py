@@ -487,7 +487,8 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensio
     """
     new = as_shape("bcsr_broadcast_in_dim", "shape", shape)
     dims = as_ints("bcsr_broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
-    wide = bcoo.bcoo_broadcast_in_dim(mat.to_bcoo(), shape=new, broadcast_dimensions=dims)
+    wide = bcoo.bcoo_broadcast_in_dim(mat.to_bcoo(), shape=new, broadcast_dimensions=dims,
+                                      sharding=sharding)
     if wide.n_sparse != 2:
         raise NotImplementedError("BCSR: cannot add sparse dimensions.")
     return _from_bcoo(wide)  # type: ignore[no-any-return]

@@ -42,7 +42,7 @@ def schur(x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = F
       x: matrices `[..., n, n]`, real or complex.
       compute_schur_vectors: whether to return Z.
       sort_eig_vals: not supported.
-      select_callable: which eigenvalues come first where they are sorted.
+      select_callable: without effect, as eigenvalues are not sorted.
 
     Returns:
       (T, Z) or (T,): T upper triangular (of a real matrix, with blocks of two rows on the diagonal

@@ -70,7 +70,11 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
                ) -> tuple[Array, bool]:
     """The Cholesky decomposition for `cho_solve`: the factor, and whether it is the lower one.
 
-    The other triangle is zero, where SciPy's holds anything. Arguments as for `cholesky`.
+    The other triangle is zero, where SciPy's holds anything.
+
+    Args:
+      a, lower: as for `cholesky`.
+      overwrite_a, check_finite: mean nothing.
 
     >>> import pyjx as jax
     >>> c, lower = jax.scipy.linalg.cho_factor(jax.numpy.array([[4.0, 2.0], [2.0, 5.0]]))
@@ -86,6 +90,10 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 @numpy_function(static_argnames=("overwrite_a", "check_finite"))
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
     """The LU decomposition for `lu_solve`: (lu, pivots), as `jax.lax.linalg.lu` returns them.
+
+    Args:
+      a: matrices `[..., m, n]`.
+      overwrite_a, check_finite: mean nothing.
 
     >>> import pyjx as jax
     >>> lu, pivots = jax.scipy.linalg.lu_factor(jax.numpy.array([[1.0, 2.0], [2.0, 8.0]]))

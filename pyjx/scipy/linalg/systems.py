@@ -43,6 +43,10 @@ def _pair(name: str, argument: str, given: Any, maker: str) -> tuple[Any, Any]:
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinants of matrices `[..., n, n]`, as `jax.numpy.linalg.det`.
 
+    Args:
+      a: the matrices.
+      overwrite_a, check_finite: mean nothing.
+
     >>> import pyjx as jax
     >>> float(jax.scipy.linalg.det(jax.numpy.array([[1.0, 2.0], [3.0, 4.0]])))
     -2.0
@@ -53,6 +57,10 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 @numpy_function(static_argnames=("overwrite_a", "check_finite"))
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverses of matrices `[..., n, n]`, as `jax.numpy.linalg.inv`.
+
+    Args:
+      a: the matrices.
+      overwrite_a, check_finite: mean nothing.
 
     >>> import pyjx as jax
     >>> jax.scipy.linalg.inv(jax.numpy.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
