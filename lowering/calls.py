@@ -76,11 +76,19 @@ def _xla_metadata_operation(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     closed, first = eqn.params["jaxpr"], len(b.marks)
     outs = write_in_place(b, closed, operands)
     own = set(map(id, closed.eqns))
-    said = _frontend(eqn.params["xla_metadata"])[2:-1]
     for start, stop, inner, _ in b.marks[first:]:
         if id(inner) in own and stop > start:  # the last line gives the result
-            b.lines[stop - 1] = _with_attribute(b.lines[stop - 1], said)
+            line = b.lines[stop - 1]
+            new = [item for item in eqn.params["xla_metadata"] if not _says(line, item[0])]
+            if new:
+                b.lines[stop - 1] = _with_attribute(line, _frontend(new)[2:-1])
     return outs
+
+
+def _says(line: str, key: str) -> bool:
+    """Whether XLA is told something by this name already, as what is nearer to the operation."""
+    said = line.partition(_FRONTEND)[2].partition("}")[0]
+    return f"{key if key.isidentifier() else quoted(key)} = " in said
 
 
 def _with_attribute(line: str, said: str) -> str:
