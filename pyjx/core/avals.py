@@ -681,15 +681,23 @@ def _intern(alias: Any, shape: Shape, dtype: Any, weak_type: bool, placement: An
 
 
 def _made(shape: Shape, dtype: Any, weak_type: bool, placement: Any) -> ShapedArray:
-    aval = object.__new__(ShapedArray)
-    sharding, manual_axis_type, elsewhere = placement or (None,) * 3
-    for name, value in (
-            ("shape", shape), ("dtype", dtype), ("weak_type", weak_type),
-            ("explicit_sharding", sharding), ("manual_axis_type", manual_axis_type),
-            ("elsewhere", elsewhere), ("ndim", len(shape)), ("size", math.prod(shape)),
-            ("lowered_type", None), ("_tangent", False)):
-        object.__setattr__(aval, name, value)  # no field can be set later
+    aval: ShapedArray = object.__new__(ShapedArray)
+    put = _put_field  # past what refuses to change one that is there
+    put(aval, "shape", shape)
+    put(aval, "dtype", dtype)
+    put(aval, "weak_type", weak_type)
+    sharding, mat, elsewhere = placement or (None,) * 3
+    put(aval, "explicit_sharding", sharding)
+    put(aval, "manual_axis_type", mat)
+    put(aval, "elsewhere", elsewhere)
+    put(aval, "ndim", len(shape))
+    put(aval, "size", math.prod(shape))
+    put(aval, "lowered_type", None)
+    put(aval, "_tangent", False)
     return aval
+
+
+_put_field = object.__setattr__
 
 
 def _same_kinds(shape: Any, canonical: Shape) -> bool:
