@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, canonical_shape, get_aval, is_valid_value
+from pyjx.core.avals import AbstractRef, ShapedArray, canonical_shape, get_aval, is_valid_value
 from pyjx.core.explicit import aval_on, names_no_mesh
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.layouts import Format, Layout
@@ -244,6 +245,9 @@ def described(x: Any) -> Any:
         aval = ShapedArray(x.shape, dtype, getattr(x, "weak_type", False))
         if isinstance(x, ShapeDtypeStruct):
             aval = aval.update_manual_axis_type(x.manual_axis_type)
+            if x.is_ref:  # whose tracers get their methods from there
+                importlib.import_module("pyjx.lax.references")
+                return Described(AbstractRef(aval))
         if not isinstance(sharding, Sharding) or names_no_mesh(sharding):
             return Described(aval)
         return Described(aval_on(aval, sharding), sharding, getattr(x, "layout", None))

@@ -9,7 +9,7 @@ import numpy as np
 
 from lowering.shardings import ONE, Partitioning
 from pyjx import configuration
-from pyjx.core.avals import ShapedArray
+from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.interning import Interned
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
@@ -209,7 +209,8 @@ class Described:
 
     __slots__ = ("aval", "layout", "sharding")
 
-    def __init__(self, aval: ShapedArray, sharding: Any = None, layout: Any = None) -> None:
+    def __init__(self, aval: ShapedArray | AbstractRef, sharding: Any = None,
+                 layout: Any = None) -> None:
         self.aval = aval
         self.sharding = sharding
         self.layout = layout

@@ -1,5 +1,8 @@
 """References as arguments: parts of them, the same one twice, freed ones, those of custom rules."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -319,3 +322,30 @@ def test_a_gradient_that_has_no_reference_is_returned(placeholder):
     _, pull_back = jax.vjp(lambda x, r: x * r[...], 2.0, jax.new_ref(3.0))
     with pytest.raises(ValueError, match=r"args\[1\].*is Ref-typed"):
         pull_back.with_refs(jax.ad.GradValue(), placeholder)(1.0)
+
+
+# -- what describes references ---------------------------------------------------------------------
+
+
+def counted(ref):
+    ref[...] += 1.0
+    return ref[0]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit, jax.checkpoint])
+def test_structs_describe_references(wrap):
+    struct = jax.ShapeDtypeStruct((3,), np.float32, is_ref=True)
+    f = wrap(counted)
+    assert jax.typeof(struct) == jax.typeof(jax.new_ref(jnp.zeros(3)))
+    assert jax.eval_shape(f, struct) == jax.ShapeDtypeStruct((), np.float32)
+    assert "Ref{f32[3]}" in str(jax.make_jaxpr(f)(struct))
+    ref = jax.new_ref(jnp.zeros(3))
+    assert jax.jit(f).lower(struct).compile()(ref) == 1
+    np.testing.assert_array_equal(ref[...], [1, 1, 1])
+
+
+def test_structs_describe_references_before_there_is_one():
+    code = ("import pyjx as jax\n"
+            "r = jax.ShapeDtypeStruct((3,), 'float32', is_ref=True)\n"
+            "assert 'Ref{f32[3]}' in str(jax.make_jaxpr(lambda r: r[0])(r))")
+    subprocess.run([sys.executable, "-c", code], check=True)
