@@ -7,6 +7,8 @@ from operator import is_
 from types import FunctionType
 from typing import Any, NoReturn
 
+import numpy as np
+
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.differences import Path
@@ -16,7 +18,15 @@ from pyjx.engine.types import TreeDef, Value
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.differences import in_full, tree_differences, type_differences
 from pyjx.runtime.signature import parameters_of
+from pyjx.runtime.transfers import array_from_host
 from pyjx.tree_util import keystr
+
+
+def as_in_program(x: Any) -> Any:
+    """A Python number, or an array of NumPy's, which a body may change, as the array that it would
+    be in a program."""
+    of_host = type(x) in (bool, int, float, complex) or isinstance(x, np.ndarray)
+    return array_from_host(x) if of_host else x
 
 
 def promote_carry(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]

@@ -66,20 +66,14 @@ from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangent, Tangents, Value, Values
 from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.bodies import trace_body
-from pyjx.lax.carries import check_carry, promote_carry, varied
+from pyjx.lax.carries import as_in_program, check_carry, promote_carry, varied
 from pyjx.lax.compare import lt, select
 from pyjx.lax.conditionals import cut_off
 from pyjx.lax.elementwise import add
 from pyjx.lax.nary import operand
 from pyjx.lax.reductions import reduce_or
 from pyjx.lax.replays import Replay
-from pyjx.runtime.transfers import array_from_host
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_is_leaf
-
-
-def _not_python(x: Any) -> Any:
-    """A Python number as the array that it would be in a program."""
-    return array_from_host(x) if type(x) in (bool, int, float, complex) else x
 
 
 @api_boundary
@@ -112,11 +106,11 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     bound = _bound(max_steps)
     if configuration.disable_jit.value:
-        init_val = tree_map(_not_python, init_val)
+        init_val = tree_map(as_in_program, init_val)
         while bound != 0 and is_concrete(holds := cond_fun(init_val)):
             if not holds:
                 return init_val
-            init_val = tree_map(_not_python, body_fun(init_val))
+            init_val = tree_map(as_in_program, body_fun(init_val))
             bound = None if bound is None else bound - 1
         if bound == 0:
             return init_val

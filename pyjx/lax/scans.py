@@ -59,7 +59,7 @@ from pyjx.engine.subjaxprs import (
 from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 from pyjx.lax.bodies import TracedBody, check_operands_distinct, trace_body
-from pyjx.lax.carries import check_carry, promote_carry, varied
+from pyjx.lax.carries import as_in_program, check_carry, promote_carry, varied
 from pyjx.lax.nary import operand
 from pyjx.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
 
@@ -185,9 +185,10 @@ def _scan_in_python(f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Se
         raise ValueError("zero-length scan is not supported in disable_jit() mode because the "
                          "output type is unknown.")
     ys = []
+    carry = tree_map(as_in_program, carry)
     for i in reversed(range(length)) if reverse else range(length):
-        carry, y = f(carry, tree_unflatten(
-            tree, [lax.index_in_dim(x, i, keepdims=False) for x in xs]))
+        carry, y = tree_map(as_in_program, f(carry, tree_unflatten(
+            tree, [lax.index_in_dim(x, i, keepdims=False) for x in xs])))
         ys.append(y)
     if reverse:
         ys.reverse()

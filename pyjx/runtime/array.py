@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyjx import jaxlib_api
-from pyjx.core import avals
+from pyjx.core import avals, dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray
 from pyjx.core.layouts import Format, Layout
@@ -394,6 +394,7 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: tuple[int, int] | Non
 def _rebuild(fun: Callable[..., Any], args: Any, state: Any, aval_state: dict[str, Any]) -> Any:
     array = fun(*args)
     array.__setstate__(state)
+    array = array.astype(dtypes.canonicalize_dtype(array.dtype), copy=False)  # x64 may be off now
     aval = ShapedArray(array.shape, array.dtype, aval_state["weak_type"])
     device = backends.default_device()
     return jaxlib_api.batched_device_put(aval, single_device_sharding(device), [array], [device],

@@ -192,3 +192,23 @@ def test_errors_in_bodies_name_the_users_function(jitted):
     for batch_size in (None, 2):
         with pytest.raises(jax.errors.ConcretizationTypeError, match=words):
             lax.map(element, jnp.ones(3), batch_size=batch_size)
+
+
+def test_under_disable_jit_bodies_do_not_change_arrays_of_the_caller():
+    def step(x):
+        x += 1
+        return x
+
+    def scanned(x, _):
+        x += 1
+        return x, x
+
+    x = np.zeros(2, np.float32)
+    with jax.disable_jit():
+        last, every = jax.lax.scan(scanned, x, None, length=3)
+        ends = [jax.lax.fori_loop(0, 3, lambda i, x: step(x), x),
+                jax.lax.while_loop(lambda x: x[0] < 3, step, x), last]
+        set_at = jax.lax.fori_loop(0, 2, lambda i, x: x.at[i].set(i + 1), x)
+    assert not x.any()
+    assert all((end == 3).all() for end in ends) and set_at.tolist() == [1, 2]
+    assert every.tolist() == [[1, 1], [2, 2], [3, 3]]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from functools import partial
 
+import numpy as np
 import pytest
 
 import pyjx as jax
@@ -66,3 +67,15 @@ def test_functions_of_scripts_go_to_other_scripts():
     task, second, mapped, double = cloudpickle.loads(done.stdout)
     assert float(task(3.0)) == 24 and float(second(3.0)) == 8 and float(double(3.0)) == 6
     assert mapped(jnp.arange(2.0)).tolist() == [0, 2]
+
+
+def test_wide_arrays_that_are_loaded_without_x64_are_narrow():
+    with jax.enable_x64(True):
+        wide = [jnp.arange(3.0), jnp.arange(3), jnp.ones(2, "complex128")]
+        text = pickle.dumps(wide)
+        assert [x.dtype for x in pickle.loads(text)] == [x.dtype for x in wide]
+    narrow = pickle.loads(text)
+    assert [x.dtype.name for x in narrow] == ["float32", "int32", "complex64"]
+    for x, y in zip(narrow, wide, strict=True):
+        assert (np.asarray(x) == np.asarray(y)).all() and jax.typeof(x).dtype == x.dtype
+        assert (jax.jit(lambda v: v + v)(x) == 2 * np.asarray(y)).all()
