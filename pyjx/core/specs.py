@@ -78,7 +78,7 @@ class PartitionSpec(_SpecBase):
             _set(self, "reduced", reduced)
         else:
             super().__init__(*partitions, unreduced=unreduced, reduced=reduced)
-        _set(self, "unreduced_kind", checked_kind(unreduced_kind, unreduced))
+        _set_kind(self, checked_kind(unreduced_kind, unreduced))
 
     if not TYPE_CHECKING:
         __setattr__ = __delattr__ = refuse_change
@@ -169,6 +169,10 @@ class PartitionSpec(_SpecBase):
     def to_lo(self) -> list[PartitionSpec]:
         """The specs of the arrays that a value is made of."""
         return [self]
+
+
+# The slot itself: `object.__setattr__` refuses subclasses of some C++ classes.
+_set_kind: Any = PartitionSpec.__dict__["unreduced_kind"].__set__
 
 
 def _canonical_partition(partition: Any) -> Any:
