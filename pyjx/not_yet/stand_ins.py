@@ -222,9 +222,9 @@ def _data(module: StandIn, name: str, entry: Entry) -> Any:
 
 def _tuple(module: StandIn, name: str, entry: Entry) -> Any:
     fields = _parameters(entry)
-    return namedtuple(name, [p.name for p in fields],  # type: ignore[misc]
-                      defaults=[p.default for p in fields if p.default is not p.empty],
-                      module=module.__name__)
+    return _named(namedtuple(name, [p.name for p in fields],  # type: ignore[misc]
+                             defaults=[p.default for p in fields if p.default is not p.empty]),
+                  module, name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -253,7 +253,7 @@ _ENUMERATIONS: dict[str, Any] = {
 
 def _enumeration(module: StandIn, name: str, entry: Entry) -> Any:
     members = eval(f"dict({entry.said})", {})
-    return _ENUMERATIONS[entry.kind](name, members, module=module.__name__)
+    return _named(_ENUMERATIONS[entry.kind](name, members), module, name)
 
 
 class _Names(dict[str, Any]):
