@@ -30,7 +30,7 @@ def refused(name):
     return pytest.raises(NotImplementedError, match=rf"^pyjx\.\S*{name} is not there yet\. Mean")
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", sorted(ENTRIES))
 def test_modules_have_the_names_of_their_table(name):
     module = importlib.import_module(name)
     assert {*ENTRIES[name]} <= {*dir(module)}
@@ -53,7 +53,7 @@ FUNCTIONS = [(name, public, entry) for name, entries in ENTRIES.items()
              for public, entry in entries.items() if entry.kind in ("function", "class")]
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", sorted(ENTRIES))
 def test_what_is_called_refuses(name):
     for module, public, entry in FUNCTIONS:
         if module == name and "builtins" not in entry.bases:

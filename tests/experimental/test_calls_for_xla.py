@@ -132,7 +132,7 @@ def test_operations_have_metadata_themselves():
         jnp.outer(x, x) + jnp.eye(4)), lambda x: jnp.fft.fft(x), lambda x: jax.lax.composite(
         lambda x, *, k: x * k, "my.scale")(x, k=2), lambda x: jax.lax.reduce_window(
         x, -jnp.inf, jax.lax.max, (2,), (1,), "VALID"), lambda x: jax.lax.scan(
-        lambda c, t: (c + t, c), 0.0, x)], ids=str)
+        lambda c, t: (c + t, c), 0.0, x)], ids=range(15))
 def test_programs_of_tagged_operations_are_valid(f):
     noted = set_xla_metadata(note="n")(f)
     assert jax.jit(noted).lower(X).compiler_ir().operation.verify()
