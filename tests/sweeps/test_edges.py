@@ -15,6 +15,7 @@ from scipy import stats as scipy_stats
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx.jaxlib_api import JAXLIB_VERSION
 
 EDGES = np.array([
     0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3, -3, 10, -10, 1e-3, -1e-3, 1e-10,
@@ -51,9 +52,11 @@ def _cases(names: str, *grids: np.ndarray) -> list[Case]:
 
 SPECIAL = [
     *_cases("entr erf erfc erfcx exp1 expi expit gammasgn i0 i0e i1 i1e log_ndtr ndtr sici fresnel "
-            "spence digamma gammaln gamma dawsn", EDGES),
+            "spence gammaln gamma dawsn", EDGES),
     *_cases("erfinv logit ndtri", UNIT), *_cases("xlogy xlog1py rel_entr", EDGES, EDGES),
-    Case("kl_div", (EDGES, EDGES), left_out=lambda x, y: abs(x - y) < 1e-2),
+    # XLA of older versions has nan at 0.
+    Case("digamma", (EDGES,), left_out=lambda x: (x == 0) & (JAXLIB_VERSION < (0, 12))),
+    Case("kl_div", (EDGES, EDGES), 1024, left_out=lambda x, y: abs(x - y) < 1e-2),
     Case("beta", (MODERATE, MODERATE), 1024, _nan_beside_pole),
     Case("betaln", (MODERATE, MODERATE), 1024, _nan_beside_pole),
     Case("gammainc", (EDGES, EDGES), 1024),

@@ -396,7 +396,9 @@ def polygamma(n: Any, x: Any) -> Array:
         n == 2, -2 * ratio * cos, 2 * ratio * ratio * (1 + 2 * cos * cos)))
     out = jnp.where(turned, slope + jnp.where(n == 2, out, -out), out)
     at_pole = jnp.where(jnp.mod(n, 2) == 0, -math.inf, math.inf).astype(x.dtype)
-    return jnp.where(_is_pole(x) & (n > 0), at_pole, out)
+    of_digamma = jnp.where(x == 0, jnp.copysign(jnp.full_like(x, math.inf), -x), math.nan)
+    at_pole = jnp.where(n == 0, of_digamma, at_pole)
+    return jnp.where(_is_pole(x) & (n >= 0), at_pole, out)
 
 
 @numpy_function
