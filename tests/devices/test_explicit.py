@@ -268,7 +268,8 @@ def test_gradients_of_products():
     def loss(a, b):
         return jnp.tanh(a @ b).sum()
 
-    a, b = make((8, 16), "x", None), make((16, 8), None, "y")
+    # a quarter: products of about 1, where tanh still has a slope that rounding does not decide
+    a, b = make((8, 16), "x", None) / 4, make((16, 8), None, "y") / 4
     for i, dims in enumerate(("8@x,16", "16,8@y")):
         check(jax.grad(loss, i), a, b, type=f"float32[{dims}]")
 
