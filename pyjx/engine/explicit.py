@@ -107,6 +107,8 @@ def number_beside(x: Value, avals: Sequence[Any]) -> Value:
     """A number that is to be stretched to the shape of values of these types: reduced where one of
     them is. Inside programs for each device only constants are taken for such."""
     for aval in avals:
+        if aval.explicit_sharding is aval.manual_axis_type is None:  # as nearly all are
+            continue
         if OUTSIDE.reduced(aval) or (reduced_axes(aval) and not isinstance(x, Tracer)):
             return constant_beside(x, aval)
     return x

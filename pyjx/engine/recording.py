@@ -22,7 +22,8 @@ def unless_idle(does_nothing: Callable[..., bool]) -> Rule:
     the result, as a value of the program."""
     def record(trace: JaxprTrace, operands: Values, params: Params) -> Any:
         x: Any = operands[0]
-        if type(x) is JaxprTracer or not (type(x) is np.ndarray or type(x) in literal_types):
+        kind = type(x)
+        if kind is JaxprTracer or (kind is not np.ndarray and kind not in literal_types):
             return None
         return trace.constant(x) if does_nothing(get_aval(x), **params) else None
 

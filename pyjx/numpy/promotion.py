@@ -219,9 +219,9 @@ def promote_shapes(name: str, *args: Any) -> list[Any]:
             if are_elsewhere(avals):  # scalars go with arrays in any memory
                 args = tuple([x if s or is_scalar_constant(x) else device_put(x, Space.Host)
                               for x, s in zip(args, shapes, strict=True)])
-            args = tuple([x if s or is_scalar_constant(x) else number_beside(x, avals)
-                          for x, s in zip(args, shapes, strict=True)])
-            return [x if is_scalar_constant(x) else stretch(x, shape) for x in args]
+            return [x if is_scalar_constant(x) else stretch(
+                        x if s else number_beside(x, avals), shape)
+                    for x, s in zip(args, shapes, strict=True)]
     return list(args)
 
 

@@ -546,7 +546,8 @@ def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
     if not (isinstance(x, Tracer) and isinstance(y, Tracer) and x.aval is y.aval
             and not x.aval.weak_type):
         x, y = promote_dtypes(as_operand(x), as_operand(y))
-    shapes = [get_aval(v).shape for v in (condition, x, y)]
+    avals = [get_aval(condition), get_aval(x), get_aval(y)]
+    shapes = [aval.shape for aval in avals]
     shape = shapes[0]
     if shapes[1] != shape or shapes[2] != shape:
         try:
@@ -556,9 +557,8 @@ def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
                              f"shapes={shapes}{misfit(shapes)}") from None
         if shapes[0]:
             condition = stretch(condition, shape)
-        avals = [get_aval(x), get_aval(y)]
-        x, y = [stretch(v if s else number_beside(v, avals), shape)
-                for v, s in zip((x, y), shapes[1:], strict=True)]
+        x = stretch(x if shapes[1] else number_beside(x, avals[1:]), shape)
+        y = stretch(y if shapes[2] else number_beside(y, avals[1:]), shape)
     return select_n_p.bind(condition, y, x)
 
 
