@@ -13,6 +13,7 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, ShapedArray, canonical_shape, get_aval, is_valid_value
 from pyjx.core.explicit import aval_on, names_no_mesh
+from pyjx.core.frozen import filled
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.named_axes import Axis, named_axis
@@ -81,17 +82,17 @@ class ShapeDtypeStruct:
         if mat is not None and not isinstance(mat, ManualAxisType):
             raise TypeError("`manual_axis_type` argument passed to ShapeDtypeStruct should be of "
                             f"type `jax.sharding.ManualAxisType`. Got type {type(mat)}")
-        for name, value in (
-                ("shape", shape), ("dtype", dtype if dtypes.is_extended(dtype) else
-                                   np.dtype(dtype)), ("layout", layout), ("_placed", placed),
-                ("weak_type", weak_type), ("is_ref", is_ref), ("manual_axis_type", mat)):
-            object.__setattr__(self, name, value)
+        filled(self, shape=shape, dtype=dtype if dtypes.is_extended(dtype) else np.dtype(dtype),
+               layout=layout, _placed=placed, weak_type=weak_type, is_ref=is_ref,
+               manual_axis_type=mat)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if hasattr(self, name):
+    def __setattr__(self, name: str, value: Any = None) -> None:
+        if hasattr(type(self), name):
             raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct "
                                "objects; update() gives a copy with other ones.")
         super().__setattr__(name, value)
+
+    __delattr__ = __setattr__
 
     def __reduce__(self) -> Any:
         return _struct, (self.shape, self.dtype, self._target(), self.weak_type, self.is_ref,

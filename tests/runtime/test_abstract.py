@@ -155,6 +155,10 @@ def test_a_struct_cannot_be_changed():
     struct = S((2,), "float32")
     with pytest.raises(RuntimeError, match=r"Cannot reassign attributes \(shape\) of immutable"):
         struct.shape = (3,)
+    with pytest.raises(RuntimeError, match=r"\(shape\) of immutable"):
+        del struct.shape
+    with pytest.raises(RuntimeError, match=r"\(sharding\) of immutable"):
+        S((2,), "float32", sharding=jax.P("x")).sharding = None
     with pytest.raises(AttributeError):
         struct.other = 1
     for one in (struct, S((2,), "int8", weak_type=True, is_ref=True)):
