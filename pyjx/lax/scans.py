@@ -638,7 +638,7 @@ class _Scan(Primitive):
     __slots__ = ()
 
     def told(self, params: Params) -> Params:
-        if not (version.numbers(version.__version__) >= (0, 11)):
+        if version.numbers(version.__version__) < (0, 11):
             return params
         rest = {k: v for k, v in params.items()
                 if k not in ("num_consts", "num_carry", "_split_transpose")}

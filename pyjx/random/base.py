@@ -443,5 +443,3 @@ def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding
                          f"{dtypes.name(dtype)}")
     shape = as_sizes("bits", "shape", shape)
     return placed_result(_bits(wrapped, shape=shape, dtype=dtype), out_sharding, "bits")
-
-

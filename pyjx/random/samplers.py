@@ -500,8 +500,8 @@ def gumbel(key: Any, shape: Sequence[int] = (), dtype: Any = None, mode: str | N
     dtype = float_dtype(dtype, "gumbel")
     mode = check_mode("gumbel", mode)
     shape = as_sizes("gumbel", "shape", shape)
-    return placed_result(_gumbel(wrapped, shape=shape, dtype=dtype, mode=mode),
-                  out_sharding, "gumbel")
+    return placed_result(
+        _gumbel(wrapped, shape=shape, dtype=dtype, mode=mode), out_sharding, "gumbel")
 
 
 @on_key("shape", "dtype")

@@ -210,12 +210,11 @@ class custom_vjp(CustomFunction):
             "num_consts": 0, "out_trees": None, "symbolic_zeros": self.symbolic_zeros})
         return fun.out_tree.unflatten(outs)
 
-
     def _raise_shared(self, args: tuple[Any, ...], ref: Any) -> NoReturn:
         leaves, tree = flatten((args, {}))
         names = leaf_names(parameters_of(self.fun), tree, ())
         first, second, *_ = [name for name, x in zip(names, leaves, strict=True)
-                            if is_ref(x) and x.get_referent() is ref.get_referent()]
+                             if is_ref(x) and x.get_referent() is ref.get_referent()]
         raise ValueError(
             "only one reference to a mutable array may be passed as an argument to a function, but "
             f"custom_vjp function {self.fun} got the same mutable array reference of type "
