@@ -15,7 +15,7 @@ from pyjx.core.open_sums import OUTSIDE
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.explicit import reshard_p
 from pyjx.runtime.constraints import sharding_constraint_p
-from pyjx.runtime.parts import made_types, on_parts, open_sum_p, spec_in_full
+from pyjx.runtime.open_sums import made_types, on_parts, open_sum_p, spec_in_full
 from pyjx.runtime.sharding import NamedSharding
 
 

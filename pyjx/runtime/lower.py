@@ -19,7 +19,7 @@ from pyjx.engine.physical import physicalize
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
 from pyjx.runtime.explicit import types_as_constraints
-from pyjx.runtime.parts import with_open_results
+from pyjx.runtime.open_sums import with_open_results
 from pyjx.runtime.placement import Placement
 
 
