@@ -266,6 +266,8 @@ def _fitted(bound: Any, shape: tuple[int, ...], *, drop: bool) -> Any:
     """A bound of uniform numbers that broadcasts to `shape`; `drop`: without leading axes of size
     one beyond those of `shape`."""
     own = get_aval(bound).shape
+    if not own:
+        return bound
     extra = max(len(own) - len(shape), 0) if drop else 0
     kept = own[extra:]
     if set(own[:extra]) <= {1} and broadcasts_to(kept, shape):
