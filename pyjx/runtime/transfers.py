@@ -56,7 +56,7 @@ def array_from_numpy(x: np.ndarray[Any, Any], aval: ShapedArray, *, alias: bool 
       alias: nobody else has `x`, or will write to it: its memory may be shared.
     """
     sharding, devices = default_placement()
-    # A buffer that shares memory cannot be donated; to copy a page costs no more than to share it.
+    # A buffer that shares memory cannot be donated; to copy a page costs little more than that.
     return _put(aval, sharding, (x,), devices, False, alias and x.nbytes > 4096)
 
 
