@@ -26,25 +26,6 @@ class ZeroIfMapped:
 
 zero_if_mapped = ZeroIfMapped()
 
-_vmappables: dict[type, tuple[Any, ...]] = {}
-
-
-def register_vmappable(data_type: type, spec_type: type, axis_size_type: type,
-                       to_elt: Callable[..., Any], from_elt: Callable[..., Any],
-                       make_iota: Callable[..., Any] | None) -> None:
-    """Note how a type of values is mapped. `vmap` maps the leaves of pytrees, and asks nobody."""
-    _vmappables[data_type] = (spec_type, axis_size_type, to_elt, from_elt, make_iota)
-
-
-def unregister_vmappable(data_type: type) -> None:
-    """Undo `register_vmappable`. Raises KeyError for a type that is not registered."""
-    del _vmappables[data_type]
-
-
-def is_vmappable(x: Any) -> bool:
-    """Whether the type of `x` is registered."""
-    return type(x) in _vmappables
-
 
 def moveaxis(x: Any, src: int | None, dst: int, *_: Any) -> Any:
     """`x` with an axis elsewhere."""

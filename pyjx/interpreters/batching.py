@@ -10,9 +10,10 @@ FAMILIES: dict[str, str] = {
         "defvectorized fancy_primitive_batchers primitive_batchers"
     ),
     "pyjx.compat.mapping": (
-        "batch_jaxpr_axes batch_subtrace bdim_at_front broadcast is_vmappable moveaxis not_mapped "
-        "register_vmappable unregister_vmappable zero_if_mapped"
+        "batch_jaxpr_axes batch_subtrace bdim_at_front broadcast moveaxis not_mapped "
+        "zero_if_mapped"
     ),
+    "pyjx.transforms.mappables": "is_vmappable register_vmappable unregister_vmappable",
     "pyjx.engine.batching": "BatchTrace BatchTracer",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,30 +18,15 @@ from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.named_axes import Axis
 from pyjx.core.references import check_distinct, check_undivided
 from pyjx.core.specs import PartitionSpec, axes_of
-from pyjx.core.trace import Tracer
-from pyjx.engine.batching import batch_flat, match_axis
+from pyjx.core.trace import Tracer, state
+from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.functions import FlatFun, flatten, source_of
 from pyjx.engine.types import P, R, TreeDef
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.runtime.signature import names_when_asked
 from pyjx.transforms.arguments import check_callable, wraps
+from pyjx.transforms.mappables import all_examples, example_of, is_spec, is_vmappable, mappables
 from pyjx.tree_util import keystr, prefix_errors, tree_flatten_with_path
-
-
-class Mappable:
-    """A node of a tree that knows its axes, as a sparse array does its shape.
-
-    `vmap` maps its leaves like any others, and has its data follow: an example is the node
-    `without_axis(axis)` of the node given, and a node of a result, whose leaves have the new axis,
-    becomes `with_axis(axis, size)`.
-    """
-
-    def without_axis(self, axis: int) -> Any:
-        raise NotImplementedError
-
-    def with_axis(self, axis: int, size: int) -> Any:
-        raise NotImplementedError
-
 
 _DOC = ("Vectorized version of {fun}. Takes similar arguments as {fun} but with additional array "
         "axes over which {fun} is mapped.{original}")
@@ -81,32 +67,32 @@ def vmap(
     check_callable(fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if in_axes is not None and type(in_axes) not in (int, tuple) and not isinstance(in_axes, tuple):
+    if in_axes is not None and not is_spec(in_axes) and not isinstance(in_axes, tuple):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
             f"positional arguments passed to the function, but got {in_axes}."
         )
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
-    prefixes: dict[Any, tuple[list[int | None], bool]] = {}
+    prefixes: dict[Any, list[Any]] = {}
 
     def describe(in_tree: TreeDef) -> Callable[[], DebugInfo]:
         return lambda: DebugInfo("vmap", source_of(fun), names_when_asked(fun, in_tree))
 
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
-        leaves, in_tree = flatten((args, kwargs))
+        leaves, in_tree = flatten((args, kwargs), is_vmappable if mappables else None)
         if len(set(map(id, leaves))) < len(leaves):
             check_distinct(leaves, (), describe(in_tree))
         try:
-            in_dims, knows_axes = prefixes[in_tree]
+            in_dims = prefixes[in_tree]
         except KeyError:
-            in_dims = _in_dims(in_axes, args, kwargs, in_tree)
+            in_dims = prefixes[in_tree] = _in_dims(in_axes, args, kwargs, in_tree, leaves)
             check_undivided(in_tree, [d is not None for d in in_dims], describe(in_tree))
-            knows_axes = _holds_mappable(in_tree)
-            prefixes[in_tree] = in_dims, knows_axes
         size, dims = _axis_size(fun, leaves, in_dims, in_tree, args, kwargs, axis_size)
-        example = _example_tree(in_tree, leaves, in_dims) if knows_axes else in_tree
-        flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), example, of=fun)
+        flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), in_tree, of=fun)
+        flat.axes = dims, out_axes, sum_match
+        if mappables:  # they are mapped in `flat`
+            dims = [None if is_vmappable(x) else d for x, d in zip(leaves, dims, strict=True)]
         with transform_name_stack("vmap"):
             axis = Axis(axis_name, size, spmd_axis_name, None,
                         _axis_sharding(leaves, dims, spmd_axis_name))
@@ -119,8 +105,7 @@ def vmap(
                     outs[i], out_dims[i] = outs[i].sum(d), None
             outs = [x if d == w else _placed(x, d, w, axis)
                     for x, d, w in zip(outs, out_dims, wanted, strict=True)]
-        result = flat.unflatten(outs)
-        return _with_axes(result, wanted, size) if _holds_mappable(flat.out_tree) else result
+        return flat.unflatten(outs)
 
     return wraps(fun, vmap_f, _DOC)
 
@@ -129,7 +114,7 @@ def _check_axes(name: str, axes: Any) -> None:
     if type(axes) is int:
         return
     for axis in flatten(axes)[0]:
-        if type(axis) is not int:
+        if not is_spec(axis):
             raise TypeError(
                 f"vmap {name} must be an int, None, or (nested) container with those types as "
                 f"leaves, but got {axes}."
@@ -140,9 +125,9 @@ def _is_none(x: Any) -> bool:
     return x is None
 
 
-def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], in_tree: TreeDef
-             ) -> list[int | None]:
-    """One axis for each leaf of `(args, kwargs)`."""
+def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], in_tree: TreeDef,
+             leaves: Sequence[Any]) -> list[Any]:
+    """One axis for each of the leaves of `(args, kwargs)`."""
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
@@ -153,6 +138,8 @@ def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], in_tre
     n_kwargs = in_tree.num_leaves - n_args
     if not isinstance(in_axes, tuple):
         return [in_axes] * n_args + [0] * n_kwargs
+    if mappables:
+        args, _ = in_tree.unflatten([_Leaf() if is_vmappable(x) else x for x in leaves])
     return prefix_leaves("vmap in_axes", in_axes, args) + [0] * n_kwargs
 
 
@@ -187,12 +174,12 @@ def prefix_leaves(name: str, axes: Any, tree: Any, hint: str = "") -> list[Any]:
 
 
 def _axis_size(
-    fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[int | None], in_tree: TreeDef,
+    fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[Any], in_tree: TreeDef,
     args: tuple[Any, ...], kwargs: dict[str, Any], axis_size: int | None,
-) -> tuple[int, list[int | None]]:
-    """The length of the mapped axes, and their positions counted from the front."""
+) -> tuple[int, list[Any]]:
+    """The length of the mapped axes, and the positions of those of arrays from the front."""
     size = axis_size
-    dims: list[int | None] = []
+    dims: list[Any] = []
     consistent = True
     for x, d in zip(leaves, in_dims, strict=True):
         if d is None:
@@ -200,9 +187,12 @@ def _axis_size(
             continue
         shape = _shape(x)
         ndim = len(shape)
-        if not -ndim <= d < ndim:
+        if type(d) is not int or not -ndim <= d < ndim:
+            if is_vmappable(x):  # says itself what that means
+                dims.append(d)
+                continue
             _raise_rank(d, shape, len(dims), fun, args, kwargs)
-        if d < 0:
+        if d < 0 and not is_vmappable(x):
             d += ndim
         dims.append(d)
         n = shape[d]
@@ -271,45 +261,11 @@ def _shape(x: Any) -> tuple[int, ...]:
     try:
         return get_aval(x).shape
     except TypeError:
+        if is_vmappable(x):
+            return getattr(x, "shape", ())
         raise TypeError(
             f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type"
         ) from None
-
-
-def _is_mappable(x: Any) -> bool:
-    return isinstance(x, Mappable)
-
-
-def _holds_mappable(tree: TreeDef) -> bool:
-    node = tree.node_data()
-    return node is not None and (
-        issubclass(node[0], Mappable) or any(map(_holds_mappable, tree.children())))
-
-
-def _nodes_and_dims(tree: Any, dims: Sequence[int | None]
-                    ) -> Iterator[tuple[Any, int | None]]:
-    """The leaves of `tree`, nodes that know their axes being some, and where each is mapped."""
-    left = iter(dims)
-    for x in flatten(tree, _is_mappable)[0]:
-        own = [next(left) for _ in flatten(x)[0]] if _is_mappable(x) else [next(left)]
-        yield x, own[0] if own else None
-
-
-def _example_tree(in_tree: TreeDef, leaves: Sequence[Any], dims: Sequence[int | None]) -> TreeDef:
-    """The structure of one example of the arguments."""
-    args = in_tree.unflatten(leaves)
-    outer = flatten(args, _is_mappable)[1]
-    return flatten(outer.unflatten([
-        x if d is None or not _is_mappable(x) else x.without_axis(d)
-        for x, d in _nodes_and_dims(args, dims)]))[1]
-
-
-def _with_axes(result: Any, wanted: Sequence[int | None], size: int) -> Any:
-    """The result with nodes that know of the new axis."""
-    outer = flatten(result, _is_mappable)[1]
-    return outer.unflatten([
-        x if d is None or not _is_mappable(x) else x.with_axis(d, size)
-        for x, d in _nodes_and_dims(result, wanted)])
 
 
 def _out_dims(out_axes: Any, out_tree: TreeDef, n: int) -> list[int | None]:
@@ -319,7 +275,37 @@ def _out_dims(out_axes: Any, out_tree: TreeDef, n: int) -> list[int | None]:
 
 
 class _MappedFun(FlatFun):
-    __slots__ = ()
+    """A function of one example, whose mappable arguments and results are those of the batch."""
+
+    __slots__ = ("axes",)
+
+    axes: tuple[list[Any], Any, bool]  # where arguments are mapped, `out_axes` and `sum_match`
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        if not mappables:
+            return FlatFun.__call__(self, *leaves)
+        trace = state.innermost
+        assert isinstance(trace, BatchTrace)
+        in_dims, out_axes, sum_match = self.axes
+        result = self.fun(*self.in_tree.unflatten([
+            example_of(trace, x, d) if is_vmappable(x) else x
+            for x, d in zip(leaves, in_dims, strict=True)]))
+        outs, self.out_tree = flatten(result, is_vmappable)
+        self.check([x for x in outs if not is_vmappable(x)])
+        if not any(map(is_vmappable, outs)):
+            return outs  # type: ignore[no-any-return]
+
+        def place(i: int, x: Any, wanted: Any) -> Any:
+            val, dim = trace.value_and_dim(x)
+            if wanted is None and dim is not None:
+                if not sum_match:
+                    _raise_batched(self.out_tree, i, dim, trace.axis.name)
+                return val.sum(dim)
+            return val if dim == wanted else _placed(val, dim, wanted, trace.axis)
+
+        wanted = _out_dims(out_axes, self.out_tree, len(outs))
+        return [all_examples(x, w, partial(place, i), trace.axis.size) if is_vmappable(x) else x
+                for i, (x, w) in enumerate(zip(outs, wanted, strict=True))]
 
     def check(self, outs: list[Any]) -> None:
         for x in outs:
@@ -334,6 +320,11 @@ class _Leaf:
 
 def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis) -> Any:
     """A batched output with its batch axis where `out_axes` says."""
+    if is_vmappable(x):  # it is already
+        return x
+    if type(wanted) is not int:
+        raise ValueError(f"vmap out_axes: {wanted!r} is no axis of an array, which an output is; "
+                         "expected an int or None.")
     if getattr(x, "dtype", None) == dtypes.float0:  # tangents of integers
         at = wanted if wanted >= 0 else wanted + x.ndim + 1
         return np.zeros((*x.shape[:at], axis.size, *x.shape[at:]), dtypes.float0)
@@ -347,10 +338,13 @@ def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis) -> Any:
 # -- errors ----------------------------------------------------------------------------------------
 
 
-def _raise_rank(axis: int, shape: tuple[int, ...], i: int, fun: Callable[..., Any],
+def _raise_rank(axis: Any, shape: tuple[int, ...], i: int, fun: Callable[..., Any],
                 args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
-    needed = axis + 1 if axis >= 0 else -axis
     name = list(_leaf_names(fun, args, kwargs))[i]
+    if type(axis) is not int:
+        raise TypeError(f"vmap in_axes: {axis!r} is no axis of an array, which {name} is; expected "
+                        "an int or None.")
+    needed = axis + 1 if axis >= 0 else -axis
     raise ValueError(
         f"vmap was requested to map its argument along axis {axis}, which implies that its rank "
         f"should be at least {needed}, but is only {len(shape)} (its shape is {shape}). It is "
@@ -375,11 +369,10 @@ def _raise_sizes(
     places: dict[int, list[str]] = {}
     names = _leaf_names(fun, args, kwargs)
     for name, x, d in zip(names, leaves, in_dims, strict=True):
-        if d is not None:
-            aval = get_aval(x)
-            places.setdefault(aval.shape[d], []).append(
-                f"axis {d} of {name} of type {aval.str_short()}"
-            )
+        shape = _shape(x)
+        if type(d) is int and -len(shape) <= d < len(shape):
+            kind = type(x).__name__ if is_vmappable(x) else get_aval(x).str_short()
+            places.setdefault(shape[d], []).append(f"axis {d} of {name} of type {kind}")
     lines = []
     if axis_size is not None:
         lines.append(f"the `axis_size` argument was {axis_size}")
@@ -398,7 +391,7 @@ def _raise_sizes(
 def _leaf_names(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[str]:
     """For each leaf the argument that it is in, with the path to it."""
     parameters = _positional_names(fun, len(args))
-    for path, _ in tree_flatten_with_path((args, kwargs))[0]:
+    for path, _ in tree_flatten_with_path((args, kwargs), is_vmappable)[0]:
         if path[0].idx == 0:
             yield f"argument {parameters[path[1].idx]}{keystr(path[2:])}"
         else:

@@ -16,6 +16,7 @@ from pyjx.experimental.sparse.base import JAXSparse
 from pyjx.transforms import grad as _grad
 from pyjx.transforms import jacobians as _jacobians
 from pyjx.transforms.arguments import canonical_argnums, require_argnums, wraps
+from pyjx.transforms.mappables import is_vmappable
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
 _DOC = ("{doc} of {{fun}}. Arguments may be sparse arrays: the derivative by one has the same "
@@ -32,7 +33,7 @@ def _with_data(mat: Any, data: Any) -> Any:
     more = data.ndim - children[0].ndim
     if not more:
         return mat.tree_unflatten(aux, (data, *children[1:]))
-    if not hasattr(mat, "with_axis"):
+    if not is_vmappable(mat):
         raise NotImplementedError(f"Jacobian by a {type(mat).__name__} array of an output that is "
                                   "no scalar.")
     batch = data.shape[:more]

@@ -20,7 +20,7 @@ from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse import bcoo
 from pyjx.experimental.sparse.base import JAXSparse
-from pyjx.experimental.sparse.bcoo.array import BCOO, properties
+from pyjx.experimental.sparse.bcoo.array import BCOO, one_of_each, properties
 from pyjx.experimental.sparse.bcoo.contractions import (
     DimensionNumbers,
     bcoo_dot_general_p,
@@ -32,7 +32,7 @@ from pyjx.experimental.sparse.operators import binary, item, reflected
 from pyjx.experimental.sparse.primitives import defined_by
 from pyjx.experimental.sparse.util import SparseInfo, as_index_dtype, over_batch
 from pyjx.runtime.operations import op_jit
-from pyjx.transforms.vmap import Mappable
+from pyjx.transforms.mappables import register_vmappable
 from pyjx.tree_util import register_pytree_node_class
 
 
@@ -57,7 +57,7 @@ def _check(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> None
 
 
 @register_pytree_node_class
-class BCSR(JAXSparse, Mappable):
+class BCSR(JAXSparse):
     """An array of which some elements are stored row by row.
 
     Its dimensions are, in this order, `n_batch` batch, two sparse and `n_dense` dense ones.
@@ -152,21 +152,29 @@ class BCSR(JAXSparse, Mappable):
         return cls._of(data, indices, indptr, aux_data["shape"], aux_data["indices_sorted"],
                        aux_data["unique_indices"])
 
-    def without_axis(self, axis: int) -> BCSR:
+    def one_of_batch(self, cont: Any, axis: int | None) -> BCSR:
+        """One example of a batch along `axis`, whose buffers `cont` makes; see `vmap`."""
+        if axis is None:
+            return self
         if not 0 <= axis < self.n_batch:
             raise ValueError(f"Cannot map in_axis={axis} for BCSR array with n_batch="
                              f"{self.n_batch}. in_axes for batched BCSR operations must correspond "
                              "to a batch dimension.")
-        return self._of(*self._bufs, (*self.shape[:axis], *self.shape[axis + 1:]),
+        data, indices, indptr = one_of_each(cont, self._bufs, axis, self.shape[axis])
+        return self._of(data, indices, indptr, (*self.shape[:axis], *self.shape[axis + 1:]),
                         self.indices_sorted, self.unique_indices)
 
-    def with_axis(self, axis: int, size: int) -> BCSR:
-        n_batch = self.n_batch - 1  # the buffers have the axis already
-        if not 0 <= axis <= n_batch:
-            raise ValueError(f"BCSR: cannot add out_axis={axis} for BCSR array with "
-                             f"n_batch={n_batch}. BCSR batch axes must be a contiguous block of "
-                             "leading dimensions.")
-        return self._of(*self._bufs, (*self.shape[:axis], size, *self.shape[axis:]),
+    def whole_batch(self, cont: Any, size: int, axis: int | None) -> BCSR:
+        """All examples, along `axis`, of which this is one."""
+        n_batch, shape = self.n_batch, self.shape
+        if axis is not None:
+            if not 0 <= axis <= n_batch:
+                raise ValueError(f"BCSR: cannot add out_axis={axis} for BCSR array with "
+                                 f"n_batch={n_batch}. BCSR batch axes must be a contiguous block "
+                                 "of leading dimensions.")
+            shape = (*shape[:axis], size, *shape[axis:])
+        data, indices, indptr = [cont(size, x, axis) for x in self._bufs]
+        return self._of(data, indices, indptr, shape,
                         self.indices_sorted, self.unique_indices)
 
     # -- making ------------------------------------------------------------------------------------
@@ -259,6 +267,11 @@ class BCSR(JAXSparse, Mappable):
 
 
 # -- conversions -----------------------------------------------------------------------------------
+
+
+register_vmappable(
+    BCSR, int, int, lambda cont, get_idx, m, axis: m.one_of_batch(cont, axis),
+    lambda cont, size, m, axis: m.whole_batch(cont, size, axis), None)
 
 
 def _rows(indptr: Any, nse: int) -> Any:

@@ -319,7 +319,9 @@ def _scan(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
 
     carry, ys = lax.scan(step, start, example, length=length, reverse=params["reverse"],
                          unroll=params["unroll"])
-    return [*carry, *[y.with_axis(0, length) if is_sparse(y) else y for y in ys]]
+    return [*carry, *[
+        y.whole_batch(lambda _size, rows, _axis: rows, length, 0) if is_sparse(y) else y
+        for y in ys]]
 
 
 def _with_all_batches(mat: Any) -> Any:
@@ -332,7 +334,8 @@ def _row(full: Any, leaves: Sequence[Any]) -> Any:
     """One row of `full`, from its buffers."""
     if not is_sparse(full):
         return leaves[0]
-    return full.tree_unflatten(full.without_axis(0).tree_flatten()[1], leaves)
+    given = iter(leaves)
+    return full.one_of_batch(lambda _buffer, _axis: next(given), 0)
 
 
 _PROGRAM_RULES: dict[Primitive, Callable[[Sequence[Any], dict[str, Any]], list[Any]]] = {

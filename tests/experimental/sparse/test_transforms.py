@@ -122,17 +122,14 @@ def test_sparse_jacobians(transform: Any) -> None:
     np.testing.assert_allclose(transform(lambda v: bcoo(M) @ v)(V), M)
 
 
-def test_vmap_of_a_node_that_knows_its_axes_and_has_no_leaves() -> None:
-    from pyjx.transforms.vmap import Mappable
-
-    @jax.tree_util.register_pytree_node_class
-    class Nothing(Mappable):
-        def tree_flatten(self):
-            return (), None
-
-        @classmethod
-        def tree_unflatten(cls, _, leaves):
-            return cls()
-
-    out, nothing = jax.vmap(lambda x, n: (x + 1, n))(jnp.zeros(2), Nothing())
-    assert out.tolist() == [1, 1] and type(nothing) is Nothing
+def test_vmap_of_arrays_whose_batches_share_a_buffer() -> None:
+    one = bcoo(M)
+    data = jnp.stack([one.data, 2 * one.data])
+    shared = sparse.BCOO((data, one.indices[None]), shape=(2, *M.shape))
+    np.testing.assert_allclose(jax.vmap(lambda m: m @ V)(shared), np.stack([M @ V, 2 * M @ V]))
+    with pytest.raises(ValueError, match=r"Cannot map in_axis=-3 for BCOO array with n_batch=1"):
+        jax.vmap(lambda m: m @ V, in_axes=-3)(shared)
+    with pytest.raises(ValueError, match="got axis spec None but output was batched on axis 0"):
+        jax.vmap(lambda m: m, out_axes=None)(shared)
+    with pytest.raises(ValueError, match=r"one axis had size 2: axis 0 of argument m of type BCOO"):
+        jax.vmap(lambda m, x: x)(shared, jnp.zeros(3))

@@ -14,7 +14,7 @@ from pyjx.experimental import sparse
 from pyjx.experimental.sparse.base import JAXSparse, diagonal_length
 from pyjx.experimental.sparse.operators import ArithmeticOperators
 from pyjx.experimental.sparse.util import SparseInfo
-from pyjx.transforms.vmap import Mappable
+from pyjx.transforms.mappables import register_vmappable
 from pyjx.tree_util import register_pytree_node_class
 
 
@@ -57,8 +57,14 @@ def properties(data_shape: Sequence[int], indices_shape: Sequence[int], shape: S
     return BCOOProperties(n_batch, n_sparse, n_dense, nse)
 
 
+def one_of_each(cont: Any, buffers: Sequence[Any], axis: int, size: int) -> list[Any]:
+    """One example of each buffer of a batch; a dimension of 1 is the same for all examples."""
+    return [cont(x, axis) if x.shape[axis] == size else cont(x.squeeze(axis), None)
+            for x in buffers]
+
+
 @register_pytree_node_class
-class BCOO(ArithmeticOperators, JAXSparse, Mappable):
+class BCOO(ArithmeticOperators, JAXSparse):
     """An array of which some elements are stored with their coordinates.
 
     Its dimensions are, in this order, `n_batch` batch, `n_sparse` sparse and `n_dense` dense ones.
@@ -165,22 +171,29 @@ class BCOO(ArithmeticOperators, JAXSparse, Mappable):
         return cls._of(data, indices, aux_data["shape"], aux_data["indices_sorted"],
                        aux_data["unique_indices"])
 
-    def without_axis(self, axis: int) -> BCOO:
+    def one_of_batch(self, cont: Any, axis: int | None) -> BCOO:
+        """One example of a batch along `axis`, whose buffers `cont` makes; see `vmap`."""
+        if axis is None:
+            return self
         n_batch = self.n_batch
         if not 0 <= axis < n_batch:
             raise ValueError(f"Cannot map in_axis={axis} for BCOO array with n_batch={n_batch}. "
                              "in_axes for batched BCOO operations must correspond to a batch "
                              "dimension.")
-        return self._of(self.data, self.indices, (*self.shape[:axis], *self.shape[axis + 1:]),
+        data, indices = one_of_each(cont, self._bufs, axis, self.shape[axis])
+        return self._of(data, indices, (*self.shape[:axis], *self.shape[axis + 1:]),
                         self.indices_sorted, self.unique_indices)
 
-    def with_axis(self, axis: int, size: int) -> BCOO:
-        n_batch = self.n_batch - 1  # the buffers have the axis already
-        if not 0 <= axis <= n_batch:
-            raise ValueError(f"BCOO: cannot add out_axis={axis} for BCOO array with "
-                             f"n_batch={n_batch}. BCOO batch axes must be a contiguous block of "
-                             "leading dimensions.")
-        return self._of(self.data, self.indices, (*self.shape[:axis], size, *self.shape[axis:]),
+    def whole_batch(self, cont: Any, size: int, axis: int | None) -> BCOO:
+        """All examples, along `axis`, of which this is one."""
+        n_batch, shape = self.n_batch, self.shape
+        if axis is not None:
+            if not 0 <= axis <= n_batch:
+                raise ValueError(f"BCOO: cannot add out_axis={axis} for BCOO array with "
+                                 f"n_batch={n_batch}. BCOO batch axes must be a contiguous block "
+                                 "of leading dimensions.")
+            shape = (*shape[:axis], size, *shape[axis:])
+        return self._of(cont(size, self.data, axis), cont(size, self.indices, axis), shape,
                         self.indices_sorted, self.unique_indices)
 
     # -- making ------------------------------------------------------------------------------------
@@ -288,3 +301,8 @@ class BCOO(ArithmeticOperators, JAXSparse, Mappable):
         """The array with other numbers of batch and dense dimensions; see `bcoo_update_layout`."""
         return sparse.bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense,
                                          on_inefficient=on_inefficient)
+
+
+register_vmappable(
+    BCOO, int, int, lambda cont, get_idx, m, axis: m.one_of_batch(cont, axis),
+    lambda cont, size, m, axis: m.whole_batch(cont, size, axis), None)
