@@ -101,10 +101,15 @@ def _without_starts(parts: list[Any], shape: Shape) -> list[Any]:
                 f"integers, not by both, got {part}. Take the part in steps: `ref.at[..].at[..]`.")
         else:
             last = n - (part.size - 1) * part.stride - 1
+            if last < 0:
+                raise ValueError(f"Out of bound slice: size={part.size}, stride={part.stride} is "
+                                 f"longer than the axis, dim={n}.")
             start = convert_element_type(part.start, np.int32)
+            if not dtypes.issubdtype(get_aval(part.start).dtype, np.unsignedinteger):
+                start = select(lt(start, np.int32(0)), add(start, np.int32(n)), start)
+            start = clamp(np.int32(0), start, np.int32(last))
             places = np.arange(part.size, dtype=np.int32) * np.int32(part.stride)
-            parts[i] = add(broadcast_in_dim(clamp(np.int32(0), start, np.int32(max(last, 0))),
-                                            places.shape, ()), places)
+            parts[i] = add(broadcast_in_dim(start, places.shape, ()), places)
     return parts
 
 

@@ -27,6 +27,7 @@ PARTS = {
     "turned": (lambda r: r.T, np.s_[...]),
     "known place": (lambda r: r.at[0, jax.ds(1, 2)], np.s_[0, 1:3]),
     "traced place": (lambda r: r.at[0, jax.ds(jnp.int32(1), 2)], np.s_[0, 1:3]),
+    "place from the end": (lambda r: r.at[:, jax.ds(jnp.int32(-2), 2)], np.s_[:, 1:3]),
     "place too far": (lambda r: r.at[:, jax.ds(jnp.int32(7), 2)], np.s_[:, 1:3]),
 }
 
@@ -105,6 +106,8 @@ def test_parts_are_not_divided(take):
 def test_errors_of_places():
     with pytest.raises(ValueError, match="Out of bound slice: start=2, size=2"):
         jax.new_ref(X).at[:, jax.ds(2, 2)]
+    with pytest.raises(ValueError, match="Out of bound slice: size=4, stride=1"):
+        jax.new_ref(X).at[:, jax.ds(jnp.int32(0), 4)]
     with pytest.raises(NotImplementedError, match="one `ds` with a start that is traced"):
         jax.new_ref(X).at[np.arange(2), jax.ds(jnp.int32(0), 2)]
 
