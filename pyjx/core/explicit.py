@@ -198,7 +198,7 @@ def check_out_sharding(sharding: Any, caller: str, of_context: bool = True) -> N
         mesh, spec = context, sharding
     else:
         mesh, spec = sharding.mesh.abstract_mesh, sharding.spec
-        if sharding._memory_kind not in (None, "device"):
+        if sharding.memory_kind not in (None, "device"):
             raise ValueError(
                 "sharding with memory_kind is not allowed. Please use `jax.device_put` to transfer "
                 f"to different memory spaces. Got sharding={sharding} passed to {caller}.")

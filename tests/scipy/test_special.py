@@ -587,6 +587,23 @@ def test_polygamma_at_infinity_and_poles():
         np.testing.assert_allclose(special.polygamma(n, x), reference.polygamma(n, x), rtol=1e-4,
                                    atol=1e-6)
     assert jax.grad(special.digamma)(np.inf) == 0
+
+
+def test_polygamma_and_zeta_below_zero():
+    x = np.array([-0.01, -0.3, -9.7, -12.3, -20.6, -1e4 - 0.5], np.float32)
+    wide = x.astype(np.float64)
+    for n in range(1, 8):
+        np.testing.assert_allclose(special.polygamma(n, x), reference.polygamma(n, wide),
+                                   rtol=1e-4, atol=2e-5)
+        slopes = jax.vmap(jax.grad(lambda y, n=n: special.polygamma(n, y)))(x)
+        np.testing.assert_allclose(slopes, reference.polygamma(n + 1, wide), rtol=1e-4,
+                                   atol=1e-3)
+    for s in (0.5, 1.0, 2.0, 2.5, 3.0, 6.0):
+        np.testing.assert_allclose(special.zeta(s, x), reference.zeta(s, wide), rtol=1e-4,
+                                   atol=1e-5)
+
+
+def test_zeta_at_infinity():
     np.testing.assert_array_equal(special.zeta(np.array([1.5, 2, 5]), np.inf), [0, 0, 0])
 
 

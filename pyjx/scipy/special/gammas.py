@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -371,6 +372,17 @@ def poch(z: Any, m: Any) -> Array:
 # -- polygamma and zeta functions, Bernoulli numbers -----------------------------------------------
 
 
+def _on_both_sides(fun: Callable[[Array], Array], sign: Array, x: Array, known: Array) -> Array:
+    """A sum of powers of x, x + 1, ..., of which `fun` gives those of numbers above 0: XLA begins
+    with ten terms, and takes the next number for one of these. What is below 0 has the powers of
+    its opposites, times `sign`; `known` says for which powers that is so."""
+    below = known & (x < 0) & ~_is_pole(x)
+    first = jnp.where(below, x - jnp.floor(x), x)
+    last = jnp.where(below, jnp.ceil(x) - x, 1)
+    opposite = fun(last) - fun(jnp.where(below, 1 - x, 1))
+    return fun(first) + jnp.where(below, sign * opposite, 0)
+
+
 @numpy_function
 def polygamma(n: Any, x: Any) -> Array:
     """The n-th derivative of `digamma` at x (DLMF 5.15).
@@ -387,14 +399,8 @@ def polygamma(n: Any, x: Any) -> Array:
         raise ValueError("Argument `n` to polygamma must be of integer type. Got dtype "
                          f"{get_aval(n).dtype}.")
     n, x = reals("polygamma", n, x)
-    # Below 0 by DLMF 5.15.6, as far as the derivatives of the cotangent are written down.
-    turned = (x < 0) & (n >= 1) & (n <= 3)
-    out = lax.polygamma(n, jnp.where(turned, 1 - x, x))
-    turn = math.pi * (x - jnp.round(x))
-    ratio, cos = math.pi / jnp.sin(turn), jnp.cos(turn)
-    slope = ratio * ratio * jnp.where(n == 1, 1, jnp.where(
-        n == 2, -2 * ratio * cos, 2 * ratio * ratio * (1 + 2 * cos * cos)))
-    out = jnp.where(turned, slope + jnp.where(n == 2, out, -out), out)
+    sign = jnp.where(jnp.mod(n, 2) == 0, -1, 1).astype(x.dtype)
+    out = _on_both_sides(lambda x: lax.polygamma(n, x), sign, x, n >= 1)
     at_pole = jnp.where(jnp.mod(n, 2) == 0, -math.inf, math.inf).astype(x.dtype)
     of_digamma = jnp.where(x == 0, jnp.copysign(jnp.full_like(x, math.inf), -x), math.nan)
     at_pole = jnp.where(n == 0, of_digamma, at_pole)
@@ -420,7 +426,11 @@ def zeta(x: Any, q: Any = None) -> Array:
         raise NotImplementedError("Riemann zeta function not implemented; pass q != None to "
                                   "compute the Hurwitz Zeta function.")
     x, q = floats("zeta", x, q)
-    return jnp.where(_is_pole(q) & (x > 1), math.inf, lax.zeta(x, q))
+    is_whole = x == jnp.floor(x)
+    sign = jnp.where(jnp.mod(x, 2) == 0, 1, -1).astype(q.dtype)
+    out = _on_both_sides(lambda q: lax.zeta(x, q), sign, q, is_whole & (x > 1))
+    out = jnp.where((q < 0) & ~is_whole, math.nan, out)
+    return jnp.where(_is_pole(q) & (x > 1), math.inf, out)
 
 
 def _bernoulli_numbers(n: int) -> np.ndarray[Any, Any]:
