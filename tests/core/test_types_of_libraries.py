@@ -153,7 +153,8 @@ def test_tracers_have_the_methods_of_a_type_of_a_library():
         tracer.nothing  # noqa: B018
 
     def f(x):
-        assert x.sum.__name__ == "sum" and x.sum.__doc__ == jnp.sum.__doc__
+        assert x.sum.__name__ == "sum" and jnp.sum.__doc__.startswith(
+            x.sum.__doc__.partition(">>>")[0].rstrip())
         with pytest.raises(AttributeError, match="not available on traced array"):
             x.device  # noqa: B018
         return x.T.sum(0)

@@ -381,7 +381,9 @@ def test_what_is_compiled_of_chains_of_draws_grows_with_their_length(chain: Any)
         return max(counts), sum(counts)
 
     (largest, total), (largest_of_twice, total_of_twice) = rounds(4), rounds(8)
-    assert largest_of_twice <= largest < 100
+    # Older XLAs look through barriers in the body of a loop, which is linear in its length then.
+    assert largest < 120
+    assert largest_of_twice <= (2 if chain is _in_a_loop else 1) * largest
     assert total_of_twice < 2.5 * total
 
 

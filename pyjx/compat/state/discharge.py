@@ -51,6 +51,7 @@ def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
     Args:
       f: takes the pytree of references.
 
+    >>> from pyjx.compat.state.discharge import run_state
     >>> def double(ref):
     ...     ref[...] = ref[...] * 2
     >>> run_state(double)(3)

@@ -173,6 +173,8 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
 def _complex_schur(a: Any) -> tuple[Any, Any]:
     """The complex Schur form, of real matrices by the real one: real eigenvalues have the imaginary
     part 0, and no rounding error, whose sign would choose the branch of a root or logarithm."""
+    if not is_complex(a):
+        a = lax.convert_element_type(a, np.finfo(dtypes.to_complex_dtype(a.dtype)).dtype)
     form, z = linalg.schur(a)
     return (form, z) if is_complex(form) else complex_form(form, z)
 
