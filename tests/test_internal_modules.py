@@ -68,6 +68,12 @@ def forget_flags():
         flag.update(flag.default)
 
 
+def test_a_walk_over_all_modules_imports_none():
+    program = ("import sys, pyjx.compat\n"
+               "for module in sys.modules.values(): getattr(module, '__file__', None)")
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_a_library_has_flags_of_its_own(forget_flags: None, monkeypatch: pytest.MonkeyPatch):
     config = module("config")
     seen: list[Any] = []

@@ -267,8 +267,10 @@ OVER_DEVICES = {
 # Calls of programs that tell XLA something: tests/experimental/test_calls_for_xla.py.
 FOR_XLA = {"compute_on", "control_dep", "fused_call", "program_order", "xla_metadata_call",
            "xla_metadata_operation", "xla_metadata_value"}
+# What programs of parts become as they are lowered.
+AT_THE_END = {"on_parts", "open_sum"}
 # What collectives become at the end, and what says itself how it is cut, as in JAX.
-NEITHER_DERIVED_NOR_BATCHED = {"all_reduce", "custom_partitioning", "platform_index"}
+NEITHER_DERIVED_NOR_BATCHED = {"all_reduce", "custom_partitioning", "platform_index", *AT_THE_END}
 
 
 # Parts of decompositions, and reductions by similarity: nobody has asked for their derivatives.
@@ -280,7 +282,8 @@ def _load_all() -> dict[str, Any]:
     for module in (lax, lax.linalg):
         for name in dir(module):
             getattr(module, name)
-    importlib.import_module("pyjx.lax.references")
+    for module in ("lax.references", "runtime.open_sums"):
+        importlib.import_module(f"pyjx.{module}")
     return all_primitives()
 
 
@@ -308,7 +311,7 @@ def test_primitive_is_complete(name: str) -> None:
             missing.append("jvp rule")
         if primitive.linear and primitive.transpose is None and name != "stop_gradient":
             missing.append("transpose rule")
-        elsewhere = OVER_NAMES | OVER_DEVICES | FOR_XLA
+        elsewhere = OVER_NAMES | OVER_DEVICES | FOR_XLA | AT_THE_END
         if name not in elsewhere and not any(s.primitive == name for s in SAMPLES):
             missing.append("sample in tests/ops")
     assert not missing, f"{name} lacks: {', '.join(missing)}"

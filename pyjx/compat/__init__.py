@@ -120,6 +120,8 @@ def names_of(package: str, names: str) -> Callable[[str], Any]:
     ('pyjx.numpy.fft', True)
     """
     def find(name: str) -> Any:
+        if name.startswith("__") and name != "__all__":  # whoever walks over all modules asks
+            raise AttributeError(f"module 'jax._src.{package}' has no attribute {name!r}")
         below = f"{package}.{name}"
         if below in MODULES or below in _packages:
             return importlib.import_module(module_of(below))
