@@ -142,10 +142,14 @@ def compute_attributes(params: dict[str, Any]) -> list[tuple[str, str]]:
     return found + ([] if options is None else [("backend_config", options)])
 
 
-def _in_memories(b: Block, outs: Sequence[str], eqn: JaxprEqn, spaces: Sequence[Any]) -> list[str]:
-    """The results, each in the memory that is asked for; a CPU has one."""
+def _in_memories(b: Block, outs: Sequence[str], eqn: JaxprEqn, spaces: Sequence[Any] | None
+                 ) -> list[str]:
+    """The results, each in the memory that is asked for, or that of the device; a CPU has one."""
     if b.module.platform == "cpu":
         return list(outs)
+    if spaces is None:
+        return [placed_in_memory(b, x, v.aval, "device")
+                for x, v in zip(outs, eqn.outvars, strict=True)]
     kinds = {"Device": "device", "Host": "pinned_host"}
     return [placed_in_memory(b, x, v.aval, kinds[space.name]) if space.name in kinds else x
             for x, v, space in zip(outs, eqn.outvars, spaces, strict=True)]

@@ -6,18 +6,22 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import define_call
-from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.engine.subjaxprs import batch_jaxpr, consts_as_inputs, live_inputs, part_of, selected
+from pyjx.engine.types import Dims, Values
 from pyjx.memory import Space
 from pyjx.runtime.jit import JitSpec, Options
 from pyjx.tree_util import tree_unflatten
 
 
 class PlacedCall(Primitive):
-    """A call whose parameter `spaces` says for each result the memory that it is left in; what is
-    derived from it has its results in device memory."""
+    """A call whose parameter `spaces` says for each result the memory that it is left in; batches
+    of results are left where the results are, and what else is derived has its results in device
+    memory, which None says of all."""
 
     __slots__ = ("spaces",)
 
@@ -25,12 +29,30 @@ class PlacedCall(Primitive):
         super().__init__(name, multiple_results=True, cached=False,
                          printed=lambda params: sorted(params.items()))
         self.spaces = spaces
+        self.define(batch_axis=self._batched, dce=self._some_results)
         define_call(self, lambda params, origins, linear: {**params, spaces: None})
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         if params[self.spaces] is None:
             params[self.spaces] = (Space.Device,) * len(params["jaxpr"].outvars)
         return super().bind(*operands, **params)
+
+    def _batched(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+        batched = batch_jaxpr(params["jaxpr"], tuple(dims), trace.axis)
+        params["jaxpr"] = consts_as_inputs(batched.jaxpr)
+        return self.bind(*batched.jaxpr.consts, *operands, **params), batched.dims
+
+    def _some_results(self, eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+        """The equation without the results that are not used."""
+        closed, spaces = eqn.params["jaxpr"], eqn.params[self.spaces]
+        live = live_inputs(closed, used)
+        part = part_of(closed, used, live)
+        if part is closed:
+            return eqn
+        left = None if spaces is None else tuple(selected(spaces, used))
+        return eqn.replace(
+            invars=selected(eqn.invars, live), outvars=selected(eqn.outvars, used),
+            params={**eqn.params, "jaxpr": part, self.spaces: left}, effects=part.effects)
 
 
 def staged_call(primitive: Primitive, f: Callable[..., Any], *, per_result: Any = None,

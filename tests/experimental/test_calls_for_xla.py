@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pyjx as jax
+from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.experimental import compute_on as computing
 from pyjx.experimental.compilation_cache import compilation_cache
@@ -28,7 +29,7 @@ from pyjx.experimental.xla_metadata import (
 )
 
 X = jnp.arange(4.0)
-DEVICE = jax.memory.Space.Device
+DEVICE, HOST = jax.memory.Space.Device, jax.memory.Space.Host
 
 
 def text(f, *args):
@@ -76,6 +77,31 @@ def test_values_derivatives_and_batches_stay_the_same(wrap, dtype):
         for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(got), strict=True):
             np.testing.assert_array_equal(a, b)
             assert a.dtype == b.dtype
+
+
+@pytest.mark.parametrize("wrap", [
+    fused(out_spaces=(HOST, DEVICE)),
+    computing.compute_on(compute_type="device_host", out_memory_spaces=(HOST, DEVICE))])
+def test_memories_of_some_results_and_of_what_is_derived(wrap):
+    f = wrap(lambda x: (jnp.sin(x), jnp.cos(x) * x))
+
+    def kinds(g):
+        lowered = jax.jit(g).trace(X).lower(lowering_platforms=("cuda",)).as_text()
+        return re.findall(r'_xla_buffer_placement = "(\w+)"', lowered)
+
+    assert kinds(f) == kinds(jax.vmap(f)) == ["pinned_host", "device"]
+    assert kinds(lambda x: f(x)[0]) == kinds(jax.vmap(lambda x: f(x)[0])) == ["pinned_host"]
+    assert kinds(lambda x: f(x)[1]) == ["device"]
+    assert kinds(lambda x: lax.scan(lambda c, x: (c, f(x)[0]), 0, x)[1]) == ["pinned_host"]
+    for g in (lambda x: jax.vjp(f, x)[1]((x, x)), lambda x: jax.linearize(f, x)[1](x),
+              jax.grad(lambda x: jax.checkpoint(f)(x)[1].sum()),
+              lambda x: jax.jvp(f, (x,), (x,))[1][1]):
+        assert set(kinds(g)) == {"device"}
+    table = jnp.ones(3)
+    captured = wrap(lambda x: (x + table, jnp.outer(table, x)))
+    for a, b in zip(jax.vmap(captured)(X), (X[:, None] + table, X[:, None, None] * np.ones((3, 1))),
+                    strict=True):
+        np.testing.assert_array_equal(a.reshape(b.shape), b)
 
 
 def test_pytrees_and_captured_values():
