@@ -282,17 +282,18 @@ class _MappedFun(FlatFun):
     axes: tuple[list[Any], Any, bool]  # where arguments are mapped, `out_axes` and `sum_match`
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        if not mappables:
-            return FlatFun.__call__(self, *leaves)
         trace = state.innermost
         assert isinstance(trace, BatchTrace)
         in_dims, out_axes, sum_match = self.axes
-        result = self.fun(*self.in_tree.unflatten([
-            example_of(trace, x, d) if is_vmappable(x) else x
-            for x, d in zip(leaves, in_dims, strict=True)]))
-        outs, self.out_tree = flatten(result, is_vmappable)
-        self.check([x for x in outs if not is_vmappable(x)])
-        if not any(map(is_vmappable, outs)):
+        examples: Sequence[Any] = leaves
+        if mappables:
+            examples = [example_of(trace, x, d) if is_vmappable(x) else x
+                        for x, d in zip(leaves, in_dims, strict=True)]
+        result = self.fun(*self.in_tree.unflatten(examples))
+        # asked again: types may be registered while the function runs, as modules load
+        outs, self.out_tree = flatten(result, is_vmappable if mappables else None)
+        self.check(outs)
+        if not mappables or not any(map(is_vmappable, outs)):
             return outs  # type: ignore[no-any-return]
 
         def place(i: int, x: Any, wanted: Any) -> Any:
@@ -309,7 +310,7 @@ class _MappedFun(FlatFun):
 
     def check(self, outs: list[Any]) -> None:
         for x in outs:
-            if not isinstance(x, Tracer) and not is_valid_value(x):
+            if not (isinstance(x, Tracer) or is_valid_value(x) or is_vmappable(x)):
                 raise TypeError(f"Output from batched function {shortened(x)} with type {type(x)} "
                                 "is not a valid JAX type")
 

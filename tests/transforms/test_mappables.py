@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,9 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.interpreters import batching
+from pyjx.transforms import mappables
+
+vmap_module: Any = sys.modules["pyjx.transforms.vmap"]
 
 
 class Along:
@@ -158,6 +162,20 @@ def test_types_with_elements_of_another_type() -> None:
     finally:
         batching.unregister_vmappable(Table)
     np.testing.assert_array_equal(out, X.sum(0) + 1)
+
+
+def test_types_that_are_registered_while_the_function_runs(monkeypatch: Any) -> None:
+    monkeypatch.setattr(mappables, "mappables", {})
+    monkeypatch.setattr(vmap_module, "mappables", mappables.mappables)
+
+    def f(x: Any) -> Any:
+        batching.register_vmappable(
+            Table, int, int, lambda cont, get_idx, t, axis: t,
+            lambda cont, size, t, axis: Table(cont(size, t.values, axis), size), None)
+        return Table(x, None)
+
+    out = jax.vmap(f, out_axes=1)(X)
+    assert out.scale == 2 and out.values.tolist() == X.T.tolist()
 
 
 def test_errors(registered: Any) -> None:
