@@ -44,18 +44,19 @@ def register_vmappable(data_type: type, spec_type: type, axis_size_type: type,
 
     >>> import pyjx as jax
     >>> import numpy as np
+    >>> from pyjx.interpreters import batching
     >>> class Along:
     ...     def __init__(self, axis): self.axis = axis
     >>> class Box:
     ...     def __init__(self, content): self.content = content
-    >>> register_vmappable(
+    >>> batching.register_vmappable(
     ...     Box, Along, int,
     ...     lambda cont, get_idx, box, along: Box(cont(box.content, along.axis)),
     ...     lambda cont, size, box, along: Box(cont(size, box.content, along.axis)), None)
     >>> f = jax.vmap(lambda box, x: Box(box.content * x), (Along(1), 0), Along(0))
     >>> f(Box(np.ones((2, 3))), np.arange(3.0)).content.tolist()
     [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
-    >>> unregister_vmappable(Box)
+    >>> batching.unregister_vmappable(Box)
     """
     mappables[data_type] = Mappable(spec_type, to_elt, from_elt)
 
