@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import CellType, FrameType, FunctionType, ModuleType
 from typing import Any
 
-_MOST = 500  # objects that are looked at
+_MOST = 24  # objects that are looked at: for each of them the whole heap is walked
 
 
 def referrers(x: Any, ignored: tuple[Any, ...] = ()) -> list[str]:

@@ -702,8 +702,8 @@ def check_leaks(trace: Trace) -> None:
     if leaked:
         from pyjx.core.referrers import referrers  # for who has leaked
 
-        lines = "\n".join(["\n".join([f"{x!r}{x._origin_msg()}", *referrers(x, (leaked, trace))])
-                           for x in leaked])
+        lines = "\n".join([f"{x!r}{x._origin_msg()}" for x in leaked]
+                          + referrers(leaked[0], (leaked, trace)))
         raise Exception(f"Leaked trace {trace!r}. Leaked tracer(s):\n{lines}")
 
 
