@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 import pyjx as jax
+from pyjx import jaxlib_api, random
 from pyjx import numpy as jnp
-from pyjx import random
 
 KEY = random.key(42)
 
@@ -381,9 +381,11 @@ def test_what_is_compiled_of_chains_of_draws_grows_with_their_length(chain: Any)
         return max(counts), sum(counts)
 
     (largest, total), (largest_of_twice, total_of_twice) = rounds(4), rounds(8)
-    # Older XLAs look through barriers in the body of a loop, which is linear in its length then.
-    assert largest < 120
-    assert largest_of_twice <= (2 if chain is _in_a_loop else 1) * largest
+    if chain is _in_a_loop and jaxlib_api.HAS_OLDER_CPU_EMITTERS:
+        # These look through barriers in the body of a loop, which is linear in its length then.
+        assert largest_of_twice <= 2 * largest < 240
+    else:
+        assert largest_of_twice <= largest < 100
     assert total_of_twice < 2.5 * total
 
 
