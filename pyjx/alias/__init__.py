@@ -29,9 +29,9 @@ from typing import Any
 
 import pyjx
 from pyjx import compat, jax_imports, jaxlib_api, version
-from pyjx.core.trace import JaxprTracer, Tracer
+from pyjx.core.trace import DynamicJaxprTracer, Tracer
 from pyjx.engine.batching import BatchTracer
-from pyjx.engine.forward import JVPTracer
+from pyjx.engine.forward import JVPTracer, LinearizeTracer
 from pyjx.engine.linearize import LinearTracer
 from pyjx.lazy import own_dictionary
 from pyjx.random.keys import PRNGKeyArray
@@ -144,7 +144,8 @@ def show_jax_names() -> None:
     for name in ("core", "errors", "lax", "numpy", "tree_util"):
         importlib.import_module(f"jax.{name}")
     pyjx.numpy.__name__ = "jax.numpy"
-    for array in (Tracer, JaxprTracer, BatchTracer, JVPTracer, LinearTracer, PRNGKeyArray):
+    for array in (Tracer, DynamicJaxprTracer, BatchTracer, JVPTracer, LinearizeTracer,
+                  LinearTracer, PRNGKeyArray):
         if array.__module__.startswith("pyjx."):
             array.__module__ = f"jax.{array.__module__.removeprefix('pyjx.')}"
             importlib.import_module(array.__module__)

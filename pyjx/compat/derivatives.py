@@ -52,7 +52,7 @@ def _pushed(call: Callable[..., Any], has_aux: bool, instantiate: bool | Sequenc
     pushed = [array_of(t) if w else t for t, w in zip(pushed, wanted, strict=True)]
     if not has_aux:
         return outs, pushed
-    return outs, pushed, [x.primal if type(x) is JVPTracer else x for x in aux]
+    return outs, pushed, [x.primal if isinstance(x, JVPTracer) else x for x in aux]
 
 
 def jvp_jaxpr(jaxpr: ClosedJaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool]

@@ -64,7 +64,7 @@ class JaxprTracer(Tracer):
 
     __slots__ = ("_var", "recipe")
 
-    def __init__(self, trace: PartialTrace, pval: PartialVal | Var, recipe: JaxprEqn | None = None
+    def __init__(self, trace: JaxprTrace, pval: PartialVal | Var, recipe: JaxprEqn | None = None
                  ) -> None:
         var = pval if isinstance(pval, Var) else Var(pval.get_aval())
         super().__init__(trace, var.aval)
@@ -84,7 +84,7 @@ class JaxprTracer(Tracer):
         return False
 
 
-class PartialTrace(Trace):
+class JaxprTrace(Trace):
     """Records operations that have an unknown operand. All others go to the interpreters outside,
     and calls are taken apart, so that what is known in them is computed. Of a `custom_jvp` function
     the program has what it computes; a `custom_vjp` function is in it with its rules."""
@@ -92,9 +92,6 @@ class PartialTrace(Trace):
     def __init__(self) -> None:
         self.eqns: list[JaxprEqn] = []
         self.consts: dict[int, tuple[Var, Any]] = {}
-
-    def __repr__(self) -> str:
-        return "JaxprTrace"
 
     def atom(self, x: Any) -> Any:
         """The variable or literal for an operand."""
@@ -140,7 +137,7 @@ def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: A
       The program of the unknown part, from its constants and the unknown arguments to the unknown
       results; for each result its value or its type; the constants.
     """
-    trace = PartialTrace()
+    trace = JaxprTrace()
     invars = [Var(p.get_aval()) for p in pvals if not p.is_known()]
     unknown = iter(invars)
     with new_level(trace):
@@ -264,7 +261,7 @@ custom_partial_eval_rules: dict[Primitive, Callable[..., Any]] = {}
 partial_eval_jaxpr_custom_rules: dict[Primitive, Callable[..., Any]] = {}
 
 
-def new_eqn_recipe(trace: PartialTrace, in_tracers: Sequence[Any], out_tracers: Sequence[Any],
+def new_eqn_recipe(trace: JaxprTrace, in_tracers: Sequence[Any], out_tracers: Sequence[Any],
                    primitive: Primitive, params: dict[str, Any], effects: Any, source_info: Any,
                    ctx: Any = None) -> JaxprEqn:
     """Record the equation that gives `out_tracers`, for rules of libraries; it is returned."""

@@ -10,7 +10,7 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core.named_axes import named_axes
 from pyjx.core.trace import (
-    JaxprTrace,
+    DynamicJaxprTrace,
     Trace,
     Tracer,
     as_dynamic,
@@ -166,7 +166,7 @@ def _active() -> Iterator[Trace]:
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
     """Whether a function is being traced to a program."""
-    return any([isinstance(trace, JaxprTrace) for trace in _active()])
+    return any([isinstance(trace, DynamicJaxprTrace) for trace in _active()])
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:

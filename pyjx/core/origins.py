@@ -9,12 +9,12 @@ from pyjx.core.frames import user_frames
 from pyjx.core.jaxpr import DebugInfo, JaxprEqn, Var
 
 if TYPE_CHECKING:
-    from pyjx.core.trace import JaxprTrace
+    from pyjx.core.trace import DynamicJaxprTrace
 
 _MOST_LINES = 5
 
 
-def origin(trace: JaxprTrace, var: Var, eqn: JaxprEqn | None) -> str:
+def origin(trace: DynamicJaxprTrace, var: Var, eqn: JaxprEqn | None) -> str:
     """Which arguments a value depends on, and the operation that made it; of a constant, that it
     is one."""
     debug = trace.debug_info
@@ -39,7 +39,7 @@ def origin(trace: JaxprTrace, var: Var, eqn: JaxprEqn | None) -> str:
     return f"{text} The value came from the operation `{eqn.primitive.name}` at {first}.{called}"
 
 
-def leaked_origin(trace: JaxprTrace, eqn: JaxprEqn | None) -> str:
+def leaked_origin(trace: DynamicJaxprTrace, eqn: JaxprEqn | None) -> str:
     """Which function a value escaped from, and the operation that made it."""
     debug = trace.debug_info
     text = (f"\nThe function being traced when the value leaked was {debug.func_src_info} traced "
@@ -52,7 +52,7 @@ def leaked_origin(trace: JaxprTrace, eqn: JaxprEqn | None) -> str:
                    "JAX_CHECK_TRACER_LEAKS=1.")
 
 
-def _progenitors(trace: JaxprTrace, var: Var) -> tuple[list[int], list[JaxprEqn]]:
+def _progenitors(trace: DynamicJaxprTrace, var: Var) -> tuple[list[int], list[JaxprEqn]]:
     """What `var` is computed of: positions of arguments, and equations without operands."""
     needed, sources = {var}, []
     for eqn in reversed(trace.eqns):

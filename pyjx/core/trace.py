@@ -54,6 +54,9 @@ class Trace:
     parent: Trace  # the innermost one around it
     thread: int  # where it is active
 
+    def __repr__(self) -> str:
+        return type(self).__name__
+
     def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                 ) -> Any:
         return self.process_primitive(primitive, operands, primitive.told(params))
@@ -422,12 +425,12 @@ def raise_leaked(tracer: Tracer) -> NoReturn:
         "the transformation.\nTransformed functions must not store values where they outlive the "
         "call (globals, attributes, closed-over lists) nor hand them to another thread: return "
         "them instead."
-        + (leaked_origin(tracer._trace, tracer._eqn) if isinstance(tracer, JaxprTracer)
+        + (leaked_origin(tracer._trace, tracer._eqn) if isinstance(tracer, DynamicJaxprTracer)
            else tracer._origin_msg())
     )
 
 
-class JaxprTracer(Tracer):
+class DynamicJaxprTracer(Tracer):
     """A value of the program being recorded."""
 
     __slots__ = ("_eqn", "_var")
@@ -435,7 +438,7 @@ class JaxprTracer(Tracer):
     _var: Var
     _eqn: JaxprEqn | None  # the equation that made it; None for an argument
 
-    def __init__(self, trace: JaxprTrace, var: Var, eqn: JaxprEqn | None) -> None:
+    def __init__(self, trace: DynamicJaxprTrace, var: Var, eqn: JaxprEqn | None) -> None:
         self._trace = trace
         self.aval = var.aval
         self._var = var
@@ -464,7 +467,7 @@ class JaxprTracer(Tracer):
         return origin(self._trace, self._var, self._eqn)
 
 
-class JaxprTrace(Trace):
+class DynamicJaxprTrace(Trace):
     """Records operations as the equations of a jaxpr."""
 
     __slots__ = ("const_vars", "consts", "debug_info", "eqns", "invars")
@@ -479,31 +482,32 @@ class JaxprTrace(Trace):
     def __repr__(self) -> str:
         return "DynamicJaxprTrace"
 
-    def new_arg(self, aval: Any) -> JaxprTracer:
+    def new_arg(self, aval: Any) -> DynamicJaxprTracer:
         var = Var(aval)
         self.invars.append(var)
-        return JaxprTracer(self, var, None)
+        return DynamicJaxprTracer(self, var, None)
 
-    def constant(self, x: Any) -> JaxprTracer:
+    def constant(self, x: Any) -> DynamicJaxprTracer:
         """The array `x` as a value of the program."""
-        return JaxprTracer(self, self.atom(x), None)
+        return DynamicJaxprTracer(self, self.atom(x), None)
 
-    def valueless(self, x: Any, aval: ShapedArray) -> JaxprTracer:
+    def valueless(self, x: Any, aval: ShapedArray) -> DynamicJaxprTracer:
         """A constant of which only the type is known: the program can be read, not run."""
         var = self.const_vars.setdefault(id(x), Var(aval))
         self.consts[id(x)] = x
-        return JaxprTracer(self, var, None)
+        return DynamicJaxprTracer(self, var, None)
 
-    def literal(self, x: Any, aval: ShapedArray) -> JaxprTracer:
+    def literal(self, x: Any, aval: ShapedArray) -> DynamicJaxprTracer:
         """The scalar `x`, which the program shows at its use, as a value of the program."""
-        return JaxprTracer(self, Literal(x, aval), None)  # type: ignore[arg-type]
+        return DynamicJaxprTracer(self, Literal(x, aval), None)  # type: ignore[arg-type]
 
-    def stage_value(self, val: Any) -> JaxprTracer:
-        return val if isinstance(val, JaxprTracer) and val._trace is self else self.constant(val)
+    def stage_value(self, val: Any) -> DynamicJaxprTracer:
+        is_own = isinstance(val, DynamicJaxprTracer) and val._trace is self
+        return val if is_own else self.constant(val)
 
     def atom(self, x: Any) -> Any:
         """The variable or literal for an operand."""
-        if isinstance(x, JaxprTracer) and x._trace is self:
+        if isinstance(x, DynamicJaxprTracer) and x._trace is self:
             return x._var
         if isinstance(x, Tracer):
             self.check_outer(x)
@@ -535,7 +539,7 @@ class JaxprTrace(Trace):
         invars: list[Any] = []
         avals: list[Any] = []
         for x in operands:
-            if type(x) is JaxprTracer and x._trace is self:
+            if type(x) is DynamicJaxprTracer and x._trace is self:
                 invars.append(x._var)
                 avals.append(x.aval)
             else:
@@ -551,11 +555,11 @@ class JaxprTrace(Trace):
             var = Var(out)
             eqn = JaxprEqn(primitive, invars, [var], params, effects, source)
             self.eqns.append(eqn)
-            return JaxprTracer(self, var, eqn)
+            return DynamicJaxprTracer(self, var, eqn)
         outvars = [Var(a) for a in out]
         eqn = JaxprEqn(primitive, invars, outvars, params, effects, source)
         self.eqns.append(eqn)
-        return [JaxprTracer(self, v, eqn) for v in outvars]
+        return [DynamicJaxprTracer(self, v, eqn) for v in outvars]
 
     def make_ref(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                  ) -> Any:
@@ -571,7 +575,7 @@ class JaxprTrace(Trace):
         return ClosedJaxpr(jaxpr, [self.consts[k] for k in self.const_vars])
 
 
-class FoldingTrace(JaxprTrace):
+class FoldingTrace(DynamicJaxprTrace):
     """Records operations, but runs those without effects whose operands are all known now."""
 
     __slots__ = ()
@@ -581,7 +585,7 @@ class FoldingTrace(JaxprTrace):
         if primitive.effects is None and not any([isinstance(x, Tracer) for x in operands]):
             with ensure_compile_time_eval():
                 return primitive.bind(*operands, **params)
-        return JaxprTrace.process(self, primitive, operands, params)
+        return DynamicJaxprTrace.process(self, primitive, operands, params)
 
 
 def int_fits(x: int, aval: ShapedArray) -> bool:
@@ -619,7 +623,7 @@ def collector_paused() -> Iterator[None]:
 
 
 @contextmanager
-def recording(trace: JaxprTrace) -> Iterator[None]:
+def recording(trace: DynamicJaxprTrace) -> Iterator[None]:
     """Make `trace` the thread's dynamic trace, so that operations on plain values are recorded."""
     saved = state.dynamic
     with collector_paused(), new_level(trace):
@@ -650,7 +654,7 @@ def as_dynamic(trace: Trace) -> Iterator[None]:
 def outside_of(trace: Trace) -> AbstractContextManager[None]:
     """A context for what the interpreter `trace` does: operations on plain values that it makes go
     to it, if it is one that takes them, and not to one inside of it."""
-    takes_values = isinstance(trace, (EagerTrace, JaxprTrace)) or (
+    takes_values = isinstance(trace, (EagerTrace, DynamicJaxprTrace)) or (
         type(trace).process is Trace.process)
     return as_dynamic(trace) if takes_values else nullcontext()
 
@@ -679,7 +683,7 @@ def trace_to_jaxpr(
     Names of operations are relative to whatever will hold the jaxpr.
     """
     trace = FoldingTrace(debug_info) if configuration.eager_constant_folding.value \
-        else JaxprTrace(debug_info)
+        else DynamicJaxprTrace(debug_info)
     with reset_name_stack(), recording(trace):
         outs = fun(*[trace.new_arg(a) for a in in_avals])
         closed = trace.finish([trace.atom(x) for x in outs])

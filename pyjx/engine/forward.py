@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pyjx.core import source_info
 from pyjx.core.avals import get_aval
@@ -10,7 +10,7 @@ from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.primitive import Primitive
 from pyjx.core.references import is_ref
 from pyjx.core.trace import (
-    JaxprTracer,
+    DynamicJaxprTracer,
     Trace,
     Tracer,
     eager_trace,
@@ -39,7 +39,7 @@ class JVPTracer(Tracer):
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
         self._trace = trace
-        self.aval = primal.aval if type(primal) is JaxprTracer else get_aval(primal)
+        self.aval = primal.aval if type(primal) is DynamicJaxprTracer else get_aval(primal)
         self.primal = primal
         self.tangent = tangent
 
@@ -58,15 +58,22 @@ class JVPTracer(Tracer):
 
     def __repr__(self) -> str:
         # By str, as an array in an f-string shows its values, however many they are.
-        if self._trace.linear_trace is None:
-            return f"JVPTracer(primal={self.primal!s}, tangent={self.tangent!s})"
-        tangent = get_aval(self.tangent).str_short(short_dtypes=True)
-        return f"GradTracer(primal={self.primal!s}, typeof(tangent)={tangent})"
+        return f"JVPTracer(primal={self.primal!s}, tangent={self.tangent!s})"
 
     def _origin_msg(self) -> str:
         if isinstance(self.primal, Tracer):
             return self.primal._origin_msg()
         return made_in(self._trace.fun, "differentiated")
+
+
+class LinearizeTracer(JVPTracer):
+    """A primal whose tangent is a variable of a linear program."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        tangent = get_aval(self.tangent).str_short(short_dtypes=True)
+        return f"GradTracer(primal={self.primal!s}, typeof(tangent)={tangent})"
 
 
 class CustomVJPException(UnexpectedTracerError):
@@ -89,30 +96,25 @@ def refuse_captured_tangents(primitive: Primitive, outs: Values) -> None:
     """Raise if what a custom function without traced arguments gave is under differentiation."""
     for x in outs:
         while isinstance(x, Tracer):
-            if type(x) is JVPTracer:
+            if isinstance(x, JVPTracer):
                 raise CustomVJPException(primitive)
             x = getattr(x, "val", None)  # that of a batch
 
 
 class JVPTrace(Trace):
-    """Runs operations on primals and pushes tangents along.
-
-    With a `linear_trace` the tangents are its variables, and primitives that have a `linearize`
-    rule record in it.
-    """
+    """Runs operations on primals and pushes tangents along."""
 
     __slots__ = ("fun", "linear_trace")
+
+    tracer: ClassVar[type[JVPTracer]] = JVPTracer
 
     def __init__(self, fun: FlatFunction, linear_trace: Any = None) -> None:
         self.fun = fun  # for messages
         self.linear_trace = linear_trace
 
-    def __repr__(self) -> str:
-        return "JVPTrace" if self.linear_trace is None else "LinearizeTrace"
-
     def primal_and_tangent(self, x: Any) -> tuple[Any, Any]:
         """Primal and tangent of any value; one of an outer trace is constant here."""
-        if type(x) is JVPTracer and x._trace is self:
+        if type(x) is self.tracer and x._trace is self:
             return x.primal, x.tangent
         self.check_outer(x)
         return x, zero_tangent(get_aval(x))
@@ -122,13 +124,13 @@ class JVPTrace(Trace):
         return self.primal_and_tangent(val)
 
     def join(self, primal: Any, tangent: Any) -> Any:
-        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
+        return primal if type(tangent) is Zero else self.tracer(self, primal, tangent)
 
     def join_all(self, primitive: Primitive, primals: Values, tangents: Tangents
                  ) -> list[Any]:
         """The results of a primitive with several; its rule may be one that the user gave."""
         for x in (*primals, *tangents):
-            if type(x) is JVPTracer and x._trace.level >= self.level:
+            if isinstance(x, JVPTracer) and x._trace.level >= self.level:
                 raise CustomVJPException(primitive)
         return [self.join(p, t) for p, t in zip(primals, tangents, strict=True)]
 
@@ -136,7 +138,7 @@ class JVPTrace(Trace):
         pairs = [self.primal_and_tangent(x) for x in operands]
         ref = self.parent.make_ref(primitive, tuple([p for p, _ in pairs]), params)
         tangent = pairs[0][1] if pairs else Zero(ref.aval.inner_aval.to_tangent_aval())
-        return JVPTracer(self, ref, Box(tangent))
+        return self.tracer(self, ref, Box(tangent))
 
     def differentiates_refs(self, operands: tuple[Value, ...]) -> bool:
         """Whether references among the operands have tangents here."""
@@ -163,10 +165,11 @@ class JVPTrace(Trace):
             if not primitive.own_rules and self.differentiates_refs(operands):
                 return self.run_program(primitive, operands, params)
             params = without_own_refs(params)
+        kind = self.tracer
         primals = []
         tangents = []
         for x in operands:
-            if type(x) is JVPTracer and x._trace is self:
+            if type(x) is kind and x._trace is self:
                 primal = x.primal
                 tangent = x.tangent
                 if type(primal) in literal_types:  # 64-bit types may have been switched since
@@ -196,7 +199,16 @@ class JVPTrace(Trace):
             out, tangent_out = rule(primals, tangents, **params)
         else:  # what the rule records has one source: the operation that the user wrote
             out, tangent_out = source_info.from_here(rule, primals, tangents, **params)
-        return out if type(tangent_out) is Zero else JVPTracer(self, out, tangent_out)
+        return out if type(tangent_out) is Zero else kind(self, out, tangent_out)
+
+
+class LinearizeTrace(JVPTrace):
+    """A forward mode whose tangents are the variables of `linear_trace`, in which primitives that
+    have a `linearize` rule record."""
+
+    __slots__ = ()
+
+    tracer = LinearizeTracer
 
 
 def jvp_flat(

@@ -29,7 +29,7 @@ from pyjx.core.trace import (
 )
 from pyjx.engine.discharge import bind_discharged, holds_state
 from pyjx.engine.explicit import as_cotangent, with_sharding_of
-from pyjx.engine.forward import JVPTrace, JVPTracer
+from pyjx.engine.forward import LinearizeTrace, LinearizeTracer
 from pyjx.engine.references import Box
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Flags, FlatFunction, Params, Tangent, Tangents, Value, Values
@@ -61,9 +61,6 @@ class LinearTrace(Trace):
     def __init__(self) -> None:
         self.eqns: list[LinearEqn] = []
         self.x64 = configuration.enable_x64.value
-
-    def __repr__(self) -> str:
-        return "LinearTrace"
 
     def new_arg(self, aval: Any) -> LinearTracer:
         return LinearTracer(self, LinearVar(aval))
@@ -365,7 +362,7 @@ def linearize_flat(
     `names` is the name stack around the derivative, by default the one here.
     """
     trace = LinearTrace()
-    forward = JVPTrace(fun, trace)
+    forward = LinearizeTrace(fun, trace)
     with new_level(trace), new_level(forward):
         args: list[Any] = []
         invars: list[LinearVar | None] = []
@@ -379,7 +376,7 @@ def linearize_flat(
                 if is_ref:
                     tangent = Box(tangent)
                     boxes.append(tangent)
-                args.append(JVPTracer(forward, x, tangent))
+                args.append(LinearizeTracer(forward, x, tangent))
                 invars.append(var)
             else:
                 args.append(x)

@@ -13,29 +13,29 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.jaxpr import Literal
-from pyjx.core.trace import JaxprTrace, JaxprTracer, literal_types
+from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer, literal_types
 from pyjx.engine.types import Params, Rule, Values
 
 
 def unless_idle(does_nothing: Callable[..., bool]) -> Rule:
     """The rule of an operation of one operand: where `does_nothing(aval, **params)`, the operand is
     the result, as a value of the program."""
-    def record(trace: JaxprTrace, operands: Values, params: Params) -> Any:
+    def record(trace: DynamicJaxprTrace, operands: Values, params: Params) -> Any:
         x: Any = operands[0]
         kind = type(x)
-        if kind is JaxprTracer or (kind is not np.ndarray and kind not in literal_types):
+        if kind is DynamicJaxprTracer or (kind is not np.ndarray and kind not in literal_types):
             return None
         return trace.constant(x) if does_nothing(get_aval(x), **params) else None
 
     return record
 
 
-def converted(trace: JaxprTrace, operands: Values, params: Params) -> Any:
+def converted(trace: DynamicJaxprTrace, operands: Values, params: Params) -> Any:
     """The rule of `convert_element_type`: a number becomes another one, which the program shows at
     its use; an array that has the type is left as it is."""
     x: Any = operands[0]
     kind = type(x)
-    if kind is JaxprTracer:
+    if kind is DynamicJaxprTracer:
         if type(x._var) is not Literal:
             return None
     elif kind is not np.ndarray and kind not in literal_types:
@@ -47,7 +47,8 @@ def converted(trace: JaxprTrace, operands: Values, params: Params) -> Any:
         return trace.constant(x) if same else None
     if not _is_exact(aval.dtype, dtype):
         return None
-    value = np.asarray(x._var.val if kind is JaxprTracer else x).astype(aval.dtype).astype(dtype)
+    value = np.asarray(x._var.val if kind is DynamicJaxprTracer else x)
+    value = value.astype(aval.dtype).astype(dtype)
     return trace.literal(value.item() if weak_type else value[()],
                          ShapedArray((), dtype, weak_type))
 

@@ -14,7 +14,7 @@ from pyjx.core.linearity import TOGETHER
 from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.primitive import CHEAP, Primitive, cast_like, register
 from pyjx.core.scalars import scalar_of
-from pyjx.core.trace import JaxprTrace, JaxprTracer, literal_types, state
+from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer, literal_types, state
 from pyjx.engine.axes import at_front, broadcast_in_dim, broadcast_in_dim_p
 from pyjx.engine.moves import moved
 from pyjx.engine.types import Tangent, Tangents, Value, Values
@@ -167,6 +167,6 @@ def materialized(x: Any) -> Any:
     if type(x) not in literal_types:
         return x
     trace = state.dynamic
-    if isinstance(trace, JaxprTrace):
-        return JaxprTracer(trace, Literal(x, get_aval(x)), None)  # type: ignore[arg-type]
+    if isinstance(trace, DynamicJaxprTrace):
+        return DynamicJaxprTracer(trace, Literal(x, get_aval(x)), None)  # type: ignore[arg-type]
     return broadcast_in_dim_p.bind(x, shape=(), broadcast_dimensions=(), sharding=None)

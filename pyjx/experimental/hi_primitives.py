@@ -9,7 +9,7 @@ from pyjx import lax
 from pyjx.core.avals import AbstractValue, get_aval
 from pyjx.core.named_axes import Axis
 from pyjx.core.source_info import current as current_source_info
-from pyjx.core.trace import JaxprTrace, Trace, state
+from pyjx.core.trace import DynamicJaxprTrace, Trace, state
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.tangents import Zero, instantiate
 from pyjx.lax.references import new_ref
@@ -93,7 +93,7 @@ class HiPrim:
                             f"{len(args)}")
         self.check(*map(_types_of, args))
         trace = state.dynamic
-        if _has(self, "staging") and type(trace) is JaxprTrace:
+        if _has(self, "staging") and type(trace) is DynamicJaxprTrace:
             return self.staging(trace, current_source_info(), *args)
         return self._run(*args)
 

@@ -197,9 +197,6 @@ class JetTrace(Trace):
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return "JetTrace"
-
     def primal_and_terms(self, x: Any) -> tuple[Any, Terms | None]:
         """None in place of terms stands for a constant, of which all are zero."""
         if type(x) is JetTracer and x._trace is self:

@@ -12,7 +12,7 @@ FAMILIES: dict[str, str] = {
         "partial_eval_jaxpr_custom_rules partial_eval_jaxpr_nounits prune_closed_jaxpr_outputs "
         "trace_to_jaxpr_dynamic trace_to_jaxpr_nounits"
     ),
-    "pyjx.core.trace": "DynamicJaxprTrace=JaxprTrace DynamicJaxprTracer=JaxprTracer",
+    "pyjx.core.trace": "DynamicJaxprTrace DynamicJaxprTracer",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

@@ -15,7 +15,7 @@ from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_shape
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import JaxprTrace, Tracer
+from pyjx.core.trace import DynamicJaxprTrace, Tracer
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Params, Tangent, Tangents, Value, Values
@@ -40,7 +40,7 @@ def stage(x: Any, /) -> Array:
     return stage_p.bind(operand("stage", x))
 
 
-def _stage_record(trace: JaxprTrace, operands: tuple[Value, ...], params: Params) -> Any:
+def _stage_record(trace: DynamicJaxprTrace, operands: tuple[Value, ...], params: Params) -> Any:
     (x,) = operands
     return x if isinstance(x, Tracer) and x._trace is trace else trace.constant(x)
 

@@ -28,7 +28,7 @@ from pyjx.core.explicit import check_out_sharding
 from pyjx.core.primitive import vary_like
 from pyjx.core.scalars import stands_for_constant
 from pyjx.core.specs import PartitionSpec
-from pyjx.core.trace import JaxprTrace, Tracer, eager_trace, state
+from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import host_converted
@@ -181,7 +181,7 @@ def _made(host: np.ndarray[Any, Any], aval: ShapedArray, copied: bool = True) ->
     mesh is set all its devices have it.
     """
     trace = state.dynamic
-    if trace is eager_trace or not isinstance(trace, JaxprTrace):
+    if trace is eager_trace or not isinstance(trace, DynamicJaxprTrace):
         mesh, out = configuration.mesh.value, array_from_numpy(host, aval, alias=copied)
         return out if mesh is None else placed(out, NamedSharding(mesh, PartitionSpec()))
     if not aval.shape:

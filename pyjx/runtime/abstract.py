@@ -18,7 +18,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.specs import ManualAxisType, P
-from pyjx.core.trace import JaxprTrace, check_int_fits, eager_trace
+from pyjx.core.trace import DynamicJaxprTrace, check_int_fits, eager_trace
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import full_aval
 from pyjx.runtime.array import ArrayImpl
@@ -138,7 +138,7 @@ class ShapeDtypeStruct:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def value_in(self, trace: JaxprTrace) -> Any:
+    def value_in(self, trace: DynamicJaxprTrace) -> Any:
         """What it describes, as a constant without a value of the program being recorded."""
         return trace.valueless(self, described(self).aval)
 

@@ -33,7 +33,7 @@ from pyjx.core.named_axes import named_axes
 from pyjx.core.options import Inline
 from pyjx.core.records import Record
 from pyjx.core.references import Ref, check_distinct, check_not_returned
-from pyjx.core.trace import JaxprTrace, Tracer, eager_trace, state, trace_to_jaxpr
+from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
@@ -366,7 +366,7 @@ def _of_structs(leaves: Sequence[Any]) -> list[Any] | None:
     """The leaves where structs are constants without values of the program being recorded; None
     where there is none, or other leaves are no arrays either."""
     trace = state.dynamic
-    if not isinstance(trace, JaxprTrace):
+    if not isinstance(trace, DynamicJaxprTrace):
         return None
     valued = [x.value_in(trace) if hasattr(type(x), "value_in") else x for x in leaves]
     return valued if all(map(is_valid_value, valued)) else None

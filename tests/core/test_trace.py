@@ -144,6 +144,30 @@ def test_texts_of_tracers():
     ]
 
 
+def test_names_of_tracers_and_their_traces():
+    seen = []
+
+    def look(a):
+        seen.append((type(a).__name__, repr(a._trace)))
+        return a * 2.0
+
+    jax.jit(look)(1.0)
+    jax.vmap(look)(x)
+    jax.grad(look)(1.0)
+    jax.vjp(look, 1.0)
+    jax.jvp(look, (1.0,), (2.0,))
+    jax.linear_transpose(look, 1.0)(1.0)
+    assert seen == [
+        ("DynamicJaxprTracer", "DynamicJaxprTrace"), ("BatchTracer", "BatchTrace"),
+        ("LinearizeTracer", "LinearizeTrace"), ("LinearizeTracer", "LinearizeTrace"),
+        ("JVPTracer", "JVPTrace"), ("LinearTracer", "LinearTrace"),
+    ]
+    outer = []
+    jax.grad(lambda a: jax.jvp(lambda b: (outer.append(type(b.primal).__name__), b)[1], (a,), (a,))
+             [1])(1.0)
+    assert outer == ["LinearizeTracer"]
+
+
 def test_tracers_are_arrays():
     def f(a):
         assert isinstance(a, jax.Array)

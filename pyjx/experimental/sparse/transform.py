@@ -169,9 +169,6 @@ class SparseTrace(Trace):
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return "SparseTrace"
-
     def value(self, x: Any) -> Any:
         """The sparse array that a tracer stands for; any other value as it is."""
         if type(x) is SparseTracer and x._trace is self:
