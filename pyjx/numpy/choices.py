@@ -17,6 +17,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import as_bool, dtype_of
+from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import (
     as_operand,
     check_arraylike,
@@ -68,7 +69,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
 @numpy_function(static_argnames=("wrap",))
 def _chosen(a: Any, choices: Any, wrap: bool) -> Any:
     choices = promote_dtypes(*choices)
-    n = len(choices)
+    n, a = len(choices), roomy(a)
     a = jnp.mod(a, n) if wrap else jnp.clip(a, 0, n - 1)
     shape = broadcast_shapes(*[get_aval(x).shape for x in (a, *choices)])
     stacked = lax.stack(_spread(choices, shape))

@@ -16,6 +16,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.operands import dtype_of
+from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import convert, operands
 from pyjx.runtime.operations import op_jit
 
@@ -290,7 +291,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")
     if mode not in (None, "wrap", "clip"):
         raise ValueError(f"mode should be one of 'wrap' or 'clip'; got {mode=}")
-    aval, places, values = get_aval(a), jnp.ravel(ind), jnp.ravel(v)
+    aval, places, values = get_aval(a), jnp.ravel(roomy(ind)), jnp.ravel(v)
     if not aval.size or not get_aval(places).size or not get_aval(values).size:
         return jnp.asarray(a)
     if mode == "wrap":

@@ -43,6 +43,7 @@ from pyjx.numpy.patterns import (
     make_plan,
     offset,
     parse,
+    roomy,
     wrapped,
 )
 from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands
@@ -620,7 +621,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
     if mode == "wrap":
-        i = jnp.remainder(i, n)
+        i = jnp.remainder(roomy(i), n)
         mode = "promise_in_bounds"
     elif mode not in (None, "fill", "clip"):
         raise ValueError(f"Invalid mode '{mode}' for np.take")
@@ -687,10 +688,31 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
     [[1], [4]]
     """
     x, i, axis = _aligned("take_along_axis", arr, indices, axis)
-    options = _options("fill" if mode is None else mode, fill_value, False, False,
-                       wrap_negative_indices)
-    pattern, values = parse(get_aval(x).shape, _aligned_index(x, i, axis))
-    return read(x, pattern, values, options)
+    options = _options("fill" if mode is None else mode, fill_value, False, False, True)
+    shape, own = get_aval(x).shape, get_aval(i).shape
+    window, batch, sizes = [], [], [1] * len(own)
+    for d, (n, m) in enumerate(zip(shape, own, strict=True)):
+        if d == axis:
+            continue
+        if m == 1:  # the same index for all of the axis
+            window.append(d)
+            sizes[d] = n
+        elif n == m:
+            batch.append(d)
+        elif n != 1:
+            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[shape, own]}")
+    if shape[axis] == 0 and 0 not in own:
+        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+    if wrap_negative_indices:
+        i = wrapped(i, shape[axis], index_dtype([i], shape), True)
+    kept = [d for d in range(len(own)) if d not in window]
+    numbers = ops.GatherDimensionNumbers(
+        offset_dims=tuple(window), start_index_map=(axis,),
+        collapsed_slice_dims=tuple([d for d in range(len(own)) if d not in (*window, *batch)]),
+        operand_batching_dims=tuple(batch),
+        start_indices_batching_dims=tuple([kept.index(d) for d in batch]))
+    return ops.gather(x, ops.reshape(i, (*[own[d] for d in kept], 1)), numbers, sizes,
+                      mode=options.mode, fill_value=options.fill_value)
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,

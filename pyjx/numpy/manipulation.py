@@ -23,6 +23,7 @@ from pyjx.lax.common import broadcast_shapes as _common_shape
 from pyjx.numpy.axes import all_axes, as_tuple, canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import dtype_of, is_inexact
+from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import convert, operands, stretch
 from pyjx.runtime.resharding import placed
 
@@ -572,7 +573,7 @@ def _rolled(a: Any, step: Any, axis: int) -> Any:
 
     if is_inexact(step) or dtype_of(step) == np.bool_:  # towards zero, as int(step)
         step = convert(step, dtypes.default_int_dtype())
-    step = jnp.ufuncs.remainder(step, size)
+    step = jnp.ufuncs.remainder(roomy(step), size)
     start = lax.sub(stretch(scalar_constant(size, get_aval(step).dtype), ()), step)
     return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), start, size, axis)
 

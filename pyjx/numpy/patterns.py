@@ -345,6 +345,11 @@ def as_index(i: Any, dtype: Any) -> Any:
     return i.astype(dtype) if isinstance(i, np.ndarray) else convert(i, dtype)
 
 
+def roomy(i: Any) -> Any:
+    """Indices in a type which the sizes of arrays fit, so that they can be computed with."""
+    return i if get_aval(i).dtype.itemsize >= 4 else as_index(i, np.dtype(np.int32))
+
+
 def wrapped(i: Any, n: int, dtype: Any, wrap: bool) -> Any:
     """Index array with negative entries counted from the end."""
     unsigned = dtypes.issubdtype(get_aval(i).dtype, np.unsignedinteger)

@@ -9,6 +9,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import numpy as jnp
+from pyjx.test_util import check_grads
 
 X = np.arange(4 * 5 * 6, dtype=np.float32).reshape(4, 5, 6)
 I2 = np.array([[0, 1], [3, -1]])
@@ -300,6 +301,49 @@ def test_unsigned_indices_beyond_signed_ones_are_out_of_bounds(jit):
         assert jax.jit(lambda i: x[i])(given[0]) == 199
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32"])
+def test_indices_along_an_axis_that_need_nothing_keep_their_type(dtype):
+    for shape in ((2,), (3, 2), (1, 2)):
+        for mode in ("promise_in_bounds", "clip", "fill", None):
+            program = jax.make_jaxpr(lambda x, i, mode=mode: jnp.take_along_axis(
+                x, i, -1, mode=mode, wrap_negative_indices=False))(
+                    jnp.ones((3, 200)[-len(shape):]), jnp.zeros(shape, dtype))
+            assert [e.invars[1].aval.dtype for e in program.eqns
+                    if e.primitive.name == "gather"] == [dtype]
+    x = jnp.arange(200.0)
+    got = jnp.take_along_axis(x, jnp.array([3, 250 if dtype[0] == "u" else -3]).astype(dtype), 0,
+                              mode="clip", wrap_negative_indices=False)
+    assert got.tolist() == [3, 199 if dtype[0] == "u" else 0]
+
+
+NARROW = np.array([-1, -56, 127, 5], np.int8)
+
+
+@pytest.mark.parametrize("jit", [jax.jit, lambda f: f])
+@pytest.mark.parametrize("name, args", [
+    ("take", {"mode": "wrap"}), ("put", {"mode": None}), ("put", {"mode": "wrap"}),
+    ("put", {"mode": "clip"}), ("roll", {}), ("choose", {"mode": "wrap"}),
+    ("choose", {"mode": "clip"}),
+])
+def test_narrow_indices_reach_all_of_a_long_axis(jit, name, args):
+    x = np.arange(200.0, dtype=np.float32)
+    wide = NARROW.astype(int)
+    if name == "put":
+        expected = x.copy()
+        np.put(expected, wide, -1.0, **({"mode": args["mode"]} if args["mode"] else {}))
+        got = jit(lambda i: jnp.put(x, i, -1.0, inplace=False, **args))(jnp.asarray(NARROW))
+    elif name == "roll":
+        expected = np.roll(x, wide[2])
+        got = jit(lambda i: jnp.roll(x, i))(jnp.asarray(NARROW)[2])
+    elif name == "choose":
+        expected = x[wide % 200 if args["mode"] == "wrap" else np.clip(wide, 0, 199)]
+        got = jit(lambda i: jnp.choose(i, x, **args))(jnp.asarray(NARROW))
+    else:
+        expected = np.take(x, wide, **args)
+        got = jit(lambda i: jnp.take(x, i, **args))(jnp.asarray(NARROW))
+    np.testing.assert_array_equal(got, expected)
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 def test_take_and_put_along_axis(axis):
     indices = np.argsort(-X, axis)
@@ -308,6 +352,16 @@ def test_take_and_put_along_axis(axis):
     first = np.take(indices, [0], axis)
     np.testing.assert_array_equal(jnp.take_along_axis(X, first, axis),
                                   np.take_along_axis(X, first, axis))
+    np.testing.assert_array_equal(  # one row of indices for all, and one row for all of them
+        jnp.take_along_axis(X, indices[:1, :1, :1], axis),
+        np.take_along_axis(X, indices[:1, :1, :1], axis))
+    few = X[:1] if axis % 3 else X[:, :1]
+    np.testing.assert_array_equal(jnp.take_along_axis(few, indices, axis),
+                                  np.take_along_axis(few, indices, axis))
+    check_grads(lambda x: jnp.take_along_axis(x, indices, axis) ** 2, (X / 100,), order=1)
+    every = jax.vmap(lambda x, i: jnp.take_along_axis(x, i, axis), in_axes=(None, 0))(
+        X, np.stack([indices, indices[::-1]]))
+    np.testing.assert_array_equal(every[1], np.take_along_axis(X, indices[::-1], axis))
     expected = X.copy()
     np.put_along_axis(expected, first, -5.0, axis)
     np.testing.assert_array_equal(jnp.put_along_axis(X, first, -5.0, axis, inplace=False), expected)
