@@ -105,16 +105,16 @@ class named_axis:
     __slots__ = ("_flag", "_frame", "_frames")
 
     def __init__(self, axis: Axis, trace: Trace) -> None:
-        self._frame = AxisFrame(axis, trace)
+        self._frame = AxisFrame(axis, trace) if _is_known(axis) else None
 
     def __enter__(self) -> None:
-        if _is_known(self._frame.axis):
+        if self._frame is not None:
             self._frames = state.axis_frames
             state.axis_frames = (*self._frames, self._frame)
             self._flag = configuration.trace_state.swap_local(named_axes())
 
     def __exit__(self, *exc: object) -> None:
-        if _is_known(self._frame.axis):
+        if self._frame is not None:
             state.axis_frames = self._frames
             configuration.trace_state.set_local(self._flag)
 

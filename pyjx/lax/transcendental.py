@@ -212,16 +212,26 @@ logistic_p = elementwise("logistic", INEXACT, arithmetic=transcendental, decompo
                          cost=DEAR)
 
 
-def _logistic_slope(ans: Value, x: Value) -> Value:
-    """s(x) (1 - s(x)), as s(|x|)^2 e^-|x|: the difference is nothing where s(x) is rounded to 1."""
-    other = sub(like(ans, 1), ans)
-    if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
-        return mul(ans, other)
-    larger = lax.select(lax.ge(x, like(x, 0)), ans, other)
-    return mul(square(larger), exp(neg(abs(x))))
+def _logistic_grad(x: Value) -> Value:
+    """s(x) (1 - s(x)), as s(x) s(x) e^-x: the difference is nothing where s(x) is rounded to 1.
+
+    The exponential is the one that s(x) is made of, which XLA computes once for both.
+    """
+    dtype = get_aval(x).dtype
+    s = logistic_p.bind(x, accuracy=None)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        return mul(s, sub(like(s, 1), s))
+    # e^-x overflows far to the left; long before that 1 - s(x) is 1
+    far = lax.lt(x, like(x, 1.5 * math.log(dtypes.finfo(dtype).eps)))
+    return lax.select(far, s, mul(s, mul(s, exp(neg(x)))))
 
 
-differentiate_by_result(logistic_p, lambda g, ans, x: mul(g, _logistic_slope(ans, x)))
+logistic_grad_p = elementwise("logistic_grad", INEXACT, arithmetic=transcendental,
+                              decomposition=_logistic_grad, cost=DEAR)
+differentiate(logistic_p, lambda g, x: mul(g, logistic_grad_p.bind(x)))
+# d s' = s' (1 - 2 s) dx
+differentiate_by_result(logistic_grad_p, lambda g, ans, x: mul(g, mul(ans, sub(
+    like(x, 1), mul(like(x, 2), logistic_p.bind(x, accuracy=None))))))
 
 
 def logistic(x: Any, *, accuracy: Any = None) -> Array:
@@ -412,15 +422,21 @@ differentiate(sinh_p, lambda g, x: mul(g, cosh(x)))
 differentiate(cosh_p, lambda g, x: mul(g, sinh(x)))
 
 
-def _tanh_slope(ans: Value, x: Value) -> Value:
-    """1 - tanh^2 x, as (1 + tanh |x|)^2 e^-2|x|: the difference is nothing where tanh x is rounded
-    to 1."""
+def _tanh_grad(x: Value) -> Value:
+    """1 - tanh^2 x, as e (2 / (1 + e))^2 with e = e^-2|x|: the difference is nothing where tanh x
+    is rounded to 1."""
     if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
-        return one_minus_square(ans)
-    return mul(square(add(abs(ans), like(ans, 1))), exp(mul(abs(x), like(x, -2))))
+        return one_minus_square(tanh_p.bind(x, accuracy=None))
+    e = exp(mul(abs(x), like(x, -2)))
+    return mul(e, square(div(like(x, 2), add(e, like(x, 1)))))
 
 
-differentiate_by_result(tanh_p, lambda g, ans, x: mul(g, _tanh_slope(ans, x)))
+tanh_grad_p = elementwise("tanh_grad", INEXACT, arithmetic=transcendental,
+                          decomposition=_tanh_grad, cost=DEAR)
+differentiate(tanh_p, lambda g, x: mul(g, tanh_grad_p.bind(x)))
+# d t' = -2 t t' dx
+differentiate_by_result(tanh_grad_p, lambda g, ans, x: mul(g, mul(
+    ans, mul(like(x, -2), tanh_p.bind(x, accuracy=None)))))
 
 
 def sinh(x: Any) -> Array:
