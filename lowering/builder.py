@@ -145,6 +145,12 @@ class Block:
             )
         return name
 
+    def literal(self, literal: Literal) -> str:
+        """A constant as it stands in a program."""
+        if literal.aval.shape:
+            return self.dense(literal.val)
+        return self.constant(literal.val, literal.aval)
+
     def dense(self, array: Any) -> str:
         """A constant array."""
         array = np.asarray(array)
@@ -162,7 +168,7 @@ class Block:
         aval = atom.aval
         target = aval if aval.shape == shape else aval.update(shape=shape)
         if type(atom) is Literal:
-            return self.constant(atom.val, target)
+            return self.dense(atom.val) if aval.shape else self.constant(atom.val, target)
         return env[atom] if target is aval else self.broadcast(env[atom], aval, target, ())
 
     def broadcast(self, operand: str, in_aval: Any, out_aval: Any, dims: Sequence[int]) -> str:

@@ -243,7 +243,7 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
             ])
         else:
             out = rule.emit(b, eqn, *[
-                b.constant(v.val, v.aval) if type(v) is Literal else env[v]  # type: ignore[index]
+                b.literal(v) if type(v) is Literal else env[v]  # type: ignore[index]
                 for v in eqn.invars
             ])
         if type(out) is str:
@@ -252,7 +252,7 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
             env.update(zip(eqn.outvars, out, strict=True))
         marks.append((start, len(lines), eqn, scope))
     return [
-        b.constant(v.val, v.aval) if type(v) is Literal else env[v]  # type: ignore[index]
+        b.literal(v) if type(v) is Literal else env[v]  # type: ignore[index]
         for v in jaxpr.outvars
     ]
 

@@ -409,7 +409,8 @@ embedded_constants_max_bytes = _int("jax_embedded_constants_max_bytes", default=
                                     help=_without_effect("constants are arguments of a program, "
                                                          "unless they are scalars."))
 use_simplified_jaxpr_constants = _off("jax_use_simplified_jaxpr_constants",
-                                      help=_without_effect("jaxprs have one form of constants."))
+                                      help="What `make_jaxpr` and `trace` give has captured "
+                                           "arrays where they are used, and no constants.")
 eager_constant_folding = _off("eager_constant_folding", traced=True,
                               help="What does not depend on arguments is computed while a function"
                                    " is traced.")

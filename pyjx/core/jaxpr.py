@@ -56,7 +56,7 @@ class DropVar(Var):
 
 
 class Literal:
-    """A rank-0 constant written at its use."""
+    """A constant written at its use: one number, unless a setting asks for arrays."""
 
     __slots__ = ("aval", "val")
 

@@ -328,6 +328,8 @@ def _shared_jaxprs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
 def literal_text(literal: Literal) -> str:
     """The value as Python writes it, whatever its dtype."""
     value = literal.val
+    if getattr(literal.aval, "shape", ()):
+        return "[...]"
     dtype = getattr(literal.aval, "dtype", None)
     if dtype is None or dtype == dtypes.float0 or dtypes.is_extended(dtype):
         return str(value)

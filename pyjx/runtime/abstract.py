@@ -14,9 +14,9 @@ from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, ShapedArray, canonical_shape, get_aval, is_valid_value
 from pyjx.core.explicit import aval_on, names_no_mesh
 from pyjx.core.frozen import filled
-from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.named_axes import Axis, named_axis
+from pyjx.core.passes.literals import shown
 from pyjx.core.specs import ManualAxisType, P
 from pyjx.core.trace import DynamicJaxprTrace, check_int_fits, eager_trace
 from pyjx.core.tracebacks import api_boundary
@@ -333,7 +333,7 @@ def make_jaxpr(
             for name, size in axis_env or ():
                 axes.enter_context(named_axis(Axis(name, size), eager_trace))
             traced, _ = spec.trace(args, kwargs)
-        closed: ClosedJaxpr = traced.closed
+        closed = shown(traced.closed)
         if return_shape:
             shapes = tree_unflatten(traced.out_tree, list(map(struct_of, closed.out_avals)))
             return closed, shapes

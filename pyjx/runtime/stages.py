@@ -11,6 +11,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.effects import has_state
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.layouts import Format, Layout
+from pyjx.core.passes.literals import shown
 from pyjx.core.references import Ref, check_distinct
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
@@ -113,7 +114,7 @@ class Traced(_Stage):
 
     @property
     def jaxpr(self) -> Any:
-        return self._traced.closed
+        return shown(self._traced.closed)
 
     @property
     def fun_name(self) -> str:

@@ -1,10 +1,14 @@
 """The classes of the IR."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import pyjx as jax
+import pyjx.extend
 import pyjx.numpy as jnp
+from pyjx import configuration
 from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import (
@@ -17,6 +21,7 @@ from pyjx.core.jaxpr import (
     count_eqns,
     subjaxprs,
 )
+from pyjx.extend.core.primitives import closed_call_p
 
 F32 = ShapedArray((), np.float32)
 
@@ -130,3 +135,40 @@ def test_equations_know_the_flag_of_partitionable_bits():
     assert eqn.ctx.threefry_partitionable
     with jax.threefry_partitionable(False):
         assert not eqn.ctx.threefry_partitionable
+
+
+CAPTURED, ON_DEVICE, SCALE = np.arange(3, dtype=np.float32), jnp.arange(3.0) + 1, jnp.float32(2)
+
+
+def _captures(x):
+    y = jax.jit(lambda y: y * ON_DEVICE + CAPTURED)(x)
+    y = jax.lax.cond(x.sum() > 0, lambda y: y + CAPTURED, lambda y: y * ON_DEVICE, y)
+    return jax.lax.scan(lambda c, a: (c * ON_DEVICE, a * SCALE), y, y), CAPTURED
+
+
+@pytest.mark.parametrize("trace", [
+    jax.make_jaxpr, lambda f: lambda *args: jax.jit(f).trace(*args).jaxpr])
+def test_captured_arrays_are_literals_where_that_is_set(trace):
+    x = jnp.ones(3)
+    plain = trace(_captures)(x)
+    with configuration.use_simplified_jaxpr_constants(True):
+        closed = trace(_captures)(x)
+        assert "constvars" not in str(closed) and "[...]:f32[3]" in str(closed)
+        assert "2.0:f32[]" in str(closed)  # a number is shown
+    assert len(plain.consts) == len(plain.jaxpr.constvars) == 3
+    assert not closed.consts and not closed.jaxpr.constvars
+    expected = jax.tree.leaves(_captures(x))
+    run = jax.extend.core.jaxpr_as_fun(closed)
+    call = partial(closed_call_p.bind, call_jaxpr=closed)
+    for f in (run, jax.jit(run), call, jax.jit(call), jax.vmap(run, axis_size=1, in_axes=None)):
+        for got, want in zip(f(x), expected, strict=True):
+            np.testing.assert_array_equal(got[0] if got.ndim > want.ndim else got, want)
+
+
+def test_keys_and_values_of_programs_around_stay_constants():
+    key = jax.random.key(0)
+    with configuration.use_simplified_jaxpr_constants(True):
+        assert len(jax.make_jaxpr(lambda x: jax.random.bits(key) + x)(np.uint32(1)).consts) == 1
+        seen = []
+        jax.jit(lambda y: seen.append(len(jax.make_jaxpr(lambda x: x * y)(1.0).consts)))(2.0)
+    assert seen == [1]
