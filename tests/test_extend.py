@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import weakref
 
@@ -662,6 +663,15 @@ def test_generators_of_a_library():
     ours, theirs = jax.random.key(3, impl=mine), jax.random.key(3)
     np.testing.assert_array_equal(jax.random.normal(ours, (3,)), jax.random.normal(theirs, (3,)))
     assert jax.random.key(3, impl=jax.random.key_impl(ours)).dtype == ours.dtype
+    told = jax.random.key_impl(ours)
+    assert told == mine and hash(told) == hash(mine) and copy.deepcopy(mine) == mine
+    assert repr(told) == "PRNGSpec('mine_of_test')" and type(told).__name__ == "PRNGSpec"
+    assert str(mine) == "m" and mine != "mine_of_test" and mine != jexr.threefry_prng_impl
+    for key in (jax.random.wrap_key_data(jax.random.key_data(ours), impl=told),
+                jexr.seed_with_impl(mine, 3), jexr.random_seed(3, mine)):
+        assert jax.random.key_impl(key) == mine
+    assert jax.random.PRNGKey(3, impl=mine).tolist() == jax.random.key_data(theirs).tolist()
+    assert jax.random.key_impl(jax.random.key(0, impl=jexr.rbg_prng_impl)) == "rbg"
     # The figures are those of the reference implementation's test vectors.
     zero = jexr.threefry_2x32((np.uint32(0), np.uint32(0)), np.zeros(2, np.uint32))
     assert [hex(int(n)) for n in zero] == ["0x6b200159", "0x99ba4efe"]

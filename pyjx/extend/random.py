@@ -11,7 +11,7 @@ from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.lax.random_bits import threefry2x32_p
 from pyjx.lazy import directory, refuse
-from pyjx.random.implementations import PRNGImpl, rbg, threefry2x32, unsafe_rbg
+from pyjx.random.implementations import PRNGImpl, PRNGSpec, rbg, threefry2x32, unsafe_rbg
 
 __all__ = [
     "define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry2x32_p",
@@ -25,12 +25,12 @@ rbg_prng_impl = rbg
 unsafe_rbg_prng_impl = unsafe_rbg
 
 
-def seed_with_impl(impl: PRNGImpl, seed: Any) -> Any:
+def seed_with_impl(impl: PRNGImpl | PRNGSpec, seed: Any) -> Any:
     """A key of a generator."""
     return random.key(seed, impl=impl)
 
 
-def random_seed(seeds: Any, impl: PRNGImpl) -> Any:
+def random_seed(seeds: Any, impl: PRNGImpl | PRNGSpec) -> Any:
     """Keys of a generator, one for each seed."""
     return random.key(seeds, impl=impl)
 
@@ -39,7 +39,7 @@ def define_prng_impl(*, key_shape: tuple[int, ...], seed: Callable[[Any], Any],
                      split: Callable[[Any, tuple[int, ...]], Any],
                      random_bits: Callable[[Any, int, tuple[int, ...]], Any],
                      fold_in: Callable[[Any, Any], Any], name: str = "<unnamed>", tag: str = "?"
-                     ) -> PRNGImpl:
+                     ) -> PRNGSpec:
     """A generator of random numbers, from functions on the data of one key.
 
     Args:
@@ -60,7 +60,7 @@ def define_prng_impl(*, key_shape: tuple[int, ...], seed: Callable[[Any], Any],
     >>> jax.random.key(0, impl=mine).dtype
     key<m>
     """
-    return PRNGImpl(key_shape, seed, split, random_bits, fold_in, name, tag)
+    return PRNGSpec(PRNGImpl(key_shape, seed, split, random_bits, fold_in, name, tag))
 
 
 def threefry_2x32(keypair: Any, count: Any) -> Any:

@@ -23,6 +23,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.types import Value
 from pyjx.random.implementations import (
     PRNGImpl,
+    PRNGSpec,
     _rbg_seed,
     implementation,
     implementations,
@@ -57,7 +58,8 @@ def default_implementation() -> PRNGImpl:
 
 
 def resolve(impl: Any) -> PRNGImpl:
-    """The generator that an `impl` argument stands for: None, a name, or the dtype of keys.
+    """The generator that an `impl` argument stands for: None, a name, a specification, or the
+    dtype of keys.
 
     Raises:
       ValueError: there is no generator with this name.
@@ -67,7 +69,7 @@ def resolve(impl: Any) -> PRNGImpl:
         return default_implementation()
     if type(impl) is PRNGImpl:
         return impl
-    if type(impl) is KeyTy:
+    if type(impl) is KeyTy or type(impl) is PRNGSpec:
         return impl._impl
     if isinstance(impl, str):
         return implementation(impl)
@@ -298,9 +300,9 @@ def key_data(keys: Any) -> Array:
     return random_unwrap_p.bind(wrapped)
 
 
-def key_impl(keys: Any) -> str | PRNGImpl:
-    """What `impl=` says for the generator of a key array: its name, or the generator itself where
-    no name stands for it, as for one that the program defines.
+def key_impl(keys: Any) -> str | PRNGSpec:
+    """What `impl=` says for the generator of a key array: its name, or the specification of one
+    that the program defines.
 
     >>> import pyjx as jax
     >>> jax.random.key_impl(jax.random.key(0))
@@ -308,7 +310,7 @@ def key_impl(keys: Any) -> str | PRNGImpl:
     """
     wrapped, _ = check_key("key_impl", keys, scalar=False)
     impl: PRNGImpl = wrapped.dtype._impl
-    return impl.name if implementations.get(impl.name) is impl else impl
+    return impl.name if implementations.get(impl.name) is impl else PRNGSpec(impl)
 
 
 def clone(key: Any) -> Array:

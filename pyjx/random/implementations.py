@@ -66,6 +66,39 @@ class PRNGImpl:
         return implementation, (self.name,)
 
 
+class PRNGSpec:
+    """What `impl=` arguments take for a generator that no name stands for.
+
+    >>> import pyjx as jax
+    >>> spec = PRNGSpec(PRNGImpl((2,), *[lambda *_: None] * 4, name="mine", tag="m"))
+    >>> spec, str(spec), spec == PRNGSpec(spec._impl)
+    (PRNGSpec('mine'), 'm', True)
+    """
+
+    __slots__ = ("_impl",)
+
+    def __init__(self, impl: PRNGImpl) -> None:
+        self._impl = impl
+
+    def __eq__(self, other: object) -> bool:
+        return self._impl is other._impl if isinstance(other, PRNGSpec) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._impl)
+
+    def __str__(self) -> str:
+        return str(self._impl)
+
+    def __repr__(self) -> str:
+        return f"PRNGSpec({self._impl.name!r})"
+
+    def __copy__(self) -> PRNGSpec:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> PRNGSpec:
+        return self
+
+
 implementations: dict[str, PRNGImpl] = {}
 
 
