@@ -37,8 +37,9 @@ from pyjx.numpy.operands import as_bool
 from pyjx.numpy.promotion import cast_on_host, check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
-from pyjx.runtime.device_put import device_put
+from pyjx.runtime.device_put import device_put, target_sharding
 from pyjx.runtime.resharding import placed, placed_array, sharding_like
+from pyjx.runtime.strings import put_strings
 from pyjx.runtime.transfers import array_from_numpy, default_placement
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
@@ -84,9 +85,11 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
         return _made(object, array_aval(object.shape, object.dtype), copied=False)
     if order not in ("K", None):
         raise _unknown_order("array", order)
+    target = target_of("array", device, out_sharding)
+    if type(object) is np.ndarray and object.dtype.kind == "T":
+        return put_strings(object, target_sharding(target), dtype)
     if dtype is not None:
         dtype = _user_dtype(dtype, "array")
-    target = target_of("array", device, out_sharding)
     out = _array_for(target, object, dtype, bool(copy))
     if ndmin and out.ndim < ndmin:
         out = ops.expand_dims(out, range(ndmin - out.ndim))
@@ -117,6 +120,8 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
         return _made(a, array_aval(a.shape, a.dtype), copied=False)
     if order not in ("K", None):
         raise _unknown_order("asarray", order)
+    if type(a) is np.ndarray and a.dtype.kind == "T":
+        return put_strings(a, target_sharding(target_of("asarray", device, out_sharding)), dtype)
     if dtype is not None:
         dtype = _user_dtype(dtype, "asarray")
     if type(a) is ArrayImpl and device is None and out_sharding is None and not copy and (
@@ -500,6 +505,7 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
     if dtype not in dtypes.all_dtypes:
         if dtype == dtypes.float0:
             return np.zeros(shape, dtype)
+        dtypes.check_valid_dtype(dtype)
         return placed(dtype.filled(shape, value), device)
     aval = array_aval(shape, dtype, weak_type)
     if state.dynamic is eager_trace and configuration.mesh.value is None and (

@@ -70,7 +70,8 @@ def _copies(x: Any, aval: ShapedArray, sharding: Any, committed: bool) -> Iterat
     put = jaxlib_api.batched_device_put
     scalar = not row.shape
     for part in value(x):
-        yield put(row, sharding, [np.asarray(part) if scalar else part], devices, committed)
+        host = np.asarray(part, row.dtype) if scalar else part
+        yield put(row, sharding, [host], devices, committed)
 
 
 def _by_program(x: Any, n: int) -> Iterator[Any]:

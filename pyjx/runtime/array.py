@@ -210,7 +210,7 @@ def _reversed(self: Any) -> Iterator[Any]:
 
 def _dtype_text(aval: Any) -> str:
     dtype = aval.dtype
-    text = f"dtype={dtype.name if dtype.kind == 'V' or dtype.name in np.sctypeDict else dtype}"
+    text = f"dtype={dtype.name if dtype.kind in 'VT' or dtype.name in np.sctypeDict else dtype}"
     return f"{text}, weak_type=True)" if aval.weak_type else f"{text})"
 
 
@@ -278,7 +278,8 @@ def _device(self: Any) -> Any:
 def _format_of(self: Any) -> Format:
     """The order of the elements in memory, and the sharding."""
     _raise_if_deleted(self)
-    return Format(Layout.for_array(self), self._sharding)
+    layout = None if self.aval.dtype.kind == "T" else Layout.for_array(self)
+    return Format(layout, self._sharding)
 
 
 def _devices(self: Any) -> set[Any]:

@@ -122,7 +122,7 @@ def _dtype_of_parts(parts: Sequence[Any], asked: Any, name: str) -> Any:
     if not parts:
         return wanted
     found = parts[0].dtype
-    if not dtypes.is_extended(found):
+    if not dtypes.is_extended(found) and found.kind != "T":
         dtypes.check_valid_dtype(found)
         if type(parts[0]) is not ArrayImpl:
             found = dtypes.canonicalize_dtype(found)

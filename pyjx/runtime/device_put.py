@@ -30,6 +30,7 @@ from pyjx.runtime.sharding import (
     Sharding,
     single_device_sharding,
 )
+from pyjx.runtime.strings import put_strings
 from pyjx.runtime.transfers import (
     check_agreement,
     check_rank,
@@ -65,7 +66,7 @@ def _check_target(device: Any) -> Any:
     )
 
 
-def _target_sharding(device: Any, x: Any) -> Any:
+def target_sharding(device: Any, x: Any = None) -> Any:
     """The sharding that a target stands for; None where there is nothing to do."""
     if device is None or isinstance(device, Sharding):
         return None if names_no_mesh(device) else device
@@ -105,7 +106,7 @@ def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
     if isinstance(device, Format) and device.layout is not None:
         return _put_formatted(x, device, donate, may_alias)
     if isinstance(x, ArrayImpl):
-        sharding = _target_sharding(device, x)
+        sharding = target_sharding(device, x)
         if sharding is None:
             return jaxlib_api.copy_on_device(x) if may_alias is False else x
         gives_up = donate and _is_handed_around(x._sharding, sharding)
@@ -118,11 +119,13 @@ def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
         return handler(x, device, donate)
     if hasattr(x, "__jax_array__"):
         return _put_leaf(x.__jax_array__(), device, donate, may_alias)
+    if type(x) is np.ndarray and x.dtype.kind == "T":
+        return put_strings(x, target_sharding(device, x))
     aval = _aval_of_leaf(x)
     if aval.dtype == dtypes.float0:  # its elements say nothing, so there is nothing to move
         return x
     array, fresh = host_value(x, aval)
-    sharding = _target_sharding(device, x)
+    sharding = target_sharding(device, x)
     if sharding is None:
         sharding, devices = default_placement()
         return _put(aval, sharding, (array,), devices, False, fresh)

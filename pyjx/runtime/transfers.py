@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from pyjx.core.layouts import Format
 from pyjx.core.meshes import Mesh
 from pyjx.core.specs import PartitionSpec
 from pyjx.runtime import backends
-from pyjx.runtime.array import value
+from pyjx.runtime.array import ArrayImpl, value
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import (
     GSPMDSharding,
@@ -92,9 +93,19 @@ def put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Any, alias: b
         return moved(put_host(x, aval, summed(sharding), alias), sharding)
     if type(sharding) is SingleDeviceSharding:
         return _put(aval_on(aval, sharding), sharding, (x,), [sharding._device], True, alias)
+    return _put_parts(aval, sharding, lambda index: x[index], alias)
+
+
+def _put_parts(aval: ShapedArray, sharding: Any, part: Callable[[Any], Any], alias: bool) -> Any:
+    """A committed array of what `part` gives for each index, which several devices may share."""
     aval = aval_on(aval, sharding)
-    devices, parts, places = _parts(sharding, aval)
-    cut = [x[index] for index in parts]  # copies of a part share host memory
+    devices, indices, places = _parts(sharding, aval)
+    cut = [part(index) for index in indices]  # copies of a part share host memory
+    if aval.dtype.kind == "T":  # the runtime puts strings that all devices have on one of them
+        kind = ShapedArray(sharding.shard_shape(aval.shape), aval.dtype)
+        arrays = [_put(kind, single_device_sharding(device), (cut[i],), [device], True, False)
+                  for device, i in zip(devices, places, strict=True)]
+        return ArrayImpl(aval, sharding, arrays, True)
     return _put(aval, sharding, [cut[i] for i in places], devices, True, alias)
 
 
@@ -192,15 +203,13 @@ def _is_read(x: Any, sharding: Any) -> bool:
     old = x._sharding
     return (old._device_assignment[0].platform == "cpu" and old.is_fully_addressable
             and not open_sums(old) and not open_sums(sharding)
-            and (old.is_fully_replicated or x.nbytes <= _LONGEST_READ))
+            and (old.is_fully_replicated or x.nbytes <= _LONGEST_READ or x.dtype.kind == "T"))
 
 
 def _read(x: Any, sharding: Any) -> Any:
     """An array of parts of the host's view of another one."""
-    devices, parts, places = _parts(sharding, x.aval)
     whole = value(x)
-    cut = [whole[index] for index in parts]
-    return _put(aval_on(x.aval, sharding), sharding, [cut[i] for i in places], devices, True, True)
+    return _put_parts(x.aval, sharding, lambda index: whole[index], True)
 
 
 def _exchanged(x: Any, sharding: Any) -> Any:
@@ -245,15 +254,15 @@ def _same_parts(old: Any, new: Any, aval: ShapedArray) -> bool:
 def _of_parts(x: Any, sharding: Any) -> Any:
     """An array of the parts of another one, on other devices."""
     aval = x.aval
-    devices, parts, places = _parts(sharding, aval)
     there = x._sharding.addressable_devices_indices_map(aval.shape)
     known = {_bounds(index, aval): part for index, part in zip(there.values(), x._arrays,
                                                                strict=True)}
-    found = [known.get(_bounds(index, aval)) for index in parts]
-    whole = None if all([part is not None for part in found]) else value(x)
-    cut = [whole[index] if part is None else part  # type: ignore[index]
-           for index, part in zip(parts, found, strict=True)]
-    return _put(aval_on(aval, sharding), sharding, [cut[i] for i in places], devices, True, False)
+
+    def part(index: Any) -> Any:
+        found = known.get(_bounds(index, aval))
+        return value(x)[index] if found is None else found
+
+    return _put_parts(aval, sharding, part, False)
 
 
 def _bounds(index: Any, aval: ShapedArray) -> tuple[tuple[int, int, int], ...]:
