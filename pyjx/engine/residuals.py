@@ -22,6 +22,7 @@ from pyjx.core.passes.dce import dce_jaxpr, used_variables
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.moves import moved_eqn
+from pyjx.engine.rounding import needs_rounding, rounded_eqn
 from pyjx.engine.subjaxprs import LinearizedJaxpr, linearize_jaxpr, selected, tangent_avals
 from pyjx.engine.types import Flags
 from pyjx.states import LocalState
@@ -142,9 +143,24 @@ def cut_jaxpr(closed: ClosedJaxpr, policy: Policy, results: Flags, needed: Flags
     saved.reverse()
     forwarded = tuple([i for i, v in enumerate(jaxpr.invars) if v in live])
     inputs = [*saved, *[jaxpr.invars[i] for i in forwarded]]
-    return CutJaxpr(
-        _program(closed, jaxpr.invars, known[::-1], [*selected(jaxpr.outvars, results), *saved]),
-        _program(closed, inputs, again[::-1], wanted), forwarded)
+    first = _program(closed, jaxpr.invars, known[::-1],
+                     [*selected(jaxpr.outvars, results), *saved])
+    return CutJaxpr(_rounding(first, saved), _program(closed, inputs, again[::-1], wanted),
+                    forwarded)
+
+
+def _rounding(closed: ClosedJaxpr, saved: Sequence[Var]) -> ClosedJaxpr:
+    """A program in which values that are saved go on as they are saved: rounded to their types."""
+    narrow = set(filter(needs_rounding, saved))
+    if not narrow:
+        return closed
+    narrow.intersection_update([x for e in closed.eqns for x in e.invars])
+    eqns: list[JaxprEqn] = []
+    for eqn in closed.eqns:
+        exact = {v: Var(v.aval) for v in eqn.outvars if v in narrow}
+        eqns.append(eqn.replace(outvars=[exact.get(v, v) for v in eqn.outvars]) if exact else eqn)
+        eqns += [rounded_eqn(e, v, eqn.source_info) for v, e in exact.items()]
+    return ClosedJaxpr(closed.jaxpr.replace(eqns=eqns), closed.consts)
 
 
 def _repeated(eqn: JaxprEqn) -> bool:

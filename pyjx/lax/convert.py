@@ -21,6 +21,7 @@ from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.conversion import cast
 from pyjx.engine.conversion import convert_element_type_p as convert_element_type_p
+from pyjx.engine.rounding import reduce_precision_p as reduce_precision_p
 from pyjx.engine.rules import elementwise_batch, jvp_linear, jvp_zero
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal
 from pyjx.engine.types import Tangent, Tangents, Value, Values
@@ -107,10 +108,8 @@ def _precision_shape(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) 
     return x
 
 
-reduce_precision_p = register(Primitive(
-    "reduce_precision", shape_rule=_precision_shape, linear=TOGETHER))
 # Almost everywhere a step function, but its tangents are rounded as it rounds.
-reduce_precision_p.define(batch=elementwise_batch(reduce_precision_p),
+reduce_precision_p.define(shape_rule=_precision_shape, batch=elementwise_batch(reduce_precision_p),
     jvp=jvp_linear(reduce_precision_p),
     transpose=transpose_unary(lambda ct, x, **bits: reduce_precision_p.bind(ct, **bits)),
 )

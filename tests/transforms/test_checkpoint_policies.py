@@ -301,3 +301,23 @@ def test_kinds_of_memory_that_there_are_not():
     policy = policies.offload_dot_with_no_batch_dims("device", "disk")
     with pytest.raises(ValueError, match="of the kinds 'device' and 'pinned_host', got 'disk'"):
         jax.grad(jax.checkpoint(network, policy=policy))(W, W, X)
+
+
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16, jnp.float32])
+def test_the_forward_pass_goes_on_with_what_is_saved(dtype):
+    """XLA may compute products of halves with more bits: not those that the backward pass gets."""
+    def f(x):
+        y = checkpoint_name(x * x, "a")
+        return y.astype(jnp.float32) ** 2
+
+    x = jnp.asarray([1.37, 2.71, 0.77], dtype)
+    saving = jax.checkpoint(f, policy=NAMED)
+    out = jax.jit(lambda x: jax.vjp(saving, x)[0])(x)
+    square = np.asarray(x.astype(jnp.float32)) ** 2
+    assert out.tolist() == (square.astype(dtype).astype(np.float32) ** 2).tolist()
+    halves = dtype is not jnp.float32
+    for function in (saving, jax.jit(saving), jax.vmap(saving)):
+        text = str(jax.make_jaxpr(lambda x, f=function: jax.vjp(f, x))(x))
+        assert text.count("reduce_precision") == halves
+    untouched = jax.checkpoint(f, policy=policies.nothing_saveable)
+    assert "reduce_precision" not in str(jax.make_jaxpr(lambda x: jax.vjp(untouched, x))(x))
