@@ -164,12 +164,14 @@ def _custom_jvp_jvp(
     outs, out_tangents = jvp_jaxpr_fun(points, given)
     if isinstance(call_jaxpr, ClosedJaxpr):
         jvp_jaxpr_fun.check(outs, call_jaxpr.out_avals)
-    return _as_given(outs, points, primals[num_consts:]), out_tangents
+    return (_as_given(outs, points, primals[num_consts:]),
+            _as_given(out_tangents, given, tangents[num_consts:]))
 
 
 def _as_given(outs: Values, points: Values, primals: Values) -> Values:
     """Outputs of a rule, where it passes a scalar on that it got as an array, with that scalar."""
-    scalars = {id(x): p for x, p in zip(points, primals, strict=True) if x is not p}
+    scalars = {id(x): p for x, p in zip(points, primals, strict=True)
+               if x is not p and type(p) is not Zero}
     return [scalars.get(id(x), x) for x in outs] if scalars else outs
 
 

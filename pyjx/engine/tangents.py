@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,12 @@ def add_tangents(x: Any, y: Any) -> Any:
     if get_aval(x).dtype == dtypes.float0:
         return x
     return add_any_p.bind(x, y)
+
+
+def as_given(outs: Iterable[Any], given: Iterable[Any]) -> list[Any]:
+    """Tangents that are given to the user: the user's own scalars as they came, else arrays."""
+    scalars = {id(x) for x in given if type(x) in literal_types}
+    return [x if id(x) in scalars else materialized(x) for x in outs]
 
 
 def materialized(x: Any) -> Any:

@@ -21,6 +21,7 @@ from pyjx.core.references import METHODS, Ref
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
+from pyjx.numpy.manipulation import of_new_shape
 from pyjx.numpy.operands import as_bool
 from pyjx.numpy.patterns import FULL, INTEGER
 from pyjx.numpy.promotion import convert, takes_part
@@ -323,6 +324,10 @@ _compiled_reshape = op_jit(_tracer_reshape, static_argnums=tuple(range(1, 33)),
 
 def _array_reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
     """The elements in another shape, given as a tuple or as several ints; one may be -1."""
+    if not kwargs:
+        same = of_new_shape(self, args[0] if len(args) == 1 else args)
+        if same is not None:
+            return same
     try:
         return _compiled_reshape(self, *args, **kwargs)
     except ValueError:  # from C++, for a list as shape, and for traced sizes

@@ -29,16 +29,21 @@ def numpy_function(fun: Callable[P, R], /, *, static_argnames: tuple[str, ...] =
 
 
 @overload
-def numpy_function(*, static_argnames: tuple[str, ...], known: bool = False
+def numpy_function(*, static_argnames: tuple[str, ...], known: bool = False,
+                   unchanged: Callable[..., Any] | None = None
                    ) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 
 
 def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = (),
-                   known: bool = False) -> Any:
+                   known: bool = False, unchanged: Callable[..., Any] | None = None) -> Any:
     """`op_jit` for functions whose static arguments may be lists, which C++ refuses. Costs a
-    Python call more. With `known` a NumPy array that it gives inside `jit` stays one."""
+    Python call more. With `known` a NumPy array that it gives inside `jit` stays one.
+
+    `unchanged` says of positional arguments which array the function returns as it is, or None: a
+    compiled program would copy it."""
     if fun is None:
-        return functools.partial(numpy_function, static_argnames=static_argnames, known=known)
+        return functools.partial(numpy_function, static_argnames=static_argnames, known=known,
+                                 unchanged=unchanged)
     body: Callable[..., Any] = fun
     compiled = op_jit(body, static_argnames=static_argnames, lists=True)
     if not static_argnames:
@@ -53,6 +58,10 @@ def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = (),
             if state.dynamic is not eager_trace:
                 out = body(*args, **kwargs)
                 return out if known else array_for(out)
+            if unchanged is not None and not kwargs:
+                same = unchanged(*args)
+                if same is not None:
+                    return same
             try:
                 return compiled(*args, **kwargs)
             except ValueError:  # from C++, for a list as a static argument, or from the function

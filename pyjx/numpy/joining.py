@@ -31,6 +31,7 @@ from pyjx.numpy.manipulation import (
     with_new_axes,
 )
 from pyjx.numpy.promotion import convert, operands, promote_dtypes
+from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import in_auto_mode
 
@@ -84,7 +85,16 @@ def joined(name: str, parts: list[Any], axis: Any) -> Any:
     return lax.concatenate(parts, axis)
 
 
-@numpy_function(static_argnames=("axis", "dtype"))
+def _one_part(arrays: Any = (), axis: Any = 0, *rest: Any) -> Any:
+    """The array, of one that is joined with no other."""
+    if isinstance(arrays, (list, tuple)) and len(arrays) == 1 and not rest:
+        (part,) = arrays
+        if type(part) is ArrayImpl and type(axis) is int and -part.ndim <= axis < part.ndim:
+            return part
+    return None
+
+
+@numpy_function(static_argnames=("axis", "dtype"), unchanged=_one_part)
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """The arrays joined along an axis.
 
@@ -109,7 +119,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     return joined("concatenate", parts, axis)
 
 
-@numpy_function(static_argnames=("axis",))
+@numpy_function(static_argnames=("axis",), unchanged=_one_part)
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
     """The arrays joined along an axis: `concatenate` as in the array API standard.
 

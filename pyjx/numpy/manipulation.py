@@ -19,12 +19,14 @@ from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_s
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
+from pyjx.errors import ConcretizationTypeError
 from pyjx.lax.common import broadcast_shapes as _common_shape
 from pyjx.numpy.axes import all_axes, as_tuple, canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import dtype_of, is_inexact
 from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import convert, operands, stretch
+from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.resharding import placed
 
 __all__ = [
@@ -69,7 +71,30 @@ def inferred_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
     return new
 
 
-@numpy_function(static_argnames=("shape", "order", "copy", "out_sharding"), known=True)
+def _same_ints(given: Any, old: tuple[int, ...]) -> bool:
+    """Whether an argument says the sizes, or the axes, that there are."""
+    if type(given) is not tuple:
+        given = (given,) if type(given) is int else tuple(given) if type(given) is list else None
+    try:
+        return bool(given == old)
+    except ConcretizationTypeError:  # of what is traced
+        return False
+
+
+def of_shape(a: Any = None, shape: Any = None, *rest: Any) -> Any:
+    """`a`, where it is an array that has this shape already."""
+    return a if type(a) is ArrayImpl and not rest and _same_ints(shape, a.shape) else None
+
+
+def of_new_shape(a: Any = None, shape: Any = None, *rest: Any) -> Any:
+    """As `of_shape`, also where the size of a vector is left open."""
+    if type(a) is ArrayImpl and a.ndim == 1 and _same_ints(shape, (-1,)):
+        shape = a.shape
+    return of_shape(a, shape, *rest)
+
+
+@numpy_function(static_argnames=("shape", "order", "copy", "out_sharding"), known=True,
+                unchanged=of_new_shape)
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
             out_sharding: Any = None) -> Array:
     """The array with another shape and the same elements in the same order.
@@ -138,7 +163,15 @@ def permuted(a: Any, permutation: tuple[int, ...]) -> Any:
     return transpose_p.bind(a, permutation=permutation)
 
 
-@numpy_function(static_argnames=("axes",))
+def _in_order(a: Any = None, axes: Any = None) -> Any:
+    """`a`, where it is an array whose axes are in this order already."""
+    if type(a) is ArrayImpl:
+        old = all_axes(a.ndim)
+        return a if _same_ints(old[::-1] if axes is None else axes, old) else None
+    return None
+
+
+@numpy_function(static_argnames=("axes",), unchanged=_in_order)
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """The array with its axes in another order, by default reversed.
 
@@ -160,7 +193,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     return permuted(a, tuple([canonical_axis(i, ndim) for i in as_tuple(axes)]))
 
 
-@numpy_function(static_argnames=("axes",))
+@numpy_function(static_argnames=("axes",), unchanged=_in_order)
 def permute_dims(a: Any, /, axes: Sequence[int]) -> Array:
     """The array with its axes in another order: axis i of the result is `axes[i]` of `a`.
 
@@ -414,7 +447,7 @@ def spread(x: Any, shape: tuple[int, ...]) -> Any:
                                    broadcast_dimensions=tuple(range(offset, len(shape))))
 
 
-@numpy_function(static_argnames=("shape", "out_sharding"))
+@numpy_function(static_argnames=("shape", "out_sharding"), unchanged=of_shape)
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     """The array stretched to `shape` by NumPy's rules.
 

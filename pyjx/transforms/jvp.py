@@ -13,7 +13,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.conversion import cast
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten
-from pyjx.engine.tangents import Zero, materialized
+from pyjx.engine.tangents import Zero, as_given
 from pyjx.engine.types import R, S
 from pyjx.transforms.arguments import check_callable
 
@@ -78,7 +78,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     flat = FlatFun(fun, in_tree, has_aux)
     with transform_name_stack("jvp"):
         outs, out_tangents = jvp_flat(flat, leaves, flat_tangents, flat.aux)
-    derivative = flat.out_tree.unflatten([materialized(t) for t in out_tangents])
+    derivative = flat.out_tree.unflatten(as_given(out_tangents, given))
     if has_aux:
         out, aux = flat.unflatten(outs)
         return out, derivative, aux

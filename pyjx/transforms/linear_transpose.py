@@ -12,7 +12,7 @@ from pyjx.core.trace import new_level
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearTrace
-from pyjx.engine.tangents import materialized
+from pyjx.engine.tangents import as_given
 from pyjx.transforms.arguments import check_callable
 from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import Partial
@@ -89,7 +89,7 @@ class _Transposed:
             raise TypeError("cotangent type does not match function output, expected "
                             f"{tuple(form.out_avals)} but got {cotangents}")
         in_cts = form.program.filled(residuals).backward(cotangents)
-        return form.in_tree.unflatten(map(materialized, in_cts))
+        return form.in_tree.unflatten(as_given(in_cts, cotangents))
 
     def __repr__(self) -> str:
         return f"transpose of {self.form.name}"

@@ -14,7 +14,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.core.varying import varying_axes
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.linearize import LinearProgram
-from pyjx.engine.tangents import materialized
+from pyjx.engine.tangents import as_given
 from pyjx.engine.types import R, S, TreeDef
 from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
 from pyjx.transforms.arguments import check_callable, linearized, wanted_inputs
@@ -115,7 +115,7 @@ class LinearizedFunction:
         for ref, new in zip(refs[::-1], outs[::-1], strict=False):
             ref[...] = new
             outs.pop()
-        return form.out_tree.unflatten(map(materialized, outs))
+        return form.out_tree.unflatten(as_given(outs, leaves))
 
     @property
     def args(self) -> tuple[Any, ...]:

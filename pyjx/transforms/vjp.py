@@ -20,7 +20,7 @@ from pyjx.engine.linearize import LinearProgram, LinearVar
 from pyjx.engine.logs import Lost, logging
 from pyjx.engine.references import addupdate_p
 from pyjx.engine.subjaxprs import selected
-from pyjx.engine.tangents import Zero, instantiate, materialized
+from pyjx.engine.tangents import Zero, as_given, instantiate, materialized
 from pyjx.engine.types import R, S, TreeDef
 from pyjx.transforms.arguments import (
     check_callable,
@@ -30,7 +30,12 @@ from pyjx.transforms.arguments import (
 )
 from pyjx.transforms.gradient_places import DidntWant, DontWant, GradRef
 from pyjx.transforms.linear_form import LinearForm
-from pyjx.tree_util import flatten_one_level_with_keys, keystr, register_pytree_node
+from pyjx.tree_util import (
+    flatten_one_level_with_keys,
+    keystr,
+    register_pytree_node,
+    tree_leaves,
+)
 
 
 @overload
@@ -201,7 +206,7 @@ class VJP:
             elif type(d) is DontWant:
                 results.append(DidntWant())
             else:
-                results.append(_value_of(ct, aval))
+                results.append(materialized(_value_of(ct, aval)))
         return self.in_tree.unflatten(results)
 
     @api_boundary
@@ -229,7 +234,8 @@ class VJP:
             if _is_inexact_ref(a):
                 _raise_no_gradient_ref(name(), i)
         in_cts, log = self._in_cts(out_ct, extra, ())
-        return self.in_tree.unflatten(list(map(_value_of, in_cts, in_avals))), log
+        return self.in_tree.unflatten(as_given(
+            map(_value_of, in_cts, in_avals), tree_leaves(out_ct))), log
 
     def _in_cts(self, out_ct: Any, extra: tuple[Any, ...], ref_cts: Sequence[Any]
                 ) -> tuple[list[Any], dict[Any, Any]]:
@@ -407,10 +413,10 @@ class VJP:
 
 
 def _value_of(ct: Any, aval: Any) -> Any:
-    """A cotangent as it is returned. One of a reference of integers there is not."""
+    """A cotangent, a zero among them. One of a reference of integers there is not."""
     if type(aval) is AbstractRef:
         return DidntWant()
-    return materialized(Zero.cotangent_of(aval) if ct is None else ct)
+    return Zero.cotangent_of(aval) if ct is None else ct
 
 
 def _is_inexact_ref(aval: Any) -> bool:

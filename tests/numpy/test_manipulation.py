@@ -348,3 +348,33 @@ def test_traced_parts_of_the_program_are_named(call, argument):
         jax.jit(call)(1)
     assert any(note.startswith(f"Argument '{argument}' is a part of the program")
                for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("same", [
+    lambda x: x.reshape(3, 4), lambda x: x.reshape((3, 4)), lambda x: x.reshape([3, 4]),
+    lambda x: jnp.reshape(x, (3, 4)), lambda x: jnp.broadcast_to(x, (3, 4)),
+    lambda x: jnp.broadcast_to(x, [3, 4]), lambda x: jnp.transpose(x, (0, 1)),
+    lambda x: x.transpose(0, 1), lambda x: jnp.permute_dims(x, [0, 1]),
+    lambda x: jnp.concatenate([x]), lambda x: jnp.concatenate((x,), -1), lambda x: jnp.concat([x]),
+], ids=range(12))
+def test_what_changes_nothing_gives_the_array_back(same):
+    array = jnp.asarray(x)
+    assert same(array) is array
+    assert same(array.T.reshape(3, 4)).tolist() == x.T.reshape(3, 4).tolist()
+    assert str(jax.make_jaxpr(same)(array)) == "{ lambda ; a:f32[3,4]. let  in (a,) }"
+
+
+def test_vectors_and_scalars_that_change_nothing_are_given_back():
+    vector, scalar = jnp.asarray(v), jnp.float32(2)
+    for given in (vector.reshape(-1), vector.reshape(4), jnp.reshape(vector, (-1,)), vector.T,
+                  jnp.reshape(vector, 4), jnp.transpose(vector), jnp.broadcast_to(vector, 4)):
+        assert given is vector
+    assert jnp.broadcast_to(scalar, ()) is scalar
+    assert vector.reshape(-1, 1).shape == (4, 1) and scalar.reshape(-1).shape == (1,)
+    assert vector.reshape(-1, order="F").tolist() == v.tolist()
+    for bad in (lambda: vector.reshape(), lambda: jnp.reshape(vector, 5),
+                lambda: jnp.transpose(vector, (1,)), lambda: jnp.broadcast_to(vector, ()),
+                lambda: jnp.concatenate([vector], 1), lambda: jnp.concatenate([scalar]),
+                lambda: jnp.transpose(vector, (0, 0)), lambda: jnp.reshape(vector)):
+        with pytest.raises((TypeError, ValueError)):
+            bad()

@@ -130,7 +130,7 @@ def test_symbolic_zeros():
 
     g.defjvp(rule, symbolic_zeros=True)
     for h in (g, jax.jit(g), jax.vmap(g, axis_size=1, in_axes=None)):
-        assert float(jax.jvp(lambda x, h=h: h(x, 2.0), (3.0,), (1.0,))[1].sum()) == 1.0
+        assert np.sum(jax.jvp(lambda x, h=h: h(x, 2.0), (3.0,), (1.0,))[1]) == 1.0
     assert {names[1] for names in seen} == {"SymbolicZero"}
 
 

@@ -394,3 +394,27 @@ def test_what_makes_the_program_of_a_pull_back_may_be_replaced():
     assert [float(ct) for ct in pull_back(1.0)] == [3.0, 2.0] and calls == [1]
     again = jax.tree.unflatten(jax.tree.structure(pull_back), jax.tree.leaves(pull_back))
     assert [float(ct) for ct in again(1.0)] == [3.0, 2.0] and calls == [1]
+
+
+def passing_on():
+    @jax.custom_jvp
+    def f(x):
+        return x
+
+    f.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+    return [lambda x: x, f]
+
+
+@pytest.mark.parametrize("f", passing_on(), ids=["function", "custom_jvp"])
+@pytest.mark.parametrize("value", [1.5, np.float32(1.5), 2j])
+def test_scalars_that_are_passed_on_as_tangents_stay_what_they_are(f, value):
+    assert [type(x) for x in jax.jvp(f, (value,), (value,))] == [type(value)] * 2
+    out, tangent, aux = jax.jvp(lambda x: (f(x), 3), (value,), (value,), has_aux=True)
+    assert [type(x) for x in (out, tangent, aux)] == [type(value)] * 2 + [int]
+    assert type(jax.linearize(f, value)[1](value)) is type(value)
+    assert type(jax.vjp(f, value)[1](value)[0]) is type(value)
+    assert type(jax.linear_transpose(f, value)(value)[0]) is type(value)
+    # What the library makes is an array: a zero, and what scalars were computed to.
+    assert isinstance(jax.vjp(lambda x, y: x, value, value)[1](value)[1], jax.Array)
+    assert isinstance(jax.jvp(lambda x: 2 * f(x), (value,), (value,))[1], jax.Array)
+    assert isinstance(jax.grad(lambda x: f(x).real)(1.5), jax.Array)
