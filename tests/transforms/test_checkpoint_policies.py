@@ -34,7 +34,7 @@ NAMED = policies.save_only_these_names("a")
 KEPT = [
     (None, []),
     (policies.nothing_saveable, []),
-    (policies.everything_saveable, ["cos", "named 'a'", "cos", "mul"]),
+    (policies.everything_saveable, ["cos", "named 'a'", "cos", "tanh_grad"]),
     (policies.dots_saveable, ["dot_general", "dot_general"]),
     (policies.checkpoint_dots, ["dot_general", "dot_general"]),
     (policies.dots_with_no_batch_dims_saveable, ["dot_general", "dot_general"]),
@@ -45,7 +45,7 @@ KEPT = [
     (policies.save_only_these_names("a", "b"), ["named 'a'", "named 'b'"]),
     (policies.save_any_names_but_these("a"), ["named 'b'"]),
     (policies.save_anything_except_these_names("a"),
-     ["cos", "named 'a'", "cos", "mul"]),
+     ["cos", "named 'a'", "cos", "tanh_grad"]),
     (policies.save_from_both_policies(NAMED, policies.dots_saveable),
      ["dot_general", "named 'a'", "dot_general"]),
     (policies.save_and_offload_only_these_names(
