@@ -11,7 +11,7 @@ from tests.oracle.campaign import Campaign, Tally, described, generated, makers,
 from tests.oracle.comparison import compare, shown
 from tests.oracle.processes import VARIABLE, Pair
 
-KINDS = ("calls", "indexing", "programs", "pytrees", "errors")
+KINDS = ("calls", "indexing", "programs", "pytrees", "errors", "devices", "rules", "references")
 
 
 def replayed(pair: Pair, name: str) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tests.oracle import errors, indexing, programs, pytrees
+from tests.oracle import devices, errors, indexing, programs, pytrees, references, rules
 from tests.oracle.calls import Calls, functions_of
 from tests.oracle.comparison import Difference, compare, internal, missing, same_message, shown
 from tests.oracle.conditioning import as_precise, ill_conditioned
@@ -62,7 +62,9 @@ Maker = Callable[[Gen], Program]
 def makers(pair: Pair) -> dict[str, Maker]:
     calls = Calls(pair.theirs.names, pair.ours.names)
     return {"calls": calls.program, "indexing": indexing.program, "programs": programs.program,
-            "pytrees": pytrees.program, "errors": errors.Errors(calls).program}
+            "pytrees": pytrees.program, "errors": errors.Errors(calls).program,
+            "devices": devices.program, "rules": rules.program,
+            "references": references.program}
 
 
 def generated(seed: str, kind: str, make: Maker, start: int) -> Iterator[tuple[str, Program]]:

@@ -28,7 +28,7 @@ VARIANTS = 4
 AMPLIFIED = 32.0  # how far beyond the oracle's own spread a result may lie
 FARTHER = 8.0  # how much farther from the exact result than the oracle's
 # Units in the last place that are near enough in any case, by kind of program: roundings add up.
-CLOSE = {"programs": 2048.0}
+CLOSE = dict.fromkeys(("programs", "devices", "rules", "references"), 2048.0)
 
 
 def moved(value: Any, step: float, salt: int) -> Any:

@@ -371,6 +371,20 @@ EXPLAINED = [
               ours="axis . is out of bounds|requires ndarray or scalar|must be integer or bool|"
                    "interpreted as an integer|unhashable type"),
     Explained("mish of booleans is a float like others", "weak", source=r"nn\.mish"),
+    Explained("the oracle has no rule for it", "accepts error",
+              theirs=r"(Batching|Differentiation|JVP) rule for \S+ not implemented|"
+                     "State effect not supported in vmap-of-cond|ultiple indexers (are )?not supp|"
+                     "Mutating a reference with unknown/differentiated values"),
+    Explained("views of references that are differentiated or mapped are references", "accepts",
+              source=r"\.at\[", theirs=r"Cannot transform type: \w+Tracer\(.*Ref"),
+    Explained("references that are made in what jacfwd and linearize map are mapped", "accepts",
+              source=r"new_ref(.|\n)*(jacfwd|hessian|linearize)",
+              theirs="got axis spec None but output was batched|vmapped value on an unbatched arr"),
+    Explained("of two wrong uses of references the other one is named", "error",
+              ours=r"[Rr]ef(erence)?\b|`(swap|get|addupdate)`|Out of bound|`indices`",
+              theirs=r"[Rr]ef(erence)?\b|`(swap|get|addupdate)`|Out of bound|`indices`|free_ref"),
+    Explained("the devices of an array's mesh are known, set or not", "accepts",
+              theirs="required when only AbstractMesh exists|is not equal to the size of the mesh"),
 ]
 
 

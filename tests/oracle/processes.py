@@ -26,6 +26,7 @@ VARIABLE = "PYJX_ORACLE_PYTHON"
 FRESH_AFTER = 3000  # programs; compiled programs pile up in a process
 # A third of the compile time goes; both sides get the same code from it.
 CHEAP = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+DEVICES = "--xla_force_host_platform_device_count=8"
 
 
 def cache_folder() -> Path:
@@ -57,7 +58,7 @@ class Worker:
             "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
             "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT),
             "PYTHONFAULTHANDLER": "1",
-            "XLA_FLAGS": CHEAP,
+            "XLA_FLAGS": f"{CHEAP} {DEVICES}",
         }
         self.log = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
         self.process = subprocess.Popen(

@@ -355,9 +355,12 @@ def wrap(g: Gen, w: Wrapped) -> None:
                     f"jnp.ones_like, ({arguments},)))))(*jax.linearize({w.name}, {arguments}))"))
 
 
-def function(g: Gen, count: int, steps: int) -> tuple[Scope, list[Shape], Function]:
+def shapes_of(g: Gen, count: int) -> list[Shape]:
+    return [g.shape(0, 2) if g.chance(0.85) else g.shape(0, 3) for _ in range(count)]
+
+
+def function(g: Gen, shapes: list[Shape], steps: int) -> tuple[Scope, Function]:
     s = Scope(g)
-    shapes = [g.shape(0, 2) if g.chance(0.85) else g.shape(0, 3) for _ in range(count)]
     for i, shape in enumerate(shapes):
         s.shapes[f"x{i}"] = shape
     for _ in range(steps):
@@ -368,13 +371,14 @@ def function(g: Gen, count: int, steps: int) -> tuple[Scope, list[Shape], Functi
         other = s.variable()
         result = g.pick(text((Text(last), Text(other))), Items(
             "dict", (Text(last), text([Text(other)])), ("'a'", "'b'")))
-    made = Function("f", ", ".join(f"x{i}" for i in range(count)), tuple(s.body), result)
-    return s, shapes, made
+    made = Function("f", ", ".join(f"x{i}" for i in range(len(shapes))), tuple(s.body), result)
+    return s, made
 
 
 def program(g: Gen) -> Program:
     count = g.pick(1, 1, 2, 2, 3)
-    s, shapes, f = function(g, count, g.rng.randint(2, 12))
+    shapes = shapes_of(g, count)
+    s, f = function(g, shapes, g.rng.randint(2, 12))
     w = Wrapped("f", list(shapes))
     for _ in range(g.weighted({0: 1, 1: 4, 2: 5, 3: 3})):
         wrap(g, w)

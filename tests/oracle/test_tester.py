@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import indexing, programs, pytrees
+import pyjx as jax
+from tests.oracle import devices, indexing, programs, pytrees, references, rules
 from tests.oracle.arguments import arguments
 from tests.oracle.calls import wrapped
 from tests.oracle.comparison import compare, missing
 from tests.oracle.conditioning import as_precise
 from tests.oracle.language import Assign, Data, Program, Text, call, form
+from tests.oracle.nesting import layered, written
 from tests.oracle.shrinking import shrunk
 from tests.oracle.values import Gen
 
@@ -35,12 +37,39 @@ def cause(a: dict[str, Any], b: dict[str, Any]) -> str | None:
     return found and found.cause
 
 
-@pytest.mark.parametrize("maker", [indexing.program, programs.program, pytrees.program])
+MAKERS = [module.program for module in (devices, indexing, programs, pytrees, references, rules)]
+
+
+@pytest.mark.parametrize("maker", MAKERS)
 def test_generated_programs_compile_and_repeat(maker):
     for number in range(60):
         source = maker(Gen(f"a/{number}")).snippet()
         compile(source, "snippet", "exec")
         assert source == maker(Gen(f"a/{number}")).snippet()
+
+
+def test_options_are_chosen():
+    found = {written(Gen(str(i)), "f(<<x|<<y|z>> + 1>><<|, 2>>)") for i in range(60)}
+    assert found == {f"f({a}{b})" for a in ("x", "y + 1", "z + 1") for b in ("", ", 2")}
+
+
+def test_layers_can_be_taken_away_one_by_one():
+    body, name = layered(Gen("1"), "f")
+    program = Program("rules", (*body, Assign("result", call(name, Text("x"), Text("w")))))
+    assert len(body) > 1
+
+    def calls_f(program):
+        called = []
+        space = {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "x": jax.numpy.ones(2), "w": 1.0,
+                 "f": lambda x, w: called.append(x) or x}
+        try:
+            exec(program.source(), space)
+        except Exception:
+            return False
+        return bool(called)
+
+    small = shrunk(program, lambda ps: [calls_f(p) for p in ps])
+    assert small.source() == "result = f(x, w)"
 
 
 def test_arguments_follow_the_signature():
