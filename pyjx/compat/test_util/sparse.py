@@ -15,10 +15,13 @@ from pyjx.compat.test_util.samples import rand_default
 from pyjx.experimental.sparse import BCOO, BCSR, JAXSparse
 from pyjx.tree_util import tree_flatten, tree_leaves, tree_map
 
-__all__ = ["BatchedDotGeneralProperties", "SparseLayout", "SparseTestCase", "is_sparse",
-           "iter_bcsr_layouts", "iter_sparse_layouts", "iter_subsets", "rand_bcoo", "rand_bcsr"]
+__all__ = ["MATMUL_TOL", "BatchedDotGeneralProperties", "SparseLayout", "SparseTestCase",
+           "is_sparse", "iter_bcsr_layouts", "iter_sparse_layouts", "iter_subsets", "rand_bcoo",
+           "rand_bcsr"]
 
 Args = Sequence[Any]
+
+MATMUL_TOL = {np.float32: 1e-5, np.float64: 1e-10, np.complex64: 1e-5, np.complex128: 1e-10}
 
 
 class SparseLayout(NamedTuple):
