@@ -144,14 +144,14 @@ def compute_attributes(params: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _in_memories(b: Block, outs: Sequence[str], eqn: JaxprEqn, spaces: Sequence[Any] | None
                  ) -> list[str]:
-    """The results, each in the memory that is asked for, or that of the device; a CPU has one."""
+    """The results, those that are to be in the device's own memory there; a CPU has one. Others
+    are moved by operations that follow."""
     if b.module.platform == "cpu":
         return list(outs)
     if spaces is None:
         return [placed_in_memory(b, x, v.aval, "device")
                 for x, v in zip(outs, eqn.outvars, strict=True)]
-    kinds = {"Device": "device", "Host": "pinned_host"}
-    return [placed_in_memory(b, x, v.aval, kinds[space.name]) if space.name in kinds else x
+    return [placed_in_memory(b, x, v.aval, "device") if space.name == "Device" else x
             for x, v, space in zip(outs, eqn.outvars, spaces, strict=True)]
 
 

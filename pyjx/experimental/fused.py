@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
+from pyjx.core.avals import is_valid_value
 from pyjx.core.primitive import register
 from pyjx.engine.types import Params
-from pyjx.experimental.staged_calls import PlacedCall, spread, staged_call
+from pyjx.experimental.staged_calls import PlacedCall, in_memory_of, spread, staged_call
 from pyjx.lazy import directory
+from pyjx.memory import Space
+from pyjx.tree_util import tree_map
 
 __all__ = ["fused", "fused_p"]
 __dir__ = directory(__name__, __all__)
@@ -19,7 +22,7 @@ fused_p = register(PlacedCall("fused_call", "out_spaces"))
 
 
 def fused(*, out_spaces: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: the operations of the function are to be one kernel.
+    """A decorator: the operations of the function are to be one kernel, on operands in any memory.
 
     Args:
       out_spaces: for each result the memory that it is left in.
@@ -33,7 +36,23 @@ def fused(*, out_spaces: Any) -> Callable[[Callable[..., Any]], Callable[..., An
     >>> float(jax.grad(f)(3.0))
     6.0
     """
-    return lambda f: staged_call(fused_p, f, per_result=partial(_spaces, out_spaces))
+
+    def decorated(f: Callable[..., Any]) -> Callable[..., Any]:
+        call = staged_call(fused_p, f, per_result=partial(_spaces, out_spaces))
+
+        @wraps(f)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = tree_map(_on_device, (args, kwargs))
+            return call(*args, **kwargs)
+
+        return called
+
+    return decorated
+
+
+def _on_device(x: Any) -> Any:
+    """An operand for the kernel, in whose program no memory is told from another."""
+    return in_memory_of(x, Space.Device) if is_valid_value(x) else x
 
 
 def _spaces(out_spaces: Any, tree: Any) -> Params:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import define_call
+from pyjx.engine.moves import moved
 from pyjx.engine.subjaxprs import batch_jaxpr, consts_as_inputs, live_inputs, part_of, selected
 from pyjx.engine.types import Dims, Values
 from pyjx.memory import Space
@@ -20,8 +22,8 @@ from pyjx.tree_util import tree_unflatten
 
 class PlacedCall(Primitive):
     """A call whose parameter `spaces` says for each result the memory that it is left in; batches
-    of results are left where the results are, and what else is derived has its results in device
-    memory, which None says of all."""
+    of results are left where the results are, and what else is derived has its results where they
+    are made, which None says of all."""
 
     __slots__ = ("spaces",)
 
@@ -34,7 +36,7 @@ class PlacedCall(Primitive):
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         if params[self.spaces] is None:
-            params[self.spaces] = (Space.Device,) * len(params["jaxpr"].outvars)
+            params[self.spaces] = tuple([a.memory_space for a in params["jaxpr"].out_avals])
         return super().bind(*operands, **params)
 
     def _batched(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
@@ -74,9 +76,20 @@ def staged_call(primitive: Primitive, f: Callable[..., Any], *, per_result: Any 
         own = {} if per_result is None else per_result(traced.out_tree)
         outs = primitive.bind(*closed.consts, *leaves, jaxpr=consts_as_inputs(closed), **params,
                               **own)
+        if isinstance(primitive, PlacedCall):
+            outs = [in_memory_of(x, space)
+                    for x, space in zip(outs, own[primitive.spaces], strict=True)]
         return tree_unflatten(traced.out_tree, outs)
 
     return called
+
+
+def in_memory_of(x: Any, space: Space) -> Any:
+    """A value in this memory, if it is one of arrays."""
+    aval = get_aval(x)
+    if type(aval) is not ShapedArray or space is Space.Any or aval.memory_space is space:
+        return x
+    return moved(x, space)
 
 
 def spread(what: str, given: Any, n: int) -> tuple[Any, ...]:

@@ -89,19 +89,42 @@ def test_memories_of_some_results_and_of_what_is_derived(wrap):
         lowered = jax.jit(g).trace(X).lower(lowering_platforms=("cuda",)).as_text()
         return re.findall(r'_xla_buffer_placement = "(\w+)"', lowered)
 
-    assert kinds(f) == kinds(jax.vmap(f)) == ["pinned_host", "device"]
+    assert kinds(f) == kinds(jax.vmap(f)) == ["device", "pinned_host"]
     assert kinds(lambda x: f(x)[0]) == kinds(jax.vmap(lambda x: f(x)[0])) == ["pinned_host"]
     assert kinds(lambda x: f(x)[1]) == ["device"]
     assert kinds(lambda x: lax.scan(lambda c, x: (c, f(x)[0]), 0, x)[1]) == ["pinned_host"]
-    for g in (lambda x: jax.vjp(f, x)[1]((x, x)), lambda x: jax.linearize(f, x)[1](x),
-              jax.grad(lambda x: jax.checkpoint(f)(x)[1].sum()),
+    for g in (jax.grad(lambda x: jax.checkpoint(f)(x)[1].sum()),
               lambda x: jax.jvp(f, (x,), (x,))[1][1]):
         assert set(kinds(g)) == {"device"}
+    assert [x.sharding.memory_kind for x in jax.tree.leaves(jax.jit(lambda x: jax.jvp(
+        f, (x,), (x,)))(X))] == ["pinned_host", "device"] * 2
     table = jnp.ones(3)
     captured = wrap(lambda x: (x + table, jnp.outer(table, x)))
     for a, b in zip(jax.vmap(captured)(X), (X[:, None] + table, X[:, None, None] * np.ones((3, 1))),
                     strict=True):
         np.testing.assert_array_equal(a.reshape(b.shape), b)
+
+
+def test_results_are_left_in_their_memories():
+    host, device = jax.device_put(X, HOST), jnp.asarray(X)
+    for wrap, operands in (
+            (fused(out_spaces=(HOST, DEVICE)),
+             [(host, device), (device, host), (host, host), (device, device)]),
+            (computing.compute_on(compute_type="device_host", out_memory_spaces=(HOST, DEVICE)),
+             [(host, host), (device, device)])):
+        f = wrap(lambda x, y: (x + y, x * y))
+        for x, y in operands:
+            spaces = jax.typeof(x).memory_space, jax.typeof(y).memory_space
+            for call in (f, jax.jit(f), jax.vmap(f), jax.jit(jax.vmap(f))):
+                total, product = call(x, y)
+                np.testing.assert_array_equal(total, X + X)
+                np.testing.assert_array_equal(product, X * X)
+                assert [v.sharding.memory_kind for v in (total, product)] == [
+                    "pinned_host", "device"]
+                assert [jax.typeof(v).memory_space for v in (total, product)] == [HOST, DEVICE]
+            gradients = jax.jit(jax.grad(lambda x, y: f(x, y)[1].sum(), argnums=(0, 1)))(x, y)  # noqa: B023
+            assert tuple([jax.typeof(v).memory_space for v in gradients]) == spaces
+            np.testing.assert_array_equal(gradients[0], X)
 
 
 def test_pytrees_and_captured_values():
