@@ -120,7 +120,7 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
 def _open_sum(b: Block, eqn: JaxprEqn, x: str) -> str:
     """A constraint; of complex numbers, which XLA cannot make parts of, one for each half."""
     sharding, aval = eqn.params["sharding"], eqn.outvars[0].aval
-    if b.module.partitions == 1:
+    if not b.module.spread:
         return x
     text = sharding_text(b.module.meshes, sharding, aval.ndim)
 

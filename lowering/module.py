@@ -146,12 +146,14 @@ class Module:
         "partitions",
         "platform",
         "rules",
+        "spread",
     )
 
     def __init__(self, name: str, platform: str, partitions: int = 1) -> None:
         self.name = name
         self.platform = platform
         self.partitions = partitions
+        self.spread = partitions > 1  # over a mesh, which may be one device: shardings are written
         self.devices: Sequence[Any] = ()
         self.meshes = Meshes()
         # What is being written is the program of each device along these axes of a mesh.

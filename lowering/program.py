@@ -156,6 +156,7 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
         if any(map(has_symbols, jaxpr.in_avals)) else Module(name, platform, partitioning.parts)
     module.manual = partitioning.manual
     module.devices = devices
+    module.spread = partitioning.is_spread
     if partitioning.mesh is not None and partitioning.parts > 1:
         module.meshes.name(partitioning.mesh)  # the first one, whatever operations name
     main = module.add("main", [v.aval for v in params], jaxpr.out_avals, Scope(f"jit({name})"))
@@ -166,7 +167,7 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
         if s:
             env[v] = constant_operand(main.block, c, v.aval)
     outs = emit_jaxpr(main.block, jaxpr, env)
-    if partitioning.parts > 1:
+    if partitioning.is_spread:
         outs = constrained(main.block, outs, jaxpr.out_avals, partitioning.out_shardings)
     for i, kind in enumerate(partitioning.kinds[1]):
         if kind is not None:

@@ -45,6 +45,11 @@ class Partitioning(Record):
     manual: tuple[Any, frozenset[Any]] | None = None
     mesh: Any = None
 
+    @property
+    def is_spread(self) -> bool:
+        """Whether values lie along a mesh, which may be one of one device."""
+        return self.parts > 1 or self.mesh is not None
+
     def lie_alike(self, argument: int, result: int) -> bool:
         """Whether an argument and a result, which is to have its memory, are known to lie alike.
 
@@ -197,7 +202,7 @@ def annotate(main: Function, avals: tuple[Sequence[Any], Sequence[Any]],
     for words, types, given, kinds, layouts in zip(
             (main.param_attributes, main.result_attributes), avals, shardings,
             partitioning.kinds, partitioning.layouts, strict=True):
-        for i, sharding in enumerate(given if partitioning.parts > 1 else ()):
+        for i, sharding in enumerate(given if partitioning.is_spread else ()):
             if sharding is not None:
                 words[i].append(attribute(module.meshes, sharding, types[i]))
         for name, texts in (("memory_kind", kinds), ("layout_mode", layouts)):
@@ -254,7 +259,7 @@ def _device_put(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     """Constraints where the target spans a mesh or is another memory; else nothing."""
     out = []
     for x, atom, target in zip(operands, eqn.invars, eqn.params["devices"], strict=True):
-        if b.module.partitions > 1 and hasattr(target, "spec"):
+        if b.module.spread and hasattr(target, "spec"):
             text = sharding_text(b.module.meshes, target, atom.aval.ndim)
             x = b.line(f"sdy.sharding_constraint {x} {text} : {tensor_type(atom.aval)}")
         kind = getattr(target, "memory_kind", None)
@@ -277,7 +282,7 @@ def _laid_out(b: Block, eqn: JaxprEqn, x: str) -> str:
 
 @rule("shard_alike")
 def _shard_alike(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    if b.module.partitions > 1:
+    if b.module.spread:
         group = b.module.meshes.fresh_group()
         for x, atom in zip(operands, eqn.invars, strict=True):
             b.raw(f"sdy.sharding_group {x} group_id={group} : {tensor_type(atom.aval)}")
@@ -298,7 +303,7 @@ def _reshard(b: Block, eqn: JaxprEqn, x: str) -> str:
 
 
 def _constraint(b: Block, eqn: JaxprEqn, x: str, sharding: Any, free: Any) -> str:
-    if b.module.partitions == 1 or not hasattr(sharding, "spec"):
+    if not b.module.spread or not hasattr(sharding, "spec"):
         return x
     aval = eqn.invars[0].aval
     text = sharding_text(b.module.meshes, sharding, aval.ndim, free)

@@ -127,6 +127,9 @@ class AbstractValue:
     is_high: bool = False  # whether values are made of others before a program is lowered
     has_qdd = False  # whether more is known of a value than its type, which changes
 
+    def __bool__(self) -> bool:
+        return True  # also where values have no elements, or no length
+
     # -- what it is made of ------------------------------------------------------------------------
 
     def lo_ty(self) -> list[Any]:
@@ -466,7 +469,7 @@ class ShapedArray(AbstractValue):
             pass
         except TypeError:  # a list as the shape
             key = None
-        return _intern(key, canonical_shape(shape), dtype, bool(weak_type), placement)
+        return interned(key, canonical_shape(shape), dtype, bool(weak_type), placement)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in ("lowered_type", "_tangent"):  # which are found out later
@@ -660,7 +663,7 @@ def _remake(args: tuple[Any, ...], placement: dict[str, Any]) -> ShapedArray:
     return ShapedArray(*args, **placement)
 
 
-def _intern(alias: Any, shape: Shape, dtype: Any, weak_type: bool, placement: Any) -> ShapedArray:
+def interned(alias: Any, shape: Shape, dtype: Any, weak_type: bool, placement: Any) -> ShapedArray:
     """The aval with these fields, which is also to be found under the key `alias`, if any."""
     if not dtypes.is_extended(dtype):
         dtype = np.dtype(dtype)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
-from pyjx.core.avals import ShapedArray, axes_text
+from pyjx.core.avals import ShapedArray, axes_text, interned
 from pyjx.core.bounded import kept
 from pyjx.core.memories import in_memory
 from pyjx.core.meshes import AbstractMesh
@@ -71,6 +71,14 @@ def names_no_mesh(sharding: Any) -> bool:
     """Whether it is over the empty mesh, as the shardings of types are where no mesh is set. Such a
     one leaves a value where it is."""
     return type(sharding) is NamedSharding and sharding.mesh.empty
+
+
+def lying_along(aval: ShapedArray, mesh: Any) -> ShapedArray:
+    """The type of a whole array that names the mesh which the array lies along, or none. It is for
+    readers: in programs nothing is said of whole arrays."""
+    sharding = NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim))
+    return interned(None, aval.shape, aval.dtype, aval.weak_type,
+                    (sharding, aval.manual_axis_type, aval.elsewhere))
 
 
 def retyped(aval: Any, sharding: Any) -> Any:
@@ -296,13 +304,10 @@ def typed_results(primitive: Primitive, avals: Sequence[Any], params: dict[str, 
         return aval_on(out, given)
     if not are_typed(avals):
         return out
+    for a in avals:
+        if a.explicit_sharding is not None:
+            check_mesh(primitive.name, a.explicit_sharding.mesh, avals)
     mesh = mesh_of(avals)
-    context = configuration.abstract_mesh.value
-    if context is not None and context.shape_tuple != mesh.shape_tuple:
-        raise ValueError(
-            f"For primitive {primitive.name}, context mesh {context} should match the aval mesh "
-            f"{mesh} for operands {', '.join([a.str_short() for a in avals])}. Put them on the "
-            "mesh that is set by jax.reshard.")
     rule = primitive.sharding_rule
     if not any([any(entries_of(a)) for a in avals]):
         whole = [(None,) * o.ndim for o in outs]
@@ -315,6 +320,27 @@ def typed_results(primitive: Primitive, avals: Sequence[Any], params: dict[str, 
         return _typed(primitive, mesh, avals, out, found, sums[0])
     return [_typed(primitive, mesh, avals, o, f, s)
             for o, f, s in zip(out, found, sums, strict=True)]
+
+
+def check_mesh(name: str, mesh: AbstractMesh, avals: Sequence[Any]) -> None:
+    """Check that an operand which lies along `mesh` is on the mesh that is set, if one is. Its axes
+    may be known as of other types, as they were where a cotangent's primal was made.
+
+    Raises:
+      ValueError: it is on another mesh.
+    """
+    context = configuration.abstract_mesh.value
+    if context is not None and mesh.shape_tuple != context.shape_tuple:
+        raise wrong_mesh(name, mesh, context, avals)
+
+
+def wrong_mesh(name: str, mesh: AbstractMesh, context: AbstractMesh, avals: Sequence[Any]
+               ) -> ValueError:
+    """The error for operands along `mesh` where `context` is set."""
+    return ValueError(
+        f"For primitive {name}, context mesh {context} should match the aval mesh {mesh} for "
+        f"operands {', '.join([a.str_short() for a in avals])}. Put them on the mesh that is set "
+        "by jax.reshard.")
 
 
 def mesh_of(avals: Sequence[Any]) -> AbstractMesh:

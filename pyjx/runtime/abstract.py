@@ -12,20 +12,25 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, ShapedArray, canonical_shape, get_aval, is_valid_value
-from pyjx.core.explicit import aval_on, names_no_mesh
+from pyjx.core.explicit import aval_on, lying_along, names_no_mesh
 from pyjx.core.frozen import filled
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.passes.literals import shown
 from pyjx.core.specs import ManualAxisType, P
-from pyjx.core.trace import DynamicJaxprTrace, check_int_fits, eager_trace
+from pyjx.core.trace import DynamicJaxprTrace, Tracer, check_int_fits, eager_trace
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import full_aval
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.jit import JitSpec, Options, TracedCall
-from pyjx.runtime.meshes import get_abstract_mesh
+from pyjx.runtime.meshes import NO_MESH, get_abstract_mesh
 from pyjx.runtime.placement import Described
-from pyjx.runtime.sharding import NamedSharding, Sharding
+from pyjx.runtime.sharding import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    single_device_sharding,
+)
 from pyjx.runtime.signature import (
     argument_sets,
     check_jittable,
@@ -236,8 +241,8 @@ def _placed_as(sharding: Any, ndim: int) -> tuple[Any, Any]:
 
 def described(x: Any) -> Any:
     """Structs, and other objects with a shape and a dtype, as leaves that can be traced."""
-    if isinstance(x, ShapedArray):
-        return Described(x)
+    if isinstance(x, ShapedArray):  # it may name a mesh for readers
+        return Described(x if x.explicit_sharding is None else aval_on(x, x.explicit_sharding))
     if isinstance(x, ShapeDtypeStruct) or (
         not is_valid_value(x) and hasattr(x, "shape") and hasattr(x, "dtype")
     ):
@@ -365,7 +370,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def typeof(x: Any) -> Any:
-    """The aval of a value, or of what describes one: its shape, dtype and weak type.
+    """The aval of a value, or of what describes one: its shape, dtype and weak type. That of an
+    array names the mesh that the array lies along.
 
     Raises:
       TypeError: it is no array or scalar.
@@ -378,4 +384,21 @@ def typeof(x: Any) -> Any:
     aval = described(x).aval if isinstance(x, ShapeDtypeStruct) else get_aval(x)
     if type(x) is int:
         check_int_fits(x, aval)
+    if type(aval) is ShapedArray and aval.explicit_sharding is None and not isinstance(
+            x, (Tracer, ShapeDtypeStruct)):
+        return _along_its_mesh(aval, x)
     return aval
+
+
+def _along_its_mesh(aval: ShapedArray, x: Any) -> ShapedArray:
+    """The type of a known value that is cut along no Explicit axis. It names the mesh that an array
+    was put on, or none if that was a single device, where another one is set."""
+    context = configuration.abstract_mesh.value
+    sharding: Any = x._sharding if type(x) is ArrayImpl else None
+    if type(sharding) is NamedSharding:
+        mesh = sharding.mesh.abstract_mesh
+        return aval if mesh == context else lying_along(aval, mesh)
+    if context is None or (type(sharding) is SingleDeviceSharding
+                           and sharding is single_device_sharding(sharding._device)):
+        return aval  # one that nobody asked for by a sharding
+    return lying_along(aval, NO_MESH)

@@ -73,9 +73,11 @@ def compile_or_load(
     device_tuple = (backends.default_device(),) if devices is None else tuple(devices)
     if num_partitions is None:
         num_partitions = len(device_tuple) // num_replicas
+    text = program.text if isinstance(program, LoweredProgram) else program
     options = compile_options(
         device_tuple, num_replicas, num_partitions, compiler_options,
         propagate_to_parameters, propagate_to_outputs,
+        names_meshes=isinstance(text, str) and "sdy.mesh" in text,
     )
     client = device_tuple[0].client
     device_list = jaxlib_api.DeviceList(device_tuple)
@@ -129,8 +131,10 @@ def compile_options(
     compiler_options: CompilerOptions | None = None,
     propagate_to_parameters: Sequence[bool] = (),
     propagate_to_outputs: Sequence[bool] = (),
+    names_meshes: bool = False,
 ) -> Any:
-    """The CompileOptions of XLA for the flags in force; cached, so not to be changed."""
+    """The CompileOptions of XLA for the flags in force; cached, so not to be changed.
+    `names_meshes` says that the program does, even if it is for one device."""
     overrides = _checked_options(compiler_options) if compiler_options else ()
     levels = {name: value for name, value in overrides if name in _EFFORT_LEVELS}
     if levels:
@@ -146,7 +150,8 @@ def compile_options(
         _xla_cache_folder() if devices[0].platform == "gpu" else "",
     )
     key = (devices, num_replicas, num_partitions, overrides, tuple(propagate_to_parameters),
-           tuple(propagate_to_outputs), effort)
+           tuple(propagate_to_outputs),
+           names_meshes or num_partitions > 1, effort)
     options = _options.get(key)
     if options is None:
         options = _options[key] = _make_options(*key)
@@ -156,7 +161,7 @@ def compile_options(
 def _make_options(
     devices: tuple[Any, ...], num_replicas: int, num_partitions: int,
     overrides: tuple[tuple[str, Any], ...], to_parameters: tuple[bool, ...],
-    to_outputs: tuple[bool, ...], effort: tuple[Any, ...],
+    to_outputs: tuple[bool, ...], is_spread: bool, effort: tuple[Any, ...],
 ) -> Any:
     (level, memory_level, time_effort, memory_effort, fewer_passes, shardy, profile,
      cache_folder) = effort
@@ -172,8 +177,8 @@ def _make_options(
     options.device_assignment = jaxlib_api.DeviceAssignment.create(ids)
     options.profile_version = profile
     build = options.executable_build_options
-    build.use_spmd_partitioning = num_partitions > 1
-    build.use_shardy_partitioner = num_partitions > 1 and shardy
+    build.use_spmd_partitioning = is_spread
+    build.use_shardy_partitioner = is_spread and shardy
     if to_parameters:
         build.allow_spmd_sharding_propagation_to_parameters = list(to_parameters)
     if to_outputs:

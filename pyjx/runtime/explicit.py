@@ -13,6 +13,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import map_jaxprs
 from pyjx.core.open_sums import OUTSIDE
 from pyjx.core.specs import PartitionSpec
+from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.explicit import reshard_p
 from pyjx.runtime.constraints import sharding_constraint_p
 from pyjx.runtime.open_sums import made_types, on_parts, open_sum_p, spec_in_full
@@ -71,6 +72,8 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
             results.append(out)
         if eqn.primitive.placed is not None and eqn.primitive.within is None:
             invars = _closed_before(eqn, invars, eqns)
+        elif len(results) == 1 and any([type(v) is Literal for v in invars]):
+            invars = _numbers_at_shape(mesh, eqn, invars, eqns)
         new_eqn = JaxprEqn(eqn.primitive, invars, results, params, eqn.effects, eqn.source_info)
         eqns += on_parts(mesh, eqn, new_eqn)
         eqns += constraints[::-1]
@@ -101,6 +104,29 @@ def _closed_before(eqn: JaxprEqn, operands: list[Any], eqns: list[JaxprEqn]) -> 
             spec = PartitionSpec(*[None] * v.aval.ndim) if own is None else own.spec
             out[i] = Var(retyped(v.aval, None))
             eqns.append(_constraint(operands[i], out[i], NamedSharding(sharding.mesh, spec), eqn))
+    return out
+
+
+def _numbers_at_shape(mesh: Any, eqn: JaxprEqn, operands: list[Any], eqns: list[JaxprEqn]
+                      ) -> list[Any]:
+    """The operands, with arrays that lie as the result does for the numbers that an elementwise
+    operation takes beside arrays."""
+    wide = eqn.outvars[0].aval
+    p = eqn.primitive
+    if not p.cached or p.multiple_results or p.sharding_rule is not None or not wide.ndim or (
+            wide.explicit_sharding is None or OUTSIDE.unreduced(wide)
+            or any([v.aval.shape not in ((), wide.shape) for v in eqn.invars])):
+        return operands
+    out = list(operands)
+    for i, v in enumerate(operands):
+        if type(v) is Literal and not v.aval.ndim:
+            out[i] = Var(v.aval.update(shape=wide.shape, weak_type=False))
+            made: list[JaxprEqn] = []
+            before = _constrained(mesh, wide.update(dtype=v.aval.dtype), out[i], eqn, made)
+            eqns.append(JaxprEqn(broadcast_in_dim_p, [v], [before], {
+                "shape": wide.shape, "broadcast_dimensions": (), "sharding": None,
+            }, no_effects, eqn.source_info))
+            eqns += made
     return out
 
 

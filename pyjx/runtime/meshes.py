@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from pyjx import configuration
+from pyjx.core.explicit import wrong_mesh
+from pyjx.core.jaxpr import Var
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh, empty_mesh
-from pyjx.core.trace import eager_trace, state
+from pyjx.core.trace import DynamicJaxprTrace, eager_trace, state
 from pyjx.runtime import backends
 
-_NO_MESH = AbstractMesh((), ())
+NO_MESH = AbstractMesh((), ())
 
 
 def make_mesh(axis_sizes: Sequence[int] | None = None, axis_names: Any = None,
@@ -90,7 +93,7 @@ def get_abstract_mesh() -> AbstractMesh:
     ()
     """
     mesh = configuration.abstract_mesh.value
-    return _NO_MESH if mesh is None else mesh
+    return NO_MESH if mesh is None else mesh
 
 
 class set_mesh:
@@ -131,11 +134,22 @@ class set_mesh:
         configuration.mesh.swap_local(self.prev_mesh)
 
 
+@contextmanager
+def mesh_known_as(mesh: AbstractMesh) -> Iterator[None]:
+    """A context in which the mesh of this thread has this shape, for values that lie along it."""
+    around = configuration.abstract_mesh.swap_local(None if mesh.empty else mesh)
+    try:
+        yield
+    finally:
+        configuration.abstract_mesh.swap_local(around)
+
+
 class use_abstract_mesh:
     """A context in which the mesh of this thread has this shape.
 
     Raises:
-      ValueError: it is no abstract mesh, or one of another size than the mesh that is set.
+      ValueError: it is no abstract mesh, one of another size than the mesh that is set, or has axes
+        of other types, and the body computes with values that do not lie along it.
 
     >>> import pyjx as jax
     >>> with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((2,), ("x",))):
@@ -143,7 +157,7 @@ class use_abstract_mesh:
     2
     """
 
-    __slots__ = ("mesh", "prev")
+    __slots__ = ("_done", "mesh", "prev")
 
     def __init__(self, mesh: AbstractMesh) -> None:
         if not isinstance(mesh, AbstractMesh):
@@ -157,9 +171,32 @@ class use_abstract_mesh:
             raise ValueError(
                 f"use_abstract_mesh cannot change the size of the mesh. Got new mesh: {self.mesh} "
                 f"with size={self.mesh.size} and prev mesh: {known} with size={known.size}")
+        self._done = len(getattr(state.dynamic, "eqns", ()))
         self.prev = configuration.abstract_mesh.swap_local(
             None if self.mesh.empty else self.mesh)
         return self.mesh
 
-    def __exit__(self, *_: object) -> None:
-        configuration.abstract_mesh.swap_local(self.prev)
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None and self.prev is not None and not self.mesh.empty and (
+                    isinstance(state.dynamic, DynamicJaxprTrace)):
+                _check_operands(state.dynamic, self._done, self.prev, self.mesh)
+        finally:
+            configuration.abstract_mesh.swap_local(self.prev)
+
+
+def _check_operands(trace: DynamicJaxprTrace, start: int, around: AbstractMesh, mesh: AbstractMesh
+                    ) -> None:
+    """Check that what was recorded from equation `start` on, under `mesh`, is not on values of
+    before that lie along it as it was known `around`: the types of whole values do not say it."""
+    if around.axis_types == mesh.axis_types or around.manual_axes or mesh.manual_axes:
+        return
+    here = set(trace.const_vars.values())
+    for i, eqn in enumerate(trace.eqns):
+        target = eqn.params.get("dst_sharding")
+        if i >= start or (target is not None and target.mesh.axis_types == mesh.axis_types):
+            here.update(eqn.outvars)
+    for eqn in trace.eqns[start:]:
+        if eqn.primitive.placed is None and not here.issuperset(
+                [v for v in eqn.invars if type(v) is Var]):
+            raise wrong_mesh(eqn.primitive.name, around, mesh, [v.aval for v in eqn.invars])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,6 +11,7 @@ from lowering.shardings import ONE, Partitioning
 from pyjx import configuration
 from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.derived import derived_structure
+from pyjx.core.explicit import check_mesh
 from pyjx.core.interning import Interned
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from pyjx.core.layouts import Layout
@@ -19,6 +20,7 @@ from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.nested import holds_jaxprs
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
+from pyjx.engine.explicit import reshard_p
 from pyjx.jaxlib_api import DeviceList, HloSharding, raw_platform
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl
@@ -168,6 +170,19 @@ def _with_these(mesh: Any, devices: tuple[Any, ...]) -> Mesh:
     return Mesh(places.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
 
 
+def _onto_axes_of_other_types(jaxpr: Jaxpr, outs: Shardings, mesh: Mesh) -> Shardings:
+    """The shardings of results, with those of what is moved to lie along the mesh's axes as axes of
+    other types."""
+    moved = {e.outvars[0]: s for e in jaxpr.eqns if e.primitive is reshard_p
+             and (s := e.params["dst_sharding"]).mesh.shape_tuple == mesh.shape_tuple
+             and s.mesh.axis_types != mesh.axis_types}
+    if not moved:
+        return outs
+    return tuple([moved[v].update(mesh=mesh.update(axis_types=moved[v].mesh.axis_types))
+                  if s is None and type(v) is Var and v in moved else s
+                  for s, v in zip(outs, jaxpr.outvars, strict=True)])
+
+
 def _kinds(shardings: Sequence[Any], avals: Sequence[Any], device: Any) -> Kinds:
     """The memories that shardings name, or else types, where these are not the device's own; empty
     where all are."""
@@ -284,13 +299,14 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request,
 
 def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any],
              lowered_for: str | None) -> Placement:
-    context = None if request.moves else request.mesh or configuration.mesh.value
+    context = None if request.moves else request.mesh or _mesh_that_is_set()
     if request.device is not None:
         if context is not None:
             raise ValueError("Mesh context manager should not be used with jit when backend or "
                              "device is also specified as an argument to jit. Got the mesh "
                              f"{context} and device={request.device!r}.")
         given = (None,) * len(given)
+    _check_meshes(closed.jaxpr, dict(zip(closed.jaxpr.invars, given, strict=True)))
     ins = _wanted(closed, given, request.in_shardings, context)
     outs = request.out_shardings or (None,) * len(closed.out_avals)
     known = [s for s in (*ins, *outs, *placed) if s is not None]
@@ -329,6 +345,7 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
             return on_device(devices[0])
         return placed_on((devices[0],), None, (), (), *layouts, kinds)
     in_shardings = _fitted(closed, "arguments", ins, closed.in_avals, mesh)
+    outs = _onto_axes_of_other_types(closed.jaxpr, outs, mesh)
     if mesh.are_all_axes_explicit:  # types say it all
         passed_on = {v: s for v, s in zip(closed.jaxpr.invars, ins, strict=True)
                      if type(s) is NamedSharding and not s.mesh.explicit_axes}
@@ -338,6 +355,15 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
                                             strict=True)])
     out_shardings = _fitted(closed, "outputs", outs, closed.out_avals, mesh)
     return placed_on(tuple(devices), mesh, in_shardings, out_shardings, *layouts, kinds)
+
+
+def _mesh_that_is_set() -> Mesh | None:
+    """The one of this thread, its axes of the types that they are known by."""
+    mesh, known = configuration.mesh.value, configuration.abstract_mesh.value
+    if mesh is None or known is None or known.axis_types == mesh.axis_types or (
+            known.manual_axes or known.shape_tuple != mesh.shape_tuple):
+        return mesh  # type: ignore[no-any-return]
+    return mesh.update(axis_types=known.axis_types)  # type: ignore[no-any-return]
 
 
 def _is_default(platform: str) -> bool:
@@ -535,6 +561,35 @@ def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tupl
     first = described.get(devices, f"a program that runs with device ids {_ids(devices)}")
     raise ValueError("Received incompatible devices for jitted computation. Got "
                      f"{first} and {others[0]}. Move one of them with device_put.")
+
+
+def _check_meshes(jaxpr: Jaxpr, shardings: Mapping[Any, Any]) -> None:
+    """Check that operations are on operands of one mesh: that which is set, if one is. `shardings`
+    are those of arguments; along axes that are all Auto meshes go together.
+
+    Raises:
+      ValueError: an operation is on operands of several meshes, or of another one.
+    """
+    context = configuration.abstract_mesh.value
+    where = {v: s.mesh.abstract_mesh for v, s in shardings.items()
+             if type(s) is NamedSharding and type(v) is Var}
+    meshes = {*where.values(), context} - {None}
+    if len(meshes) < 2 or not any([m.explicit_axes for m in meshes]) or (
+            context is not None and context.manual_axes):
+        return
+    for eqn in jaxpr.eqns:
+        found = [where[v] for v in eqn.invars if type(v) is Var and v in where]
+        if not found or eqn.primitive.placed is not None or holds_jaxprs(eqn):
+            continue
+        where.update(dict.fromkeys(eqn.outvars, found[0]))
+        for mesh in found:
+            if mesh.explicit_axes or (context or found[0]).explicit_axes:
+                check_mesh(eqn.primitive.name, mesh, [v.aval for v in eqn.invars])
+                if mesh.shape_tuple != found[0].shape_tuple:
+                    raise ValueError(
+                        f"For primitive {eqn.primitive.name}, mesh for all inputs should be equal. "
+                        f"Got one mesh: {found[0]} and another mesh: {mesh}. Put them on one by "
+                        "jax.device_put.")
 
 
 def _ids(devices: Any) -> str:

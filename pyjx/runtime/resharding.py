@@ -29,7 +29,7 @@ from pyjx.jaxlib_api import Device, DeviceList
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.constraints import constrained
 from pyjx.runtime.device_put import device_put
-from pyjx.runtime.meshes import get_abstract_mesh, use_abstract_mesh
+from pyjx.runtime.meshes import get_abstract_mesh, mesh_known_as
 from pyjx.runtime.sharding import NamedSharding, Sharding, devices_of
 
 
@@ -128,7 +128,7 @@ def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
         given = getattr(target, "mesh", None)
         devices = given if isinstance(given, Mesh) else None
         args, kwargs = tree_util.tree_map(lambda x: onto(x, inner, devices), (args, kwargs))
-        with use_abstract_mesh(inner):
+        with mesh_known_as(inner):
             outs = f(*args, **kwargs)
         leaves, tree = tree_util.tree_flatten(outs)
         targets = broadcast_argument("auto_axes out_sharding", target, outs)
@@ -281,7 +281,7 @@ def explicit_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None
             raise TypeError("Missing required keyword argument: 'in_sharding'")
         outer = _context_mesh("explicit_axes")
         inner = _with_types(outer, axes, AxisType.Explicit, "explicit_axes")
-        with use_abstract_mesh(inner):
+        with mesh_known_as(inner):
             leaves, tree = tree_util.tree_flatten(args)
             targets = broadcast_argument(
                 "explicit_axes in_sharding",

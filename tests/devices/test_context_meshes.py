@@ -159,3 +159,116 @@ def test_axes_of_size_one_that_types_leave_out():
             assert out.sharding.spec == P("a", None)
     finally:
         jax.config.update("jax_remove_size_one_mesh_axis_from_type", False)
+
+
+def test_meshes_of_one_device_are_in_the_text():
+    mesh = jax.make_mesh((1,), ("a",))
+    x = np.ones((4, 2), "f")
+    with jax.set_mesh(mesh):
+        calls = {
+            "matmul": lambda v: jnp.matmul(v, v.T, out_sharding=P("a", None)),
+            "ragged": lambda v: jax.lax.ragged_dot(
+                v, np.ones((2, 2, 3), "f"), np.array([3, 1]), out_sharding=P("a", None)),
+            "reshard": lambda v: jax.reshard(v, P("a")),
+        }
+        for name, f in calls.items():
+            text = jax.jit(f).lower(x).as_text()
+            assert 'sdy.mesh @mesh = <["a"=1]>' in text, name
+            assert 'sdy.sharding_constraint' in text, name
+            np.testing.assert_allclose(jax.jit(f)(x), f(jnp.asarray(x)))
+    text = jax.jit(lambda v: v + 1, in_shardings=NamedSharding(mesh, P("a"))).lower(x).as_text()
+    assert '%arg0: tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}' in text
+    exported = jax.export.export(jax.jit(calls["reshard"]))
+    with jax.set_mesh(mesh):
+        again = jax.export.deserialize(exported(x).serialize())
+    assert jax.jit(lambda v: again.call(v) + 1)(x).tolist() == (x + 1).tolist()
+
+
+def test_numbers_beside_cut_arrays_are_cut_alike():
+    with jax.set_mesh(jax.make_mesh((2,), ("a",))):
+        x = jax.device_put(np.arange(4, dtype="f"), P("a"))
+        for f, count in ((lambda v: v * 2, 2), (lambda v: jnp.maximum(v, 0), 2),
+                         (lambda v: jax.lax.clamp(0., v, 1.), 3), (jnp.sin, 1), (lambda v: v**3, 1),
+                         (lambda v: jax.lax.cond(True, lambda u: u, lambda u: -u, v), 2),
+                         (lambda v: jax.lax.select_n(True, v, v), 1)):
+            assert jax.jit(f).lower(x).as_text().count("sdy.sharding_constraint") == count
+            np.testing.assert_allclose(jax.jit(f)(x), f(jnp.arange(4.)))
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_types_name_the_mesh_that_arrays_lie_along(kind):
+    mesh = jax.make_mesh((2,), ("a",), (kind,))
+    device = jax.devices()[0]
+
+    def named(x):
+        return jax.typeof(x).sharding.mesh.axis_names
+
+    cut = jax.device_put(np.ones(4), NamedSharding(mesh, P("a")))
+    whole = jax.device_put(np.ones(4), NamedSharding(mesh, P()))
+    for x in (cut, whole, 2 * cut, cut.sum(), jax.jit(jnp.sin)(whole)):
+        assert named(x) == ("a",)
+        assert jax.typeof(x).sharding.mesh.axis_types == (kind,)
+    assert named(jnp.ones(4)) == named(np.ones(4)) == ()
+    with jax.set_mesh(mesh):
+        assert named(cut) == named(whole) == named(jnp.ones(4)) == ("a",)
+        assert named(np.ones(4)) == named(1.) == ()
+        on_one = jax.device_put(jnp.ones(4), jax.sharding.SingleDeviceSharding(device))
+        assert named(on_one) == ()
+        assert named(jax.device_put(jnp.ones(4), device)) == ("a",)
+        assert str(jax.typeof(on_one)) == "float32[4]"
+    described = jax.typeof(whole)
+    assert described.shape == (4,) and described is jax.typeof(2 * whole)
+    assert jax.eval_shape(jnp.sin, described).shape == (4,)
+    assert jax.make_jaxpr(jnp.sin)(described).in_avals[0].explicit_sharding is None
+
+
+def test_operands_that_are_whole_along_another_mesh():
+    line = jax.make_mesh((2,), ("a",))
+    other = line.update(axis_names=("z",))
+    free = other.update(axis_types=AxisType.Auto)
+    x = jax.device_put(np.ones(4), NamedSharding(line, P()))
+    for mesh in (other, free):
+        y = jax.device_put(np.ones(4), NamedSharding(mesh, P()))
+        for call in (lambda: x + y, lambda: jax.jit(jnp.add)(x, y),  # noqa: B023
+                     lambda: jnp.sin(y), lambda: jax.jit(lambda v: jnp.sin(v).sum())(y)):  # noqa: B023
+            with jax.set_mesh(line), pytest.raises(
+                    ValueError, match=r"context mesh .* should match the aval mesh"):
+                call()
+        with jax.set_mesh(line):
+            assert jax.jit(lambda v: v)(y).sharding.mesh is mesh
+            assert jax.device_put(y, P()).sharding.mesh is line
+        with pytest.raises(ValueError, match="mesh for all inputs should be equal"):
+            jax.jit(lambda p, q: jnp.sin(p) + q)(x, y)
+        assert jnp.sin(y).sharding.mesh is mesh
+
+
+@pytest.mark.parametrize("spec", [P(), P("a")])
+def test_axes_known_as_of_other_types(spec):
+    line = jax.make_mesh((2,), ("a",))
+    auto = line.abstract_mesh.update_axis_types({"a": AxisType.Auto})
+    x = jax.device_put(np.ones(4), NamedSharding(line, spec))
+
+    def inside(f):
+        def known_so(v):
+            with jax.sharding.use_abstract_mesh(auto):
+                return f(v)
+
+        return known_so
+
+    with jax.set_mesh(line):
+        for f in (jnp.sin, lambda v: 2 * v, lambda v: jax.jit(jnp.sin)(v)):
+            with pytest.raises(ValueError, match=r"context mesh .* should match the aval mesh"):
+                jax.jit(inside(f))(x)
+        out = jax.jit(inside(lambda v: jax.reshard(v, P(None))))(x)
+        assert out.sharding.mesh.axis_types == (AxisType.Auto,)
+        doubled = jax.jit(inside(lambda v: 2 * jax.reshard(v, P(None))))(x)
+        assert out.tolist() == [1] * 4 and doubled.tolist() == [2] * 4
+        assert jax.jit(inside(lambda v: v))(x).sharding.mesh is line
+        made = inside(lambda v: 2 * jnp.ones(4))(x)
+        assert made.sharding.mesh.axis_types == (AxisType.Auto,)
+        assert jax.jit(inside(lambda v: 2 * jnp.ones(4)))(x).tolist() == [2] * 4
+
+
+def test_types_are_true():
+    for shape in ((), (0,), (3,)):
+        assert jax.typeof(jnp.ones(shape))
