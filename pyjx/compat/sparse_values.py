@@ -96,14 +96,15 @@ class SparsifyEnv:
         Raises:
           ValueError: of data or indices neither is given or both are.
         """
-        refs = []
+        refs: list[int | None] = []
         for name, buffer, ref in (("data", data, data_ref), ("indices", indices, indices_ref),
                                   ("indptr", indptr, indptr_ref)):
             if (buffer is not None and ref is not None) or (
                     buffer is None and ref is None and name != "indptr"):
                 raise ValueError(f"SparsifyEnv.sparse: give one of {name} and {name}_ref")
             refs.append(ref if buffer is None else self._push(buffer))
-        return SparsifyValue(tuple(shape), *refs, indices_sorted, unique_indices)
+        return SparsifyValue(tuple(shape), refs[0], refs[1], refs[2], indices_sorted,
+                             unique_indices)
 
 
 def _is_value(x: Any) -> bool:
