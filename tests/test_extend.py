@@ -234,6 +234,15 @@ def test_interpreters_get_loops_as_the_version_has_them(told, by_trace, monkeypa
         assert list(map(len, params["ft_out"].unpack())) == [1, 2]
 
 
+def test_all_interpreters_are_instances_of_the_class_that_libraries_derive_from():
+    seen = []
+    jax.jit(lambda x: seen.append(x._trace))(1.0)
+    jax.grad(lambda x: (seen.append(x._trace), x)[1])(1.0)
+    assert all(isinstance(t, jax.core.Trace) and issubclass(type(t), jax.core.Trace) for t in seen)
+    assert issubclass(Reader, jax.core.Trace) and not isinstance(1, jax.core.Trace)
+    assert not any(isinstance(t, Reader) for t in seen) and not issubclass(type(seen[0]), Reader)
+
+
 def test_transformations_of_wrapped_functions():
     @lu.transformation_with_aux
     def scaled(factor, *args):

@@ -42,7 +42,6 @@ MODULES = {
     "extend": "pyjx.extend",
     "ffi": "pyjx.ffi",
     "flatten_util": "pyjx.flatten_util",
-    "flattree": "pyjx.core.flattree",
     "hijax": "pyjx.experimental.hijax",
     "image": "pyjx.image",
     "image.scale": "pyjx.image",

@@ -6,6 +6,7 @@ from pyjx.lazy import attach
 
 # What users of `jax.core` ask for, by module.
 FAMILIES: dict[str, str] = {
+    "pyjx.compat.interpreters": "Trace",
     "pyjx.core.avals": (
         "AbstractToken AbstractValue ShapedArray abstract_token get_aval "
         "pytype_aval_mappings=aval_makers valid_jaxtype=is_valid_value"
@@ -28,7 +29,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.core.printer": "JaxprPpContext JaxprPpSettings",
     "pyjx.core.evaluation": "eval_jaxpr jaxpr_as_fun",
     "pyjx.core.trace": (
-        "Trace Tracer concrete_or_error ensure_compile_time_eval "
+        "Tracer concrete_or_error ensure_compile_time_eval "
         "eval_context=ensure_compile_time_eval is_concrete literalable_types=literal_types"
     ),
     "pyjx.errors": "JaxprTypeError InconclusiveDimensionOperation",

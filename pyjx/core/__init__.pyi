@@ -1,5 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.core.
 
+from pyjx.compat.interpreters import Trace as Trace
 from pyjx.core.avals import AbstractToken as AbstractToken
 from pyjx.core.avals import AbstractValue as AbstractValue
 from pyjx.core.avals import ShapedArray as ShapedArray
@@ -39,7 +40,6 @@ from pyjx.core.printer import JaxprPpContext as JaxprPpContext
 from pyjx.core.printer import JaxprPpSettings as JaxprPpSettings
 from pyjx.core.evaluation import eval_jaxpr as eval_jaxpr
 from pyjx.core.evaluation import jaxpr_as_fun as jaxpr_as_fun
-from pyjx.core.trace import Trace as Trace
 from pyjx.core.trace import Tracer as Tracer
 from pyjx.core.trace import concrete_or_error as concrete_or_error
 from pyjx.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
@@ -50,6 +50,7 @@ from pyjx.errors import JaxprTypeError as JaxprTypeError
 from pyjx.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 
 __all__ = [
+    "Trace",
     "AbstractToken",
     "AbstractValue",
     "ShapedArray",
@@ -89,7 +90,6 @@ __all__ = [
     "JaxprPpSettings",
     "eval_jaxpr",
     "jaxpr_as_fun",
-    "Trace",
     "Tracer",
     "concrete_or_error",
     "ensure_compile_time_eval",

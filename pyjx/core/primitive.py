@@ -219,14 +219,6 @@ class Primitive:
                 top = trace_of_axes(top, self.effects(params))
         return top.process(self, operands, params)
 
-    def told(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The parameters as interpreters of libraries get them, which were written for JAX's."""
-        return params
-
-    def taken(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The parameters as they are here, of those that a library gives."""
-        return params
-
     def bind_with_trace(self, trace: Any, operands: Sequence[Any], *avals_and_params: Any) -> Any:
         """Apply the primitive under `trace`, or the interpreter of the operands if it is inside."""
         top = trace
@@ -234,7 +226,7 @@ class Primitive:
             if isinstance(x, Tracer) and x._trace.level > top.level:
                 top = x._trace
         with outside_of(trace):
-            return top.process(self, tuple(operands), self.taken(avals_and_params[-1]))
+            return top.process(self, tuple(operands), avals_and_params[-1])
 
     def out_avals(self, in_avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Any:
         """The shape rule's answer: an aval, or a list of avals with `multiple_results`."""

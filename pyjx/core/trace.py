@@ -59,33 +59,7 @@ class Trace:
 
     def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                 ) -> Any:
-        return self.process_primitive(primitive, operands, primitive.told(params))
-
-    def process_primitive(self, primitive: Primitive, tracers: Sequence[Any],
-                          params: dict[str, Any], /) -> Any:
-        """What an operation means to an interpreter of another library."""
-        raise NotImplementedError(f"{type(self).__name__} must override process_primitive")
-
-    # Functions with derivative rules of their own come to `process_primitive` as operations, too,
-    # and calls as calls of programs. An interpreter may have these methods, which nothing calls.
-
-    def process_call(self, call_primitive: Primitive, f: Any, tracers: Sequence[Any],
-                     params: dict[str, Any], /) -> Any:
-        self._refuse_functions("process_call")
-
-    def process_custom_jvp_call(self, primitive: Primitive, fun: Any, jvp: Any,
-                                tracers: Sequence[Any], /, *, symbolic_zeros: bool) -> Any:
-        self._refuse_functions("process_custom_jvp_call")
-
-    def process_custom_vjp_call(self, primitive: Primitive, fun: Any, fwd: Any, bwd: Any,
-                                tracers: Sequence[Any], /, *, out_trees: Any, symbolic_zeros: bool
-                                ) -> Any:
-        self._refuse_functions("process_custom_vjp_call")
-
-    def _refuse_functions(self, method: str) -> NoReturn:
-        raise NotImplementedError(
-            f"{type(self).__name__}.{method}: operations that hold functions hold programs here; "
-            "bind the primitive, whose rules run them")
+        raise NotImplementedError(f"{type(self).__name__} must override process")
 
     @property
     def main(self) -> Trace:

@@ -744,22 +744,7 @@ def _while_count(counted: Any, params: Params, times: int) -> None:
     counted.program(params["body_jaxpr"], times)
 
 
-class _While(Primitive):
-    """A loop, whose bound interpreters of libraries need not know of where there is none."""
-
-    __slots__ = ()
-
-    def told(self, params: Params) -> Params:
-        return {k: v for k, v in params.items() if k != "max_steps" or v is not None}
-
-    def taken(self, params: Params) -> Params:
-        return params if "max_steps" in params else {**params, "max_steps": None}
-
-    def bind(self, *operands: Any, **params: Any) -> Any:
-        return super().bind(*operands, **self.taken(params))
-
-
-while_p = register(_While(
+while_p = register(Primitive(
     "while", shape_rule=_while_shape, count=_while_count, multiple_results=True, cached=False,
     jvp=_while_jvp,
     batch_axis=_while_batch, linearize=_while_linearize, split=_while_split,

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx import configuration, lax, version
+from pyjx import configuration, lax
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.derived import derived
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import entries_of, with_dim, without_dim
-from pyjx.core.flattree import nones, pack
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, JaxprEqn, Var
 from pyjx.core.open_sums import cotangent_aval
@@ -631,34 +630,7 @@ def _scan_count(counted: Any, params: Params, times: int) -> None:
     counted.program(params["jaxpr"], times * params["length"])
 
 
-class _Scan(Primitive):
-    """A scan says by two numbers which operands are consts, carry and xs, and which results carry
-    and ys. JAX says so from 0.11 on by two trees, whose leaves tell nothing."""
-
-    __slots__ = ()
-
-    def told(self, params: Params) -> Params:
-        if version.numbers(version.__version__) < (0, 11):
-            return params
-        rest = {k: v for k, v in params.items()
-                if k not in ("num_consts", "num_carry", "_split_transpose")}
-        consts, carry, xs = [nones(len(part)) for part in _parts(params["jaxpr"].in_avals, params)]
-        ys = nones(len(params["jaxpr"].out_avals) - len(carry))
-        return {**rest, "ft_in": pack((consts, carry, xs)), "ft_out": pack((carry, ys))}
-
-    def taken(self, params: Params) -> Params:
-        if "ft_in" not in params:
-            return params
-        consts, carry, _ = params["ft_in"].unpack()
-        rest = {k: v for k, v in params.items() if k not in ("ft_in", "ft_out")}
-        return {"_split_transpose": False, **rest, "num_consts": len(consts),
-                "num_carry": len(carry)}
-
-    def bind(self, *operands: Any, **params: Any) -> Any:
-        return super().bind(*operands, **self.taken(params))
-
-
-scan_p = register(_Scan(
+scan_p = register(Primitive(
     "scan", shape_rule=_scan_shape, count=_scan_count, multiple_results=True, cached=False,
     jvp=_scan_jvp,
     linearize=_scan_linearize, split=_scan_split, transpose=_scan_transpose,
