@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tests.oracle import devices, errors, indexing, programs, pytrees, references, rules
 from tests.oracle.calls import Calls, functions_of
 from tests.oracle.comparison import Difference, compare, internal, missing, same_message, shown
-from tests.oracle.conditioning import as_precise, ill_conditioned
+from tests.oracle.conditioning import as_precise, ill_conditioned, vanishing
 from tests.oracle.explained import reason
 from tests.oracle.language import Program
 from tests.oracle.processes import Outcome, Pair
@@ -139,7 +139,8 @@ class Campaign:
         """Whether the values differ by no more than roundings do to such a program."""
         worker = self.pair.theirs
         return (ill_conditioned(worker, program, ours, theirs)
-                or as_precise(worker, program, ours, theirs))
+                or as_precise(worker, program, ours, theirs)
+                or vanishing(self.pair.ours, worker, program, ours, theirs))
 
     def failed(self, name: str, program: Program, difference: Difference) -> Failure | None:
         """Shrink the program, and ask again whether the difference is a known one."""

@@ -141,7 +141,7 @@ RULES = {
     "closure_convert": """
         def rule(x, w):
             f, kept = jax.closure_convert(lambda v: inner(v, w), x)
-            return f(x, *kept) <<* 1|+ sum(jnp.sum(k) for k in kept)>>
+            return f(x, *kept)
         """,
     "custom_vmap": f"""
         @custom_vmap

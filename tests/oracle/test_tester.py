@@ -13,7 +13,7 @@ from tests.oracle import devices, indexing, programs, pytrees, references, rules
 from tests.oracle.arguments import arguments
 from tests.oracle.calls import wrapped
 from tests.oracle.comparison import compare, missing
-from tests.oracle.conditioning import as_precise
+from tests.oracle.conditioning import as_precise, vanishing
 from tests.oracle.language import Assign, Data, Program, Text, call, form
 from tests.oracle.nesting import layered, written
 from tests.oracle.shrinking import shrunk
@@ -130,6 +130,17 @@ def test_results_are_as_coarse_as_the_steps_before():
     exact, theirs, ours = (value(np.array([x])) for x in (1.0, 1.0, 1.0 + 1e-6))
     assert as_precise(Answers(exact), program, ours, theirs)
     assert not as_precise(Answers(exact), program, value(np.array([1.01])), theirs)
+
+
+def test_what_numbers_leave_that_cancel_out_vanishes_with_their_unit():
+    def told(ours, then):
+        workers = Answers(value(np.array([then]))), Answers(value(np.zeros(1)))
+        return vanishing(*workers, program, value(np.array([ours])), value(np.zeros(1)))
+
+    program = Program("calls", (Assign("result", Text("x.astype('float32')")),))
+    assert told(2e-7, 3e-16)
+    assert not told(2e-7, 2e-7)
+    assert not told(2e-5, 3e-16)
 
 
 def test_shrinking_keeps_the_difference():
