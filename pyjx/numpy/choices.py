@@ -144,14 +144,20 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     shape = broadcast_shapes(get_aval(x).shape, *[mask.shape for mask in masks])
     dtype = dtype_of(x)
 
-    def values(piece: Any) -> Any:
-        if callable(piece):
-            piece = jnp.vectorize(_with_arguments(piece, args, kw))(x)
+    def values(piece: Any, mask: Any) -> Any:
+        if callable(piece):  # no slope comes from the elements of other pieces, be it infinite
+            own = jnp.where(mask, x, lax.stop_gradient(x))
+            piece = jnp.vectorize(_with_arguments(piece, args, kw))(own)
         return stretch(convert(jnp.asarray(piece), dtype), shape)
 
-    out = values(funclist[count] if given > count else 0)
-    for mask, piece in zip(masks, funclist, strict=False):
-        out = jnp.where(mask, values(piece), out)
+    later = jnp.zeros((), bool)
+    chosen = []
+    for mask in reversed(masks):
+        chosen.append(mask & ~later)
+        later = later | mask
+    out = values(funclist[count] if given > count else 0, ~later)
+    for mask, piece in zip(reversed(chosen), funclist, strict=False):
+        out = jnp.where(mask, values(piece, mask), out)
     return out
 
 

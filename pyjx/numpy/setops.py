@@ -233,7 +233,8 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any, w
     aval = get_aval(x)
     n = aval.shape[0]
     dtype = dtypes.default_int_dtype()
-    weak = aval.weak_type and fill_value is None and aval.dtype not in dtypes.complex_dtypes
+    padded = size is not None and fill_value is not None
+    weak = aval.weak_type and not padded and aval.dtype not in dtypes.complex_dtypes
     if size is not None:
         size = _size("unique", size)
     if not n or not aval.size or size == 0:

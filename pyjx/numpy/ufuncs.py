@@ -593,8 +593,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     [0, 0, 5]
     """
     if x is None and y is None:
-        operands("where", condition)
-        if size is None:
+        (given,) = operands("where", condition)
+        if size is None and get_aval(given).ndim:
             concrete_or_error(None, condition, "With one argument, jnp.where gives as many indices "
                               "as the condition holds: give their number as size, or x and y. "
                               "The size argument of jnp.nonzero must be statically specified to "

@@ -12,6 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import with_dim
 from pyjx.core.open_sums import cotangent_aval
+from pyjx.core.primitive import cast_like
 from pyjx.core.trace import eager_trace, ensure_compile_time_eval, state
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.conversion import cast
@@ -193,6 +194,8 @@ def _basis(leaves: Sequence[Any], type_of: Callable[[Any], Any] = lambda aval: a
         vectors = _array(block.reshape((n, *aval.shape)))
         if aval.explicit_sharding is not None:  # they lie as the value that they are changes of
             vectors = lying_as(vectors, with_dim(aval, 0, n))
+        if aval.manual_axis_type is not None and dtype != dtypes.float0:  # and vary as it does
+            vectors = cast_like(vectors, aval)
         basis.append(vectors)
         start += aval.size
     return basis

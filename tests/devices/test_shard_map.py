@@ -56,6 +56,22 @@ def test_eager_derivatives(smap):
     close(jax.jvp(f, (W, X), (W, X)), jax.jvp(lambda w, x: jnp.sin(x @ w).sum(), (W, X), (W, X)))
 
 
+@pytest.mark.parametrize("transform", [jax.jacfwd, jax.jacrev, jax.hessian])
+def test_jacobians_of_what_varies(smap, transform):
+    def f(x):
+        return jnp.sin(x) * x.sum(), lax.stop_gradient(lax.psum(x, "x")) * x[0]
+
+    def each(x):
+        return jax.tree.map(lambda j: j.reshape(-1, 2).sum(0), transform(f)(x))
+
+    got = smap(each, P("x"), P("x"))(X[:, 0])
+    parts = X[:, 0].reshape(4, 2)
+    total = parts.sum(0)
+    want = [transform(lambda x: (jnp.sin(x) * x.sum(), total * x[0]))(part) for part in parts]
+    for i in range(2):
+        close(got[i], np.concatenate([w[i].reshape(-1, 2).sum(0) for w in want]))
+
+
 def test_matrix_product_cut_along_its_sum(smap):
     f = smap(lambda a, b: lax.psum(a @ b, "y"), (P("x", "y"), P("y")), P("x"))
     check_grads(f, lambda a, b: a @ b, X, W)

@@ -128,6 +128,16 @@ def test_piecewise():
     np.testing.assert_allclose(
         jnp.piecewise(x, [x > 0], [lambda v, k, m: v * k + m], 2, m=1),
         np.piecewise(x, [x > 0], [lambda v, k, m: v * k + m], 2, m=1), rtol=1e-6)
+
+
+def test_pieces_have_slopes_where_they_hold_alone():
+    def f(v):
+        return jnp.piecewise(v, [v > -5, v > 0], [jnp.sin, jnp.sqrt, 2.0]).sum()
+
+    v = jnp.array([-jnp.inf, -1.0, 0.0, 4.0])
+    want = [0.0, np.cos(-1.0), 1.0, 0.25]
+    np.testing.assert_allclose(jax.grad(f)(v), want, rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(f))(v), want, rtol=1e-6)
     # Functions see single numbers.
     assert jnp.piecewise(jnp.arange(3.0), [jnp.arange(3.0) > 0], [jnp.sum]).tolist() == [0, 1, 2]
 

@@ -98,6 +98,18 @@ def test_nonzero():
         jax.jit(jnp.nonzero)(dup)
 
 
+def test_scalars_have_no_indices_traced_or_not():
+    for f in (jnp.nonzero, jnp.where):
+        for call in (f, jax.jit(f)):
+            with pytest.raises(ValueError, match="nonzero on 0d arrays is not allowed"):
+                call(jnp.array(1.0))
+
+
+def test_unique_values_are_weak_where_nothing_is_filled_in():
+    assert jnp.unique(2, fill_value=jnp.uint8(3)).weak_type
+    assert not jnp.unique(2, size=2, fill_value=jnp.uint8(3)).weak_type
+
+
 def test_unique():
     for got, expected in zip(jnp.unique(dup, True, True, True), np.unique(dup, True, True, True),
                              strict=True):
