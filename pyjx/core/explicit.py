@@ -392,13 +392,15 @@ def _elementwise(primitive: Primitive, out: Any, avals: Sequence[Any]) -> Any:
 def agreed(avals: Sequence[Any], message: str) -> Entries:
     """The entries of operands of one rank: along each dimension those of them that are cut must
     be cut alike. `message` is what is said otherwise."""
-    out = []
-    for along in zip(*map(entries_of, avals), strict=True):
-        known = {e for e in along if e is not None}
-        if len(known) > 1:
-            raise ShardingTypeError(message)
-        out.append(known.pop() if known else None)
-    return tuple(out)
+    return tuple([one_entry(along, message) for along in zip(*map(entries_of, avals), strict=True)])
+
+
+def one_entry(entries: Iterable[Any], message: str) -> Any:
+    """How a dimension is cut that operands have together: like those of them that are cut."""
+    known = {e for e in entries if e is not None}
+    if len(known) > 1:
+        raise ShardingTypeError(message)
+    return known.pop() if known else None
 
 
 def unchanged(out: Any, x: Any, *others: Any, **params: Any) -> Entries:
@@ -408,11 +410,11 @@ def unchanged(out: Any, x: Any, *others: Any, **params: Any) -> Entries:
 
 def resized(what: str) -> Rule:
     """The rule of what cuts or extends dimensions: those of another size must still be cut into
-    equal parts."""
+    equal parts. A single element is on every device."""
 
     def rule(out: Any, x: Any, *others: Any, **params: Any) -> Entries:
         sharding = x.explicit_sharding
-        if sharding is None:
+        if sharding is None or all([n == 1 for n in out.shape]):
             return (None,) * out.ndim
         for old, new, entry in zip(x.shape, out.shape, sharding.spec, strict=True):
             parts = parts_along(sharding.mesh, entry)

@@ -17,7 +17,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.explicit import Entries, entries_of
+from pyjx.core.explicit import Entries, entries_of, one_entry
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.linearity import FIRST
 from pyjx.core.open_sums import ShardingTypeError, cotangent_aval
@@ -323,24 +323,24 @@ def _gather_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, *,
     dn = dimension_numbers
     given, places = entries_of(x), entries_of(indices)
     entries: list[Any] = [None] * out.ndim
+    message = (
+        "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather "
+        "indexing as out sharding could not be resolved unambiguously (or would require "
+        f"collectives on inputs). Got operand={x!r}, indices={indices!r}")
     batch = [i for i in range(out.ndim) if i not in dn.offset_dims]
     clear = all([e is None or i in dn.start_indices_batching_dims for i, e in enumerate(places)])
     taken = iter(dn.offset_dims)
     for i, entry in enumerate(given):
         if i in dn.operand_batching_dims:
             j = dn.start_indices_batching_dims[dn.operand_batching_dims.index(i)]
-            entries[batch[j]] = entry
-            clear = clear and places[j] == entry
+            entries[batch[j]] = one_entry((entry, places[j]), message)
         elif i in dn.collapsed_slice_dims:
             clear = clear and entry is None
         else:
             entries[next(taken)] = entry
             clear = clear and (entry is None or slice_sizes[i] == x.shape[i])
     if not clear:
-        raise ShardingTypeError(
-            "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather "
-            "indexing as out sharding could not be resolved unambiguously (or would require "
-            f"collectives on inputs). Got operand={x!r}, indices={indices!r}")
+        raise ShardingTypeError(message)
     return tuple(entries)
 
 

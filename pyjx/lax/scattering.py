@@ -20,7 +20,7 @@ from pyjx.core.bounded import kept
 from pyjx.core.contents import shared
 from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import eval_jaxpr
-from pyjx.core.explicit import Entries, entries_of, sharding_of_sums
+from pyjx.core.explicit import Entries, entries_of, one_entry, sharding_of_sums
 from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.linearity import FIRST, FIRST_AND_THIRD
@@ -385,9 +385,14 @@ def _apply_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Valu
 def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray,
                       updates: ShapedArray, *, dimension_numbers: ScatterDimensionNumbers,
                       **params: Any) -> Entries:
-    """The operand stays cut along axes that are written whole, and along those that it goes along
-    together with the indices; the updates are cut likewise, or not."""
+    """The operand stays cut along axes that are written whole; those that it goes along together
+    with indices and updates are cut like any of them; the updates are cut likewise, or not."""
     dn = dimension_numbers
+    message = (
+        "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the "
+        "scatter update as out sharding could not be resolved unambiguously (or would require "
+        f"collectives on inputs). Got operand={x!r}, indices={indices!r}, updates={updates!r}")
+    entries: list[Any] = []
     given, places, written = entries_of(x), entries_of(indices), entries_of(updates)
     allowed: list[Any] = [None] * updates.ndim
     batch = [i for i in range(updates.ndim) if i not in dn.update_window_dims]
@@ -396,20 +401,18 @@ def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray,
     for i, entry in enumerate(given):
         if i in dn.operand_batching_dims:
             j = dn.scatter_indices_batching_dims[dn.operand_batching_dims.index(i)]
+            entry = one_entry((entry, places[j], written[batch[j]]), message)
             allowed[batch[j]] = entry
-            clear = clear and places[j] == entry
         elif i in dn.inserted_window_dims:
             clear = clear and entry is None
         else:
             j = next(window)
             allowed[j] = entry
             clear = clear and (entry is None or updates.shape[j] == x.shape[i])
+        entries.append(entry)
     if not clear or any([e not in (None, a) for e, a in zip(written, allowed, strict=True)]):
-        raise ShardingTypeError(
-            "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the "
-            "scatter update as out sharding could not be resolved unambiguously (or would require "
-            f"collectives on inputs). Got operand={x!r}, indices={indices!r}, updates={updates!r}")
-    return given
+        raise ShardingTypeError(message)
+    return tuple(entries)
 
 
 def _scatter(name: str, function: str, **rules: Any) -> Primitive:

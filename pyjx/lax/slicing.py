@@ -496,7 +496,8 @@ def _update_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
 
 def _update_sharding(out: ShapedArray, x: ShapedArray, update: ShapedArray, *starts: ShapedArray
                      ) -> Entries:
-    if entries_of(x) != entries_of(update):
+    one = all([n == 1 for n in update.shape])  # which is on every device
+    if entries_of(x) != entries_of(update) and not one:
         raise ShardingTypeError(
             "dynamic_update_slice operand sharding must be equal to update sharding, got operand "
             f"sharding {x.str_short(mesh_axis_types=True)} and update sharding "

@@ -15,11 +15,11 @@ from pyjx.core.arithmetic import reduction
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
 from pyjx.core.dimensions import max_dim
-from pyjx.core.explicit import resized
+from pyjx.core.explicit import Entries, entries_of, resized
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.linearity import FIRST, TOGETHER
-from pyjx.core.open_sums import cotangent_aval
+from pyjx.core.open_sums import ShardingTypeError, cotangent_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import at_front, batch_along
@@ -38,6 +38,8 @@ __all__ = [
     "reduce_window_p", "reduce_window_shape_tuple", "reduce_window_sum_p",
     "select_and_gather_add_p", "select_and_scatter_add_p", "select_and_scatter_p",
 ]
+
+_resized = resized("reduce_window")
 
 Ints = tuple[int, ...]
 Padding = tuple[tuple[int, int], ...]
@@ -147,6 +149,27 @@ def _windows_batch(primitive: Primitive) -> Rule:
     return batch
 
 
+def _windows_sharding(out: Any, *operands: ShapedArray, **params: Any) -> Any:
+    """Windows of arrays are cut as these are, all alike."""
+    xs = [a for a in operands if a.ndim == len(params["window_dimensions"])]
+    if len({entries_of(a) for a in xs}) > 1:
+        raise ShardingTypeError("reduce_window operands must be cut alike, got "
+                                f"{', '.join([a.str_short(True) for a in xs])}.")
+    if isinstance(out, list):
+        return [_resized(o, xs[0]) for o in out]
+    return _resized(out, xs[0])
+
+
+def _places_sharding(out: ShapedArray, x: ShapedArray, source: ShapedArray) -> Entries:
+    """What windows put into an array is cut as this is, or not at all."""
+    if any([e not in (None, own) for e, own in zip(entries_of(source), entries_of(x), strict=True)
+            ]):
+        raise ShardingTypeError(
+            "select_and_scatter source must be cut as the operand is, got operand "
+            f"{x.str_short(True)} and source {source.str_short(True)}.")
+    return entries_of(x)
+
+
 # -- windows one element at a time -----------------------------------------------------------------
 
 
@@ -173,14 +196,13 @@ def _elements(x: Value, init: Value, *, window_dimensions: Ints, window_strides:
 
 reduce_window_sum_p = register(Primitive(
     "reduce_window_sum", arithmetic=reduction, shape_rule=_windows_shape("reduce_window_sum"),
-    linear=TOGETHER,
-    sharding_rule=resized("reduce_window")))
+    linear=TOGETHER, sharding_rule=_windows_sharding))
 reduce_window_max_p = register(Primitive(
     "reduce_window_max", arithmetic=reduction, shape_rule=_windows_shape("reduce_window_max"),
-    sharding_rule=resized("reduce_window")))
+    sharding_rule=_windows_sharding))
 reduce_window_min_p = register(Primitive(
     "reduce_window_min", arithmetic=reduction, shape_rule=_windows_shape("reduce_window_min"),
-    sharding_rule=resized("reduce_window")))
+    sharding_rule=_windows_sharding))
 for _p in (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p):
     _p.define(batch=_windows_batch(_p))
 
@@ -267,7 +289,8 @@ def _gather_transpose(ct: Tangent, tangents: Operand, x: Operand, *, select_prim
 
 # For each window, the element of the first operand at the place where the second one is extreme.
 select_and_gather_add_p = register(Primitive(
-    "select_and_gather_add", shape_rule=_gather_shape, transpose=_gather_transpose, linear=FIRST))
+    "select_and_gather_add", shape_rule=_gather_shape, transpose=_gather_transpose, linear=FIRST,
+    sharding_rule=_windows_sharding))
 
 
 def _linear_in_first(primitive: Primitive) -> Rule:
@@ -302,7 +325,7 @@ def _scatter_transpose(ct: Tangent, source: Operand, x: Operand, *, select_prim:
 # Each element of the first operand is added where the second one is extreme in its window.
 select_and_scatter_add_p = register(Primitive(
     "select_and_scatter_add", shape_rule=_scatter_shape, transpose=_scatter_transpose,
-    linear=FIRST))
+    linear=FIRST, sharding_rule=lambda out, source, x, **_: _places_sharding(out, x, source)))
 select_and_scatter_add_p.define(jvp=_linear_in_first(select_and_scatter_add_p),
                                 batch=_windows_batch(select_and_scatter_add_p))
 
@@ -375,7 +398,8 @@ def _select_and_scatter_batch(operands: Values, dims: Dims, **params: Any
 # `scatter_jaxpr` combines what is in the result, at first `init`, with the window's `source`.
 select_and_scatter_p = register(Primitive(
     "select_and_scatter", shape_rule=_select_and_scatter_shape, jvp=_select_and_scatter_jvp,
-    batch=_select_and_scatter_batch, asked=True))
+    batch=_select_and_scatter_batch, asked=True,
+    sharding_rule=lambda out, x, source, init, **_: _places_sharding(out, x, source)))
 
 
 # -- reduce_window: any monoid ---------------------------------------------------------------------
@@ -456,7 +480,8 @@ def _reduce_window_batch(operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr,
 
 reduce_window_p = register(Primitive(
     "reduce_window", arithmetic=reduction, shape_rule=_reduce_window_shape, jvp=_reduce_window_jvp,
-    batch=_reduce_window_batch, multiple_results=True, asked=True))
+    batch=_reduce_window_batch, multiple_results=True, asked=True,
+    sharding_rule=_windows_sharding))
 
 
 def _window_monoid(computation: Callable[..., Any], operand: Value, init: Value

@@ -91,7 +91,7 @@ def read(x: Any, pattern: tuple[Entry, ...], values: Any, options: Options = _de
         if clamped == bound or options.mode is not None:
             return _static_read(x, shape, pattern, clamped)
         # out of bounds: the program clamps, so that checkify sees it
-    if options.mode is None and all(e != ARRAY or not get_aval(v).shape
+    if options.mode in _clamping and all(e != ARRAY or not get_aval(v).shape
                                     for e, v in zip(pattern, bound, strict=True)):
         return _dynamic_read(x, shape, pattern, bound, options)
     return _gather(x, shape, pattern, bound, options)

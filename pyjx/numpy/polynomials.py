@@ -289,10 +289,9 @@ def _from_zeros(zeros: Any) -> Any:
 @op_jit(static_argnames=("N", "increasing"))
 def _vander(x: Any, N: int, increasing: bool) -> Any:
     """Products of ever more factors x: their derivatives are finite where x is zero."""
-    factors = jnp.broadcast_to(x[:, None], (get_aval(x).shape[0], max(N - 1, 0)))
-    powers = jnp.cumprod(factors, 1)
-    out = jnp.concatenate([jnp.ones_like(powers, shape=(get_aval(x).shape[0], min(N, 1))), powers],
-                          1)
+    column = x[:, None]
+    factors = jnp.broadcast_to(column, (get_aval(x).shape[0], max(N - 1, 0)))
+    out = jnp.cumprod(jnp.concatenate([jnp.ones_like(column), factors], 1)[:, :N], 1)
     return out if increasing else jnp.flip(out, 1)
 
 

@@ -17,6 +17,7 @@ from pyjx.core import dtypes, integers
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.call_notes import aliases
+from pyjx.core.explicit import entries_of
 from pyjx.core.trace import concrete_or_error, is_concrete
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.conversion import cast
@@ -99,6 +100,10 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         found = np.asarray(_known("nonzero", a)).nonzero()
         return tuple([_array(i.astype(kind)) for i in found])
     size = _size("nonzero", size)
+    cut = tuple([axis for axis, entry in enumerate(entries_of(aval)) if entry is not None])
+    if cut:
+        raise ValueError(f"Cannot apply nonzero over sharded axes {cut}: got an array of type "
+                         f"{aval.str_short()}. Call `jax.reshard` on it before.")
     mask = cast(a, np.dtype(bool))
     flat = _true_places(mask, size, -1)
     missing = lax.lt(flat, literal(0, dtype))

@@ -109,6 +109,30 @@ OPS = {
     "barrier": (lax.optimization_barrier, "8@x,16@y"),
     "reduce_window": (lambda x: lax.reduce_window(x, np.float32(0), lax.add, (1, 2), (1, 2),
                                                   "VALID"), "8@x,8@y"),
+    "largest of windows": (lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 2), (1, 2),
+                                                       "VALID"), "8@x,8@y"),
+    "smallest of windows": (lambda x: lax.reduce_window(jax.reshard(x, P("x")), np.inf, lax.min,
+                                                        (1, 3), (1, 1), "SAME"), "8@x,16"),
+    "windows of one's own": (lambda x: lax.reduce_window(
+        x, np.float32(1), lambda a, b: a * b + 1, (1, 2), (1, 2), "VALID"), "8@x,8@y"),
+    "one window": (lambda x: lax.reduce_window(x, np.float32(0), lax.add, (8, 16), (1, 1),
+                                               "VALID"), "1,1"),
+    "element": (lambda x: lax.slice(x, (3, 5), (4, 6)), "1,1"),
+    "element at a traced place": (lambda x: x[jnp.argmax(x.sum(1)), 5], ""),
+    "element at a clipped place": (
+        lambda x: x.at[3, jnp.argmax(x.sum(0))].get(mode="clip"), ""),
+    "take_along_axis": (lambda x: jnp.take_along_axis(jax.reshard(x, P("x")), jnp.argsort(
+        jax.reshard(x, P("x")), 1), 1), "8@x,16"),
+    "take_along_axis by whole indices": (lambda x: jnp.take_along_axis(
+        jax.reshard(x, P("x")), np.full((8, 2), 3), 1), "8@x,2"),
+    "take_along_axis of whole rows": (lambda x: jnp.take_along_axis(
+        jax.reshard(x, P()), jax.reshard((x[:, :2] > 1).astype(int), P("x")), 1), "8@x,2"),
+    "take_along_axis by one row": (lambda x: jnp.take_along_axis(
+        jax.reshard(x, P(None, "y")), np.array([[2], [1]]), 0), "2,16@y"),
+    "searchsorted": (lambda x: jnp.searchsorted(
+        jnp.arange(8.) + 0 * x.sum(1), 2.5).astype("float32"), ""),
+    "diag": (lambda x: jnp.diag(x.sum(1), 4), "12@x,12"),
+    "vander": (lambda x: jnp.vander(x.sum(1), 3), "8@x,3"),
     "cumsum": (lambda x: jnp.cumsum(jax.reshard(x, P("x", None)), 1), "8@x,16"),
     "sort": (lambda x: jnp.sort(jax.reshard(x, P("x", None)), 1), "8@x,16"),
     "argsort": (lambda x: jnp.argsort(jax.reshard(x, P("x", None)), 1).astype("float32"),
@@ -238,6 +262,14 @@ def test_errors(f, args, message):
         f(*[make((8, 16), *spec) for spec in args])
 
 
+@pytest.mark.parametrize("find", [
+    lambda x: jnp.nonzero(x, size=2), lambda x: jnp.flatnonzero(x, size=2),
+    lambda x: jnp.argwhere(x, size=2), lambda x: jnp.where(x > 1, size=2)])
+def test_places_of_nonzeros_of_cut_arrays(find):
+    with pytest.raises(ValueError, match=r"Cannot apply nonzero over sharded axes \(0,\): got "):
+        find(make((8,), "x"))
+
+
 def test_constraints_are_asserted():
     x = make((8, 16), "x")
     assert lax.with_sharding_constraint(x, P("x")) is x
@@ -251,7 +283,7 @@ def test_constraints_are_asserted():
 
 @pytest.mark.parametrize("name", sorted(set(OPS) - {
     "reduce", "reduce_window",  # whose derivatives cut and extend what they read
-    "argmax", "argsort", "zeros_like", "full_like", "convert"}))
+    "argmax", "argsort", "searchsorted", "zeros_like", "full_like", "convert"}))
 def test_gradients_lie_as_primals(name):
     f, _ = OPS[name]
     x = make((8, 16), "x", "y")
