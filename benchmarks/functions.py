@@ -118,9 +118,9 @@ class Library:
                 raise TypeError("nothing to differentiate")
 
             def total(*args):
-                outs, args = args[len(values):], args[:len(values)]
+                outs = inexact(*args[:len(names)])
                 return sum([jax.numpy.vdot(ct, o).real for ct, o in zip(
-                    outs, inexact(*args), strict=True)])
+                    args[len(names):], outs, strict=True)])
 
             compiled = jax.jit(jax.grad(total, floats))
             values += cotangents
