@@ -21,6 +21,11 @@ from pyjx.core.options import Inline
 @rule("jit")
 def _jit(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     closed, name = eqn.params["jaxpr"], eqn.params["name"]
+    if eqn.params["compiler_options_kvs"]:
+        raise ValueError(
+            "`compiler_options` can only be passed to top-level `jax.jit`: XLA compiles a program "
+            f"as a whole. Got compiler_options={dict(eqn.params['compiler_options_kvs'])} of the "
+            f"function {name}, which is called in another one that is jitted.")
     debug = closed.debug_info
     function = debug.func_name.rpartition(".")[2], debug.func_filename
     inline = eqn.params["inline"]

@@ -89,7 +89,7 @@ class Ref(Tracer, metaclass=_RefType):
         return self is not other
 
     def __bool__(self) -> bool:
-        return True
+        return len(self) != 0  # the array's own truth is that of `ref[...]`
 
     def __repr__(self) -> str:
         return f"Ref{repr(self._refs).removeprefix('Array')}"

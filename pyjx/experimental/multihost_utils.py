@@ -373,7 +373,8 @@ def _linear(name: str, impl: Any, shape_rule: Any, batch: Any) -> Primitive:
         return [ct if type(ct) is Zero else p.bind(ct, **params)]
 
     p = register(Primitive(name, shape_rule=shape_rule, jvp=jvp, transpose=transpose,
-                           batch_axis=batch, impl=impl, linear=TOGETHER))
+                           batch_axis=batch, impl=impl, linear=TOGETHER,
+                           decomposition=lambda x, **_: x))  # in a program all are global
     return p
 
 

@@ -25,7 +25,7 @@ from pyjx.export.safety import (
 )
 from pyjx.export.trees import flat_tree
 from pyjx.runtime import backends, references
-from pyjx.runtime.jit import jit
+from pyjx.runtime.jit import jit, spec_of
 from pyjx.runtime.lower import lower_closed
 from pyjx.runtime.placement import Placement, placement_of
 from pyjx.runtime.sharding import NamedSharding
@@ -93,7 +93,8 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
                             "which are not known yet. Pass them as arguments.")
         placement = placement_of(call.closed, traced._given, call.request, names[0])[0]
         return export_closed(call.closed, call.name, call.in_tree, call.out_tree, names,
-                             tuple(disabled_checks), placement, paths)
+                             tuple(disabled_checks), placement, paths,
+                             keep_unused=spec_of(fun_jit).options.keep_unused)
 
     return exporter
 
@@ -114,7 +115,8 @@ def _canonical(platforms: Sequence[str]) -> tuple[str, ...]:
 
 def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
                   platforms: tuple[str, ...], disabled: tuple[DisabledSafetyCheck, ...],
-                  placement: Placement, paths: Sequence[str] = ()) -> Exported:
+                  placement: Placement, paths: Sequence[str] = (), keep_unused: bool = False
+                  ) -> Exported:
     """A traced function, exported for as many devices as it is placed on."""
     in_avals = tuple(closed.in_avals)
     solve(in_avals, paths)
@@ -125,8 +127,9 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
     several = len(platforms) > 1
     pure = discharge.pure(closed).jaxpr if has_state(closed.effects) else closed
     spread = placement.mesh is not None
-    programs = [lower_closed(pure, name, platform=p, keep_unused=several, for_export=True,
-                             placement=placement if spread else None) for p in platforms]
+    programs = [
+        lower_closed(pure, name, platform=p, keep_unused=keep_unused or several, for_export=True,
+                     placement=placement if spread else None) for p in platforms]
     for program in programs:
         if program.host_calls:
             raise NotImplementedError("serialization of host_callbacks is not yet implemented: "

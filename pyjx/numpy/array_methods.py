@@ -8,7 +8,7 @@ package are looked up when they are first used, and then stay as attributes of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -629,6 +629,27 @@ def install() -> None:
     Tracer.sharding = _unavailable(  # type: ignore[assignment, method-assign]
         "sharding", "attribute", " To query sharding information on tracers, use `jax.typeof(x)`.")
     _show_attributes(Array)
+    for name in dir(ArrayImpl):
+        if not name.startswith("_") and name not in _OF_REFERENCES and name not in vars(Ref):
+            setattr(Ref, name, _NoMember(name))
+
+
+# What references outside of programs have in common with arrays.
+_OF_REFERENCES = frozenset({"at", "aval", "dtype", "ndim", "shape", "size", *METHODS})
+
+
+class _NoMember:
+    """In the place of a member of arrays that references do not have: libraries ask by `hasattr`
+    what a value is."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, ref: Any, cls: Any) -> NoReturn:
+        raise AttributeError(f"'Ref' object has no attribute '{self._name}'. Did you forget to "
+                             "read its value with `ref[...]`?")
 
 
 # Of attributes that jaxlib or a one-line function gives.

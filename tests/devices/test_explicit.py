@@ -431,6 +431,10 @@ def test_global_arrays_of_a_process_have_the_type_of_their_sharding():
     x = multihost_utils.host_local_array_to_global_array(np.arange(8.), mesh, P("x"))
     assert jax.typeof(x).str_short() == "float32[8@x]"
     y = multihost_utils.global_array_to_host_local_array(x, mesh, P("x"))
+    for move in (multihost_utils.host_local_array_to_global_array,
+                 multihost_utils.global_array_to_host_local_array):
+        np.testing.assert_array_equal(jax.jit(lambda v, m=move: m(v, mesh, P("x")))(np.arange(8.)),
+                                      np.arange(8.))
     assert jax.typeof(y).str_short() == "float32[8@x]"
 
 

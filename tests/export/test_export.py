@@ -93,6 +93,13 @@ def test_integer_arguments_and_results_have_derivatives_zero():
     assert e.vjp().out_avals[0].str_short() == "float0[2,n]"
 
 
+@pytest.mark.parametrize("keep_unused", [False, True])
+def test_unused_arguments_are_kept_where_jit_keeps_them(keep_unused):
+    e = export.export(jax.jit(lambda x, y: x, keep_unused=keep_unused))(1.0, 2.0)
+    assert e.module_kept_var_idx == ((0, 1) if keep_unused else (0,))
+    assert export.deserialize(e.serialize()).call(1.0, 2.0) == 1
+
+
 def test_sizes_as_values():
     e = export.export(jax.jit(lambda x: lax.shape_as_value(x.shape) * 2))(
         jax.ShapeDtypeStruct(export.symbolic_shape("b, 3"), np.float32))

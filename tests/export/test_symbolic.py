@@ -193,3 +193,5 @@ def test_args_specs():
     assert x.shape[0] == y.shape[0]
     with pytest.raises(ValueError, match="no prefix"):
         export.symbolic_args_specs((np.ones(3),), ("a", "b"))
+    with pytest.raises(ValueError, match="dimension 1: different size 5 for known dimension"):
+        export.symbolic_args_specs((np.ones((3, 4)),), ("n, 5",))

@@ -23,6 +23,24 @@ INDICES = [
 ]
 
 
+def test_members_of_arrays_are_none_of_references():
+    ref = jax.new_ref(X)
+    for name in ("astype", "sum", "real", "devices", "delete", "is_fully_addressable",
+                 "addressable_shards", "global_shards", "nbytes", "block_until_ready"):
+        assert not hasattr(ref, name), name
+    for name in ("at", "shape", "dtype", "ndim", "size", "sharding", "get", "set", "swap"):
+        assert hasattr(ref, name), name
+    with pytest.raises(AttributeError, match=r"'Ref' object has no attribute 'sum'.*`ref\[...\]`"):
+        ref.sum()
+    assert jax.block_until_ready([ref]) == [ref]
+
+
+def test_truth_of_references():
+    assert jax.new_ref(np.zeros(2)) and not jax.new_ref(np.zeros(0))
+    with pytest.raises(TypeError, match="unsized"):
+        bool(jax.new_ref(False))
+
+
 def test_references_are_no_arrays():
     kinds = []
 

@@ -286,3 +286,14 @@ def test_lines_in_the_text_of_programs_on_disk(cache_folder):
     with configuration.compilation_cache_include_metadata_in_key(True):
         assert 22 in lines(text(20))
         assert 32 in lines(text(30))
+
+
+def test_compiler_options_are_those_of_the_whole_program(x):
+    inner = jax.jit(jnp.sin, compiler_options={"xla_embed_ir_in_executable": True})
+    np.testing.assert_allclose(jax.vmap(inner)(x), np.sin(x), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"can only be passed to top-level `jax\.jit`"):
+        jax.jit(lambda x: inner(x) + 1)(x)
+
+
+def test_jitted_functions_tell_what_was_jitted():
+    assert jax.jit(program)._fun is jax.jit(program).__wrapped__ is program

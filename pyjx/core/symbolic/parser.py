@@ -113,7 +113,14 @@ class Parser:
                                  f"dimension {done}, which `like` does not have.")
             self._dimensions.append(self.like[done])
         else:
-            self._dimensions.append(self.sum())
+            size = self.sum()
+            if self.like is not None and done < len(self.like):
+                known = self.like[done]
+                if type(size) is int and type(known) is int and size != known:
+                    raise ValueError(
+                        f"syntax error in symbolic shape {self.text!r} in dimension {done}: "
+                        f"different size {size} for known dimension; like={tuple(self.like)}.")
+            self._dimensions.append(size)
 
     def dimension(self) -> Any:
         """The whole text as one dimension."""
