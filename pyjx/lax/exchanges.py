@@ -12,7 +12,7 @@ slowest. On the axes of vmap it is made of collectives over each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
+from pyjx.core.explicit import Entries, entries_of, whole_along
 from pyjx.core.integers import as_axis, as_ints
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import find_frame
@@ -332,6 +333,27 @@ def _all_gather_shape(x: ShapedArray, *, all_gather_dimension: int, axis_index_g
     return x.update(shape=tuple(shape))
 
 
+def _along_mesh(name: str, x: ShapedArray, taken: Sequence[int], given: Sequence[int],
+                tiled: bool) -> Entries:
+    """How results lie along Explicit axes: whole along what the positions have parts of, dimensions
+    that are `taken` from the operand's and `given` to the result's, else as the operand."""
+    for axis in {*taken, *given} if tiled else taken:
+        whole_along(x, axis, f"{name} takes or puts parts along axis {axis}, which has to be "
+                             f"whole; got {x.str_short(True)}. Call `jax.reshard` on it before.")
+    entries = list(entries_of(x))
+    if not tiled:
+        for axis in taken:
+            del entries[axis]
+        for axis in given:
+            entries.insert(axis, None)
+    return tuple(entries)
+
+
+def _all_gather_sharding(out: ShapedArray, x: ShapedArray, *, all_gather_dimension: int,
+                         tiled: bool, **params: Any) -> Entries:
+    return _along_mesh("all_gather", x, (), (all_gather_dimension,), tiled)
+
+
 def _all_gather_own(x: Value, d: int | None, size: int, *, all_gather_dimension: int,
                     axis_index_groups: Groups, axis_name: Axes, axis_size: int, tiled: bool) -> Any:
     x = (broadcast_axis(x, size, all_gather_dimension) if d is None
@@ -355,7 +377,8 @@ def _all_gather_transpose(ct: Tangent, x: Operand, *, all_gather_dimension: int,
 
 all_gather_p: Primitive = _exchange(
     "all_gather", shape_rule=_all_gather_shape, own=_all_gather_own, by_axis=_all_gather_by_axis,
-    example=_with_axis("all_gather_dimension"), transpose=_all_gather_transpose)
+    example=_with_axis("all_gather_dimension"), transpose=_all_gather_transpose,
+    sharding_rule=_all_gather_sharding)
 
 
 def _all_gather_invariant_shape(x: ShapedArray, **params: Any) -> ShapedArray:
@@ -378,7 +401,7 @@ def _all_gather_invariant_transpose(ct: Tangent, x: Operand, *, all_gather_dimen
 all_gather_invariant_p: Primitive = _exchange(
     "all_gather_invariant", shape_rule=_all_gather_invariant_shape, own=_all_gather_own,
     by_axis=_all_gather_by_axis, example=_with_axis("all_gather_dimension"),
-    transpose=_all_gather_invariant_transpose,
+    transpose=_all_gather_invariant_transpose, sharding_rule=_all_gather_sharding,
     decomposition=lambda x, **params: all_gather_p.bind(x, **params))
 
 
@@ -402,6 +425,7 @@ all_gather_reduced_p: Primitive = _exchange(
     "all_gather_reduced", shape_rule=_all_gather_reduced_shape, own=_all_gather_own,
     by_axis=_all_gather_by_axis, example=_with_axis("all_gather_dimension"),
     transpose=_all_gather_reduced_transpose, printed=_ungrouped,
+    sharding_rule=_all_gather_sharding,
     decomposition=lambda x, **params: all_gather_p.bind(x, **params))
 
 
@@ -474,6 +498,11 @@ def _reduce_scatter_shape(x: ShapedArray, *, scatter_dimension: int, axis_index_
     return x.update(shape=tuple(shape))
 
 
+def _reduce_scatter_sharding(out: ShapedArray, x: ShapedArray, *, scatter_dimension: int,
+                             tiled: bool, **params: Any) -> Entries:
+    return _along_mesh("psum_scatter", x, (scatter_dimension,), (), tiled)
+
+
 def _reduce_scatter_own(x: Value, d: int | None, size: int, *, scatter_dimension: int,
                         axis_index_groups: Groups, axis_name: Axes, axis_size: int, tiled: bool
                         ) -> Any:
@@ -496,7 +525,7 @@ def _reduce_scatter_transpose(ct: Tangent, x: Operand, *, scatter_dimension: int
 reduce_scatter_p: Primitive = _exchange(
     "reduce_scatter", shape_rule=_reduce_scatter_shape, own=_reduce_scatter_own,
     by_axis=_reduce_scatter_by_axis, example=_with_axis("scatter_dimension"),
-    transpose=_reduce_scatter_transpose)
+    transpose=_reduce_scatter_transpose, sharding_rule=_reduce_scatter_sharding)
 
 
 def _unreduced_reduce_scatter_shape(x: ShapedArray, **params: Any) -> ShapedArray:
@@ -515,7 +544,7 @@ unreduced_reduce_scatter_p: Primitive = _exchange(
     "unreduced_reduce_scatter", shape_rule=_unreduced_reduce_scatter_shape,
     own=_reduce_scatter_own, by_axis=_reduce_scatter_by_axis,
     example=_with_axis("scatter_dimension"), transpose=_unreduced_reduce_scatter_transpose,
-    printed=_ungrouped,
+    printed=_ungrouped, sharding_rule=_reduce_scatter_sharding,
     decomposition=lambda x, **params: reduce_scatter_p.bind(x, **params))
 
 
@@ -619,6 +648,11 @@ def _all_to_all_shape(x: ShapedArray, *, split_axis: int, concat_axis: int,
     return x.update(shape=tuple(shape))
 
 
+def _all_to_all_sharding(out: ShapedArray, x: ShapedArray, *, split_axis: int, concat_axis: int,
+                         tiled: bool, **params: Any) -> Entries:
+    return _along_mesh("all_to_all", x, (split_axis,), (concat_axis,), tiled)
+
+
 def _all_to_all_own(x: Value, d: int | None, size: int, *, split_axis: int, concat_axis: int,
                     axis_index_groups: Groups, axis_name: Axes, axis_size: int, tiled: bool) -> Any:
     x = at_front(x, d, size)  # the axis of sources, then the example's
@@ -650,6 +684,7 @@ def _all_to_all_transpose(ct: Tangent, x: Operand, *, split_axis: int, concat_ax
 all_to_all_p: Primitive = _exchange(
     "all_to_all", shape_rule=_all_to_all_shape, own=_all_to_all_own, by_axis=_all_to_all_by_axis,
     example=_with_axis("split_axis", "concat_axis"), transpose=_all_to_all_transpose,
+    sharding_rule=_all_to_all_sharding,
     printed=_name_printed("axis_index_groups", "axis_name", "concat_axis", "split_axis", "tiled"))
 
 

@@ -6,6 +6,7 @@ import pytest
 import pyjx as jax
 from pyjx import lax
 from pyjx import numpy as jnp
+from pyjx.core.explicit import ShardingTypeError
 from pyjx.sharding import AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 
@@ -144,3 +145,39 @@ def test_jacobians_are_cut_as_results_and_arguments(explicit):
     assert spec_text(jax.jit(jax.jacfwd(jnp.sin))(x)) == "8@x,3,8,3"
     assert spec_text(jax.jacrev(jnp.sin)(x)) == "8,3,8@x,3"
     np.testing.assert_allclose(jax.jacfwd(jnp.sin)(x), jax.jacfwd(jnp.sin)(X), rtol=1e-6)
+
+
+COLLECTIVES = {
+    "all_gather": (lambda v: lax.all_gather(v, "i"), "2,2,8@x,4"),
+    "all_gather behind": (lambda v: lax.all_gather(v, "i", axis=1), "2,8@x,2,4"),
+    "all_gather tiled": (lambda v: lax.all_gather(v, "i", axis=1, tiled=True), "2,8@x,8"),
+    "psum_scatter": (lambda v: lax.psum_scatter(jnp.stack([v, 2 * v]), "i"), "2,8@x,4"),
+    "psum_scatter tiled": (lambda v: lax.psum_scatter(v, "i", scatter_dimension=1, tiled=True),
+                           "2,8@x,2"),
+    "all_to_all": (lambda v: lax.all_to_all(jnp.stack([v, 2 * v]), "i", 0, 2), "2,8@x,4,2"),
+    "all_to_all tiled": (lambda v: lax.all_to_all(v, "i", 1, 1, tiled=True), "2,8@x,4"),
+    "ppermute": (lambda v: lax.ppermute(v, "i", [(0, 1), (1, 0)]), "2,8@x,4"),
+}
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_collectives_of_examples_that_are_cut(explicit, name):
+    f, want = COLLECTIVES[name]
+    of_all = jax.vmap(f, axis_name="i")
+    x = np.arange(64, dtype=np.float32).reshape(2, 8, 4) / 64
+    cut = jax.device_put(x, P(None, "x"))
+    gradient = jax.grad(lambda x: jnp.sin(of_all(x)).sum())
+    for run in (lambda f: f, jax.jit):
+        assert spec_text(run(of_all)(cut)) == want
+        np.testing.assert_allclose(run(of_all)(cut), of_all(x), rtol=1e-6)
+        assert spec_text(run(gradient)(cut)) == "2,8@x,4"
+        np.testing.assert_allclose(run(gradient)(cut), gradient(x), rtol=1e-5)
+
+
+def test_collectives_take_no_parts_of_what_is_cut(explicit):
+    x = jax.device_put(np.ones((2, 8, 4), np.float32), P(None, "x"))
+    for f in (lambda v: lax.all_gather(v, "i", tiled=True),
+              lambda v: lax.psum_scatter(v, "i", tiled=True),
+              lambda v: lax.all_to_all(v, "i", 0, 0, tiled=True)):
+        with pytest.raises(ShardingTypeError, match="axis 0, which has to be whole"):
+            jax.vmap(f, axis_name="i")(x)

@@ -128,9 +128,16 @@ PLACING = (
 )
 
 
-def of_wholes(g: Gen, mesh: dict[str, int], of: tuple[Shape, Shape]) -> list[Statement]:
+# What says how traced values lie along Auto axes. Along Explicit ones their types do, which JAX
+# leaves as they are where another program's `out_shardings` or a constraint says otherwise.
+OF_AUTO = ("in_shardings", "out_shardings", "with_sharding_constraint")
+
+
+def of_wholes(g: Gen, mesh: dict[str, int], of: tuple[Shape, Shape], auto: bool
+              ) -> list[Statement]:
     """`f` computes on whole arrays, and says now and then how they lie."""
-    body = [Assign("x", Text(g.pick(*PLACING).replace("{y}", spec(g, mesh, of[0]))))
+    fitting = [p for p in PLACING if auto or not any(word in p for word in OF_AUTO)]
+    body = [Assign("x", Text(g.pick(*fitting).replace("{y}", spec(g, mesh, of[0]))))
             for _ in range(g.rng.randint(1, 4))]
     return [Function("f", "x, w", tuple(body), Text("x"))]
 
@@ -151,7 +158,8 @@ def program(g: Gen) -> Program:
     else:
         x = shape(g)
         of = [x, g.pick(x, ())]
-        body = g.pick(over_devices, of_wholes)(g, mesh, (of[0], of[1]))
+        body = over_devices(g, mesh, (of[0], of[1])) if g.chance(0.5) else of_wholes(
+            g, mesh, (of[0], of[1]), "Explicit" not in types)
         layers, name = layered(g, "f", 2)
     w = Wrapped(name, list(of))
     for _ in range(g.weighted({0: 4, 1: 4, 2: 2})):
