@@ -15,15 +15,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from lowering.builder import Block
 from lowering.locations import Locations, Scope
 from lowering.module import Function, Module
 from lowering.rules import rule
-from lowering.types import CLOSE, OPEN, element_type, expression_text, int_list, tensor_type
+from lowering.types import CLOSE, OPEN, element_type, expression_text, int_list, quoted, tensor_type
 from pyjx.core.avals import SymbolicDim
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.symbolic.checks import checks
 from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.solving import scope_of, solve
 
@@ -35,11 +37,13 @@ _EXPRESSION = re.compile(f"{OPEN}[^{CLOSE}]*{CLOSE}")
 class DynamicModule(Module):
     """A module for arguments whose shapes hold expressions."""
 
-    __slots__ = ("avals", "scope", "solutions")
+    __slots__ = ("avals", "paths", "scope", "solutions")
 
-    def __init__(self, name: str, platform: str, partitions: int, avals: Sequence[Any]) -> None:
+    def __init__(self, name: str, platform: str, partitions: int, avals: Sequence[Any],
+                 paths: Sequence[str] = ()) -> None:
         super().__init__(name, platform, partitions)
         self.avals = avals
+        self.paths = paths
         self.scope = scope_of(avals)
         self.solutions = solve(avals)
 
@@ -52,6 +56,8 @@ class DynamicModule(Module):
         block: Any = function.block
         if name == "main":
             block.solve(params)
+            if self.paths:
+                block.check_shapes(params, self.paths)
         else:
             block.sizes = {s.name: f"%dim{i}" for i, s in enumerate(self.solutions)}
             function.params[:0] = [f"{v}: {SIZE}" for v in block.sizes.values()]
@@ -84,19 +90,40 @@ class DynamicBlock(Block):
             self.sizes = sizes
 
     def solve(self, params: Sequence[Any]) -> None:
-        """Compute the variables from the parameters of `main`, of which constants come first."""
-        given = [a for a in params if any([type(d) is not int for d in a.shape])]
-        names = [i for i, a in enumerate(params) if any([type(d) is not int for d in a.shape])]
-        for s in solve(given):
-            argument, aval = names[s.argument], given[s.argument]
-            size = self.line(f"stablehlo.get_dimension_size %arg{argument}, dim = {s.axis} : "
-                             f"({tensor_type(aval)}) -> tensor<i32>")
-            value = Size(self, self.line(f"stablehlo.convert {size} : (tensor<i32>) -> {SIZE}"))
+        """Compute the variables from the parameters of `main`."""
+        for s in solve(params):
+            value = self._size_of(params, s.argument, s.axis)
             if not (type(s.rest) is int and s.rest == 0):
                 value = value - (self.value(s.rest) if isinstance(s.rest, SymbolicDim) else s.rest)
             if s.coefficient != 1:
                 value = value // s.coefficient
             self.sizes[s.name] = value.name
+
+    def _size_of(self, params: Sequence[Any], argument: int, axis: int) -> Size:
+        """The size of an axis of a parameter of `main`, computed once."""
+        key = "axis", argument, axis
+        name = self._constants.get(key)
+        if name is None:
+            size = self.line(f"stablehlo.get_dimension_size %arg{argument}, dim = {axis} : "
+                             f"({tensor_type(params[argument])}) -> tensor<i32>")
+            name = self._constants[key] = self.line(
+                f"stablehlo.convert {size} : (tensor<i32>) -> {SIZE}")
+        return Size(self, name)
+
+    def check_shapes(self, params: Sequence[Any], paths: Sequence[str]) -> None:
+        """Refuse shapes that are none of those of the parameters of `main`, which messages call by
+        these names."""
+        values = {name: Size(self, value) for name, value in self.sizes.items()}
+        for c in checks(params, solve(params), values, partial(self._size_of, params), paths):
+            left, right, *shown = [d.name if isinstance(d, Size) else self.size_constant(d)
+                                   for d in (c.left, c.right, *c.shown)]
+            holds = super().line(
+                f"stablehlo.compare {'EQ' if c.equal else 'GE'}, {left}, {right}, SIGNED : "
+                f"({SIZE}, {SIZE}) -> tensor<i1>")
+            types = ", ".join(["tensor<i1>", *[SIZE] * len(shown)])
+            self.raw(f"stablehlo.custom_call @shape_assertion({', '.join([holds, *shown])}) "
+                     f"{{api_version = 2 : i32, error_message = {quoted(c.message)}, "
+                     f"has_side_effect = true}} : ({types}) -> ()")
 
     # -- values of expressions ---------------------------------------------------------------------
 

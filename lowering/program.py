@@ -82,10 +82,13 @@ def has_symbols(aval: Any) -> bool:
     return any([type(d) is not int for d in aval.shape])
 
 
-def dynamic_module(name: str, platform: str, partitions: int, avals: Sequence[Any]) -> Module:
-    """An empty module for arguments with symbolic dimensions, which few programs have."""
+def dynamic_module(name: str, platform: str, partitions: int, avals: Sequence[Any],
+                   paths: Sequence[str] = ()) -> Module:
+    """An empty module for arguments with symbolic dimensions, which few programs have. With
+    `paths`, what messages call the parameters of `main`, it checks their shapes."""
     dynamic = import_module("lowering.dynamic")
-    return dynamic.DynamicModule(name, platform, partitions, avals)  # type: ignore[no-any-return]
+    return dynamic.DynamicModule(  # type: ignore[no-any-return]
+        name, platform, partitions, avals, paths)
 
 
 def _annotate(main: Function, jaxpr: Jaxpr, donated: Sequence[bool], kept: Sequence[bool],
@@ -122,7 +125,7 @@ def _names(debug: DebugInfo, n_consts: int, kept: Sequence[bool], n_results: int
 def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
           donated: Sequence[bool] = (), keep_unused: bool = True,
           inline_constants: bool = False, partitioning: Partitioning = ONE,
-          devices: Sequence[Any] = ()) -> LoweredProgram:
+          devices: Sequence[Any] = (), paths: Sequence[str] = ()) -> LoweredProgram:
     """Lower a jaxpr. The same jaxpr gives the same text.
 
     Args:
@@ -135,6 +138,7 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
       inline_constants: whether constants are written into the text, however large.
       partitioning: how the program is spread over devices.
       devices: these, in order, by which operations name one of them; empty if not yet known.
+      paths: what messages call the arguments, where the program is to check their shapes.
 
     Raises:
       NotImplementedError: a primitive has no rule for the platform.
@@ -152,8 +156,12 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
     hoisted = [v for v, s in zip(jaxpr.constvars, small, strict=True) if not s]
     params = [*hoisted, *[v for v, k in zip(jaxpr.invars, kept, strict=True) if k]]
 
-    module = dynamic_module(name, platform, partitioning.parts, jaxpr.in_avals) \
-        if any(map(has_symbols, jaxpr.in_avals)) else Module(name, platform, partitioning.parts)
+    if any(map(has_symbols, jaxpr.in_avals)):
+        of_params = [*[""] * len(hoisted), *compress(["", *paths][not ordered:], kept)]
+        module = dynamic_module(name, platform, partitioning.parts, jaxpr.in_avals,
+                                of_params if paths else ())
+    else:
+        module = Module(name, platform, partitioning.parts)
     module.manual = partitioning.manual
     module.devices = devices
     module.spread = partitioning.is_spread

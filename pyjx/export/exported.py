@@ -9,13 +9,8 @@ from typing import Any
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.symbolic.expressions import DimExpr
-from pyjx.core.symbolic.solving import (
-    expressions_in,
-    scope_of,
-    specifications,
-    written_shape,
-)
+from pyjx.core.symbolic.checks import checks
+from pyjx.core.symbolic.solving import written_shape
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.export.container import serialize
 from pyjx.export.programs import ExportedProgram, call_exported_p
@@ -213,39 +208,9 @@ def _holds(fact: Callable[[], bool]) -> bool:
 
 
 def _check_dimensions(exported: Exported, avals: Sequence[Any], paths: Sequence[str]) -> None:
-    """Compute the variables from the shapes; check them, the other dimensions and constraints."""
-    in_avals = exported.in_avals
-    start = "Input shapes do not match the polymorphic shapes specification. "
-    tail = specifications(in_avals, paths)
-    values: dict[str, Any] = {}
-    obtained = ""
-
-    def fail(text: str) -> None:
-        found = f" Obtained dimension variables: {obtained}." if obtained else ""
-        raise ValueError(f"{text} {tail}{found}")
-
-    for s in exported._program.solutions:  # type: ignore[attr-defined]
-        size = avals[s.argument].shape[s.axis]
-        rest = s.rest.evaluate(values) if isinstance(s.rest, DimExpr) else s.rest
-        value, left = divmod(size - rest, s.coefficient)
-        if not _holds(lambda: left == 0):  # noqa: B023  (called at once)
-            fail(f"{start}Division had remainder {left} when computing the value of '{s.name}'.")
-        values[s.name] = value
-        spec = in_avals[s.argument].shape[s.axis]
-        place = f"{paths[s.argument]}.shape[{s.axis}]"
-        obtained += (f"{', ' if obtained else ''}'{s.name}' = {value} from specification '{spec}' "
-                     f"for dimension {place} (= {size})")
-        if not _holds(lambda: value >= 1):  # noqa: B023
-            fail(f"{start}Expected value >= 1 for dimension variable '{s.name}'.")
-    for i, axis, d in expressions_in(in_avals):
-        size, value = avals[i].shape[axis], d.evaluate(values)
-        if not _holds(lambda: size == value):  # noqa: B023
-            fail(f"{start}Found inconsistency between dimension size {paths[i]}.shape[{axis}] "
-                 f"(= {size}) and the specification '{d}' (= {value}).")
-    scope = scope_of(in_avals)
-    for c in scope.constraints if scope is not None else ():
-        value = c.difference.evaluate(values) if isinstance(c.difference, DimExpr) else c.difference
-        if not _holds(lambda: value == 0 if c.is_equality else value >= 0):  # noqa: B023
-            what = "equal" if c.is_equality else "greater or equal"
-            fail("Input shapes do not match the symbolic shape constraint "
-                 f"{c.text}. Expected '{c.difference}' to be {what} to 0, but found {value}.")
+    """Check the variables that the shapes give, the other dimensions and constraints."""
+    program: ExportedProgram = exported._program  # type: ignore[attr-defined]
+    for c in checks(exported.in_avals, program.solutions, program.values(avals),
+                    lambda i, axis: avals[i].shape[axis], paths):
+        if not _holds(lambda: c.left == c.right if c.equal else c.left >= c.right):  # noqa: B023
+            raise ValueError(c.text())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram
+from lowering.types import quoted
 from pyjx import configuration, jaxlib_api
 from pyjx.core.effects import has_state
 from pyjx.core.evaluation import eval_jaxpr
@@ -129,7 +130,7 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
     spread = placement.mesh is not None
     programs = [
         lower_closed(pure, name, platform=p, keep_unused=keep_unused or several, for_export=True,
-                     placement=placement if spread else None) for p in platforms]
+                     placement=placement if spread else None, paths=paths) for p in platforms]
     for program in programs:
         if program.host_calls:
             raise NotImplementedError("serialization of host_callbacks is not yet implemented: "
@@ -137,9 +138,10 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
                                       "process. Export it without them.")
         check_custom_calls(program.text, disabled)
     kept = tuple([i for i, k in enumerate(programs[0].kept) if k])
-    text = programs[0].text
+    text = programs[0].named_text()
     if several:
-        text = _for_several(name, programs, platforms, in_avals, closed.out_avals)
+        text = _for_several(name, programs, platforms, in_avals, closed.out_avals,
+                            closed.jaxpr.debug_info.result_paths or ())
     return Exported(
         name, in_tree, in_avals, out_tree, tuple(closed.out_avals),
         _named(placement.in_shardings, in_avals, spread),
@@ -191,7 +193,8 @@ def _artifact(name: str, text: str, is_dynamic: bool) -> bytes:
 
 
 def _for_several(name: str, programs: Sequence[LoweredProgram], platforms: Sequence[str],
-                 in_avals: Sequence[Any], out_avals: Sequence[Any]) -> str:
+                 in_avals: Sequence[Any], out_avals: Sequence[Any], out_names: Sequence[str]
+                 ) -> str:
     """One module of the programs for several platforms, whose `main` takes the index of one."""
     bodies = [_with_suffix(p.text, platform)
               for p, platform in zip(programs, platforms, strict=True)]
@@ -199,6 +202,9 @@ def _for_several(name: str, programs: Sequence[LoweredProgram], platforms: Seque
     params = ", ".join([f"%x{i}: {t}" for i, t in enumerate(in_types)])
     given = ", ".join([f"%x{i}" for i in range(len(in_types))])
     n, results = len(out_types), ", ".join(out_types)
+    named = results if len(out_names) != n else ", ".join([
+        f"{t} {{jax.result_info = {quoted(name)}}}" if name else t
+        for t, name in zip(out_types, out_names, strict=True)])
     values = [f"%r#{i}" for i in range(n)] if n > 1 else ["%r"] * n
     head = f"%r:{n} = " if n > 1 else "%r = " if n else ""
     end = f" {', '.join(values)} : {results}" if n else ""
@@ -207,7 +213,7 @@ def _for_several(name: str, programs: Sequence[LoweredProgram], platforms: Seque
         f"({', '.join(in_types)}) -> ({results})\n      stablehlo.return{end}\n    "
         for p in platforms])
     main = (f"  func.func public @main(%platform: tensor<i32>{', ' if params else ''}{params}) -> "
-            f'({results}) {{\n    {head}"stablehlo.case"(%platform) ({{{branches}}}) : '
+            f'({named}) {{\n    {head}"stablehlo.case"(%platform) ({{{branches}}}) : '
             f"(tensor<i32>) -> ({results})\n    return{end}\n  }}")
     first = programs[0].text
     head, meshes = first[:first.index("\n")], re.findall(r"^  sdy\.mesh .*$", first, re.MULTILINE)
@@ -248,4 +254,5 @@ def _exported_vjp(primal: Exported, closed: ClosedJaxpr, placement: Placement | 
     return export_closed(call.closed, call.name, flat_tree(len(avals)), call.out_tree,
                          primal.platforms, tuple(primal.disabled_safety_checks),
                          placement_of(call.closed, (None,) * len(avals), call.request,
-                                      primal.platforms[0])[0])
+                                      primal.platforms[0])[0],
+                         [f"args[{i}]" for i in range(len(avals))])

@@ -25,9 +25,11 @@ from pyjx.runtime.placement import Placement
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
                  keep_unused: bool = False, platform: str = "cpu",
-                 placement: Placement | None = None, for_export: bool = False) -> LoweredProgram:
+                 placement: Placement | None = None, for_export: bool = False,
+                 paths: Sequence[str] = ()) -> LoweredProgram:
     """The program of a jaxpr for a placement or, for one device, for a platform; `for_export`
-    writes constants into it, and leaves it in the functions that it has."""
+    writes constants into it, and leaves it in the functions that it has. With `paths`, which say
+    what messages call the arguments, it checks their shapes."""
     if closed.consts and not for_export:
         from pyjx.runtime.captured import warn_of_captured  # most programs capture nothing
 
@@ -48,7 +50,7 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         closed = metadata_as_programs(closed)
         prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
         program = lower(prepared, name, platform=platform, donated=donated,
-                        keep_unused=keep_unused, inline_constants=for_export,
+                        keep_unused=keep_unused, inline_constants=for_export, paths=paths,
                         partitioning=ONE if placement is None
                         else placement.partitioning(prepared.consts),
                         devices=() if placement is None else placement.devices)

@@ -274,7 +274,7 @@ def _keys(tree: TreeDef) -> list[str] | None:
         found = tree_flatten_with_path(tree_unflatten(tree, numbers))[0]
     except Exception:  # whatever a class of the user's raises
         return None
-    if [x for _, x in found] != numbers:
+    if [x if type(x) is int else None for _, x in found] != numbers:
         return None
     return ["".join([f"[{k.key}]" if type(k) is FlattenedIndexKey else str(k) for k in path])
             for path, _ in found]

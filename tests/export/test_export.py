@@ -9,7 +9,8 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import export, lax
+from pyjx import export, jaxlib_api, lax
+from pyjx.export.programs import lowered_type
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 Y = np.ones((3, 2), np.float32)
@@ -223,6 +224,67 @@ def test_dimensions_are_checked():
             ((0, 0), 0, "Expected value >= 1 for dimension variable 'a'.")):
         with pytest.raises(ValueError, match=re.escape(message)):
             e.call(np.ones(x, np.float32), np.ones(y, np.float32))
+
+
+def refined_for(e, *shapes):
+    """The module made static for arguments of these shapes, unchecked by who calls it."""
+    avals = [jax.typeof(np.ones(s, np.float32)) for s in shapes]
+    functions = {name: text.replace("func.func public", "func.func private")
+                 for name, text in e._program.functions().items()}
+    return jaxlib_api.refined(e._program._static_module(
+        functions, "main", avals, list(map(lowered_type, e.in_avals)),
+        list(map(lowered_type, e.out_avals))))
+
+
+def test_modules_check_shapes_themselves():
+    shapes = export.symbolic_args_specs(
+        [jax.ShapeDtypeStruct((4, 3), np.float32), jax.ShapeDtypeStruct((7, 3), np.float32)],
+        ["2*n, m", "2*n + m, m"], constraints=["n >= m"])
+    e = export.export(jax.jit(lambda x, k: jnp.sum(x) + k.shape[0]))(*shapes)
+    e = export.deserialize(e.serialize())
+    assert e.mlir_module().count("custom_call @shape_assertion") == 6
+    assert "shape_assertion" not in refined_for(e, (6, 3), (9, 3))
+    for x, k, message in (
+            ((5, 2), (6, 2), "Division had remainder 1 when computing the value of 'n'."),
+            ((0, 2), (2, 2), "Expected value >= 1 for dimension variable 'n'."),
+            ((6, 3), (8, 3), "Found inconsistency between dimension size args[1].shape[0] (= 8) "
+             "and the specification '2*n + m' (= 9)."),
+            ((6, 3), (9, 4), "Obtained dimension variables: 'n' = 3 from specification '2*n' for "
+             "dimension args[0].shape[0] (= 6), 'm' = 3 from specification 'm' for dimension "
+             "args[0].shape[1] (= 3)."),
+            ((4, 3), (7, 3), "the symbolic shape constraint n >= m. Expected 'n - m' to be "
+             "greater or equal to 0, but found -1.")):
+        with pytest.raises(Exception, match=re.escape(message)):  # jaxlib's
+            refined_for(e, x, k)
+        with pytest.raises(ValueError, match=re.escape(message)):
+            e.call(np.ones(x, np.float32), np.ones(k, np.float32))
+    # Such a module in another one, with sizes that are not known yet.
+    n, m = export.symbolic_shape("n, m", constraints=["n >= m"])
+    outer = export.export(jax.jit(lambda x, k: e.call(x, k) * 2))(
+        jax.ShapeDtypeStruct((2 * n, m), np.float32), jax.ShapeDtypeStruct((2 * n + m, m),
+                                                                           np.float32))
+    assert float(outer.call(np.ones((6, 3), np.float32), np.ones((9, 3), np.float32))) == 54
+
+
+def test_modules_of_many_variables_are_called():
+    names = [f"v{i}" for i in range(20)]
+    structs = [jax.ShapeDtypeStruct(export.symbolic_shape(name), np.float32) for name in names]
+    scope = structs[0].shape[0].scope
+    structs = [jax.ShapeDtypeStruct(export.symbolic_shape(name, scope=scope), np.float32)
+               for name in names]
+    structs = {f"{{{i}}}": x for i, x in enumerate(structs)}
+    e = export.export(jax.jit(lambda xs: sum(x.sum() for x in xs.values())))(structs)
+    assert float(e.call({k: np.ones(i + 1, np.float32) for i, k in enumerate(structs)})) == 210
+
+
+@pytest.mark.parametrize("platforms", [None, ("cpu", "cuda")])
+def test_results_have_their_names(platforms):
+    e = export.export(jax.jit(lambda x: {"top": [x + 1, x], "b": (x,)}), platforms=platforms)(
+        np.ones(3, np.float32))
+    names = re.findall(r'jax.result_info = "([^"]*)"', e.mlir_module())
+    assert names == ["result['b'][0]", "result['top'][0]", "result['top'][1]"]
+    assert e.call(np.ones(3, np.float32))["top"][0].tolist() == [2, 2, 2]
+    assert jax.jit(lambda x: e.call(x)["b"])(np.ones(3, np.float32))[0].tolist() == [1, 1, 1]
 
 
 def test_constraints_are_checked():
