@@ -15,6 +15,7 @@ import numpy as np
 from lowering.builder import Block
 from lowering.reductions import complex_extremum
 from lowering.rules import rule
+from lowering.shardings import cut_again, whole_along
 from lowering.types import tensor_type, tensor_types
 from lowering.windows import pad
 from pyjx.core import dtypes
@@ -112,7 +113,8 @@ def _loop(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, rever
     row = aval.update(shape=[1 if i == axis else m for i, m in enumerate(aval.shape)])
     total = row.update(dtype=carried)
     avals = [index, total, aval, *[aval for _ in operands]]
-    inits = [b.constant(0, index), b.constant(init, total), b.constant(0, aval), *operands]
+    whole = [whole_along(b, x, aval, (axis,)) for x in operands]
+    inits = [b.constant(0, index), b.constant(init, total), b.constant(0, aval), *whole]
     result = b.name()
     types = f"({tensor_types(avals)}) -> ({tensor_types(avals)})"
     b.opening(f'{result}:{len(avals)} = "stablehlo.while"({", ".join(inits)}) ({{')
@@ -142,7 +144,7 @@ def _loop(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, rever
         values = ", ".join([following, acc, written, *xs])
         b.raw(f"stablehlo.return {values} : {tensor_types(avals)}")
     b.raw(f"}}) : {types}")
-    return f"{result}#2"
+    return cut_again(b, f"{result}#2", operands[-1], aval, (axis,))
 
 
 def _region_args(b: Block, avals: Sequence[Any]) -> list[str]:

@@ -235,6 +235,16 @@ def whole_along(b: Block, x: str, aval: Any, axes: Sequence[int]) -> str:
     return b.line(f"sdy.sharding_constraint {x} <@{mesh}, [{dims}]> : {tensor_type(aval)}")
 
 
+def cut_again(b: Block, out: str, x: str, aval: Any, axes: Sequence[int]) -> str:
+    """A result that was made of `x`, a value of the same shape, whole along these axes: it is cut
+    as that is, whatever the compiler chooses for it, but not while it is made."""
+    whole = whole_along(b, out, aval, axes)
+    if whole is not out:
+        out = whole_along(b, whole, aval, ())
+        lying_alike(b, [x, out], [aval, aval])
+    return out
+
+
 def constrained(b: Block, outs: Sequence[str], avals: Sequence[Any], shardings: Sequence[Any]
                 ) -> list[str]:
     """The results, with a constraint where open sums are to be closed: Shardy wants an operation
@@ -282,11 +292,16 @@ def _laid_out(b: Block, eqn: JaxprEqn, x: str) -> str:
 
 @rule("shard_alike")
 def _shard_alike(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+    lying_alike(b, operands, [v.aval for v in eqn.invars])
+    return operands
+
+
+def lying_alike(b: Block, values: Sequence[str], avals: Sequence[Any]) -> None:
+    """Say that values are to lie alike."""
     if b.module.spread:
         group = b.module.meshes.fresh_group()
-        for x, atom in zip(operands, eqn.invars, strict=True):
-            b.raw(f"sdy.sharding_group {x} group_id={group} : {tensor_type(atom.aval)}")
-    return operands
+        for x, aval in zip(values, avals, strict=True):
+            b.raw(f"sdy.sharding_group {x} group_id={group} : {tensor_type(aval)}")
 
 
 @rule("sharding_constraint")

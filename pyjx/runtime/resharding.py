@@ -20,7 +20,7 @@ from pyjx.core.explicit import (
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import no_collectives
-from pyjx.core.specs import PartitionSpec
+from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.explicit import reshard_p
@@ -83,7 +83,23 @@ def _impl(x: Value, *, dst_sharding: Any, concrete_mesh: Any) -> Value:
                          "`jax.set_mesh`, or pass a NamedSharding over one. Got "
                          f"{dst_sharding}")
     mesh = mesh.update(axis_types=dst_sharding.mesh.axis_types)
-    return device_put(x, dst_sharding.update(mesh=mesh))
+    return device_put(x, NamedSharding(mesh, _kept_along_auto_axes(x, dst_sharding)))
+
+
+def _kept_along_auto_axes(x: Any, target: Any) -> PartitionSpec:
+    """The spec to move a known value by: along Auto axes of the target's mesh it may lie as it
+    does, as the compiler would choose inside a program."""
+    own: Any = getattr(x, "sharding", None)
+    spec = target.spec
+    free = set(target.mesh.auto_axes).difference(axes_of(spec))
+    if not free or type(own) is not NamedSharding or own.mesh.shape_tuple != (
+            target.mesh.shape_tuple):
+        return spec  # type: ignore[no-any-return]
+    entries = [new if new is not None else tuple([a for a in axes_of((old,)) if a in free])
+               for new, old in zip(spec, (*own.spec, *[None] * len(spec)), strict=False)]
+    while entries and not entries[-1] and not target.mesh.explicit_axes:
+        entries.pop()
+    return spec.update(partitions=entries)  # type: ignore[no-any-return]
 
 
 reshard_p.define(impl=_impl)
@@ -248,6 +264,8 @@ def sharding_like(x: Any, shape: Any, asked: Any) -> Any:
     in_type = getattr(aval, "explicit_sharding", None)
     if type(x) is ArrayImpl and (in_type or (x._committed and not x.weak_type)):
         return x._sharding
+    if state.dynamic is eager_trace and configuration.mesh.value is None:
+        return None  # nobody knows the devices of an example's mesh here
     return in_type if asked is None else None
 
 

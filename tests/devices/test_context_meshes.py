@@ -272,3 +272,40 @@ def test_axes_known_as_of_other_types(spec):
 def test_types_are_true():
     for shape in ((), (0,), (3,)):
         assert jax.typeof(jnp.ones(shape))
+
+
+@pytest.mark.parametrize("spec", [P("a", "b"), P(("a", "b"))])
+def test_cumulative_results_are_cut_along_auto_axes_as_their_operands(spec):
+    mesh = jax.make_mesh((4, 2), ("a", "b"), (AxisType.Auto,) * 2)
+    host = np.random.RandomState(0).uniform(0.5, 1.5, (8, 8)).astype("f")
+    x = jax.device_put(host, NamedSharding(mesh, spec))
+    for axis in (0, 1):
+        for f in (jnp.cumsum, jax.lax.cummax):
+            def call(v, f=f, axis=axis):
+                return f(v, axis=axis)
+
+            for way in (call, jax.jit(call)):
+                out = way(x)
+                assert out.sharding.spec == spec, (f, axis)
+                np.testing.assert_allclose(out, call(host), rtol=1e-5, atol=1e-6)
+    slope = jax.jit(jax.grad(lambda v: jnp.cumsum(v, 1).sum()))
+    np.testing.assert_allclose(slope(x), slope(host), rtol=1e-4)
+    gathers = jax.jit(lambda v: jnp.cumsum(v, 0)).lower(x).compile().as_text()
+    assert gathers.count("all-gather(") <= 1 and "all-reduce(" not in gathers
+    each = jax.jit(jax.shard_map(lambda v: jnp.cumsum(v, 0), mesh=mesh, in_specs=P(None, "a"),
+                                 out_specs=P(None, "a"), axis_names={"a"}))
+    np.testing.assert_allclose(each(x), np.cumsum(host, 0), rtol=1e-4)
+
+
+def test_known_values_keep_auto_cuts_that_reshard_leaves_open():
+    mesh = jax.make_mesh((4, 2), ("a", "b"), (AxisType.Auto, AxisType.Explicit))
+    x = jax.device_put(np.ones((8, 8)), NamedSharding(mesh, P("a", "b")))
+    with jax.set_mesh(mesh):
+        assert jax.reshard(x, P()).sharding.spec == P("a", None)
+        assert jax.reshard(x, P("b")).sharding.spec == P("b", None)
+    free = jax.make_mesh((4, 2), ("a", "b"), (AxisType.Auto,) * 2)
+    x = jax.device_put(np.ones((8, 8)), NamedSharding(free, P("a")))
+    assert jax.reshard(x, NamedSharding(free, P())).sharding.spec == P("a")
+    made = jax.vmap(jnp.zeros_like)(jax.device_put(np.ones((8, 8)), NamedSharding(
+        jax.make_mesh((4, 2), ("a", "b")), P(None, "a"))))
+    assert made.shape == (8, 8) and jax.typeof(made).sharding.spec == P(None, None)
