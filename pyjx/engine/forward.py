@@ -27,7 +27,7 @@ from pyjx.engine.discharge import (
 )
 from pyjx.engine.functions import made_in
 from pyjx.engine.references import Box, RefBox
-from pyjx.engine.tangents import Zero, zero_tangent
+from pyjx.engine.tangents import Zero, materialized, zero_tangent
 from pyjx.engine.types import FlatFunction, Params, Tangents, Value, Values
 from pyjx.errors import UnexpectedTracerError
 
@@ -138,6 +138,8 @@ class JVPTrace(Trace):
         pairs = [self.primal_and_tangent(x) for x in operands]
         ref = self.parent.make_ref(primitive, tuple([p for p, _ in pairs]), params)
         tangent = pairs[0][1] if pairs else Zero(ref.aval.inner_aval.to_tangent_aval())
+        if type(tangent) in literal_types:  # what a reference holds is an array
+            tangent = materialized(tangent)
         return self.tracer(self, ref, Box(tangent))
 
     def differentiates_refs(self, operands: tuple[Value, ...]) -> bool:

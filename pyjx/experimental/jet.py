@@ -39,7 +39,7 @@ from pyjx.engine.custom_derivative_calls import (
 )
 from pyjx.engine.explicit import reshard_p
 from pyjx.engine.subjaxprs import fixpoint, with_inputs
-from pyjx.engine.tangents import Zero, add_any_p, instantiate, zero_tangent
+from pyjx.engine.tangents import Zero, add_any_p, instantiate, materialized, zero_tangent
 from pyjx.engine.types import Flags
 from pyjx.lax.collectives import psum_invariant_p
 from pyjx.lax.common import broadcast_to
@@ -104,10 +104,11 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
     found = []
     for primal, own in pairs:
         if own is None:
-            found.append(list(no_change(primal, order)))
+            terms_out = list(no_change(primal, order))
         else:
-            found.append([_scaled(t, math.factorial(k)) if factorial_scaled else t
-                          for k, t in enumerate(own, 1)])
+            terms_out = [_scaled(t, math.factorial(k)) if factorial_scaled else t
+                         for k, t in enumerate(own, 1)]
+        found.append(list(map(materialized, terms_out)))
     return tree_unflatten(out_tree, [p for p, _ in pairs]), tree_unflatten(out_tree, found)
 
 

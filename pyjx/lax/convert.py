@@ -281,6 +281,8 @@ def _full(name: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, shardi
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else \
         dtypes.check_and_canonicalize_user_dtype(dtype, name)
+    if dtype not in dtypes.all_dtypes and is_scalar_constant(fill_value):  # keys, float0
+        return placed(full_aval(ShapedArray(shape, dtype), fill_value), sharding)
     return placed(broadcast_in_dim(filler(fill_value, dtype, weak), shape, ()), sharding)
 
 

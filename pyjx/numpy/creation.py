@@ -195,7 +195,7 @@ def _made(host: np.ndarray[Any, Any], aval: ShapedArray, copied: bool = True) ->
 
 
 def _of_numpy(x: Any, dtype: Any) -> Any:
-    if dtype is None and x.dtype == dtypes.float0:
+    if x.dtype == dtypes.float0 and dtype in (None, dtypes.float0):
         return x  # of no bytes: there is nothing to put on a device
     target = dtypes.canonicalize_dtype(x.dtype) if dtype is None else dtype
     if target not in dtypes.all_dtypes:
@@ -509,6 +509,7 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
         return placed(dtype.filled(shape, value), device)
     aval = array_aval(shape, dtype, weak_type)
     if state.dynamic is eager_trace and configuration.mesh.value is None and (
+            type(aval.size) is int) and (
             aval.size <= MOST_FROM_HOST or (
                 aval.size <= MOST_FROM_SAME_MEMORY
                 and default_placement()[1][0].platform == "cpu")):

@@ -58,9 +58,9 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
                          "Give real numbers, and cast the result.")
     if dtype is None:
         dtype = dtypes.result_type(*[x for x in (start, stop, step) if x is not None])
-    if dtype == np.bool_:
-        raise TypeError("iota does not accept dtype bool. Accepted dtypes are subtypes of integer, "
-                        "complexfloating, floating.")
+    if dtype == np.bool_ or dtype not in dtypes.all_dtypes:
+        raise TypeError(f"iota does not accept dtype {dtypes.name(dtype)}. Accepted dtypes are "
+                        "subtypes of integer, complexfloating, floating.")
     target = target_of("arange", device, out_sharding)
     low, high, by = _bounds(start, stop, step, bounds)
     if by == 0:

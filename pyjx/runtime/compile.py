@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lowering.program import LoweredProgram
+from lowering.types import CLOSE, OPEN
 from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core.bounded import BoundedDict
@@ -107,7 +108,7 @@ def compile_or_load(
             entry.store(client, executable, time.perf_counter() - start)
         return executable, None if entry is None else False
     except (jaxlib_api.JaxRuntimeError, ValueError) as error:
-        raise _cleaned(error) from None
+        raise _of_unknown_sizes(program) or _cleaned(error) from None
 
 
 def backend_compile_and_load(backend: Any, module: str | bytes, executable_devices: Any,
@@ -255,6 +256,24 @@ _NOISE = (
     r"\s*(Failed to (parse|deserialize)[^.\n]*using StableHLO v[^\n]*|"
     r"[^\n]*this could indicate forward incompatibility[^\n]*)"
 )
+
+
+def _of_unknown_sizes(program: LoweredProgram | str | bytes) -> Exception | None:
+    """What is wrong with a program of symbolic dimensions, which XLA does not know."""
+    if not isinstance(program, LoweredProgram):
+        return None
+    dim = re.search(f"{OPEN}(.*?){CLOSE}", program.text)
+    if dim is not None:
+        name = re.search(r"\b(?!(?:mod|floordiv|max|min)\b)[A-Za-z_]\w*", dim[1])
+        solving = importlib.import_module("pyjx.core.symbolic.solving")
+        return solving.UnexpectedDimVar(  # type: ignore[no-any-return]
+            f"Encountered dimension variable '{name and name[0]}' that is not appearing in the "
+            "shapes of the function arguments. Sizes of programs that run have to be numbers: "
+            "symbolic dimensions are for jax.export, eval_shape and make_jaxpr.")
+    return ValueError(
+        "Error refining shapes: the program's arguments have symbolic dimensions. Lower it for "
+        "arguments whose sizes are numbers, or give it to jax.export.") if program.is_dynamic \
+        else None
 
 
 def _cleaned(error: Exception) -> Exception:

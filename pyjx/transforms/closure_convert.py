@@ -12,6 +12,7 @@ from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, flatten, name_of, source_of
+from pyjx.runtime.abstract import described
 from pyjx.runtime.signature import names_when_asked
 from pyjx.tree_util import tree_structure
 
@@ -35,7 +36,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any
     """
     leaves, in_tree = flatten(example_args)
     flat = FlatFun(fun, in_tree)
-    closed = trace_to_jaxpr(flat, [get_aval(x) for x in leaves], DebugInfo(
+    closed = trace_to_jaxpr(flat, [get_aval(described(x)) for x in leaves], DebugInfo(
         "closure_convert", source_of(fun),
         names_when_asked(fun, tree_structure((example_args, {})))))
     hoist = [_may_be_perturbed(c) for c in closed.consts]

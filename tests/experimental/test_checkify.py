@@ -305,3 +305,12 @@ def test_a_checked_function_keeps_its_documentation_and_attributes():
     checked = checkify.checkify(f)
     assert (checked.__name__, checked.__doc__, checked.cost) == ("f", "Of {braces}.", 3)
     assert checked.__wrapped__ is f
+
+
+def test_errors_that_are_not_known_yet_have_a_text():
+    checked = checkify.checkify(lambda x: checkify.check(x > 0, "negative"))
+    assert repr(jax.eval_shape(checked, ONE)[0]).startswith("Error(ShapeDtypeStruct(")
+    seen = []
+    jax.jit(lambda x: seen.append(repr(checked(x)[0])))(ONE)
+    assert seen[0].startswith("Error(") and "bool[]" in seen[0]
+    assert repr(checked(-ONE)[0]) == "Error(negative (`check` failed))"

@@ -7,8 +7,11 @@ import sys
 import numpy as np
 import pytest
 
+import pyjx as jax
+import pyjx.numpy as jnp
 from pyjx import export
 from pyjx.core import frames
+from pyjx.core.symbolic.solving import UnexpectedDimVar
 from pyjx.errors import InconclusiveDimensionOperation
 
 a, b = export.symbolic_shape("a, b")
@@ -195,3 +198,32 @@ def test_args_specs():
         export.symbolic_args_specs((np.ones(3),), ("a", "b"))
     with pytest.raises(ValueError, match="dimension 1: different size 5 for known dimension"):
         export.symbolic_args_specs((np.ones((3, 4)),), ("n, 5",))
+
+
+@pytest.mark.parametrize(("text", "like", "message"), [
+    ("a, 4", (2, 3), "in dimension 1: different size 4 for known dimension"),
+    ("a - a + 2", (3,), "in dimension 0: different size 2 for known dimension"),
+    ("a, _", (2, None), "in dimension 1: unexpected placeholder for unknown dimension"),
+    ("...", (2, None), "in dimension 1: unexpected placeholder for unknown dimension"),
+])
+def test_what_is_known_of_an_argument_is_not_contradicted(text, like, message):
+    with pytest.raises(ValueError, match=message):
+        export.symbolic_shape(text, like=like)
+
+
+@pytest.mark.parametrize("f", [
+    lambda: jnp.ones((a,)), lambda: jnp.full((2, a), 3), lambda: jnp.arange(a),
+    lambda: jnp.broadcast_to(jnp.ones(1), (a,)), lambda: jax.jit(lambda: jnp.ones((2 * a,)))(),
+    lambda: jax.random.normal(jax.random.key(0), (a,)), lambda: jnp.ones(3)[:a],
+    lambda: jnp.zeros_like(jax.ShapeDtypeStruct((a,), jnp.float32)),
+    lambda: jax.vmap(lambda: 1.0, axis_size=a)()], ids=range(9))
+def test_programs_that_run_have_no_sizes_that_are_not_known(f):
+    with pytest.raises(UnexpectedDimVar, match="dimension variable 'a' that is not appearing"):
+        f()
+    assert jax.eval_shape(f) is not None
+
+
+def test_programs_of_symbolic_arguments_are_not_compiled():
+    lowered = jax.jit(lambda x: x * 2).lower(jax.ShapeDtypeStruct((a,), jnp.float32))
+    with pytest.raises(ValueError, match="the program's arguments have symbolic dimensions"):
+        lowered.compile()

@@ -196,3 +196,17 @@ def test_eye_tri_delta() -> None:
     delta = creation.delta(np.float32, (2, 3, 2, 2), (0, 2, 3))
     i, _, k, m = np.indices((2, 3, 2, 2))
     np.testing.assert_array_equal(delta, (i == k) & (k == m))
+
+
+def test_full_of_tangents_of_integers_and_of_keys():
+    float0, key = jax.dtypes.float0, jax.random.key(3)
+    for made in (jax.lax.full((2,), 0, float0), jax.jit(lambda: jax.lax.full((2,), 0, float0))(),
+                 jax.lax.full_like(np.zeros(2, float0), 0),
+                 jax.numpy.asarray(np.zeros(2, float0), float0)):
+        assert (made.dtype, made.shape) == (float0, (2,))
+    for made in (jax.lax.full((2,), 7, key.dtype), jax.lax.full_like(key, 7, shape=(2,))):
+        assert made.dtype == key.dtype
+        assert jax.random.key_data(made).tolist() == [[7, 7], [7, 7]]
+    for dtype in (float0, key.dtype):
+        with pytest.raises(TypeError, match="iota does not accept dtype"):
+            jax.numpy.arange(3, dtype=dtype)

@@ -363,3 +363,8 @@ def test_writes_at_arrays_of_integers_have_gradients():
     for jacobian in (jax.jacrev, jax.jacfwd):
         np.testing.assert_array_equal(jacobian(f)(x), expected)
         np.testing.assert_array_equal(jax.jit(jacobian(f))(x), expected)
+
+
+def test_tangents_that_references_hold_are_arrays():
+    out, tangent = jax.jvp(lambda x: jax.freeze(jax.new_ref(x)), (1.0,), (2.0,))
+    assert isinstance(tangent, jax.Array) and (float(out), float(tangent)) == (1.0, 2.0)

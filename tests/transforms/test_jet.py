@@ -249,3 +249,10 @@ def test_integers_and_bools_are_constants():
     assert [int(v) for v in (out, *terms)] == [4, 0, 0]
     with pytest.raises(ValueError, match="term 1 for argument 0 has shape"):
         jet(jnp.where, (mask, x, y), ([np.ones(3)], [x], [x]))
+
+
+@pytest.mark.parametrize("f", [lambda x: x, lambda x: 3.0, jnp.floor, lambda x: (x > 0) * 1.0,
+                               lambda x: (x, jnp.sin(x))])
+def test_terms_are_arrays(f):
+    terms = jax.tree.leaves(jet(f, (1.5,), ((1.0, 0.5),))[1])
+    assert len(terms) > 1 and all(isinstance(t, jax.Array) for t in terms)

@@ -294,3 +294,12 @@ def test_float0_scalars_are_literals():
     assert "(b'',):float0[]" in str(closed)
     (n, y), (dn, dy) = jax.jit(f)(1.0)
     assert (int(n), float(y), dn.dtype, float(dy)) == (3, 8.0, jax.dtypes.float0, 8.0)
+
+
+def test_closure_convert_takes_types_of_arguments():
+    def f(y):
+        converted, values = jax.closure_convert(
+            lambda x: x * y, jax.ShapeDtypeStruct((2,), np.float32))
+        return converted(np.ones(2), *values).sum()
+
+    assert float(jax.grad(f)(3.0)) == 2.0

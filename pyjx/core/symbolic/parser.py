@@ -84,6 +84,12 @@ class Parser:
             raise ValueError(
                 f"symbolic shape {self.text!r} has {len(self._dimensions)} dimensions, for an "
                 f"argument of shape {tuple(self.like)}.")
+        for i, (d, known) in enumerate(zip(self._dimensions, self.like or (), strict=False)):
+            if type(d) is type(known) is int and d != known:
+                raise ValueError(
+                    f"syntax error in symbolic shape {self.text!r} in dimension {i}: different "
+                    f"size {d} for known dimension; like={tuple(self.like or ())}. Write the size, "
+                    "or a variable in its place.")
         return tuple(self._dimensions)
 
     def _is_enclosed(self) -> bool:
@@ -106,12 +112,13 @@ class Parser:
                                  "stands for the dimensions of `like`, and there is none.")
             if self.token == ",":
                 self.fail("the end behind '...'")
-            self._dimensions += self.like[done:]
+            for known in self.like[done:]:
+                self._append_known(known)
         elif self.take("_"):
             if self.like is None or done >= len(self.like):
                 raise ValueError(f"symbolic shape {self.text!r} has a placeholder '_' in "
                                  f"dimension {done}, which `like` does not have.")
-            self._dimensions.append(self.like[done])
+            self._append_known(self.like[done])
         else:
             size = self.sum()
             if self.like is not None and done < len(self.like):
@@ -121,6 +128,14 @@ class Parser:
                         f"syntax error in symbolic shape {self.text!r} in dimension {done}: "
                         f"different size {size} for known dimension; like={tuple(self.like)}.")
             self._dimensions.append(size)
+
+    def _append_known(self, size: Any) -> None:
+        if size is None:
+            raise ValueError(
+                f"syntax error in symbolic shape {self.text!r} in dimension "
+                f"{len(self._dimensions)}: unexpected placeholder for unknown dimension; "
+                f"like={tuple(self.like or ())}. Write a variable in its place.")
+        self._dimensions.append(size)
 
     def dimension(self) -> Any:
         """The whole text as one dimension."""

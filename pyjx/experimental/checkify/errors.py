@@ -199,7 +199,8 @@ class Error:
             raise JaxRuntimeError(str(error)) from error
 
     def __str__(self) -> str:
-        return f"Error({self.get()})"
+        known = hasattr(self._pred, "__array__") and not isinstance(self._pred, Tracer)
+        return f"Error({self.get() if known else self._pred})"  # a tracer, or a ShapeDtypeStruct
 
     __repr__ = __str__
 

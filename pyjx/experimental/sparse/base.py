@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NoReturn
 
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer
 
 
@@ -50,7 +49,7 @@ class JAXSparse(abc.ABC):
         name = type(self).__name__
         try:
             shape = ", ".join(map(str, self.shape))
-            text = f"{name}({get_aval(self.data).dtype}[{shape}], {self._details()})"
+            text = f"{name}({self.data.dtype}[{shape}], {self._details()})"
         except Exception:  # the leaves may be anything
             return f"{name}(<invalid>)"
         return f"{type(self.data).__name__}[{text}]" if isinstance(self.data, Tracer) else text

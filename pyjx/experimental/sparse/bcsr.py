@@ -111,7 +111,7 @@ class BCSR(JAXSparse):
 
     @property
     def dtype(self) -> Any:  # type: ignore[override]
-        return get_aval(self.data).dtype
+        return self.data.dtype
 
     @property
     def n_batch(self) -> int:

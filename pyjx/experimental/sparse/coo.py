@@ -72,7 +72,7 @@ class COO(JAXSparse):
 
     @property
     def dtype(self) -> Any:  # type: ignore[override]
-        return get_aval(self.data).dtype
+        return self.data.dtype
 
     @property
     def _info(self) -> COOInfo:

@@ -42,7 +42,7 @@ class _Compressed(JAXSparse):
 
     @property
     def dtype(self) -> Any:  # type: ignore[override]
-        return get_aval(self.data).dtype
+        return self.data.dtype
 
     @property
     def _bufs(self) -> tuple[Array, Array, Array]:

@@ -268,3 +268,13 @@ def test_lobpcg_stops_at_what_roundings_allow():
 def test_lobpcg_of_what_is_no_matrix(A, said):
     with pytest.raises(ValueError, match=said):
         lobpcg_standard(A, jnp.ones((40, 2)))
+
+
+@pytest.mark.parametrize("kind", [sparse.BCOO, sparse.BCSR, sparse.COO, sparse.CSR, sparse.CSC])
+def test_types_of_sparse_arrays_say_dtype_and_shape(kind):
+    """As eval_shape gives them: with ShapeDtypeStructs in the place of buffers."""
+    found = jax.eval_shape(lambda: kind.fromdense(jnp.eye(3), nse=3))
+    assert (found.dtype, found.shape, found.nse) == (np.float32, (3, 3), 3)
+    assert repr(found) == f"{kind.__name__}(float32[3, 3], nse=3)"
+    filled = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), found)
+    assert filled.todense().tolist() == np.zeros((3, 3)).tolist()

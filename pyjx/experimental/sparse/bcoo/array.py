@@ -9,7 +9,6 @@ import numpy as np
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
 from pyjx.experimental import sparse
 from pyjx.experimental.sparse.base import JAXSparse, diagonal_length
 from pyjx.experimental.sparse.operators import ArithmeticOperators
@@ -135,7 +134,7 @@ class BCOO(ArithmeticOperators, JAXSparse):
 
     @property
     def dtype(self) -> Any:  # type: ignore[override]
-        return get_aval(self.data).dtype
+        return self.data.dtype
 
     @property
     def n_batch(self) -> int:
