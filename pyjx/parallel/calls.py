@@ -280,7 +280,7 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> An
     axis = trace.axis
     spmd = axes_of(axis.sharding.spec if axis.sharding is not None else
                    axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,))
-    names = ordered(params["mesh"], params["newly_manual_axes"].intersection(spmd))
+    names = tuple([n for n in spmd if n in params["newly_manual_axes"]])
     if names:
         if any([not set(axes_of(s)).isdisjoint(names) for s in params["in_specs"]]):
             raise ValueError("vmap spmd_axis_name cannot appear in shard_map in_specs, got "

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
+
+import numpy as np
 
 from pyjx import configuration, tree_util
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
@@ -202,8 +206,20 @@ def _asserted(x: Any, aval: Any, sharding: Any) -> Any:
 def _impl(x: Value, *, sharding: Any, layout: Layout | None, **params: Any) -> Value:
     if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
         sharding = sharding.update(mesh=_devices_for(x, sharding))
-    out = device_put(x, _fully_constrained(x, sharding))
+    out = device_put(x, _dividing(x, _fully_constrained(x, sharding)))
     return out if layout is None else device_put(out, Format(layout, out.sharding))
+
+
+def _dividing(x: Any, sharding: Any) -> Any:
+    """The sharding without what does not divide the value, which is that of all examples of a
+    constraint's operand: a program leaves it to the compiler."""
+    if not isinstance(sharding, NamedSharding):
+        return sharding
+    entries = [e if n % math.prod([sharding.mesh.shape[a] for a in axes_of((e,))]) == 0 else None
+               for n, e in zip(np.shape(x), sharding.spec, strict=False)]
+    if entries == list(sharding.spec):
+        return sharding
+    return sharding.update(spec=sharding.spec.update(partitions=entries))
 
 
 def _devices_for(x: Any, sharding: Any) -> Any:
@@ -250,8 +266,8 @@ def _fully_constrained(x: Any, sharding: Any) -> Any:
     entries = []
     for i, entry in enumerate(spec):
         if entry is UNCONSTRAINED:
-            entry = has[i] if i < len(has) else None
-            entry = entry if set(used).isdisjoint(axes_of((entry,))) else None
+            own = axes_of((has[i] if i < len(has) else None,))
+            entry = tuple(takewhile(lambda name: name not in used, own))
         entries.append(entry)
     spec = PartitionSpec(*entries)
     return spec if isinstance(sharding, PartitionSpec) else sharding.update(spec=spec)

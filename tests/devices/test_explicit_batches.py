@@ -181,3 +181,36 @@ def test_collectives_take_no_parts_of_what_is_cut(explicit):
               lambda v: lax.all_to_all(v, "i", 0, 0, tiled=True)):
         with pytest.raises(ShardingTypeError, match="axis 0, which has to be whole"):
             jax.vmap(f, axis_name="i")(x)
+
+
+@pytest.mark.parametrize("kind", [AxisType.Explicit, AxisType.Auto])
+@pytest.mark.parametrize("axes", [("x", "y"), ("y", "x")])
+def test_batches_cut_along_several_axes_in_their_order(kind, axes):
+    mesh = jax.make_mesh((2, 2, 2), ("x", "y", "z"), (kind,) * 3)
+    with jax.set_mesh(mesh):
+        x = jax.device_put(np.arange(64, dtype="f").reshape(8, 8), P(axes))
+        for manual in ({"x", "z"}, {"y", "z"}, {"x", "y", "z"}, {"z"}):
+            f = jax.vmap(jax.shard_map(lambda v: 2 * v, in_specs=P("z"), out_specs=P("z"),
+                                       axis_names=manual))
+            for call in (f, jax.jit(f)):
+                out = call(x)
+                np.testing.assert_array_equal(out, 2 * np.asarray(x))
+                if kind is AxisType.Explicit:
+                    assert out.sharding.spec == P(axes, "z")
+
+
+def test_constraints_on_examples_that_they_do_not_divide():
+    mesh = jax.make_mesh((2, 2, 2), ("x", "y", "z"), (AxisType.Auto,) * 3)
+    x = np.arange(40, dtype="f").reshape(8, 5)
+    for spec, kept in ((P("x"), P("x")), (P(("y", "x")), P(("y", "x"))), (P(), P())):
+        cut = jax.device_put(x, NamedSharding(mesh, spec))
+        out = jax.vmap(lambda v: jax.lax.with_sharding_constraint(
+            v, NamedSharding(mesh, P("z"))))(cut)
+        assert out.sharding.is_equivalent_to(NamedSharding(mesh, kept), 2)
+        np.testing.assert_array_equal(out, x)
+    cut = jax.device_put(np.ones((8, 8), "f"), NamedSharding(mesh, P(("y", "x"))))
+    out = jax.vmap(lambda v: jax.lax.with_sharding_constraint(
+        v, NamedSharding(mesh, P("x"))))(cut)
+    assert out.sharding.spec == P("y", "x")
+    with pytest.raises(ValueError, match="does not divide"):
+        jax.lax.with_sharding_constraint(x[0], NamedSharding(mesh, P("z")))
