@@ -14,7 +14,11 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.explicit import entries_of, one_entry
+from pyjx.core.open_sums import spec_of
 from pyjx.core.trace import Tracer, check_int_fits
+from pyjx.engine.explicit import made_to_lie
+from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.contractions import (
     canonicalize_precision,
@@ -268,9 +272,29 @@ def _batched_dot(name: str, a: Any, b: Any, core_a: int, core_b: int, sum_a: int
     ones = [i for i, size in enumerate(lead) if size == 1]  # a batch of one is no batch
     a, b = (lax.squeeze(_with_lead(z, lead, core), ones) for z, core in ((a, core_a), (b, core_b)))
     k = len(lead) - len(ones)
+    a, b = _cut_alike(name, a, b, k)
     batch = (tuple(range(k)), tuple(range(k)))
     dims = (((k + core_a + sum_a,), (k + core_b + sum_b,)), batch)
     return lax.expand_dims(contract(name, a, b, dims, precision, preferred), ones)
+
+
+def _cut_alike(name: str, a: Any, b: Any, k: int) -> list[Any]:
+    """Two arrays of one batch, their first `k` axes; one that was stretched is cut as the other."""
+    avals = get_aval(a), get_aval(b)
+    known = [v.explicit_sharding for v in avals if v.explicit_sharding is not None]
+    if not known:
+        return [a, b]
+    inputs = ", ".join([v.str_short(True) for v in avals])
+    lead = [one_entry(along, f"{name} got batches that are cut differently: {inputs}.")
+            for along in zip(*[entries_of(v)[:k] for v in avals], strict=True)]
+    out = []
+    for x, aval in zip((a, b), avals, strict=True):
+        entries = (*lead, *entries_of(aval)[k:])
+        if entries != entries_of(aval):
+            spec = spec_of(aval).update(partitions=entries)
+            x = made_to_lie(x, NamedSharding(known[0].mesh, spec))
+        out.append(x)
+    return out
 
 
 def _with_lead(x: Any, lead: Axes, core: int) -> Any:

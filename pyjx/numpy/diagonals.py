@@ -14,7 +14,6 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.integers import as_int, as_sizes
-from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import broadcast_in_dim, transpose
@@ -346,7 +345,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 def _diag_matrix(v: Any, k: int) -> Any:
     n = get_aval(v).shape[0]
     size = n + abs(k)
-    v = ops.pad(v, scalar_constant(0, get_aval(v).dtype), ((max(0, -k), max(0, k), 0),))
+    zero = full_aval(get_aval(v).update(shape=(), sharding=None), 0)
+    v = ops.pad(v, zero, ((max(0, -k), max(0, k), 0),))
     columns = broadcast_in_dim(v, (size, size), (0,))
     return ops.select(_mask_of(size, k), columns, full_aval(get_aval(columns), 0))
 

@@ -43,6 +43,9 @@ __all__ = [
 # -- joining ---------------------------------------------------------------------------------------
 
 
+Axes = tuple[int, ...]
+
+
 def _is_one_array(arrays: Any) -> bool:
     """Whether what is to be joined is an array. One of another library is a sequence: what its
     class says of its rank may mean something else."""
@@ -85,6 +88,32 @@ def joined(name: str, parts: list[Any], axis: Any) -> Any:
     return lax.concatenate(parts, axis)
 
 
+def _rows_joined(name: str, array: Any, shape_of: Callable[[Axes], Axes], axis: int | None,
+                 dtype: Any) -> Any:
+    """The slices of an array along its first axis, each reshaped, one after the other along `axis`
+    (None: the second one, if there are two): no slice is taken, so that they may be cut."""
+    (x,) = operands(name, array)
+    if dtype is not None:
+        x = convert(x, dtype)
+    count, *own = get_aval(x).shape
+    row = shape_of(tuple(own))
+    if not row:
+        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+    axis = min(1, len(row) - 1) if axis is None else canonical_axis(axis, len(row))
+    if row != tuple(own):
+        x = lax.reshape(x, (count, *row))
+    return lax.reshape(moved(x, 0, axis), (*row[:axis], count * row[axis], *row[axis + 1:]))
+
+
+# What makes of each slice of an array a part to join.
+_ROW_SHAPES: dict[str, Callable[[Axes], Axes]] = {
+    "hstack": lambda row: row or (1,),
+    "vstack": lambda row: (*(1,) * (2 - len(row)), *row),
+    "dstack": lambda row: (*(1,) * (2 - len(row)), *row, *(1,) * (len(row) < 3)),
+    "column_stack": lambda row: (*row, *(1,) * (2 - len(row))),
+}
+
+
 def _one_part(arrays: Any = (), axis: Any = 0, *rest: Any) -> Any:
     """The array, of one that is joined with no other."""
     if isinstance(arrays, (list, tuple)) and len(arrays) == 1 and not rest:
@@ -112,6 +141,10 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     >>> jax.numpy.concatenate([jax.numpy.arange(2), jax.numpy.arange(3)]).tolist()
     [0, 1, 0, 1, 2]
     """
+    if _is_one_array(arrays) and arrays.ndim > 1 and arrays.shape[0] and axis is not None:
+        if dtype is not None:
+            dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "concatenate")
+        return _rows_joined("concatenate", arrays, lambda row: row, axis, dtype)
     parts = parts_of("concatenate", arrays, dtype)
     if axis is None:
         parts = [lax.reshape(x, (get_aval(x).size,)) for x in parts]
@@ -189,13 +222,13 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 def _stacked(name: str, at_least: Callable[[Any], Any], axis: int | None, tup: Any, dtype: Any
              ) -> Any:
     """The arrays joined along `axis` (None: the second one, if there are two)."""
-    if _is_one_array(tup):
-        parts = parts_of(name, tup)
-    else:
-        parts = operands(name, *tup)
-    parts = [at_least(x) for x in parts]
     if dtype is not None:
         dtype = _dtype_of_joined(name, dtype)
+    if _is_one_array(tup) and tup.ndim and tup.shape[0]:
+        return _rows_joined(name, tup, _ROW_SHAPES[name], axis, dtype)
+    parts = [at_least(x) for x in (
+        parts_of(name, tup) if _is_one_array(tup) else operands(name, *tup))]
+    if dtype is not None:
         parts = [convert(x, dtype) for x in parts]
     elif parts:
         parts = promote_dtypes(*parts)

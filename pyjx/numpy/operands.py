@@ -56,6 +56,9 @@ def as_bool(x: Any) -> Any:
 
 def filled_like(x: Any, value: Any, dtype: Any = None) -> Any:
     """An array of the shape of `x` filled with a number; without `dtype`, of the type of `x`."""
-    if dtype is None:
-        return stretch(constant_like(x, value), get_aval(x).shape)
-    return full_aval(get_aval(x).update(dtype=np.dtype(dtype), weak_type=False), value)
+    aval = get_aval(x)
+    if dtype is not None:
+        return full_aval(aval.update(dtype=np.dtype(dtype), weak_type=False), value)
+    if aval.explicit_sharding is not None:
+        return full_aval(aval, value)
+    return stretch(constant_like(x, value), aval.shape)

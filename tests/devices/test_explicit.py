@@ -131,6 +131,15 @@ OPS = {
         jax.reshard(x, P(None, "y")), np.array([[2], [1]]), 0), "2,16@y"),
     "searchsorted": (lambda x: jnp.searchsorted(
         jnp.arange(8.) + 0 * x.sum(1), 2.5).astype("float32"), ""),
+    "imag": (lambda x: jnp.imag(x) + jnp.isreal(x) * x, "8@x,16@y"),
+    "rows of an array": (lambda x: jnp.concatenate(jax.reshard(x, P("x"))), "128@x"),
+    "rows as columns": (lambda x: jnp.column_stack(jax.reshard(x, P("x"))), "16,8@x"),
+    "rows one above the other": (lambda x: jnp.vstack(x), "8@x,16@y"),
+    "numbers side by side": (lambda x: jnp.hstack(x.sum(1)), "8@x"),
+    "one matrix and vectors": (lambda x: jnp.matvec(
+        np.arange(48., dtype=np.float32).reshape(3, 16), jax.reshard(x, P("x"))), "8@x,3"),
+    "one vector and matrices": (lambda x: jnp.vecmat(
+        np.ones(4, np.float32), jax.reshard(x, P("x")).reshape(8, 4, 4)), "8@x,4"),
     "diag": (lambda x: jnp.diag(x.sum(1), 4), "12@x,12"),
     "vander": (lambda x: jnp.vander(x.sum(1), 3), "8@x,3"),
     "cumsum": (lambda x: jnp.cumsum(jax.reshard(x, P("x", None)), 1), "8@x,16"),
