@@ -12,6 +12,7 @@ from tests.oracle.calls import Calls, functions_of
 from tests.oracle.comparison import Difference, compare, internal, missing, same_message, shown
 from tests.oracle.conditioning import as_precise, ill_conditioned, vanishing
 from tests.oracle.explained import reason
+from tests.oracle.forward import seconded
 from tests.oracle.language import Program
 from tests.oracle.processes import Outcome, Pair
 from tests.oracle.shrinking import shrunk
@@ -130,6 +131,8 @@ class Campaign:
             tally.signs += 1
             return None
         why = reason(program, difference)
+        if why is None and difference.cause == "value":
+            why = seconded(self.pair.theirs, program, ours)
         if why is None:
             return self.failed(name, program, difference)
         tally.explained[why] += 1

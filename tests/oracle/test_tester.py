@@ -14,6 +14,7 @@ from tests.oracle.arguments import arguments
 from tests.oracle.calls import wrapped
 from tests.oracle.comparison import compare, missing
 from tests.oracle.conditioning import as_precise, vanishing
+from tests.oracle.forward import FORWARD
 from tests.oracle.language import Assign, Data, Program, Text, call, form
 from tests.oracle.nesting import layered, written
 from tests.oracle.shrinking import shrunk
@@ -149,3 +150,24 @@ def test_shrinking_keeps_the_difference():
     program = Program("calls", (Assign("y", Text("3")), Assign("result", e)))
     small = shrunk(program, lambda ps: ["jnp.cos" in p.source() for p in ps])
     assert small.source() == "result = jnp.cos()"
+
+
+def test_reverse_mode_can_be_made_of_forward_mode():
+    def f(x, w):
+        return jax.numpy.sin(x) * w, x.sum() * w
+
+    def total(x, w):
+        return sum(map(jax.numpy.sum, f(x, w)))
+
+    x, w = jax.numpy.array([1.0, 2.0]), jax.numpy.array(3.0)
+    space = {"jax": jax, "jnp": jax.numpy}
+    exec(FORWARD.text, space)
+    made = space["jax"]
+    cts = (x, w)
+    for a, b in ((made.vjp(f, x, w)[1](cts), jax.vjp(f, x, w)[1](cts)),
+                 (made.grad(total, (0, 1))(x, w), jax.grad(total, (0, 1))(x, w)),
+                 (made.jacrev(f)(x, w), jax.jacrev(f)(x, w)),
+                 (made.jacfwd(f, (0, 1))(x, w), jax.jacfwd(f, (0, 1))(x, w)),
+                 (made.hessian(total)(x, w), jax.hessian(total)(x, w)),
+                 (made.linearize(f, x, w)[1](x, w), jax.linearize(f, x, w)[1](x, w))):
+        jax.tree.map(lambda p, q: np.testing.assert_allclose(p, q, rtol=1e-6), a, b)
