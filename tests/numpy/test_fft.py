@@ -163,7 +163,7 @@ def test_transposes_are_the_matrices_transposed(n):
     (lambda: jnp.fft.fft(jnp.ones(3), axis=(0,)), ValueError,
      r"jax.numpy.fft.fft does not support multiple axes. Please use jax.numpy.fft.fftn"),
     (lambda: jnp.fft.fftn(jnp.ones(3), axes=(0, 0)), ValueError,
-     r"jax.numpy.fft.fftn does not support repeated axes. Got axes \[0, 0\]\."),
+     r"jax.numpy.fft.fftn does not support repeated axes. Got axes \(0, 0\)\."),
     (lambda: jnp.fft.fftn(jnp.ones(3), s=(1, 2), axes=(0,)), ValueError,
      "Shape and axes have different lengths"),
     (lambda: jnp.fft.fftn(jnp.ones(3), s=(1, 2)), ValueError, "s has 2 lengths, the array 1 axes"),

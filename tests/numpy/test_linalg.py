@@ -68,6 +68,13 @@ def test_square_matrices(dtype, shape):
         close(linalg.matrix_power(a, n), np.linalg.matrix_power(a, n))
 
 
+def test_pseudo_inverses_by_several_cutoffs():
+    a, cutoffs = np.diag([1.0, 0.1, 0.01]).astype(np.float32), np.array([1e-3, 0.05, 0.5])
+    expected = [np.linalg.pinv(a, rcond=c) for c in cutoffs]
+    close(both(linalg.pinv, a, cutoffs), expected)
+    close(linalg.pinv(a[None], cutoffs), expected)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rectangular_matrices(dtype, shape):

@@ -74,6 +74,12 @@ def test_convolutions_refuse():
             call()
     with pytest.raises(NotImplementedError):
         signal.convolve2d(two, two, boundary="wrap")
+    for name in ("convolve", "correlate", "convolve2d", "correlate2d", "fftconvolve", "csd",
+                 "welch", "stft", "istft"):
+        for given in ("abc", [1.0, 2.0]):
+            args = (given,) if name in ("welch", "stft", "istft") else (given, given)
+            with pytest.raises(TypeError, match=f"{name} requires ndarray or scalar arguments"):
+                getattr(signal, name)(*args)
 
 
 @pytest.mark.parametrize("kind", ["linear", "constant"])

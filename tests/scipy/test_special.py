@@ -247,6 +247,10 @@ def test_bernoulli(n):
         np.testing.assert_allclose(special.bernoulli(n), reference.bernoulli(n)[:n + 1], rtol=1e-11)
 
 
+def test_no_bessel_functions():
+    assert special.bessel_jn(jnp.ones((2, 3)), v=-1).shape == (0, 2, 3)
+
+
 def test_bessel_jn():
     z = np.array([0.0, 1e-3, 0.5, -3.0, 12.0], np.float64)
     with jax.enable_x64(True):

@@ -52,7 +52,7 @@ def transformed_n(name: str, kind: FftType, a: Any, s: Sequence[int] | None,
         axes = range(len(shape) - count, len(shape))
     places = [canonical_axis(axis, len(shape)) for axis in axes]
     if len(set(places)) != len(places):
-        raise ValueError(f"{full} does not support repeated axes. Got axes {list(axes)}.")
+        raise ValueError(f"{full} does not support repeated axes. Got axes {axes}.")
     if s is None:
         s = [shape[i] for i in places]
         if kind == IRFFT and s:

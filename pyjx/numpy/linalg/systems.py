@@ -6,6 +6,8 @@ import math
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
@@ -27,7 +29,7 @@ from pyjx.lax.nary import real_dtype
 from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
-from pyjx.numpy.manipulation import moved
+from pyjx.numpy.manipulation import broadcast_to, moved
 from pyjx.numpy.promotion import (
     convert,
     narrowed,
@@ -184,7 +186,11 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         rtol = default_rtol(aval.shape, aval.dtype, 10.0)
-    return _pinv(a, creation.of_list(rtol), hermitian)
+    rtol = creation.of_list(rtol)
+    batch = broadcast_shapes(aval.shape[:-2], np.shape(rtol))
+    if batch != aval.shape[:-2]:
+        a = broadcast_to(a, (*batch, *aval.shape[-2:]))
+    return _pinv(a, rtol, hermitian)
 
 
 @numpy_function

@@ -134,6 +134,7 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
     >>> jax.scipy.signal.convolve2d(jax.numpy.ones((2, 2)), jax.numpy.ones((1, 2))).tolist()
     [[1.0, 2.0, 1.0], [1.0, 2.0, 1.0]]
     """
+    check_arraylike("convolve2d", in1, in2)
     _check_two("convolve2d", in1, in2, boundary, fillvalue)
     return _direct("convolve2d", in1, in2, mode, precision)
 

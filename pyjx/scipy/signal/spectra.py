@@ -276,7 +276,7 @@ def _density(x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap
              nfft: int | None, detrend: Any, return_onesided: bool, scaling: str, axis: int,
              average: str) -> tuple[Array, Array]:
     if y is None:
-        check_arraylike("csd", x)
+        check_arraylike("welch", x)
         (x,) = (as_array(a) for a in promote_dtypes_inexact(x))
     else:
         check_arraylike("csd", x, y)

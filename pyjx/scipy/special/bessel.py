@@ -131,7 +131,7 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     orders = jnp.arange(n_iter, 0, -1).astype(z.dtype)
     (_, _, norm), (values, scales) = lax.scan(step, start, orders)
     # what was scaled after a value was kept applies to that value too
-    after = jnp.flip(lax.cumprod(jnp.flip(scales[-v - 1:], 0)), 0)
-    out = jnp.flip(values[-v - 1:] * after, 0) / norm[None]
+    after = jnp.flip(lax.cumprod(jnp.flip(scales[n_iter - v - 1:], 0)), 0)
+    out = jnp.flip(values[n_iter - v - 1:] * after, 0) / norm[None]
     at_zero = (jnp.arange(v + 1) == 0).reshape(v + 1, *[1] * z.ndim)
     return jnp.where(zero[None], at_zero.astype(z.dtype), out)
