@@ -339,3 +339,10 @@ def test_slope_of_det_of_singular_matrices(name):
                   jax.jacfwd(jnp.linalg.det, holomorphic=name == "complex")(a)):
         np.testing.assert_allclose(found, want, atol=2e-6)
     np.testing.assert_allclose(batched[1], np.eye(n), atol=2e-6)
+
+
+def test_gradients_of_a_batch_of_determinants_factor_it_twice_only_where_one_lacks_a_rank():
+    matrices = np.stack([np.eye(4, dtype=np.float32), np.diag(np.float32([0, 1, 2, 3]))])
+    mapped = jax.jit(jax.vmap(jax.grad(jnp.linalg.det)))
+    assert "stablehlo.case" in mapped.lower(matrices).as_text()
+    np.testing.assert_allclose(mapped(matrices), [np.eye(4), np.diag([6.0, 0, 0, 0])], atol=1e-5)

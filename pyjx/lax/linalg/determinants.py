@@ -60,6 +60,24 @@ def _det(x: Value) -> Value:
     return lax.mul(lax.reduce_prod(values, (get_aval(values).ndim - 1,)), signed)
 
 
+def _factors_with_rank(x: Value, *factored: Value) -> tuple[Value, ...]:
+    """Factors of matrices, of A H where one of a batch lacks a rank before its last column; and
+    whether they are those of A H, for each matrix."""
+    others, _ = _products_of(factored)
+    turned = lax.reduce_or(lax.eq(others, lax.full_like(others, 0)), range(get_aval(others).ndim))
+    found = lax.cond(turned, lambda: tuple(lu(_reflected(x))), lambda: tuple(factored))
+    return *found, lax.broadcast(turned, get_aval(others).shape)
+
+
+# An operation of its own, so that vmap maps it as one of a batch: a branch for each matrix would
+# factor all of them twice.
+_factors_with_rank_p = register(Primitive(
+    "factors_with_rank", multiple_results=True, decomposition=_factors_with_rank,
+    sharding_rule=along_batch(2), shape_rule=lambda x, *factored: (
+        *factored, typed(x, dtype=np.bool_))))
+_factors_with_rank_p.define(batch=batch_leading(_factors_with_rank_p))
+
+
 def _det_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     # d det A = tr(adj(A) dA), and adj(A) = s adj(U) L^-1 P with the sign s of the exchanges. With
     # U = [[V, u], [0, d]] it is adj(U) = det(V) W^-1 D, where W = [[V, u], [0, 1]] and D
@@ -68,10 +86,9 @@ def _det_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     (x,), (dx,) = primals, tangents
     factored = lu(x)
     out = lax.mul(*_products_of(factored))
-    others, _ = _products_of(factored)
-    turned = lax.reduce_or(lax.eq(others, lax.full_like(others, 0)), range(get_aval(others).ndim))
-    factored = lax.cond(turned, lambda: tuple(lu(_reflected(x))), lambda: tuple(factored))
-    dx = lax.select(lax.broadcast(turned, get_aval(x).shape), _reflected(dx), dx)
+    *factored, turned = _factors_with_rank_p.bind(x, *factored)
+    batch = range(get_aval(turned).ndim)
+    dx = lax.select(lax.broadcast_in_dim(turned, get_aval(x).shape, batch), _reflected(dx), dx)
     factors, _, order = factored
     aval = get_aval(factors)
     others, last = _products_of(factored)
@@ -86,7 +103,7 @@ def _det_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     last = spread_columns(last, get_aval(x).shape[:-1])
     factor = lax.select(is_last, lax.full_like(last, 1), last)
     y = lax.mul(y, spread_columns(factor, aval.shape))
-    scale = lax.select(lax.broadcast(turned, get_aval(others).shape), lax.neg(others), others)
+    scale = lax.select(turned, lax.neg(others), others)
     return out, lax.mul(scale, _trace(triangular_solve(triangle, y, left_side=True)))
 
 
