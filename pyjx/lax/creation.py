@@ -16,7 +16,7 @@ from pyjx.core.integers import as_int, as_shape
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.positions import iota_p
 from pyjx.engine.types import Rule
-from pyjx.runtime.resharding import placed
+from pyjx.runtime.resharding import check_mesh_is_set, placed
 
 
 def iota(dtype: Any, size: int) -> Array:
@@ -50,6 +50,7 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
     dimension = as_int("broadcasted_iota", "dimension", dimension)
     if out_sharding is not None:
         check_out_sharding(out_sharding, "broadcasted_iota")
+        check_mesh_is_set(out_sharding, "broadcasted_iota")
     return placed(iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None),
                   out_sharding)
 
@@ -103,4 +104,5 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     """
     if out_sharding is not None:
         check_out_sharding(out_sharding, "empty")
+        check_mesh_is_set(out_sharding, "empty")
     return lax.full(shape, 0, dtype, sharding=out_sharding)

@@ -292,7 +292,9 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> An
         if axis.size % parts:
             raise ValueError(f"vmap: the mapped axis of size {axis.size} cannot be cut into "
                              f"{parts} parts along {names}")
-        axis = Axis(axis.name, axis.size // parts)
+        rest = tuple([n for n in spmd if n not in params["newly_manual_axes"]])
+        axis = Axis(axis.name, axis.size // parts, sharding=axis.sharding.update(
+            spec=PartitionSpec(rest)) if rest and axis.sharding is not None else None)
     with _within(params):
         batched = _batched(params["jaxpr"], tuple(dims), axis,
                            frozenset(names if params["check_vma"] else ()))

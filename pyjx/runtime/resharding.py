@@ -224,7 +224,23 @@ def placed_result(x: Any, out_sharding: Any, caller: str) -> Any:
     if out_sharding is None:
         return x
     check_out_sharding(out_sharding, caller)
+    check_mesh_is_set(out_sharding, caller)
     return placed(x, out_sharding)
+
+
+def check_mesh_is_set(out_sharding: Any, caller: str) -> None:
+    """Check that what is made of nothing is to lie along the mesh that is set, where types say how
+    it lies: a program names its devices by its arguments or by that mesh.
+
+    Raises:
+      ValueError: no mesh is set.
+    """
+    mesh = getattr(out_sharding, "mesh", None)
+    if isinstance(mesh, Mesh) and mesh.explicit_axes and configuration.abstract_mesh.value is None:
+        raise ValueError(
+            f"{caller} got an out_sharding over a mesh of {mesh.size} devices, which types speak "
+            "of, and no mesh is set. Enter `jax.set_mesh(mesh)` around the call. Got "
+            f"{out_sharding}")
 
 
 def placed_array(x: Any, target: Any, caller: str) -> Any:

@@ -309,3 +309,15 @@ def test_known_values_keep_auto_cuts_that_reshard_leaves_open():
     made = jax.vmap(jnp.zeros_like)(jax.device_put(np.ones((8, 8)), NamedSharding(
         jax.make_mesh((4, 2), ("a", "b")), P(None, "a"))))
     assert made.shape == (8, 8) and jax.typeof(made).sharding.spec == P(None, None)
+
+
+@pytest.mark.parametrize("name", ["iota", "normal", "bits", "gamma"])
+def test_what_is_made_along_explicit_axes_wants_a_mesh_that_is_set(name):
+    mesh = jax.make_mesh((2,), ("a",))
+    for made in (MADE[name], lambda s: jax.jit(lambda: MADE[name](s))()):
+        with pytest.raises(ValueError, match=r"Enter `jax\.set_mesh\(mesh\)`"):
+            made(NamedSharding(mesh, P("a")))
+        with jax.set_mesh(mesh):
+            assert made(NamedSharding(mesh, P("a"))).sharding.spec == P("a")
+        free = NamedSharding(mesh.update(axis_types=AxisType.Auto), P())
+        assert made(free).shape == (4,)
