@@ -22,13 +22,12 @@ from collections.abc import Iterable
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution
-from operator import attrgetter
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 import pyjx
-from pyjx import compat, jax_imports, jaxlib_api, version
+from pyjx import compat, jax_imports, version
 from pyjx.core.trace import DynamicJaxprTracer, Tracer
 from pyjx.engine.batching import BatchTracer
 from pyjx.engine.forward import JVPTracer, LinearizeTracer
@@ -149,7 +148,6 @@ def show_jax_names() -> None:
         if array.__module__.startswith("pyjx."):
             array.__module__ = f"jax.{array.__module__.removeprefix('pyjx.')}"
             importlib.import_module(array.__module__)
-    jaxlib_api.PjitFunction._fun = property(attrgetter("__wrapped__"))
 
 
 def install() -> None:

@@ -545,7 +545,7 @@ def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., An
     for attribute, value in signature.own_attributes(fun).items():
         if not hasattr(type(fn), attribute):
             setattr(fn, attribute, value)
-    fn.__wrapped__ = fn._fun = fun  # `_fun` for libraries that call what was jitted
+    fn.__wrapped__ = fun
     fn._jit_spec = spec
     return fn
 

@@ -10,6 +10,7 @@ from lowering.shardings import ONE, Partitioning
 from pyjx import configuration
 from pyjx.core.frames import warn
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
+from pyjx.core.passes.outline import is_long
 from pyjx.core.passes.prepare import prepare
 from pyjx.core.trace import collector_paused
 from pyjx.engine.axes import check_reductions
@@ -37,7 +38,8 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     if placement is not None and placement.devices and not for_export:
         platform = placement.platform
     mode = configuration.outline.value
-    outline = not for_export and (mode == "on" or (mode == "auto" and platform == "cpu"))
+    outline = not for_export and (mode == "on" or (
+        mode == "auto" and platform == "cpu" and is_long(closed)))
     ledger.note_lowering(closed, name)
     with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name) as time, \
             collector_paused():

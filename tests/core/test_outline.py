@@ -158,9 +158,16 @@ def test_it_can_be_switched_off(x):
 
 
 def test_auto_is_on_for_cpu_only(x):
-    traced = jax.jit(stack).trace(x, weights(6))
-    assert functions(traced.lower(lowering_platforms=("cpu",)).as_text())[1] == 6
+    traced = jax.jit(stack).trace(x, weights(40))
+    assert functions(traced.lower(lowering_platforms=("cpu",)).as_text())[1] == 40
     assert functions(traced.lower(lowering_platforms=("cuda",)).as_text())[1] == 0
+
+
+def test_auto_leaves_short_programs_whole(x):
+    assert functions(lowered(stack, x, weights(6), mode="auto")) == (0, 0)
+    inner = jax.jit(stack)  # what it holds counts
+    held = lowered(lambda x, ws: inner(x, ws) + 1, x, weights(40), mode="auto")
+    assert functions(held)[1] == 41  # that of `inner`, too
 
 
 def test_shared_jitted_function_stays_one_function(x):
@@ -381,7 +388,7 @@ def test_functions_that_call_lapack_are_left_for_xla_to_inline():
     def compiled(*args):
         return program(jax.jit(factor), jax.jit(back), *args)
 
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), configuration.outline("on"):
         rng = np.random.default_rng(0)
         args = jnp.float64(1.0), jnp.asarray(rng.normal(size=(6, 6))), jnp.asarray(
             rng.normal(size=(6, 6)))

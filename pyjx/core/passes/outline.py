@@ -27,6 +27,10 @@ from pyjx.core.primitive import Primitive
 # Blocks of fewer equations stay where they are: calling them costs more than compiling them.
 MIN_BLOCK = 20
 
+# Programs of fewer equations compile about as quickly whole, and run without calls, between which
+# XLA fuses nothing.
+MIN_PROGRAM = 768
+
 # How many functions may be inside one another.
 MAX_DEPTH = 4
 
@@ -43,6 +47,15 @@ def outline(closed: ClosedJaxpr) -> ClosedJaxpr:
     calls: Counter[ClosedJaxpr] = Counter()
     _count_calls(closed, calls, set())
     return _outlined(closed, calls, {})
+
+
+def is_long(closed: ClosedJaxpr) -> bool:
+    """Whether outlining is worth its calls where nobody has asked for it."""
+    if len(closed.jaxpr.eqns) >= MIN_PROGRAM:
+        return True
+    inside: set[ClosedJaxpr] = set()
+    _count_calls(closed, Counter(), inside)
+    return sum([len(program.jaxpr.eqns) for program in inside]) >= MIN_PROGRAM
 
 
 def _count_calls(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr], seen: set[ClosedJaxpr]) -> None:
