@@ -156,7 +156,7 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Ar
     """Write a part of a reference; the result is what was there.
 
     Raises:
-      ValueError: it is no reference, or `value` has another shape or dtype than the part.
+      ValueError: it is no reference, `value` is one, or has another shape or dtype than the part.
 
     >>> import pyjx as jax
     >>> ref = jax.new_ref(5)
@@ -174,7 +174,7 @@ def set(ref: Any, idx: Any, value: Any) -> None:
     """Write a part of a reference: `ref[idx] = value`.
 
     Raises:
-      ValueError: it is no reference, or `value` has another shape or dtype than the part.
+      ValueError: it is no reference, `value` is one, or has another shape or dtype than the part.
 
     >>> import pyjx as jax
     >>> ref = jax.new_ref(jax.numpy.zeros(2))
@@ -196,7 +196,7 @@ def addupdate(ref: Any, idx: Any, x: Any) -> None:
     """Add to a part of a reference. Places that an index has twice are added to twice.
 
     Raises:
-      ValueError: it is no reference, or `x` has another shape or dtype than the part.
+      ValueError: it is no reference, `x` is one, or has another shape or dtype than the part.
 
     >>> import pyjx as jax
     >>> ref = jax.new_ref(jax.numpy.zeros(2))
@@ -428,6 +428,9 @@ def _stored(op: str, aval: AbstractRef, value: Any, indexers: Indexers, integers
     One of weak type may be of another dtype of the same kind, if it `adapts`.
     """
     found = get_aval(value)
+    if is_ref_type(found):
+        raise ValueError(f"Cannot store a Ref into another Ref: `{op}` got one of type {found}. "
+                         "Read its value with `ref[...]`.")
     whole, aval = aval, ref_views.part_type(aval, indexers, integers)
     adapts = adapts and found.weak_type and _kind(found.dtype) is _kind(aval.dtype)
     if found.dtype != aval.dtype and not adapts:

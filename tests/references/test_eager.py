@@ -221,6 +221,29 @@ def test_empty_and_free():
     assert jax.free_ref(ref) is None
 
 
+STORES = {
+    "set": lambda r, value: jax.ref.set(r, ..., value),
+    "swap": lambda r, value: jax.ref.swap(r, ..., value),
+    "addupdate": lambda r, value: jax.ref.addupdate(r, ..., value),
+    "view": lambda r, value: jax.ref.set(r.at[:], ..., value),
+}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_references_are_not_stored_in_references(store):
+    def f(x):
+        r = jax.new_ref(x)
+        for other in (jax.new_ref(x), r):
+            with pytest.raises(ValueError, match="Cannot store a Ref into another Ref"):
+                STORES[store](r, other)
+        return r[...].sum()
+
+    x = jnp.ones(3)
+    for run in (f, jax.jit(f), jax.grad(f), jax.grad(jax.jit(f)), jax.checkpoint(f)):
+        run(x)
+    jax.vmap(f)(x[:, None])
+
+
 @pytest.mark.parametrize(("do", "error", "words"), [
     (lambda r: r[5], ValueError, "Out of bound indexer: idx=5, dim=3."),
     (lambda r: r[-4], ValueError, "Out of bound indexer"),
