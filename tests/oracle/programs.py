@@ -377,8 +377,9 @@ def function(g: Gen, shapes: list[Shape], steps: int) -> tuple[Scope, Function]:
 
 def program(g: Gen) -> Program:
     count = g.pick(1, 1, 2, 2, 3)
+    steps = g.rng.randint(2, 12)
     shapes = shapes_of(g, count)
-    s, f = function(g, shapes, g.rng.randint(2, 12))
+    s, f = function(g, shapes, steps)
     w = Wrapped("f", list(shapes))
     for _ in range(g.weighted({0: 1, 1: 4, 2: 5, 3: 3})):
         wrap(g, w)
