@@ -105,6 +105,22 @@ def test_events_of_compilation():
     assert all(seconds >= 0 for *_, seconds in seen) and all(ok for _, ok in spans)
 
 
+def test_calls_with_new_types_are_events():
+    seen = []
+    listener = lambda event, **kwargs: seen.append((event, kwargs.get("fun_name")))  # noqa: E731
+
+    def tripled(x):
+        return x * 3
+
+    f = jax.jit(tripled)
+    monitoring.register_event_listener(listener)
+    try:
+        f(1.0), f(2.0), f(1)
+    finally:
+        monitoring.unregister_event_listener(listener)
+    assert seen.count(("/pyjx/jit/call_miss", "tripled")) == 2
+
+
 @pytest.mark.parametrize(("kind", "name"), [
     ("event", "event"), ("event_duration_secs", "event_duration"),
     ("event_time_span", "event_time_span"), ("scalar", "scalar"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -43,10 +42,3 @@ def rand_sparse(rng: np.random.RandomState, nse: float = 0.5,
         return post(flat.reshape(shape))
 
     return make
-
-
-def __getattr__(name: str) -> Any:
-    """The test case and what goes with it, which need absl-py."""
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("pyjx.compat.test_util.sparse"), name)

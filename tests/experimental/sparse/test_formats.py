@@ -11,6 +11,7 @@ import scipy.sparse
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.experimental import sparse
+from pyjx.experimental.sparse import test_util as sparse_test_util
 from pyjx.experimental.sparse.linalg import lobpcg_standard, spsolve
 from pyjx.test_util import check_grads
 from tests.experimental.sparse.test_bcoo import M3, M, bcoo, check
@@ -29,6 +30,17 @@ def test_matrix_formats(cls: Any, dtype: Any) -> None:
     np.testing.assert_array_equal(mat @ V.astype(dtype), x @ V.astype(dtype))
     np.testing.assert_array_equal(jax.jit(lambda m, y: m.T @ y)(mat, x), x.T @ x)
     assert (mat @ np.ones(4, "float16")).dtype == jnp.result_type(x.dtype, jnp.float16)
+
+
+def test_dense_arrays_most_of_whose_elements_are_zero():
+    def positive(rng: np.random.RandomState) -> Any:
+        return lambda shape, dtype: rng.randint(1, 9, shape).astype(dtype)
+
+    make = sparse_test_util.rand_sparse(np.random.RandomState(0), nse=3, post=jnp.asarray,
+                                        rand_method=positive)
+    made = make((4, 5), np.int32)
+    assert isinstance(made, jax.Array) and made.dtype == "int32"
+    assert (made != 0).sum() == 3 and made.min() == 0 < made.max()
 
 
 @pytest.mark.parametrize("cls", [sparse.COO, sparse.CSR, sparse.CSC, sparse.BCSR, sparse.BCOO])
