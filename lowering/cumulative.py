@@ -35,6 +35,9 @@ _IDENTITY: dict[str, Callable[[Any], Any]] = {
 _BINARY = {"cumsum": "stablehlo.add", "cumprod": "stablehlo.multiply",
            "cummax": "stablehlo.maximum", "cummin": "stablehlo.minimum"}
 
+# How many elements of a long vector an iteration takes: it costs more than a step does.
+_UNROLLED = 8
+
 index = ShapedArray((), np.int32)
 
 
@@ -114,9 +117,29 @@ def _loop(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, rever
     total = row.update(dtype=carried)
     avals = [index, total, aval, *[aval for _ in operands]]
     whole = [whole_along(b, x, aval, (axis,)) for x in operands]
-    inits = [b.constant(0, index), b.constant(init, total), b.constant(0, aval), *whole]
+    zero = b.constant(0, index)
+    start_types = ", ".join(["tensor<i32>"] * aval.ndim)
+    sizes = ", ".join(map(str, row.shape))
+
+    def slice_done(place: str, acc: str, out: str, xs: Sequence[str]) -> tuple[str, str]:
+        starts = ", ".join([place if d == axis else zero for d in range(aval.ndim)])
+        items = [b.line(
+            f"stablehlo.dynamic_slice {v}, {starts}, sizes = [{sizes}] : ({tensor_type(aval)}, "
+            f"{start_types}) -> {tensor_type(row)}") for v in xs]
+        acc = step(acc, [b.convert(v, row, total) for v in items], total)
+        return acc, b.line(
+            f"stablehlo.dynamic_update_slice {out}, {b.convert(acc, total, row)}, {starts} : "
+            f"({tensor_type(aval)}, {tensor_type(row)}, {start_types}) -> {tensor_type(aval)}")
+
+    unrolled = _UNROLLED if row.size == 1 and n > 100 and init != -np.inf else 1
+    rest = n % unrolled
+    acc, out = b.constant(init, total), b.constant(0, aval)
+    for k in range(rest):
+        place = b.constant(n - 1 - k if reverse else k, index)
+        acc, out = slice_done(place, acc, out, whole)
     result = b.name()
     types = f"({tensor_types(avals)}) -> ({tensor_types(avals)})"
+    inits = [b.constant(rest, index), acc, out, *whole]
     b.opening(f'{result}:{len(avals)} = "stablehlo.while"({", ".join(inits)}) ({{')
     args = _region_args(b, avals)
     with b.region():
@@ -126,22 +149,13 @@ def _loop(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, rever
     i, acc, out, *xs = _region_args(b, avals)
     with b.region():
         one = b.constant(1, index)
-        place = i
-        if reverse:
-            place = b.binary("stablehlo.subtract", b.constant(n - 1, index), i, index)
-        zero = b.constant(0, index)
-        starts = ", ".join([place if d == axis else zero for d in range(aval.ndim)])
-        start_types = ", ".join(["tensor<i32>"] * aval.ndim)
-        sizes = ", ".join(map(str, row.shape))
-        items = [b.line(
-            f"stablehlo.dynamic_slice {v}, {starts}, sizes = [{sizes}] : ({tensor_type(aval)}, "
-            f"{start_types}) -> {tensor_type(row)}") for v in xs]
-        acc = step(acc, [b.convert(v, row, total) for v in items], total)
-        written = b.line(
-            f"stablehlo.dynamic_update_slice {out}, {b.convert(acc, total, row)}, {starts} : "
-            f"({tensor_type(aval)}, {tensor_type(row)}, {start_types}) -> {tensor_type(aval)}")
-        following = b.binary("stablehlo.add", i, one, index)
-        values = ", ".join([following, acc, written, *xs])
+        for _ in range(unrolled):
+            place = i
+            if reverse:
+                place = b.binary("stablehlo.subtract", b.constant(n - 1, index), i, index)
+            acc, out = slice_done(place, acc, out, xs)
+            i = b.binary("stablehlo.add", i, one, index)
+        values = ", ".join([i, acc, out, *xs])
         b.raw(f"stablehlo.return {values} : {tensor_types(avals)}")
     b.raw(f"}}) : {types}")
     return cut_again(b, f"{result}#2", operands[-1], aval, (axis,))
