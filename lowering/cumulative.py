@@ -67,7 +67,8 @@ def _cumulative_on_cpu(b: Block, eqn: JaxprEqn, x: str) -> str:
     combine = _combine(b, name)
     carried = _WIDER.get(aval.dtype, aval.dtype) if name == "cumsum" else aval.dtype
     return _loop(b, [x], aval, axis, eqn.params["reverse"], _IDENTITY[name](aval.dtype), carried,
-                 lambda total, items, of: combine([total], items, of)[0])
+                 lambda total, items, of: combine([total], items, of)[0],
+                 cheap=name != "cumlogsumexp")
 
 
 @rule(*_NAMES)
@@ -110,7 +111,8 @@ def _linear_recurrence(b: Block, eqn: JaxprEqn, factor: str, x: str) -> str:
 
 
 def _loop(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, reverse: bool,
-          init: Any, carried: Any, step: Callable[[str, Sequence[str], ShapedArray], str]) -> str:
+          init: Any, carried: Any, step: Callable[[str, Sequence[str], ShapedArray], str],
+          cheap: bool = True) -> str:
     """Step through the slices along `axis`; each result is written in its place."""
     n = aval.shape[axis]
     row = aval.update(shape=[1 if i == axis else m for i, m in enumerate(aval.shape)])
@@ -131,7 +133,8 @@ def _loop(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, rever
             f"stablehlo.dynamic_update_slice {out}, {b.convert(acc, total, row)}, {starts} : "
             f"({tensor_type(aval)}, {tensor_type(row)}, {start_types}) -> {tensor_type(aval)}")
 
-    unrolled = _UNROLLED if row.size == 1 and n > 100 and init != -np.inf else 1
+    long = type(n) is int and row.size == 1 and n > 100
+    unrolled = _UNROLLED if long and cheap else 1
     rest = n % unrolled
     acc, out = b.constant(init, total), b.constant(0, aval)
     for k in range(rest):

@@ -132,7 +132,10 @@ def _overlaps(size: int, new_size: int, inverse: Array, translation: Array) -> A
 def _resample(x: Array, shape: tuple[int, ...], axes: Sequence[int], scale: Sequence[Array],
               translation: Sequence[Array], method: ResizeMethod, antialias: bool,
               precision: Any) -> Array:
-    for axis, s, t in zip(axes, scale, translation, strict=True):
+    work = list(zip(axes, scale, translation, strict=True))
+    if all([type(x.shape[axis]) is type(shape[axis]) is int for axis in axes]):
+        work.sort(key=lambda of: shape[of[0]] / x.shape[of[0]])  # what shrinks most goes first
+    for axis, s, t in work:
         weights = _weights(x.shape[axis], shape[axis], s, t, method, antialias).astype(x.dtype)
         out = lax.dot_general(x, weights, (((axis,), (0,)), ((), ())), precision=precision)
         x = jnp.moveaxis(out, -1, axis)
@@ -205,7 +208,8 @@ def _nearest(x: Array, shape: tuple[int, ...]) -> Array:
         if old != new:
             numbers = np.arange(new) if type(old) is type(new) is int else jnp.arange(new)
             place = (2 * numbers + 1) * old // (2 * new)  # floor((i + 1/2) old/new)
-            x = jnp.take(x, place, axis)
+            at = (slice(None),) * axis + (place,)
+            x = x.at[at].get(mode="promise_in_bounds", wrap_negative_indices=False)
     return x
 
 

@@ -32,7 +32,6 @@ from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.explicit import constant_beside
 from pyjx.engine.rules import jvp_linear
@@ -89,19 +88,16 @@ def _fft_shape(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...
     return ShapedArray(x.shape, x.dtype)
 
 
-def _multiplicity(aval: ShapedArray, n: int) -> Any:
-    """For each of the n // 2 + 1 numbers along the last axis of `aval`, for how many it stands."""
+def _weights(aval: ShapedArray, n: int, alone: float, paired: float) -> Any:
+    """A weight for each of the n // 2 + 1 numbers along the last axis of `aval`: whether it stands
+    for itself alone or for its mirror image too."""
     size = n // 2 + 1
     k = lax.iota(np.int32, size)
     once = lax.eq(k, np.int32(0))
     if n % 2 == 0:
         once = lax.bitwise_or(once, lax.eq(k, np.int32(n // 2)))
-    one, two = (lax.full((size,), value, aval.dtype) for value in (1, 2))
-    return broadcast_in_dim(lax.select(once, one, two), aval.shape, (aval.ndim - 1,))
-
-
-def _scaled(x: Any, factor: float) -> Any:
-    return lax.mul(x, scalar_constant(factor, get_aval(x).dtype))
+    single, double = (lax.full((size,), value, aval.dtype) for value in (alone, paired))
+    return broadcast_in_dim(lax.select(once, single, double), aval.shape, (aval.ndim - 1,))
 
 
 def _fft_transpose(ct: Tangent, x: Operand, *, fft_type: FftType, fft_lengths: tuple[int, ...]
@@ -109,14 +105,15 @@ def _fft_transpose(ct: Tangent, x: Operand, *, fft_type: FftType, fft_lengths: t
     size = math.prod(fft_lengths)
     if fft_type == FftType.RFFT:
         aval = get_aval(ct)
-        y = lax.div(lax.conj(ct), constant_beside(_multiplicity(aval, fft_lengths[-1]), aval))
-        out = fft_p.bind(y, fft_type=FftType.IRFFT, fft_lengths=fft_lengths)
-        return (_scaled(out, size),)
+        weights = constant_beside(_weights(aval, fft_lengths[-1], size, size / 2), aval)
+        return (fft_p.bind(lax.mul(lax.conj(ct), weights), fft_type=FftType.IRFFT,
+                           fft_lengths=fft_lengths),)
     if fft_type == FftType.IRFFT:
         y = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=fft_lengths)
         aval = get_aval(y)
-        counted = lax.mul(lax.conj(y), constant_beside(_multiplicity(aval, fft_lengths[-1]), aval))
-        return (_scaled(counted, 1 / size) if size else counted,)
+        share = 1 / size if size else 1
+        weights = constant_beside(_weights(aval, fft_lengths[-1], share, 2 * share), aval)
+        return (lax.mul(lax.conj(y), weights),)
     return (fft_p.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths),)
 
 

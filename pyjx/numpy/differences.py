@@ -214,6 +214,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
         (y,) = promote_dtypes_inexact(*operands("trapezoid", y))
         y = strong(y)
         (axis,) = canonical_axes(axis, get_aval(y).ndim)
+        if get_aval(y).shape[axis] != 1 and not np.ndim(dx):
+            return _evenly_spaced(y, dx, axis)
     else:
         y, x = promote_dtypes_inexact(*operands("trapezoid", y, x))
         (axis,) = canonical_axes(axis, get_aval(y).ndim)
@@ -222,6 +224,17 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     pairs = ufuncs.add(_span(y, min(size, 1), size, axis), _span(y, 0, max(size - 1, 0), axis))
     areas = ufuncs.multiply(dx, pairs)  # of as many axes as `dx` has, which may be more
     return ufuncs.multiply(0.5, _sum(areas, axis + get_aval(areas).ndim - get_aval(y).ndim))
+
+
+def _evenly_spaced(y: Any, dx: Any, axis: int) -> Any:
+    """The integral of samples that are `dx` apart: all of them, but half of those at the ends."""
+    y, dx = promote_dtypes(y, dx)
+    size = get_aval(y).shape[axis]
+    ends = ufuncs.add(_span(y, 0, min(size, 1), axis), _span(y, max(size - 1, 0), size, axis))
+    halves, total = ufuncs.multiply(0.5, _sum(ends, axis)), _sum(y, axis)
+    # Of infinite ends a half is as much as the whole.
+    area = lax.select(lax.is_finite(halves), lax.sub(total, halves), total)
+    return ufuncs.multiply(dx, area)
 
 
 def _distances(x: Any, axis: int, ndim: int) -> Any:

@@ -15,7 +15,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.numpy.axes import canonical_axes, canonical_axis
-from pyjx.numpy.operands import dtype_of
+from pyjx.numpy.operands import constant_like, dtype_of
 from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import convert, operands
 from pyjx.runtime.operations import op_jit
@@ -165,29 +165,97 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         axis = canonical_axis(axis, get_aval(arr).ndim)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(get_aval(arr).shape[axis]))
-    return _inserted(arr, obj, values, axis)
+    known = not isinstance(obj, Tracer) and type(get_aval(arr).shape[axis]) is int
+    if known and (isinstance(arr, Tracer) or isinstance(values, Tracer)):
+        return _inserted_at(arr, np.asarray(obj), values, axis)
+    return _inserted(arr, obj, values, axis)  # for eager calls one program for all places
 
 
-@op_jit(static_argnames=("axis",))
-def _inserted(arr: Any, places: Any, values: Any, axis: int) -> Any:
+def _new_slices(arr: Any, places: Any, values: Any, axis: int) -> Any:
+    """The values as slices of the array along the axis, as many as are put in."""
     shape, ndim = get_aval(arr).shape, get_aval(arr).ndim
     values = convert(values, dtype_of(arr), get_aval(arr).weak_type)
     missing = ndim - get_aval(values).ndim
     values = jnp.expand_dims(values, tuple(range(missing))) if missing > 0 else values
-    if get_aval(places).ndim == 0:  # all of `values` go to one place
+    if not get_aval(places).ndim:  # all of `values` go to one place
         values = jnp.moveaxis(values, 0, axis)
         count = get_aval(values).shape[axis]
     else:
-        count = max(get_aval(places).shape[0], get_aval(values).shape[axis])
-    if count == 0 or get_aval(places).shape == (0,):
+        count = get_aval(places).shape[0]
+        count = max(count, get_aval(values).shape[axis]) if count else 0
+    if not count:
+        return None
+    return jnp.broadcast_to(values, (*shape[:axis], count, *shape[axis + 1:]))
+
+
+def _inserted_at(arr: Any, places: np.ndarray, values: Any, axis: int) -> Any:
+    """At known places: the slices between them and the new ones, joined."""
+    values = _new_slices(arr, places, values, axis)
+    if values is None:
         return arr
-    size = shape[axis]
-    places = jnp.broadcast_to(_as_index(places), (count,))
+    size, count = get_aval(arr).shape[axis], get_aval(values).shape[axis]
+    places = np.clip(np.where(places < 0, places + size, places), 0, size)
+    if places.size == 1:
+        return _joined(arr, values, (int(places.reshape(())),), (0, count), axis)
+    if count > 8:  # many parts
+        places = np.broadcast_to(places, count)
+        order = np.argsort(np.concatenate([2 * np.arange(size) + 1, 2 * places]), kind="stable")
+        index = (slice(None),) * axis + (order,)
+        return jnp.concatenate([arr, values], axis).at[index].get(
+            mode="promise_in_bounds", unique_indices=True, wrap_negative_indices=False)
+    order = np.argsort(places, kind="stable")
+    if (np.diff(order) != 1).any():
+        values = jnp.take(values, order, axis)
+    return _joined(arr, values, tuple(places[order].tolist()), tuple(range(count + 1)), axis)
+
+
+def _joined(arr: Any, values: Any, places: tuple[int, ...], edges: tuple[int, ...], axis: int
+            ) -> Any:
+    """Parts of the values, from edge to edge, each before the slice of the array at its place."""
+    starts, ends = (0, *places), (*places, get_aval(arr).shape[axis])
+    parts = []
+    for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        if k:
+            parts.append(lax.slice_in_dim(values, edges[k - 1], edges[k], axis=axis))
+        if start < end:
+            parts.append(lax.slice_in_dim(arr, start, end, axis=axis))
+    return lax.concatenate(parts, axis)
+
+
+@op_jit(static_argnames=("axis",))
+def _inserted(arr: Any, places: Any, values: Any, axis: int) -> Any:
+    values = _new_slices(arr, places, values, axis)
+    if values is None:
+        return arr
+    size, count = get_aval(arr).shape[axis], get_aval(values).shape[axis]
+    if type(size) is int and not size:
+        return values
+    places = _as_index(places)
     places = jnp.clip(jnp.where(places < 0, places + size, places), 0, size)
-    values = jnp.broadcast_to(values, (*shape[:axis], count, *shape[axis + 1:]))
-    # Each slice of both is followed by what stands behind it: new ones come before old ones.
-    order = jnp.argsort(jnp.concatenate([2 * jnp.arange(size) + 1, 2 * places]), stable=True)
-    return jnp.take(jnp.concatenate([arr, values], axis), order, axis)
+    if get_aval(places).size == 1:
+        return _inserted_together(arr, jnp.reshape(places, ()), values, axis)
+    places = jnp.broadcast_to(places, (count,))
+    order = jnp.argsort(places, stable=True)
+    places = places[order] + jnp.arange(count)  # in the result
+    new = jnp.zeros(size + count, dtype_of(places)).at[places].set(
+        1, unique_indices=True, indices_are_sorted=True, mode="promise_in_bounds")
+    old = jnp.take(arr, jnp.arange(size + count) - jnp.cumsum(new), axis, mode="clip")
+    index = (slice(None),) * axis + (places,)
+    return old.at[index].set(jnp.take(values, order, axis), unique_indices=True,
+                             indices_are_sorted=True, mode="promise_in_bounds")
+
+
+def _inserted_together(arr: Any, place: Any, values: Any, axis: int) -> Any:
+    """All new slices at one place: what stands behind it moves by as many."""
+    ndim, count = get_aval(arr).ndim, get_aval(values).shape[axis]
+    zero = constant_like(arr, 0)
+    front, back = [[(0, 0, 0)] * ndim for _ in range(2)]
+    front[axis], back[axis] = (0, count, 0), (count, 0, 0)
+    before, after = lax.pad(arr, zero, front), lax.pad(arr, zero, back)
+    number = lax.broadcasted_iota(dtype_of(place), get_aval(before).shape, axis)
+    out = lax.select(lax.lt(number, lax.broadcast(place, get_aval(before).shape)), before, after)
+    out = lax.dynamic_update_slice_in_dim(out, values, place, axis)
+    return convert(out, dtype_of(arr), get_aval(arr).weak_type)
 
 
 # -- replacement -----------------------------------------------------------------------------------

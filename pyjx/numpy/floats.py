@@ -317,6 +317,40 @@ def _scaled(x: Any, k: Any) -> Any:
     return x
 
 
+@custom_jvp
+def _parted(x: Any) -> tuple[Any, Any]:
+    """Mantissas and exponents, by the bits of x; those of subnormals by the bits of a multiple."""
+    info, whole = dtypes.finfo(dtype_of(x)), np.dtype(np.int32)
+    subnormal = ops.lt(ops.abs(x), constant_like(x, info.smallest_normal))
+    lifted = ops.select(subnormal, ops.mul(x, constant_like(x, 2.0 ** info.nmant)), x)
+    bits, dtype = _bits_of(lifted)
+    most = 2**info.nexp - 1
+    field = ops.bitwise_and(ops.shift_right_logical(bits, constant_like(bits, info.nmant)),
+                            constant_like(bits, most))
+    special = ops.bitwise_or(ops.eq(field, constant_like(field, 0)),  # zero, infinity or nan
+                             ops.eq(field, constant_like(field, most)))
+    least = ops.select(subnormal, filled_like(field, info.minexp - info.nmant, dtype),
+                       filled_like(field, info.minexp, dtype))
+    exponent = ops.select(special, filled_like(field, 0, dtype), ops.add(field, least))
+    kept = ops.bitwise_and(bits, constant_like(bits, ~(most << info.nmant)))
+    half = ops.bitwise_or(kept, constant_like(bits, -info.minexp << info.nmant))
+    mantissa = ops.select(special, x, _reinterpreted(half, dtype_of(x)))
+    return mantissa, convert(exponent, whole)
+
+
+def _parted_jvp(primals: tuple[Any], tangents: tuple[Any]) -> Any:
+    """The mantissa is x times a power of two, here the product of two that are in range."""
+    mantissa, exponent = _parted(*primals)
+    low = ops.shift_right_arithmetic(exponent, constant_like(exponent, 1))
+    slope = tangents[0]
+    for part in (low, ops.sub(exponent, low)):
+        slope = ops.mul(slope, _power_of_two(ops.neg(part), dtype_of(mantissa)))
+    return (mantissa, exponent), (slope, np.zeros(get_aval(exponent).shape, dtypes.float0))
+
+
+_parted.defjvp(_parted_jvp)
+
+
 @op_jit
 def frexp(x: Any, /) -> tuple[Array, Array]:
     """Mantissa m and exponent e of floats: x == m * 2**e with 0.5 <= |m| < 1; (x, 0) for 0.
@@ -328,23 +362,7 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
     x = narrowed(promote_inexact("frexp", x))
     if is_complex(x):
         raise TypeError("frexp does not support complex-valued inputs")
-    dtype = dtype_of(x)
-    x = convert(x, dtype)
-    info = dtypes.finfo(dtype)
-    magnitude = ops.abs(x)
-    subnormal = ops.lt(magnitude, constant_like(x, info.smallest_normal))
-    lifted = ops.select(subnormal, ops.mul(x, constant_like(x, 2.0 ** info.nmant)), x)
-    bits, _ = _bits_of(lifted)
-    field = ops.bitwise_and(ops.shift_right_logical(bits, constant_like(bits, info.nmant)),
-                            constant_like(bits, 2 ** info.nexp - 1))
-    exponent = convert(ops.add(field, constant_like(bits, info.minexp)), np.dtype(np.int32))
-    lift = ops.select(subnormal, filled_like(exponent, info.nmant, np.int32),
-                      filled_like(exponent, 0, np.int32))
-    exponent = ops.sub(exponent, lift)
-    special = ops.bitwise_or(ops.eq(x, constant_like(x, 0)), ops.bitwise_not(ops.is_finite(x)))
-    exponent = ops.select(special, filled_like(exponent, 0, np.int32), exponent)
-    mantissa = _scaled(lifted, ops.sub(ops.neg(exponent), lift))
-    return ops.select(special, x, mantissa), exponent
+    return _parted(convert(x, dtype_of(x)))
 
 
 @op_jit

@@ -131,10 +131,9 @@ def _wrap(x: Any, widths: Pairs) -> Any:
         if not n and (a or b):
             raise ValueError("Cannot apply 'wrap' padding to empty axis")
         if a or b:
-            before, after = -(-a // n), -(-b // n)
-            whole = lax.concatenate([x] * (before + 1 + after), axis)
-            start = before * n - a
-            x = _part(whole, start, start + a + n + b, axis)
+            before = _part(x, n - a % n, n, axis)
+            after = _part(x, 0, b % n, axis)
+            x = lax.concatenate([before, *[x] * (a // n + 1 + b // n), after], axis)
     return x
 
 

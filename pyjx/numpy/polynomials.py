@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.dimensions import max_dim
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.operands import dtype_of
 from pyjx.numpy.promotion import (
@@ -22,6 +24,7 @@ from pyjx.numpy.promotion import (
     promote_dtypes_inexact,
 )
 from pyjx.runtime.operations import op_jit
+from pyjx.transforms.custom_jvp import custom_jvp
 
 
 def _coefficients(name: str, *arrays: Any) -> list[Any]:
@@ -236,10 +239,27 @@ def polyval(p: Any, x: Any, *, unroll: int | None = None) -> Array:
     (p,) = _coefficients("polyval", p)
     p = jnp.asarray(p)
     shape = jnp.broadcast_shapes(get_aval(p).shape[1:], get_aval(x).shape)
-    start = lax.full_like(x, 0, dtype_of(p), None if shape == get_aval(x).shape else shape)
-    out, _ = lax.scan(lambda y, c: (y * x + c, None), start, p,
-                      unroll=16 if unroll is None else unroll)
-    return out
+    if shape != get_aval(x).shape:
+        x = jnp.broadcast_to(x, shape)
+    return _horner(16 if unroll is None else unroll)(p, x)
+
+
+@cache
+def _horner(unroll: int) -> Any:
+    """The loop of `polyval`, whose derivatives are polynomials too: no step's value is kept."""
+    @custom_jvp
+    def values(p: Any, x: Any) -> Any:
+        start = lax.full_like(x, 0, dtype_of(p))
+        return lax.scan(lambda y, c: (y * x + c, None), start, p, unroll=unroll)[0]
+
+    def slope(g: Any, out: Any, p: Any, x: Any) -> Any:
+        n, *rest = get_aval(p).shape
+        degrees = lax.broadcasted_iota(dtype_of(p), (max_dim(n - 1, 0), *rest), 0)
+        derivative = jnp.flip(jnp.flip(p[:-1], 0) * (degrees + 1), 0)
+        return g * values(derivative, x)
+
+    values.defjvps(lambda g, out, p, x: values(g, x), slope)
+    return values
 
 
 def poly(seq_of_zeros: Any) -> Array:

@@ -56,24 +56,42 @@ def _power(x1: Any, x2: Any) -> Any:
 
 
 def _int_power(x: Any, y: Any) -> Any:
-    """x ** y for integers: the square of x is taken once for each bit of y."""
+    """x ** y for integers of n bits, modulo 2^n.
+
+    x is squared once for each of the lowest k bits of y. With y = 2^k e + rest and z = x^(2^k),
+    the rest of the power is z^e. It is 0^e for even x, as 2^k >= n; for odd x, z - 1 is a multiple
+    of 2^(k + 2), whose fourth power vanishes, so the binomial series has four terms.
+    """
     shape = common_shape("power", [get_aval(x).shape, get_aval(y).shape])
     base, y = stretch(x, shape), stretch(y, shape)
     zero, one = constant_like(y, 0), constant_like(y, 1)
     signed = dtypes.issubdtype(dtype_of(y), np.signedinteger)
-    out, power, bits = filled_like(y, 1, dtype_of(y)), base, y
-    steps = dtypes.itemsize_bits(dtype_of(y)) - signed
+    out, power = filled_like(y, 1, dtype_of(y)), base
+    width = dtypes.itemsize_bits(dtype_of(y))
+    steps = max(width.bit_length() - 1, width // 4 - 2)
     for step in range(steps):
-        odd = ops.eq(ops.bitwise_and(bits, one), one)
-        out = ops.select(odd, ops.mul(out, power), out)
-        if step < steps - 1:
-            power = ops.mul(power, power)
-            bits = ops.shift_right_logical(bits, one)
+        bit = ops.bitwise_and(y, constant_like(y, 2**step))
+        out = ops.select(ops.ne(bit, zero), ops.mul(out, power), out)
+        power = ops.mul(power, power)
+    out = ops.mul(out, _high_power(power, ops.shift_right_logical(y, constant_like(y, steps))))
     if not signed:
         return out
     # 1 / x^|y|, rounded towards zero: 0, but for x = 1 and x = -1.
     keeps = ops.eq(absolute.__wrapped__(base), one)
     return ops.select(ops.bitwise_or(ops.ge(y, zero), keeps), out, stretch(zero, shape))
+
+
+def _high_power(z: Any, e: Any) -> Any:
+    """z ** e for the z of `_int_power`: 1 + e w + C(e, 2) w^2 + C(e, 3) w^3, with w = z - 1."""
+    zero, one = constant_like(e, 0), constant_like(e, 1)
+    width = dtypes.itemsize_bits(dtype_of(e))
+    third = (2**(width + 1) + 1) // 3  # the inverse of 3 modulo 2^n
+    pairs = ops.mul(ops.shift_right_logical(e, one), ops.bitwise_or(ops.sub(e, one), one))
+    triples = ops.mul(ops.mul(pairs, ops.sub(e, constant_like(e, 2))), constant_like(e, third))
+    w = ops.sub(z, one)
+    series = ops.mul(w, ops.add(e, ops.mul(w, ops.add(pairs, ops.mul(w, triples)))))
+    even = ops.bitwise_and(ops.eq(z, zero), ops.ne(e, zero))
+    return ops.select(even, ops.full_like(e, 0), ops.add(series, one))
 
 
 def power(x1: Any, x2: Any, /) -> Array:

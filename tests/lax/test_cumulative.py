@@ -89,3 +89,18 @@ def test_the_tangent_of_a_product_that_begins_with_infinity(reverse):
     x = x[::-1] if reverse else x
     _, got = jax.jvp(lambda x: lax.cumprod(x, reverse=reverse), (x,), (np.ones_like(x),))
     assert (got[::-1] if reverse else got).tolist() == [1, np.inf, np.inf]
+
+
+@pytest.mark.parametrize("f", ALL)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_long_vectors(f, reverse):
+    """Several elements are taken in an iteration; what is left of them comes first."""
+    x = np.random.default_rng(3).uniform(0.9, 1.1, 107).astype(np.float32)
+    whole = f(x[:, None].repeat(2, 1), reverse=reverse)
+    assert jax.jit(lambda x: f(x, reverse=reverse)).lower(x).as_text().count("dynamic_slice") in (
+        (1,) if f is lax.cumlogsumexp else (11,))
+    np.testing.assert_array_equal(f(x, reverse=reverse), whole[:, 0])
+    _, got = jax.jvp(lambda x: f(x, reverse=reverse), (x,), (x,))
+    _, want = jax.jvp(lambda x: f(x, 1, reverse=reverse), (x[None].repeat(2, 0),) * 1,
+                      (x[None].repeat(2, 0),))
+    np.testing.assert_allclose(got, want[0], rtol=1e-6)

@@ -306,6 +306,29 @@ def test_insert(axis):
     assert jnp.insert(jnp.arange(2), 99, 5).tolist() == [0, 1, 5]
     gradient = jax.grad(lambda v: jnp.insert(x, np.array([1, 0]), v, 1).sum())(2.0)
     assert gradient == 6.0
+    assert "sort" not in str(jax.make_jaxpr(lambda x: jnp.insert(x, 1, 0))(x))
+    weak = jnp.broadcast_to(1, (2,))
+    for obj in (0, np.array([0]), np.array([1, 0]), np.arange(20) % 3, np.array([-2, 2] * 4)):
+        want = np.insert(np.ones(2, np.int32), obj, 2)
+        for got in (jnp.insert(weak, obj, 2), jax.jit(lambda w, o=obj: jnp.insert(w, o, 2))(weak),
+                    jax.jit(lambda w, o: jnp.insert(w, o, 2))(weak, obj)):
+            same(got, want)
+            assert got.weak_type
+
+
+def test_derivatives_of_insert():
+    """Places that are known are parts of the program, others are found by it; they agree."""
+    y = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    for obj, values in [(1, np.float32([7, 8, 9])), (np.array([2, 0, 2]), y[:, :3]),
+                        (np.array([3]), y[:, :1])]:
+        def loss(a, v, obj):
+            return (jnp.insert(a, obj, v, 1)**3).sum()
+
+        known = jax.jit(jax.grad(lambda a, v, obj=obj: loss(a, v, obj), (0, 1)))(y, values)
+        found = jax.jit(jax.grad(loss, (0, 1)))(y, values, obj)
+        for got, other, at in zip(known, found, (y, values), strict=True):
+            np.testing.assert_allclose(got, 3 * at**2)
+            np.testing.assert_allclose(other, got)
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4), (4, 2), (3, 3, 3), (0, 2)])
@@ -440,6 +463,8 @@ def test_derivatives_of_polynomials():
     p = jnp.array([1.0, 2.0, 3.0])
     assert jax.grad(lambda v: jnp.polyval(p, v))(2.0) == 6.0
     assert jax.grad(jnp.polyval)(p, 2.0).tolist() == [4, 2, 1]
+    slope = jax.make_jaxpr(lambda v: jax.vjp(lambda v: jnp.polyval(p, v), v)[1](v))(jnp.ones(5))
+    assert "f32[3,5]" not in str(slope), "the values of all steps are kept"
     assert jax.vmap(lambda v: jnp.polyval(p, v))(jnp.arange(3.0)).tolist() == [3, 6, 11]
     assert jax.jacrev(jnp.poly)(jnp.array([1.0, 2.0])).tolist() == [[0, 0], [-1, -1], [2, 1]]
     close = jax.jacfwd(lambda a: jnp.polydiv(a, jnp.array([1.0, 1.0]))[0])(p)

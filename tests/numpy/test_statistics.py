@@ -303,6 +303,15 @@ def test_trapezoid_with_an_array_of_distances(shape, axis):
     agrees("trapezoid", y, None, dx, axis)
 
 
+def test_trapezoid_of_infinite_ends():
+    for y in ([np.inf, 1, 2], [1, np.inf], [np.inf, -np.inf], [1, np.nan, 2], [np.inf], []):
+        y = np.float32(y)
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(jnp.trapezoid(y), np.trapezoid(y))
+    assert "slice_sizes" not in (text := str(jax.make_jaxpr(jnp.trapezoid)(jnp.ones(9))))
+    assert "f32[8]" not in text, "neighbours are added in pairs"
+
+
 @pytest.mark.parametrize("y, x, axis", [
     ((2, 3, 4), (3,), 1), ((2, 3, 4), (2,), 0), ((2, 3, 4), (2, 3, 4), 0), ((2, 3, 4), (3, 4), -2),
     ((4,), (2, 4), -1), ((0, 3), (3,), 1), ((3, 0), (0,), 1), ((1, 3), (1,), 0)])

@@ -120,6 +120,19 @@ def test_integer_power_of_negative_exponents_rounds_towards_zero():
     assert jnp.power(x, y).tolist() == [0, 1, 1, -1, 0, 27]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+def test_integer_powers_wrap_around(dtype):
+    """Whatever the exponent; with few multiplications for the lowest of its bits."""
+    info, rng = np.iinfo(dtype), np.random.default_rng(0)
+    bits = info.bits
+    x = np.append(rng.integers(info.min, info.max, 300), [0, 1, 2, 3, 6, info.min, info.max, 5])
+    y = np.append(rng.integers(0, info.max, 150), rng.integers(0, min(info.max, 99), len(x) - 150))
+    powers = [pow(int(a), int(b), 2**bits) for a, b in zip(x, y, strict=True)]
+    x, y = x.astype(dtype), y.astype(dtype)
+    assert jnp.power(x, y).tolist() == np.array(powers, np.uint64).astype(dtype).tolist()
+    assert str(jax.make_jaxpr(jnp.power)(x, y)).count("= mul") <= bits // 4 + 15
+
+
 def test_static_integer_exponents():
     assert jnp.power(INTS, 2).tolist() == (INTS.astype(np.int64) ** 2).tolist()
     with pytest.raises(TypeError, match="Integers cannot be raised to negative powers"):

@@ -127,6 +127,7 @@ def test_short_time_transforms(options):
 
 @pytest.mark.parametrize("options", [
     {"nperseg": 16}, {"nperseg": 16, "noverlap": 12}, {"window": "boxcar", "nperseg": 15},
+    {"nperseg": 16, "noverlap": 5}, {"nperseg": 40, "noverlap": 38},
 ])
 def test_short_time_transforms_are_inverted(options):
     x = array((3, 100))
@@ -238,3 +239,12 @@ def test_spectra_of_short_signals_do_not_warn():
         assert got[0].shape == (11,)
     with pytest.warns(UserWarning, match="nperseg=32 is greater than input_length=20"):
         signal.welch(x, nperseg=32)
+
+
+@pytest.mark.parametrize("noverlap, gathered", [(8, False), (5, False), (15, False), (23, True)])
+def test_segments_are_rows(noverlap, gathered):
+    """No index for each element of each segment, unless the segments are very many."""
+    def transform(x):
+        return signal.stft(x, nperseg=noverlap + 1 if gathered else 16, noverlap=noverlap)[2]
+
+    assert ("gather" in str(jax.make_jaxpr(transform)(jnp.ones(100)))) == gathered

@@ -79,13 +79,44 @@ def _trend(detrend: Any) -> Callable[[Array], Array]:
     return lambda x: remove_trend(x, type=detrend)
 
 
+# In how many pieces a segment is read at most; more are gathered.
+_MOST_PIECES = 16
+
+
+def _segments(x: Array, size: int, step: int, count: int) -> Array:
+    """The segments that start `step` apart: (..., count, size). Each is some rows of `step`
+    elements, which are read whole."""
+    pieces = -(-size // step)
+    if pieces > _MOST_PIECES:
+        return x[..., np.arange(count)[:, None] * step + np.arange(size)]
+    rows = count + pieces - 1
+    x = x[..., :rows * step]
+    x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, rows * step - x.shape[-1])])
+    x = x.reshape(*x.shape[:-1], rows, step)
+    return jnp.concatenate([x[..., k:k + count, :] for k in range(pieces)], -1)[..., :size]
+
+
+def _overlap_added(parts: Array, step: int) -> Array:
+    """The sum of segments that start `step` apart, which `_segments` reads."""
+    count, size = parts.shape[-2:]
+    pieces, total = -(-size // step), size + (count - 1) * step
+    flat = parts.shape[:-2]
+    if pieces > _MOST_PIECES:
+        places = np.arange(count)[:, None] * step + np.arange(size)
+        return jnp.zeros((*flat, total), parts.dtype).at[..., places].add(parts)
+    border = [(0, 0)] * len(flat)
+    parts = jnp.pad(parts, [*border, (0, 0), (0, pieces * step - size)])
+    rows = sum([jnp.pad(parts[..., k * step:(k + 1) * step], [*border, (k, pieces - 1 - k), (0, 0)])
+                for k in range(pieces)])
+    return rows.reshape(*flat, -1)[..., :total]
+
+
 def _transforms(x: Array, window: Any, nperseg: int, noverlap: int, nfft: int, trend: Any,
                 onesided: bool) -> Array:
     """The spectra of the segments along the last axis: (..., segments, frequencies)."""
     step = nperseg - noverlap
     count = (x.shape[-1] - noverlap) // step
-    places = np.arange(count)[:, None] * step + np.arange(nperseg)
-    parts = trend(x[..., places]) * window
+    parts = trend(_segments(x, nperseg, step, count)) * window
     return jnp.fft.rfft(parts, nfft) if onesided else jnp.fft.fft(parts, nfft)
 
 
@@ -363,12 +394,10 @@ def _overlapped(Z: Any, fs: Any, window: Any, size: int, noverlap: int, nfft: in
     parts = (jnp.fft.irfft if onesided else jnp.fft.ifft)(Z, nfft)[..., :size]
     window = jnp.asarray(window, parts.real.dtype)
     step, count = size - noverlap, parts.shape[-2]
-    places = np.arange(count)[:, None] * step + np.arange(size)
     total = size + (count - 1) * step
     # The windows' squares are what each element counts
-    x = jnp.zeros((*parts.shape[:-2], total), parts.dtype).at[..., places].add(
-        parts * (window * window.sum()).astype(parts.dtype))
-    weight = jnp.zeros(total, window.dtype).at[places].add(window * window)
+    x = _overlap_added(parts * (window * window.sum()).astype(parts.dtype), step)
+    weight = _overlap_added(jnp.broadcast_to(window * window, (count, size)), step)
     if boundary:
         x, weight = (a[..., size // 2:total - size // 2] for a in (x, weight))
     x = x / jnp.where(weight > 1e-10, weight, 1).astype(x.dtype)
