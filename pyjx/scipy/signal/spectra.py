@@ -7,7 +7,7 @@ Audio Electroacoust. 15 (1967), 70-73.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -106,8 +106,9 @@ def _overlap_added(parts: Array, step: int) -> Array:
         return jnp.zeros((*flat, total), parts.dtype).at[..., places].add(parts)
     border = [(0, 0)] * len(flat)
     parts = jnp.pad(parts, [*border, (0, 0), (0, pieces * step - size)])
-    rows = sum([jnp.pad(parts[..., k * step:(k + 1) * step], [*border, (k, pieces - 1 - k), (0, 0)])
-                for k in range(pieces)])
+    rows = reduce(jnp.add, [
+        jnp.pad(parts[..., k * step:(k + 1) * step], [*border, (k, pieces - 1 - k), (0, 0)])
+        for k in range(pieces)])
     return rows.reshape(*flat, -1)[..., :total]
 
 
