@@ -13,7 +13,6 @@ import hashlib
 import json
 import struct
 from collections.abc import Sequence
-from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +29,6 @@ from pyjx.runtime import backends
 from pyjx.runtime.compile import compile_options, register_targets
 from pyjx.runtime.executable import Executable, physical_aval
 from pyjx.runtime.jit import JitSpec, TracedCall
-from pyjx.runtime.lower import lower_closed
 from pyjx.runtime.placement import NO_REQUEST, Placement, on_device, placed_on
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.runtime.stages import Compiled
@@ -130,24 +128,11 @@ def _placement(header: Header, devices: list[Any], n_in: int, n_out: int) -> Pla
 
 
 def _code(compiled: Compiled) -> bytes:
-    """The executable as bytes. XLA cannot write one on the CPU that was read itself: it is kept,
-    or compiled again where the disk cache had it."""
-    executable, traced = compiled._executable, compiled._traced
+    """The executable as bytes: those that it was read from, if it was."""
+    executable = compiled._executable
     if type(executable) is _LoadedExecutable:
         return executable.data
-    client, loaded = executable.device.client, executable.loaded
-    if executable.from_disk is not None:
-        placement = executable.placement
-        program = lower_closed(traced.closed, traced.name, donated=traced.donated,
-                               keep_unused=compiled._spec.options.keep_unused, placement=placement)
-        devices, ins = placement.devices, compress(placement.in_shardings, program.kept)
-        loaded = jaxlib_api.compile_and_load(
-            client, program.text, jaxlib_api.DeviceList(devices), compile_options(
-                devices, 1, len(devices), executable.from_disk,
-                [*[False] * len(program.const_args), *[s is None for s in ins]]
-                if placement.mesh is not None else (),
-                [s is None for s in placement.out_shardings]))
-    return jaxlib_api.serialize_executable(client, loaded)
+    return jaxlib_api.serialize_executable(executable.device.client, compiled.compiled_here())
 
 
 class _LoadedExecutable(Executable):

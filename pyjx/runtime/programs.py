@@ -68,3 +68,16 @@ def compile_closed(
                     source, closed, name, compiler_options, placement, quick)
                 loaded.add(program, len(source.text))
     return program, executable
+
+
+def compiled_anew(executable: Executable, closed: ClosedJaxpr, name: str, donated: Sequence[bool],
+                  keep_unused: bool) -> Executable:
+    """An executable that the disk cache had, as this process compiles it."""
+    from pyjx.runtime import lower, pipeline
+
+    placement = executable.placement
+    with configuration.cache(False):
+        source = lower.lower_closed(closed, name, donated=donated, keep_unused=keep_unused,
+                                    placement=placement)
+        return pipeline.compile_lowered(source, closed, name, executable.from_disk, placement,
+                                        quick=False)

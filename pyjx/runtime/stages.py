@@ -29,7 +29,7 @@ from pyjx.runtime.placement import (
     placement_of,
     with_devices,
 )
-from pyjx.runtime.programs import compile_closed
+from pyjx.runtime.programs import compile_closed, compiled_anew
 from pyjx.runtime.sharding import devices_of
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
@@ -335,7 +335,7 @@ def _callable_of(compiled: Compiled) -> Any:
 class Compiled(_Stage):
     """A compiled program. Call it with arguments of the signature it was compiled for."""
 
-    __slots__ = ("__weakref__", "_call", "_executable", "_with_refs")
+    __slots__ = ("__weakref__", "_call", "_executable", "_here", "_with_refs")
 
     def __init__(self, spec: JitSpec, traced: TracedCall, given: Shardings, executable: Any,
                  with_refs: references.Call | None = None) -> None:
@@ -343,6 +343,7 @@ class Compiled(_Stage):
         self._executable = executable
         self._with_refs = with_refs
         self._call: Any = None  # the C++ callable, made at the first call
+        self._here: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = self._call
@@ -452,13 +453,22 @@ class Compiled(_Stage):
         ])
 
     def as_text(self) -> str:
-        """The optimised HLO.
+        """The optimised HLO, with the names and the lines of this program: where the disk cache had
+        one that differs in these alone, it is compiled again."""
+        return "\n\n".join([m.to_string() for m in self.compiled_here().hlo_modules()])
 
-        Of a program that the disk cache had, it names the lines that the source had when that was
-        compiled, as JAX's does. With the flag `jax_compilation_cache_include_metadata_in_key` a
-        program is compiled again where its lines have moved.
-        """
-        return "\n\n".join([m.to_string() for m in self._executable.loaded.hlo_modules()])
+    def compiled_here(self) -> Any:
+        """jaxlib's executable as this process compiles it, also where the disk cache had it: one of
+        the disk has the names of who wrote it, and XLA cannot write it again on the CPU."""
+        executable, traced, refs = self._executable, self._traced, self._with_refs
+        if executable.from_disk is None:
+            return executable.loaded
+        if self._here is None:
+            closed, donated = (traced.closed, traced.donated) if refs is None else (
+                refs.discharged.jaxpr, refs.donated)
+            self._here = compiled_anew(executable, closed, traced.name, donated,
+                                       self._spec.options.keep_unused)
+        return self._here.loaded
 
     def cost_analysis(self) -> Any:
         """XLA's estimates (flops, bytes accessed) of the optimised program."""

@@ -282,10 +282,38 @@ def test_lines_in_the_text_of_programs_on_disk(cache_folder):
             int(n) for n in re.findall(r"line=(\d+)", text)}
 
     assert 12 in lines(text(10))
-    assert 12 in lines(text(20))  # compiled once
+    assert 22 in lines(text(20))
     with configuration.compilation_cache_include_metadata_in_key(True):
         assert 22 in lines(text(20))
         assert 32 in lines(text(30))
+
+
+def test_names_in_the_text_of_programs_on_disk(cache_folder):
+    def names(f):
+        return set(re.findall(r'op_name="([^"]*)"', jax.jit(f).lower(2.0).compile().as_text()))
+
+    def named(x):
+        with jax.named_scope("mine"):
+            return jnp.sin(x) * 5
+
+    def plain(x):
+        return jnp.sin(x) * 5
+
+    plain.__name__ = "named"
+    assert any("mine" in n for n in names(named))
+    assert not any("mine" in n for n in names(plain))  # the same program but for names
+    assert any("mine" in n for n in names(named))
+
+
+def test_programs_on_disk_that_write_references_have_their_text(cache_folder):
+    def text():
+        def add(ref, x):
+            ref[...] += x
+            return ref[...] * 7
+
+        return jax.jit(add).lower(jax.new_ref(jnp.zeros(3)), jnp.ones(3)).compile().as_text()
+
+    assert text().splitlines()[0] == text().splitlines()[0]  # arguments, results, aliases
 
 
 def test_compiler_options_are_those_of_the_whole_program(x):
