@@ -166,23 +166,6 @@ for _name in ("eq", "le", "lt"):
     rule(f"{_name}_to", widens=True)(_compare(_COMPARISONS[_name], True))
 
 
-def _vanishing(op: str, least: int) -> Emit:
-    """An operation that is 0 at infinity where its first operand is above `least`; XLA has nan."""
-    def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
-        out, value = out_aval(eqn), emit_value(b, eqn, x, y)
-        infinite = b.compare("EQ", y, b.constant(np.inf, out), out, "FLOAT")
-        above = b.compare("GT", x, b.constant(least, out), out, "FLOAT")
-        there = b.select(above, b.constant(0, out), value, out)
-        return b.select(infinite, there, value, out)
-
-    emit_value = _chlo_binary(op)
-    return emit
-
-
-for _name, _least in (("polygamma", 0), ("zeta", 1)):
-    rule(_name, widens=True)(_vanishing(_name, _least))
-
-
 @rule("mul", widens=True)
 def _mul(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
     out = out_aval(eqn)

@@ -25,10 +25,9 @@ FAMILIES: dict[str, str] = {
         "abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i1e cbrt ceil "
         "clamp clz complex conj convert_element_type copy cos cosh digamma div eq eq_to erf "
         "erf_inv erfc exp expm1 floor ge gt imag is_finite le le_to log log1p lt lt_to max "
-        "min mul ne neg nextafter not optimization_barrier or polygamma population_count pow "
+        "min mul ne neg nextafter not optimization_barrier or population_count pow "
         "real reduce_precision rem round rsqrt select_n shift_left shift_right_arithmetic "
-        "shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh tie xor "
-        "zeta"
+        "shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh tie xor"
     ),
     "lowering.foreign_calls": "ffi_call",
     "lowering.foreign_programs": "call_exported",

@@ -67,20 +67,27 @@ def _tiny(x: Value) -> float:
     return 1e-30 if get_aval(x).dtype == np.float32 else 1e-200
 
 
-def _any(x: Value) -> Value:
+def any_of(x: Value) -> Value:
     return reduce_or(x, tuple(range(get_aval(x).ndim)))
 
 
-def _until_converged(step: Callable[..., Any], *init: Value) -> list[Any]:
-    """Iterate `step(n, *state) -> (active, *state)` from n = 1 until no element is active."""
+def _until_converged(step: Callable[..., Any], *init: Value, at_once: int = 1) -> list[Any]:
+    """Iterate `step(n, *state) -> (active, *state)` from n = 1 until no element is active.
+
+    An iteration reads and writes all arrays and asks whether any element is active, which costs as
+    much as a short step: so it may take some `at_once`, the last of which tells what is active.
+    """
     first = init[0]
 
     def cond(n: Value, active: Value, *state: Value) -> Value:
-        return bitwise_and(lt(n, np.int32(MAX_ITERATIONS)), _any(active))
+        return bitwise_and(lt(n, np.int32(MAX_ITERATIONS)), any_of(active))
 
     def body(n: Value, active: Value, *state: Value) -> Values:
-        still, *after = step(cast(n, get_aval(first).dtype), *state)
-        return [add(n, np.int32(1)), bitwise_and(active, still), *[
+        after: Any = state
+        for _ in range(at_once):
+            still, *after = step(cast(n, get_aval(first).dtype), *after)
+            n = add(n, np.int32(1))
+        return [n, bitwise_and(active, still), *[
             b if a is b else select(active, b, a) for a, b in zip(state, after, strict=True)]]
 
     active = eq(first, first)
@@ -91,8 +98,20 @@ def _until_converged(step: Callable[..., Any], *init: Value) -> list[Any]:
 # -- gamma -----------------------------------------------------------------------------------------
 
 
-def _gamma_series(a: Value, x: Value) -> tuple[Value, Value]:
+def _gamma_series(a: Value, x: Value) -> Value:
     # DLMF 8.7.1: P(a, x) = x^a e^-x / Gamma(a + 1) S, where S = sum_n x^n / ((a+1) ... (a+n)).
+    def step(n: Value, a: Value, x: Value, term: Value, total: Value) -> Values:
+        after = mul(term, div(x, add(a, n)))
+        total = add(total, after)
+        return gt(after, mul(_epsilon(a), total)), a, x, after, total
+
+    one = constant(x, 1)
+    *_, total = _until_converged(step, a, x, one, one, at_once=3)
+    return total
+
+
+def _gamma_series_slope(a: Value, x: Value) -> tuple[Value, Value]:
+    """`_gamma_series` and its derivative in a."""
     # The derivative of the n-th term t_n in a is -t_n sum_{k<=n} 1 / (a+k).
     def step(n: Value, a: Value, x: Value, term: Value, slope: Value, total: Value,
              total_slope: Value) -> Values:
@@ -110,10 +129,24 @@ def _gamma_series(a: Value, x: Value) -> tuple[Value, Value]:
     return total, slope
 
 
-def _gamma_fraction(a: Value, x: Value) -> tuple[Value, Value]:
+def _gamma_fraction(a: Value, x: Value) -> Value:
     # DLMF 8.9.2, contracted: Q(a, x) = x^a e^-x / Gamma(a) h, where
     # h = 1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - ...))), by Lentz's method.
-    # Next to each quantity stands its derivative in a.
+    def step(n: Value, a: Value, x: Value, c: Value, d: Value, h: Value) -> Values:
+        numerator = mul(n, sub(a, n))
+        b = add(sub(x, a), add(mul(like(n, 2), n), like(n, 1)))
+        d = integer_pow(add(mul(numerator, d), b), -1)
+        c = add(b, div(numerator, c))
+        factor = mul(c, d)
+        return gt(abs(sub(factor, like(n, 1))), _epsilon(a)), a, x, c, d, mul(h, factor)
+
+    d = integer_pow(add(sub(x, a), like(x, 1)), -1)
+    *_, h = _until_converged(step, a, x, constant(x, 1 / _tiny(x)), d, d, at_once=3)
+    return h
+
+
+def _gamma_fraction_slope(a: Value, x: Value) -> tuple[Value, Value]:
+    """`_gamma_fraction` and its derivative in a; so stands one next to each quantity."""
     def step(n: Value, a: Value, x: Value, c: Value, dc: Value, d: Value, dd: Value, h: Value,
              dh: Value) -> Values:
         numerator, d_numerator = mul(n, sub(a, n)), n
@@ -226,8 +259,8 @@ def _gamma_parts(a: Value, x: Value) -> tuple[Value, Value, Value]:
     by_series, safe, x_series, x_fraction = _gamma_domain(a, x)
     a_series = select(by_series, safe, constant(a, 1))
     a_fraction = select(by_series, constant(a, 0.5), safe)
-    total, _ = _gamma_series(a_series, x_series)
-    h, _ = _gamma_fraction(a_fraction, x_fraction)
+    total = _gamma_series(a_series, x_series)
+    h = _gamma_fraction(a_fraction, x_fraction)
     density = _gamma_density(safe, select(by_series, x_series, x_fraction))
     # Where `a` is small the product is 1 but for rounding.
     return by_series, lax.min(mul(density, total), like(x, 1)), mul(mul(density, a_fraction), h)
@@ -269,8 +302,8 @@ def _slope_per_density(a: Value, x: Value) -> tuple[Value, Value, Value]:
     by_series, safe, x_series, x_fraction = _gamma_domain(a, x)
     a_series = select(by_series, safe, constant(a, 1))
     a_fraction = select(by_series, constant(a, 0.5), safe)
-    total, total_slope = _gamma_series(a_series, x_series)
-    h, h_slope = _gamma_fraction(a_fraction, x_fraction)
+    total, total_slope = _gamma_series_slope(a_series, x_series)
+    h, h_slope = _gamma_fraction_slope(a_fraction, x_fraction)
     # d log(x^a e^-x / Gamma(a+1)) / da = log x - psi(a+1); of Q's factor, log x - psi(a).
     lower = add(mul(total, sub(log(x_series), lax.digamma(add(a_series, like(a, 1))))), total_slope)
     upper = add(mul(h, sub(log(x_fraction), lax.digamma(a_fraction))), h_slope)

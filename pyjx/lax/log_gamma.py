@@ -25,12 +25,13 @@ from pyjx.lax.elementwise import (
     floor,
     integer_pow,
     mul,
+    neg,
     round,
     sub,
 )
 from pyjx.lax.incomplete import constant, in_single, where
 from pyjx.lax.nary import like
-from pyjx.lax.transcendental import log, sin
+from pyjx.lax.transcendental import log
 
 
 def _zeta_minus_one(k: int) -> float:
@@ -55,26 +56,31 @@ def _polynomial(x: Value, coefficients: Value) -> Value:
     return total
 
 
-def _by_recurrence(y: Value, terms: int, steps: int) -> Value:
-    """For y in [-1/2, 5/2 + steps)."""
+# (-1)^k pi^(2k+1) / (2k+1)!: sin(pi r)/r in r^2, for |r| <= 1/2
+_SINE_OF_HALF_TURNS = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1)
+                       for k in range(11)]
+
+
+def _recurrence(y: Value, terms: int, steps: int) -> tuple[Value, Value, Value]:
+    """For y in [-1/2, 5/2 + steps): log Gamma of the number in [3/2, 5/2), whether that is above y,
+    and the product of the numbers in between."""
     n = floor(sub(y, like(y, 1.5)))  # how far it is from [3/2, 5/2)
     z = sub(y, add(n, like(y, 2)))
     near_two = mul(z, _polynomial(z, _ABOUT_TWO[:terms]))
     one = constant(y, 1)
-    below = mul(select(lt(n, like(n, 0)), y, one),
-                select(lt(n, like(n, -1)), add(y, like(y, 1)), one))
-    above = one
+    below = lt(n, like(n, 0))
+    factor = select(below, y, one)
+    factor = mul(factor, select(lt(n, like(n, -1)), add(y, like(y, 1)), one))
     for k in range(1, steps + 1):
-        factor = sub(y, like(y, k))
-        above = mul(above, select(lt(n, like(n, k)), one, factor))
-    return sub(add(near_two, log(above)), log(abs(below)))
+        factor = mul(factor, select(lt(n, like(n, k)), one, sub(y, like(y, k))))
+    return near_two, below, abs(factor)
 
 
-def _by_stirling(y: Value, terms: int) -> Value:
+def _by_stirling(y: Value, log_y: Value, terms: int) -> Value:
     inverse = integer_pow(y, -1)
     series = mul(inverse, _polynomial(mul(inverse, inverse), _STIRLING[:terms]))
     # (y - 1/2) log y - y without the difference of infinities
-    main = mul(sub(y, like(y, 0.5)), sub(log(y), like(y, 1)))
+    main = mul(sub(y, like(y, 0.5)), sub(log_y, like(y, 1)))
     return add(main, add(like(y, 0.5 * math.log(2 * math.pi) - 0.5), series))
 
 
@@ -82,17 +88,18 @@ def _by_stirling(y: Value, terms: int) -> Value:
 def log_gamma(x: Value) -> Value:
     """log |Gamma(x)|."""
     single = get_aval(x).dtype == np.float32
-    bound, terms, steps, stirling = (4.5, 13, 2, 4) if single else (9.5, 29, 7, 7)
+    bound, terms, steps, stirling, sine = (4.5, 13, 2, 4, 7) if single else (9.5, 29, 7, 7, 11)
     reflected = lt(x, like(x, -0.5))
     y = select(reflected, sub(like(x, 1), x), x)
     large = ge(y, like(y, bound))
-    low = _by_recurrence(select(large, constant(y, 2), y), terms, steps)
-    high = _by_stirling(select(large, y, constant(y, bound)), stirling)
-    positive = select(large, high, low)
+    near_two, below, factor = _recurrence(y, terms, steps)
+    log_of_one = log(select(large, y, factor))
+    low = add(near_two, select(below, neg(log_of_one), log_of_one))
+    positive = select(large, _by_stirling(y, log_of_one, stirling), low)
     # |Gamma(x) Gamma(1 - x) sin(pi x)| = pi
     safe = clamp(like(x, -1e30), x, like(x, 0))
-    nearest = round(safe, RoundingMethod.TO_NEAREST_EVEN)
-    size = abs(sin(mul(like(x, math.pi), sub(safe, nearest))))
+    rest = sub(safe, round(safe, RoundingMethod.TO_NEAREST_EVEN))
+    size = abs(mul(rest, _polynomial(mul(rest, rest), _SINE_OF_HALF_TURNS[:sine])))
     negative = sub(sub(like(x, math.log(math.pi)), log(size)), positive)
     # Numbers below -1e30 are poles, as all integers, but `positive` may have overflowed by then.
     infinite = bitwise_or(eq(x, like(x, np.inf)),

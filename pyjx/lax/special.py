@@ -24,21 +24,19 @@ from pyjx.engine.tangents import Zero, full_aval
 from pyjx.engine.types import Tangent, Value
 from pyjx.lax import incomplete
 from pyjx.lax.common import broadcast_operands, broadcast_shapes, check_same_dtypes
-from pyjx.lax.compare import gt, le, lt, select
+from pyjx.lax.compare import gt, le, select
 from pyjx.lax.elementwise import (
-    RoundingMethod,
     abs,
     add,
     div,
     integer_pow,
     mul,
     neg,
-    round,
     sign,
     square,
     sub,
 )
-from pyjx.lax.hurwitz import zeta_slope
+from pyjx.lax.hurwitz import hurwitz_zeta, polygamma_of, zeta_slope
 from pyjx.lax.log_gamma import log_gamma
 from pyjx.lax.nary import (
     FLOATING,
@@ -50,7 +48,7 @@ from pyjx.lax.nary import (
     operand,
     operands,
 )
-from pyjx.lax.transcendental import accurate, exp, log, log1p, rsqrt, sin
+from pyjx.lax.transcendental import accurate, exp, log, log1p, rsqrt
 
 
 def _no_derivative(message: str) -> Callable[..., NoReturn]:
@@ -129,23 +127,13 @@ def erf_inv(x: Any) -> Array:
 
 lgamma_p = elementwise("lgamma", FLOATING, arithmetic=transcendental, decomposition=log_gamma)
 digamma_p = elementwise("digamma", FLOATING, arithmetic=transcendental)
-polygamma_p = elementwise("polygamma", FLOATING, FLOATING)
-zeta_p = elementwise("zeta", FLOATING, FLOATING)
+polygamma_p = elementwise("polygamma", FLOATING, FLOATING, decomposition=polygamma_of)
+zeta_p = elementwise("zeta", FLOATING, FLOATING, decomposition=hurwitz_zeta)
 # d log |Gamma(x)| = psi(x) dx
 differentiate(lgamma_p, lambda g, x: mul(g, digamma(x)))
 
-
-def _trigamma(x: Value) -> Value:
-    """psi'(x), below 0 by the reflection formula (DLMF 5.15.6): XLA's sum begins with ten terms,
-    which must come to positive numbers."""
-    low = lt(x, like(x, 0))
-    y = polygamma(coefficient(x, 1), select(low, sub(like(x, 1), x), x))
-    turn = mul(like(x, math.pi), sub(x, round(x, RoundingMethod.TO_NEAREST_EVEN)))
-    return select(low, sub(square(div(like(x, math.pi), sin(turn))), y), y)
-
-
 # d psi(x) = psi'(x) dx
-differentiate(digamma_p, lambda g, x: mul(g, _trigamma(x)))
+differentiate(digamma_p, lambda g, x: mul(g, polygamma(coefficient(x, 1), x)))
 # d/dx psi^(m)(x) = psi^(m+1)(x)
 polygamma_p.define(jvp=jvp_by_operand(
     polygamma_p, _no_derivative("polygamma gradient with respect to m is not supported"),

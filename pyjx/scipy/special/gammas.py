@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -143,7 +142,7 @@ def loggamma(x: Any) -> Array:
 
 def _remainder(x: Array) -> Array:
     """log Gamma(x) less (x - 1/2) log x - x + log(2 pi)/2, for x >= 8."""
-    return lax.polynomial(1 / (x * x), _STIRLING) / x
+    return lax.polynomial(1 / (x * x), _STIRLING[:4 if x.dtype == np.float32 else None]) / x
 
 
 def _is_pole(x: Array) -> Array:
@@ -168,21 +167,20 @@ def betaln_of(a: Array, b: Array) -> Array:
     pole = (_is_pole(low) | _is_pole(high)) & ~turned
     turned_low = jnp.where(turned, 1 - low - high, low)
     low, high = jnp.minimum(turned_low, high), jnp.maximum(turned_low, high)
-    plain = lax.lgamma(low) + (lax.lgamma(high) - lax.lgamma(low + high))
-    q = jnp.where(high > 8, high, 8)
-    p = jnp.where(low > 8, low, 8)
+    of_low = lax.lgamma(low)
+    plain = of_low + (lax.lgamma(high) - lax.lgamma(low + high))
+    large = low > 8
+    q, p = jnp.where(high > 8, high, 8), jnp.where(large, low, 8)
     whole = low + q
-    ratio = low / q
-    # log Gamma(q) - log Gamma(low + q)
+    h = low / q
+    # log Gamma(q) - log Gamma(low + q) + low log(q) - low, whose last terms go into those of low
     quotient = (_remainder(q) - _remainder(jnp.maximum(whole, 8))
-                - (whole - 0.5) * jnp.log1p(ratio) - low * (jnp.log(q) - 1))
-    one_large = lax.lgamma(low) + quotient
-    rest = _remainder(p) + _remainder(q) - _remainder(p + q)
-    h = p / q
-    both_large = (math.log(2 * math.pi) / 2 - jnp.log(q) / 2 + rest
-                  + (p - 0.5) * jnp.log(h / (1 + h)) - q * jnp.log1p(h))
+                - (whole - 0.5) * jnp.log1p(h))
+    log = jnp.log(jnp.where(large, p / q, q))
+    rest = jnp.where(large, (math.log(2 * math.pi) - jnp.log(q)) / 2 + _remainder(p)
+                     + (p - 0.5) * log, of_low - low * (log - 1))
     mixed = (high > 8) & (whole > 8)
-    out = jnp.where(low > 8, both_large, jnp.where(mixed, one_large, plain))
+    out = jnp.where(mixed, rest + quotient, plain)
     far = jnp.where(low == high, math.nan, jnp.where(low > 0, -math.inf, math.inf))
     out = jnp.where(jnp.isinf(high), far, out)
     return jnp.where(pole & ~jnp.isnan(low + high), math.inf, out)
@@ -325,33 +323,27 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     return weak_as(out, n, k)
 
 
-def _gamma_ratio(z: Array, m: Array) -> Array:
-    """Gamma(z + m)/Gamma(z) but for poles.
-
-    For large arguments, whose logarithms agree in most digits, the large terms of Stirling's series
-    are cancelled by hand.
-    """
-    end = z + m
-    far = (jnp.minimum(z, end) >= 8) & jnp.isfinite(end)
-    near = sign_of_gamma(end) * sign_of_gamma(z) * jnp.exp(lax.lgamma(end) - lax.lgamma(z))
-    z, m, end = jnp.where(far, z, 8), jnp.where(far, m, 0), jnp.where(far, end, 8)
-    log = (z - 0.5) * jnp.log1p(m / z) + m * (jnp.log(end) - 1) + (_remainder(end) - _remainder(z))
-    return jnp.where(far, jnp.exp(log), near)
-
-
 @custom_jvp
 @in_single
 def _poch(z: Array, m: Array) -> Array:
     end = z + m
-    ratio = _gamma_ratio(z, m)
     pole, end_pole = _is_pole(z), _is_pole(end)
-    whole = m == jnp.floor(m)
     # both infinite, or rounded to it: (-1)^m Gamma(1 - z)/Gamma(1 - z - m), by DLMF 5.5.3
+    reflected = (pole | end_pole) & (jnp.abs(end) < math.inf)
+    first, second = jnp.where(reflected, 1 - z, end), jnp.where(reflected, 1 - end, z)
+    # For large arguments, whose logarithms agree in most digits, the large terms of Stirling's
+    # series are cancelled by hand.
+    far = (jnp.minimum(z, end) >= 8) & (end < math.inf)
+    wide_z, wide_end = jnp.where(far, z, 8), jnp.where(far, end, 8)
+    large = ((z - 0.5) * jnp.log1p(m / wide_z) + m * (jnp.log(wide_end) - 1)
+             + (_remainder(wide_end) - _remainder(wide_z)))
+    size = jnp.exp(jnp.where(far, large, lax.lgamma(first) - lax.lgamma(second)))
     odd = jnp.mod(m, 2) != 0
-    reflected = jnp.exp(lax.lgamma(1 - z) - lax.lgamma(1 - end)) * jnp.where(odd, -1, 1)
-    out = jnp.where(pole, jnp.where(end_pole, reflected, 0),
-                    jnp.where(end_pole, jnp.where(whole, reflected, math.inf), ratio))
-    return jnp.where(m == 0, 1, jnp.where(jnp.isfinite(z + m), out, ratio))
+    sign = jnp.where(reflected, jnp.where(odd, -1, 1), sign_of_gamma(end) * sign_of_gamma(z))
+    out = jnp.where(far, size, sign * size)
+    at_pole = jnp.where(pole, jnp.where(end_pole, out, 0),
+                        jnp.where(m == jnp.floor(m), out, math.inf))
+    return jnp.where(m == 0, 1, jnp.where(reflected, at_pole, out))
 
 
 partials(_poch, lambda out, z, m: out * (lax.digamma(z + m) - lax.digamma(z)),
@@ -372,17 +364,6 @@ def poch(z: Any, m: Any) -> Array:
 # -- polygamma and zeta functions, Bernoulli numbers -----------------------------------------------
 
 
-def _on_both_sides(fun: Callable[[Array], Array], sign: Array, x: Array, known: Array) -> Array:
-    """A sum of powers of x, x + 1, ..., of which `fun` gives those of numbers above 0: XLA begins
-    with ten terms, and takes the next number for one of these. What is below 0 has the powers of
-    its opposites, times `sign`; `known` says for which powers that is so."""
-    below = known & (x < 0) & ~_is_pole(x)
-    first = jnp.where(below, x - jnp.floor(x), x)
-    last = jnp.where(below, jnp.ceil(x) - x, 1)
-    opposite = fun(last) - fun(jnp.where(below, 1 - x, 1))
-    return fun(first) + jnp.where(below, sign * opposite, 0)
-
-
 @numpy_function
 def polygamma(n: Any, x: Any) -> Array:
     """The n-th derivative of `digamma` at x (DLMF 5.15).
@@ -399,12 +380,10 @@ def polygamma(n: Any, x: Any) -> Array:
         raise ValueError("Argument `n` to polygamma must be of integer type. Got dtype "
                          f"{get_aval(n).dtype}.")
     n, x = reals("polygamma", n, x)
-    sign = jnp.where(jnp.mod(n, 2) == 0, -1, 1).astype(x.dtype)
-    out = _on_both_sides(lambda x: lax.polygamma(n, x), sign, x, n >= 1)
     at_pole = jnp.where(jnp.mod(n, 2) == 0, -math.inf, math.inf).astype(x.dtype)
     of_digamma = jnp.where(x == 0, jnp.copysign(jnp.full_like(x, math.inf), -x), math.nan)
     at_pole = jnp.where(n == 0, of_digamma, at_pole)
-    return jnp.where(_is_pole(x) & (n >= 0), at_pole, out)
+    return jnp.where(_is_pole(x) & (n >= 0), at_pole, lax.polygamma(n, x))
 
 
 @numpy_function
@@ -426,11 +405,7 @@ def zeta(x: Any, q: Any = None) -> Array:
         raise NotImplementedError("Riemann zeta function not implemented; pass q != None to "
                                   "compute the Hurwitz Zeta function.")
     x, q = floats("zeta", x, q)
-    is_whole = x == jnp.floor(x)
-    sign = jnp.where(jnp.mod(x, 2) == 0, 1, -1).astype(q.dtype)
-    out = _on_both_sides(lambda q: lax.zeta(x, q), sign, q, is_whole & (x > 1))
-    out = jnp.where((q < 0) & ~is_whole, math.nan, out)
-    return jnp.where(_is_pole(q) & (x > 1), math.inf, out)
+    return jnp.where(_is_pole(q) & (x > 1), math.inf, lax.zeta(x, q))
 
 
 def _bernoulli_numbers(n: int) -> np.ndarray[Any, Any]:
