@@ -607,6 +607,43 @@ def test_polygamma_and_zeta_below_zero():
                                    atol=1e-5)
 
 
+def test_polygamma_and_zeta_of_large_and_small_sums():
+    # the powers of -3/2, -1/2, 1/2 and 3/2 cancel
+    want = -reference.zeta(21, 2.5) * math.factorial(20)
+    np.testing.assert_allclose(special.polygamma(20, np.float32(-1.5)), want, rtol=1e-4)
+    s, q = np.float32([2, 1.0000001, 10, 40, 1e4]), np.float32([1e30, 3e38, 1e4, 0.5, 2])
+    less = np.float64(s[1]) - 1
+    want = [1e-30, q[1] ** -less / less, 1.11161e-37, 2.0 ** 40, 0]
+    np.testing.assert_allclose(special.zeta(s, q), want, rtol=1e-4)
+    x = jnp.float32([0.5, 1, 2, 8])
+    np.testing.assert_allclose(jax.vmap(jax.grad(jax.grad(special.digamma)))(x),
+                               reference.polygamma(2, np.asarray(x)), rtol=1e-5)
+
+
+def test_tails_are_precise():
+    x = np.linspace(-15, 8, 93, dtype=np.float32)
+    wide = x.astype(np.float64)
+    np.testing.assert_allclose(special.log_ndtr(x), reference.log_ndtr(wide), rtol=1.5e-6)
+    p = np.geomspace(1e-37, 1, 200, dtype=np.float32)[:-1]
+    np.testing.assert_allclose(special.ndtri(p), reference.ndtri(p.astype(np.float64)), rtol=5e-7)
+
+
+# Operations that XLA's CPU compiler does not vectorize, or that take longest, in what is lowered of
+# a function with its derivative: how often each may be there.
+@pytest.mark.parametrize("function, most", [
+    (jax.grad(special.digamma), {"power": 1, "sine": 0}), (special.gammaln, {"log ": 2, "sine": 0}),
+    (special.logit, {"log ": 1, "log_plus_one": 0}), (special.ndtri, {"log ": 1}),
+    (special.log_ndtr, {"log ": 0, "log_plus_one": 1, "exponential ": 1}),
+    (special.erfcx, {"exponential ": 1, "is_finite": 0}), (jax.scipy.stats.cauchy.cdf, {"log ": 0}),
+    (lambda x: jax.scipy.stats.truncnorm.logpdf(x, x - 1, x + 1), {"log ": 2, "log_plus_one": 1}),
+    (lambda x: special.gammainc(x, x), {"while": 2}),
+], ids=lambda value: value.__name__ if callable(value) else "")
+def test_what_is_slow_is_computed_once(function, most):
+    text = jax.jit(function).lower(jnp.float32(0.5)).as_text()
+    assert {op: text.count(f"stablehlo.{op}") for op in most} == {
+        op: pytest.approx(0, abs=n) for op, n in most.items()}
+
+
 def test_zeta_at_infinity():
     np.testing.assert_array_equal(special.zeta(np.array([1.5, 2, 5]), np.inf), [0, 0, 0])
 

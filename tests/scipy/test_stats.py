@@ -454,3 +454,33 @@ def test_pareto_of_an_infinite_exponent_at_its_edge():
     of = [getattr(stats.pareto, name)(2.0, jnp.inf, 0.0, 2.0)
           for name in ("cdf", "logcdf", "sf", "logsf")]
     assert [float(value) for value in of] == [0, -np.inf, 1, 0]
+
+
+def test_truncated_normal_distributions_of_narrow_intervals():
+    truncnorm, width = stats.truncnorm, np.float32(1e-10)
+    np.testing.assert_allclose(truncnorm.logpdf(np.float32(0), np.float32(0), width),
+                               -np.log(width), rtol=1e-6)
+    density = reference.truncnorm.pdf(0, -1, 3)
+    np.testing.assert_allclose(truncnorm.sf(np.float32(2), np.float32(-1), 2 + np.float32(1e-3)),
+                               reference.truncnorm.sf(2, -1, 2 + np.float32(1e-3)), rtol=1e-3)
+    np.testing.assert_allclose(
+        truncnorm.cdf(width, np.float32(0), np.float32(3)),
+        reference.truncnorm.pdf(0, 0, 3) * width, rtol=1e-6)
+    slope = jax.grad(lambda x: truncnorm.cdf(x, -1.0, 3.0))(0.0)
+    np.testing.assert_allclose(slope, density, rtol=1e-5)
+    # with the whole line there is no slope in its ends
+    assert jax.grad(truncnorm.logpdf, (1, 2))(0.5, -jnp.inf, jnp.inf) == (0, 0)
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_one_covariance_is_solved_with_once(mapped):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((50, 3)).astype(np.float32)
+    cov = np.float32([[2, 0.3, 0.1], [0.3, 1, 0.2], [0.1, 0.2, 1.5]])
+    call = stats.multivariate_normal.logpdf
+    call = jax.vmap(call, (0, None, None)) if mapped else call
+    compiled = jax.jit(call).lower(x, np.zeros(3, np.float32), cov).compile()
+    np.testing.assert_allclose(compiled(x, np.zeros(3, np.float32), cov),
+                               reference.multivariate_normal.logpdf(x, np.zeros(3), cov),
+                               rtol=1e-5)
+    assert "f32[50,3,3]" not in compiled.as_text()

@@ -41,9 +41,12 @@ WIDE = {("gamma", "sf"), ("chi2", "sf"), ("gennorm", "cdf"), ("gennorm", "logpdf
 
 def _left_out(name: str, function: str, args: list[np.ndarray]) -> Any:
     """Where SciPy has nan that are no density, XLA's incomplete beta function is not exact, or
-    probabilities are interpolated between whole numbers, where SciPy's are 0."""
+    probabilities are interpolated between whole numbers, where SciPy's are 0; and next to an end of
+    a truncated distribution, where SciPy's differences cancel."""
     if function == "pmf":
         return args[0] > np.floor(args[0])
+    if (name, function) == ("truncnorm", "cdf"):
+        return (args[0] > args[1]) & (args[0] - args[1] < 1e-8)
     if name in ("gumbel_l", "gumbel_r"):
         return np.isinf(args[0])
     if name == "beta" and function == "sf":

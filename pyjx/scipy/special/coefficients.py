@@ -1,12 +1,15 @@
 """Polynomials in t on [-1, 1] that stand for parts of special functions.
 
 Each interpolates its function at 80 Chebyshev nodes, computed with 40 digits; what is below the
-precision of float64 is left out. `evaluate` leaves out what is below that of the argument.
+precision of float64 is left out. `evaluate` takes as many terms as the argument's precision needs.
 """
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
+from numpy.polynomial import chebyshev, polynomial
 
 from pyjx import lax
 from pyjx.core import dtypes
@@ -14,10 +17,23 @@ from pyjx.core.avals import get_aval
 from pyjx.engine.types import Value
 
 
+@functools.cache
+def _shortened(coefficients: tuple[float, ...], error: float) -> tuple[float, ...]:
+    """The polynomial of lowest degree that is within the relative error: a Chebyshev series is cut
+    where the terms that follow are too small to matter, which takes half of the powers."""
+    series = chebyshev.poly2cheb(coefficients)
+    rest = np.cumsum(np.abs(series[::-1]))[::-1]
+    least = np.abs(polynomial.polyval(np.linspace(-1, 1, 99), coefficients)).min()
+    kept = int(np.count_nonzero(rest > error * least))
+    return tuple(chebyshev.cheb2poly(series[:kept]).tolist())
+
+
 def evaluate(coefficients: tuple[float, ...], t: Value) -> Value:
     """The polynomial at t, with the terms that matter in its dtype."""
-    least = float(dtypes.finfo(get_aval(t).dtype).eps) / 32 * max(map(abs, coefficients))
-    last = max(np.flatnonzero(np.abs(coefficients) > least))
+    eps = float(dtypes.finfo(get_aval(t).dtype).eps)
+    if eps > 1e-10:
+        return lax.polynomial(t, _shortened(coefficients, eps / 16))
+    last = max(np.flatnonzero(np.abs(coefficients) > eps / 32 * max(map(abs, coefficients))))
     return lax.polynomial(t, coefficients[:int(last) + 1])
 
 
@@ -181,4 +197,10 @@ QUANTILE_TAIL = (
     -4.0261552708791872e-6, 1.0237950466111049e-6, 9.4071558884783318e-7, -9.262645066556702e-7,
     8.0290811848825256e-8, 3.1759435009937047e-7, -1.2799141430365295e-7, -6.061958934854763e-8,
     3.9861825233680414e-8, 5.3346318292436306e-9, -4.889840272909813e-9,
+)
+# The same for y in [2.039, 13.25], which is all in single precision, in t linear in 1/(y + 6)
+QUANTILE_TAIL_SINGLE = (
+    2.659443348, 0.8066708394, 0.007804146044, 0.04396617971, 0.0009322453512, 0.004272517552,
+    0.0001881062768, 0.0004898848796, 2.928243737e-05, 5.391860004e-05, 6.932052519e-06,
+    1.421710096e-05,
 )

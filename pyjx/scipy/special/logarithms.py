@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from pyjx import lax, nn
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
@@ -14,6 +16,7 @@ from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import promote_args_as_floats
 from pyjx.scipy.special.operands import (
     floats,
+    in_single,
     partials,
     reals,
     strong_of_arrays,
@@ -164,11 +167,16 @@ def kl_div(p: Any, q: Any) -> Array:
 
 
 @custom_jvp
+@in_single
 def logit_of(x: Array) -> Array:
-    # near 1/2 the ratio x/(1 - x) is near 1: it is 1 + (2x - 1)/(1 - x)
-    middle = (x > 0.3) & (x < 0.65)
-    near = jnp.where(middle, x, 0.5)
-    return jnp.where(middle, jnp.log1p((2 * near - 1) / (1 - near)), jnp.log(x / (1 - x)))
+    if is_complex(x):
+        return jnp.log(x / (1 - x))
+    # near 1/2 the ratio x/(1 - x) is near 1: there it is 2 artanh(2x - 1), by its series
+    odds = 2 * x - 1
+    square = odds * odds
+    terms = 7 if x.dtype == np.float32 else 15
+    series = odds * lax.polynomial(square, [2 / (2 * k + 1) for k in range(terms)])
+    return jnp.where(square < 0.09, series, jnp.log(x / (1 - x)))
 
 
 logit_of.defjvps(lambda g, out, x: g / (x * (1 - x)))
@@ -183,8 +191,7 @@ def logit(x: Any) -> Array:
     0.0
     """
     (x,) = floats("logit", x)
-    out = jnp.log(x / (1 - x)) if is_complex(x) else logit_of(x)
-    return strong_throughout(out) if x.ndim else out
+    return strong_throughout(logit_of(x)) if x.ndim else logit_of(x)
 
 
 @numpy_function

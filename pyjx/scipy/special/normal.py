@@ -33,8 +33,11 @@ _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 def exp_square(x: Array) -> Array:
     """e^(x^2), where x^2 is not rounded: x = k/16 + r, and x^2 = (k/16)^2 + r (x + k/16)."""
     near = jnp.round(x * 16) / 16
-    whole = jnp.exp(near * near)
-    return jnp.where(jnp.isfinite(whole), whole * jnp.exp((x - near) * (x + near)), whole)
+    square, rest = near * near, (x - near) * (x + near)
+    total = square + rest
+    out = jnp.exp(total)
+    # e^d = 1 + d for what the sum lost
+    return jnp.where(out < math.inf, out + out * (rest - (total - square)), out)
 
 
 @numpy_function
@@ -87,13 +90,17 @@ def erfcinv(y: Any) -> Array:
 # -- scaled functions ------------------------------------------------------------------------------
 
 
+def _erfcx_above(size: Array) -> Array:
+    """e^(x^2) erfc(x) for x >= 0."""
+    return evaluate(parts.ERFCX, 1 - 6 / (size + 3)) / (1 + 2 * size)
+
+
 @custom_jvp
 @in_single
 def _erfcx(x: Array) -> Array:
-    size = jnp.abs(x)
-    upper = evaluate(parts.ERFCX, 1 - 6 / (size + 3)) / (1 + 2 * size)
+    upper = _erfcx_above(jnp.abs(x))
     # erfc(-x) = 2 - erfc(x)
-    return jnp.where(x < 0, 2 * exp_square(jnp.minimum(x, 0)) - upper, upper)
+    return jnp.where(x < 0, 2 * exp_square(jnp.clip(x, -30, 0)) - upper, upper)
 
 
 # (2k - 1)!!/2^k, DLMF 7.12.1
@@ -256,8 +263,14 @@ def ndtri_of(p: Array) -> Array:
     square = jnp.minimum(middle * middle, (0.5 - eighth) ** 2)
     inside = middle * evaluate(parts.QUANTILE_MIDDLE, square * (128 / 9) - 1)
     y = jnp.sqrt(-2 * jnp.log(jnp.clip(tail, dtypes.finfo(p.dtype).tiny, eighth)))
-    place = jnp.log(y / first) * (2 / math.log(39 / first)) - 1
-    outside = jnp.copysign(y - evaluate(parts.QUANTILE_TAIL, place) / y, middle)
+    if p.dtype == np.float32:  # without a second logarithm
+        low, high = 1 / (first + 6), 1 / (13.25 + 6)
+        place = (2 / (high - low)) / (y + 6) - (high + low) / (high - low)
+        less = evaluate(parts.QUANTILE_TAIL_SINGLE, place)
+    else:
+        place = jnp.log(y / first) * (2 / math.log(39 / first)) - 1
+        less = evaluate(parts.QUANTILE_TAIL, place)
+    outside = jnp.copysign(y - less / y, middle)
     out = jnp.where(tail > eighth, inside, outside)
     out = jnp.where(tail == 0, jnp.copysign(math.inf, middle), out)
     return jnp.where(tail >= 0, out, math.nan)
@@ -284,22 +297,30 @@ def ndtri(p: Any) -> Array:
     return ndtri_of(p)
 
 
+def tail_of(x: Array) -> Array:
+    """e^(x^2/2) times the probability of values beyond |x| in one direction."""
+    return _erfcx_above(jnp.abs(x) * _ROOT_HALF) / 2
+
+
 @custom_jvp
 @strongly
 @in_single
 def log_ndtr_of(x: Array) -> Array:
     """`log_ndtr` of an array of any float dtype."""
-    low = jnp.minimum(x, -1)
-    below = jnp.log(_erfcx(low * -_ROOT_HALF) / 2) - low * low / 2
-    return jnp.where(x < -1, below, jnp.log1p(lax.erfc(jnp.maximum(x, -1) * _ROOT_HALF) / -2))
+    below, half = x < 0, x * x / 2
+    tail = tail_of(x)
+    # Of which log1p is taken. Where it is -1 but for rounding, x^2/2 is all there is to the result.
+    rest = jnp.where(below, jnp.maximum(tail - 1, dtypes.finfo(x.dtype).eps - 1),
+                     -tail * jnp.exp(-half))
+    return jnp.log1p(rest) - jnp.where(below, half, 0)
 
 
 @in_single
 def _log_ndtr_slope(x: Array) -> Array:
-    # phi(x)/Phi(x), where Phi(x) = e^(-x^2/2) erfcx(-x/sqrt(2))/2
-    low, high = jnp.where(x < -1, x, -1), jnp.where(x < -1, -1, x)
-    below = math.sqrt(2 / math.pi) / _erfcx(low * -_ROOT_HALF)
-    return jnp.where(x < -1, below, jnp.exp(-high * high / 2) / _ROOT_TWO_PI / ndtr_of(high))
+    # phi(x)/Phi(x), below 0 with e^(x^2/2) taken out of both
+    below, tail = x < 0, tail_of(x)
+    bell = jnp.exp(-x * x / 2)
+    return jnp.where(below, 1, bell) / (_ROOT_TWO_PI * jnp.where(below, tail, 1 - tail * bell))
 
 
 log_ndtr_of.defjvps(lambda g, out, x: lax.mul(g, strong(_log_ndtr_slope(x))))

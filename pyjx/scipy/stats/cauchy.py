@@ -11,6 +11,7 @@ from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
 from pyjx.scipy.special.operands import floats, strong_of_arrays
+from pyjx.transforms.custom_jvp import custom_jvp
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -24,6 +25,17 @@ def _cotangent(q: Array) -> Array:
     rest = jnp.where(upper, 1 - q, q)
     size = 1 / jnp.tan(math.pi * jnp.where(rest >= 0, rest, math.nan))
     return jnp.where(upper, -size, size)
+
+
+@custom_jvp
+def _probability(y: Array) -> Array:
+    """The distribution function of real y: 1/2 + arctan(y)/pi, which cancels far below 0."""
+    far = jnp.abs(y) > 1
+    base = jnp.where(far, jnp.where(y > 0, math.pi, 0), math.pi / 2).astype(y.dtype)
+    return (base + jnp.arctan(jnp.where(far, -1 / y, y))) / math.pi
+
+
+_probability.defjvps(lambda g, out, y: g / (math.pi * (1 + y * y)))
 
 
 @numpy_function
@@ -64,8 +76,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     x, loc, scale = floats("cauchy.cdf", x, loc, scale)
     if is_complex(x):
         return 0.5 + jnp.arctan((x - loc) / scale) / math.pi
-    # The same without cancellation.
-    return jnp.arctan2(1, (loc - x) / scale) / math.pi
+    return _probability((x - loc) / scale)
 
 
 @numpy_function
@@ -92,7 +103,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     x, loc, scale = floats("cauchy.sf", x, loc, scale)
     if is_complex(x):
         return 0.5 + jnp.arctan((loc - x) / scale) / math.pi
-    return jnp.arctan2(1, (x - loc) / scale) / math.pi
+    return _probability((loc - x) / scale)
 
 
 @numpy_function

@@ -53,10 +53,15 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
         raise ValueError("multivariate_normal.logpdf got incompatible shapes: expected a scalar or "
                          f"(..., {n}, {n}) for cov, got {cov.shape}")
     factor = lax.linalg.cholesky(cov)
-    batch = jnp.broadcast_shapes(y.shape[:-1], cov.shape[:-2])
-    y = lax.linalg.triangular_solve(
-        jnp.broadcast_to(factor, (*batch, n, n)), jnp.broadcast_to(y, (*batch, n))[..., None],
-        left_side=True, lower=True)[..., 0]
+    if cov.ndim == 2:  # all rows at once: z L^T = y
+        y = jnp.broadcast_to(y, (*y.shape[:-1], n))
+        rows = lax.linalg.triangular_solve(factor, y.reshape(-1, n), lower=True, transpose_a=True)
+        y = rows.reshape(y.shape)
+    else:
+        batch = jnp.broadcast_shapes(y.shape[:-1], cov.shape[:-2])
+        y = lax.linalg.triangular_solve(
+            jnp.broadcast_to(factor, (*batch, n, n)), jnp.broadcast_to(y, (*batch, n))[..., None],
+            left_side=True, lower=True)[..., 0]
     half = jnp.log(jnp.diagonal(factor, axis1=-1, axis2=-2)).sum(-1)
     return -(y * y).sum(-1) / 2 - n / 2 * math.log(2 * math.pi) - half
 

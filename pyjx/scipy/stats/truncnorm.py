@@ -5,33 +5,53 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
-from pyjx.nn.complements import log1mexp
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.normal import log_ndtr_of, ndtr_of
+from pyjx.scipy.special.normal import tail_of
+from pyjx.scipy.special.operands import in_single, partials, strongly
 from pyjx.scipy.stats.parameters import nan_unless, reals
+from pyjx.transforms.custom_jvp import custom_jvp
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = directory(__name__, __all__)
 
+_ROOT_HALF = math.sqrt(0.5)
 
+
+@custom_jvp
+@strongly
+@in_single
 def _log_mass(a: Array, b: Array) -> Array:
     """The logarithm of the probability of [a, b] under the normal distribution, for a < b."""
     # turned to the left tail, where differences of probabilities do not cancel
     right = a > 0
     low, high = jnp.where(right, -b, a), jnp.where(right, -a, b)
-    across = high > 0
-    top = log_ndtr_of(jnp.where(across, 0, high))
-    bottom = log_ndtr_of(jnp.minimum(low, jnp.where(across, -1, high)))
-    tail = top + log1mexp(jnp.where(top > bottom, top - bottom, 0))
-    middle = jnp.log1p(-ndtr_of(jnp.where(across, low, -1)) - ndtr_of(jnp.where(across, -high, -1)))
-    return jnp.where(across, middle, tail)
+    near = high > -0.5
+    mass = (lax.erf(high * _ROOT_HALF) - lax.erf(low * _ROOT_HALF)) / 2
+    # Elsewhere Phi(x) is e^(-x^2/2) times the tail: the larger exponential is taken out.
+    square = high * high / 2
+    tail = tail_of(high)
+    lost = jnp.exp(jnp.where(near, -low * low, (high - low) * (high + low)) / 2) * tail_of(low)
+    log = jnp.log(jnp.where(near, mass, tail - lost)) - jnp.where(near, 0, square)
+    # what is near 1 is known by what is missing
+    return jnp.where(near & (mass > 0.5), jnp.log1p(-lost - tail * jnp.exp(-square)), log)
+
+
+def _at_end(x: Array, log_mass: Array, a: Array, b: Array) -> Array:
+    """The density at an end of [a, b]."""
+    density = jnp.exp(-x * x / 2 - log_mass) / math.sqrt(2 * math.pi)
+    return jnp.where(a >= b, 0, density)
+
+
+partials(_log_mass, lambda out, a, b: -_at_end(a, out, a, b),
+         lambda out, a, b: _at_end(b, out, a, b))
 
 
 def _checked(y: Array, a: Array, b: Array, out: Array) -> Array:
-    return jnp.where((a < b) & ~jnp.isnan(y), out, math.nan)
+    return jnp.where((a < b) & (y == y), out, math.nan)
 
 
 @numpy_function
