@@ -78,7 +78,7 @@ MODULES = {
     "scipy": "pyjx.scipy",
     "scipy.optimize.bfgs": "pyjx.compat.minimization",
     "scipy.optimize.line_search": "pyjx.compat.minimization",
-    "scipy.optimize.minimize": "pyjx.scipy.optimize.minimization",
+    "scipy.optimize.minimize": "pyjx.scipy.optimize.quasi_newton",
     "scipy.stats.kde": "pyjx.scipy.stats.kernel_density",
     "stages": "pyjx.stages",
     "third_party": "pyjx",

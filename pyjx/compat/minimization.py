@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pyjx.numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.scipy.optimize import quasi_newton
-from pyjx.scipy.optimize.line_search import CURVATURE, DECREASE
-from pyjx.scipy.optimize.line_search import line_search as search
+from pyjx.scipy.optimize.quasi_newton import CURVATURE, DECREASE
+from pyjx.scipy.optimize.quasi_newton import line_search as search
 from pyjx.transforms.grad import value_and_grad
 
 __all__ = ["BFGSResults", "LineSearchResults", "line_search", "minimize_bfgs"]

@@ -23,11 +23,9 @@ from pyjx import lax, nn, random
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
-from pyjx.nn.activations import gelu, sigmoid, softplus
-from pyjx.nn.exponentials import log_softmax
+from pyjx.nn.activations import elu, gelu, leaky_relu, relu, selu, sigmoid, softplus
 from pyjx.nn.initializers import glorot_normal, normal, ones, zeros
-from pyjx.nn.normalization import softmax, standardize
-from pyjx.nn.rectifiers import elu, leaky_relu, relu, selu
+from pyjx.nn.normalization import log_softmax, softmax, standardize
 
 __all__ = [
     "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu",

@@ -7,15 +7,11 @@ from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
     "pyjx.nn.activations": (
-        "gelu glu identity log_sigmoid mish sigmoid silu soft_sign softplus sparse_plus "
+        "celu elu gelu glu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu "
+        "log1mexp log_sigmoid mish relu relu6 selu sigmoid silu soft_sign softplus sparse_plus "
         "sparse_sigmoid squareplus swish tanh"
     ),
-    "pyjx.nn.rectifiers": (
-        "celu elu hard_sigmoid hard_silu hard_swish hard_tanh leaky_relu relu relu6 selu"
-    ),
-    "pyjx.nn.complements": "log1mexp",
-    "pyjx.nn.exponentials": "log_softmax logmeanexp logsumexp",
-    "pyjx.nn.normalization": "softmax standardize",
+    "pyjx.nn.normalization": "log_softmax logmeanexp logsumexp softmax standardize",
     "pyjx.nn.encoding": "one_hot",
     "pyjx.nn.attention": "dot_product_attention",
     "pyjx.nn.scaled": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",

@@ -12,8 +12,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcasts_to
-from pyjx.nn.exponentials import log_sum_exp
-from pyjx.nn.normalization import softmax
+from pyjx.nn.normalization import log_sum_exp, softmax
 from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.einstein import einsum

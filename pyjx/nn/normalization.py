@@ -1,27 +1,185 @@
-"""Functions that scale along axes: softmax and standardize.
+"""Logarithms of sums of exponentials without overflow, softmax and standardization.
 
-`log_softmax` is among the logarithms of sums of exponentials: its derivative is that of its parts.
-Softmax has a rule of its own, by its result, for which the custom derivatives are loaded.
-"""
+The derivative of `log_softmax` is that of its parts; softmax has a rule of its own, by its result."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pyjx import lax
+from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.types import Value, Values
-from pyjx.nn.exponentials import Axis, along, beside_mask, shifted, total_of
+from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import beside_constants
-from pyjx.numpy.promotion import check_promotion, literal, operands, promote_inexact, strong
-from pyjx.numpy.reductions import check_where, masked
+from pyjx.numpy.operands import beside_constants, dtype_of
+from pyjx.numpy.promotion import (
+    check_promotion,
+    convert,
+    literal,
+    operands,
+    promote_args_as_floats,
+    promote_dtypes,
+    promote_inexact,
+    stretch,
+    strong,
+)
+from pyjx.numpy.reductions import check_where, count_of, is_wide, masked
 from pyjx.transforms.custom_jvp import custom_jvp
 
-__all__ = ["softmax", "standardize"]
+__all__ = ["log_softmax", "logmeanexp", "logsumexp", "softmax", "standardize"]
+
+
+Axis = int | str | Sequence[int | str] | None
+
+_sum = reductions.sum.__wrapped__
+
+
+def along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """The result of a reduction over `axes`, stretched back to `shape`."""
+    kept = tuple([i for i in range(len(shape)) if i not in axes])
+    return broadcast_in_dim_p.bind(reduced, shape=shape, broadcast_dimensions=kept, sharding=None)
+
+
+def _largest(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Value:
+    return (lax.pmax(x, (*names, *axes)) if names
+            else lax.reduce_max_p.bind(x, axes=axes, out_sharding=None))
+
+
+def shifted(x: Value, axes: tuple[int, ...], names: tuple[str, ...], where: Any) -> Value:
+    """x less its largest element over the axes, so that exponentials do not overflow."""
+    shape = get_aval(x).shape
+    if where is not None:
+        x = masked(where, x, -math.inf)
+    top = _largest(lax.stop_gradient(x), axes, names)
+    return lax.sub_p.bind(x, along(top, shape, axes))
+
+
+def beside_mask(name: str, x: Any, where: Any) -> Any:
+    """`x` in a floating dtype: with a mask that which an integer has in common with -inf."""
+    if where is not None:
+        x, _ = promote_dtypes(*operands(name, x), -math.inf)
+    return promote_inexact(name, x)
+
+
+def total_of(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Value:
+    return (reduce_sum_p.bind(x, axes=axes, out_sharding=None) if is_wide(x) and not names
+            else convert(_sum(x, (*names, *axes)), get_aval(x).dtype, get_aval(x).weak_type))
+
+
+@numpy_function(static_argnames=("axis",))
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
+    """The logarithm of `softmax`; -inf where the mask is false. Arguments as for `softmax`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.exp(jax.nn.log_softmax(jax.numpy.array([1.0, 1.0]))).tolist()
+    [0.5, 0.5]
+    """
+    where = check_where("log_softmax", where)
+    x = strong(beside_mask("log_softmax", x, where))
+    shape = get_aval(x).shape
+    axes, names = axes_and_names(axis, len(shape))
+    x = shifted(x, axes, names, where)
+    weights = lax.exp(x)
+    if where is not None:
+        weights = masked(where, weights, 0)
+    out = lax.sub(x, along(lax.log(total_of(weights, axes, names)), shape, axes))
+    return out if where is None else masked(where, out, -math.inf)
+
+
+def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_sign: bool,
+                where: Any) -> Any:
+    """log(sum(b * exp(a))), and with `return_sign` the sign of the sum, whose size it then is."""
+    where = check_where(name, where)
+    if where is not None and dtype_of(a) == np.bool_:
+        a = convert(a, dtypes.default_float_dtype(), True)  # as -inf beside truth values
+    if b is None:
+        (x,), weights = promote_args_as_floats(name, a), None
+    else:
+        x, weights = promote_args_as_floats(name, a, b)
+        shape = broadcast_shapes(get_aval(x).shape, get_aval(weights).shape)
+        x, weights = stretch(x, shape), stretch(weights, shape)
+    if where is not None:
+        x = masked(where, x, -math.inf)
+    shape, dtype = get_aval(x).shape, get_aval(x).dtype
+    axes, names = axes_and_names(axis, len(shape))
+    is_complex = dtype in dtypes.complex_dtypes
+    counts = None if weights is None else lax.ne(weights, lax.full_like(weights, 0))
+    fixed = lax.stop_gradient(x if counts is None else masked(counts, x, -math.inf))
+    top = _largest(lax.real(fixed) if is_complex else fixed, axes, names)
+    top = masked(lax.is_finite(top), top, 0.0)
+    shift = convert(top, dtype)
+    powers = lax.sub(x, along(shift, shape, axes))
+    if counts is not None:  # a term without weight adds nothing, but has a slope by its weight
+        most = math.log(dtypes.finfo(dtype).max) - 1  # whose exponential is finite, if rounded up
+        small = lax.lt(lax.real(powers) if is_complex else powers,
+                       literal(most, get_aval(top).dtype))
+        powers = masked(lax.bitwise_or(counts, small), powers, most)
+    exps = lax.exp(powers)
+    total = total_of(exps if weights is None else lax.mul(exps, weights), axes, names)
+    sign = None
+    if return_sign:
+        sign = lax.sign(total)
+        total = lax.abs(total)
+        shift = top
+    elif not is_complex:
+        # The sum is negative only if b is; its logarithm is then nan.
+        sign = lax.sign(total) if b is not None else None
+        total = lax.abs(total) if b is not None else total
+    out = lax.add(lax.log(total), shift)
+    if sign is not None and not return_sign:
+        negative = lax.lt(sign, literal(0.0, get_aval(sign).dtype))
+        out = ufuncs.where(negative, literal(math.nan, get_aval(out).dtype), out)
+    if keepdims:
+        out = reductions.restore_axes(out, axes, len(shape))
+        sign = reductions.restore_axes(sign, axes, len(shape)) if return_sign else None
+    return (out, sign) if return_sign else out
+
+
+@numpy_function(static_argnames=("axis", "keepdims", "return_sign"))
+def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False,
+              return_sign: bool = False, where: Any = None) -> Any:
+    """log(sum(b * exp(a))) over the given axes, without overflow.
+
+    Args:
+      a: array.
+      axis: int or sequence of ints; all axes by default.
+      b: factors, broadcast against `a`.
+      keepdims: whether the axes stay, with size 1.
+      return_sign: whether to return (log(abs(sum)), sign(sum)); else a negative sum gives nan.
+      where: boolean mask, broadcast against `a`, of the elements to include.
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.logsumexp(jax.numpy.array([1000.0, -1000.0])))
+    1000.0
+    """
+    return log_sum_exp("logsumexp", a, axis, b, keepdims, return_sign, where)
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
+    """log(mean(exp(x))) over the given axes, without overflow; arguments as for `logsumexp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.logmeanexp(jax.numpy.array([1000.0, 1000.0])))
+    1000.0
+    """
+    x = promote_inexact("logmeanexp", x)
+    aval = get_aval(x)
+    total = log_sum_exp("logmeanexp", x, axis, None, keepdims, False, where)
+    if where is None:
+        count: Any = literal(float(count_of(aval, *axes_and_names(axis, aval.ndim))), aval.dtype)
+    else:
+        count = _sum(stretch(where, aval.shape), axis, dtype=aval.dtype, keepdims=keepdims)
+    return lax.sub(total, stretch(lax.log(count), get_aval(total).shape))
 
 
 @numpy_function(static_argnames=("axis",))

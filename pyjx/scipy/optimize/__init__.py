@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
-    "pyjx.scipy.optimize.minimization": "minimize",
-    "pyjx.scipy.optimize.quasi_newton": "OptimizeResults",
+    "pyjx.scipy.optimize.quasi_newton": "OptimizeResults minimize",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

@@ -1,17 +1,112 @@
-"""Quasi-Newton methods, which learn the Hessian matrix from changes of the gradient: Nocedal and
-Wright, Numerical Optimization, 2nd edition, chapters 6 and 7."""
+"""Minimization by quasi-Newton methods, BFGS and L-BFGS, with a line search.
+
+They learn the Hessian matrix from changes of the gradient: Nocedal and Wright, Numerical
+Optimization, 2nd edition, algorithms 3.5 and 3.6, chapters 6 and 7."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 
 from pyjx import lax
 from pyjx import numpy as jnp
+from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.scipy.optimize.line_search import line_search
+from pyjx.transforms.arguments import wraps
 from pyjx.transforms.grad import value_and_grad
+
+# Wolfe's conditions: f(a) <= f(0) + DECREASE a f'(0) and |f'(a)| <= CURVATURE |f'(0)|.
+DECREASE, CURVATURE = 1e-4, 0.9
+
+
+class Point(NamedTuple):
+    """A step, and the function's value, slope along the direction, and gradient there."""
+
+    step: Any
+    value: Any
+    slope: Any
+    gradient: Any
+
+
+class Search(NamedTuple):
+    """Where a search stands: a bracket is looked for until `zooming`, then it is narrowed.
+
+    `low` is the end of the bracket with the smaller value; before that it is the last point.
+    """
+
+    count: Any
+    low: Point
+    high: Point
+    best: Point
+    zooming: Any
+    done: Any
+
+
+def _choose(condition: Array, x: Point, y: Point) -> Point:
+    return Point(*(jnp.where(condition, a, b) for a, b in zip(x, y, strict=True)))
+
+
+def _between(low: Point, high: Point) -> Array:
+    """The minimum of the cubic through both ends, or the middle if it is too near to one."""
+    width = high.step - low.step
+    d1 = low.slope + high.slope - 3 * (high.value - low.value) / width
+    square = d1 * d1 - low.slope * high.slope
+    d2 = jnp.sign(width) * jnp.sqrt(jnp.maximum(square, 0))
+    cubic = high.step - width * (high.slope + d2 - d1) / (high.slope - low.slope + 2 * d2)
+    share = (cubic - low.step) / width
+    return jnp.where((square >= 0) & (share > 0.1) & (share < 0.9), cubic,
+                     low.step + width / 2)
+
+
+def line_search(fun: Callable[[Array], tuple[Array, Array]], x: Array, direction: Array,
+                value: Array, gradient: Array, first: Array, maxiter: int
+                ) -> tuple[Point, Array, Array]:
+    """A step that meets the strong Wolfe conditions.
+
+    Where the value no longer changes but by rounding, the slope decides alone (Hager and Zhang,
+    A new conjugate gradient method, SIAM J. Optim. 16 (2005), equation 4.1).
+
+    Args:
+      fun: value and gradient at a point.
+      x, direction, value, gradient: where to start and along what.
+      first: the step to try first.
+      maxiter: how often `fun` may be called.
+
+    Returns:
+      The point, whether it meets the conditions, and the number of calls.
+    """
+    slope0 = jnp.vdot(gradient, direction)
+    slack = 2 * dtypes.finfo(x.dtype).eps * jnp.abs(value)
+
+    def evaluate(step: Array) -> Point:
+        f, g = fun(x + step * direction)
+        return Point(step, f, jnp.vdot(g, direction), g)
+
+    def going(s: Search) -> Array:
+        return ~s.done & (s.count < maxiter)
+
+    def body(s: Search) -> Search:
+        step = jnp.where(s.zooming, _between(s.low, s.high),
+                         jnp.where(s.count == 0, first, 2 * s.low.step))
+        here = evaluate(step.astype(x.dtype))
+        flat = jnp.abs(here.slope) <= -CURVATURE * slope0
+        decreased = here.value <= value + DECREASE * here.step * slope0
+        near = ((here.value <= value + slack) & (here.slope <= (2 * DECREASE - 1) * slope0) & flat)
+        above = ~(decreased & ((here.value < s.low.value) | ((s.count == 0) & ~s.zooming)))
+        done = (decreased & flat & ~above) | near
+        # bracket: [low, here] if the value rose, [here, low] if the slope did; else go on
+        enclosed = s.zooming | above | (here.slope >= 0)
+        turned = here.slope * jnp.where(s.zooming, s.high.step - s.low.step, 1) >= 0
+        high = _choose(above, here, _choose(turned, s.low, s.high))
+        low = _choose(above, s.low, here)
+        best = _choose(done | (here.value < s.best.value), here, s.best)
+        return Search(s.count + 1, low, high, best, enclosed, done)
+
+    start = Point(jnp.zeros((), x.dtype), value, slope0, gradient)
+    init = Search(jnp.asarray(0), start, start, start, jnp.asarray(False), jnp.asarray(False))
+    end = lax.while_loop(going, body, init)
+    return end.best, end.done, end.count
 
 
 class BFGSStatus(IntEnum):
@@ -209,3 +304,72 @@ def minimize_lbfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None =
     end = lax.while_loop(lambda s: s.status == LBFGSStatus.GOING, body, init)
     return OptimizeResults(end.x, small(end.gradient), end.status, end.value, end.gradient, None,
                            end.calls, end.calls, end.iterations)
+
+
+# By name, with the options that each has.
+_METHODS: dict[str, tuple[Callable[..., OptimizeResults], tuple[str, ...]]] = {
+    "bfgs": (minimize_bfgs, ("maxiter", "norm", "gtol", "line_search_maxiter")),
+    "l-bfgs-experimental-do-not-rely-on-this": (minimize_lbfgs, (
+        "maxiter", "norm", "maxcor", "ftol", "gtol", "maxfun", "maxgrad", "maxls"))}
+
+
+def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, method: str,
+             tol: Any = None, options: Mapping[str, Any] | None = None) -> OptimizeResults:
+    """A minimum of a function of a vector, near a start. It may be jitted and mapped.
+
+    Args:
+      fun: `fun(x, *args)` is a scalar that can be differentiated.
+      x0: array of float or complex dtype and shape (n,): where to start. Of complex numbers the
+        real parts and then the imaginary ones are the variables, which `hess_inv` is of.
+      args: further arguments of `fun`.
+      method: "BFGS", or "l-bfgs-experimental-do-not-rely-on-this" for L-BFGS, whose memory grows
+        with n only.
+      tol: what the norm of the gradient is to be below; the option `gtol`.
+      options: `maxiter` (200 n by default), `gtol` (1e-5), `norm` (which norm of the gradient; inf,
+        of L-BFGS 2); of BFGS `line_search_maxiter` (10); of L-BFGS `maxcor` (how many steps to
+        remember; 10), `ftol` (2.2e-9: the least decrease of the value), `maxfun`, `maxgrad` (no
+        limits) and `maxls` (20).
+
+    Raises:
+      TypeError: `args` is no tuple, the result of `fun` is no scalar, or an option is unknown.
+      ValueError: the method is unknown, or `x0` is no vector.
+
+    >>> import pyjx as jax
+    >>> result = jax.scipy.optimize.minimize(
+    ...     lambda x: ((x - 1.0) ** 2).sum(), jax.numpy.zeros(2), method="BFGS")
+    >>> bool(result.success), result.x.tolist()
+    (True, [1.0, 1.0])
+    """
+    if not isinstance(args, tuple):
+        raise TypeError(f"args argument to jax.scipy.optimize.minimize must be a tuple, got {args}")
+    if method.lower() not in _METHODS:
+        raise ValueError(f"Method {method} not recognized; expected one of {', '.join(_METHODS)}")
+    x0 = jnp.asarray(x0)
+    if x0.ndim != 1:
+        raise ValueError(f"minimize: expected x0 of shape (n,), got {x0.shape}")
+    given = dict(options or {})
+    if tol is not None:
+        given.setdefault("gtol", tol)
+    run, known = _METHODS[method.lower()]
+    for option in given:
+        if option not in known:
+            raise TypeError(f"minimize: got an unexpected keyword argument {option!r} in options; "
+                            f"those of {method} are {', '.join(known)}.")
+    given_args = wraps(fun, lambda x: fun(x, *args))
+    if not jnp.iscomplexobj(x0):
+        return run(given_args, x0, **given)
+    return _over_complex(run, given_args, x0, given)
+
+
+def _over_complex(run: Callable[..., OptimizeResults], fun: Callable[..., Any], x0: Any,
+                  options: dict[str, Any]) -> OptimizeResults:
+    """The minimum over the real and imaginary parts, of which there are twice as many."""
+    n = x0.size
+
+    def whole(parts: Any) -> Any:
+        return lax.complex(parts[:n], parts[n:])
+
+    options.setdefault("maxiter", 200 * n)
+    end = run(wraps(fun, lambda parts: fun(whole(parts))),
+              jnp.concatenate([x0.real, x0.imag]), **options)
+    return end._replace(x=whole(end.x), jac=jnp.conj(whole(end.jac)))

@@ -8,8 +8,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.scipy.signal.convolutions": (
         "convolve convolve2d correlate correlate2d fftconvolve"
     ),
-    "pyjx.scipy.signal.spectra": "csd istft stft welch",
-    "pyjx.scipy.signal.trends": "detrend",
+    "pyjx.scipy.signal.spectra": "csd detrend istft stft welch",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

@@ -6,10 +6,10 @@ from pyjx.scipy.signal.convolutions import correlate as correlate
 from pyjx.scipy.signal.convolutions import correlate2d as correlate2d
 from pyjx.scipy.signal.convolutions import fftconvolve as fftconvolve
 from pyjx.scipy.signal.spectra import csd as csd
+from pyjx.scipy.signal.spectra import detrend as detrend
 from pyjx.scipy.signal.spectra import istft as istft
 from pyjx.scipy.signal.spectra import stft as stft
 from pyjx.scipy.signal.spectra import welch as welch
-from pyjx.scipy.signal.trends import detrend as detrend
 
 __all__ = [
     "convolve",
@@ -18,8 +18,8 @@ __all__ = [
     "correlate2d",
     "fftconvolve",
     "csd",
+    "detrend",
     "istft",
     "stft",
     "welch",
-    "detrend",
 ]

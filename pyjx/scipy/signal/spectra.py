@@ -1,11 +1,11 @@
-"""Spectra of segments of signals: short-time Fourier transforms and Welch's method.
+"""Trends, and spectra of segments of signals: short-time Fourier transforms and Welch's method.
 
 P. D. Welch, The use of the fast Fourier transform for the estimation of power spectra, IEEE Trans.
-Audio Electroacoust. 15 (1967), 70-73.
-"""
+Audio Electroacoust. 15 (1967), 70-73."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
@@ -20,15 +20,64 @@ from pyjx.core.frames import warn
 from pyjx.core.integers import as_truncated_int
 from pyjx.core.tracebacks import api_boundary
 from pyjx.numpy.axes import canonical_axis
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import (
     any_ranks,
     check_arraylike,
     check_promotion,
     promote_dtypes_inexact,
+    promote_inexact,
 )
 from pyjx.numpy.ufuncs import as_array
 from pyjx.runtime.operations import op_jit
-from pyjx.scipy.signal.trends import detrend as remove_trend
+from pyjx.scipy.special.operands import weak_as
+
+
+@numpy_function(static_argnames=("axis", "type", "bp", "overwrite_data"))
+def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0,
+            overwrite_data: None = None) -> Array:
+    """An array less its trend along an axis.
+
+    Args:
+      data: array.
+      axis: int.
+      type: "linear" takes the line of least squares away, "constant" the mean.
+      bp: places where one line ends and the next begins.
+      overwrite_data: not supported.
+
+    Raises:
+      NotImplementedError: `overwrite_data` is given.
+      ValueError: the type is unknown, or a place is outside of the data.
+
+    >>> import pyjx as jax
+    >>> jax.scipy.signal.detrend(jax.numpy.array([1.0, 3.0]), type="constant").tolist()
+    [-1.0, 1.0]
+    """
+    if overwrite_data is not None:
+        raise NotImplementedError("overwrite_data argument not implemented.")
+    if type not in ("constant", "linear"):
+        raise ValueError("Trend type must be 'linear' or 'constant'.")
+    x = as_array(promote_inexact("detrend", jnp.asarray(data)))
+    if type == "constant":
+        return x - x.mean(axis, keepdims=True)
+    axis = canonical_axis(axis, x.ndim)
+    size = x.shape[axis]
+    places = np.unique(np.concatenate([[0], np.ravel(bp), [size]]).astype(int))
+    if places[0] < 0 or places[-1] > size:
+        raise ValueError("Breakpoints must be non-negative and less than length of data along "
+                         "given axis.")
+    x = jnp.moveaxis(x, axis, -1)
+    parts = []
+    for start, end in itertools.pairwise(places):
+        part = x[..., start:end]
+        line = np.stack([np.ones(end - start), np.arange(end - start)], 1)
+        basis = jnp.asarray(np.linalg.qr(line[:, :end - start])[0], x.dtype)
+        fitted = jnp.matmul(jnp.matmul(part, basis, precision=lax.Precision.HIGHEST), basis.T,
+                            precision=lax.Precision.HIGHEST)
+        # The line is of strong type; what is left of weakly typed data is weakly typed.
+        parts.append(weak_as(part - fitted, x))
+    return jnp.moveaxis(jnp.concatenate(parts, -1), -1, axis)
+
 
 _BOUNDARIES: dict[str | None, dict[str, Any]] = {
     "even": {"mode": "reflect"}, "odd": {"mode": "reflect", "reflect_type": "odd"},
@@ -71,12 +120,11 @@ def _lengths(nperseg: int, noverlap: int | None, nfft: int | None) -> tuple[int,
     return noverlap, nfft
 
 
-def _trend(detrend: Any) -> Callable[[Array], Array]:
-    if not detrend:
+def _remover(kind: Any) -> Callable[[Array], Array]:
+    """What takes the trend out of segments, given the argument `detrend` of the spectra."""
+    if not kind:
         return lambda x: x
-    if callable(detrend):
-        return detrend
-    return lambda x: remove_trend(x, type=detrend)
+    return kind if callable(kind) else lambda x: detrend(x, type=kind)
 
 
 # In how many pieces a segment is read at most; more are gathered.
@@ -186,7 +234,7 @@ def _spectra(nperseg: int, noverlap: int, nfft: int, detrend: Any, onesided: boo
         rest = -(arrays[0].shape[-1] - nperseg) % step % nperseg
         arrays = [_padded(a, 0, rest) for a in arrays]
     onesided = onesided and not any(jnp.iscomplexobj(a) for a in arrays)
-    transforms = [_transforms(a, window, nperseg, noverlap, nfft, _trend(detrend), onesided)
+    transforms = [_transforms(a, window, nperseg, noverlap, nfft, _remover(detrend), onesided)
                   for a in arrays]
     scale = (1 / (fs * (window * window).sum()) if scaling == "density"
              else 1 / window.sum() ** 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
-    "pyjx.nn.exponentials": "logsumexp",
+    "pyjx.nn.normalization": "logsumexp",
     "pyjx.scipy.special.bessel": "bessel_jn i0 i0e i1 i1e",
     "pyjx.scipy.special.gammas": (
         "bernoulli beta betainc betaln comb digamma factorial gamma gammainc gammaincc gammaln "

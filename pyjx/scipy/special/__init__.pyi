@@ -1,6 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.scipy.special.
 
-from pyjx.nn.exponentials import logsumexp as logsumexp
+from pyjx.nn.normalization import logsumexp as logsumexp
 from pyjx.scipy.special.bessel import bessel_jn as bessel_jn
 from pyjx.scipy.special.bessel import i0 as i0
 from pyjx.scipy.special.bessel import i0e as i0e

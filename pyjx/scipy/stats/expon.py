@@ -8,7 +8,7 @@ from typing import Any
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
-from pyjx.nn.complements import log1mexp
+from pyjx.nn.activations import log1mexp
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import floats
 from pyjx.scipy.stats.parameters import nan_unless, reals

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
-    "pyjx.scipy.spatial.transform.interpolation": "Slerp",
-    "pyjx.scipy.spatial.transform.rotations": "Rotation",
+    "pyjx.scipy.spatial.transform.rotations": "Rotation Slerp",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)
