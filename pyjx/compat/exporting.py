@@ -7,7 +7,7 @@ from typing import Any
 
 import pyjx.export
 from pyjx.export import Exported
-from pyjx.export.programs import call_exported_p
+from pyjx.export.exported import call_exported_p
 
 __all__ = ["call", "call_exported", "call_exported_p"]
 

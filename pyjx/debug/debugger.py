@@ -20,7 +20,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.frames import is_internal
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
-from pyjx.debug.parts import Parted
+from pyjx.debug.printing import Parted
 from pyjx.lax.callbacks import call_for_debugging
 
 _AROUND = 5  # lines of source shown before and after the current one

@@ -16,8 +16,7 @@ from pyjx.core.references import Ref
 from pyjx.core.symbolic.solving import scope_of, solve
 from pyjx.core.trace import Tracer
 from pyjx.engine import discharge
-from pyjx.export.exported import Exported
-from pyjx.export.programs import PLATFORM_FUNCTION, has_constants, lowered_type
+from pyjx.export.exported import PLATFORM_FUNCTION, Exported, has_constants, lowered_type
 from pyjx.export.safety import (
     DisabledSafetyCheck,
     check_custom_calls,

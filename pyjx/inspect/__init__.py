@@ -16,15 +16,13 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES = {
-    "pyjx.inspect.program": "ModuleProgram Program TracedProgram UnsupportedError read trace",
-    "pyjx.inspect.platforms": "Platform UnavailableError platform",
-    "pyjx.inspect.compiler_times": "PassTime",
+    "pyjx.inspect.program": (
+        "ModuleProgram Pass Program TracedProgram UnsupportedError data passes read trace"
+    ),
+    "pyjx.inspect.platforms": "Platform UnavailableError platform stablehlo_versions",
+    "pyjx.inspect.figures": "Bound Memory PassTime roofline",
     "pyjx.inspect.comparison": "Difference diff without_places",
-    "pyjx.inspect.documents": "data",
-    "pyjx.inspect.figures": "Bound Memory roofline",
     "pyjx.inspect.measuring": "LineTime Measurement OperationTime measure",
-    "pyjx.inspect.rewrites": "Pass passes",
-    "pyjx.inspect.versions": "stablehlo_versions",
     "pyjx.inspect.running": "Agreement CheckError Run check run",
 }
 

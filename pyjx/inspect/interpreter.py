@@ -19,7 +19,7 @@ from lowering.types import tensor_type
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
-from pyjx.inspect.versions import stablehlo_versions
+from pyjx.inspect.platforms import stablehlo_versions
 
 
 class RefusedError(RuntimeError):

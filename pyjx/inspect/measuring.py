@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyjx.core.records import Record
-from pyjx.inspect.compiler_times import recorded
+from pyjx.inspect.figures import recorded
 from pyjx.inspect.program import TracedProgram, UnsupportedError
 from pyjx.inspect.running import runner
 from pyjx.viewer.hlo import Computation, Instruction, computations

@@ -1,4 +1,5 @@
-"""What programs are compiled for: devices that are here, or that are only described."""
+"""What programs are compiled for: devices that are here, or that are only described; versions of
+StableHLO."""
 
 from __future__ import annotations
 
@@ -155,3 +156,14 @@ def _gpu(kind: str, n_devices: int) -> Platform:
                              "with gpu_device_info {")
     options = {"topology": f"1x1x{n_devices}", "target_config": config}
     return _described("cuda", kind, "", options, n_devices)
+
+
+def stablehlo_versions() -> tuple[str, str]:
+    """The oldest and the newest version of StableHLO that this jaxlib writes programs for.
+
+    >>> from pyjx import inspect
+    >>> inspect.stablehlo_versions()[0]
+    '0.9.0'
+    """
+    stablehlo = jaxlib_api.mlir_bindings().stablehlo
+    return stablehlo.get_minimum_version(), stablehlo.get_current_version()

@@ -3,29 +3,138 @@
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import re
+import shutil
+import subprocess
 import tempfile
 import time
 import types
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 from lowering.program import has_symbols
 from pyjx import configuration, jaxlib_api
-from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.effects import is_ordered
+from pyjx.core.frames import user_frame
+from pyjx.core.jaxpr import ClosedJaxpr, Literal, subjaxprs
+from pyjx.core.passes.dce import dce
+from pyjx.core.passes.outline import outline
+from pyjx.core.passes.tokens import threaded
+from pyjx.core.records import Record
+from pyjx.engine.decompose import decompose
+from pyjx.engine.physical import physicalize
 from pyjx.inspect import figures
-from pyjx.inspect.compiler_times import PassTime, watched
-from pyjx.inspect.documents import document
-from pyjx.inspect.kernels import Kernels
+from pyjx.inspect.figures import PassTime, watched
 from pyjx.inspect.naming import with_user_names
-from pyjx.inspect.platforms import Platform, platform
-from pyjx.inspect.versions import stablehlo_versions
+from pyjx.inspect.platforms import Platform, UnavailableError, platform, stablehlo_versions
 from pyjx.runtime import compile as compiler
-from pyjx.runtime.costs import Costs
+from pyjx.runtime.costs import Cost, Costs, cost_of
 from pyjx.runtime.jit import jit
 from pyjx.runtime.stages import Compiled, Lowered, Traced
+from pyjx.version import PYJX_VERSION
+
+# What XLA writes while it compiles, by the end of the file's name.
+_ENDS = {"llvm": ".ir-with-opt.ll", "ptx": ".ptx", "object": ".o"}
+
+
+class Kernels:
+    """The files that XLA wrote while it compiled a program, by the name of the kernel.
+
+    Attributes:
+      llvm, ptx: texts. object: object files, of the CPU.
+      optimised: HLO after XLA's optimisations.
+    """
+
+    __slots__ = ("llvm", "object", "optimised", "ptx")
+
+    def __init__(self, folder: str) -> None:
+        self.llvm: dict[str, bytes] = {}
+        self.ptx: dict[str, bytes] = {}
+        self.object: dict[str, bytes] = {}
+        self.optimised = ""
+        for name in sorted(os.listdir(folder), key=_order):
+            if name.endswith("after_optimizations.txt"):
+                with open(os.path.join(folder, name), encoding="utf-8") as text:
+                    self.optimised = text.read()
+            for form, end in _ENDS.items():
+                if name.endswith(end):
+                    with open(os.path.join(folder, name), "rb") as file:
+                        getattr(self, form)[_kernel(name, end)] = file.read()
+
+    def text(self, form: str) -> str:
+        """The texts of all kernels, each after a line with its name."""
+        mark = ";" if form == "llvm" else "//"
+        found = {n: t.decode(errors="replace") for n, t in getattr(self, form).items()}
+        return "\n".join([f"{mark} kernel {n}\n{t.rstrip()}\n" for n, t in found.items()
+                          if t.strip()])
+
+    def assembly(self, platform: str) -> str:
+        """The machine code, disassembled by a tool that is installed."""
+        if platform == "cuda":
+            return self._of_ptx()
+        tool = _tool("llvm-objdump", "objdump")
+        parts = []
+        for name, data in self.object.items():
+            code = _run([tool, "-d", "-r", "--no-show-raw-insn"], data, ".o")
+            body = code[code.find("Disassembly"):]
+            parts.append(f"# kernel {name}\n{body.rstrip()}\n")
+        return "\n".join(parts)
+
+    def _of_ptx(self) -> str:
+        assembler, disassembler = _tool("ptxas"), _tool("nvdisasm", "cuobjdump")
+        parts = []
+        for name, data in self.ptx.items():
+            target = re.search(rb"^\.target\s+(\w+)", data, re.MULTILINE)
+            if target is None:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                source, binary = (os.path.join(folder, n) for n in ("kernel.ptx", "kernel.cubin"))
+                with open(source, "wb") as file:
+                    file.write(data)
+                subprocess.run([assembler, f"-arch={target[1].decode()}", source, "-o", binary],
+                               check=True, capture_output=True)
+                flags = ["-sass"] if disassembler.endswith("cuobjdump") else ["-c"]
+                code = subprocess.run([disassembler, *flags, binary], check=True,
+                                      capture_output=True, text=True).stdout
+            parts.append(f"// kernel {name}\n{code.rstrip()}\n")
+        return "\n".join(parts)
+
+
+def _order(name: str) -> list[Any]:
+    """Numbers in a name by their value."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def _kernel(name: str, end: str) -> str:
+    """`module_0001.jit_f.NAME.ir-with-opt.ll` without what is not the name."""
+    _, module, *parts = name.removesuffix(end).split(".")
+    return ".".join(parts).removeprefix("obj-file.") or module
+
+
+def _tool(*names: str) -> str:
+    for name in names:
+        found = shutil.which(name)
+        if found is not None:
+            return found
+    package = "the CUDA toolkit" if names[0] in ("ptxas", "nvdisasm") else "binutils or LLVM"
+    raise UnavailableError(f"to show machine code takes {' or '.join(names)} of {package}, which "
+                           "is not installed; ask for llvm, or for ptx on a GPU")
+
+
+def _run(command: list[str], data: bytes, suffix: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, f"kernel{suffix}")
+        with open(path, "wb") as file:
+            file.write(data)
+        done = subprocess.run([*command, path], capture_output=True, text=True)
+    if done.returncode:
+        raise UnavailableError(f"{os.path.basename(command[0])}: {done.stderr.strip()}")
+    return done.stdout
+
 
 _TRITON = "xla_gpu_enable_triton_gemm"
 
@@ -288,7 +397,7 @@ def _xla_figures(program: Program) -> dict[str, float | str]:
 
 
 def _graph(program: Program) -> str:
-    viewer = importlib.import_module("pyjx.viewer.graphviz")  # for this form alone
+    viewer = importlib.import_module("pyjx.viewer.graphs")  # for this form alone
     return str(viewer.dot(program.jaxpr if isinstance(program, TracedProgram)
                           else program.stablehlo()))
 
@@ -322,7 +431,7 @@ _FORMS: dict[str, Callable[..., str | bytes]] = {
     "html": _page,
     "cost": _costs,
     "memory": _memory,
-    "json": document,
+    "json": lambda p: document(p),
 }
 
 
@@ -480,3 +589,131 @@ def _bytecode_text(program: bytes) -> str:
     if b"StableHLO_v" in program[:64]:
         return jaxlib_api.artifact_text(program)
     return str(jaxlib_api.parse_module(program))
+
+
+FORMAT = 1
+
+
+def document(program: Program) -> str:
+    """The program as JSON; `data` says what is in it."""
+    return json.dumps(data(program), indent=2, sort_keys=True)
+
+
+def data(program: Program) -> dict[str, Any]:
+    """What is known of a program.
+
+    Keys of the document, of which those that make no sense for a program are absent:
+
+    - `format`: 1; a later number is for documents that older readers do not understand.
+    - `name`, `platform`, `versions` (of `pyjx`, `jaxlib` and `stablehlo`).
+    - `arguments`, `results`: for each leaf its `name`, `type` (such as `f32[8,128]`), `shape` and
+      `dtype`.
+    - `equations`: of the jaxpr in order, nested ones after the equation that holds them: `depth`,
+      `primitive`, `inputs`, `outputs` (types), `source` (`file`, `line`, `function`; or null),
+      `flops`, `transcendentals` and `bytes` of one run.
+    - `operations`: how many there are of each kind, in `jaxpr` and `stablehlo`, and where it was
+      compiled in `hlo-opt`.
+    - `cost`: `total`, `by_operation` and `by_line`, each with `name`, `times`, `flops`,
+      `transcendentals` and `bytes`; `exact`, `unknown`; `xla`, XLA's own estimate.
+    - `memory`: `argument`, `output`, `temp`, `alias`, `generated_code`, `peak`, in bytes.
+
+    >>> import pyjx as jax
+    >>> from pyjx import inspect
+    >>> program = inspect.trace(lambda x: x + 1, jax.ShapeDtypeStruct((3,), "float32"))
+    >>> inspect.data(program)["results"]
+    [{'name': 'result', 'type': 'f32[3]', 'shape': [3], 'dtype': 'float32'}]
+    """
+    found: dict[str, Any] = {
+        "format": FORMAT, "name": program.name, "platform": str(program.platform),
+        "versions": {"pyjx": PYJX_VERSION, "jaxlib": jaxlib_api.JAXLIB_RELEASE,
+                     "stablehlo": stablehlo_versions()[1]},
+        "operations": {"stablehlo": dict(sorted(program.statistics().items()))},
+    }
+    if hasattr(program, "traced"):
+        closed = program.jaxpr
+        debug = closed.jaxpr.debug_info
+        found["arguments"] = _typed(debug.arg_names, closed.in_avals, "arg")
+        found["results"] = _typed(debug.result_paths, closed.out_avals, "result")
+        found["equations"] = _equations(closed, 0)
+        found["operations"]["jaxpr"] = dict(sorted(program.statistics("jaxpr").items()))
+    if not program.is_symbolic:
+        found["operations"]["hlo-opt"] = dict(sorted(program.statistics("hlo-opt").items()))
+        memory = program.memory
+        if memory is not None:
+            found["memory"] = dict(zip(memory._fields, memory, strict=True))
+        if hasattr(program, "traced"):
+            found["cost"] = _cost_data(program)
+        else:
+            found["cost"] = {"xla": program.xla_cost}
+    return found
+
+
+def _typed(names: Any, avals: Any, other: str) -> list[dict[str, Any]]:
+    names = names or [f"{other}{i}" for i in range(len(avals))]
+    return [{"name": n, "type": a.str_short(short_dtypes=True),
+             "shape": [d if isinstance(d, int) else str(d) for d in getattr(a, "shape", ())],
+             "dtype": str(getattr(a, "dtype", ""))} for n, a in zip(names, avals, strict=True)]
+
+
+def _equations(closed: Any, depth: int) -> list[dict[str, Any]]:
+    rows = []
+    for eqn in closed.eqns:
+        frame = user_frame(eqn.source_info.traceback)
+        cost = cost_of(eqn)
+        rows.append({
+            "depth": depth, "primitive": eqn.primitive.name,
+            "inputs": [_type(v) for v in eqn.invars], "outputs": [_type(v) for v in eqn.outvars],
+            "source": None if frame is None else {
+                "file": frame.file_name, "line": frame.start_line,
+                "function": frame.function_name},
+            "flops": cost.flops, "transcendentals": cost.transcendentals, "bytes": cost.bytes})
+        for inner in subjaxprs(eqn):
+            rows += _equations(inner, depth + 1)
+    return rows
+
+
+def _type(atom: Any) -> str:
+    text = atom.aval.str_short(short_dtypes=True)
+    return f"{atom.val}:{text}" if isinstance(atom, Literal) else str(text)
+
+
+def _cost_data(program: Program) -> dict[str, Any]:
+    cost = program.cost
+
+    def row(c: Cost) -> dict[str, Any]:
+        return dict(zip(c._fields, c, strict=True))
+
+    return {"total": row(cost.total), "by_operation": list(map(row, cost.by_operation)),
+            "by_line": list(map(row, cost.by_line)), "exact": cost.exact,
+            "unknown": list(cost.unknown), "xla": program.xla_cost}
+
+
+class Pass(Record):
+    """A rewrite: its name, and the program before and after it."""
+
+    name: str
+    before: ClosedJaxpr
+    after: ClosedJaxpr
+
+
+def passes(closed: ClosedJaxpr, platform: str = "cpu") -> Iterator[Pass]:
+    """Each rewrite of a program on its way to a platform.
+
+    >>> import pyjx as jax
+    >>> from pyjx import inspect
+    >>> closed = jax.make_jaxpr(lambda x: (jax.numpy.sin(x), x + 1)[1])(1.0)
+    >>> [(p.name, len(p.before.eqns), len(p.after.eqns)) for p in inspect.passes(closed)]
+    [('physicalize', 2, 2), ('decompose', 2, 2), ('dce', 2, 1), ('outline', 1, 1)]
+    """
+    mode = configuration.outline.value
+    steps: list[tuple[str, Callable[[ClosedJaxpr], ClosedJaxpr]]] = [
+        ("physicalize", physicalize), ("decompose", lambda c: decompose(c, platform)),
+        ("dce", dce)]
+    if is_ordered(closed.effects):
+        steps.append(("tokens", threaded))
+    elif mode == "on" or (mode == "auto" and platform == "cpu"):
+        steps.append(("outline", outline))
+    for name, step in steps:
+        after = step(closed)
+        yield Pass(name, closed, after)
+        closed = after

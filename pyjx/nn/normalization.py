@@ -1,6 +1,6 @@
 """Logarithms of sums of exponentials without overflow, softmax and standardization.
 
-The derivative of `log_softmax` is that of its parts; softmax has a rule of its own, by its result."""
+The derivative of `log_softmax` is that of its parts; softmax has a rule by its result."""
 
 from __future__ import annotations
 

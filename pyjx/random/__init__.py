@@ -21,14 +21,13 @@ FAMILIES: dict[str, str] = {
         "truncated_normal uniform"
     ),
     "pyjx.random.distributions": (
-        "double_sided_maxwell geometric lognormal maxwell pareto "
+        "double_sided_maxwell geometric lognormal maxwell multivariate_normal orthogonal pareto "
         "rayleigh triangular wald weibull_min"
     ),
     "pyjx.random.counts": "binomial multinomial poisson",
     "pyjx.random.gammas": (
         "ball beta chisquare dirichlet f gamma generalized_normal loggamma random_gamma_p t"
     ),
-    "pyjx.random.matrices": "multivariate_normal orthogonal",
     "pyjx.random.selection": "categorical choice permutation",
 }
 

@@ -26,6 +26,8 @@ from pyjx.random.distributions import double_sided_maxwell as double_sided_maxwe
 from pyjx.random.distributions import geometric as geometric
 from pyjx.random.distributions import lognormal as lognormal
 from pyjx.random.distributions import maxwell as maxwell
+from pyjx.random.distributions import multivariate_normal as multivariate_normal
+from pyjx.random.distributions import orthogonal as orthogonal
 from pyjx.random.distributions import pareto as pareto
 from pyjx.random.distributions import rayleigh as rayleigh
 from pyjx.random.distributions import triangular as triangular
@@ -44,8 +46,6 @@ from pyjx.random.gammas import generalized_normal as generalized_normal
 from pyjx.random.gammas import loggamma as loggamma
 from pyjx.random.gammas import random_gamma_p as random_gamma_p
 from pyjx.random.gammas import t as t
-from pyjx.random.matrices import multivariate_normal as multivariate_normal
-from pyjx.random.matrices import orthogonal as orthogonal
 from pyjx.random.selection import categorical as categorical
 from pyjx.random.selection import choice as choice
 from pyjx.random.selection import permutation as permutation
@@ -77,6 +77,8 @@ __all__ = [
     "geometric",
     "lognormal",
     "maxwell",
+    "multivariate_normal",
+    "orthogonal",
     "pareto",
     "rayleigh",
     "triangular",
@@ -95,8 +97,6 @@ __all__ = [
     "loggamma",
     "random_gamma_p",
     "t",
-    "multivariate_normal",
-    "orthogonal",
     "categorical",
     "choice",
     "permutation",

@@ -1,4 +1,7 @@
-"""The page: one HTML file that needs nothing else, with the program in it as compressed columns."""
+"""The page: one HTML file that needs nothing else, with the program in it as compressed columns.
+
+It links the operations of each form to those of the others that come from the same operation of
+the user's."""
 
 from __future__ import annotations
 
@@ -6,23 +9,129 @@ import base64
 import html
 import json
 import linecache
+import os
+import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import Any, TypeVar
 
+from pyjx import configuration
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.trace import collector_paused
+from pyjx.runtime.jit import jit
 from pyjx.viewer import hlo as hlo_forms
 from pyjx.viewer import stablehlo as stablehlo_forms
-from pyjx.viewer.calls import call_graph
+from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
-from pyjx.viewer.links import groups, sites
-from pyjx.viewer.listing import Listing, Places
+from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places
 from pyjx.viewer.liveness import memory
 from pyjx.viewer.stablehlo import stablehlo_listing
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+_TRANSFORM = re.compile(r"([\w.\-]+)\(")
+# XLA gives them the name of the operation beside them.
+_PLUMBING = frozenset(("get-tuple-element", "parameter", "tuple"))
+_KIND = re.compile(r"([^()/]*)\)*$")
+
+
+@lru_cache(65536)
+def signature(name: str) -> tuple[str, str]:
+    """The operation and the transformations that a profile's name ends with.
+
+    XLA puts the name of a call before those of the operations that it inlines, so only what stands
+    behind the last `jit` counts.
+
+    >>> signature("jit(step)/jvp(block)/jit(step)/transpose(jvp())/mul")
+    ('mul', 'transpose jvp')
+    """
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(name):
+        if c == "(":
+            depth += 1
+        elif c == ")":
+            depth -= 1
+        elif c == "/" and not depth:
+            parts.append(name[start:i])
+            start = i + 1
+    parts.append(name[start:])
+    while any("jit(" in part for part in parts[:-1]):
+        del parts[0]
+    tail = "/".join(parts[1:] if "jit(" in parts[0] and len(parts) > 1 else parts)
+    kind = _KIND.search(tail)
+    return kind[1] if kind else tail, " ".join(_TRANSFORM.findall(tail))
+
+
+def groups(listings: Sequence[Listing], places: Places) -> list[list[int]]:
+    """For each row of each form the number of its group, or `UNKNOWN`.
+
+    Operations of a group have the same name, transformations and position; where the forms agree
+    on it, they were called from the same lines, too.
+    """
+    keys = [_keys(listing, places) for listing in listings]
+    return _numbered(_by_callers(keys, [x.place for x in listings]))
+
+
+def sites(listings: Sequence[Listing], places: Places) -> list[list[int]]:
+    """For each row of each form a number of its transformations and position, or `UNKNOWN`.
+
+    It tells where an operation that has no relatives by its name became others, as by a
+    decomposition.
+    """
+    keys = [_keys(listing, places) for listing in listings]
+    return _numbered([[key and key[1:] for key in form] for form in keys])
+
+
+def _keys(listing: Listing, places: Places) -> list[tuple[Hashable, ...] | None]:
+    """Operation, transformations and position of each row."""
+    keys: list[tuple[Hashable, ...] | None] = []
+    for kind, own, name, place in zip(listing.kind, listing.operation, listing.name, listing.place,
+                                      strict=True):
+        if kind != OPERATION or own in _PLUMBING or not (name and place != UNKNOWN):
+            keys.append(None)
+        else:
+            keys.append((*signature(name), places.position(place)))
+    return keys
+
+
+def _by_callers(keys: Sequence[Sequence[Hashable]], places: Sequence[Sequence[int]]
+                ) -> list[list[Hashable]]:
+    """The keys with the places, which know the callers, unless a form would then be alone.
+
+    It would be where a function is called: the lowering writes it once, without its callers.
+    """
+    refined = [[None if key is None else (key, place) for key, place in zip(*pair, strict=True)]
+               for pair in zip(keys, places, strict=True)]
+    forms = _forms_of(refined)
+    coarse = {key[0] for key, which in forms.items() if key is not None and not which & which - 1}
+    return [[key if key in coarse else pair for key, pair in zip(*rows, strict=True)]
+            for rows in zip(keys, refined, strict=True)]
+
+
+def _forms_of(keys: Sequence[Sequence[_Key]]) -> dict[_Key, int]:
+    """Which forms have a key, a bit each."""
+    forms: dict[_Key, int] = {}
+    for i, form in enumerate(keys):
+        for key in set(form):
+            forms[key] = forms.get(key, 0) | 1 << i
+    return forms
+
+
+def _numbered(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
+    """Numbers for the keys that more than one form has."""
+    forms = _forms_of(keys)
+    number: dict[Hashable, int] = {}
+    for form in keys:  # in the order of the rows, whatever the order of sets is
+        for key in form:
+            which = forms[key]
+            if key is not None and which & which - 1 and key not in number:
+                number[key] = len(number)
+    return [[number.get(key, UNKNOWN) for key in form] for form in keys]
+
 
 # In the order in which they are read.
 _SCRIPTS = ("program.js", "rows.js", "highlight.js", "pane.js", "details.js", "memory.js",
@@ -167,3 +276,57 @@ def _source(places: Places) -> dict[str, dict[int, str]]:
         lines = linecache.getlines(file)
         source[file] = {n: lines[n - 1].rstrip() for n in sorted(numbers) if n <= len(lines)}
     return source
+
+
+class View:
+    """A page, shown in a frame by notebooks.
+
+    Attributes:
+      html: the page, as `pyjx.viewer.page` gives it.
+      height: of the frame, in pixels.
+    """
+
+    __slots__ = ("height", "html")
+
+    def __init__(self, page_html: str, height: int) -> None:
+        self.html = page_html
+        self.height = height
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.html)
+
+    def _repr_html_(self) -> str:
+        return (f'<iframe srcdoc="{html.escape(self.html)}" width="100%" height="{self.height}" '
+                'style="border:0" title="Program" sandbox="allow-scripts"></iframe>')
+
+    def __repr__(self) -> str:
+        return f"View({len(self.html):,} characters of HTML; save(path) writes them)"
+
+
+def show(fun: Callable[..., Any], *args: Any, optimised: bool = True, height: int = 720,
+         **kwargs: Any) -> View:
+    """The forms that a function takes for some arguments, for a notebook to show.
+
+    Args:
+      fun: a function, jitted or not.
+      *args: its arguments; `jax.ShapeDtypeStruct` will do.
+      optimised: whether to compile it, for the optimised HLO. That may take long.
+      height: of the frame, in pixels.
+      **kwargs: its arguments by name.
+
+    >>> import pyjx as jax
+    >>> view = jax.viewer.show(lambda x: x + 1, 1.0)
+    >>> view.html[:15]
+    '<!doctype html>'
+    """
+    function = fun if hasattr(fun, "trace") else jit(fun)
+    traced = function.trace(*args, **kwargs)
+    lowered = traced.lower()
+    optimised_hlo = None
+    if optimised:
+        with configuration.cache(False):  # a program on disk shows where its source was then
+            optimised_hlo = lowered.compile().as_text()
+    return View(page(traced.fun_name, jaxpr=traced.jaxpr, hlo=optimised_hlo,
+                     stablehlo=lowered.as_text(debug_info=True)), height)

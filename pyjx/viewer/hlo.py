@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 
 from pyjx.core.records import Record
-from pyjx.viewer.arithmetic import arithmetic
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
-from pyjx.viewer.sizes import bytes_of, hlo_arrays
+from pyjx.viewer.quantities import arithmetic, bytes_of, hlo_arrays
 
 FREE = frozenset((
     "add-dependency", "after-all", "bitcast", "constant", "get-tuple-element", "opt-barrier",

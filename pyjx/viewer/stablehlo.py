@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyjx.viewer.arithmetic import arithmetic
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
-from pyjx.viewer.sizes import bytes_of, tensors
+from pyjx.viewer.quantities import arithmetic, bytes_of, tensors
 
 FREE = frozenset(("return", "func.return", "stablehlo.return", "stablehlo.constant",
                   "stablehlo.optimization_barrier", "stablehlo.tuple"))

@@ -10,7 +10,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import export, jaxlib_api, lax
-from pyjx.export.programs import lowered_type
+from pyjx.export.exported import lowered_type
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 Y = np.ones((3, 2), np.float32)

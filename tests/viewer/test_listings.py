@@ -8,10 +8,10 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration
-from pyjx.viewer.calls import call_graph
+from pyjx.viewer.document import groups, signature
+from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.hlo import FREE, hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
-from pyjx.viewer.links import groups, signature
 from pyjx.viewer.listing import HEAD, UNKNOWN, Listing, Places
 from pyjx.viewer.liveness import memory
 from pyjx.viewer.stablehlo import stablehlo_listing

@@ -6,20 +6,20 @@ import contextlib
 import importlib
 import os
 import sys
+import threading
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import emit_hlo
 import pyjx as jax
 from emit_hlo.arguments import Options, Output, UsageError, instead_of
 from emit_hlo.tables import NAMED
 from pyjx import configuration, jaxlib_api
-from pyjx.cli.emit import colors, comparing, files, reports, targets
+from pyjx.cli.emit import comparing, reports, targets, writing
 from pyjx.cli.emit.argspecs import narrowed
-from pyjx.cli.emit.functions import Call, call_for, shown
-from pyjx.cli.emit.interrupts import interruptible
 from pyjx.cli.emit.messages import (
     IMPORT,
     LOWERING,
@@ -30,12 +30,54 @@ from pyjx.cli.emit.messages import (
     described,
     of_xla,
 )
-from pyjx.cli.emit.placing import jit_options, mesh_of
+from pyjx.cli.emit.transformed import Call, call_for, jit_options, mesh_of, shown
+from pyjx.cli.emit.writing import clean_up
 from pyjx.core import frames
 from pyjx.inspect.platforms import Platform, UnavailableError, platform
 from pyjx.inspect.program import Program, TracedProgram, UnsupportedError, read, trace
 from pyjx.states import states
 from pyjx.tree_util import tree_leaves
+
+
+def interruptible(work: Callable[[], Any]) -> Any:
+    """The result of `work`, which a Ctrl-C ends together with the process.
+
+    XLA compiles without returning to Python, so no handler of Python's would run in its thread;
+    this one waits for another thread that does the work.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    results: list[Any] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.2)
+    except KeyboardInterrupt:
+        leave(emit_hlo.INTERRUPTED)
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def leave(status: int) -> None:
+    """End the process without waiting for threads."""
+    clean_up()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue
+    os._exit(status)
+
 
 # Forms for which XLA compiles the program.
 _COMPILED = ("hlo-opt", "llvm", "ptx", "asm", "memory", "json", "html", "dot", "cost")
@@ -253,12 +295,12 @@ def _places(options: Options) -> list[Output]:
     if folder and len(here) == 1 and not any("--emit" in word for word in options.argv):
         options.emit = here = [Output(k, None) for k in NAMED]
     for output in options.emit:
-        files.check_writable(output.path)
+        writing.check_writable(output.path)
     if folder:
         assert path is not None
-        files.make_folder(path)
+        writing.make_folder(path)
     else:
-        files.check_writable(path)
+        writing.check_writable(path)
         for o in here:
             if NAMED[o.kind].binary and path in (None, "-") and _is_terminal():
                 raise UsageError(f"{o.kind} is bytes; -o FILE writes them to a file.")
@@ -300,8 +342,8 @@ def _emit_all(options: Options, program: Program, outputs: Sequence[Output]) -> 
         if several and path in (None, "-"):
             if NAMED[output.kind].binary:
                 continue
-            files.write(f"==== {output.kind}\n", path)
-        files.write(_for_stdout(options, made) if path in (None, "-") else made, path)
+            writing.write(f"==== {output.kind}\n", path)
+        writing.write(_for_stdout(options, made) if path in (None, "-") else made, path)
     if options.open:
         reports.open_page(options, program)
     return 0
@@ -312,8 +354,8 @@ def _file_name(name: str) -> str:
 
 
 def _for_stdout(options: Options, made: str | bytes) -> str | bytes:
-    if isinstance(made, str) and colors.wanted(options.color, sys.stdout):
-        return colors.colored(made, colors.PROGRAM)
+    if isinstance(made, str) and writing.is_colored(options.color, sys.stdout):
+        return writing.colored(made, writing.PROGRAM)
     return made
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from emit_hlo.arguments import Options
-from pyjx.cli.emit import colors, files, targets
+from pyjx.cli.emit import targets, writing
 from pyjx.cli.emit.messages import CommandError
 from pyjx.inspect.comparison import diff
 
@@ -32,7 +32,7 @@ def expect(options: Options, made: str | bytes) -> int:
     content = made.encode() if isinstance(made, str) else made
     if options.update:
         if kept != content:
-            files.write(made, path)
+            writing.write(made, path)
             _say(options, f"wrote {path}")
         return 0
     if kept is None:
@@ -75,9 +75,9 @@ def against(options: Options, program: Any, make: Callable[[], str]) -> int:
 
 def _show(options: Options, found: Any, message: str) -> int:
     text = found.text + "\n"
-    if colors.wanted(options.color, sys.stdout) and options.output in (None, "-"):
-        text = colors.colored(text, colors.DIFF)
-    files.write(text, options.output)
+    if writing.is_colored(options.color, sys.stdout) and options.output in (None, "-"):
+        text = writing.colored(text, writing.DIFF)
+    writing.write(text, options.output)
     _say(options, f"{found.removed} lines differ from {found.added}"
          + (f": {message}" if message else ""))
     return DIFFERS

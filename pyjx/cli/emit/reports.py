@@ -14,14 +14,13 @@ import numpy as np
 
 from emit_hlo.arguments import Options, chip_of
 from emit_hlo.tables import NAMED
-from pyjx.cli.emit import files
+from pyjx.cli.emit import writing
 from pyjx.cli.emit.messages import CommandError, of_xla
 from pyjx.cli.emit.watching import tell_files
 from pyjx.inspect.comparison import diff
 from pyjx.inspect.figures import roofline
 from pyjx.inspect.platforms import UnavailableError
-from pyjx.inspect.program import Program, TracedProgram, UnsupportedError
-from pyjx.inspect.rewrites import passes
+from pyjx.inspect.program import Program, TracedProgram, UnsupportedError, passes
 
 _PASSES = 12  # of XLA's are shown
 _OPERATIONS = 16  # of those that were measured
@@ -117,7 +116,7 @@ def open_page(options: Options, program: Program) -> None:
     if path is None:
         descriptor, path = tempfile.mkstemp(prefix="emit-hlo-", suffix=".html")
         os.close(descriptor)
-        files.write(program.emit("html"), path)
+        writing.write(program.emit("html"), path)
     if not webbrowser.open(f"file://{os.path.abspath(path)}"):
         _tell(f"emit-hlo: no browser was found; the page is {path}")
 

@@ -1,4 +1,4 @@
-"""Rotations of three-dimensional space, as unit quaternions (x, y, z, w), and `Slerp` between them."""
+"""Rotations of three-dimensional space, as unit quaternions (x, y, z, w); `Slerp` between them."""
 
 from __future__ import annotations
 
