@@ -14,88 +14,44 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-# Files of JAX's packages whose names the package has here.
-_FILES = {
-    "lax": "ann convolution fft other slicing special utils windowed_reductions",
-    "lax.control_flow": "common conditionals loops solves",
-    "numpy": "array_constructors array_creation einsum indexing lax_numpy polynomial reductions "
-             "setops sorting tensor_contractions ufunc_api ufuncs window_functions",
-}
-
 # Modules of `jax._src` that are modules of pyjx, by their names there.
 MODULES = {
-    **{f"{package}.{name}": f"pyjx.{package.partition('.')[0]}"
-       for package, names in _FILES.items() for name in names.split()},
     "api_util": "pyjx.api_util",
-    "buffer_callback": "pyjx.experimental.buffer_callback",
-    "callback": "pyjx.lax.callbacks",
-    "custom_batching": "pyjx.custom_batching",
-    "custom_derivatives": "pyjx.custom_derivatives",
-    "custom_partitioning": "pyjx.experimental.custom_partitioning",
-    "debugger": "pyjx.debug.debugger",
-    "compute_on": "pyjx.experimental.compute_on",
-    "environment_info": "pyjx.runtime.environment",
-    "errors": "pyjx.errors",
-    "export": "pyjx.export",
-    "export._export": "pyjx.compat.exporting",
-    "export.shape_poly": "pyjx.compat.symbolic_shapes",
-    "extend": "pyjx.extend",
-    "ffi": "pyjx.ffi",
     "flatten_util": "pyjx.flatten_util",
-    "hijax": "pyjx.experimental.hijax",
-    "image": "pyjx.image",
-    "image.scale": "pyjx.image",
     "interpreters": "pyjx.interpreters",
-    "lax.control_flow": "pyjx.compat.lax.control_flow",
-    "lax.lax": "pyjx.compat.lax.lax",
-    "lax.linalg": "pyjx.compat.lax.linalg",
-    "lib.mlir": "pyjx.extend.mlir",
-    "lib.mlir.dialects": "pyjx.compat.lib.dialects",
-    "linear_util": "pyjx.extend.linear_util",
+    "lax": "pyjx.lax",
+    "lax.control_flow": "pyjx.lax",
+    "lax.lax": "pyjx.lax",
+    "lax.linalg": "pyjx.lax.linalg",
+    "layout": "pyjx.experimental.layout",
     "mesh_utils": "pyjx.experimental.mesh_utils",
-    "named_sharding": "pyjx.runtime.sharding",
     "nn": "pyjx.nn",
     "nn.functions": "pyjx.nn",
-    "numpy.fft": "pyjx.numpy.fft",
-    "numpy.array_methods": "pyjx.compat.numpy.array_methods",
+    "numpy": "pyjx.numpy",
+    "numpy.array_methods": "pyjx.compat.array_methods",
+    "numpy.einsum": "pyjx.numpy",
     "numpy.index_tricks": "pyjx.numpy.grids",
-    "numpy.linalg": "pyjx.compat.numpy.linalg",
-    "numpy.scalar_types": "pyjx.numpy.scalar_types",
-    "numpy.util": "pyjx.compat.numpy.util",
-    "numpy.vectorize": "pyjx.compat.numpy.vectorize",
+    "numpy.lax_numpy": "pyjx.numpy",
+    "numpy.ufuncs": "pyjx.numpy",
+    "numpy.util": "pyjx.numpy.promotion",
+    "numpy.vectorize": "pyjx.compat.vectorize",
     "ops": "pyjx.ops",
     "ops.scatter": "pyjx.ops",
-    "ops.special": "pyjx.scipy.special",
     "partition_spec": "pyjx.core.specs",
-    "pmap": "pyjx.parallel.pmapping",
-    "profiler": "pyjx.profiler",
+    "prng": "pyjx.extend.random",
     "public_test_util": "pyjx.test_util",
     "random": "pyjx.random",
     "random.core": "pyjx.compat.random_core",
-    "random.prng": "pyjx.compat.prng",
-    "random.threefry2x32": "pyjx.compat.prng",
-    "ref": "pyjx.ref",
-    "scipy": "pyjx.scipy",
-    "scipy.optimize.bfgs": "pyjx.compat.minimization",
-    "scipy.optimize.line_search": "pyjx.compat.minimization",
-    "scipy.optimize.minimize": "pyjx.scipy.optimize.quasi_newton",
-    "scipy.stats.kde": "pyjx.scipy.stats.kernel_density",
-    "stages": "pyjx.stages",
-    "third_party": "pyjx",
-    "third_party.scipy.betaln": "pyjx.scipy.special",
-    "tree": "pyjx.tree",
-    "version": "pyjx.version",
-    "xla_metadata": "pyjx.experimental.xla_metadata",
 }
 
 
 def module_of(name: str) -> str:
     """The module of pyjx that is `jax._src.<name>`.
 
-    >>> module_of("stages"), module_of("numpy.fft"), module_of("core")
-    ('pyjx.stages', 'pyjx.numpy.fft', 'pyjx.compat.core')
-    >>> module_of("lax.control_flow.loops"), module_of("nn"), module_of("nn.initializers")
-    ('pyjx.lax', 'pyjx.compat.nn', 'pyjx.nn.initializers')
+    >>> module_of("lax.linalg"), module_of("core"), module_of("interpreters.ad")
+    ('pyjx.lax.linalg', 'pyjx.compat.core', 'pyjx.interpreters.ad')
+    >>> module_of("nn"), module_of("nn.functions"), module_of("nn.initializers")
+    ('pyjx.compat.nn', 'pyjx.nn', 'pyjx.nn.initializers')
     """
     return f"pyjx.compat.{name}" if name in _packages else _listed(name)
 
@@ -114,8 +70,8 @@ def names_of(package: str, names: str) -> Callable[[str], Any]:
 
     >>> import pyjx.numpy
     >>> find = names_of("numpy", "pyjx.numpy")
-    >>> find("fft").__name__, find("sin") is pyjx.numpy.sin
-    ('pyjx.numpy.fft', True)
+    >>> find("index_tricks").__name__, find("sin") is pyjx.numpy.sin
+    ('pyjx.numpy.grids', True)
     """
     def find(name: str) -> Any:
         if name.startswith("__") and name != "__all__":  # whoever walks over all modules asks

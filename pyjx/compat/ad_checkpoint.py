@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pyjx.ad_checkpoint
-from pyjx.engine.remat_calls import remat_p
 from pyjx.transforms.saved_residuals import saved_residuals
 
-__all__ = ["remat_p", "saved_residuals"]
+__all__ = ["saved_residuals"]
 
 
 def __getattr__(name: str) -> Any:

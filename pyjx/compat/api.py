@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pyjx
-from pyjx.compat.clients import clear_backends
-from pyjx.core.avals import get_aval as shaped_abstractify
 from pyjx.core.dtypes import dtype as _dtype
 
-__all__ = ["_dtype", "clear_backends", "shaped_abstractify"]
+__all__ = ["_dtype"]
 
 
 def __getattr__(name: str) -> Any:

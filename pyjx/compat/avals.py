@@ -6,21 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from pyjx.core import dtypes
-from pyjx.core.avals import aval_makers, is_valid_value
+from pyjx.core.avals import AbstractValue, aval_makers, is_valid_value
 from pyjx.core.explicit import with_dim
 from pyjx.core.jaxpr import Var
 from pyjx.errors import InconclusiveDimensionOperation
 
 __all__ = [
     "InconclusiveDimensionOperation", "array_types", "gensym", "mapped_aval",
-    "primal_dtype_to_tangent_dtype", "raise_to_shaped", "unmapped_aval", "valid_jaxtype",
+    "primal_dtype_to_tangent_dtype", "unmapped_aval", "valid_jaxtype",
 ]
 
 # The Python types of values that programs take.
 array_types = aval_makers.keys()
 
 
-def valid_jaxtype(x: Any) -> bool:
+def valid_jaxtype(x: object) -> bool:
     """Whether programs take the value.
 
     >>> from pyjx.extend.core import valid_jaxtype
@@ -35,7 +35,7 @@ def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
     return dtypes.tangent_dtype(primal_dtype)
 
 
-def mapped_aval(size: int, axis: int | None, aval: Any) -> Any:
+def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> Any:
     """The type of one example of a batch of `size` along `axis`."""
     return aval.dec_rank(size, axis)
 
@@ -45,11 +45,6 @@ def unmapped_aval(size: int, axis: int | None, aval: Any, explicit_mesh_axis: An
     if explicit_mesh_axis is None or axis is None:
         return aval.inc_rank(size, axis)
     return with_dim(aval, axis, size, explicit_mesh_axis)
-
-
-def raise_to_shaped(aval: Any, weak_type: bool | None = None) -> Any:
-    """The type without a value, which types here never have."""
-    return aval if weak_type is None else aval.update(weak_type=weak_type)
 
 
 def gensym(suffix: str = "") -> Callable[[Any], Var]:

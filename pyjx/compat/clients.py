@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from pyjx import jaxlib_api
 from pyjx.runtime import backends as runtime_backends
 from pyjx.runtime import jit
 from pyjx.runtime.compile import compile_options
+
+T = TypeVar("T")
 
 
 class Clients(Mapping[str, Any]):
@@ -48,12 +50,13 @@ def clear_backends(_crash: bool = False) -> None:
     jit.clear_caches()
 
 
-def register_backend_cache(cache: Any, for_what: str) -> Any:
+def register_backend_cache(cache: T, for_what: str) -> T:
     """A cache that goes with its client, which clients here outlive."""
     return cache
 
 
-def get_compile_options(num_replicas: int, num_partitions: int, device_assignment: Any = None,
+def get_compile_options(num_replicas: int, num_partitions: int,
+                        device_assignment: Sequence[Any] | np.ndarray[Any, Any] | None = None,
                         env_options_overrides: dict[str, Any] | None = None,
                         fdo_profile: bytes | None = None, detailed_logging: bool = True,
                         backend: Any = None) -> Any:
@@ -74,9 +77,9 @@ def get_compile_options(num_replicas: int, num_partitions: int, device_assignmen
     return options
 
 
-def register_backend_factory(name: str, factory: Any, *, priority: int = 0,
+def register_backend_factory(name: str, factory: Callable[[], Any], *, priority: int = 0,
                              fail_quietly: bool = True, experimental: bool = False,
-                             make_topology: Any = None, c_api: Any = None) -> None:
+                             make_topology: object = None, c_api: object = None) -> None:
     """Let `factory()` make the client of a platform that pyjx does not know.
 
     Args:

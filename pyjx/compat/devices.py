@@ -10,6 +10,7 @@ import numpy as np
 from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import ShapedArray
 from pyjx.core.meshes import empty_mesh
+from pyjx.runtime import stages
 from pyjx.runtime.compile import compile_options
 from pyjx.tree_util import tree_leaves, tree_unflatten
 
@@ -51,9 +52,10 @@ global_result_handlers: dict[type, Callable[..., Any]] = {
 }
 
 
-def create_compile_options(computation: Any, tuple_args: bool, allow_prop_to_inputs: Sequence[bool],
-                           allow_prop_to_outputs: Sequence[bool], backend: Any, np_dev: Any,
-                           compiler_options: Any) -> Any:
+def create_compile_options(computation: object, tuple_args: bool,
+                           allow_prop_to_inputs: Sequence[bool],
+                           allow_prop_to_outputs: Sequence[bool], backend: object, np_dev: Any,
+                           compiler_options: dict[str, Any] | None) -> Any:
     """XLA's options for a program on an array of devices, under the flags in force."""
     devices = tuple(np.asarray(np_dev).flat)
     return compile_options(devices, 1, len(devices), compiler_options, tuple(allow_prop_to_inputs),
@@ -63,7 +65,7 @@ def create_compile_options(computation: Any, tuple_args: bool, allow_prop_to_inp
 class MeshComputation:
     """A lowered program, as libraries look into one: what `jax.stages.Lowered` is."""
 
-    def __init__(self, lowered: Any) -> None:
+    def __init__(self, lowered: stages.Lowered) -> None:
         self._lowered = lowered
 
     @property
@@ -93,8 +95,8 @@ class MeshComputation:
     def cost_analysis(self) -> Any:
         return self._lowered.cost_analysis()
 
-    def compile(self, compiler_options: Any = None, *, device_assignment: Any = None
-                ) -> MeshExecutable:
+    def compile(self, compiler_options: dict[str, Any] | None = None, *,
+                device_assignment: Any = None) -> MeshExecutable:
         return MeshExecutable(self._lowered.compile(
             compiler_options, device_assignment=device_assignment))
 
@@ -102,7 +104,7 @@ class MeshComputation:
 class MeshExecutable:
     """A compiled program, as libraries look into one: what `jax.stages.Compiled` is, on leaves."""
 
-    def __init__(self, compiled: Any) -> None:
+    def __init__(self, compiled: stages.Compiled) -> None:
         self._compiled = compiled
 
     @property
@@ -140,7 +142,7 @@ class MeshExecutable:
     def build_unsafe_call(self) -> Callable[..., list[Any]]:
         return self.call
 
-    def create_cpp_call(self, params: Any) -> None:
+    def create_cpp_call(self, params: object) -> None:
         """None: there is no callable of C++ for a program of leaves."""
         return
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from lowering.builder import Block
 from pyjx import jaxlib_api
+from pyjx.core.effects import Effect
 from pyjx.core.jaxpr import default_context
 from pyjx.core.meshes import Mesh
 from pyjx.core.primitive import Primitive
@@ -99,7 +100,7 @@ class TokenSet:
     def __len__(self) -> int:
         return len(self._tokens)
 
-    def get(self, effect: Any) -> Any:
+    def get(self, effect: Effect) -> Any:
         return self._tokens[effect]
 
     def items(self) -> Any:
@@ -108,7 +109,7 @@ class TokenSet:
     def effects(self) -> set[Any]:
         return set(self._tokens)
 
-    def subset(self, effects: Any) -> TokenSet:
+    def subset(self, effects: Iterable[Effect]) -> TokenSet:
         """Those of some effects."""
         return TokenSet([(effect, self._tokens[effect]) for effect in effects])
 
@@ -173,11 +174,11 @@ class ModuleContext:
         """A number that no other channel of the module has."""
         return next(self.channel_iterator)
 
-    def add_keepalive(self, keepalive: Any) -> None:
+    def add_keepalive(self, keepalive: object) -> None:
         """Keep an object alive as long as the program."""
         self.keepalives.append(keepalive)
 
-    def add_host_callback(self, host_callback: Any) -> None:
+    def add_host_callback(self, host_callback: object) -> None:
         """Keep what the program calls on the host."""
         self.host_callbacks.append(host_callback)
         self.keepalives.append(host_callback)

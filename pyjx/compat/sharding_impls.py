@@ -6,7 +6,6 @@ from typing import Any
 
 from pyjx.core.explicit import abstract_sharding
 from pyjx.core.specs import PartitionSpec
-from pyjx.runtime.meshes import make_mesh, set_mesh
 from pyjx.runtime.sharding import (
     GSPMDSharding,
     NamedSharding,
@@ -16,7 +15,7 @@ from pyjx.runtime.sharding import (
 
 __all__ = [
     "GSPMDSharding", "NamedSharding", "PartitionSpec", "Sharding", "SingleDeviceSharding",
-    "canonicalize_sharding", "make_mesh", "make_single_device_sharding", "set_mesh",
+    "canonicalize_sharding", "make_single_device_sharding",
 ]
 
 make_single_device_sharding = SingleDeviceSharding

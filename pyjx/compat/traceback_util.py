@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, TypeVar
 
 from pyjx.core import frames, tracebacks
@@ -21,6 +22,6 @@ def api_boundary(fun: _F, **options: Any) -> _F:
     return tracebacks.api_boundary(fun)
 
 
-def include_frame(frame: Any) -> bool:
+def include_frame(frame: FrameType) -> bool:
     """Whether a frame is the user's."""
     return not frames.is_internal(frame.f_code.co_filename)

@@ -6,16 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import pyjx.tree_util
-from pyjx.core.differences import structure_differences as equality_errors_pytreedef
-from pyjx.core.differences import tree_differences as equality_errors
 from pyjx.jaxlib_api import pytree
 from pyjx.jaxlib_pytrees import treedef_of
-from pyjx.tree_util import flatten_one_level, tree_leaves_with_path, tree_structure
+from pyjx.tree_util import flatten_one_level, tree_structure
 
-__all__ = [
-    "default_registry", "equality_errors", "equality_errors_pytreedef", "generate_key_paths",
-    "none_leaf_registry", "tree_leaves_checked",
-]
+__all__ = ["default_registry", "none_leaf_registry"]
 
 default_registry = pytree.default_registry()
 none_leaf_registry = default_registry
@@ -40,7 +35,7 @@ class Nodes:
             raise KeyError(kind)
         return entry
 
-    def get(self, kind: type, default: Any = None) -> Any:
+    def get(self, kind: type, default: object = None) -> Any:
         if kind not in self:
             return default
 
@@ -53,21 +48,6 @@ class Nodes:
 
 
 _registry = Nodes()
-
-generate_key_paths = tree_leaves_with_path
-
-
-def tree_leaves_checked(treedef_expected: Any, tree: Any) -> list[Any]:
-    """The leaves of a tree, which is to have the structure that is given.
-
-    Raises:
-      ValueError: it has another one.
-    """
-    leaves, structure = pyjx.tree_util.tree_flatten(tree)
-    if structure != treedef_expected:
-        raise ValueError(f"The tree is to have the structure {treedef_expected}, and has "
-                         f"{structure}.")
-    return leaves  # type: ignore[no-any-return]
 
 
 def __getattr__(name: str) -> Any:

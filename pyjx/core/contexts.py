@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -146,10 +146,10 @@ class AxisEnv:
     def axis_names(self) -> list[Any]:
         return list(self.axis_sizes)
 
-    def axis_exists(self, name: Any) -> bool:
+    def axis_exists(self, name: Hashable) -> bool:
         return name in self.axis_sizes
 
-    def axis_size(self, name: Any) -> int:
+    def axis_size(self, name: Hashable) -> int:
         """Raises KeyError where there is no axis of the name."""
         return self.axis_sizes[name]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyjx.tree_util import all_leaves, flatten_one_level_with_keys, tree_unflatten
@@ -11,17 +11,6 @@ Path = tuple[Any, ...]
 Difference = tuple[Path, str, str, str]  # where, what the one is, what the other is, and why
 
 _leaf = object()  # in the place of a leaf of a structure
-
-
-def tree_differences(one: Any, other: Any,
-                     is_leaf: Callable[[Any], bool] | None = None) -> Iterator[Difference]:
-    """Each place where two trees differ.
-
-    >>> for path, one, other, why in tree_differences({"a": [1]}, {"a": [1, 2]}):
-    ...     print(path, one, other, why, sep=", ")
-    (DictKey(key='a'),), list of length 1, list of length 2, the lengths do not match
-    """
-    return _differences((), one, other, is_leaf)
 
 
 def structure_differences(one: Any, other: Any) -> Iterator[Difference]:
@@ -35,8 +24,8 @@ def structure_differences(one: Any, other: Any) -> Iterator[Difference]:
     return _differences((), *[tree_unflatten(t, [_leaf] * t.num_leaves) for t in (one, other)])
 
 
-def _differences(path: Path, one: Any, other: Any, is_leaf: Any = None) -> Iterator[Difference]:
-    if all_leaves([one, other], is_leaf):
+def _differences(path: Path, one: Any, other: Any) -> Iterator[Difference]:
+    if all_leaves([one, other]):
         return
     kind = type(one)
     if kind is not type(other):
@@ -60,7 +49,7 @@ def _differences(path: Path, one: Any, other: Any, is_leaf: Any = None) -> Itera
                "the pytree node metadata does not match")
     else:
         for (key, child), (_, other_child) in zip(items, others, strict=True):
-            yield from _differences((*path, key), child, other_child, is_leaf)
+            yield from _differences((*path, key), child, other_child)
 
 
 def _kind(x: Any) -> str:

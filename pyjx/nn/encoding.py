@@ -10,7 +10,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.deprecations import warn_deprecated
+from pyjx.core.frames import warn
 from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
@@ -44,8 +44,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1
     (x,) = operands("one_hot", creation.of_list(x))
     given = get_aval(x).dtype
     if not dtypes.issubdtype(given, np.integer):  # of each call, not of what is compiled once
-        warn_deprecated("jax-nn-one-hot-float-input",
-                        f"jax.nn.one_hot input should be integer-typed; got dtype={given}")
+        warn(f"jax.nn.one_hot input should be integer-typed; got dtype={given}", DeprecationWarning)
     return _one_hot(x, num_classes, dtype=dtype, axis=axis, out_sharding=out_sharding)
 
 

@@ -1,15 +1,16 @@
-"""What of Pallas is arithmetic of sizes, or a question about the device, and serves without it."""
+"""What of Pallas is arithmetic of sizes, a question about the device, or a function of references,
+and serves without it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NoReturn
 
 import pyjx
 
 __all__ = ["align_to", "cdiv", "get_gpu_info", "get_tpu_info", "is_gpu_device", "is_tpu_device",
-           "next_power_of_2", "strides_from_shape"]
+           "next_power_of_2", "run_state", "strides_from_shape"]
 
 
 def cdiv(a: Any, b: Any) -> Any:
@@ -94,3 +95,23 @@ def get_gpu_info() -> NoReturn:
       ValueError: it is none.
     """
     _unknown("gpu")
+
+
+def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
+    """The function from a pytree of values to the values that references to them have after `f`.
+
+    Args:
+      f: takes the pytree of references.
+
+    >>> from pyjx.experimental import pallas as pl
+    >>> def double(ref):
+    ...     ref[...] = ref[...] * 2
+    >>> pl.run_state(double)(3)
+    Array(6, dtype=int32)
+    """
+    def values_after(args: Any) -> Any:
+        refs = pyjx.tree.map(pyjx.new_ref, args)
+        f(refs)
+        return pyjx.tree.map(pyjx.freeze, refs)
+
+    return values_after

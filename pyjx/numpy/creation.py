@@ -23,8 +23,8 @@ from pyjx.core.avals import (
     get_aval,
 )
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.deprecations import warn_deprecated
 from pyjx.core.explicit import check_out_sharding
+from pyjx.core.frames import warn
 from pyjx.core.primitive import vary_like
 from pyjx.core.scalars import stands_for_constant
 from pyjx.core.specs import PartitionSpec
@@ -403,10 +403,9 @@ def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
     aval = get_aval(x)
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes \
             and dtype != np.bool_:
-        warn_deprecated("jax-numpy-astype-complex-to-real",
-                        "Casting from complex to real dtypes will soon raise a ValueError. Please "
-                        "first use jnp.real or jnp.imag to take the real/imaginary component of "
-                        "your input.")
+        warn("Casting from complex to real dtypes will soon raise a ValueError. Please first use "
+             "jnp.real or jnp.imag to take the real/imaginary component of your input.",
+             DeprecationWarning)
         x = x.real
     if dtype == np.bool_ and aval.dtype != np.bool_:
         return placed_array(convert(as_bool(x), dtype), device, "astype")

@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from types import NoneType
 from typing import Any
 
@@ -45,13 +44,6 @@ from pyjx.tree_util import tree_flatten, tree_leaves, tree_unflatten
 ArrayOrSparse = Any
 
 __all__ = ["SparseTrace", "SparseTracer", "sparsify"]
-
-
-def __getattr__(name: str) -> Any:
-    """Arrays as values that refer to buffers, for who builds on JAX's form of them."""
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("pyjx.compat.sparse_values"), name)
 
 
 @api_boundary

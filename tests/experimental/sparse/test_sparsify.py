@@ -150,52 +150,6 @@ def test_tracer() -> None:
         tracer + 1
 
 
-def test_arrays_as_values_that_refer_to_buffers() -> None:
-    from pyjx.compat.sparse_values import SparsifyEnv
-    from pyjx.experimental.sparse import transform
-
-    env = transform.SparsifyEnv()
-    assert type(env) is SparsifyEnv
-    arrays = {"a": bcoo(M), "b": jnp.asarray(M.T), "c": sparse.BCSR.from_bcoo(bcoo(M))}
-    values = transform.arrays_to_spvalues(env, arrays)
-    assert [(v.is_bcoo(), v.is_dense(), v.is_bcsr(), v.ndim) for v in values.values()] == [
-        (True, False, False, 2), (False, True, False, 2), (False, False, True, 2)]
-    again = transform.spvalues_to_arrays(env, values)
-    for name, x in arrays.items():
-        assert type(again[name]) is type(x) and again[name].shape == x.shape
-        dense = [y if name == "b" else y.todense() for y in (again[name], x)]
-        check(*dense)
-    avals = transform.spvalues_to_avals(env, values)
-    assert avals["a"].shape == M.shape and avals["a"].dtype == M.dtype
-    run = transform.sparsify_raw(lambda x, y, scale: {"product": x @ y, "scaled": x * scale})
-    outs, tree = run(env, values["a"], values["b"], scale=3)
-    product, scaled = transform.spvalues_to_arrays(env, outs)
-    check(product, M @ M.T)
-    check(scaled, 3 * M)
-    assert tree == jax.tree.structure({"product": 0, "scaled": 0})
-    assert outs[1].is_sparse() and outs[1].indices_ref == values["a"].indices_ref  # shared
-    with pytest.raises(RuntimeError, match="refers to no such buffer"):
-        env.indptr(values["a"])
-    with pytest.raises(ValueError, match="give one of indices and indices_ref"):
-        env.sparse((2,), data_ref=0)
-
-
-def test_functions_of_values_for_interpreters() -> None:
-    from pyjx.experimental.sparse import transform
-    from pyjx.extend import linear_util
-
-    env = transform.SparsifyEnv()
-    values = transform.arrays_to_spvalues(env, [bcoo(M), jnp.asarray(M.T)])
-    plain = linear_util.wrap_init(lambda x, y: [jnp.sin(x), x @ y])
-    fun, told = transform.sparsify_subtrace(plain)
-    buffers = fun.call_wrapped(None, env, values, *env._buffers)
-    assert len(buffers) > 3
-    for outs in (transform.spvalues_to_arrays(env, told()),
-                 transform.sparsify_fun(plain, [bcoo(M), jnp.asarray(M.T)])):
-        check(outs[0], np.sin(M))
-        check(outs[1], M @ M.T)
-
-
 def test_gradients_inside() -> None:
     for fun in (lambda x: (x * x).sum(), lambda x: (x ** 3).sum(), lambda x: (x @ M.T @ M).sum()):
         grad = jax.grad(fun)

@@ -8,15 +8,6 @@ from typing import Any
 
 from pyjx import jaxlib_api
 
-__all__ = ["version", "version_str"]
-
-version_str: str = jaxlib_api.JAXLIB_RELEASE
-version: tuple[int, ...] = jaxlib_api.JAXLIB_VERSION
-
-_PARTS_OF_JAX = ("ffi", "guard_lib", "ifrt_programs", "jax_jit", "pytree")
-_OTHER_NAMES = {"hlo": "_hlo"}
-_NUMBERS = {"ifrt_version": "_ifrt_version", "jaxlib_extension_version": "_version"}
-
 
 def _cuda_versions() -> ModuleType | None:
     """What tells the versions of CUDA's libraries: a part of XLA's plugin, where it is installed.
@@ -34,8 +25,6 @@ def _cuda_versions() -> ModuleType | None:
 def __getattr__(name: str) -> Any:
     if name == "cuda_versions":
         return _cuda_versions()
-    if name in _NUMBERS:
-        return getattr(jaxlib_api.submodule("xla_client"), _NUMBERS[name])
-    if name in _PARTS_OF_JAX:
-        return getattr(jaxlib_api.submodule("_jax"), name)
-    return jaxlib_api.submodule(_OTHER_NAMES.get(name, name))
+    if name == "jaxlib_extension_version":
+        return jaxlib_api.submodule("xla_client")._version
+    return jaxlib_api.submodule(name)

@@ -1,4 +1,4 @@
-"""`jax._src.clusters.cluster`: launchers that libraries make known."""
+"""`jax._src.clusters`: launchers of processes that libraries make known."""
 
 from __future__ import annotations
 
