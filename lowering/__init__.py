@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+import pyjx.core  # noqa: F401  (pyjx loads modules of this package, so it goes first)
+
 if TYPE_CHECKING:
     from lowering.program import LoweredProgram, lower
 

@@ -14,7 +14,6 @@ from lowering.shardings import whole_along
 from lowering.types import tensor_type
 from pyjx.core.avals import ShapedArray, abstract_token
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.jaxlib_api import inspection_config
 
 _NAMES = ("debug_callback", "io_callback", "pure_callback")
 
@@ -80,7 +79,7 @@ def _inspect_sharding(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     b.module.inspections.append(inspection)
     if b.module.partitions > 1 and b.module.manual is None:
         b.line(f'stablehlo.custom_call @InspectSharding({x}) {{backend_config = '
-               f'"{inspection_config(inspection.found)}", has_side_effect = true}} : '
+               f'"{eqn.params["encode"](inspection.found)}", has_side_effect = true}} : '
                f"({tensor_type(aval)}) -> {tensor_type(aval)}")
     return []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyjx.jaxlib_api import WITHOUT_GPU_KERNEL
+from collections.abc import Iterable
 
 FAMILIES: dict[str, str] = {
     "lowering.callbacks": (
@@ -29,8 +29,7 @@ FAMILIES: dict[str, str] = {
         "real reduce_precision rem round rsqrt select_n shift_left shift_right_arithmetic "
         "shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh tie xor"
     ),
-    "lowering.foreign_calls": "ffi_call",
-    "lowering.foreign_programs": "call_exported",
+    "lowering.foreign_calls": "call_exported ffi_call",
     "lowering.fourier": "fft",
     "lowering.linalg.expanders": "cholesky triangular_solve",
     "lowering.indexing": (
@@ -57,14 +56,9 @@ FAMILIES: dict[str, str] = {
 }
 
 
-def _with_kernels(names: str) -> str:
-    """Those of these operations that the plugins of GPUs have kernels for."""
-    return " ".join([name for name in names.split() if name not in WITHOUT_GPU_KERNEL])
-
-
 # The same of rules for one platform that stand in a module of their own.
 _GPU = {
-    "lowering.linalg.gpu": _with_kernels(
+    "lowering.linalg.gpu": (
         "cholesky cholesky_update eig eigh geqp3 geqrf getrf householder_product "
         "lu_pivots_to_permutation ormqr svd tridiagonal tridiagonal_solve"
     ),
@@ -75,7 +69,7 @@ PLATFORM_FAMILIES: dict[str, dict[str, str]] = {
             "cholesky eig eigh geqp3 geqrf getrf hessenberg householder_product ormqr schur svd "
             "triangular_solve tridiagonal tridiagonal_solve"
         ),
-        "lowering.sparse": "csr_product",
+        "lowering.foreign_calls": "csr_product",
     },
     "cuda": _GPU,
     "rocm": _GPU,
@@ -91,6 +85,13 @@ _MODULES = _by_name(FAMILIES)
 _PLATFORM_MODULES = {p: _by_name(families) for p, families in PLATFORM_FAMILIES.items()}
 
 
+def without_gpu_kernels(names: Iterable[str]) -> None:
+    """Let the rules of some operations for GPUs be: the plugins have no kernels for them."""
+    for platform in ("cuda", "rocm"):
+        for name in names:
+            _PLATFORM_MODULES[platform].pop(name, None)
+
+
 def module_of(name: str, platform: str | None) -> str | None:
     """The module that has the rule of a primitive for a platform; None if there is none."""
     return _PLATFORM_MODULES.get(platform, {}).get(name) or _MODULES.get(name)  # type: ignore[arg-type]
@@ -98,8 +99,7 @@ def module_of(name: str, platform: str | None) -> str | None:
 
 # The modules whose rules call foreign functions, or programs that may, on every platform; None is
 # that of primitives of libraries.
-_FOREIGN = frozenset((None, "lowering.callbacks", "lowering.foreign_calls",
-                      "lowering.foreign_programs"))
+_FOREIGN = frozenset((None, "lowering.callbacks", "lowering.foreign_calls"))
 
 
 def is_foreign(name: str, platform: str) -> bool:

@@ -1,8 +1,10 @@
-"""A lowered program: text, and all that it takes to compile and to call it."""
+"""A lowered program: text, which result takes over the memory of which donated argument, and what
+else it takes to compile and to call it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from itertools import compress
@@ -10,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from lowering.donation import donation
 from lowering.locations import Locations, Scope
 from lowering.module import Function, Module, constant_operand, emit_jaxpr
 from lowering.shardings import (
@@ -25,6 +26,45 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import is_ordered
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from pyjx.core.passes.dce import used_variables
+
+_DONOR = "jax.buffer_donor = true"
+
+
+def donation(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
+             donated: Sequence[bool], lie_alike: Callable[[int, int], bool]
+             ) -> tuple[list[str], list[ShapedArray]]:
+    """The attribute of each argument, and the types of those donated in vain.
+
+    An argument and a result that are not known to lie alike may share memory or not; XLA will
+    know.
+    """
+    attributes = [""] * len(in_avals)
+    unused: list[ShapedArray] = []
+    if not any(donated):
+        return attributes, unused
+    free: dict[Any, list[int]] = {}
+    for i, aval in reversed(list(enumerate(out_avals))):
+        free.setdefault((aval.shape, aval.dtype), []).append(i)
+    left = []
+    for i, (aval, given) in enumerate(zip(in_avals, donated, strict=True)):
+        results = free.get((aval.shape, aval.dtype))
+        if given and results:
+            result = results.pop()
+            attributes[i] = f"tf.aliasing_output = {result} : i32" if lie_alike(i, result) \
+                else _DONOR
+        elif given:
+            left.append(i)
+    # XLA may find a use for memory of another shape, if there is a result of the same size.
+    free_sizes = [math.prod(shape) for (shape, _), results in free.items() for _ in results]
+    for i in left:
+        aval = in_avals[i]
+        if aval.size in free_sizes:
+            free_sizes.remove(aval.size)
+            attributes[i] = _DONOR
+        else:
+            unused.append(aval)
+    return attributes, unused
+
 
 # Constants of up to so many bytes are written into the text; larger ones become arguments.
 INLINE_CONSTANT_BYTES = 32

@@ -1,16 +1,117 @@
-"""Operations that XLA has itself, in StableHLO or as calls that its compiler expands."""
+"""Linear algebra that XLA has itself, in StableHLO or as calls that its compiler expands; what the
+rules of all platforms need: triangles, blocks, and results of calls that may fail."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from lowering.builder import Block, in_avals
-from lowering.linalg.pieces import check_choice, conjugated, of_nothing, out_avals, triangle
 from lowering.rules import rule
-from lowering.types import quoted, tensor_type, tensor_types
+from lowering.types import int_list, quoted, tensor_type, tensor_types
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
+
+FLAG = np.dtype(np.bool_)
+INT = np.dtype(np.int32)
+
+
+def batch_of(aval: ShapedArray) -> tuple[int, ...]:
+    """The shape without the two axes of the matrices."""
+    return aval.shape[:-2]
+
+
+def out_avals(eqn: JaxprEqn) -> list[ShapedArray]:
+    return [v.aval for v in eqn.outvars]
+
+
+def where(b: Block, condition: str, condition_aval: ShapedArray, axes: Sequence[int],
+          on_true: str, on_false: str, aval: ShapedArray) -> str:
+    """A selection by a condition that is stretched to the operands' shape."""
+    flags = aval.update(dtype=FLAG)
+    if condition_aval.shape != aval.shape:
+        condition = b.broadcast(condition, condition_aval, flags, axes)
+    return b.select(condition, on_true, on_false, aval)
+
+
+def nan_where_failed(b: Block, results: Sequence[str], avals: Sequence[ShapedArray], info: str,
+                     batch: Sequence[int], passes: str = "EQ") -> list[str]:
+    """The results, with NaN for those matrices of the batch for which `info` is not 0 (or, with
+    GE, is negative)."""
+    codes = ShapedArray(tuple(batch), INT)
+    succeeded = b.compare(passes, info, b.constant(0, codes), codes, "SIGNED")
+    axes = range(len(codes.shape))
+    return [where(b, succeeded, codes.update(dtype=FLAG), axes, x, _nan(b, a), a)
+            for x, a in zip(results, avals, strict=True)]
+
+
+def _nan(b: Block, aval: ShapedArray) -> str:
+    return b.constant(complex(np.nan, np.nan) if aval.dtype.kind == "c" else np.nan, aval)
+
+
+def triangle(b: Block, x: str, aval: ShapedArray, *, lower: bool) -> str:
+    """Matrices with zeros above, or below, the diagonal."""
+    plane = ShapedArray(aval.shape[-2:], INT)
+    row = b.line(f"stablehlo.iota dim = 0 : {tensor_type(plane)}")
+    column = b.line(f"stablehlo.iota dim = 1 : {tensor_type(plane)}")
+    kept = b.compare("GE" if lower else "LE", row, column, plane, "SIGNED")
+    axes = (aval.ndim - 2, aval.ndim - 1)
+    return where(b, kept, plane.update(dtype=FLAG), axes, x, b.constant(0, aval), aval)
+
+
+def block(b: Block, x: str, aval: ShapedArray, out: ShapedArray) -> str:
+    """The first rows and columns, as many as `out` has."""
+    if aval.shape == out.shape:
+        return x
+    ranges = ", ".join([f"0:{n}" for n in out.shape])
+    return b.line(f"stablehlo.slice {x} [{ranges}] : ({tensor_type(aval)}) -> {tensor_type(out)}")
+
+
+def swapped(b: Block, x: str, aval: ShapedArray) -> tuple[str, ShapedArray]:
+    """Matrices with rows and columns exchanged."""
+    axes = [*range(aval.ndim - 2), aval.ndim - 1, aval.ndim - 2]
+    out = aval.update(shape=[aval.shape[i] for i in axes])
+    return b.line(f"stablehlo.transpose {x}, dims = {int_list(axes)} : "
+                  f"({tensor_type(aval)}) -> {tensor_type(out)}"), out
+
+
+def conjugated(b: Block, x: str, aval: ShapedArray) -> str:
+    return b.line(f"chlo.conj {x} : {tensor_type(aval)} -> {tensor_type(aval)}")
+
+
+def identity(b: Block, aval: ShapedArray) -> str:
+    """Ones on the diagonal."""
+    plane = ShapedArray(aval.shape[-2:], INT)
+    row = b.line(f"stablehlo.iota dim = 0 : {tensor_type(plane)}")
+    column = b.line(f"stablehlo.iota dim = 1 : {tensor_type(plane)}")
+    same = b.compare("EQ", row, column, plane, "SIGNED")
+    axes = (aval.ndim - 2, aval.ndim - 1)
+    return where(b, same, plane.update(dtype=FLAG), axes, b.constant(1, aval),
+                 b.constant(0, aval), aval)
+
+
+def of_nothing(b: Block, eqn: JaxprEqn) -> list[str]:
+    """The factors of a matrix without elements: those that have some are the identity."""
+    return [identity(b, a) if a.size else b.constant(0, a) for a in out_avals(eqn)]
+
+
+def plus(b: Block, x: str, number: int, aval: ShapedArray) -> str:
+    return b.binary("stablehlo.add", x, b.constant(number, aval), aval)
+
+
+def complex_of(b: Block, real: str, imag: str, aval: Any) -> str:
+    return b.line(f"stablehlo.complex {real}, {imag} : {tensor_type(aval)}")
+
+
+def check_choice(eqn: JaxprEqn, param: str, known: Sequence[str], platform: str,
+                 error: type[Exception] = NotImplementedError) -> None:
+    """Raise unless the algorithm that is asked for is one of those that the platform has."""
+    chosen = eqn.params[param]
+    if chosen is not None and chosen.name not in known:
+        raise error(f"{eqn.primitive}: {chosen} is not implemented on {platform}. Leave it out, or "
+                    f"choose among {', '.join(known)}.")
 
 
 def _call(b: Block, target: str, operands: Sequence[str], takes: Sequence[Any],

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block, in_avals
-from lowering.linalg.pieces import (
+from lowering.families import module_of
+from lowering.linalg.expanders import (
     INT,
     batch_of,
     block,
@@ -27,7 +28,6 @@ from lowering.rules import Emit, rule
 from lowering.types import int_list, tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.jaxlib_api import WITHOUT_GPU_KERNEL
 
 _PREFIX = {"cuda": "cu", "rocm": "hip"}
 # Up to this many rows and columns Jacobi's method is the fastest for singular values.
@@ -36,8 +36,8 @@ _JACOBI_ROWS = 1024
 
 def _gpu_rule(name: str) -> Callable[[Emit], Emit]:
     def register(emit: Emit) -> Emit:
-        if name not in WITHOUT_GPU_KERNEL:
-            for platform in _PREFIX:
+        for platform in _PREFIX:
+            if module_of(name, platform) == __name__:
                 rule(name, platform=platform)(emit)
         return emit
 

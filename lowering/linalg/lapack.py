@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block, in_avals
-from lowering.linalg.expanders import triangular_solve
-from lowering.linalg.pieces import (
+from lowering.linalg.expanders import (
     INT,
     batch_of,
     check_choice,
@@ -20,6 +19,7 @@ from lowering.linalg.pieces import (
     out_avals,
     plus,
     triangle,
+    triangular_solve,
 )
 from lowering.rules import rule
 from lowering.types import tensor_type

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block, in_avals
-from lowering.foreign_programs import add_functions
+from lowering.foreign_calls import add_functions
 from lowering.module import HostCall
 from lowering.rules import rule as lowering_rule
 from pyjx import jaxlib_api

@@ -13,6 +13,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Tangents, Values
+from pyjx.jaxlib_api import inspection_config
 from pyjx.lax.callbacks import debug_effect
 from pyjx.lax.nary import operand
 from pyjx.runtime.sharding import Sharding
@@ -41,7 +42,8 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
     if not callable(callback):
         raise TypeError("inspect_array_sharding: callback must be a function of a sharding, got "
                         f"{callback!r}.")
-    inspect_sharding_p.bind(operand("inspect_array_sharding", value, 0), callback=callback)
+    inspect_sharding_p.bind(operand("inspect_array_sharding", value, 0), callback=callback,
+                             encode=inspection_config)
 
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
@@ -187,7 +189,7 @@ def _style(color: Sequence[float]) -> str:
 # -- the operation ---------------------------------------------------------------------------------
 
 
-def _impl(x: Any, *, callback: Callable[[Sharding], None]) -> list[Any]:
+def _impl(x: Any, *, callback: Callable[[Sharding], None], encode: Any) -> list[Any]:
     callback(x.sharding)
     return []
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from lowering.families import without_gpu_kernels
 from lowering.rules import rules_for
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects
@@ -21,6 +22,9 @@ from pyjx.core.options import Inline
 from pyjx.core.source_info import SourceInfo
 from pyjx.engine.calls import call_eqn
 from pyjx.engine.decompositions import decomposition_of
+from pyjx.jaxlib_api import WITHOUT_GPU_KERNEL
+
+without_gpu_kernels(WITHOUT_GPU_KERNEL)
 
 # A program of up to so many equations stands where it is used.
 IN_PLACE_EQNS = 6

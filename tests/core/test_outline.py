@@ -7,9 +7,8 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration
 from pyjx.core.check import check_jaxpr
-from pyjx.core.passes.by_result import by_result
 from pyjx.core.passes.dce import dce
-from pyjx.core.passes.outline import outline
+from pyjx.core.passes.outline import by_result, outline
 
 
 def layer(x, w):

@@ -11,8 +11,8 @@ import pyjx.numpy as jnp
 from pyjx import configuration
 from pyjx.core.check import check_jaxpr
 from pyjx.core.jaxpr import subjaxprs
-from pyjx.core.passes.prepare import prepare
 from pyjx.core.passes.recompute import _Network
+from pyjx.runtime.lower import prepare
 
 SIZE = 256
 

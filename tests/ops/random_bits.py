@@ -8,7 +8,7 @@ import numpy as np
 
 from pyjx import lax, random
 from pyjx.core.primitive import find_primitive
-from pyjx.random import ciphers, random_gamma_p
+from pyjx.random import implementations, random_gamma_p
 from tests.op_table import Sample
 
 _U32 = np.uint32
@@ -76,10 +76,10 @@ SAMPLES = [
     _cipher("philox2x32", 3, (0xFF1DAE59, 0x6CD10DF2)),
     _cipher("philox4x32", 6, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
     _cipher("threefry4x32", 8, (0x9C6CA96A, 0xE17EAE66, 0xFC10ECD4, 0x5256A7D8)),
-    Sample("philox4x32", lambda *xs: tuple(ciphers.philox4x32_p.bind(*xs)),
+    Sample("philox4x32", lambda *xs: tuple(implementations.philox4x32_p.bind(*xs)),
            (_words(3), _words(3), _words(3), _words(3), _words(3), _U32(5)), diff=False,
            id="philox4x32-arrays"),
-    Sample("threefry4x32", lambda *xs: tuple(ciphers.threefry4x32_p.bind(*xs)),
+    Sample("threefry4x32", lambda *xs: tuple(implementations.threefry4x32_p.bind(*xs)),
            (*_words(4), *_words(3, 2), _U32(5)), diff=False, id="threefry4x32-arrays"),
     Sample("random_seed", lambda s: random.key_data(random.key(s)), (np.int32(-5),),
            lambda s: np.array([0, 2**32 - 5], _U32), diff=False),

@@ -228,7 +228,6 @@ def dtype_named(name: str) -> Any:
         name = "key<fry>"
     if name.startswith("key<"):
         base = importlib.import_module("pyjx.random.base")  # most programs draw no numbers
-        importlib.import_module("pyjx.random.ciphers")
         found = importlib.import_module("pyjx.random.implementations").implementations.values()
         return next((base.key_dtype(g) for g in found if name == f"key<{g.tag}>"), None)
     return dtypes.dtype_of_short_name({"i1": "bool"}.get(name, name))

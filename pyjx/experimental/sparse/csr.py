@@ -232,7 +232,7 @@ def _by_elements(data: Any, indptr: Any, indices: Any, other: Any) -> Array:
     return times_rows(data, row, indices, other, indptr.shape[0] - 1, True)  # type: ignore[no-any-return]
 
 
-# What a library may compute on CPU (`lowering/sparse.py`).
+# What a library may compute on CPU (`lowering/foreign_calls.py`).
 _csr_product_p = defined_by("csr_product", _by_elements)
 _LIBRARY_DTYPES = frozenset(map(np.dtype, ("int32", "int64", "float32", "float64", "complex64",
                                            "complex128")))
