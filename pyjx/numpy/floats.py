@@ -64,24 +64,26 @@ def _log_of_sum(exponential: Callable[[Any], Any], scale: float) -> Callable[[An
     """log_b(b^x + b^y) = max(x, y) + log_b(1 + b^-|x - y|) of real numbers; `scale` is 1 / log(b).
 
     Its derivative is s dx + (1 - s) dy with s = 1 / (1 + b^(y - x)). The difference of equal
-    infinities counts as 0.
+    infinities counts as 0; that of other numbers has derivatives, for which s asks.
     """
-    def gap(x: Any, y: Any) -> Any:
-        same = ops.bitwise_and(ops.eq(x, y), ops.bitwise_not(ops.is_finite(x)))
+    def gap(same: Any, x: Any, y: Any) -> Any:
         return ops.select(same, filled_like(x, 0), ops.sub(x, y))
+
+    def share(x: Any, y: Any) -> Any:
+        infinite = ops.eq(ops.abs(x), constant_like(x, math.inf))
+        difference = gap(ops.bitwise_and(ops.eq(x, y), infinite), x, y)
+        return ops.logistic(times(difference, 1 / scale))
 
     def times(x: Any, factor: float) -> Any:
         return x if factor == 1 else ops.mul(x, constant_like(x, factor))
 
     @custom_jvp
     def log_of_sum(x: Any, y: Any) -> Any:
-        rest = ops.log1p(exponential(ops.neg(ops.abs(gap(x, y)))))
+        rest = ops.log1p(exponential(ops.neg(ops.abs(gap(ops.eq(x, y), x, y)))))
         return ops.add(ops.max(x, y), times(rest, scale))
 
     log_of_sum.defjvps(
-        lambda g, out, x, y: ops.mul(g, ops.logistic(times(gap(x, y), 1 / scale))),
-        lambda g, out, x, y: ops.mul(g, ops.logistic(times(gap(y, x), 1 / scale))),
-    )
+        lambda g, out, x, y: ops.mul(g, share(x, y)), lambda g, out, x, y: ops.mul(g, share(y, x)))
     return log_of_sum
 
 

@@ -184,3 +184,10 @@ def test_slopes_in_the_tails(name, slope):
     near = (getattr(jax.nn, name)(z + 1e-3) - getattr(jax.nn, name)(z - 1e-3)) / 2e-3
     np.testing.assert_allclose(jax.grad(getattr(jax.nn, name), holomorphic=True)(z), near,
                                rtol=1e-3)
+
+
+@pytest.mark.parametrize("function", [jax.nn.softplus, jax.nn.log_sigmoid, jax.nn.mish])
+def test_logarithms_of_sums_ask_once_for_equal_numbers(function):
+    text = jax.jit(function).lower(jnp.float32(0.5)).as_text()
+    assert [text.count(f"stablehlo.{op}") for op in ("is_finite", "and", "compare")] == [0, 0, 1]
+    assert jax.grad(jax.grad(jax.nn.softplus))(0.0) == 0.25

@@ -28,14 +28,12 @@ from pyjx.transforms.custom_jvp import custom_jvp
 
 @custom_jvp
 def xlogy_of(x: Array, y: Array) -> Array:
-    zero = (x == 0) & ~jnp.isnan(y)
-    return jnp.where(zero, 0, x * jnp.log(jnp.where(zero, 1, y)))
+    return jnp.where((x == 0) & (y == y), 0, x * jnp.log(y))
 
 
 @custom_jvp
 def xlog1py_of(x: Array, y: Array) -> Array:
-    zero = (x == 0) & ~jnp.isnan(y)
-    return jnp.where(zero, 0, x * jnp.log1p(jnp.where(zero, 0, y)))
+    return jnp.where((x == 0) & (y == y), 0, x * jnp.log1p(y))
 
 
 partials(xlogy_of, lambda out, x, y: jnp.log(y), lambda out, x, y: x / y)

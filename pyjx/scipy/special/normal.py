@@ -111,7 +111,8 @@ def _beside_limit(out: Array, x: Array, far: Array, limit: float, sign: int) -> 
     """2 x out - limit, a difference that cancels where x is `far`, and is the limit times a series
     in 1/x^2 there."""
     inverse = 1 / jnp.where(far, x, 8)
-    series = limit * lax.polynomial(sign * inverse * inverse, _FAR)
+    terms = _FAR[:8 if x.dtype == np.float32 else None]
+    series = limit * lax.polynomial(sign * inverse * inverse, terms)
     return jnp.where(far, series, 2 * jnp.where(far, 0, x) * out - limit)
 
 

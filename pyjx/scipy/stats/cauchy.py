@@ -30,9 +30,9 @@ def _cotangent(q: Array) -> Array:
 @custom_jvp
 def _probability(y: Array) -> Array:
     """The distribution function of real y: 1/2 + arctan(y)/pi, which cancels far below 0."""
-    far = jnp.abs(y) > 1
-    base = jnp.where(far, jnp.where(y > 0, math.pi, 0), math.pi / 2).astype(y.dtype)
-    return (base + jnp.arctan(jnp.where(far, -1 / y, y))) / math.pi
+    far = y < -1
+    turned = jnp.arctan(jnp.where(far, -1 / y, y))
+    return jnp.where(far, turned, turned + math.pi / 2) / math.pi
 
 
 _probability.defjvps(lambda g, out, y: g / (math.pi * (1 + y * y)))
