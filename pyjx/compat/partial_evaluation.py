@@ -9,7 +9,7 @@ from typing import Any
 from pyjx.compat.rule_tables import RuleTable
 from pyjx.core import source_info
 from pyjx.core.avals import AbstractValue, get_aval
-from pyjx.core.effects import join_effects, no_effects
+from pyjx.core.effects import join_effects
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import (
     ClosedJaxpr,
@@ -115,9 +115,10 @@ class JaxprTrace(Trace):
         if primitive in custom_partial_eval_rules:
             return custom_partial_eval_rules[primitive](self, *operands, **params)
         invars = [self.atom(x) for x in operands]
-        out = primitive.out_avals(tuple([v.aval for v in invars]), params)
+        avals = tuple([v.aval for v in invars])
+        out = primitive.out_avals(avals, params)
         outvars = [Var(a) for a in (out if primitive.multiple_results else [out])]
-        effects = no_effects if primitive.effects is None else primitive.effects(params)
+        effects = primitive.effects_of(avals, params)
         eqn = JaxprEqn(primitive, invars, outvars, params, effects, source_info.current())
         self.eqns.append(eqn)
         results = [JaxprTracer(self, v, eqn) for v in outvars]

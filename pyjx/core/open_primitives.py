@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core import primitive as core_primitive
+from pyjx.core.avals import AbstractValue, get_aval
 from pyjx.core.effects import Effects, no_effects
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
@@ -34,22 +35,17 @@ class Primitive(core_primitive.Primitive):
     ref_primitive = False  # whether it is one of those that read and write references
     ref_allocating = False  # whether it makes a reference
     skip_canonicalization = False
+    types_and_effects: Rule | None = None  # (*avals, **params) -> types of the results, effects
 
     def __init__(self, name: str) -> None:
         super().__init__(name, cached=False)
 
     def def_effectful_abstract_eval(self, effectful_abstract_eval: Rule) -> Rule:
         """As `def_abstract_eval`, for a rule that gives types and effects."""
-        latest: list[Effects] = [no_effects]
-
-        def shape_rule(*avals: Any, **params: Any) -> Any:
-            out, effects = effectful_abstract_eval(*avals, **params)
-            latest[0] = frozenset(effects)
-            return out
-
-        self.def_abstract_eval(shape_rule)
-        # The types of an equation are computed right before its effects are asked for.
-        self.effects = lambda params: latest[0]
+        self.def_abstract_eval(
+            lambda *avals, **params: effectful_abstract_eval(*avals, **params)[0])
+        self.types_and_effects = effectful_abstract_eval
+        self.effects = lambda params: no_effects  # types may tell of some, parameters alone do not
         return effectful_abstract_eval
 
     def def_effectful_abstract_eval2(self, abstract_eval: Rule) -> Rule:
@@ -57,9 +53,15 @@ class Primitive(core_primitive.Primitive):
         writes of references is found in programs."""
         return self.def_abstract_eval(abstract_eval)
 
+    def effects_of(self, operands: Sequence[Any], params: dict[str, Any]) -> Effects:
+        if self.types_and_effects is None:
+            return super().effects_of(operands, params)
+        avals = [x if isinstance(x, AbstractValue) else get_aval(x) for x in operands]
+        return frozenset(self.types_and_effects(*avals, **params)[1])
+
     def is_effectful(self, params: dict[str, Any]) -> bool:
-        """Whether an equation with these parameters has an effect."""
-        return self.effects is not None and bool(self.effects(params))
+        """Whether equations with these parameters have effects, or their types may tell of some."""
+        return self.types_and_effects is not None or bool(self.effects_of((), params))
 
     def is_high(self, *avals: Any, **params: Any) -> bool:
         """Whether it is replaced by what it is made of (`to_lojax`) before programs are lowered."""
@@ -83,8 +85,7 @@ class Primitive(core_primitive.Primitive):
 
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Effects]:
         """The types of the results, and the effects."""
-        out = self.out_avals(avals, params)
-        return out, no_effects if self.effects is None else self.effects(params)
+        return self.out_avals(avals, params), self.effects_of(avals, params)
 
 
 class CallPrimitive(Primitive):

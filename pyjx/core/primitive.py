@@ -12,7 +12,7 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.effects import Effects
+from pyjx.core.effects import Effects, no_effects
 from pyjx.core.explicit import are_typed, typed_results
 from pyjx.core.forbidden import ForbiddenAxes, check_types
 from pyjx.core.jaxpr import ClosedJaxpr
@@ -81,7 +81,7 @@ class Primitive:
       impl: `(*operands, **params) -> result`, for concrete operands, in place of compiling it.
       decomposition: the primitive as a Python function of other primitives; used wherever a rule
         is missing.
-      effects: `params -> effects`.
+      effects: `params -> effects`, for what has some (`effects_of`).
       jvp: `(primals, tangents, **params) -> (result, tangent)`.
       linearize: `(trace, primals, tangents, **params) -> (results, tangents)`: runs the nonlinear
         part at once and records the linear part in `trace`.
@@ -216,7 +216,7 @@ class Primitive:
             if self.batch_axis is None and len(operands) > 1:
                 operands = _varying_alike(self, operands)
             if self.effects is not None:
-                top = trace_of_axes(top, self.effects(params))
+                top = trace_of_axes(top, self.effects_of(operands, params))
         return top.process(self, operands, params)
 
     def bind_with_trace(self, trace: Any, operands: Sequence[Any], *avals_and_params: Any) -> Any:
@@ -252,6 +252,10 @@ class Primitive:
                 return out
         out = self._out_avals[key] = self._shape_rule_result(in_avals, params)
         return out
+
+    def effects_of(self, operands: Sequence[Any], params: dict[str, Any]) -> Effects:
+        """What an equation does besides computing results, of operands that are values or types."""
+        return no_effects if self.effects is None else self.effects(params)
 
     def check_operands(self, operands: Sequence[Any], params: dict[str, Any]) -> None:
         """Raise what the shape rule says of such operands and parameters, if it takes them not."""

@@ -523,7 +523,7 @@ class DynamicJaxprTrace(Trace):
         if not self.alive:
             self.check_alive(operands)
         out = primitive.out_avals(tuple(avals), params)
-        effects = no_effects if primitive.effects is None else primitive.effects(params)
+        effects = no_effects if primitive.effects is None else primitive.effects_of(avals, params)
         source = source_state.source or source_info.current()
         if not primitive.multiple_results:
             var = Var(out)

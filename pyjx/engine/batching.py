@@ -171,7 +171,7 @@ class SameAxisTrace(BatchTrace):
     def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                 ) -> Any:
         with as_dynamic(self.outside):
-            if reads_axis(primitive, params, self.axis):
+            if reads_axis(primitive, operands, params, self.axis):
                 self.axis_read = True
             elif not may_close_over_values(primitive, params):
                 pairs = [self.value_and_dim(x) for x in operands]
@@ -180,9 +180,10 @@ class SameAxisTrace(BatchTrace):
             return BatchTrace.process(self, primitive, operands, params)
 
 
-def reads_axis(primitive: Primitive, params: Params, axis: Axis) -> bool:
+def reads_axis(primitive: Primitive, operands: Values, params: Params, axis: Axis) -> bool:
     """Whether the primitive reads the axis by its name."""
-    return primitive.effects is not None and axis.name in axis_names(primitive.effects(params))
+    return primitive.effects is not None and axis.name in axis_names(
+        primitive.effects_of(operands, params))
 
 
 def may_close_over_values(primitive: Primitive, params: Params) -> bool:

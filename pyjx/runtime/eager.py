@@ -9,7 +9,7 @@ from typing import Any
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived_structure
-from pyjx.core.effects import has_state, no_effects
+from pyjx.core.effects import has_state
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import no_source_info
@@ -90,7 +90,7 @@ def single_eqn_jaxpr(primitive: Primitive, avals: tuple[Any, ...], params: dict[
     out = primitive.out_avals(tuple([avals[i] for i in order]), params)
     outvars = [Var(a) for a in (out if primitive.multiple_results else [out])]
     invars = [Var(a) for a in avals]
-    effects = no_effects if primitive.effects is None else primitive.effects(params)
+    effects = primitive.effects_of([avals[i] for i in order], params)
     eqn = JaxprEqn(primitive, [invars[i] for i in order], outvars, params, effects, no_source_info)
     return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn], effects), [])
 
