@@ -62,7 +62,10 @@ FAMILIES = {
     "pyjx.runtime.explain": "RetraceWarning explain",
     "pyjx.runtime.abstract": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
     "pyjx.runtime.array": "Array Shard",
-    "pyjx.runtime.array_parts": "make_array_from_callback make_array_from_single_device_arrays",
+    "pyjx.runtime.array_parts": (
+        "make_array_from_callback make_array_from_process_local_data "
+        "make_array_from_single_device_arrays"
+    ),
     "pyjx.transforms.fwd_and_bwd": "fwd_and_bwd",
     "pyjx.runtime.backends":
         "Device default_backend device_count devices host_count=process_count "
@@ -78,7 +81,6 @@ FAMILIES = {
     "pyjx.core.specs": "P",
     "pyjx.runtime.meshes":
         "get_abstract_mesh get_mesh make_mesh set_mesh use_abstract_mesh",
-    "pyjx.runtime.process_data": "make_array_from_process_local_data",
     "pyjx.runtime.resharding": "reshard",
     "pyjx.runtime.sharding": "NamedSharding",
 }

@@ -112,6 +112,7 @@ from pyjx.runtime.abstract import typeof as typeof
 from pyjx.runtime.array import Array as Array
 from pyjx.runtime.array import Shard as Shard
 from pyjx.runtime.array_parts import make_array_from_callback as make_array_from_callback
+from pyjx.runtime.array_parts import make_array_from_process_local_data as make_array_from_process_local_data
 from pyjx.runtime.array_parts import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from pyjx.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
 from pyjx.runtime.backends import Device as Device
@@ -146,7 +147,6 @@ from pyjx.runtime.meshes import get_mesh as get_mesh
 from pyjx.runtime.meshes import make_mesh as make_mesh
 from pyjx.runtime.meshes import set_mesh as set_mesh
 from pyjx.runtime.meshes import use_abstract_mesh as use_abstract_mesh
-from pyjx.runtime.process_data import make_array_from_process_local_data as make_array_from_process_local_data
 from pyjx.runtime.resharding import reshard as reshard
 from pyjx.runtime.sharding import NamedSharding as NamedSharding
 
@@ -268,6 +268,7 @@ __all__ = [
     "Array",
     "Shard",
     "make_array_from_callback",
+    "make_array_from_process_local_data",
     "make_array_from_single_device_arrays",
     "fwd_and_bwd",
     "Device",
@@ -302,7 +303,6 @@ __all__ = [
     "make_mesh",
     "set_mesh",
     "use_abstract_mesh",
-    "make_array_from_process_local_data",
     "reshard",
     "NamedSharding",
 ]

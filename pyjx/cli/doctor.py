@@ -19,7 +19,7 @@ from typing import Any
 import pyjx as jax
 from pyjx import configuration, jaxlib_api
 from pyjx.runtime import backends, cache
-from pyjx.runtime.cache_report import size_text
+from pyjx.runtime.explain import size_text
 from pyjx.states import states
 from pyjx.version import PYJX_VERSION
 

@@ -3,7 +3,7 @@
 A type has a sharding (`ShapedArray.explicit_sharding`) where some dimension is cut along an
 Explicit axis, so programs on one device know nothing of it. The rules of primitives
 (`sharding_rule`) are asked by `typed_results` alone. Before a program is lowered its types become
-constraints (`pyjx/runtime/explicit.py`).
+constraints (`pyjx/runtime/typed_shardings.py`).
 """
 
 from __future__ import annotations

@@ -38,6 +38,7 @@ from pyjx.engine.custom_derivative_calls import (
     custom_vjp_call_p,
 )
 from pyjx.engine.explicit import reshard_p
+from pyjx.engine.moves import sharding_constraint_p
 from pyjx.engine.subjaxprs import fixpoint, with_inputs
 from pyjx.engine.tangents import Zero, add_any_p, instantiate, materialized, zero_tangent
 from pyjx.engine.types import Flags
@@ -48,7 +49,6 @@ from pyjx.lax.exchanges import all_gather_invariant_p, pbroadcast_p, reduce_scat
 from pyjx.lax.loops import bind_while, while_p
 from pyjx.lax.scans import bind_scan, scan_p
 from pyjx.lazy import directory, refuse
-from pyjx.runtime.constraints import sharding_constraint_p
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 __all__ = [

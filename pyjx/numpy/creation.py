@@ -39,8 +39,7 @@ from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import device_put, target_sharding
 from pyjx.runtime.resharding import placed, placed_array, sharding_like
-from pyjx.runtime.strings import put_strings
-from pyjx.runtime.transfers import array_from_numpy, default_placement
+from pyjx.runtime.transfers import array_from_numpy, default_placement, put_strings
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 _registry = jaxlib_api.pytree.default_registry()

@@ -28,7 +28,7 @@ from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.shapes import expand_dims
 from pyjx.numpy import array_methods
 from pyjx.random.implementations import PRNGImpl, over_axes, over_batch
-from pyjx.runtime import key_reuse
+from pyjx.runtime import flag_checks
 from pyjx.runtime.array import ArrayImpl, Shard
 from pyjx.runtime.device_put import device_put, put_handlers
 from pyjx.runtime.extended_arrays import DataArray
@@ -116,7 +116,7 @@ class PRNGKeyArray(DataArray):
         shape = key_data.shape
         self._impl = impl
         self._base_array = key_data
-        self._consumed: Any = None  # which keys are (runtime/key_reuse.py)
+        self._consumed: Any = None  # which keys are (runtime/flag_checks.py)
         shape = shape[:len(shape) - len(impl.key_shape)]
         sharding = _sharding_of_keys(impl, key_data)
         self.aval = (array_aval(shape, KeyTy(impl)) if sharding is None else
@@ -130,7 +130,7 @@ class PRNGKeyArray(DataArray):
     def copy(self) -> PRNGKeyArray:
         copied = PRNGKeyArray(self._impl, self._base_array.copy())
         if configuration.debug_key_reuse.value:
-            copied._consumed = key_reuse.consumed(self)
+            copied._consumed = flag_checks.consumed(self)
         return copied
 
     __copy__ = copy
@@ -173,7 +173,7 @@ class PRNGKeyArray(DataArray):
             index = (*index, Ellipsis)
         out = self._with(self._base_array[(*index, slice(None))])
         if configuration.debug_key_reuse.value and not isinstance(out, Tracer):
-            key_reuse.note_taken(self, index, out)
+            flag_checks.note_taken(self, index, out)
         return out
 
     def _with(self, data: Any) -> Any:

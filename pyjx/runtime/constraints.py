@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration, tree_util
-from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
+from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.explicit import entries_of, explicit_sharding, names_no_mesh
 from pyjx.core.layouts import AutoLayout, Format, Layout
-from pyjx.core.linearity import TOGETHER
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.prefixes import broadcast_argument
-from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
+from pyjx.engine.moves import sharding_constraint_p as sharding_constraint_p
 from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import Dims, Value, Values
 from pyjx.runtime.array import ArrayImpl
@@ -297,19 +296,11 @@ def _placed(params: dict[str, Any]) -> Sequence[Any]:
     return () if type(sharding) is SingleDeviceSharding else (sharding,)
 
 
-def _shape(x: ShapedArray, **params: Any) -> ShapedArray:
-    return x
-
-
-sharding_constraint_p: Primitive = register(Primitive(
-    "sharding_constraint",
-    shape_rule=_shape,
+sharding_constraint_p.define(
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
     batch_axis=_batch,
     impl=_impl,
+    jvp=jvp_linear(sharding_constraint_p),
     placed=_placed,
     physical=lambda avals, x, **params: sharding_constraint_p.bind(x, **params),
-    linear=TOGETHER,
-    cached=False,  # along Explicit axes a value lies as it does
-))
-sharding_constraint_p.define(jvp=jvp_linear(sharding_constraint_p))
+)

@@ -23,6 +23,7 @@ from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 from pyjx.runtime import backends, dispatch
 from pyjx.runtime.array import ArrayImpl, value
+from pyjx.runtime.extended_arrays import ExtendedArray
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import (
@@ -30,7 +31,6 @@ from pyjx.runtime.sharding import (
     Sharding,
     single_device_sharding,
 )
-from pyjx.runtime.strings import put_strings
 from pyjx.runtime.transfers import (
     check_agreement,
     check_rank,
@@ -38,6 +38,7 @@ from pyjx.runtime.transfers import (
     host_value,
     moved,
     put_host,
+    put_strings,
 )
 
 _put = jaxlib_api.batched_device_put
@@ -45,7 +46,10 @@ _Device = jaxlib_api.Device
 _CopySemantics = jaxlib_api.ArrayCopySemantics
 
 # How leaves of other classes (typed PRNG keys) are put: `(x, device, donate) -> x'` by class.
-put_handlers: dict[type, Callable[[Any, Any, bool], Any]] = {}
+put_handlers: dict[type, Callable[[Any, Any, bool], Any]] = {
+    ExtendedArray: lambda x, device, donate: ExtendedArray(
+        x.aval, device_put(x._base_array, device, donate=donate)),
+}
 
 
 # ---- device_put ---------------------------------------------------------------------------

@@ -18,15 +18,20 @@ from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.explicit import reshard_p
 from pyjx.engine.physical import closed_has_keys
 from pyjx.engine.types import TreeDef
-from pyjx.runtime import key_reuse, probation
+from pyjx.runtime import flag_checks
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.executable import Executable, argument, shard_argument
-from pyjx.runtime.loaded import fast_paths
+from pyjx.runtime.flag_checks import check_results, checks_results
 from pyjx.runtime.placement import NO_REQUEST, Request, committed_sharding, placement_of
-from pyjx.runtime.programs import Program, compile_closed
-from pyjx.runtime.result_checks import check_results, checks_results
+from pyjx.runtime.programs import (
+    Program,
+    clear_probation,
+    compile_closed,
+    fast_paths,
+    passes_probation,
+)
 from pyjx.runtime.sharding import open_sums
-from pyjx.runtime.transfers import moved
+from pyjx.runtime.transfers import exchange_by, moved
 
 registry = jaxlib_api.pytree.default_registry()
 Miss = tuple[Any, Any, bool]  # outputs, fast path or None, whether C++ is to drop its entry
@@ -87,10 +92,10 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     laid_out = _laid_out(executable, leaves)
     watches_keys = configuration.debug_key_reuse.value and closed_has_keys(closed)
     if watches_keys:
-        key_reuse.check_call(closed, leaves)
+        flag_checks.check_call(closed, leaves)
     outs = executable.call(laid_out, committed)
     if watches_keys:
-        key_reuse.note_call(closed, leaves, outs)
+        flag_checks.note_call(closed, leaves, outs)
     out = out_tree.unflatten(outs)
     checked = watches_keys or checks_results()
     if checked:
@@ -98,7 +103,7 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     mistaken = any([type(x) in wide.kinds for x in leaves])  # by C++, for NumPy's scalars
     fast = (laid_out is leaves and not checked and not mistaken
             and all([type(x) is ArrayImpl for x in outs]))
-    if on_probation is not None and not probation.passes(on_probation, fast):
+    if on_probation is not None and not passes_probation(on_probation, fast):
         return out, None, fast or mistaken
     return out, executable.fast_path(out_tree, committed) if fast else None, mistaken
 
@@ -164,6 +169,8 @@ def _formatter(wanted: Format) -> Any:
 
 _ONE_RESULT = registry.flatten(0)[1]
 
+exchange_by(formatted)
+
 
 @kept(1024)
 def _identity(aval: ShapedArray) -> ClosedJaxpr:
@@ -183,4 +190,4 @@ def _opening(aval: ShapedArray, sharding: Any) -> ClosedJaxpr:
 def clear_caches() -> None:
     """Forget all that C++ knows of calls, and the programs on probation."""
     fast_paths.clear()
-    probation.clear()
+    clear_probation()

@@ -15,7 +15,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import eager_trace
 from pyjx.engine.calls import call_params, jit_p
-from pyjx.runtime import dispatch, references
+from pyjx.runtime import dispatch, reference_calls
 from pyjx.runtime.dispatch import Miss, registry
 
 _LEAF = registry.flatten(0)[1]
@@ -98,7 +98,7 @@ def single_eqn_jaxpr(primitive: Primitive, avals: tuple[Any, ...], params: dict[
 def _run_jit(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
     """Eager `jit_p`: through a C++ callable kept with the jaxpr."""
     if jaxpr.jaxpr.effects and has_state(jaxpr.jaxpr.effects):
-        return references.run(
+        return reference_calls.run(
             jaxpr, args, params["donated_invars"],
             lambda pure, donated: _jit_callable(
                 pure, *{**params, "donated_invars": donated}.items()))

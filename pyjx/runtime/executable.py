@@ -16,6 +16,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
 from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.extended_arrays import ExtendedArray
 from pyjx.runtime.placement import Placement, in_memories
 from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding
 from pyjx.runtime.transfers import moved, put_host
@@ -141,17 +142,10 @@ def wrap_extended(x: Any, aval: Any) -> Any:
     if isinstance(aval, ShapedArray):
         if dtypes.is_extended(aval.dtype):
             wrap = getattr(aval.dtype, "from_physical", None)
-            return _extended_array(aval, x) if wrap is None else wrap(x)
+            return ExtendedArray(aval, x) if wrap is None else wrap(x)
         if aval.dtype == dtypes.float0:
             return np.zeros(aval.shape, dtypes.float0)
     return Token() if aval is abstract_token else x
-
-
-def _extended_array(aval: ShapedArray, x: Any) -> Any:
-    # It is put on devices by a module that needs this one, and few programs have such results.
-    from pyjx.runtime.extended_arrays import ExtendedArray
-
-    return ExtendedArray(aval, x)
 
 
 def settled(loaded: Any, placement: Placement, program: LoweredProgram, in_avals: Sequence[Any],

@@ -1,4 +1,4 @@
-"""`explain`: what was traced and compiled in this process, why, and what it cost."""
+"""`explain`: what was traced and compiled in this process, why, what it cost, what caches hold."""
 
 from __future__ import annotations
 
@@ -10,11 +10,65 @@ from itertools import pairwise
 from typing import Any
 
 from pyjx import configuration
+from pyjx.core import bounded
 from pyjx.core.frames import user_frame
 from pyjx.core.records import Record
-from pyjx.runtime import cache_report, causes, ledger
+from pyjx.runtime import cache, causes, ledger, programs
 from pyjx.runtime.causes import Change
 from pyjx.runtime.ledger import Entry, History, Program
+
+
+class Cache(Record):
+    """One cache: how much it holds, and what bounds it.
+
+    Attributes:
+      name: what it holds.
+      entries: how many.
+      bytes: how much memory or disk, about; None where only the number is known.
+      bound: what it is bounded by, such as `4.0 GiB (jax_pyjx_programs_max_bytes)`.
+      place: the folder of a cache on disk.
+    """
+
+    name: str
+    entries: int
+    bytes: int | None
+    bound: str
+    place: str = ""
+
+    def __str__(self) -> str:
+        size = "" if self.bytes is None else f", {size_text(self.bytes)}"
+        place = f" in {self.place}" if self.place else ""
+        return f"cache of {self.name}{place}: {self.entries}{size}; at most {self.bound}"
+
+
+def size_text(n: int) -> str:
+    """`1.5 MiB`."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if n < 1024:
+            return f"{n} {unit}" if unit == "bytes" else f"{n:.1f} {unit}"
+        n = n / 1024  # type: ignore[assignment]
+    return f"{n:.1f} GiB"
+
+
+def caches() -> tuple[Cache, ...]:
+    """The caches of the process, and the one on disk."""
+    entries, capacity = bounded.sizes()
+    limit = configuration.programs_max_bytes.value
+    found = [
+        Cache("compiled programs", programs.loaded_count(), programs.loaded_bytes(),
+              "any number" if limit < 0
+              else f"{size_text(limit)} (jax_pyjx_programs_max_bytes)"),
+        Cache("operations outside of jit", programs.probation_count(), None,
+              f"{2 * programs.CAPACITY} programs"),
+        Cache("traces and the like", entries, None, f"{capacity} entries"),
+    ]
+    folder = cache.folder()
+    if folder is not None:
+        n, size = cache.contents(folder)
+        found.append(Cache("programs on disk", n, size,
+                           f"{size_text(cache.maximum_bytes())} (jax_pyjx_cache_max_bytes)",
+                           folder))
+    return tuple(found)
 
 
 class RetraceWarning(UserWarning):
@@ -140,9 +194,9 @@ class ProcessExplanation:
             for name, c in ledger.operations().items()], key=lambda row: -row[-1]))
 
     @property
-    def caches(self) -> tuple[cache_report.Cache, ...]:
+    def caches(self) -> tuple[Cache, ...]:
         """What the caches hold now; the folder of the one on disk is looked through."""
-        return cache_report.caches()
+        return caches()
 
     def __str__(self) -> str:
         lines = [f"{_times(len(self.functions), 'function')} traced"]
@@ -286,4 +340,3 @@ def _warn(history: History, entry: Entry, changes: Sequence[Change]) -> None:
         "how many to warn (-1: never).",
         RetraceWarning, *(("<unknown>", 1) if frame is None else (
             frame.file_name, frame.start_line)))
-

@@ -6,7 +6,6 @@ from typing import Any, NoReturn, Self
 
 from pyjx.core.avals import ShapedArray, aval_makers
 from pyjx.runtime.array import Array
-from pyjx.runtime.device_put import device_put, put_handlers
 
 
 class DataArray(Array):
@@ -93,9 +92,4 @@ class ExtendedArray(DataArray):
         return f"EArray({self.aval.str_short()}, {self._base_array})"
 
 
-def _put(array: ExtendedArray, device: Any, donate: bool) -> ExtendedArray:
-    return ExtendedArray(array.aval, device_put(array._base_array, device, donate=donate))
-
-
 aval_makers[ExtendedArray] = lambda x: x.aval
-put_handlers[ExtendedArray] = _put

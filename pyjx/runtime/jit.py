@@ -39,13 +39,13 @@ from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.monitoring import record_event, timed
-from pyjx.runtime import backends, dispatch, ledger, references, requests, signature
+from pyjx.runtime import backends, dispatch, ledger, reference_calls, requests, signature
 from pyjx.runtime import eager as _eager  # noqa: F401  (runs what is not traced)
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.ledger import TracedInfo, Traces
 from pyjx.runtime.placement import NO_REQUEST, Request
+from pyjx.runtime.programs import turn
 from pyjx.runtime.requests import Asked
-from pyjx.runtime.turns import turn
 
 if TYPE_CHECKING:
     from pyjx.runtime.explain import Explanation
@@ -174,6 +174,13 @@ _PLAIN = Options()
 CALL_MISS = "/pyjx/jit/call_miss"  # the event of a call whose signature C++ does not know
 
 
+def reports() -> Any:
+    """The module of reports."""
+    from pyjx.runtime import explain  # few programs ask for one
+
+    return explain
+
+
 class JitSpec:
     """A function with the options it is jitted with.
 
@@ -273,7 +280,9 @@ class JitSpec:
         if self.on_probation:
             ledger.note_operation_traced(self.name, time.seconds)
         else:
-            ledger.note_traced(self, debug, closed, in_tree, avals, static, time.seconds)
+            missed = ledger.note_traced(self, debug, closed, in_tree, avals, static, time.seconds)
+            if missed is not None:
+                reports().report_miss(*missed)
         out_tree = flat.out_tree
         if any([type(a) is AbstractRef for a in closed.out_avals]):
             check_not_returned(closed, debug.func_src_info, options.traced_for,
@@ -338,8 +347,9 @@ class JitSpec:
         try:
             traced, leaves = self.trace(args, kwargs)
             closed = traced.closed
-            if closed.effects and has_state(closed.effects) and not references.has_refs(closed):
-                closed = references.pure(closed).jaxpr
+            if closed.effects and has_state(closed.effects) and not (
+                    reference_calls.has_refs(closed)):
+                closed = reference_calls.pure(closed).jaxpr
             if (state.dynamic is not eager_trace or closed.effects
                     or _any_tracer(leaves, closed.consts)):
                 return self.bind(traced, leaves), None, False

@@ -199,8 +199,10 @@ def note_operation_traced(name: str, seconds: float) -> None:
 
 
 def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: TreeDef,
-                avals: tuple[Any, ...], static: Any, seconds: float) -> None:
-    """A function was traced, to the jaxpr `closed`."""
+                avals: tuple[Any, ...], static: Any, seconds: float
+                ) -> tuple[History, Entry, bool] | None:
+    """A function was traced, to the jaxpr `closed`. What `explain.report_miss` is to report, where
+    a flag wants it or the function was traced too often."""
     fun, name, traces = spec.fun, spec.name, spec.traces
     source = traces.source
     if source is None:
@@ -252,8 +254,8 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
         history.warned |= warns
     if _logs():
         _log(f"Finished tracing {name} for {info.traced_for} in {seconds:.9f} sec")
-    if warns or configuration.explain_cache_misses.value:
-        reports().report_miss(history, entry, warns)
+    wanted = warns or configuration.explain_cache_misses.value
+    return (history, entry, warns) if wanted else None
 
 
 def note_lowered(closed: ClosedJaxpr, name: str, seconds: float) -> None:
@@ -425,13 +427,6 @@ def _walk(tree: TreeDef, path: Path, leaves: list[Path], nodes: list[tuple[Path,
             f"[<flat index {i}>]" for i in range(len(children))]
     for step, child in zip(steps, children, strict=True):
         _walk(child, (*path, step), leaves, nodes)
-
-
-def reports() -> Any:
-    """The module of reports."""
-    from pyjx.runtime import reports  # few programs ask for one
-
-    return reports
 
 
 # -- reading ---------------------------------------------------------------------------------------

@@ -34,10 +34,9 @@ from pyjx.engine.metadata import metadata_as_programs
 from pyjx.engine.physical import physicalize
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
-from pyjx.runtime.explicit import types_as_constraints
 from pyjx.runtime.located import located_text
-from pyjx.runtime.open_sums import with_open_results
 from pyjx.runtime.placement import Placement
+from pyjx.runtime.typed_shardings import types_as_constraints, with_open_results
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),

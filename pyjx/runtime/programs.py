@@ -1,20 +1,159 @@
-"""Executables, kept with the jaxprs that they were made from."""
+"""Compiled programs, kept with the jaxprs that they were made from: which are made, which stay, and
+which go.
+
+One thread traces a signature, or compiles a program, for all that need it.
+
+Jaxprs are kept with functions: one that is called with ever new shapes would keep all its programs.
+When those of the process take more than `jax_pyjx_programs_max_bytes`, the oldest half of them
+goes, and C++ forgets the calls it knows; a program that is wanted again comes from the disk cache,
+or is compiled again.
+
+Of the programs of the library's own operations a bounded number stays loaded. Data of many lengths
+make a program a length, each of 0.1 to 0.2 MB and up to six memory maps, of which Linux gives a
+process 65,530; nearly all of them are used once or twice. So a new program is on probation: calls
+go through Python. One that was called a few times, or is wanted again after it went, passes: C++
+makes its calls, from a cache whose least recently used entries go. Python holds the programs of
+either kind that it called last: those on probation, which nobody else holds, and those that passed,
+which C++ asks for again where arguments come in another way, such as committed to a device."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pyjx import configuration
+from pyjx import configuration, jaxlib_api
 from pyjx.core.derived import derived_under
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.runtime import loaded
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.placement import Placement
-from pyjx.runtime.turns import turn
 
 if TYPE_CHECKING:
     from lowering.program import LoweredProgram
+
+
+# What C++ knows of calls.
+fast_paths = jaxlib_api.pjit_cache(8192)
+
+# XLA does not tell how large the code for a CPU is. Measured, in resident memory: a quarter of a
+# megabyte, and 100 bytes for each character of the program's text.
+_LEAST, _PER_CHARACTER = 1 << 18, 100
+
+_sizes_lock = threading.RLock()  # a finalizer may run in a thread that has it
+_sizes: dict[weakref.ref[Program], int] = {}  # the oldest first
+_total = 0
+
+
+def note_loaded(program: Program, characters: int) -> None:
+    """Note a program that was compiled from a text of this length."""
+    global _total
+    size = _LEAST + _PER_CHARACTER * characters
+    limit = configuration.programs_max_bytes.value
+    oldest: list[Program] = []
+    with _sizes_lock:
+        note_dropped(program)
+        _sizes[weakref.ref(program, _forget)] = size
+        _total += size
+        if 0 <= limit < _total:
+            oldest = _popped(limit // 2, program)
+    if oldest:
+        for old in oldest:
+            old.drop()
+        fast_paths.clear()
+
+
+def note_dropped(program: Program) -> None:
+    """Note that a program has let its executable go."""
+    _forget(weakref.ref(program))
+
+
+def loaded_bytes() -> int:
+    """The bytes, about, that the programs of the process take."""
+    return _total
+
+
+def loaded_count() -> int:
+    """How many programs are loaded."""
+    return len(_sizes)
+
+
+def _popped(limit: int, newest: Program) -> list[Program]:
+    """The oldest programs, as many as there are beyond `limit` bytes."""
+    oldest = []
+    for reference in list(_sizes):
+        if _total <= limit:
+            break
+        program = reference()
+        if program is not newest:
+            _forget(reference)
+            if program is not None:
+                oldest.append(program)
+    return oldest
+
+
+def _forget(reference: weakref.ref[Program]) -> None:
+    global _total
+    with _sizes_lock:
+        _total -= _sizes.pop(reference, 0)
+
+
+class _Work:
+    __slots__ = ("done", "thread")
+
+    def __init__(self, thread: int) -> None:
+        self.thread = thread
+        self.done = threading.Event()
+
+
+_turns_lock = threading.Lock()
+_working: dict[Hashable, _Work] = {}
+_awaited: dict[int, _Work] = {}  # by the thread that waits
+_PATIENCE = 60.0  # seconds; then the work is done twice, which costs time only
+
+
+@contextmanager
+def turn(key: Hashable) -> Iterator[None]:
+    """Wait until no other thread is within a block of the same key, then run the block.
+
+    The caller looks inside whether the work has been done meanwhile. A thread does not wait for one
+    that waits, in the end, for itself: functions that call each other may be traced by two at once.
+    """
+    me = threading.get_ident()
+    mine = None
+    while mine is None:
+        with _turns_lock:
+            work = _working.get(key)
+            if work is None:
+                mine = _working[key] = _Work(me)
+                break
+            if _waits_for(work.thread, me):
+                break
+            _awaited[me] = work
+        finished = work.done.wait(_PATIENCE)
+        with _turns_lock:
+            del _awaited[me]
+        if not finished:
+            break
+    try:
+        yield
+    finally:
+        if mine is not None:
+            with _turns_lock:
+                del _working[key]
+            mine.done.set()
+
+
+def _waits_for(thread: int, other: int) -> bool:
+    """Whether one thread is, or waits for, another. Called with the lock."""
+    while thread != other:
+        work = _awaited.get(thread)
+        if work is None:
+            return False
+        thread = work.thread
+    return True
 
 
 class Program:
@@ -31,7 +170,7 @@ class Program:
         """Let the executable go, for as long as nobody else holds it."""
         self.executable = None
         self.was_dropped = True
-        loaded.remove(self)
+        note_dropped(self)
 
 
 @derived_under(lambda: (configuration.trace_context(), configuration.outline.value))
@@ -66,7 +205,7 @@ def compile_closed(
                     placement=placement)
                 executable = program.executable = pipeline.compile_lowered(
                     source, closed, name, compiler_options, placement, quick)
-                loaded.add(program, len(source.text))
+                note_loaded(program, len(source.text))
     return program, executable
 
 
@@ -81,3 +220,42 @@ def compiled_anew(executable: Executable, closed: ClosedJaxpr, name: str, donate
                                     placement=placement)
         return pipeline.compile_lowered(source, closed, name, executable.from_disk, placement,
                                         quick=False)
+
+
+CAPACITY = 192  # programs of a kind
+CALLS = 8  # through Python, with which a program passes
+
+_probation_lock = threading.RLock()  # a finalizer may run operations in a thread that has it
+# The least recently called first.
+_on_probation: OrderedDict[Program, None] = OrderedDict()
+_passed: OrderedDict[Program, None] = OrderedDict()
+
+
+def passes_probation(program: Program, fast: bool) -> bool:
+    """Note a call through Python; whether C++ may make the next ones. `fast` says that it could."""
+    with _probation_lock:
+        program.calls += 1
+        passed = fast and (program.was_dropped or program.calls >= CALLS)
+        _on_probation.pop(program, None)
+        _passed.pop(program, None)
+        programs = _passed if passed else _on_probation
+        programs[program] = None
+        oldest = programs.popitem(last=False)[0] if len(programs) > CAPACITY else None
+    if oldest is not None:
+        oldest.drop()
+    return passed
+
+
+def probation_count() -> int:
+    """How many programs are held."""
+    return len(_on_probation) + len(_passed)
+
+
+def clear_probation() -> None:
+    """Let all programs go."""
+    with _probation_lock:
+        programs = [*_on_probation, *_passed]
+        _on_probation.clear()
+        _passed.clear()
+    for program in programs:
+        program.drop()

@@ -18,9 +18,9 @@ from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.physical import physicalize
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.runtime import abstract, backends, dispatch, ledger, references
+from pyjx.runtime import abstract, backends, dispatch, reference_calls
 from pyjx.runtime.dispatch import Miss
-from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, spec_of
+from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, reports, spec_of
 from pyjx.runtime.located import located_text
 from pyjx.runtime.placement import (
     Shardings,
@@ -169,8 +169,9 @@ class Traced(_Stage):
         >>> [(c.name, c.flops, c.transcendentals) for c in cost.by_operation]
         [('dot_general', 24.0, 0.0), ('sin', 0.0, 3.0)]
         """
-        return ledger.reports().Costs(  # type: ignore[no-any-return]
-            self.jaxpr, lambda: self.lower().cost_analysis())
+        from pyjx.runtime.costs import Costs  # few programs ask for them
+
+        return Costs(self.jaxpr, lambda: self.lower().cost_analysis())
 
     def physicalize(self, ctx: Any = None) -> Traced:
         """The traced function with key arrays as the integer arrays that they are."""
@@ -223,7 +224,7 @@ class Lowered(_Stage):
         self._closed, self._donated, self._call = traced.closed, traced.donated, None
         if has_state(traced.closed.effects):
             consts = traced.closed.consts
-            self._call = references.call_of(
+            self._call = reference_calls.call_of(
                 consts_as_inputs(traced.closed), (False,) * len(consts) + traced.donated)
             self._closed = self._call.discharged.jaxpr
             self._donated = self._call.donated
@@ -338,7 +339,7 @@ class Compiled(_Stage):
     __slots__ = ("__weakref__", "_call", "_executable", "_here", "_with_refs")
 
     def __init__(self, spec: JitSpec, traced: TracedCall, given: Shardings, executable: Any,
-                 with_refs: references.Call | None = None) -> None:
+                 with_refs: reference_calls.Call | None = None) -> None:
         super().__init__(spec, traced, given)
         self._executable = executable
         self._with_refs = with_refs
@@ -367,7 +368,7 @@ class Compiled(_Stage):
         n_given = len(tree_flatten((args, kwargs))[0])  # static arguments may be among them
         return out, fast_path if n_given == len(leaves) else None, drop
 
-    def _run_with_refs(self, call: references.Call, leaves: list[Any]) -> Any:
+    def _run_with_refs(self, call: reference_calls.Call, leaves: list[Any]) -> Any:
         closed = self._traced.closed
         check_distinct(leaves, closed.consts, lambda: closed.debug_info)
         operands = [*closed.consts, *leaves]
@@ -577,7 +578,7 @@ def _explain(self: Any) -> Explanation:
     >>> jax.jit(lambda x: x).explain().n_traces
     0
     """
-    return ledger.reports().explain_function(spec_of(self))  # type: ignore[no-any-return]
+    return reports().explain_function(spec_of(self))  # type: ignore[no-any-return]
 
 
 jaxlib_api.PjitFunction.explain = api_boundary(_explain)

@@ -1,4 +1,5 @@
-"""Arrays with given shardings: of host values, and of arrays that are elsewhere."""
+"""Arrays with given shardings: of host values, and of arrays that are elsewhere. Those of strings
+(NumPy's StringDType) lie on CPU devices, and no program takes them."""
 
 from __future__ import annotations
 
@@ -29,6 +30,29 @@ from pyjx.runtime.sharding import (
     single_device_sharding,
     summed,
 )
+
+
+def put_strings(x: np.ndarray[Any, Any], sharding: Any, dtype: Any = None) -> Any:
+    """The array of strings with a sharding; `dtype` is the one that is asked for.
+
+    Raises:
+      TypeError: another dtype is asked for, strings are missing, or no CPU devices are named.
+    """
+    if dtype is not None and np.dtype(dtype) != x.dtype:
+        name = dtypes.name(dtypes.canonicalize_dtype(dtype))
+        raise TypeError(f"Cannot make an array with dtype {name} from an object with dtype "
+                        f"{x.dtype}. NumPy's x.astype(float) reads numbers.")
+    if x.dtype != type(x.dtype)():
+        raise TypeError(f"Dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric "
+                        "types are supported by JAX, and strings none of which is missing.")
+    if sharding is None or any([d.platform != "cpu" for d in sharding.device_set]):
+        raise TypeError("String arrays can only be sharded to CPU devices. Received unsupported "
+                        f"device or sharding: {sharding}. Name one, as jax.devices('cpu')[0].")
+    if x.size == 0:
+        raise TypeError(f"Arrays of no strings, as this one of shape {x.shape}, cannot be on a "
+                        "device: the runtime takes none. Leave it a NumPy array.")
+    return put_host(x, ShapedArray(x.shape, x.dtype), sharding, False)
+
 
 _put = jaxlib_api.batched_device_put
 _CopySemantics = jaxlib_api.ArrayCopySemantics
@@ -212,10 +236,18 @@ def _read(x: Any, sharding: Any) -> Any:
     return _put_parts(x.aval, sharding, lambda index: whole[index], True)
 
 
-def _exchanged(x: Any, sharding: Any) -> Any:
-    from pyjx.runtime.dispatch import formatted  # it runs a program, whose arguments are moved here
+_formatted: Callable[[Any, Format], Any]
 
-    return formatted(x, Format(None, sharding))
+
+def exchange_by(formatted: Callable[[Any, Format], Any]) -> None:
+    """Say how a compiled program lays an array out otherwise on its devices, which may exchange
+    parts. The arguments of such programs are moved here, so who runs them comes later."""
+    global _formatted
+    _formatted = formatted
+
+
+def _exchanged(x: Any, sharding: Any) -> Any:
+    return _formatted(x, Format(None, sharding))
 
 
 def _within_process(x: Any, sharding: Any) -> Any:

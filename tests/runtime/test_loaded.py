@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pyjx as jax
-from pyjx.runtime import jit, loaded
+from pyjx.runtime import jit, programs
 
 LIMIT = 3_000_000
 
@@ -25,21 +25,21 @@ def test_programs_beyond_the_bound_go():
     for _ in range(2):
         for n in range(1, 40):
             np.testing.assert_array_equal(f(np.ones(n, np.float32)), np.full(n, 3.0))
-            assert loaded.total() <= LIMIT
+            assert programs.loaded_bytes() <= LIMIT
     assert kept(np.ones(3, np.float32)).tolist() == [3.0] * 3
 
 
 def test_a_function_takes_its_programs_with_it():
     jax.clear_caches()
     gc.collect()
-    before = loaded.total()
+    before = programs.loaded_bytes()
     f = jax.jit(lambda x: x * 3 + 1)
     f(np.ones(3))
     jax.grad(f)(1.0)
-    assert loaded.total() > before
+    assert programs.loaded_bytes() > before
     del f
     gc.collect()
-    assert loaded.total() == before
+    assert programs.loaded_bytes() == before
 
 
 def test_without_a_bound():
@@ -47,19 +47,19 @@ def test_without_a_bound():
     f = jax.jit(lambda x: x * 5 + 1)
     for n in range(1, 20):
         f(np.ones(n))
-    assert loaded.total() > LIMIT
+    assert programs.loaded_bytes() > LIMIT
 
 
 def test_a_program_that_is_compiled_again_counts_once():
     f = jax.jit(lambda x: x * 11 + 1)
     f(np.ones(3))
-    once = loaded.total()
+    once = programs.loaded_bytes()
     for _ in range(3):
         jax.numpy.sin(np.ones(17, np.float32))
         jax.clear_caches()
         f(np.ones(3))
     gc.collect()
-    assert loaded.total() <= once + (1 << 19)
+    assert programs.loaded_bytes() <= once + (1 << 19)
 
 
 def test_threads():
@@ -83,7 +83,7 @@ def test_threads():
     for t in threads:
         t.join()
     assert not errors
-    assert loaded.total() <= LIMIT
+    assert programs.loaded_bytes() <= LIMIT
 
 
 def test_signatures_of_a_function_are_bounded(monkeypatch):
