@@ -273,15 +273,19 @@ def spacing(x: Any, /) -> Array:
     x = promote_inexact("spacing", x)
     if is_complex(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")
-    # Of halves NumPy gives the distance to the next number above, whatever their sign.
-    half = dtype_of(x) == np.float16
-    negative = filled_like(x, False, np.bool_) if half else _signbit(x)
-    outwards = ops.select(negative, filled_like(x, -np.inf), filled_like(x, np.inf))
-    gap = convert(ops.sub(ops.nextafter(x, outwards), x), dtype_of(x))
+    x = ops.stop_gradient(x)  # steps have no slope
+    if dtype_of(x) == np.float16:
+        negative = filled_like(x, False, np.bool_)
+        above = ops.nextafter(x, filled_like(x, np.inf))
+        following = ops.select(ops.is_finite(x), above, filled_like(x, np.nan))
+    else:  # it has the next bits; those behind infinity are of nan
+        bits, _ = _bits_of(x)
+        negative = ops.lt(bits, constant_like(bits, 0))
+        following = _reinterpreted(ops.add(bits, constant_like(bits, 1)), dtype_of(x))
+    gap = ops.sub(following, convert(x, dtype_of(x)))
     least = float(dtypes.finfo(dtype_of(x)).smallest_subnormal)
-    tiny = ops.select(negative, filled_like(x, -least), filled_like(x, least))
-    gap = ops.select(ops.eq(gap, constant_like(gap, 0)), tiny, gap)
-    return ops.select(ops.is_finite(x), gap, filled_like(x, np.nan))
+    tiny = ops.select(negative, filled_like(gap, -least), filled_like(gap, least))
+    return ops.select(ops.eq(gap, constant_like(gap, 0)), tiny, gap)
 
 
 # -- mantissa and exponent -------------------------------------------------------------------------
