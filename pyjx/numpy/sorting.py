@@ -241,23 +241,23 @@ def _less(x: Any, y: Any) -> Any:
 
 def _bisected(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     """For each v, the number of elements of the sorted `a` that are less (or equal)."""
-    size, shape = get_aval(a).shape[0], get_aval(v).shape
-    one = literal(1, dtype)
+    size = get_aval(a).shape[0]
+    one, whole = literal(1, dtype), literal(size, dtype)
 
-    def halved(low: Any, high: Any) -> tuple[Any, Any]:
-        middle = lax.add(low, lax.shift_right_logical(lax.sub(high, low), one))
-        there = jnp.indexing.take(a, lax.min(middle, literal(size - 1, dtype)), axis=0, mode="clip")
-        above = lax.bitwise_not(_less(v, there)) if right else _less(there, v)
-        open_ = lax.lt(low, high)
-        return (lax.select(lax.bitwise_and(open_, above), lax.add(middle, one), low),
-                lax.select(lax.bitwise_and(open_, lax.bitwise_not(above)), middle, high))
+    def stepped(_: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        """So many elements are before v, and the next `step` are where the last of them is."""
+        place, step = state
+        further = lax.add(place, step)
+        last = lax.sub(lax.min(further, whole), one)
+        there = jnp.indexing.take(a, last, axis=0, mode="clip")
+        before = lax.bitwise_not(_less(v, there)) if right else _less(there, v)
+        found = lax.bitwise_and(lax.le(further, whole), before)
+        return lax.select(found, further, place), lax.shift_right_logical(step, one)
 
-    interval = lax.full(shape, 0, dtype), lax.full(shape, size, dtype)
-    if type(size) is not int:  # below 2^31; so many steps in line take XLA forever
-        return lax.fori_loop(0, 31, lambda i, ends: halved(*ends), interval)[0]
-    for _ in range(size.bit_length()):
-        interval = halved(*interval)
-    return interval[0]
+    steps = size.bit_length() if type(size) is int else 31
+    state = lax.full(get_aval(v).shape, 0, dtype), literal(2**(steps - 1), dtype)
+    # A loop, as XLA takes a time for steps in line that doubles with each.
+    return lax.fori_loop(0, steps, stepped, state)[0]
 
 
 def _compared(a: Any, v: Any, right: bool, dtype: Any) -> Any:

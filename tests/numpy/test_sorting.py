@@ -322,3 +322,13 @@ def test_sets_of_values_that_occur_twice(x, y, assume_unique):
             for a, b in zip(found if options else [found], want if options else [want],
                             strict=True):
                 np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 9, 100])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_bisection_is_a_loop(size, side):
+    """The time that XLA takes for steps in line doubles with each of them."""
+    a = np.arange(size, dtype=np.float32) // 2
+    v = np.float32([-1, 0, 0.5, 1, size // 4, size, np.inf, np.nan])
+    assert jnp.searchsorted(a, v, side).tolist() == np.searchsorted(a, v, side).tolist()
+    assert str(jax.make_jaxpr(jnp.searchsorted)(a, v)).count("gather[") == 1
