@@ -62,6 +62,7 @@ class Primitive:
       cached: whether results of `shape_rule` are kept by avals and parameters.
       cost: CHEAP or DEAR where computing a result again may spare the memory to keep it; else None.
       outlined: whether blocks that repeat may become functions with it inside.
+      length: how many operations it is lowered to, about, where these are many.
       is_call: whether it calls the jaxpr that is its parameter `jaxpr`, by its parameter `name`.
       contracts: whether it sums products of its operands, as products of matrices do.
       moves: whether it only moves values, or makes them of nothing.
@@ -121,7 +122,7 @@ class Primitive:
     """
 
     __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "contracts", "cost", "is_call",
-                 "linear", "moves", "multiple_results", "name", "outlined", "own_impl",
+                 "length", "linear", "moves", "multiple_results", "name", "outlined", "own_impl",
                  "own_rules", *[kind for kind in RULE_KINDS if kind != "impl"])
 
     # What libraries ask of those of their own that take a function as operand.
@@ -160,14 +161,16 @@ class Primitive:
 
     def __init__(self, name: str, *, multiple_results: bool = False, linear: Linearity = NOWHERE,
                  cached: bool = True, cost: int | None = None, outlined: bool = True,
-                 is_call: bool = False, contracts: bool = False, moves: bool = False,
-                 asked: bool = False, own_rules: bool = False, **rules: Rule | None) -> None:
+                 length: int = 1, is_call: bool = False, contracts: bool = False,
+                 moves: bool = False, asked: bool = False, own_rules: bool = False,
+                 **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.linear = linear
         self.cached = cached
         self.cost = cost
         self.outlined = outlined
+        self.length = length
         self.is_call = is_call
         self.contracts = contracts
         self.moves = moves

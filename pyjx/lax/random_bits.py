@@ -52,7 +52,8 @@ def cipher(name: str, operands: int, results: int, decomposition: Any = None) ->
         return [entries] * results
 
     primitive = register(Primitive(name, shape_rule=shape_rule, batch=batch, multiple_results=True,
-                                   sharding_rule=sharding_rule, decomposition=decomposition))
+                                   sharding_rule=sharding_rule, decomposition=decomposition,
+                                   length=100))
     return primitive.define(jvp=jvp_zero(primitive))
 
 

@@ -699,6 +699,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
             sizes[d] = n
         elif n == m:
             batch.append(d)
+            sizes[d] = min(1, n)
         elif n != 1:
             raise ValueError(f"Incompatible shapes for broadcasting: shapes={[shape, own]}")
     if shape[axis] == 0 and 0 not in own:

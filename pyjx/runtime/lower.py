@@ -50,9 +50,6 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         warn_of_captured(closed)
     if placement is not None and placement.devices and not for_export:
         platform = placement.platform
-    mode = configuration.outline.value
-    outline = not for_export and (mode == "on" or (
-        mode == "auto" and platform == "cpu" and is_long(closed)))
     ledger.note_lowering(closed, name)
     with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name) as time, \
             collector_paused():
@@ -63,7 +60,10 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         if not configuration.allow_f16_reductions.value:
             check_reductions(closed.jaxpr)
         closed = metadata_as_programs(closed)
-        prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
+        decomposed = decompose(physicalize(closed), platform)
+        mode = configuration.outline.value
+        prepared = prepare(decomposed, outline=not for_export and (mode == "on" or (
+            mode == "auto" and platform == "cpu" and is_long(decomposed))))
         program = lower(prepared, name, platform=platform, donated=donated,
                         keep_unused=keep_unused, inline_constants=for_export, paths=paths,
                         partitioning=ONE if placement is None

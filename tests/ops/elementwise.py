@@ -11,6 +11,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.ad_checkpoint import checkpoint_name
 from pyjx.core.primitive import find_primitive
+from pyjx.lax import transcendental
 from tests.op_table import Sample
 
 _rng = np.random.default_rng(0)
@@ -104,6 +105,10 @@ def _unary_samples() -> list[Sample]:
     out += samples("not", lax.bitwise_not, np.invert, dtypes=(I32, BOOL, U8))
     out += samples("integer_pow", lax.reciprocal, lambda x: 1 / x, low=0.3, dtypes=(F32, C64),
                    label="reciprocal")
+    out += samples("logistic_grad", transcendental.logistic_grad_p.bind,
+                   lambda x: 1 / (1 + np.exp(-x)) / (1 + np.exp(x)), dtypes=(F32, C64, BF16))
+    out += samples("tanh_grad", transcendental.tanh_grad_p.bind, lambda x: 1 - np.tanh(x) ** 2,
+                   dtypes=(F32, C64, BF16), low=-1.2, high=1.2)
     out += samples("cos", lambda x: lax.cos(x, accuracy=lax.AccuracyMode.HIGHEST), np.cos,
                    label="accurate")
     out += samples("exp", lambda x: lax.exp(x, accuracy=lax.Tolerance(rtol=1e-6)), np.exp,

@@ -12,7 +12,7 @@ import scipy.linalg as sl
 
 import pyjx.numpy as jnp
 from pyjx.lax import linalg
-from pyjx.lax.linalg.determinants import det_p, slogdet_p
+from pyjx.lax.linalg.determinants import det_p, factors_with_rank_p, slogdet_p
 from pyjx.lax.linalg.general_systems import solve
 from pyjx.lax.linalg.pivoted_factors import getrf_p
 from pyjx.lax.linalg.reflectors import geqp3_p, geqrf_p
@@ -168,6 +168,8 @@ SAMPLES = [
            id="complex"),
     Sample("det", det_p.bind, (regular(4),), np.linalg.det, rtol=1e-3, atol=1e-3),
     Sample("det", det_p.bind, (complexes(3, 3),), np.linalg.det, **TOL, id="complex"),
+    Sample("factors_with_rank", lambda x: factors_with_rank_p.bind(x, *linalg.lu(x))[0],
+           (regular(4),), lambda x: sl.lu_factor(x)[0], diff=False, **TOL),
     Sample("slogdet", lambda x: tuple(slogdet_p.bind(x, method="lu")), (complexes(4, 4),),
            np.linalg.slogdet, **TOL),
     Sample("slogdet", lambda x: tuple(slogdet_p.bind(x, method="qr")), (regular(4),),

@@ -48,7 +48,7 @@ from pyjx.core.records import Record
 # Blocks of fewer equations stay where they are: calling them costs more than compiling them.
 MIN_BLOCK = 20
 
-# Programs of fewer equations compile about as quickly whole, and run without calls, between which
+# Programs of fewer operations compile about as quickly whole, and run without calls, between which
 # XLA fuses nothing.
 MIN_PROGRAM = 768
 
@@ -76,7 +76,8 @@ def is_long(closed: ClosedJaxpr) -> bool:
         return True
     inside: set[ClosedJaxpr] = set()
     _count_calls(closed, Counter(), inside)
-    return sum([len(program.jaxpr.eqns) for program in inside]) >= MIN_PROGRAM
+    return sum([e.primitive.length for program in inside for e in program.jaxpr.eqns]
+               ) >= MIN_PROGRAM
 
 
 def _count_calls(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr], seen: set[ClosedJaxpr]) -> None:

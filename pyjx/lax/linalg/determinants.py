@@ -71,11 +71,11 @@ def _factors_with_rank(x: Value, *factored: Value) -> tuple[Value, ...]:
 
 # An operation of its own, so that vmap maps it as one of a batch: a branch for each matrix would
 # factor all of them twice.
-_factors_with_rank_p = register(Primitive(
+factors_with_rank_p = register(Primitive(
     "factors_with_rank", multiple_results=True, decomposition=_factors_with_rank,
     sharding_rule=along_batch(2), shape_rule=lambda x, *factored: (
         *factored, typed(x, dtype=np.bool_))))
-_factors_with_rank_p.define(batch=batch_leading(_factors_with_rank_p))
+factors_with_rank_p.define(batch=batch_leading(factors_with_rank_p))
 
 
 def _det_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
@@ -86,7 +86,7 @@ def _det_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     (x,), (dx,) = primals, tangents
     factored = lu(x)
     out = lax.mul(*_products_of(factored))
-    *factored, turned = _factors_with_rank_p.bind(x, *factored)
+    *factored, turned = factors_with_rank_p.bind(x, *factored)
     batch = range(get_aval(turned).ndim)
     dx = lax.select(lax.broadcast_in_dim(turned, get_aval(x).shape, batch), _reflected(dx), dx)
     factors, _, order = factored
