@@ -699,11 +699,13 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
             sizes[d] = n
         elif n == m:
             batch.append(d)
-            sizes[d] = min(1, n)
         elif n != 1:
             raise ValueError(f"Incompatible shapes for broadcasting: shapes={[shape, own]}")
     if shape[axis] == 0 and 0 not in own:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+    if 0 in own:
+        return ops.full([shape[d] if d in window else m for d, m in enumerate(own)], 0,
+                        get_aval(x).dtype)
     if wrap_negative_indices:
         i = wrapped(i, shape[axis], index_dtype([i], shape), True)
     kept = [d for d in range(len(own)) if d not in window]
