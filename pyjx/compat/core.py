@@ -8,7 +8,7 @@ import pyjx.core
 import pyjx.errors
 import pyjx.extend.core
 import pyjx.extend.core.primitives
-from pyjx.core.contexts import (
+from pyjx.compat.contexts import (
     OpaqueTraceState,
     TracingContext,
     set_current_trace,

@@ -12,7 +12,7 @@ FAMILIES: dict[str, str] = {
         "pytype_aval_mappings=aval_makers valid_jaxtype=is_valid_value"
     ),
     "pyjx.core.check": "check_jaxpr",
-    "pyjx.core.contexts": (
+    "pyjx.compat.contexts": (
         "find_top_trace get_opaque_trace_state nonempty_axis_env_DO_NOT_USE trace_ctx "
         "unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE "
         "unsafe_get_axis_names_DO_NOT_USE"
@@ -24,7 +24,7 @@ FAMILIES: dict[str, str] = {
         "Atom ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal ParamDict Var jaxprs_in_params "
         "new_jaxpr_eqn"
     ),
-    "pyjx.core.open_primitives": "CallPrimitive",
+    "pyjx.compat.open_primitives": "CallPrimitive",
     "pyjx.core.primitive": "Primitive",
     "pyjx.core.printer": "JaxprPpContext JaxprPpSettings",
     "pyjx.core.evaluation": "eval_jaxpr jaxpr_as_fun",

@@ -6,7 +6,7 @@ from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
     "pyjx.experimental.earray": "EArray primal_tangent_dtype",
-    "pyjx.experimental.hijax": "cur_qdd",
+    "pyjx.compat.hi_types": "cur_qdd",
     "pyjx.lax.callbacks": "io_callback",
 }
 

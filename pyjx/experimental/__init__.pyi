@@ -34,7 +34,7 @@ from pyjx.experimental import transfer as transfer
 from pyjx.experimental import xla_metadata as xla_metadata
 from pyjx.experimental.earray import EArray as EArray
 from pyjx.experimental.earray import primal_tangent_dtype as primal_tangent_dtype
-from pyjx.experimental.hijax import cur_qdd as cur_qdd
+from pyjx.compat.hi_types import cur_qdd as cur_qdd
 from pyjx.lax.callbacks import io_callback as io_callback
 
 jax2tf: _ModuleType

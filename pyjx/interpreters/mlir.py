@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
-    "pyjx.compat.effects": "lowerable_effects",
+    "pyjx.compat.hi_types": "lowerable_effects",
     "pyjx.compat.lowering_rules": (
         "core_call_lowering emit_python_callback jaxpr_subcomp lower_fun lower_jaxpr_to_fun "
         "register_lowering"

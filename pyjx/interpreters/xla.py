@@ -6,7 +6,7 @@ from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
     "pyjx.compat.values": "Backend canonicalize_dtype_handlers",
-    "pyjx.core.open_primitives": "apply_primitive",
+    "pyjx.compat.open_primitives": "apply_primitive",
     "pyjx.core.avals": "pytype_aval_mappings=aval_makers",
 }
 

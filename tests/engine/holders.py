@@ -11,7 +11,7 @@ import numpy as np
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
-from pyjx.core.open_primitives import call_p, closed_call_p
+from pyjx.compat.open_primitives import call_p, closed_call_p
 from pyjx.custom_batching import custom_vmap, sequential_vmap
 from pyjx.custom_derivatives import custom_gradient, linear_call
 from pyjx.experimental.compute_on import compute_on

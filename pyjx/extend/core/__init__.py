@@ -7,7 +7,7 @@ from pyjx.lazy import attach
 FAMILIES: dict[str, str] = {
     "pyjx.core.avals": "AbstractToken Token get_aval is_valid_value",
     "pyjx.core.check": "check_jaxpr",
-    "pyjx.core.contexts": (
+    "pyjx.compat.contexts": (
         "TraceTag find_top_trace get_opaque_trace_state nonempty_axis_env_DO_NOT_USE "
         "set_current_trace take_current_trace unsafe_am_i_under_a_jit_DO_NOT_USE "
         "unsafe_am_i_under_a_vmap_DO_NOT_USE unsafe_get_axis_names_DO_NOT_USE"
@@ -19,7 +19,7 @@ FAMILIES: dict[str, str] = {
     ),
     "pyjx.core.evaluation": "jaxpr_as_fun",
     "pyjx.core.trace": "concrete_or_error",
-    "pyjx.core.open_primitives": (
+    "pyjx.compat.open_primitives": (
         "CallPrimitive Primitive call_impl create_call_primitive eval_jaxpr_transpose "
         "register_call_primitive_rules"
     ),

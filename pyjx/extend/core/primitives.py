@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
-    "pyjx.core.open_primitives": (
+    "pyjx.compat.open_primitives": (
         "call_p closed_call_p create_call_primitive empty2_p eval_jaxpr_transpose "
         "register_call_primitive_rules xla_pmap_p"
     ),
