@@ -164,7 +164,9 @@ class _Planner:
         batch = [c for c in a if c in b and c in rest]
         forward = _product_term(a, b, summed, batch)
         wanted = output if final else forward
-        swap = forward != wanted
+        # The result whose last axis stays the last is the cheaper one to transpose.
+        swap = forward != wanted and (
+            forward[-1:] != wanted[-1:] or _product_term(b, a, summed, batch) == wanted)
         x, y = (b, a) if swap else (a, b)
         dims = ((tuple([x.index(c) for c in summed]), tuple([y.index(c) for c in summed])),
                 (tuple([x.index(c) for c in batch]), tuple([y.index(c) for c in batch])))
