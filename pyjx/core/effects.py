@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyjx.core.jaxpr import JaxprEqn
+    from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 
 
 class Effect:
@@ -93,9 +93,9 @@ no_effects: Effects = frozenset()
 _effects_of = attrgetter("effects")
 
 
-def join_effects(eqns: Iterable[JaxprEqn]) -> Effects:
-    """The union of the effects of `eqns`."""
-    return no_effects.union(*set(map(_effects_of, eqns)))
+def join_effects(parts: Iterable[JaxprEqn | ClosedJaxpr]) -> Effects:
+    """The union of the effects of equations or programs."""
+    return no_effects.union(*set(map(_effects_of, parts)))
 
 
 def keeps_alive(effects: Effects) -> bool:

@@ -121,9 +121,9 @@ class Primitive:
         that is being recorded; None where the equation is to be added all the same.
     """
 
-    __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "contracts", "cost", "is_call",
-                 "length", "linear", "moves", "multiple_results", "name", "outlined", "own_impl",
-                 "own_rules", *[kind for kind in RULE_KINDS if kind != "impl"])
+    __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "contracts", "cost", "holder",
+                 "is_call", "length", "linear", "moves", "multiple_results", "name", "outlined",
+                 "own_impl", "own_rules", *[kind for kind in RULE_KINDS if kind != "impl"])
 
     # What libraries ask of those of their own that take a function as operand.
     call_primitive = False
@@ -143,6 +143,7 @@ class Primitive:
     jvp: Rule | None
     label: Callable[[dict[str, Any]], str] | None
     own_impl: Rule | None  # the rule `impl`; None where the operation is compiled
+    holder: Any  # what knows the programs that it holds and makes its rules: engine/holders.py
     linearize: Rule | None
     physical: Rule | None
     placed: Callable[[dict[str, Any]], Sequence[Any]] | None
@@ -176,6 +177,7 @@ class Primitive:
         self.moves = moves
         self.asked = asked
         self.own_rules = own_rules
+        self.holder = None
         self._out_avals = BoundedDict(OUT_AVALS_CAPACITY)
         for kind in RULE_KINDS:
             setattr(self, kind, None)

@@ -8,30 +8,20 @@ from typing import Any
 from pyjx.core.effects import Effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.options import NEVER_OUTLINED
-from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.discharge import discharge_call
+from pyjx.engine.holders import Held, Holder, Programs, Roles
 from pyjx.engine.linearize import LinearTrace
-from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     LinearizedJaxpr,
     batch_jaxpr,
-    dependent_outputs,
-    jvp_jaxpr,
     linear_flags,
     linearize_jaxpr,
-    live_inputs,
-    negated,
     nonzero_flags,
-    part_of,
-    parts_added,
-    read_in_parts,
     selected,
     strong_cotangents,
     transpose_with_log,
     with_cotangents,
-    with_totals,
     with_zeros,
     without_tracers,
 )
@@ -46,189 +36,102 @@ Linearized = Callable[[ClosedJaxpr, Flags, Params], LinearizedJaxpr]
 
 
 def define_call(primitive: Primitive, derive: Derive = lambda params, origins, linear: params,
-                jaxpr_name: str = "jaxpr", linearized: Linearized | None = None) -> Primitive:
+                linearized: Linearized | None = None) -> Primitive:
     """Give a call all its rules, but for those that it has.
 
     Args:
-      primitive: has several results, those of the jaxpr that is its parameter `jaxpr_name`.
+      primitive: has several results, those of the jaxpr that is its parameter `jaxpr`.
       derive: the parameters of a call of a jaxpr derived from it.
       linearized: how its jaxpr is linearized, if not as any other.
     """
-    call = _Call(primitive, derive, jaxpr_name, linearized)
-    if primitive.transpose is None:
-        primitive.define(accumulate=call.accumulate)
-    for kind in ("shape_rule", "effects", "jvp", "linearize", "split", "transpose", "batch_axis",
-                 "dce", "cut", "thread", "check", "discharge", "rebind", "runs"):
-        if getattr(primitive, kind) is None:
-            primitive.define(**{kind: getattr(call, kind)})
+    _Call(primitive, derive, linearized)
     return primitive
 
 
-class _Call:
-    """The rules of one primitive."""
+class _Call(Holder):
+    """What runs a program once, on its operands. The role of one of these is its place; None stands
+    for what is no operand of the call that a program is derived from."""
 
-    __slots__ = ("derive", "jaxpr_name", "linearized", "primitive")
+    kinds = (*Holder.kinds, "rebind", "runs")
 
-    def __init__(self, primitive: Primitive, derive: Derive, jaxpr_name: str,
-                 linearized: Linearized | None) -> None:
-        self.primitive = primitive
+    def __init__(self, primitive: Primitive, derive: Derive, linearized: Linearized | None
+                 ) -> None:
         self.derive = derive
-        self.jaxpr_name = jaxpr_name
-        self.linearized = linearized
-
-    def derived_params(self, closed: ClosedJaxpr, params: Params, origins: Dims,
-                       linear: bool = False) -> Params:
-        return {**self.derive(params, origins, linear), self.jaxpr_name: closed}
-
-    def rebind(self, closed: ClosedJaxpr, args: Values, params: Params, origins: Dims,
-               linear: bool = False) -> list[Any]:
-        """A call of a jaxpr derived from that of a call with parameters `params`."""
-        if closed.consts:
-            closed, consts = without_tracers(closed)
-            args = [*consts, *args]
-            origins = [*[None] * len(consts), *origins]
-        params = self.derived_params(closed, params, origins, linear)
-        return self.primitive.bind(*args, **params)  # type: ignore[no-any-return]
+        self.own_linearized = linearized
+        super().__init__(primitive)
 
     def runs(self, params: Params) -> ClosedJaxpr:
-        closed: ClosedJaxpr = params[self.jaxpr_name]
+        closed: ClosedJaxpr = params["jaxpr"]
         return closed
 
+    def held(self, params: Params) -> Held:
+        closed = params["jaxpr"]
+        return Held((closed,), 0, range(len(closed.jaxpr.invars)),
+                    (None,) * len(closed.jaxpr.outvars), 0, 0)
+
+    def derived_params(self, params: Params, programs: Programs, ins: Roles, outs: Roles,
+                       linear: bool = False) -> Params:
+        return {**self.derive(params, ins, linear), "jaxpr": programs[0]}
+
+    def rebind(self, closed: ClosedJaxpr, args: Values, params: Params, origins: Dims) -> list[Any]:
+        """A call of a jaxpr derived from that of a call with parameters `params`."""
+        return self.bind([closed], args, params, origins, ())
+
     def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
-        out_avals: list[Any] = params[self.jaxpr_name].out_avals
+        out_avals: list[Any] = params["jaxpr"].out_avals
         return out_avals
 
     def effects(self, params: Params) -> Effects:
-        effects: Effects = params[self.jaxpr_name].effects
+        effects: Effects = params["jaxpr"].effects
         return effects
 
-    def jvp(self, primals: Values, tangents: Tangents, **params: Any) -> Any:
-        closed: ClosedJaxpr = params[self.jaxpr_name]
-        nonzero = nonzero_flags(tangents)
-        pushed = jvp_jaxpr(closed, nonzero)
-        operands = range(len(primals))
-        results = self.rebind(pushed.jaxpr, [*primals, *selected(tangents, nonzero)], params,
-                              [*operands, *selected(operands, nonzero)])
-        n = len(closed.outvars)
-        return results[:n], with_zeros(results[n:], pushed.nonzero, closed.out_avals)
+    # Calls are what most time goes to under transformations: these do what the engine does, without
+    # asking for roles.
 
     def linearize(self, trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any
                   ) -> Any:
         nonzero = nonzero_flags(tangents)
-        if not any(nonzero):
-            outs = self.primitive.bind(*primals, **params)
-            return outs, [Zero.of_primal(o) for o in outs]
-        closed: ClosedJaxpr = params[self.jaxpr_name]
-        parts = (linearize_jaxpr(closed, nonzero) if self.linearized is None
-                 else self.linearized(closed, nonzero, params))
-        results = self.rebind(parts.known, primals, params, [
-            None if i in parts.forwarded else i for i in range(len(primals))])
+        if True not in nonzero:
+            return self.still(primals, params)
+        closed, own = params["jaxpr"], self.own_linearized
+        parts = linearize_jaxpr(closed, nonzero) if own is None else own(closed, nonzero, params)
+        forwarded, places = parts.forwarded, range(len(primals))
+        results = self.bind([parts.known], primals, params,
+                            self.roles_read_again(places, forwarded), ())
         n = len(closed.outvars)
         linear, consts = without_tracers(parts.linear)
         before = [*consts, *results[n:]]
-        after = selected(tangents, nonzero)
-        operands = [*before, *[primals[i] for i in parts.forwarded], *after]
-        origins = [*[None] * len(before), *parts.forwarded, *[None] * len(after)]
-        out_tangents = trace.record(self.primitive, operands, self.derived_params(
-            linear, params, origins, True), linear.out_avals)
+        moving = selected(tangents, nonzero)
+        out_tangents = trace.record(
+            self.primitive, [*before, *[primals[i] for i in forwarded], *moving],
+            self.derived_params(params, [linear], [
+                *[None] * len(before), *forwarded, *[None] * len(moving)], (), True),
+            linear.out_avals)
         return results[:n], with_zeros(out_tangents, parts.nonzero, closed.out_avals)
 
-    def split(self, trace: LinearTrace, operands: Any, params: Params) -> list[Any]:
-        closed: ClosedJaxpr = params[self.jaxpr_name]
-        linear = trace.linear_flags(operands)
-        dependent = dependent_outputs(closed, linear)
-        given = negated(linear)
-        known = iter(() if all(dependent) else self.rebind(
-            part_of(closed, negated(dependent), given), selected(operands, given), params,
-            [None] * sum(given)))
-        tangents = iter(() if not any(dependent) else trace.record(
-            self.primitive, operands, self.derived_params(
-                part_of(closed, dependent, (True,) * len(operands), False), params,
-                range(len(operands)))))
-        return [next(tangents) if d else next(known) for d in dependent]
-
-    def transpose(self, cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
-        return self.pulled_back(cts, operands, params, (), (False,) * len(operands))
-
-    def accumulate(self, totals: Tangents, cts: Tangents, *operands: Operand, **params: Any
-                   ) -> list[Any]:
-        """Totals go into the program that is called where it reads parts of their operands."""
-        added = parts_added(totals, read_in_parts(params[self.jaxpr_name]))
-        return with_totals(
-            self.pulled_back(cts, operands, params, selected(totals, added), added), totals, added)
+    def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+        batched = batch_jaxpr(params["jaxpr"], tuple(dims), trace.axis)
+        return self.bind([batched.jaxpr], operands, params, range(len(operands)), ()), batched.dims
 
     def pulled_back(self, cts: Tangents, operands: Sequence[Operand], params: Params,
-                    totals: Sequence[Any], added: Flags) -> list[Any]:
-        """Cotangents of the operands; those of the operands `added` contain their `totals`."""
-        closed: ClosedJaxpr = params[self.jaxpr_name]
+                    totals: Sequence[Any], added: Flags | None) -> list[Any]:
+        closed: ClosedJaxpr = params["jaxpr"]
         linear = linear_flags(operands)
         pulled = transpose_with_log(closed, linear, nonzero_flags(cts), False, added, None,
                                     strong_cotangents(closed, cts))
         known = [i for i, lin in enumerate(linear) if not lin]
         given = [*[ct for ct in cts if type(ct) is not Zero], *totals]
-        outs = self.rebind(pulled.jaxpr, [*[operands[i] for i in known], *given], params,
-                           [*known, *[None] * len(given)], True)
+        outs = self.bind([pulled.jaxpr], [*[operands[i] for i in known], *given], params,
+                         [*known, *[None] * len(given)], (), True)
         pulled.write_log(outs)
         return with_cotangents(operands, pulled.nonzero, iter(outs))
 
-    def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
-        closed: ClosedJaxpr = params[self.jaxpr_name]
-        batched = batch_jaxpr(closed, tuple(dims), trace.axis)
-        return self.rebind(batched.jaxpr, operands, params, range(len(operands))), batched.dims
+    def roles_read_again(self, roles: Roles, places: Sequence[int]) -> Roles:
+        """They may not be donated."""
+        return [None if i in places else role for i, role in enumerate(roles)] if places else roles
 
-    def dce(self, eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
-        closed: ClosedJaxpr = eqn.params[self.jaxpr_name]
-        live = live_inputs(closed, used)
-        part = part_of(closed, used, live)
-        if part is closed:
-            return eqn
-        kept = [i for i, flag in enumerate(live) if flag]
-        return eqn.replace(
-            invars=selected(eqn.invars, live), outvars=selected(eqn.outvars, used),
-            params=self.derived_params(part, eqn.params, kept), effects=part.effects)
-
-    def cut(self, eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
-        closed: ClosedJaxpr = eqn.params[self.jaxpr_name]
-        n, places = len(eqn.outvars), range(len(eqn.invars))
-        cut = cut_jaxpr(closed, policy, (True,) * n, needed)
-        inner = cut.known.outvars[n:]
-        results = selected(eqn.outvars, needed)
-        same = results_saved(cut, len(inner), results)
-        saved = [same[i] if i in same else Var(v.aval) for i, v in enumerate(inner)]
-        extra = tuple([i not in same for i in range(len(saved))])
-        known = part_of(cut.known, (True,) * n + extra, (True,) * len(places))
-        known_eqn = eqn.replace(
-            outvars=[*eqn.outvars, *selected(saved, extra)], effects=known.effects,
-            params=self.derived_params(known, eqn.params, places))
-        rest = tuple([v not in saved for v in results])
-        if not any(rest) and not cut.again.effects:
-            return CutEqn(known_eqn, saved, None)
-        again = part_of(cut.again, rest, (True,) * len(cut.again.invars))
-        return CutEqn(known_eqn, saved, eqn.replace(
-            invars=[*saved, *[eqn.invars[i] for i in cut.forwarded]],
-            outvars=selected(results, rest), effects=again.effects,
-            params=self.derived_params(
-                again, eqn.params, [*[None] * len(saved), *cut.forwarded])))
-
-    def thread(self, eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
-        params = self.derived_params(threaded(eqn.params[self.jaxpr_name]), eqn.params,
-                                     [None, *range(len(eqn.invars))])
-        return [eqn.replace(invars=[token, *eqn.invars], outvars=[after, *eqn.outvars],
-                            params=params)]
-
-    def discharge(self, operands: Values, params: Params, derivable: bool) -> list[Any]:
-        return discharge_call(
-            params[self.jaxpr_name], operands, derivable,
-            lambda closed, args: self.rebind(closed, args, params, range(len(args))))
-
-    def check(self, eqn: JaxprEqn) -> None:
-        inputs = eqn.params[self.jaxpr_name].jaxpr.invars
-        if len(inputs) != len(eqn.invars):
-            raise TypeError(f"The called jaxpr takes {len(inputs)} arguments, {len(eqn.invars)} "
-                            "are given")
-        for inner, outer in zip(inputs, eqn.invars, strict=True):
-            if not inner.aval.same_type(outer.aval):
-                raise TypeError(f"Argument of type {outer.aval}, expected {inner.aval}")
+    def cotangent_roles(self, roles: Roles) -> Roles:
+        return (None,) * len(roles)
 
 
 # -- jit -------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import numpy as np
 
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
+from pyjx.core.effects import Effects
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis
@@ -23,25 +24,16 @@ from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front, broadcast_in_dim, reduce_sum
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call
-from pyjx.engine.linearize import LinearTrace
+from pyjx.engine.holders import Held, Holder, Programs, Roles
 from pyjx.engine.subjaxprs import (
     Places,
+    TransposedJaxpr,
     batch_jaxpr,
-    dependent_outputs,
-    jvp_jaxpr,
-    linear_flags,
-    linearize_jaxpr,
-    negated,
     nonzero_flags,
-    part_of,
-    selected,
     transpose_jaxpr,
-    with_cotangents,
-    with_zeros,
     without_tracers,
 )
-from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Dims, Operand, Params, Tangents, Values
+from pyjx.engine.types import Dims, Flags, Params, Tangents, Values
 from pyjx.states import LocalState
 
 kept = LocalState("lanes", False, in_trace_context=True)
@@ -83,61 +75,6 @@ def _stands_for(params: Params) -> ClosedJaxpr:
     return _whole(params["jaxpr"], params["dims"], params["axis"])
 
 
-def _jvp(primals: Values, tangents: Tangents, *, jaxpr: ClosedJaxpr, dims: Places, axis: Axis
-         ) -> Any:
-    nonzero = nonzero_flags(tangents[1:])
-    pushed = jvp_jaxpr(jaxpr, nonzero)
-    outs = run_lanes(primals[0], pushed.jaxpr, [*primals[1:], *selected(tangents[1:], nonzero)],
-                     dims + tuple(selected(dims, nonzero)), axis)
-    n = len(jaxpr.outvars)
-    return outs[:n], with_zeros(outs[n:], pushed.nonzero, list(map(get_aval, outs[:n])))
-
-
-def _linearize(trace: LinearTrace, primals: Values, tangents: Tangents, *, jaxpr: ClosedJaxpr,
-               dims: Places, axis: Axis) -> Any:
-    nonzero = nonzero_flags(tangents[1:])
-    if not any(nonzero):
-        outs = run_lanes(primals[0], jaxpr, primals[1:], dims, axis)
-        return outs, [Zero.of_primal(x) for x in outs]
-    parts = linearize_jaxpr(jaxpr, nonzero)
-    results = run_lanes(primals[0], parts.known, primals[1:], dims, axis)
-    n = len(jaxpr.outvars)
-    outs, residuals = results[:n], results[n:]
-    linear, consts = without_tracers(parts.linear)
-    operands = [*consts, *residuals, *[primals[1 + i] for i in parts.forwarded],
-                *selected(tangents[1:], nonzero)]
-    places = (*[None] * len(consts), *[0] * len(residuals), *[dims[i] for i in parts.forwarded],
-              *selected(dims, nonzero))
-    pushed = trace.record(lanes_p, [primals[0], *operands], {
-        "jaxpr": linear, "dims": places, "axis": axis})
-    return outs, with_zeros(pushed, parts.nonzero, list(map(get_aval, outs)))
-
-
-def _split(trace: LinearTrace, operands: Any, params: Params) -> list[Any]:
-    closed, dims = params["jaxpr"], params["dims"]
-    running, *values = operands
-    linear = trace.linear_flags(values)
-    dependent, given = dependent_outputs(closed, linear), negated(linear)
-    known = iter(() if all(dependent) else run_lanes(
-        running, part_of(closed, negated(dependent), given), selected(values, given),
-        tuple(selected(dims, given)), params["axis"]))
-    tangents = iter(() if not any(dependent) else trace.record(lanes_p, operands, {
-        **params, "jaxpr": part_of(closed, dependent, (True,) * len(values), False)}))
-    return [next(tangents) if d else next(known) for d in dependent]
-
-
-def _transpose(cts: Tangents, running: Operand, *operands: Operand, jaxpr: ClosedJaxpr,
-               dims: Places, axis: Axis) -> Tangents:
-    linear = linear_flags(operands)
-    pulled = transpose_jaxpr(jaxpr, linear, nonzero_flags(cts))
-    given = [ct for ct in cts if type(ct) is not Zero]
-    outs = run_lanes(running, pulled.jaxpr, [*selected(operands, negated(linear)), *given],
-                     (*selected(dims, negated(linear)), *[0] * len(given)), axis)
-    places = selected(selected(dims, linear), pulled.nonzero)
-    return [None, *with_cotangents(operands, pulled.nonzero, iter([
-        reduce_sum(x, (0,)) if d is None else x for x, d in zip(outs, places, strict=True)]))]
-
-
 def _batch(trace: BatchTrace, operands: Values, operand_dims: Dims, **params: Any) -> Any:
     """Lanes of lanes: all of the new examples run, those in them as they say."""
     places = tuple([None if d is None else 0 for d in operand_dims])
@@ -155,10 +92,43 @@ def _batch(trace: BatchTrace, operands: Values, operand_dims: Dims, **params: An
 
 
 lanes_p = register(Primitive(
-    "lanes", multiple_results=True, cached=False,
-    shape_rule=lambda *avals, **params: _stands_for(params).out_avals,
-    effects=lambda params: _stands_for(params).effects, stands_for=_stands_for,
+    "lanes", multiple_results=True, cached=False, stands_for=_stands_for, batch_axis=_batch,
     impl=lambda *args, **params: call(_stands_for(params), "lanes", *args),
-    split=_split,
-    jvp=_jvp, linearize=_linearize, transpose=_transpose, batch_axis=_batch,
 ))
+
+
+class _Lanes(Holder):
+    """The role of a value is its batch axis: 0, or None where it is the same for all examples."""
+
+    kinds = ("dce", "effects", "jvp", "linearize", "shape_rule", "split", "transpose")
+
+    def held(self, params: Params) -> Held:
+        closed = params["jaxpr"]
+        return Held((closed,), 1, params["dims"], (0,) * len(closed.jaxpr.outvars), 0, 0)
+
+    def derived_params(self, params: Params, programs: Programs, ins: Roles, outs: Roles,
+                       linear: bool = False) -> Params:
+        return {**params, "jaxpr": programs[0], "dims": tuple(ins)}
+
+    def bind(self, programs: Programs, operands: Sequence[Any], params: Params, ins: Roles,
+             outs: Roles, linear: bool = False) -> list[Any]:
+        """What is to be the same for all examples, a cotangent, is the sum of theirs."""
+        results = run_lanes(operands[0], programs[0], operands[1:], tuple(ins), params["axis"])
+        return [reduce_sum(x, (0,)) if dim is None else x
+                for x, dim in zip(results, outs, strict=True)]
+
+    def residual_roles(self, residuals: Sequence[Any], params: Params) -> Roles:
+        return (0,) * len(residuals)
+
+    def transposed(self, params: Params, closed: ClosedJaxpr, linear: Flags, cts: Tangents,
+                   added: Flags | None) -> TransposedJaxpr:
+        return transpose_jaxpr(closed, linear, nonzero_flags(cts))
+
+    def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
+        return _stands_for(params).out_avals
+
+    def effects(self, params: Params) -> Effects:
+        return _stands_for(params).effects  # type: ignore[no-any-return]
+
+
+_Lanes(lanes_p)

@@ -8,7 +8,8 @@ kept with its source, so a function that is called many times is transformed onc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import is_
+from itertools import compress
+from operator import is_, not_
 from typing import Any
 
 from pyjx.core import source_info
@@ -44,12 +45,12 @@ Places = tuple[int | None, ...]  # dims that are part of a key
 
 
 def negated(flags: Sequence[bool]) -> Flags:
-    return tuple([not flag for flag in flags])
+    return tuple(map(not_, flags))
 
 
 def selected(xs: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     """The elements whose flag is true."""
-    return [x for x, flag in zip(xs, flags, strict=True) if flag]
+    return list(compress(xs, flags))
 
 
 def nonzero_flags(tangents: Tangents) -> Flags:
@@ -85,6 +86,8 @@ def tangent_avals(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list
 def check_operands(name: str, operands: Sequence[Any], avals: Sequence[Any]) -> None:
     """Raise TypeError unless operands of an equation have the types that its program takes; `name`
     says what takes them."""
+    if len(operands) != len(avals):
+        raise TypeError(f"{name} takes {len(avals)} arguments, {len(operands)} are given")
     for i, (operand, aval) in enumerate(zip(operands, avals, strict=True)):
         if not aval.same_type(operand.aval):
             raise TypeError(f"{name}: operand {i} is of type {operand.aval}, expected {aval}")
@@ -506,10 +509,12 @@ def read_in_parts(closed: ClosedJaxpr) -> Flags:
     found: set[Any] = set()
     for eqn in closed.jaxpr.eqns:
         if eqn.primitive.accumulate is not None:
-            # The operands of calls, scans and branches are, from the end, those of their programs.
-            for program in eqn.params.get("branches") or [eqn.params.get("jaxpr")]:
-                flags = (True,) * len(eqn.invars) if program is None else read_in_parts(program)
-                found.update(selected(eqn.invars[len(eqn.invars) - len(flags):], flags))
+            if eqn.primitive.holder is None:
+                found.update(eqn.invars)
+                continue
+            held = eqn.primitive.holder.held(eqn.params)
+            for program in held.programs:
+                found.update(selected(eqn.invars[held.head:], read_in_parts(program)))
     return tuple([v in found for v in closed.jaxpr.invars])
 
 

@@ -39,15 +39,11 @@ from pyjx.engine.custom_derivative_calls import (
 )
 from pyjx.engine.explicit import reshard_p
 from pyjx.engine.moves import sharding_constraint_p
-from pyjx.engine.subjaxprs import fixpoint, with_inputs
 from pyjx.engine.tangents import Zero, add_any_p, instantiate, materialized, zero_tangent
 from pyjx.engine.types import Flags
 from pyjx.lax.collectives import psum_invariant_p
 from pyjx.lax.common import broadcast_to
-from pyjx.lax.conditionals import bind_cond, cond_p
 from pyjx.lax.exchanges import all_gather_invariant_p, pbroadcast_p, reduce_scatter_p
-from pyjx.lax.loops import bind_while, while_p
-from pyjx.lax.scans import bind_scan, scan_p
 from pyjx.lazy import directory, refuse
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
@@ -224,8 +220,8 @@ class JetTrace(Trace):
         rule = _RULES.get(primitive)
         if rule is not None:
             return self._joined(*rule(primitive, primals, terms, order, params))
-        if order and primitive in _PROGRAM_RULES:
-            pairs = _PROGRAM_RULES[primitive](primals, terms, order, params)
+        if order and primitive.holder is not None:
+            pairs = _inside(primitive, primals, terms, order, params)
         else:
             pairs = self._along(primitive, primals, terms, order, params)
         outs = [self._joined(x, t) for x, t in pairs]
@@ -551,14 +547,14 @@ def _square_root(primitive: Primitive, primals: Sequence[Any], terms: Sequence[T
 
 
 class _JetJaxpr(Record):
-    """From inputs to outs; behind each that is moving stand its terms."""
+    """From inputs to outs; behind each that is moving, not zero, stand its terms."""
 
     jaxpr: ClosedJaxpr
-    moving: Flags
+    nonzero: Flags
 
 
-def _jet_jaxpr(closed: ClosedJaxpr, moving: Flags, order: int, instantiated: Flags | None = None
-               ) -> _JetJaxpr:
+def _jet_jaxpr(closed: ClosedJaxpr, moving: Flags, instantiated: Flags | None = None, *,
+               order: int) -> _JetJaxpr:
     """The program on curves. Outs `instantiated` have terms even if they are constant."""
     return _kept_jet_jaxpr(closed, moving, order, instantiated, tuple(jet_rules.items()))
 
@@ -603,61 +599,30 @@ def _moving(terms: Sequence[Terms | None]) -> Flags:
     return tuple([t is not None for t in terms])
 
 
-def _scan(primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
-          params: dict[str, Any]) -> list[tuple[Any, Terms | None]]:
-    """The terms of the carry are carried along with it."""
-    body: ClosedJaxpr = params["jaxpr"]
-    a, n = params["num_consts"], params["num_carry"]
-    b, given = a + n, _moving(terms)
-    carry = fixpoint(lambda flags: _jet_jaxpr(
-        body, given[:a] + flags + given[b:], order).moving[:n], given[a:b])
-    pushed = _jet_jaxpr(body, given[:a] + carry + given[b:], order,
-                        carry + (False,) * (len(body.outvars) - n))
-    consts, start, xs = [_spread(primals[at], terms[at], flags, order) for at, flags in (
-        (slice(a), given[:a]), (slice(a, b), carry), (slice(b, None), given[b:]))]
-    outs = bind_scan(pushed.jaxpr, consts, start, xs, params)
-    return _gathered(outs, pushed.moving, order)
+def _inside(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
+            params: dict[str, Any]) -> list[tuple[Any, Terms | None]]:
+    """What holds programs: of curves it holds those on curves, and terms have the roles of what
+    they belong to."""
+    holder = primitive.holder
+    held = holder.held(params)
+    head = held.head
+    moving, pushed, wanted = holder.pushed(
+        partial(_jet_jaxpr, order=order), held, params, _moving(terms[head:]))
 
+    def roles(each: Sequence[Any], flags: Flags) -> list[Any]:
+        return [role for role, flag in zip(each, flags, strict=True)
+                for _ in range(1 + order * flag)]
 
-def _while(primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
-           params: dict[str, Any]) -> list[tuple[Any, Terms | None]]:
-    """The terms of the carry are carried along with it; the condition does not read them."""
-    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    a = params["cond_nconsts"]
-    b = a + params["body_nconsts"]
-    given = _moving(terms)
-    carry = fixpoint(lambda flags: _jet_jaxpr(body, given[a:b] + flags, order).moving, given[b:])
-    pushed = _jet_jaxpr(body, given[a:b] + carry, order, carry)
-    read: list[Any] = list(range(a))
-    for i, (aval, flag) in enumerate(zip(cond.in_avals[a:], carry, strict=True), a):
-        read += [i, *[aval.to_tangent_aval()] * (order if flag else 0)]
-    outs = bind_while(
-        with_inputs(cond, tuple(read)), primals[:a], pushed.jaxpr,
-        _spread(primals[a:b], terms[a:b], given[a:b], order),
-        _spread(primals[b:], terms[b:], carry, order), params["max_steps"])
-    return _gathered(outs, carry, order)
-
-
-def _cond(primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
-          params: dict[str, Any]) -> list[tuple[Any, Terms | None]]:
-    """A result has terms where it has some in one of the branches."""
-    given = _moving(terms[1:])
-    branches: tuple[ClosedJaxpr, ...] = params["branches"]
-    flags = [_jet_jaxpr(branch, given, order).moving for branch in branches]
-    either = tuple(map(any, zip(*flags, strict=True)))
-    outs = bind_cond(
-        primals[0], [_jet_jaxpr(branch, given, order, either).jaxpr for branch in branches],
-        _spread(primals[1:], terms[1:], given, order),
-        {name: value for name, value in params.items() if name != "branches"})
-    return _gathered(outs, either, order)
+    outs = holder.bind(
+        [p.jaxpr for p in pushed],
+        [*primals[:head], *_spread(primals[head:], terms[head:], moving, order)], params,
+        roles(held.ins, moving), roles(held.outs, wanted))
+    return _gathered(outs, wanted, order)
 
 
 _CUSTOM = (custom_jvp_call_p, custom_vjp_call_p)  # they may hold Python functions
 # What is as the program that it stands for, though it has rules of its own.
 _CALLS = (custom_vmap_call_p,)
-
-_PROGRAM_RULES: dict[Primitive, Callable[..., list[tuple[Any, Terms | None]]]] = {
-    scan_p: _scan, while_p: _while, cond_p: _cond}
 
 
 _LINEAR = (

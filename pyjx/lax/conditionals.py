@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,50 +13,27 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.derived import derived
-from pyjx.core.effects import join_effects, unrepeatable
+from pyjx.core.effects import Effects, join_effects, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
-from pyjx.core.passes.tokens import threaded
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
 from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref
-from pyjx.core.trace import Tracer, is_concrete, trace_to_jaxpr
+from pyjx.core.trace import is_concrete, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.core.varying import varying_axes
-from pyjx.engine import logs
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.discharge import discharged, store, values_of
+from pyjx.engine.holders import Held, Holder, Programs, Roles, with_all_consts
 from pyjx.engine.lanes import run_lanes
-from pyjx.engine.linearize import LinearTrace
-from pyjx.engine.references import Box
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
-    batch_jaxpr,
-    check_operands,
-    consts_as_inputs,
-    dependent_outputs,
-    in_front,
-    jvp_jaxpr,
-    linear_flags,
-    linearize_jaxpr,
-    live_inputs,
-    negated,
-    nonzero_flags,
-    part_of,
-    parts_added,
-    read_in_parts,
     selected,
-    split_jaxpr,
-    transpose_with_log,
-    with_cotangents,
     with_inputs,
     with_outputs,
-    with_totals,
-    with_zeros,
 )
-from pyjx.engine.tangents import UndefinedPrimal, Zero, full_aval, instantiate
-from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+from pyjx.engine.tangents import full_aval
+from pyjx.engine.types import Dims, Flags, Params, Values
 from pyjx.lax.bodies import check_operands_distinct
 from pyjx.lax.branches import trace_branches
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
@@ -233,79 +209,7 @@ def _passed_on(branches: Sequence[ClosedJaxpr]) -> list[int | None]:
     return found
 
 
-def with_all_consts(branches: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list[Any]]:
-    """The branches with the constants of all of them, each once, as leading inputs."""
-    consts = {id(c): c for b in branches for c in b.consts}
-    joined = []
-    for branch in branches:
-        places = {id(c): i for i, c in enumerate(branch.consts)}
-        n = len(branch.consts)
-        order = [places.get(i, get_aval(c)) for i, c in consts.items()]
-        joined.append(with_inputs(consts_as_inputs(branch), (
-            *order, *range(n, n + len(branch.jaxpr.invars)))))
-    return joined, list(consts.values())
-
-
 # -- the primitive ---------------------------------------------------------------------------------
-
-
-def _without_tracers(branches: Sequence[ClosedJaxpr], operands: Sequence[Any]
-                     ) -> tuple[Sequence[ClosedJaxpr], Sequence[Any]]:
-    """The branches and their operands; where branches hold tracers, these are operands, too."""
-    if not any([isinstance(c, Tracer) for b in branches for c in b.consts]):
-        return branches, operands
-    branches, consts = with_all_consts(branches)
-    return branches, [*consts, *operands]
-
-
-def bind_cond(index: Any, branches: Sequence[ClosedJaxpr], operands: Sequence[Any],
-              platforms: Params) -> list[Any]:
-    """The results of the branch with this index; those that hold tracers get them as operands.
-
-    Where `platforms` holds a parameter `branches_platforms`, the platform chooses the branch.
-    """
-    branches, operands = _without_tracers(branches, operands)
-    return cond_p.bind(  # type: ignore[no-any-return]
-        index, *operands, branches=tuple(branches), **platforms)
-
-
-def _either(flags: Sequence[Sequence[bool]]) -> Flags:
-    """Where one of several has a flag."""
-    return tuple(map(any, zip(*flags, strict=True)))
-
-
-def _cond_shape(*avals: Any, branches: tuple[ClosedJaxpr, ...], **_: Any) -> list[Any]:
-    return branches[0].out_avals
-
-
-def _cond_discharge(operands: Values, params: Params, derivable: bool) -> list[Any]:
-    """All branches give the new value of a reference that one of them writes."""
-    boxed = tuple([isinstance(x, Box) for x in operands[1:]])
-    branches = params["branches"]
-    n_out = len(branches[0].out_avals)
-    found = [discharged(b, boxed, derivable) for b in branches]
-    written = _either([f.written for f in found])
-    values = values_of(operands)
-    same: list[ClosedJaxpr] = []
-    for f in found:
-        given = iter(range(n_out, len(f.jaxpr.out_avals)))
-        places = [next(given) if own else ~i for i, own in enumerate(f.written)]
-        same.append(with_outputs(f.jaxpr, (*range(n_out), *selected(places, written))))
-    platforms = {name: value for name, value in params.items() if name != "branches"}
-    outs = bind_cond(values[0], same, values[1:], platforms)
-    store(operands[1:], written, outs[n_out:])
-    return outs[:n_out]
-
-
-def _cond_jvp(primals: Values, tangents: Tangents, *, branches: tuple[ClosedJaxpr, ...],
-              **platforms: Any) -> Any:
-    nonzero = nonzero_flags(tangents[1:])
-    either = _either([jvp_jaxpr(b, nonzero).nonzero for b in branches])
-    pushed = [jvp_jaxpr(b, nonzero, either).jaxpr for b in branches]
-    moving = [t for t in tangents[1:] if type(t) is not Zero]
-    results = bind_cond(primals[0], pushed, [*primals[1:], *moving], platforms)
-    n = len(either)
-    return results[:n], with_zeros(results[n:], either, list(map(get_aval, results[:n])))
 
 
 class _Slots(Record):
@@ -366,111 +270,6 @@ def _from_slots(program: ClosedJaxpr, own: Sequence[int], filled: Sequence[int |
         *range(n + len(own), len(program.in_avals))))
 
 
-def _run_parts(trace: LinearTrace, index: Any, parts: Sequence[Any], known_args: Sequence[Any],
-               n_out: int, tangents: Sequence[Any], platforms: Params
-               ) -> tuple[list[Any], list[Any]]:
-    """Run the known parts of the branches as one operation and record the linear ones as another:
-    known results and tangents."""
-    forwarded = sorted({i for p in parts for i in p.forwarded})
-    slots = _slots([p.known.out_avals[n_out:] for p in parts])
-    known = [_with_slots(p.known, n_out, filled, slots.avals)
-             for p, filled in zip(parts, slots.filled, strict=True)]
-    results = bind_cond(index, known, known_args, platforms)
-    avals = [get_aval(x) for x in known_args]
-    linear = [_from_slots(p.linear, p.forwarded, filled, slots.avals, forwarded, avals)
-              for p, filled in zip(parts, slots.filled, strict=True)]
-    operands = [*results[n_out:], *[known_args[i] for i in forwarded], *tangents]
-    branches, given = _without_tracers(linear, operands)
-    return results[:n_out], trace.record(
-        cond_p, [index, *given], {**platforms, "branches": tuple(branches)})
-
-
-def _cond_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, *,
-                    branches: tuple[ClosedJaxpr, ...], **platforms: Any) -> Any:
-    nonzero = nonzero_flags(tangents[1:])
-    if not any(nonzero):
-        outs = cond_p.bind(*primals, branches=branches, **platforms)
-        return outs, [Zero.of_primal(o) for o in outs]
-    parts = [linearize_jaxpr(b, nonzero) for b in branches]
-    either = _either([p.nonzero for p in parts])
-    parts = [p if p.nonzero == either else linearize_jaxpr(b, nonzero, either)
-             for p, b in zip(parts, branches, strict=True)]
-    outs, out_tangents = _run_parts(
-        trace, primals[0], parts, primals[1:], len(either), selected(tangents[1:], nonzero),
-        platforms)
-    return outs, with_zeros(out_tangents, either, list(map(get_aval, outs)))
-
-
-def _cond_split(trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
-    branches = params["branches"]
-    linear = trace.linear_flags(operands[1:])
-    either = _either([dependent_outputs(b, linear) for b in branches])
-    if all(either) and not any([b.effects for b in branches]):
-        return trace.record(cond_p, operands, params)  # type: ignore[no-any-return]
-    parts = [split_jaxpr(b, linear, either) for b in branches]
-    outs, out_tangents = _run_parts(
-        trace, operands[0], parts, selected(operands[1:], negated(linear)),
-        len(either) - sum(either), selected(operands[1:], linear),
-        {name: value for name, value in params.items() if name != "branches"})
-    known, tangents = iter(outs), iter(out_tangents)
-    return [next(tangents) if e else next(known) for e in either]
-
-
-@derived
-def _with_zero_outs(closed: ClosedJaxpr, nonzero: Flags, wanted: Flags, avals: tuple[Any, ...],
-                    before: tuple[Any, ...], after: tuple[Any, ...]) -> ClosedJaxpr:
-    """The program of the `nonzero` cotangents and a log, with zeros for the other cotangents that
-    are `wanted`, and around the log for what other branches log."""
-
-    def fun(*args: Any) -> list[Any]:
-        outs = iter(jaxpr_as_fun(closed)(*args))
-        cts = [next(outs) if flag else Zero.cotangent_of(a)
-               for flag, a in zip(nonzero, avals, strict=True)]
-        return [*map(instantiate, selected(cts, wanted)), *[full_aval(a, 0) for a in before],
-                *outs, *[full_aval(a, 0) for a in after]]
-
-    return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
-
-
-def _cond_transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
-    return _cond_accumulate([None] * len(operands), cts, *operands, **params)
-
-
-def _cond_accumulate(totals: Tangents, cts: Tangents, index: Any, *operands: Operand,
-                     branches: tuple[ClosedJaxpr, ...], **platforms: Any) -> list[Any]:
-    linear = linear_flags(operands)
-    totals = totals[1:]
-    added = parts_added(totals, _either([read_in_parts(b) for b in branches]))
-    pulled = [transpose_with_log(b, linear, nonzero_flags(cts), False, added) for b in branches]
-    either = _either([p.nonzero for p in pulled])
-    avals = tuple([x.aval for x in operands if type(x) is UndefinedPrimal])
-    logged = [p.jaxpr.out_avals[sum(p.nonzero):] for p in pulled]
-    backward = [p.jaxpr if p.nonzero == either and not any(logged) else
-                _with_zero_outs(p.jaxpr, p.nonzero, either, avals, tuple(chain(*logged[:i])),
-                                tuple(chain(*logged[i + 1:])))
-                for i, p in enumerate(pulled)]
-    values = [*selected(operands, negated(linear)), *[ct for ct in cts if type(ct) is not Zero],
-              *selected(totals, added)]
-    outs = iter(bind_cond(index, backward, values, platforms))
-    results = [None, *with_totals(with_cotangents(operands, either, outs), totals, added)]
-    if any([p.log is not None for p in pulled]):
-        logs.write_of_branches(index, [p.log for p in pulled], outs)
-    return results
-
-
-def _cond_batch(trace: BatchTrace, operands: Values, dims: Dims, *,
-                branches: tuple[ClosedJaxpr, ...], **platforms: Any) -> Any:
-    axis = trace.axis
-    if dims[0] is not None:
-        return _select_batch(trace, operands, dims, branches)
-    places = tuple(dims[1:])
-    either = _either([[d is not None for d in batch_jaxpr(b, places, axis).dims]
-                      for b in branches])
-    outs = in_front(either)
-    batched = [batch_jaxpr(b, places, axis, outs).jaxpr for b in branches]
-    return bind_cond(operands[0], batched, operands[1:], platforms), outs
-
-
 def _select_batch(trace: BatchTrace, operands: Values, dims: Dims,
                   branches: Sequence[ClosedJaxpr]) -> Any:
     """Each example has an index of its own: all branches run, and each takes its own results.
@@ -478,7 +277,7 @@ def _select_batch(trace: BatchTrace, operands: Values, dims: Dims,
     A branch that an example does not take has no derivative there, even where its own derivative
     is infinite: it gets its operands through a selection that cuts them off.
     """
-    refused = unrepeatable(_effects({"branches": branches}))
+    refused = unrepeatable(join_effects(branches))
     if refused:
         raise NotImplementedError(f"{refused[0]} effect not supported in vmap-of-cond: all "
                                   "branches run for all examples.")
@@ -507,18 +306,6 @@ def cut_off(x: Any, taken: Any) -> Any:
     return select(broadcast_in_dim(taken, aval.shape, (0,)), x, stop_gradient(x))
 
 
-def _cond_dce(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
-    branches = eqn.params["branches"]
-    live = _either([live_inputs(b, used) for b in branches])
-    parts = tuple([part_of(b, used, live) for b in branches])
-    if parts == branches:
-        return eqn
-    return eqn.replace(
-        invars=[eqn.invars[0], *selected(eqn.invars[1:], live)],
-        outvars=selected(eqn.outvars, used), params={**eqn.params, "branches": parts},
-        effects=_effects({"branches": parts}))
-
-
 def _cond_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
     """The branches share the places of what they save; a result that all save stays in its own."""
     n_out, results = len(eqn.outvars), selected(eqn.outvars, needed)
@@ -533,7 +320,7 @@ def _cond_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
                    for p, filled in zip(parts, slots.filled, strict=True)])
     known_eqn = eqn.replace(
         outvars=[*eqn.outvars, *(new := [Var(a) for a in slots.avals])],
-        params={**eqn.params, "branches": known}, effects=_effects({"branches": known}))
+        params={**eqn.params, "branches": known}, effects=join_effects(known))
     saved = [*kept, *new]
     forwarded = sorted({i for p in parts for i in p.forwarded})
     avals = [v.aval for v in eqn.invars[1:]]
@@ -542,7 +329,7 @@ def _cond_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
         with_outputs(_from_slots(p.again, p.forwarded, (*own, *filled),
                                  [v.aval for v in saved], forwarded, avals), rest)
         for p, own, filled in zip(parts, in_place, slots.filled, strict=True)])
-    effects = _effects({"branches": again})
+    effects = join_effects(again)
     if not rest and not effects:
         return CutEqn(known_eqn, saved, None)
     return CutEqn(known_eqn, saved, eqn.replace(
@@ -551,34 +338,55 @@ def _cond_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
         effects=effects))
 
 
-def _cond_thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
-    index, *operands = eqn.invars
-    branches = tuple(map(threaded, eqn.params["branches"]))
-    return [eqn.replace(invars=[index, token, *operands], outvars=[after, *eqn.outvars],
-                        params={**eqn.params, "branches": branches})]
-
-
-def _cond_check(eqn: JaxprEqn) -> None:
-    for k, branch in enumerate(eqn.params["branches"]):
-        check_operands(f"branch {k} of cond", eqn.invars[1:], branch.in_avals)
-        for i, (var, aval) in enumerate(zip(eqn.outvars, branch.out_avals, strict=True)):
-            if not aval.same_type(var.aval):
-                raise TypeError(f"branch {k} of cond: result {i} is of type {aval}, expected "
-                                f"{var.aval}")
-
-
-def _effects(params: Params) -> Any:
-    return join_effects(params["branches"])
-
-
 def _cond_count(counted: Any, params: Params, times: int) -> None:
     counted.dearest(params["branches"], times)
 
 
 cond_p = register(Primitive(
-    "cond", shape_rule=_cond_shape, count=_cond_count, multiple_results=True, cached=False,
-    jvp=_cond_jvp,
-    linearize=_cond_linearize, split=_cond_split, transpose=_cond_transpose,
-    accumulate=_cond_accumulate, batch_axis=_cond_batch, dce=_cond_dce, cut=_cond_cut,
-    thread=_cond_thread, check=_cond_check, effects=_effects, discharge=_cond_discharge,
-))
+    "cond", count=_cond_count, multiple_results=True, cached=False, cut=_cond_cut))
+
+
+class _Cond(Holder):
+    """Before the inputs of the branches stands the index; nothing has a role. Where there is a
+    parameter `branches_platforms`, the platform chooses the branch."""
+
+    keeps = True
+
+    def held(self, params: Params) -> Held:
+        branches = params["branches"]
+        first = branches[0].jaxpr
+        return Held(branches, 1, (None,) * len(first.invars), (None,) * len(first.outvars), 0, 0)
+
+    def derived_params(self, params: Params, programs: Programs, ins: Roles, outs: Roles,
+                       linear: bool = False) -> Params:
+        return {**params, "branches": tuple(programs)}
+
+    def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
+        return params["branches"][0].out_avals  # type: ignore[no-any-return]
+
+    def effects(self, params: Params) -> Effects:
+        return join_effects(params["branches"])
+
+    def apart(self, parts: Sequence[Any], operands: Sequence[Any], params: Params, ins: Roles,
+              outs: Roles) -> tuple[list[Any], Programs, list[Any], Roles]:
+        """The branches share the places of residuals."""
+        n, given = len(outs), operands[1:]
+        forwarded = sorted({i for p in parts for i in p.forwarded})
+        slots = _slots([p.known.out_avals[n:] for p in parts])
+        known = [_with_slots(p.known, n, filled, slots.avals)
+                 for p, filled in zip(parts, slots.filled, strict=True)]
+        saved = (None,) * len(slots.avals)
+        results = self.bind(known, operands, params, ins, [*outs, *saved])
+        avals = list(map(get_aval, given))
+        linear = [_from_slots(p.linear, p.forwarded, filled, slots.avals, forwarded, avals)
+                  for p, filled in zip(parts, slots.filled, strict=True)]
+        return (results[:n], linear, [*results[n:], *[given[i] for i in forwarded]],
+                [*saved, *[ins[i] for i in forwarded]])
+
+    def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+        if dims[0] is not None:
+            return _select_batch(trace, operands, dims, params["branches"])
+        return super().batch_axis(trace, operands, dims, **params)
+
+
+_Cond(cond_p)

@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray, abstract_token, get_aval
 from pyjx.core.derived import derived, derived_structure
-from pyjx.core.effects import is_ordered, unrepeatable
+from pyjx.core.effects import Effects, is_ordered, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
@@ -32,6 +32,7 @@ from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call, call_eqn, call_params, jit_p
 from pyjx.engine.discharge import discharged
+from pyjx.engine.holders import Held, Holder, Programs, Roles, either
 from pyjx.engine.lanes import batched, run_lanes
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.references import Box
@@ -44,7 +45,6 @@ from pyjx.engine.subjaxprs import (
     dependent_outputs,
     fixpoint,
     in_front,
-    jvp_jaxpr,
     linear_flags,
     linearize_jaxpr,
     live_inputs,
@@ -63,7 +63,7 @@ from pyjx.engine.subjaxprs import (
     without_tracers,
 )
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
-from pyjx.engine.types import Dims, Flags, Operand, Params, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Value, Values
 from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.bodies import trace_body
 from pyjx.lax.carries import as_in_program, check_carry, promote_carry, varied
@@ -225,13 +225,6 @@ def bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
     return [x if flag else next(outs) for x, flag in zip(carry, same, strict=True)]
 
 
-def _while_shape(*avals: ShapedArray, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
-                 body_jaxpr: ClosedJaxpr, body_nconsts: int, max_steps: int | None) -> list[Any]:
-    carry = avals[cond_nconsts + body_nconsts:]
-    return [a if out.weak_type == a.weak_type else a.update_weak_type(out.weak_type)
-            for a, out in zip(carry, body_jaxpr.out_avals, strict=True)]
-
-
 def _while_discharge(operands: Values, params: Params, derivable: bool) -> list[Any]:
     """References that are written are carried, in front of the carry."""
     given = _parts(operands, params)
@@ -305,30 +298,6 @@ def _while_writing(cond: ClosedJaxpr, cond_consts: list[Any], body: ClosedJaxpr,
     step_jaxpr = trace_to_jaxpr(again, [*map(get_aval, consts), *carry_avals], body.debug_info)
     holds = trace_to_jaxpr(lambda holds, *_: [holds], carry_avals, cond.debug_info)
     return bind_while(holds, [], step_jaxpr, consts, first, max_steps)[1:]
-
-
-def _while_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
-    """The tangents of the carry are carried along with it."""
-    values, given = _parts(primals, params), _parts(tangents, params)
-    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    const_nonzero = nonzero_flags(given.body_consts)
-    nonzero = fixpoint(lambda flags: jvp_jaxpr(body, const_nonzero + flags).nonzero,
-                       nonzero_flags(given.carry))
-    if not any(nonzero):
-        outs = while_p.bind(*primals, **params)
-        return outs, [Zero.of_primal(x) for x in outs]
-    pushed = jvp_jaxpr(body, const_nonzero + nonzero, nonzero).jaxpr
-    const_moving = selected(given.body_consts, const_nonzero)
-    moving = [instantiate(t) for t in selected(given.carry, nonzero)]
-    m, n, k = len(values.body_consts), len(values.carry), len(const_moving)
-    # from (consts, carry, tangents of consts, of carry) to (consts, their tangents, carry, ...)
-    order = (*range(m), *range(m + n, m + n + k), *range(m, m + n),
-             *range(m + n + k, m + n + k + len(moving)))
-    outs = bind_while(
-        with_inputs(cond, (*range(len(cond.in_avals)), *map(get_aval, moving))),
-        values.cond_consts, with_inputs(pushed, order), [*values.body_consts, *const_moving],
-        [*values.carry, *moving], params["max_steps"])
-    return outs[:n], with_zeros(outs[n:], nonzero, list(map(get_aval, values.carry)))
 
 
 # -- reverse mode ----------------------------------------------------------------------------------
@@ -629,62 +598,6 @@ def _keeping_what_is_done(cond: ClosedJaxpr, step: _Step) -> ClosedJaxpr:
     return trace_to_jaxpr(fun, step.in_avals(cond))
 
 
-def _while_dce(eqn: JaxprEqn, used: Flags) -> JaxprEqn:
-    """Components of the carry that neither the condition, nor an effect, nor a result needs go."""
-    params = eqn.params
-    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    a, b = params["cond_nconsts"], params["body_nconsts"]
-    tested = live_inputs(cond, (True,))
-    carry = fixpoint(lambda flags: live_inputs(body, flags)[b:],
-                     [u or t for u, t in zip(used, tested[a:], strict=True)])
-    read = live_inputs(body, carry)[:b]
-    new_cond = part_of(cond, (True,), tested[:a] + carry)
-    new_body = part_of(body, carry, read + carry)
-    if not any(carry) or (new_cond is cond and new_body is body):
-        return eqn
-    return eqn.replace(
-        invars=selected(eqn.invars, tested[:a] + read + carry),
-        outvars=selected(eqn.outvars, carry),
-        params={**params, "cond_jaxpr": new_cond, "cond_nconsts": sum(tested[:a]),
-                "body_jaxpr": new_body, "body_nconsts": sum(read)},
-        effects=new_cond.effects | new_body.effects)
-
-
-def _while_thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
-    """The token is the first component of the carry.
-
-    A condition with ordered effects runs before the loop and at the end of the body, which carries
-    whether it holds.
-    """
-    params, given = eqn.params, _parts(eqn.invars, eqn.params)
-    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    a, b, n = len(given.cond_consts), len(given.body_consts), len(given.carry)
-    before: list[JaxprEqn] = []
-    outvars = [after, *eqn.outvars]
-    body = threaded(body)
-    if is_ordered(cond.effects):
-        holds = Var(cond.out_avals[0])
-        start = Var(abstract_token)
-        tested = threaded(cond)
-        before.append(call_eqn(eqn, tested, "while_cond",
-                               [token, *given.cond_consts, *given.carry], [start, holds]))
-        body = _body_then_cond(body, tested, a, b)
-        carry, outvars = [start, holds, *given.carry], [after, Var(holds.aval), *eqn.outvars]
-        cond = _holds(cond, n)
-        cond_consts: list[Any] = []
-        body_consts = given.cond_consts + given.body_consts
-    else:
-        order = (*range(1, b + 1), 0, *range(b + 1, b + 1 + n))
-        body = with_inputs(body, order)
-        cond = with_inputs(cond, (*range(a), abstract_token, *range(a, a + n)))
-        carry = [token, *given.carry]
-        cond_consts, body_consts = given.cond_consts, given.body_consts
-    return [*before, eqn.replace(
-        invars=[*cond_consts, *body_consts, *carry], outvars=outvars,
-        params={**params, "cond_jaxpr": cond, "cond_nconsts": len(cond_consts),
-                "body_jaxpr": body, "body_nconsts": len(body_consts)})]
-
-
 @derived_structure
 def _body_then_cond(body: ClosedJaxpr, cond: ClosedJaxpr, n_cond: int, n_body: int
                     ) -> ClosedJaxpr:
@@ -725,18 +638,6 @@ def _check_repeatable(params: Params, where: str) -> None:
                                   "the loop.")
 
 
-def _while_check(eqn: JaxprEqn) -> None:
-    params, body = eqn.params, eqn.params["body_jaxpr"]
-    given = _parts(eqn.invars, params)
-    for name, consts, closed in (("condition", given.cond_consts, params["cond_jaxpr"]),
-                                 ("body", given.body_consts, body)):
-        check_operands(f"{name} of while", [*consts, *given.carry], closed.in_avals)
-    for i, (atom, aval) in enumerate(zip(given.carry, body.out_avals, strict=True)):
-        if not aval.same_type(atom.aval):
-            raise TypeError(f"while: the body takes component {i} of the carry as {atom.aval} and "
-                            f"gives it as {aval}")
-
-
 def _while_count(counted: Any, params: Params, times: int) -> None:
     """Nobody knows how often it runs: once."""
     counted.exact = False
@@ -745,10 +646,122 @@ def _while_count(counted: Any, params: Params, times: int) -> None:
 
 
 while_p = register(Primitive(
-    "while", shape_rule=_while_shape, count=_while_count, multiple_results=True, cached=False,
-    jvp=_while_jvp,
-    batch_axis=_while_batch, linearize=_while_linearize, split=_while_split,
-    transpose=_while_transpose, dce=_while_dce, thread=_while_thread, check=_while_check,
-    effects=lambda params: params["cond_jaxpr"].effects | params["body_jaxpr"].effects,
+    "while", count=_while_count, multiple_results=True, cached=False, batch_axis=_while_batch,
+    linearize=_while_linearize, split=_while_split, transpose=_while_transpose,
     discharge=_while_discharge,
 ))
+
+CONST, NEW = -2, -1  # roles
+
+
+class _While(Holder):
+    """The body is the program that is held. Before its inputs stand the constants of the condition,
+    which reads the carry too, and is made anew for each body that is derived.
+
+    The role of a component of the carry is its place; the first operand with that role has the
+    value, others go with it. `NEW` is the role of what is carried for the body alone.
+    """
+
+    constant = CONST
+    carried = NEW
+    loops = True
+    kinds = tuple([kind for kind in Holder.kinds if kind not in ("accumulate", "cut")])
+
+    def held(self, params: Params) -> Held:
+        body, b = params["body_jaxpr"], params["body_nconsts"]
+        carry = range(len(body.jaxpr.outvars))
+        return Held((body,), params["cond_nconsts"], [*[CONST] * b, *carry], carry, b, len(carry))
+
+    def derived_params(self, params: Params, programs: Programs, ins: Roles, outs: Roles,
+                       linear: bool = False) -> Params:
+        (body,) = programs
+        n_consts = ins.count(CONST)
+        cond = _cond_of(params["cond_jaxpr"], params["cond_nconsts"], tuple(ins[n_consts:]),
+                        tuple(body.in_avals[n_consts:]))
+        return {**params, "cond_jaxpr": cond, "body_jaxpr": body, "body_nconsts": n_consts}
+
+    def effects(self, params: Params) -> Effects:
+        return params["cond_jaxpr"].effects | params["body_jaxpr"].effects
+
+    def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
+        carry = avals[params["cond_nconsts"] + params["body_nconsts"]:]
+        return [a if out.weak_type == a.weak_type else a.update_weak_type(out.weak_type)
+                for a, out in zip(carry, params["body_jaxpr"].out_avals, strict=True)]
+
+    def arranged(self, programs: Programs, operands: Sequence[Any], ins: Roles, outs: Roles,
+                 params: Params) -> Any:
+        head = len(operands) - len(ins)
+        order = sorted(range(len(ins)), key=lambda i: ins[i] != CONST)
+        if order != list(range(len(ins))):
+            programs = [with_inputs(programs[0], tuple(order))]
+            operands = [*operands[:head], *[operands[head + i] for i in order]]
+            ins = [ins[i] for i in order]
+        return programs, operands, ins, outs, None
+
+    def bind(self, programs: Programs, operands: Sequence[Any], params: Params, ins: Roles,
+             outs: Roles, linear: bool = False) -> list[Any]:
+        programs, operands, ins, outs, _ = self.ready(programs, operands, params, ins, outs)
+        params = self.derived_params(params, programs, ins, outs)
+        given = _parts(operands, params)
+        return bind_while(params["cond_jaxpr"], given.cond_consts, programs[0], given.body_consts,
+                          given.carry, params["max_steps"])
+
+    def dce(self, eqn: JaxprEqn, used: Flags) -> JaxprEqn:
+        """Components of the carry that neither the condition, nor an effect, nor a result needs go.
+        """
+        cond, a = eqn.params["cond_jaxpr"], eqn.params["cond_nconsts"]
+        tested = live_inputs(cond, (True,))
+        needed = either([used, tested[a:]])
+        if not any(needed):
+            return eqn
+        eqn = super().dce(eqn, needed)
+        cond, tested = eqn.params["cond_jaxpr"], tested[:a]
+        live = tested + (True,) * (len(cond.in_avals) - a)
+        part = part_of(cond, (True,), live)
+        if part is cond:
+            return eqn
+        return eqn.replace(
+            invars=[*selected(eqn.invars, tested), *eqn.invars[a:]],
+            params={**eqn.params, "cond_jaxpr": part, "cond_nconsts": sum(tested)},
+            effects=part.effects | eqn.params["body_jaxpr"].effects)
+
+    def thread(self, eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
+        """A condition with ordered effects runs before the loop and at the end of the body, which
+        carries whether it holds."""
+        params, given = eqn.params, _parts(eqn.invars, eqn.params)
+        cond = params["cond_jaxpr"]
+        if not is_ordered(cond.effects):
+            return super().thread(eqn, token, after)
+        holds, start = Var(cond.out_avals[0]), Var(abstract_token)
+        tested = threaded(cond)
+        before = call_eqn(eqn, tested, "while_cond", [token, *given.cond_consts, *given.carry],
+                          [start, holds])
+        consts = given.cond_consts + given.body_consts
+        body = _body_then_cond(threaded(params["body_jaxpr"]), tested, len(given.cond_consts),
+                               len(given.body_consts))
+        return [before, eqn.replace(
+            invars=[*consts, start, holds, *given.carry],
+            outvars=[after, Var(holds.aval), *eqn.outvars],
+            params={**params, "cond_jaxpr": _holds(cond, len(given.carry)), "cond_nconsts": 0,
+                    "body_jaxpr": body, "body_nconsts": len(consts)})]
+
+    def check(self, eqn: JaxprEqn) -> None:
+        given = _parts(eqn.invars, eqn.params)
+        check_operands("condition of while", [*given.cond_consts, *given.carry],
+                       eqn.params["cond_jaxpr"].in_avals)
+        super().check(eqn)
+
+
+@derived_structure
+def _cond_of(cond: ClosedJaxpr, n_consts: int, carry: tuple[int, ...], avals: tuple[Any, ...]
+             ) -> ClosedJaxpr:
+    """The condition as a program of a carry of these roles and types."""
+    seen: set[int] = set()
+    order: list[Any] = list(range(n_consts))
+    for role, aval in zip(carry, avals, strict=True):
+        order.append(aval if role == NEW or role in seen else n_consts + role)
+        seen.add(role)
+    return cond if order == list(range(len(cond.in_avals))) else with_inputs(cond, tuple(order))
+
+
+_While(while_p)

@@ -12,10 +12,11 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eager_trace, state
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.holders import with_all_consts
 from pyjx.engine.rules import jvp_zero
 from pyjx.jaxlib_api import raw_platform
 from pyjx.lax.branches import trace_branches
-from pyjx.lax.conditionals import cond_p, with_all_consts
+from pyjx.lax.conditionals import cond_p
 from pyjx.lax.nary import operand
 from pyjx.runtime import backends
 from pyjx.tree_util import tree_flatten, tree_unflatten

@@ -9,54 +9,39 @@ from pyjx import configuration, lax
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.derived import derived
+from pyjx.core.effects import Effects
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import entries_of, with_dim, without_dim
 from pyjx.core.integers import as_int
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, JaxprEqn, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Var
 from pyjx.core.open_sums import cotangent_aval
-from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.references import check_undivided, is_ref
 from pyjx.core.trace import concrete_or_error, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine import logs
-from pyjx.engine.axes import at_front, moveaxis
-from pyjx.engine.batching import BatchTrace
-from pyjx.engine.discharge import discharged, store, values_of
 from pyjx.engine.functions import source_of
-from pyjx.engine.linearize import LinearTrace
-from pyjx.engine.references import Box
-from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
+from pyjx.engine.holders import Held, Holder, Programs, Roles, in_order
 from pyjx.engine.subjaxprs import (
-    Places,
-    batch_jaxpr,
     carry_as_consts,
-    check_operands,
     consts_as_inputs,
     dependent_outputs,
-    fixpoint,
-    in_front,
-    jvp_jaxpr,
     linear_flags,
-    linearize_jaxpr,
-    live_inputs,
     negated,
     nonzero_flags,
     part_of,
     selected,
-    split_jaxpr,
     transpose_with_log,
     unchanged_carry,
     with_cotangents,
     with_inputs,
     with_outputs,
     with_totals,
-    with_zeros,
     without_tracers,
 )
 from pyjx.engine.tangents import Zero, instantiate
-from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+from pyjx.engine.types import Flags, Operand, Params, Tangents
 from pyjx.lax.bodies import TracedBody, check_operands_distinct, trace_body
 from pyjx.lax.carries import as_in_program, check_carry, promote_carry, varied
 from pyjx.lax.nary import operand
@@ -198,24 +183,6 @@ def _scan_in_python(f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Se
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-class _Parts(Record):
-    """What a scan has one entry of each for: an operand, a tangent, a dim or a flag."""
-
-    consts: list[Any]
-    carry: list[Any]
-    xs: list[Any]
-
-
-def _parts(entries: Sequence[Any], params: Params) -> _Parts:
-    a = params["num_consts"]
-    b = a + params["num_carry"]
-    return _Parts(list(entries[:a]), list(entries[a:b]), list(entries[b:]))
-
-
-def _derived_params(params: Params, body: ClosedJaxpr, num_consts: int, num_carry: int) -> Params:
-    return {**params, "jaxpr": body, "num_consts": num_consts, "num_carry": num_carry}
-
-
 def bind_scan(body: ClosedJaxpr, consts: Sequence[Any], carry: Sequence[Any], xs: Sequence[Any],
               params: Params) -> list[Any]:
     """The last carry and the stacked results of a scan with these parameters over another body.
@@ -231,8 +198,9 @@ def bind_scan(body: ClosedJaxpr, consts: Sequence[Any], carry: Sequence[Any], xs
             *selected(range(len(carry)), negated(same)),
             *range(len(carry), len(body.out_avals))))
     changed = selected(carry, negated(same))
-    outs = iter(scan_p.bind(*consts, *selected(carry, same), *changed, *xs,
-                            **_derived_params(params, body, n + sum(same), len(changed))))
+    outs = iter(scan_p.bind(
+        *consts, *selected(carry, same), *changed, *xs,
+        **{**params, "jaxpr": body, "num_consts": n + sum(same), "num_carry": len(changed)}))
     return [*[x if flag else next(outs) for x, flag in zip(carry, same, strict=True)], *outs]
 
 
@@ -248,183 +216,7 @@ def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
     return with_dim(aval, 0, length)
 
 
-def _scan_shape(*avals: Any, jaxpr: ClosedJaxpr, length: int, num_carry: int, **_: Any
-                ) -> list[Any]:
-    outs = jaxpr.out_avals
-    return [*outs[:num_carry], *[_stacked(a, length) for a in outs[num_carry:]]]
-
-
-def _in_turn(first: _Parts, second: _Parts) -> tuple[int, ...]:
-    """The places of all entries of `first`, then of all of `second`, in the order part by part."""
-    order: list[int] = []
-    a, b = 0, sum(map(len, first))
-    for ours, theirs in zip(first, second, strict=True):
-        order += [*range(a, a + len(ours)), *range(b, b + len(theirs))]
-        a += len(ours)
-        b += len(theirs)
-    return tuple(order)
-
-
-# -- references ------------------------------------------------------------------------------------
-
-
-def _scan_discharge(operands: Values, params: Params, derivable: bool) -> list[Any]:
-    """A reference that the body writes is carried; one that is scanned over gives its new elements
-    as results."""
-    n_out = len(params["jaxpr"].out_avals)
-    found = discharged(params["jaxpr"], tuple([isinstance(x, Box) for x in operands]), derivable)
-    values, written = _parts(values_of(operands), params), _parts(found.written, params)
-    n_consts = len(values.consts)
-    moved = [i for i, w in enumerate(written.consts) if w]
-    fixed = [i for i, w in enumerate(written.consts) if not w]
-    n_moved = len(moved)
-    body = with_inputs(found.jaxpr, (*fixed, *moved, *range(n_consts, len(operands))))
-    body = with_outputs(body, (
-        *range(n_out, n_out + n_moved), *range(n_out), *range(n_out + n_moved,
-                                                              len(found.jaxpr.out_avals))))
-    outs = bind_scan(body, [values.consts[i] for i in fixed],
-                     [values.consts[i] for i in moved] + values.carry, values.xs, params)
-    ends, results = outs[:n_moved], outs[n_moved:]
-    store(operands, found.written, [*ends, *results[n_out:]])
-    return results[:n_out]
-
-
-# -- forward mode ----------------------------------------------------------------------------------
-
-
-def _moving(given: _Parts, nonzero_carry: Flags) -> _Parts:
-    """The tangents that are pushed along: those of the carry that are, or become, nonzero."""
-    return _Parts([t for t in given.consts if type(t) is not Zero],
-                  [instantiate(t) for t in selected(given.carry, nonzero_carry)],
-                  [t for t in given.xs if type(t) is not Zero])
-
-
-def _scan_jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
-    """The tangents of the carry are carried along with it."""
-    body, n = params["jaxpr"], params["num_carry"]
-    values, given = _parts(primals, params), _parts(tangents, params)
-    consts, xs = nonzero_flags(given.consts), nonzero_flags(given.xs)
-    carry = fixpoint(lambda flags: jvp_jaxpr(body, consts + flags + xs).nonzero[:n],
-                     nonzero_flags(given.carry))
-    pushed = jvp_jaxpr(body, consts + carry + xs, _only_carry(carry, body))
-    moving = _moving(given, carry)
-    ys = body.out_avals[n:]
-    outs_order = _in_turn(_Parts([], values.carry, ys),
-                          _Parts([], moving.carry, selected(ys, pushed.nonzero[n:])))
-    both = with_outputs(with_inputs(pushed.jaxpr, _in_turn(values, moving)), outs_order)
-    results = bind_scan(both, values.consts + moving.consts, values.carry + moving.carry,
-                        values.xs + moving.xs, params)
-    outs: list[Any] = [None] * len(results)
-    for place, x in zip(outs_order, results, strict=True):
-        outs[place] = x
-    count = len(body.out_avals)
-    return outs[:count], with_zeros(outs[count:], pushed.nonzero, list(map(get_aval, outs[:count])))
-
-
-def _only_carry(carry: Flags, body: ClosedJaxpr) -> Flags:
-    return carry + (False,) * (len(body.out_avals) - len(carry))
-
-
 # -- reverse mode ----------------------------------------------------------------------------------
-
-
-class _Residuals(Record):
-    """What the linear part reads, in its order: values, and whether they are stacked."""
-
-    values: list[Any]
-    stacked: list[bool]
-
-
-def _run_known(known: ClosedJaxpr, args: _Parts, n_out: int, forwarded: Sequence[int],
-               params: Params) -> tuple[list[Any], _Residuals]:
-    """The known part of a scan: its results and its residuals.
-
-    What does not depend on the iteration is computed once, before; what is a result or an argument
-    is not stacked again.
-    """
-    n_consts, n_carry = len(args.consts), len(args.carry)
-    outvars = known.jaxpr.outvars
-    per_iteration = dependent_outputs(
-        known, (False,) * n_consts + (True,) * (n_carry + len(args.xs)), True)
-    fixed = tuple([i >= n_out and not v for i, v in enumerate(per_iteration)])
-    once = iter(jaxpr_as_fun(part_of(known, fixed, (True,) * n_consts + (False,) * (
-        n_carry + len(args.xs)), False))(*args.consts) if any(fixed) else ())
-    order = list(range(n_out))  # of the results of the scan; the ones after n_out are stacked
-    place = {v: i for i, v in enumerate(outvars[:n_out]) if i >= n_carry and type(v) is Var}
-
-    def stacked_at(var: Var, source: int) -> int:
-        if var not in place:
-            place[var] = len(order)
-            order.append(source)
-        return place[var]
-
-    found: list[Any] = []  # a value, or its place among the results
-    for i in range(n_out, len(outvars)):
-        found.append((next(once), None) if fixed[i]
-                     else (None, stacked_at(outvars[i], i)))  # type: ignore[arg-type]
-    for i in forwarded:
-        if i < n_consts:
-            found.append((args.consts[i], None))
-        elif i < n_consts + n_carry:
-            found.append((None, stacked_at(known.jaxpr.invars[i], ~i)))
-        else:
-            found.append((args.xs[i - n_consts - n_carry], -1))
-    results = bind_scan(with_outputs(known, tuple(order)), *args, params)
-    return results[:n_out], _Residuals(
-        [results[at] if at is not None and at >= 0 else x for x, at in found],
-        [at is not None for _, at in found])
-
-
-def _record(trace: LinearTrace, linear: ClosedJaxpr, residuals: _Residuals, tangents: _Parts,
-            params: Params) -> list[Any]:
-    """Add the linear part of a scan to a linear program; its results are tangents."""
-    fixed, stacked = negated(residuals.stacked), residuals.stacked
-    given = _Parts(selected(residuals.values, fixed), [], selected(residuals.values, stacked))
-    n = len(stacked)
-    sorted_residuals = [*selected(range(n), fixed), *selected(range(n), stacked)]
-    order = [sorted_residuals[i] if i < n else i for i in _in_turn(given, tangents)]
-    linear, more = without_tracers(with_inputs(linear, tuple(order)))
-    consts = [*more, *given.consts, *tangents.consts]
-    return trace.record(  # type: ignore[no-any-return]
-        scan_p, [*consts, *tangents.carry, *given.xs, *tangents.xs],
-        _derived_params(params, linear, len(consts), len(tangents.carry)))
-
-
-def _scan_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any) -> Any:
-    body, n = params["jaxpr"], params["num_carry"]
-    values, given = _parts(primals, params), _parts(tangents, params)
-    consts, xs = nonzero_flags(given.consts), nonzero_flags(given.xs)
-    carry = fixpoint(lambda flags: linearize_jaxpr(body, consts + flags + xs).nonzero[:n],
-                     nonzero_flags(given.carry))
-    if not any((*consts, *carry, *xs)):
-        outs = scan_p.bind(*primals, **params)
-        return outs, [Zero.of_primal(o) for o in outs]
-    parts = linearize_jaxpr(body, consts + carry + xs)
-    if parts.nonzero[:n] != carry:
-        parts = linearize_jaxpr(body, consts + carry + xs, _only_carry(carry, body))
-    outs, residuals = _run_known(parts.known, values, len(body.out_avals), parts.forwarded, params)
-    out_tangents = _record(trace, parts.linear, residuals, _moving(given, carry), params)
-    return outs, with_zeros(out_tangents, parts.nonzero, list(map(get_aval, outs)))
-
-
-def _scan_split(trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
-    body, n = params["jaxpr"], params["num_carry"]
-    given = _parts(operands, params)
-    consts, start, xs = map(trace.linear_flags, given)
-    carry = fixpoint(lambda flags: dependent_outputs(body, consts + flags + xs)[:n], start)
-    flags = consts + carry + xs
-    if all(dependent_outputs(body, flags)) and not body.effects:
-        return trace.record(scan_p, operands, params)  # type: ignore[no-any-return]
-    parts = split_jaxpr(body, flags, _only_carry(carry, body))
-    known = _Parts(*[selected(part, negated(lin))
-                     for part, lin in zip(given, (consts, carry, xs), strict=True)])
-    n_known = len(parts.dependent) - sum(parts.dependent)
-    outs, residuals = _run_known(parts.known, known, n_known, parts.forwarded, params)
-    linear = _Parts(*[selected(part, lin)
-                      for part, lin in zip(given, (consts, carry, xs), strict=True)])
-    known_outs = iter(outs)
-    tangents = iter(_record(trace, parts.linear, residuals, linear, params))
-    return [next(tangents) if dependent else next(known_outs) for dependent in parts.dependent]
 
 
 class _Backward(Record):
@@ -486,155 +278,139 @@ def _backward(body: ClosedJaxpr, linear_consts: Flags, linear_xs: Flags, ys_nonz
     return _Backward(traced, consts, xs, pulled.log)
 
 
-def _scan_transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
-    return _scan_accumulate([None] * len(operands), cts, *operands, **params)
-
-
-def _scan_accumulate(totals: Tangents, cts: Tangents, *operands: Operand, **params: Any
-                     ) -> list[Any]:
-    """The transposed body goes over the iterations the other way.
-
-    The carry is linear in all its components: what is known of a scan is computed apart. Sums of
-    cotangents of constants begin with their totals.
-    """
-    given = _parts(operands, params)
-    n = params["num_carry"]
-    linear = list(map(linear_flags, given))
-    ys = cts[n:]
-    backward = _backward(params["jaxpr"], linear[0], linear[2], nonzero_flags(ys))
-    before = selected(_parts(totals, params).consts, linear[0])
-    sums = [instantiate(Zero(cotangent_aval(x.aval))) if total is None else total
-            for x, total in selected(
-                list(zip(selected(given.consts, linear[0]), before, strict=True)),
-                backward.consts_nonzero)]
-    results = bind_scan(
-        backward.jaxpr, selected(given.consts, negated(linear[0])),
-        [*sums, *map(instantiate, cts[:n])],
-        [*selected(given.xs, negated(linear[2])), *[ct for ct in ys if type(ct) is not Zero]],
-        {**params, "reverse": not params["reverse"]})
-    m = len(sums)
-    if backward.log is not None:
-        logs.write(backward.log.filled(results[m + n + sum(backward.xs_nonzero):]))
-    in_cts = [*with_cotangents(given.consts, backward.consts_nonzero, iter(results[:m])),
-              *[ct if lin else None for ct, lin in zip(results[m:m + n], linear[1], strict=True)],
-              *with_cotangents(given.xs, backward.xs_nonzero, iter(results[m + n:]))]
-    added = [type(ct) is not Zero for ct in in_cts[:len(given.consts)]]
-    return with_totals(in_cts, totals, [*added, *[False] * (len(in_cts) - len(added))])
-
-
-# -- batching, dead code ---------------------------------------------------------------------------
-
-
-def _scan_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
-    """The batch axis is the first of each iteration, the second of what is stacked."""
-    axis, body, n = trace.axis, params["jaxpr"], params["num_carry"]
-    values, given = _parts(operands, params), _parts(dims, params)
-    consts, start, xs = [[d is not None for d in part] for part in given]
-
-    def batched(flags: Sequence[bool]) -> Places:
-        return batch_jaxpr(body, in_front([*consts, *flags, *xs]), axis).dims
-
-    carry = fixpoint(lambda flags: [d is not None for d in batched(flags)[:n]], start)
-    outs = in_front([*carry, *[d is not None for d in batched(carry)[n:]]])
-    new_body = batch_jaxpr(body, in_front([*consts, *carry, *xs]), axis, outs).jaxpr
-    results = bind_scan(
-        new_body,
-        [x if d is None else moveaxis(x, d, 0)
-         for x, d in zip(values.consts, given.consts, strict=True)],
-        [at_front(x, d, axis) if flag else x
-         for x, d, flag in zip(values.carry, given.carry, carry, strict=True)],
-        [x if d is None else moveaxis(x, d, 1)
-         for x, d in zip(values.xs, given.xs, strict=True)], params)
-    return results, [d if i < n or d is None else 1 for i, d in enumerate(outs)]
-
-
-def _scan_dce(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
-    params = eqn.params
-    body, n, first = params["jaxpr"], params["num_carry"], params["num_consts"]
-    ys = used[n:]
-    carry = fixpoint(lambda flags: live_inputs(body, flags + ys)[first:first + n], used[:n])
-    live = list(live_inputs(body, carry + ys))
-    live[first:first + n] = carry
-    part = part_of(body, carry + ys, tuple(live))
-    if part is body:
-        return eqn
-    return eqn.replace(
-        invars=selected(eqn.invars, live), outvars=selected(eqn.outvars, carry + ys),
-        params=_derived_params(params, part, sum(live[:first]), sum(carry)), effects=part.effects)
-
-
-def _scan_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
-    """What is saved of each iteration is stacked; the second scan takes it apart again."""
-    params = eqn.params
-    body, n, first = params["jaxpr"], params["num_carry"], params["num_consts"]
-    n_out, ys = len(eqn.outvars), needed[n:]
-    every = (True,) * n_out
-
-    def grow(flags: Flags) -> list[bool]:
-        read = cut_jaxpr(body, policy, every, flags + ys).forwarded
-        return [first + i in read for i in range(n)]
-
-    carry = fixpoint(grow, needed[:n])
-    cut = cut_jaxpr(body, policy, every, carry + ys)
-    n_saved, n_carry = len(cut.known.outvars) - n_out, sum(carry)
-    same = results_saved(cut, n_saved, selected(eqn.outvars[n:], ys))
-    saved = [same[i] if i in same else Var(_stacked(v.aval, params["length"]))
-             for i, v in enumerate(cut.known.outvars[n_out:])]
-    extra = [i for i in range(n_saved) if i not in same]
-    known = with_outputs(cut.known, (*range(n_out), *[n_out + i for i in extra]))
-    known_eqn = eqn.replace(
-        outvars=[*eqn.outvars, *[saved[i] for i in extra]], effects=known.effects,
-        params=_derived_params(params, known, first, n))
-    outs = [v if wanted else Var(v.aval) for v, wanted in zip(eqn.outvars, needed, strict=True)]
-    results = [*selected(outs[:n], carry), *selected(outs[n:], ys)]
-    rest = tuple([i for i, v in enumerate(results) if i < n_carry or v not in saved])
-    if not rest and not cut.again.effects:
-        return CutEqn(known_eqn, saved, None)
-    consts = [i for i in cut.forwarded if i < first]
-    carried = selected(range(first, first + n), carry)
-    xs = [i for i in cut.forwarded if i >= first + n]
-    at = {i: n_saved + k for k, i in enumerate(cut.forwarded)}
-    again = with_inputs(with_outputs(cut.again, rest), (
-        *[at[i] for i in consts], *[at.get(i, body.in_avals[i]) for i in carried],
-        *range(n_saved), *[at[i] for i in xs]))
-    return CutEqn(known_eqn, saved, eqn.replace(
-        invars=[*[eqn.invars[i] for i in (*consts, *carried)], *saved,
-                *[eqn.invars[i] for i in xs]],
-        outvars=[results[i] for i in rest], effects=again.effects,
-        params=_derived_params(params, again, len(consts), len(carried))))
-
-
-def _scan_thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
-    """The token is the first component of the carry."""
-    params, n = eqn.params, eqn.params["num_consts"]
-    body = threaded(params["jaxpr"])
-    order = (*range(1, n + 1), 0, *range(n + 1, len(body.jaxpr.invars)))
-    return [eqn.replace(
-        invars=[*eqn.invars[:n], token, *eqn.invars[n:]], outvars=[after, *eqn.outvars],
-        params=_derived_params(params, with_inputs(body, order), n, params["num_carry"] + 1))]
-
-
-def _scan_check(eqn: JaxprEqn) -> None:
-    params, length = eqn.params, eqn.params["length"]
-    given, inner = _parts(eqn.invars, params), _parts(params["jaxpr"].in_avals, params)
-    wanted = [*inner.consts, *inner.carry, *[_stacked(a, length) for a in inner.xs]]
-    check_operands("scan", [*given.consts, *given.carry, *given.xs], wanted)
-    for i, (before, after) in enumerate(
-            zip(inner.carry, params["jaxpr"].out_avals, strict=False)):
-        if not before.same_type(after):
-            raise TypeError(f"scan: the body takes component {i} of the carry as {before} and "
-                            f"gives it as {after}")
-
-
 def _scan_count(counted: Any, params: Params, times: int) -> None:
     counted.program(params["jaxpr"], times * params["length"])
 
 
-scan_p = register(Primitive(
-    "scan", shape_rule=_scan_shape, count=_scan_count, multiple_results=True, cached=False,
-    jvp=_scan_jvp,
-    linearize=_scan_linearize, split=_scan_split, transpose=_scan_transpose,
-    accumulate=_scan_accumulate,
-    batch_axis=_scan_batch, dce=_scan_dce, cut=_scan_cut, thread=_scan_thread, check=_scan_check,
-    effects=lambda params: params["jaxpr"].effects, discharge=_scan_discharge,
-))
+scan_p = register(Primitive("scan", count=_scan_count, multiple_results=True, cached=False))
+
+# The roles of operands and results, which stand in this order: what all iterations read, what goes
+# from one to the next, and what each has a slice of.
+CONST, CARRY, SLICE = range(3)
+
+
+class _Scan(Holder):
+    constant = CONST
+    carried = CARRY
+    loops = True
+    keeps = True
+
+    def held(self, params: Params) -> Held:
+        body = params["jaxpr"].jaxpr
+        a, n = params["num_consts"], params["num_carry"]
+        return Held((params["jaxpr"],), 0,
+                    (CONST,) * a + (CARRY,) * n + (SLICE,) * (len(body.invars) - a - n),
+                    (CARRY,) * n + (SLICE,) * (len(body.outvars) - n), a, n)
+
+    def derived_params(self, params: Params, programs: Programs, ins: Roles, outs: Roles,
+                       linear: bool = False) -> Params:
+        return {**params, "jaxpr": programs[0], "num_consts": ins.count(CONST),
+                "num_carry": ins.count(CARRY)}
+
+    def outside(self, aval: Any, role: Any, params: Params) -> Any:
+        return _stacked(aval, params["length"]) if role is SLICE else aval
+
+    def effects(self, params: Params) -> Effects:
+        return params["jaxpr"].effects  # type: ignore[no-any-return]
+
+    def arranged(self, programs: Programs, operands: Sequence[Any], ins: Roles, outs: Roles,
+                 params: Params) -> Any:
+        (body,) = programs
+        order, out_order = [sorted(range(len(roles)), key=roles.__getitem__)
+                            for roles in (ins, outs)]
+        if order != list(range(len(ins))):
+            body = with_inputs(body, tuple(order))
+            operands, ins = [operands[i] for i in order], [ins[i] for i in order]
+        if out_order != list(range(len(outs))):
+            body = with_outputs(body, tuple(out_order))
+            outs = [outs[i] for i in out_order]
+        return (body,), operands, ins, outs, out_order
+
+    def bind(self, programs: Programs, operands: Sequence[Any], params: Params, ins: Roles,
+             outs: Roles, linear: bool = False) -> list[Any]:
+        programs, operands, ins, outs, order = self.ready(programs, operands, params, ins, outs)
+        a, n = ins.count(CONST), ins.count(CARRY)
+        return in_order(bind_scan(programs[0], operands[:a], operands[a:a + n], operands[a + n:],
+                                  params), order)
+
+    def written_role(self, role: Any, aval: Any, params: Params) -> Any:
+        """A reference that the body writes is carried; one that is scanned over gives its new
+        elements as results."""
+        return CARRY if role is CONST else role
+
+    def batch_place(self, role: Any) -> int:
+        return 1 if role is SLICE else 0
+
+    def residual_roles(self, residuals: Sequence[Atom], params: Params) -> Roles:
+        return (SLICE,) * len(residuals)
+
+    def apart(self, parts: Sequence[Any], operands: Sequence[Any], params: Params, ins: Roles,
+              outs: Roles) -> tuple[list[Any], Programs, list[Any], Roles]:
+        """What does not depend on the iteration is computed once, before; what is a result or an
+        argument is not stacked again."""
+        known, forwarded, n_out = parts[0].known, parts[0].forwarded, len(outs)
+        outvars = known.jaxpr.outvars
+        moving = tuple([role is not CONST for role in ins])
+        still = negated(moving)
+        per_iteration = dependent_outputs(known, moving, True)
+        fixed = tuple([i >= n_out and not v for i, v in enumerate(per_iteration)])
+        once = iter(jaxpr_as_fun(part_of(known, fixed, still, False))(*selected(operands, still))
+                    if any(fixed) else ())
+        order = list(range(n_out))  # of the results of the scan; the ones after n_out are stacked
+        place = {v: i for i, v in enumerate(outvars[:n_out])
+                 if outs[i] is SLICE and type(v) is Var}
+
+        def stacked_at(var: Any, source: int) -> int:
+            if var not in place:
+                place[var] = len(order)
+                order.append(source)
+            return place[var]
+
+        found: list[Any] = []  # a value, or its place among the results
+        for i in range(n_out, len(outvars)):
+            found.append((next(once), None) if fixed[i] else (None, stacked_at(outvars[i], i)))
+        for i in forwarded:
+            if ins[i] is CARRY:
+                found.append((None, stacked_at(known.jaxpr.invars[i], ~i)))
+            else:
+                found.append((operands[i], None if ins[i] is CONST else -1))
+        results = self.bind([with_outputs(known, tuple(order))], operands, params, ins,
+                            [*outs, *[SLICE] * (len(order) - n_out)])
+        return (results[:n_out], [parts[0].linear],
+                [results[at] if at is not None and at >= 0 else x for x, at in found],
+                [CONST if at is None else SLICE for _, at in found])
+
+    def transpose(self, cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
+        return self.accumulate([None] * len(operands), cts, *operands, **params)
+
+    def accumulate(self, totals: Tangents, cts: Tangents, *operands: Operand, **params: Any
+                   ) -> list[Any]:
+        """The transposed body goes over the iterations the other way.
+
+        The carry is linear in all its components: what is known of a scan is computed apart. Sums
+        of cotangents of constants begin with their totals.
+        """
+        a, n = params["num_consts"], params["num_carry"]
+        consts, xs, ys = operands[:a], operands[a + n:], cts[n:]
+        linear = linear_flags(operands)
+        backward = _backward(params["jaxpr"], linear[:a], linear[a + n:], nonzero_flags(ys))
+        sums = [instantiate(Zero(cotangent_aval(x.aval))) if total is None else total
+                for x, total in selected(selected(list(zip(consts, totals, strict=False)), linear),
+                                         backward.consts_nonzero)]
+        results = bind_scan(
+            backward.jaxpr, selected(consts, negated(linear[:a])),
+            [*sums, *map(instantiate, cts[:n])],
+            [*selected(xs, negated(linear[a + n:])), *selected(ys, nonzero_flags(ys))],
+            {**params, "reverse": not params["reverse"]})
+        m = len(sums)
+        if backward.log is not None:
+            logs.write(backward.log.filled(results[m + n + sum(backward.xs_nonzero):]))
+        in_cts = [*with_cotangents(consts, backward.consts_nonzero, iter(results[:m])),
+                  *[ct if lin else None for ct, lin in zip(results[m:], linear[a:a + n],
+                                                           strict=False)],
+                  *with_cotangents(xs, backward.xs_nonzero, iter(results[m + n:]))]
+        added = [type(ct) is not Zero for ct in in_cts[:a]]
+        return with_totals(in_cts, totals, [*added, *[False] * (len(in_cts) - a)])
+
+
+_Scan(scan_p)

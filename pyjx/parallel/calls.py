@@ -14,12 +14,12 @@ the cotangents of an operand whose spec leaves an axis out are added up along it
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from pyjx import lax
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.contents import contents
 from pyjx.core.derived import derived
@@ -28,17 +28,14 @@ from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.local_types import global_aval, local_aval
 from pyjx.core.named_axes import Axis, mesh_axes, spmd_names
-from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.varying import reduced_axes, unreduced_axes, varying_axes, with_varying
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.calls import call
-from pyjx.engine.discharge import check_distinct, discharged, store, values_of
-from pyjx.engine.linearize import LinearTrace
-from pyjx.engine.references import Box
-from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
+from pyjx.engine.holders import Held, Holder, Programs, Roles
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
     Places,
@@ -46,21 +43,11 @@ from pyjx.engine.subjaxprs import (
     batched_aval,
     check_operands,
     consts_as_inputs,
-    dependent_outputs,
-    jvp_jaxpr,
-    linear_flags,
-    linearize_jaxpr,
-    live_inputs,
-    negated,
     nonzero_flags,
-    part_of,
     selected,
     transpose_jaxpr,
-    with_cotangents,
-    with_zeros,
 )
-from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+from pyjx.engine.types import Dims, Flags, Params, Tangents, Values
 from pyjx.lax.collectives import psum_p
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put
@@ -85,49 +72,13 @@ def _within(params: Params) -> AbstractContextManager[None]:
     return mesh_axes(mesh.abstract_mesh, names, params["check_vma"])
 
 
-def _out_avals(params: Params) -> list[Any]:
-    return [global_aval(a, spec, params["mesh"], params["newly_manual_axes"])
-            for a, spec in zip(params["jaxpr"].out_avals, params["out_specs"], strict=True)]
-
-
-def _residual_spec(aval: Any, params: Params) -> PartitionSpec:
-    names = params["newly_manual_axes"]
-    axes = ordered(params["mesh"], varying_axes(aval) & names if params["check_vma"]
-                   else names - spmd_names())
-    return PartitionSpec(*[axes] if axes else (), unreduced=unreduced_axes(aval) & names,
-                         reduced=reduced_axes(aval) & names)
-
-
 def _unmentioned(spec: PartitionSpec, params: Params) -> tuple[Any, ...]:
     """The manual axes that a spec leaves out, and no mapped axis lies along."""
     return ordered(params["mesh"], params["newly_manual_axes"] - spmd_names() - set(axes_of(spec)))
 
 
-# -- calls of derived programs ---------------------------------------------------------------------
-
-
-def _derived_params(params: Params, closed: ClosedJaxpr, in_specs: Sequence[Any],
-                    out_specs: Sequence[Any]) -> Params:
-    return {**params, "jaxpr": closed, "in_specs": tuple(in_specs), "out_specs": tuple(out_specs)}
-
-
-def _with_consts(closed: ClosedJaxpr, args: Sequence[Any], specs: Sequence[Any]
-                 ) -> tuple[ClosedJaxpr, list[Any], list[Any]]:
-    """A program with its constants as its first arguments, which are the same on all devices."""
-    consts = closed.consts
-    return consts_as_inputs(closed), [*consts, *args], [*[WHOLE] * len(consts), *specs]
-
-
-def bind_closed(closed: ClosedJaxpr, args: Sequence[Any], params: Params, in_specs: Sequence[Any],
-                out_specs: Sequence[Any]) -> list[Any]:
-    """Run a program on each device; `params` say along which axes of which mesh."""
-    closed, args, in_specs = _with_consts(closed, args, in_specs)
-    return shard_map_p.bind(  # type: ignore[no-any-return]
-        *args, **_derived_params(params, closed, in_specs, out_specs))
-
-
 @derived
-def with_vectors(closed: ClosedJaxpr, inputs: Flags, outputs: Flags) -> ClosedJaxpr:
+def _with_vectors(closed: ClosedJaxpr, inputs: Flags, outputs: Flags) -> ClosedJaxpr:
     """The program with those scalars of its inputs and outputs that have a flag as vectors of one
     element, which a spec may cut."""
     def fun(*args: Any) -> list[Any]:
@@ -135,75 +86,18 @@ def with_vectors(closed: ClosedJaxpr, inputs: Flags, outputs: Flags) -> ClosedJa
                                       for x, flag in zip(args, inputs, strict=True)])
         return [lax.reshape(x, (1,)) if flag else x for x, flag in zip(outs, outputs, strict=True)]
 
-    if not any(inputs) and not any(outputs):
-        return closed
     avals = [a.update(shape=(1,)) if flag else a
              for a, flag in zip(closed.in_avals, inputs, strict=True)]
     return trace_to_jaxpr(fun, avals, closed.debug_info)
 
 
-def _is_cut_scalar(aval: Any, spec: PartitionSpec) -> bool:
-    return not aval.shape and len(spec) > 0
+class _Vector(Record):
+    """The role of a scalar that a spec cuts: outside it is a vector."""
+
+    spec: PartitionSpec
 
 
-# -- forward and reverse mode ----------------------------------------------------------------------
-
-
-def _jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
-    closed: ClosedJaxpr = params["jaxpr"]
-    in_specs, out_specs = params["in_specs"], params["out_specs"]
-    nonzero = nonzero_flags(tangents)
-    with _within(params):
-        pushed = jvp_jaxpr(closed, nonzero)
-    results = bind_closed(
-        pushed.jaxpr, [*primals, *selected(tangents, nonzero)], params,
-        [*in_specs, *selected(in_specs, nonzero)], [*out_specs, *selected(out_specs,
-                                                                          pushed.nonzero)])
-    n = len(closed.outvars)
-    return results[:n], with_zeros(results[n:], pushed.nonzero, _out_avals(params))
-
-
-def _linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any) -> Any:
-    nonzero = nonzero_flags(tangents)
-    if not any(nonzero):
-        outs = shard_map_p.bind(*primals, **params)
-        return outs, [Zero.of_primal(o) for o in outs]
-    closed: ClosedJaxpr = params["jaxpr"]
-    in_specs, out_specs = params["in_specs"], params["out_specs"]
-    n = len(closed.outvars)
-    with _within(params):
-        parts = linearize_jaxpr(closed, nonzero)
-        saved = parts.known.out_avals[n:]
-        specs = [_residual_spec(a, params) for a in saved]
-        scalars = tuple(map(_is_cut_scalar, saved, specs))
-        known = with_vectors(parts.known, (False,) * len(primals), (False,) * n + scalars)
-        rest = len(parts.linear.in_avals) - len(saved)
-        linear = with_vectors(parts.linear, scalars + (False,) * rest,
-                           (False,) * len(parts.linear.out_avals))
-    results = bind_closed(known, primals, params, in_specs, [*out_specs, *specs])
-    linear, operands, specs = _with_consts(
-        linear,
-        [*results[n:], *[primals[i] for i in parts.forwarded], *selected(tangents, nonzero)],
-        [*specs, *[in_specs[i] for i in parts.forwarded], *selected(in_specs, nonzero)])
-    out_tangents = trace.record(shard_map_p, operands, _derived_params(
-        params, linear, specs, selected(out_specs, parts.nonzero)))
-    return results[:n], with_zeros(out_tangents, parts.nonzero, _out_avals(params))
-
-
-def _split(trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
-    closed: ClosedJaxpr = params["jaxpr"]
-    in_specs, out_specs = params["in_specs"], params["out_specs"]
-    linear = trace.linear_flags(operands)
-    dependent = dependent_outputs(closed, linear)
-    given, independent = negated(linear), negated(dependent)
-    known = iter(() if all(dependent) else bind_closed(
-        part_of(closed, independent, given), selected(operands, given), params,
-        selected(in_specs, given), selected(out_specs, independent)))
-    tangents = iter(() if not any(dependent) else trace.record(
-        shard_map_p, operands, _derived_params(
-            params, part_of(closed, dependent, (True,) * len(operands), False), in_specs,
-            selected(out_specs, dependent))))
-    return [next(tangents) if d else next(known) for d in dependent]
+# -- reverse mode ----------------------------------------------------------------------------------
 
 
 @derived
@@ -229,30 +123,6 @@ def _transposed_untyped(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
 
     program = trace_to_jaxpr(fun, pulled.jaxpr.in_avals, closed.debug_info)
     return TransposedJaxpr(program, pulled.nonzero)
-
-
-def _transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
-    closed: ClosedJaxpr = params["jaxpr"]
-    in_specs, out_specs = params["in_specs"], params["out_specs"]
-    linear, nonzero = linear_flags(operands), nonzero_flags(cts)
-    given_specs, linear_specs = [
-        tuple([s.to_ct_spec() for s in selected(specs, flags)])
-        for specs, flags in ((out_specs, nonzero), (in_specs, linear))]
-    with _within(params):
-        if params["check_vma"]:
-            pulled = transpose_jaxpr(closed, linear, nonzero)
-        else:
-            sizes = params["mesh"].shape
-            pulled = _transposed_untyped(
-                closed, linear, nonzero,
-                tuple([math.prod([sizes[a] for a in _unmentioned(s, params)])
-                       for s in given_specs]),
-                tuple([_unmentioned(s, params) for s in linear_specs]))
-    known = negated(linear)
-    outs = bind_closed(
-        pulled.jaxpr, [*selected(operands, known), *selected(cts, nonzero)], params,
-        [*selected(in_specs, known), *given_specs], selected(linear_specs, pulled.nonzero))
-    return with_cotangents(operands, pulled.nonzero, iter(outs))
 
 
 # -- batching --------------------------------------------------------------------------------------
@@ -298,8 +168,8 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> An
     with _within(params):
         batched = _batched(params["jaxpr"], tuple(dims), axis,
                            frozenset(names if params["check_vma"] else ()))
-    results = bind_closed(
-        batched.jaxpr, operands, params,
+    results = _holder.bind(
+        [batched.jaxpr], operands, params,
         [_inserted(s, d, names) for s, d in zip(params["in_specs"], dims, strict=True)],
         [_inserted(s, d, names) for s, d in zip(params["out_specs"], batched.dims, strict=True)])
     return results, batched.dims
@@ -312,112 +182,6 @@ def _inserted(spec: PartitionSpec, dim: int | None, names: tuple[Any, ...]) -> P
     entries = [*spec, *[None] * (dim - len(spec))]
     entries.insert(dim, names or None)
     return spec.update(partitions=entries)
-
-
-# -- dead code, rematerialization, checks ----------------------------------------------------------
-
-
-def _dce(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
-    params = eqn.params
-    closed: ClosedJaxpr = params["jaxpr"]
-    live = live_inputs(closed, used)
-    part = part_of(closed, used, live)
-    if part is closed:
-        return eqn
-    new = _derived_params(params, part, selected(params["in_specs"], live),
-                          selected(params["out_specs"], used))
-    return eqn.replace(invars=selected(eqn.invars, live), outvars=selected(eqn.outvars, used),
-                       params=new, effects=_effects(new))
-
-
-def _cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
-    params = eqn.params
-    closed: ClosedJaxpr = params["jaxpr"]
-    in_specs, out_specs = params["in_specs"], params["out_specs"]
-    n, places = len(eqn.outvars), len(eqn.invars)
-    with _within(params):
-        cut = cut_jaxpr(closed, policy, (True,) * n, needed)
-        inner = [v.aval for v in cut.known.outvars[n:]]
-        results = selected(eqn.outvars, needed)
-        same = results_saved(cut, len(inner), results)
-        specs = [selected(out_specs, needed)[_index(results, same[i])] if i in same
-                 else _residual_spec(a, params) for i, a in enumerate(inner)]
-        extra = tuple([i not in same for i in range(len(inner))])
-        scalars = tuple([e and _is_cut_scalar(a, s)
-                         for e, a, s in zip(extra, inner, specs, strict=True)])
-        known = with_vectors(cut.known, (False,) * places, (False,) * n + scalars)
-        known = part_of(known, (True,) * n + extra, (True,) * places)
-        saved = [same[i] if i in same else Var(global_aval(
-            a.update(shape=(1,)) if scalars[i] else a, specs[i], params["mesh"],
-            params["newly_manual_axes"])) for i, a in enumerate(inner)]
-        rest = tuple([v not in saved for v in results])
-        again = part_of(cut.again, rest, (True,) * len(cut.again.invars))
-        again = with_vectors(again, scalars + (False,) * len(cut.forwarded), (False,) * sum(rest))
-    new = _derived_params(params, known, in_specs, [*out_specs, *selected(specs, extra)])
-    known_eqn = eqn.replace(outvars=[*eqn.outvars, *selected(saved, extra)], params=new,
-                            effects=_effects(new))
-    if not any(rest) and not again.effects:
-        return CutEqn(known_eqn, saved, None)
-    new = _derived_params(params, again, [*specs, *[in_specs[i] for i in cut.forwarded]],
-                          selected(selected(out_specs, needed), rest))
-    return CutEqn(known_eqn, saved, eqn.replace(
-        invars=[*saved, *[eqn.invars[i] for i in cut.forwarded]], outvars=selected(results, rest),
-        params=new, effects=_effects(new)))
-
-
-def _index(xs: Sequence[Any], x: Any) -> int:
-    return next(i for i, y in enumerate(xs) if y is x)
-
-
-def _effects(params: Params) -> Effects:
-    own = params["newly_manual_axes"]
-    return frozenset([e for e in params["jaxpr"].effects
-                      if not (type(e) is NamedAxisEffect and e.name in own)])
-
-
-def _thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
-    """The token is the same on all devices, each of which goes through its effects in order."""
-    params = eqn.params
-    new = _derived_params(params, threaded(params["jaxpr"]), (WHOLE, *params["in_specs"]),
-                          (WHOLE, *params["out_specs"]))
-    return [eqn.replace(invars=[token, *eqn.invars], outvars=[after, *eqn.outvars], params=new)]
-
-
-def _check(eqn: JaxprEqn) -> None:
-    params = eqn.params
-    names = params["newly_manual_axes"]
-    given = [Var(local_aval(v.aval, s, params["mesh"], names, params["check_vma"]))
-             for v, s in zip(eqn.invars, params["in_specs"], strict=True)]
-    check_operands("shard_map", given, params["jaxpr"].in_avals)
-
-
-def _shape_rule(*avals: Any, **params: Any) -> list[ShapedArray]:
-    return _out_avals(params)
-
-
-# -- references ------------------------------------------------------------------------------------
-
-
-def _discharge(operands: Sequence[Any], params: Params, derivable: bool) -> list[Any]:
-    """The new values of references lie as the references do."""
-    closed: ClosedJaxpr = params["jaxpr"]
-    check_distinct(closed, operands)
-    with _within(params):
-        found = discharged(closed, tuple([isinstance(x, Box) for x in operands]), derivable)
-    n = len(closed.outvars)
-    specs = selected(params["in_specs"], found.written)
-    if params["check_vma"]:
-        for aval, spec in zip(found.jaxpr.out_avals[n:], specs, strict=True):
-            beyond = (varying_axes(aval) & params["newly_manual_axes"]).difference(axes_of(spec))
-            if beyond:
-                raise ValueError(
-                    f"shard_map: a reference that is cut as {spec} is written a value of type "
-                    f"{aval.str_short()}, which varies along {sorted(map(str, beyond))}, too. Name "
-                    "these axes in the spec of the reference, or reduce the value over them.")
-    outs = bind_closed(found.jaxpr, values_of(operands), params, params["in_specs"],
-                       [*params["out_specs"], *specs])
-    store(operands, found.written, outs[n:])
-    return outs[:n]
 
 
 # -- on values -------------------------------------------------------------------------------------
@@ -470,13 +234,99 @@ def _count(counted: Any, params: Params, times: int) -> None:
         [sizes[name] for name in params["newly_manual_axes"]]))
 
 
+# -- the primitive ---------------------------------------------------------------------------------
 
 shard_map_p: Primitive = register(Primitive(
-    "shard_map", count=_count, multiple_results=True, cached=False, shape_rule=_shape_rule,
-    effects=_effects,
-    jvp=_jvp, linearize=_linearize, split=_split, transpose=_transpose, batch_axis=_batch,
-    dce=_dce, cut=_cut, thread=_thread, check=_check, within=_within, discharge=_discharge,
-    impl=_impl, placed=lambda params: (params["mesh"],),
+    "shard_map", count=_count, multiple_results=True, cached=False, batch_axis=_batch,
+    within=_within, impl=_impl, placed=lambda params: (params["mesh"],),
     physical=lambda avals, *operands, **params: shard_map_p.bind(*operands, **params),
 ))
 
+
+class _ShardMap(Holder):
+    """The role of a value is its spec. Constants are the same on all devices; so is a token, as
+    each goes through its effects in order. New values of references lie as these do."""
+
+    constant = WHOLE
+    kinds = tuple([kind for kind in Holder.kinds if kind != "accumulate"])
+
+    def held(self, params: Params) -> Held:
+        return Held((params["jaxpr"],), 0, params["in_specs"], params["out_specs"], 0, 0)
+
+    def derived_params(self, params: Params, programs: Programs, ins: Roles, outs: Roles,
+                       linear: bool = False) -> Params:
+        return {**params, "jaxpr": programs[0], "in_specs": tuple(ins), "out_specs": tuple(outs)}
+
+    def outside(self, aval: Any, role: Any, params: Params) -> Any:
+        if type(role) is _Vector:
+            aval, role = aval.update(shape=(1,)), role.spec
+        return global_aval(aval, role, params["mesh"], params["newly_manual_axes"])
+
+    def derived(self, params: Params, derive: Callable[..., Any], *args: Any) -> Any:
+        with _within(params):
+            return derive(*args)
+
+    def residual_roles(self, residuals: Sequence[Atom], params: Params) -> Roles:
+        names = params["newly_manual_axes"]
+        roles: list[Any] = []
+        for aval in [v.aval for v in residuals]:
+            axes = ordered(params["mesh"], varying_axes(aval) & names if params["check_vma"]
+                           else names - spmd_names())
+            spec = PartitionSpec(*[axes] if axes else (), unreduced=unreduced_axes(aval) & names,
+                                 reduced=reduced_axes(aval) & names)
+            roles.append(_Vector(spec) if axes and not aval.shape else spec)
+        return roles
+
+    def cotangent_roles(self, roles: Roles) -> Roles:
+        return [spec.to_ct_spec() for spec in roles]
+
+    def written_role(self, role: Any, aval: Any, params: Params) -> Any:
+        beyond = (varying_axes(aval) & params["newly_manual_axes"]).difference(axes_of(role))
+        if params["check_vma"] and beyond:
+            raise ValueError(
+                f"shard_map: a reference that is cut as {role} is written a value of type "
+                f"{aval.str_short()}, which varies along {sorted(map(str, beyond))}, too. Name "
+                "these axes in the spec of the reference, or reduce the value over them.")
+        return role
+
+    def closed_over(self, programs: Programs) -> tuple[Programs, Sequence[Any]]:
+        return [consts_as_inputs(programs[0])], programs[0].consts
+
+    def arranged(self, programs: Programs, operands: Sequence[Any], ins: Roles, outs: Roles,
+                 params: Params) -> Any:
+        inputs, outputs = [tuple([type(role) is _Vector for role in roles])
+                           for roles in (ins, outs)]
+        if True in inputs or True in outputs:
+            programs = [self.derived(params, _with_vectors, programs[0], inputs, outputs)]
+            ins, outs = [[role.spec if type(role) is _Vector else role for role in roles]
+                         for roles in (ins, outs)]
+        return programs, operands, ins, outs, None
+
+    def transposed(self, params: Params, closed: ClosedJaxpr, linear: Flags, cts: Tangents,
+                   added: Flags | None) -> TransposedJaxpr:
+        nonzero = nonzero_flags(cts)
+        if params["check_vma"]:
+            return transpose_jaxpr(closed, linear, nonzero)
+        sizes = params["mesh"].shape
+        given, linear_specs = [self.cotangent_roles(selected(params[name], flags))
+                               for name, flags in (("out_specs", nonzero), ("in_specs", linear))]
+        return _transposed_untyped(  # type: ignore[no-any-return]
+            closed, linear, nonzero,
+            tuple([math.prod([sizes[a] for a in _unmentioned(s, params)]) for s in given]),
+            tuple([_unmentioned(s, params) for s in linear_specs]))
+
+    def effects(self, params: Params) -> Effects:
+        own = params["newly_manual_axes"]
+        return frozenset([e for e in params["jaxpr"].effects
+                          if not (type(e) is NamedAxisEffect and e.name in own)])
+
+    def check(self, eqn: JaxprEqn) -> None:
+        params = eqn.params
+        names = params["newly_manual_axes"]
+        given = [Var(local_aval(v.aval, s, params["mesh"], names, params["check_vma"]))
+                 for v, s in zip(eqn.invars, params["in_specs"], strict=True)]
+        check_operands("shard_map", given, params["jaxpr"].in_avals)
+
+
+_holder = _ShardMap(shard_map_p)
+bind_shard_map = _holder.bind

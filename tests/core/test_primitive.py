@@ -67,10 +67,10 @@ def test_tables_of_rules_are_kept_by_operations():
     """A name that is misspelt, or an operation that is renamed, is an error where it is read."""
     from pyjx.experimental import roofline
     from pyjx.experimental.checkify import operations, transformation
-    from pyjx.experimental.jet import _CALLS, _CUSTOM, _PROGRAM_RULES, _RULES
+    from pyjx.experimental.jet import _CALLS, _CUSTOM, _RULES
     from pyjx.experimental.sparse import rules, transform
 
     for table in (operations._MOVES, operations._INDEXED, transformation._RULES, _RULES, _CALLS,
-                  _CUSTOM, _PROGRAM_RULES, rules.RULES, rules._DENSIFYING, roofline._LINKS,
+                  _CUSTOM, rules.RULES, rules._DENSIFYING, roofline._LINKS,
                   transform._PROGRAM_RULES):
         assert table and all(isinstance(p, Primitive) for p in table)

@@ -1,7 +1,7 @@
 """What a primitive that holds programs costs: its rules on the one engine, and that they are right.
 
 `call_p` runs a program, `remat_p` does and computes again in the backward pass what it needs there,
-`choose_p` runs one of two.
+`choose_p` runs one of two, `repeat_p` runs one several times.
 """
 
 import numpy as np
@@ -15,19 +15,9 @@ from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.passes.dce import dce
 from pyjx.core.primitive import Primitive
 from pyjx.engine.calls import define_call
-from pyjx.engine.linearize import LinearTracer, linearize_flat
-from pyjx.engine.subjaxprs import (
-    batch_jaxpr,
-    dependent_outputs,
-    fixpoint,
-    jvp_jaxpr,
-    negated,
-    nonzero_flags,
-    part_of,
-    selected,
-    transpose_jaxpr,
-    with_zeros,
-)
+from pyjx.engine.holders import Held, Holder
+from pyjx.engine.linearize import linearize_flat
+from pyjx.engine.subjaxprs import jvp_jaxpr, nonzero_flags, with_inputs, with_zeros
 from pyjx.engine.tangents import UndefinedPrimal, Zero
 
 # -- a call: one line ------------------------------------------------------------------------------
@@ -77,61 +67,69 @@ remat_p = define_call(Primitive(
 
 # -- a choice between two programs ----------------------------------------------------------------
 
-
-def choose_jvp(primals, tangents, *, branches):
-    nonzero = nonzero_flags(tangents[1:])
-    either = fixpoint(lambda flags: [a or b for a, b in zip(
-        *[jvp_jaxpr(b, nonzero, flags).nonzero for b in branches], strict=True)],
-        [False] * len(branches[0].outvars))
-    pushed = tuple([jvp_jaxpr(b, nonzero, either).jaxpr for b in branches])
-    moving = [t for t in tangents[1:] if type(t) is not Zero]
-    results = choose_p.bind(*primals, *moving, branches=pushed)
-    n = len(either)
-    return results[:n], with_zeros(results[n:], either, branches[0].out_avals)
-
-
-def choose_batch(trace, operands, dims, *, branches):
-    assert dims[0] is None, "the toy takes one predicate for the batch"
-    found = [batch_jaxpr(b, tuple(dims[1:]), trace.axis).dims for b in branches]
-    places = tuple([None if a is b is None else 0 for a, b in zip(*found, strict=True)])
-    batched = tuple([batch_jaxpr(b, tuple(dims[1:]), trace.axis, places).jaxpr for b in branches])
-    return choose_p.bind(*operands, branches=batched), places
-
-
-def choose_transpose(cts, which, *operands, branches):
-    linear = tuple([type(x) is UndefinedPrimal for x in operands])
-    pulled = tuple([transpose_jaxpr(b, linear, nonzero_flags(cts), True).jaxpr for b in branches])
-    values = [x for x in operands if type(x) is not UndefinedPrimal]
-    outs = iter(choose_p.bind(which, *values, *[ct for ct in cts if type(ct) is not Zero],
-                              branches=pulled))
-    return [None, *[next(outs) if lin else None for lin in linear]]
-
-
-def choose_split(trace, operands, params):
-    branches = params["branches"]
-    linear = tuple([type(x) is LinearTracer and x._trace is trace for x in operands[1:]])
-    either = tuple([any(d) for d in zip(
-        *[dependent_outputs(b, linear) for b in branches], strict=True)])
-    known = iter(choose_p.bind(*selected(operands, (True, *negated(linear))), branches=tuple(
-        [part_of(b, negated(either), negated(linear)) for b in branches])))
-    moving = iter(trace.record(choose_p, operands, {"branches": tuple(
-        [part_of(b, either, (True,) * len(linear)) for b in branches])}))
-    return [next(moving) if e else next(known) for e in either]
-
-
 choose_p = Primitive(
-    "test_choose", multiple_results=True, cached=False, jvp=choose_jvp, batch_axis=choose_batch,
-    split=choose_split, transpose=choose_transpose,
-    shape_rule=lambda *avals, branches: branches[0].out_avals,
+    "test_choose", multiple_results=True, cached=False,
     decomposition=lambda which, *xs, branches: [
         lax.select(jnp.broadcast_to(which, a.shape), a, b)
         for a, b in zip(*[jaxpr_as_fun(b)(*xs) for b in branches], strict=True)])
 
 
+class Choose(Holder):
+    """The first operand chooses; no value has a role. How residuals are kept is not said, so there
+    is no rule to linearize it: its derivative is recorded as it is pushed forward."""
+
+    kinds = tuple([kind for kind in Holder.kinds if kind not in ("cut", "linearize")])
+
+    def held(self, params):
+        first = params["branches"][0]
+        return Held(params["branches"], 1, [None] * len(first.invars), [None] * len(first.outvars),
+                    0, 0)
+
+    def derived_params(self, params, programs, ins, outs, linear=False):
+        return {"branches": tuple(programs)}
+
+
+Choose(choose_p)
+
+# -- a loop ---------------------------------------------------------------------------------------
+
+
+def run_repeat(*xs, jaxpr, consts, times):
+    carry = list(xs[consts:])
+    for _ in range(times):
+        carry = jaxpr_as_fun(jaxpr)(*xs[:consts], *carry)
+    return carry
+
+
+repeat_p = Primitive("test_repeat", multiple_results=True, cached=False, decomposition=run_repeat)
+
+
+class Repeat(Holder):
+    """Constants come first, then the carry; what comes to a carry is put behind it."""
+
+    constant, carried, loops = "constant", "carry", True
+    kinds = ("batch_axis", "check", "dce", "effects", "jvp", "shape_rule")
+
+    def held(self, params):
+        n, first = len(params["jaxpr"].outvars), params["consts"]
+        return Held([params["jaxpr"]], 0, ["constant"] * first + ["carry"] * n, ["carry"] * n,
+                    first, n)
+
+    def derived_params(self, params, programs, ins, outs, linear=False):
+        return {**params, "jaxpr": programs[0], "consts": ins.count("constant")}
+
+    def arranged(self, programs, operands, ins, outs, params):
+        order = sorted(range(len(ins)), key=lambda i: ins[i] == "carry")
+        return ([with_inputs(programs[0], tuple(order))], [operands[i] for i in order],
+                [ins[i] for i in order], outs, None)
+
+
+Repeat(repeat_p)
+
 # -- the checks -----------------------------------------------------------------------------------
 
 
-def program(x, y):
+def single(x, y):
     return jnp.sin(x) * y, jnp.cos(x * y), x
 
 
@@ -140,17 +138,23 @@ def other(x, y):
 
 
 x, y = np.linspace(0.1, 1, 3).astype(np.float32), np.linspace(1, 2, 3).astype(np.float32)
-traced, traced_other = [jax.make_jaxpr(f)(x, y) for f in (program, other)]
+traced, traced_other = [jax.make_jaxpr(f)(x, y) for f in (single, other)]
+step = jax.make_jaxpr(lambda k, a, b: (jnp.sin(a) * k, b + a))(x, x, y)
 HOLDERS = {
     "call": lambda x, y: call_p.bind(x, y, jaxpr=traced),
     "remat": lambda x, y: remat_p.bind(x, y, jaxpr=traced),
     "choose": lambda x, y: choose_p.bind(True, x, y, branches=(traced, traced_other)),
+    "repeat": lambda x, y: repeat_p.bind(y, x, x, jaxpr=step, consts=1, times=3),
 }
 
 
 @pytest.fixture(params=sorted(HOLDERS))
 def holder(request):
     return HOLDERS[request.param]
+
+
+def repeated(x, y):
+    return run_repeat(y, x, x, jaxpr=step, consts=1, times=3)
 
 
 def check_equal(got, want):
@@ -177,6 +181,7 @@ def loss(f):
 @pytest.mark.parametrize("outer", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_as_the_program_itself(holder, transform, outer):
     args = (x, y)
+    program = repeated if holder is HOLDERS["repeat"] else single
     if "vmap" in transform.__code__.co_names:
         args = (np.stack([x, y, x + y]), np.stack([y, x, x * y]))
         both = [transform(f)(*args[:1], y) if transform.__code__.co_consts[1] == (0, None)
@@ -192,6 +197,18 @@ def test_dead_results_and_arguments_go():
     (eqn,) = dce(closed).eqns
     assert len(eqn.invars) == len(eqn.outvars) == 1
     assert not eqn.params["jaxpr"].eqns
+
+
+def test_a_carry_grows_to_what_comes_into_it():
+    closed = jax.make_jaxpr(lambda x, y: jax.jvp(lambda y: HOLDERS["repeat"](x, y), (y,), (y,)))(
+        x, y)
+    check_jaxpr(closed)
+    (eqn,) = [e for e in closed.eqns if e.primitive is repeat_p]
+    assert (eqn.params["consts"], len(eqn.outvars)) == (2, 4)  # y moves a, which moves b
+    both = jax.make_jaxpr(lambda x, y: HOLDERS["repeat"](x, y)[0])(x, y)
+    (eqn,) = dce(both).eqns
+    assert len(eqn.invars) == 2
+    assert len(eqn.outvars) == 1
 
 
 def test_wrong_calls_are_found():

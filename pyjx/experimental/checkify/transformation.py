@@ -44,7 +44,7 @@ from pyjx.lax.loops import while_loop, while_p
 from pyjx.lax.nary import operand
 from pyjx.lax.scans import scan, scan_p
 from pyjx.lax.shapes import expand_dims
-from pyjx.parallel.calls import bind_closed, ordered, shard_map_p
+from pyjx.parallel.calls import bind_shard_map, ordered, shard_map_p
 from pyjx.runtime.resharding import reshard
 from pyjx.transforms.arguments import wraps
 from pyjx.tree_util import tree_flatten, tree_unflatten
@@ -219,7 +219,7 @@ def _shard_map(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Ca
         n = n_values(checked.sites) if checked.sites else 0
         program = _with_rows(checked.program, n)
     devices = PartitionSpec(ordered(params["mesh"], params["newly_manual_axes"]))
-    outs = bind_closed(program, operands, params, params["in_specs"],
+    outs = bind_shard_map([program], operands, params, params["in_specs"],
                        [*[devices] * n, *params["out_specs"]])
     if n:
         values = [x if (s := get_aval(x).explicit_sharding) is None

@@ -1,0 +1,614 @@
+"""Programs inside equations: what an operation says of those it holds, and the rules made of that.
+
+A call, a loop, a conditional, a map over devices: each holds programs which all take inputs and
+give results of the same types, and says of each input and result what *role* it has. A role is the
+operation's own: the value itself, a component of a carry, one slice of a stacked array, a part
+that a spec cuts out. From the roles come the types outside; and whatever program is derived from
+one that is held gets roles from those that there are: a tangent that of its primal, a cotangent
+that of its value, a residual the one that the operation names.
+
+`tests/engine/test_subjaxprs.py` shows what a new operation of that kind costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from operator import is_
+from typing import Any
+
+from pyjx.core.avals import get_aval
+from pyjx.core.derived import derived
+from pyjx.core.effects import Effects, join_effects
+from pyjx.core.evaluation import jaxpr_as_fun
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.passes.tokens import threaded
+from pyjx.core.primitive import Primitive
+from pyjx.core.records import Record
+from pyjx.core.trace import Tracer, trace_to_jaxpr
+from pyjx.engine import logs
+from pyjx.engine.batching import BatchTrace, match_axis
+from pyjx.engine.discharge import check_distinct, discharged, store, values_of
+from pyjx.engine.linearize import LinearTrace
+from pyjx.engine.references import Box
+from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
+from pyjx.engine.subjaxprs import (
+    TransposedJaxpr,
+    batch_jaxpr,
+    check_operands,
+    consts_as_inputs,
+    dependent_outputs,
+    fixpoint,
+    in_front,
+    jvp_jaxpr,
+    linear_flags,
+    linearize_jaxpr,
+    live_inputs,
+    negated,
+    nonzero_flags,
+    part_of,
+    parts_added,
+    read_in_parts,
+    selected,
+    split_jaxpr,
+    strong_cotangents,
+    transpose_with_log,
+    with_cotangents,
+    with_inputs,
+    with_outputs,
+    with_totals,
+)
+from pyjx.engine.tangents import Zero, full_aval, instantiate
+from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+
+Role = Any
+Roles = Sequence[Role]
+Programs = Sequence[ClosedJaxpr]
+
+
+class Held(Record):
+    """The programs of an equation.
+
+    Attributes:
+      programs: one, or several of which one is run.
+      head: how many operands come before those that are inputs of the programs, such as an index.
+      ins: the roles of the inputs, in order.
+      outs: the roles of the results.
+      first: how many inputs come before the carry.
+      carry: how many there are that the first results take the place of, for the next run.
+    """
+
+    programs: Programs
+    head: int
+    ins: Roles
+    outs: Roles
+    first: int
+    carry: int
+
+
+def either(flags: Sequence[Flags]) -> Flags:
+    """Where one of several has a flag."""
+    return flags[0] if len(flags) == 1 else tuple(map(any, zip(*flags, strict=True)))
+
+
+def with_all_consts(programs: Programs) -> tuple[list[ClosedJaxpr], list[Any]]:
+    """The programs with the constants of all of them, each once, as leading inputs."""
+    consts = {id(c): c for p in programs for c in p.consts}
+    joined = []
+    for program in programs:
+        places = {id(c): i for i, c in enumerate(program.consts)}
+        n = len(program.consts)
+        order = [places.get(i, get_aval(c)) for i, c in consts.items()]
+        joined.append(with_inputs(consts_as_inputs(program), (
+            *order, *range(n, n + len(program.jaxpr.invars)))))
+    return joined, list(consts.values())
+
+
+class Holder:
+    """The rules of a primitive that holds programs; a subclass declares these and their roles.
+
+    Args:
+      primitive: gets the rules `kinds`, but for those that it has.
+
+    Attributes:
+      constant: the role of a value that is the same wherever and whenever it is read.
+      carried: the role of a component of the carry, if there is one. Also of a reference that is
+        written and of tokens, which are part of it then.
+      loops: whether the programs run many times, with a carry that may have no components.
+      keeps: whether the linear part of a program that is linear in some inputs reads what the known
+        part has computed; else it computes that again.
+    """
+
+    constant: Role = None
+    carried: Role = None
+    loops = False
+    keeps = False
+    kinds: tuple[str, ...] = (
+        "accumulate", "batch_axis", "check", "cut", "dce", "discharge", "effects", "jvp",
+        "linearize", "shape_rule", "split", "thread", "transpose")
+
+    def __init__(self, primitive: Primitive) -> None:
+        self.primitive = primitive
+        primitive.holder = self
+        given = primitive.transpose is not None
+        for kind in self.kinds:
+            if given and kind == "accumulate":
+                continue
+            if getattr(primitive, kind) is None:
+                primitive.define(**{kind: getattr(self, kind)})
+
+    # -- what is declared --------------------------------------------------------------------------
+
+    def held(self, params: Params) -> Held:
+        """The programs of an equation with these parameters, and the roles of what they take."""
+        raise NotImplementedError
+
+    def derived_params(self, params: Params, programs: Programs, ins: Roles, outs: Roles,
+                       linear: bool = False) -> Params:
+        """The parameters of an equation with programs derived from those that one with `params`
+        holds; `linear` says whether they are parts of derivatives."""
+        raise NotImplementedError
+
+    def outside(self, aval: Any, role: Role, params: Params) -> Any:
+        """The type that a value of a role has outside."""
+        return aval
+
+    def residual_roles(self, residuals: Sequence[Atom], params: Params) -> Roles:
+        """The roles of values that a later run is to find again."""
+        return [self.constant] * len(residuals)
+
+    def roles_read_again(self, roles: Roles, places: Sequence[int]) -> Roles:
+        """The roles of operands of which a later run reads those at these places, too."""
+        return roles
+
+    def cotangent_roles(self, roles: Roles) -> Roles:
+        return roles
+
+    def written_role(self, role: Role, aval: Any, params: Params) -> Role:
+        """The role of the new value of a reference that is written."""
+        return role
+
+    def batch_place(self, role: Role) -> int:
+        """Where values of a role have outside the axis that is the first one inside."""
+        return 0
+
+    def derived(self, params: Params, derive: Callable[..., Any], *args: Any) -> Any:
+        """What is derived from a program that is held."""
+        return derive(*args)
+
+    def transposed(self, params: Params, closed: ClosedJaxpr, linear: Flags, cts: Tangents,
+                   added: Flags | None) -> TransposedJaxpr:
+        """A program, transposed for these cotangents of its results, `added` to totals."""
+        return transpose_with_log(  # type: ignore[no-any-return]
+            closed, linear, nonzero_flags(cts), False, added, None, strong_cotangents(closed, cts))
+
+    # -- equations of derived programs -------------------------------------------------------------
+
+    def closed_over(self, programs: Programs) -> tuple[Programs, Sequence[Any]]:
+        """Programs, some with constants, with these as leading inputs if some are tracers; and
+        these."""
+        if not any([isinstance(c, Tracer) for p in programs for c in p.consts]):
+            return programs, ()
+        return with_all_consts(programs)
+
+    # `(programs, operands, ins, outs, params) -> (programs, operands, ins, outs, order)`: the same
+    # with inputs and results in the order that the primitive wants, and for each of the results the
+    # place that it has here, if that is another.
+    arranged: Any = None
+
+    def ready(self, programs: Programs, operands: Sequence[Any], params: Params, ins: Roles,
+               outs: Roles) -> Any:
+        for program in programs:
+            if program.consts:
+                programs, consts = self.closed_over(programs)
+                head = len(operands) - len(ins)
+                operands = [*operands[:head], *consts, *operands[head:]]
+                ins = [*[self.constant] * len(consts), *ins]
+                break
+        if self.arranged is None:
+            return programs, operands, ins, outs, None
+        return self.arranged(programs, operands, ins, outs, params)
+
+    def bind(self, programs: Programs, operands: Sequence[Any], params: Params, ins: Roles,
+             outs: Roles, linear: bool = False) -> list[Any]:
+        """The results of an equation of derived programs, on what comes before their inputs and
+        these."""
+        order = None
+        if self.arranged is not None or len(programs) > 1 or programs[0].consts:
+            programs, operands, ins, outs, order = self.ready(
+                programs, operands, params, ins, outs)
+        results: list[Any] = self.primitive.bind(
+            *operands, **self.derived_params(params, programs, ins, outs, linear))
+        return results if order is None else in_order(results, order)
+
+    def record(self, trace: LinearTrace, programs: Programs, operands: Sequence[Any],
+               params: Params, ins: Roles, outs: Roles, linear: bool = False) -> list[Any]:
+        """The results of such an equation, added to a linear program."""
+        order = None
+        if self.arranged is not None or len(programs) > 1 or programs[0].consts:
+            programs, operands, ins, outs, order = self.ready(
+                programs, operands, params, ins, outs)
+        params = self.derived_params(params, programs, ins, outs, linear)
+        results = trace.record(self.primitive, operands, params, self.shape_rule(**params))
+        return results if order is None else in_order(results, order)
+
+    def eqn(self, eqn: JaxprEqn, programs: Programs, operands: Sequence[Atom], ins: Roles,
+            results: Sequence[Var], outs: Roles) -> JaxprEqn:
+        """An equation of derived programs in the place of another one."""
+        order = None
+        if self.arranged is not None:
+            programs, operands, ins, outs, order = self.arranged(
+                programs, operands, ins, outs, eqn.params)
+        params = self.derived_params(eqn.params, programs, ins, outs)
+        return eqn.replace(
+            invars=operands, outvars=results if order is None else [results[i] for i in order],
+            params=params, effects=self.effects(params))
+
+    # -- types -------------------------------------------------------------------------------------
+
+    def effects(self, params: Params) -> Effects:
+        return join_effects(self.held(params).programs)
+
+    def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
+        held = self.held(params)
+        return [self.outside(a, role, params)
+                for a, role in zip(held.programs[0].out_avals, held.outs, strict=True)]
+
+    def check(self, eqn: JaxprEqn) -> None:
+        held, name = self.held(eqn.params), self.primitive.name
+        for k, program in enumerate(held.programs):
+            what = name if len(held.programs) == 1 else f"branch {k} of {name}"
+            avals = program.in_avals
+            check_operands(what, eqn.invars[held.head:], [
+                self.outside(a, role, eqn.params)
+                for a, role in zip(avals, held.ins, strict=True)])
+            for i, (var, aval, role) in enumerate(
+                    zip(eqn.outvars, program.out_avals, held.outs, strict=True)):
+                if not (aval := self.outside(aval, role, eqn.params)).same_type(var.aval):
+                    raise TypeError(f"{what}: result {i} is of type {aval}, expected {var.aval}")
+            for i, (before, after) in enumerate(
+                    zip(avals[held.first:held.first + held.carry], program.out_avals,
+                        strict=False)):
+                if not before.same_type(after):
+                    raise TypeError(f"{what}: the body takes component {i} of the carry as "
+                                    f"{before} and gives it as {after}")
+
+    # -- forward mode ------------------------------------------------------------------------------
+
+    def pushed(self, derive: Callable[..., Any], held: Held, params: Params, flags: Flags
+               ) -> tuple[Flags, list[Any], Flags]:
+        """Which inputs have a tangent, what `derive` makes of the programs for these, and which
+        results have one.
+
+        What comes into the carry in one run goes into the next one, and what one of several
+        programs gives, all do.
+        """
+        programs, n = held.programs, held.carry
+        asked: Flags = ()
+        if n:
+            before, after = flags[:held.first], flags[held.first + n:]
+            carry = fixpoint(lambda now: self.derived(
+                params, derive, programs[0], before + now + after).nonzero[:n],
+                flags[held.first:held.first + n])
+            flags = before + carry + after
+            asked = carry + (False,) * (len(held.outs) - n)
+        elif len(programs) == 1:
+            only = self.derived(params, derive, programs[0], flags)
+            return flags, [only], only.nonzero
+        made = [self.derived(params, derive, p, flags) for p in programs]
+        each = [m.nonzero for m in made]
+        wanted = either([asked, *each] if n else each)
+        return flags, [m if m.nonzero == wanted else
+                       self.derived(params, derive, p, flags, wanted)
+                       for m, p in zip(made, programs, strict=True)], wanted
+
+    def jvp(self, primals: Values, tangents: Tangents, **params: Any) -> Any:
+        held = self.held(params)
+        _, head, ins, outs, _, carry = held
+        given = tangents[head:] if head else tangents
+        nonzero, pushed, wanted = self.pushed(jvp_jaxpr, held, params, nonzero_flags(given))
+        if carry and not any(wanted):
+            return self.still(primals, params)
+        moving = selected(given, nonzero)
+        if carry:  # some of it is zero at first
+            moving = list(map(instantiate, moving))
+        results = self.bind([p.jaxpr for p in pushed], [*primals, *moving], params,
+                            [*ins, *selected(ins, nonzero)], [*outs, *selected(outs, wanted)])
+        n = len(outs)
+        return _with_tangents(results[:n], results[n:], wanted)
+
+    def still(self, primals: Values, params: Params) -> Any:
+        outs = self.primitive.bind(*primals, **params)
+        return outs, [Zero.of_primal(x) for x in outs]
+
+    # -- reverse mode ------------------------------------------------------------------------------
+
+    def apart(self, parts: Sequence[Any], operands: Sequence[Any], params: Params, ins: Roles,
+              outs: Roles) -> tuple[list[Any], Programs, list[Any], Roles]:
+        """Run the known parts of programs: the known results, the linear parts, and what these read
+        before tangents, with the roles that it has."""
+        (part,) = parts
+        n, forwarded, given = len(outs), part.forwarded, operands[len(operands) - len(ins):]
+        saved = self.residual_roles(part.known.jaxpr.outvars[n:], params)
+        results = self.bind([part.known], operands, params, self.roles_read_again(ins, forwarded),
+                            [*outs, *saved])
+        return (results[:n], [part.linear], [*results[n:], *[given[i] for i in forwarded]],
+                [*saved, *[ins[i] for i in forwarded]])
+
+    def linearize(self, trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any
+                  ) -> Any:
+        held = self.held(params)
+        given = tangents[held.head:] if held.head else tangents
+        nonzero = nonzero_flags(given)
+        if True not in nonzero:
+            return self.still(primals, params)
+        nonzero, parts, wanted = self.pushed(linearize_jaxpr, held, params, nonzero)
+        if held.carry and not any(wanted):
+            return self.still(primals, params)
+        outs, linear, residuals, roles = self.apart(parts, primals, params, held.ins, held.outs)
+        moving = list(map(instantiate, selected(given, nonzero)))
+        out_tangents = self.record(
+            trace, linear, [*primals[:held.head], *residuals, *moving], params,
+            [*roles, *selected(held.ins, nonzero)], selected(held.outs, wanted), True)
+        return _with_tangents(outs, out_tangents, wanted)
+
+    def split(self, trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
+        held = self.held(params)
+        programs, n, head = held.programs, held.carry, operands[:held.head]
+        given = operands[held.head:]
+        linear = trace.linear_flags(given)
+        asked: Flags = (False,) * len(held.outs)
+        if n:
+            before, after = linear[:held.first], linear[held.first + n:]
+            carry = fixpoint(lambda now: dependent_outputs(
+                programs[0], before + now + after)[:n], linear[held.first:held.first + n])
+            linear = before + carry + after
+            asked = carry + asked[n:]
+        dependent = either([dependent_outputs(p, linear) for p in programs])
+        known = negated(linear)
+        if not self.keeps:
+            outs = iter(() if all(dependent) else self.bind(
+                [part_of(p, negated(dependent), known) for p in programs],
+                [*head, *selected(given, known)], params,
+                self.roles_read_again(selected(held.ins, known), range(known.count(True))),
+                selected(held.outs, negated(dependent))))
+            tangents = iter(() if not any(dependent) else self.record(
+                trace, [part_of(p, dependent, (True,) * len(given), False) for p in programs],
+                operands, params, held.ins, selected(held.outs, dependent)))
+            return [next(tangents) if d else next(outs) for d in dependent]
+        if all(dependent) and not any([p.effects for p in programs]):
+            return trace.record(self.primitive, operands, params)  # type: ignore[no-any-return]
+        parts = [split_jaxpr(p, linear, dependent if len(programs) > 1 else asked)
+                 for p in programs]
+        dependent = parts[0].dependent
+        known_outs, programs, residuals, roles = self.apart(
+            parts, [*head, *selected(given, known)], params, selected(held.ins, known),
+            selected(held.outs, negated(dependent)))
+        outs = iter(known_outs)
+        tangents = iter(self.record(
+            trace, programs, [*head, *residuals, *selected(given, linear)], params,
+            [*roles, *selected(held.ins, linear)], selected(held.outs, dependent)))
+        return [next(tangents) if d else next(outs) for d in dependent]
+
+    def transpose(self, cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
+        return self.pulled_back(cts, operands, params, (), None)
+
+    def accumulate(self, totals: Tangents, cts: Tangents, *operands: Operand, **params: Any
+                   ) -> list[Any]:
+        """Totals go into the programs where these read parts of their operands."""
+        held = self.held(params)
+        inner = totals[held.head:]
+        added = parts_added(inner, either(list(map(read_in_parts, held.programs))))
+        in_cts = self.pulled_back(cts, operands, params, selected(inner, added),
+                                  added if True in added else None)
+        return with_totals(in_cts, totals, (False,) * held.head + added)
+
+    def pulled_back(self, cts: Tangents, operands: Sequence[Operand], params: Params,
+                    totals: Sequence[Any], added: Flags | None) -> list[Any]:
+        """Cotangents of the operands; those of the inputs `added` contain their `totals`."""
+        held = self.held(params)
+        head, given = operands[:held.head], operands[held.head:]
+        linear = linear_flags(given)
+        pulled = [self.derived(params, self.transposed, params, p, linear, cts, added)
+                  for p in held.programs]
+        nonzero = either([p.nonzero for p in pulled])
+        programs = [p.jaxpr for p in pulled]
+        if len(programs) > 1:
+            programs = _alike(pulled, nonzero, [x.aval for x in selected(given, linear)])
+        known, had = negated(linear), nonzero_flags(cts)
+        more = self.cotangent_roles([
+            *selected(held.outs, had), *(selected(held.ins, added) if added else ())])
+        outs = self.bind(
+            programs, [*head, *selected(given, known), *selected(cts, had), *totals], params,
+            [*selected(held.ins, known), *more],
+            self.cotangent_roles(selected(selected(held.ins, linear), nonzero)), True)
+        n = sum(nonzero)
+        if len(programs) == 1:
+            pulled[0].write_log(outs)
+        elif any([p.log is not None for p in pulled]):
+            logs.write_of_branches(head[0], [p.log for p in pulled], iter(outs[n:]))
+        return [*[None] * held.head, *with_cotangents(given, nonzero, iter(outs))]
+
+    # -- batching ----------------------------------------------------------------------------------
+
+    def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+        """In loops, and in results of one of several programs, the batch axis is in front."""
+        programs, head, ins, outs, first, n = self.held(params)
+        axis, places = trace.axis, tuple(dims[head:])
+        if self.loops:
+            flags = tuple([d is not None for d in places])
+            before, after = flags[:first], flags[first + n:]
+            carry = fixpoint(lambda now: [d is not None for d in self.derived(
+                params, batch_jaxpr, programs[0], in_front(before + now + after), axis).dims[:n]],
+                flags[first:first + n])
+            flags = before + carry + after
+            operands = [*operands[:head], *[
+                match_axis(x, d, self.batch_place(role), axis) if flag else x for x, d, role, flag
+                in zip(operands[head:], places, ins, flags, strict=True)]]
+            places = in_front(flags)
+        made = [self.derived(params, batch_jaxpr, p, places, axis) for p in programs]
+        if self.loops or len(made) > 1:
+            found = [tuple([d is not None for d in m.dims]) for m in made]
+            if self.loops:
+                found.append(carry + (False,) * (len(outs) - n))
+            wanted = in_front(either(found))
+            made = [m if m.dims == wanted and axis.sharding is None else
+                    self.derived(params, batch_jaxpr, p, places, axis, wanted)
+                    for m, p in zip(made, programs, strict=True)]
+            out_dims: Dims = [None if d is None else self.batch_place(role)
+                              for d, role in zip(wanted, outs, strict=True)]
+        else:
+            out_dims = made[0].dims
+        return self.bind([m.jaxpr for m in made], operands, params, ins, outs), out_dims
+
+    # -- passes ------------------------------------------------------------------------------------
+
+    def dce(self, eqn: JaxprEqn, used: Flags) -> JaxprEqn:
+        held = self.held(eqn.params)
+        programs, first, n = held.programs, held.first, held.carry
+        if n:
+            ys = used[n:]
+            used = fixpoint(lambda now: live_inputs(programs[0], now + ys)[first:first + n],
+                            used[:n]) + ys
+        live = either([live_inputs(p, used) for p in programs])
+        if n:
+            live = live[:first] + used[:n] + live[first + n:]
+        parts = [part_of(p, used, live) for p in programs]
+        if all(map(is_, parts, programs)):
+            return eqn
+        return self.eqn(
+            eqn, parts, [*eqn.invars[:held.head], *selected(eqn.invars[held.head:], live)],
+            selected(held.ins, live), selected(eqn.outvars, used), selected(held.outs, used))
+
+    def cut(self, eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
+        """What is saved inside is a further result, and an operand of what computes the rest. A
+        carry that is needed goes through all runs again."""
+        params, held = eqn.params, self.held(eqn.params)
+        (closed,) = held.programs
+        first, n, n_out = held.first, held.carry, len(eqn.outvars)
+        every, places = (True,) * n_out, range(len(held.ins))
+        if n:
+            ys = needed[n:]
+
+            def grow(flags: Flags) -> list[bool]:
+                read = self.derived(params, cut_jaxpr, closed, policy, every, flags + ys).forwarded
+                return [first + i in read for i in range(n)]
+
+            now = fixpoint(grow, needed[:n]) + ys
+        else:
+            now = needed
+        cut = self.derived(params, cut_jaxpr, closed, policy, every, now)
+        results = [v if flag else Var(v.aval)
+                   for v, flag in zip(eqn.outvars, needed, strict=True)]
+        results, roles, n_carry = selected(results, now), selected(held.outs, now), sum(now[:n])
+        inner = cut.known.jaxpr.outvars[n_out:]
+        # A component of the carry that is saved of each run is no result as it is.
+        same = results_saved(cut, len(inner), results[n_carry:])
+        outs = [roles[_index(results, same[i])] if i in same else role
+                for i, role in enumerate(self.residual_roles(inner, params))]
+        saved = [same[i] if i in same else Var(self.outside(v.aval, role, params))
+                 for i, (v, role) in enumerate(zip(inner, outs, strict=True))]
+        extra = tuple([i not in same for i in range(len(inner))])
+        known_eqn = self.eqn(
+            eqn, [part_of(cut.known, every + extra, (True,) * len(places))], eqn.invars, held.ins,
+            [*eqn.outvars, *selected(saved, extra)], [*held.outs, *selected(outs, extra)])
+        rest = tuple([i < n_carry or v not in saved for i, v in enumerate(results)])
+        if not any(rest) and not cut.again.effects:
+            return CutEqn(known_eqn, saved, None)
+        again = part_of(cut.again, rest, (True,) * len(cut.again.jaxpr.invars))
+        read = sorted({*cut.forwarded, *selected(range(first, first + n), now[:n])})
+        if len(read) > len(cut.forwarded):
+            at = {i: len(saved) + k for k, i in enumerate(cut.forwarded)}
+            again = with_inputs(again, (*range(len(saved)), *[
+                at.get(i, closed.jaxpr.invars[i].aval) for i in read]))
+        return CutEqn(known_eqn, saved, self.eqn(
+            eqn, [again], [*saved, *[eqn.invars[i] for i in read]],
+            [*outs, *self.roles_read_again([held.ins[i] for i in read], range(len(read)))],
+            selected(results, rest), selected(roles, rest)))
+
+    def thread(self, eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
+        """The token is the first input and result of the programs, and of the carry."""
+        held = self.held(eqn.params)
+        role = self.constant if self.carried is None else self.carried
+        return [self.eqn(
+            eqn, list(map(threaded, held.programs)),
+            [*eqn.invars[:held.head], token, *eqn.invars[held.head:]], [role, *held.ins],
+            [after, *eqn.outvars], [role, *held.outs])]
+
+    def discharge(self, operands: Values, params: Params, derivable: bool) -> list[Any]:
+        """The new values of references that one of the programs writes are results of all; in a
+        loop they are carried, in front of the carry."""
+        held = self.held(params)
+        head, given = operands[:held.head], operands[held.head:]
+        check_distinct(held.programs[0], given)
+        boxed = tuple([isinstance(x, Box) for x in given])
+        found = [self.derived(params, discharged, p, boxed, derivable) for p in held.programs]
+        written, n = either([f.written for f in found]), len(held.outs)
+        at = [i for i, w in enumerate(written) if w]
+        ins = list(held.ins)
+        for f in found:
+            own = [i for i, w in enumerate(f.written) if w]
+            for i, v in zip(own, f.jaxpr.jaxpr.outvars[n:], strict=True):
+                ins[i] = self.written_role(held.ins[i], v.aval, params)
+        round_ = [i for i in at if self.carried is not None and ins[i] == self.carried]
+        behind = [i for i in at if i not in round_]
+        same = []
+        for f in found:
+            places = iter(range(n, len(f.jaxpr.jaxpr.outvars)))
+            new = [next(places) if w else ~i for i, w in enumerate(f.written)]
+            order = (*[new[i] for i in round_], *range(n), *[new[i] for i in behind])
+            unchanged = order == tuple(range(len(f.jaxpr.jaxpr.outvars)))
+            same.append(f.jaxpr if unchanged else with_outputs(f.jaxpr, order))
+        results = self.bind(same, [*head, *values_of(given)], params, ins, [
+            *[ins[i] for i in round_], *held.outs, *[ins[i] for i in behind]])
+        m = len(round_)
+        values = dict(zip([*round_, *behind], [*results[:m], *results[m + n:]], strict=True))
+        store(given, written, [values[i] for i in at])
+        return results[m:m + n]
+
+
+def in_order(results: list[Any], order: list[int]) -> list[Any]:
+    """The results in the order that `order` gives the places of."""
+    outs: list[Any] = [None] * len(results)
+    for place, x in zip(order, results, strict=True):
+        outs[place] = x
+    return outs
+
+
+def _index(xs: Sequence[Any], x: Any) -> int:
+    return next(i for i, y in enumerate(xs) if y is x)
+
+
+def _with_tangents(outs: list[Any], tangents: list[Any], wanted: Flags) -> Any:
+    """Results, and a tangent for each of them, of which those `wanted` are given."""
+    if len(tangents) == len(outs):
+        return outs, tangents
+    given = iter(tangents)
+    return outs, [next(given) if flag else Zero.of_primal(x)
+                  for x, flag in zip(outs, wanted, strict=True)]
+
+
+def _alike(pulled: Sequence[TransposedJaxpr], wanted: Flags, avals: Sequence[Any]
+           ) -> list[ClosedJaxpr]:
+    """Transposed programs that all give the `wanted` cotangents, and what each logs."""
+    logged = [p.jaxpr.out_avals[sum(p.nonzero):] for p in pulled]
+    return [p.jaxpr if p.nonzero == wanted and not any(logged) else
+            _with_zero_outs(p.jaxpr, p.nonzero, wanted, tuple(avals),
+                            tuple(chain(*logged[:i])), tuple(chain(*logged[i + 1:])))
+            for i, p in enumerate(pulled)]
+
+
+@derived
+def _with_zero_outs(closed: ClosedJaxpr, nonzero: Flags, wanted: Flags, avals: tuple[Any, ...],
+                    before: tuple[Any, ...], after: tuple[Any, ...]) -> ClosedJaxpr:
+    """The program of the `nonzero` cotangents and a log, with zeros for the other cotangents that
+    are `wanted`, and around the log for what other branches log."""
+
+    def fun(*args: Any) -> list[Any]:
+        outs = iter(jaxpr_as_fun(closed)(*args))
+        cts = [next(outs) if flag else Zero.cotangent_of(a)
+               for flag, a in zip(nonzero, avals, strict=True)]
+        return [*map(instantiate, selected(cts, wanted)), *[full_aval(a, 0) for a in before],
+                *outs, *[full_aval(a, 0) for a in after]]
+
+    return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
