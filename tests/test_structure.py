@@ -54,7 +54,7 @@ def homes_of_operations() -> list[str]:
 # How much of each there may be. A bound falls with what goes, and never rises.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
     (sources.code_lines, 79_100),
-    (lambda: PATHS, 667),
+    (lambda: PATHS, 664),
     (sources.small_with_one_importer, 39),
     (sources.circles, 6),
     (files_in_circles, 59),

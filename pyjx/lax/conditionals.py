@@ -34,8 +34,8 @@ from pyjx.engine.subjaxprs import (
 )
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Dims, Flags, Params, Values
+from pyjx.lax.agreement import trace_branches
 from pyjx.lax.bodies import check_operands_distinct
-from pyjx.lax.branches import trace_branches
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
 from pyjx.lax.convert import convert_element_type, full, stop_gradient
 from pyjx.lax.nary import FLOATING, INTEGER, accepts, operand

@@ -64,9 +64,9 @@ from pyjx.engine.subjaxprs import (
 )
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Value, Values
+from pyjx.lax.agreement import as_in_program, check_carry, promote_carry, varied
 from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.bodies import trace_body
-from pyjx.lax.carries import as_in_program, check_carry, promote_carry, varied
 from pyjx.lax.compare import lt, select
 from pyjx.lax.conditionals import cut_off
 from pyjx.lax.elementwise import add

@@ -15,7 +15,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.holders import with_all_consts
 from pyjx.engine.rules import jvp_zero
 from pyjx.jaxlib_api import raw_platform
-from pyjx.lax.branches import trace_branches
+from pyjx.lax.agreement import trace_branches
 from pyjx.lax.conditionals import cond_p
 from pyjx.lax.nary import operand
 from pyjx.runtime import backends

@@ -1,0 +1,287 @@
+"""What bodies of loops and branches of conditionals give: the types that they take, or those of one
+another; and what to say where they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from operator import is_
+from types import FunctionType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.derived import derived
+from pyjx.core.evaluation import jaxpr_as_fun
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.open_sums import closed_alike
+from pyjx.core.primitive import vary
+from pyjx.core.trace import trace_to_jaxpr
+from pyjx.core.varying import NO_AXES, joined, varying_axes
+from pyjx.engine.types import TreeDef, Value
+from pyjx.lax.bodies import TracedBody, trace_body
+from pyjx.lax.convert import convert_element_type
+from pyjx.runtime.signature import parameters_of
+from pyjx.runtime.transfers import array_from_host
+from pyjx.tree_util import (
+    all_leaves,
+    flatten_one_level_with_keys,
+    keystr,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
+
+# -- where two pytrees, or the types of their leaves, differ ---------------------------------------
+
+Path = tuple[Any, ...]
+Difference = tuple[Path, str, str, str]  # where, what the one is, what the other is, and why
+
+_leaf = object()  # in the place of a leaf of a structure
+
+
+def structure_differences(one: Any, other: Any) -> Iterator[Difference]:
+    """Each place where two structures differ; of their leaves no types are known.
+
+    >>> from pyjx.tree_util import tree_structure
+    >>> [(path, *rest)] = structure_differences(tree_structure(1), tree_structure([1]))
+    >>> rest
+    ['pytree leaf', "<class 'list'>", 'their Python types differ']
+    """
+    return _differences((), *[tree_unflatten(t, [_leaf] * t.num_leaves) for t in (one, other)])
+
+
+def _differences(path: Path, one: Any, other: Any) -> Iterator[Difference]:
+    if all_leaves([one, other]):
+        return
+    kind = type(one)
+    if kind is not type(other):
+        yield path, _kind(one), _kind(other), "their Python types differ"
+        return
+    (items, data), (others, other_data) = [
+        (list(pairs), data) for pairs, data in map(flatten_one_level_with_keys, (one, other))]
+    if len(items) != len(others):
+        if kind in (tuple, list):
+            sizes = [f"{kind.__name__} of length {len(pairs)}" for pairs in (items, others)]
+            yield path, *sizes, "the lengths do not match"  # type: ignore[misc]
+        else:
+            sizes = [f"{kind} with {len(pairs)} child{'' if len(pairs) == 1 else 'ren'}"
+                     for pairs in (items, others)]
+            unshared = _unshared([key for key, _ in items], [key for key, _ in others])
+            yield (path, *sizes,  # type: ignore[misc]
+                   f"the numbers of children do not match{unshared}")
+    elif data != other_data:
+        yield (path, f"{kind} with pytree metadata {data}",
+               f"{kind} with pytree metadata {other_data}",
+               "the pytree node metadata does not match")
+    else:
+        for (key, child), (_, other_child) in zip(items, others, strict=True):
+            yield from _differences((*path, key), child, other_child)
+
+
+def _kind(x: Any) -> str:
+    return "pytree leaf" if x is _leaf else f"{type(x)}"
+
+
+def _unshared(keys: Sequence[Any], others: Sequence[Any]) -> str:
+    """The keys that one of two nodes has, where they are keys and no names of attributes."""
+    unshared = [key for key in keys if key not in others] + [key for key in others
+                                                             if key not in keys]
+    if not all([hasattr(key, "key") for key in unshared]):
+        return ""
+    shown = " ".join([repr(key.key) for key in unshared])
+    return f", with the symmetric difference of key sets: {{{shown}}}" if shown else ""
+
+
+Place = Callable[[Path], str]  # how a component with this path is called
+
+
+def tree_differences(ours: Place, theirs: Place, our_tree: Any, their_tree: Any) -> list[str]:
+    """A sentence for each place where two structures differ."""
+    return [f"{ours(path)} is a {one} but {theirs(path)} is a {other}, so {why}"
+            for path, one, other, why in structure_differences(our_tree, their_tree)]
+
+
+def type_differences(ours: Place, theirs: Place, tree: Any, our_avals: Sequence[ShapedArray],
+                     their_avals: Sequence[ShapedArray]) -> list[str]:
+    """A sentence for each leaf of two equal trees whose types differ."""
+    paths = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]
+    sentences = []
+    for (path, _), a, b in zip(paths, our_avals, their_avals, strict=True):
+        open_apart = not closed_alike(a, b)
+        if not a.same_type(b) or open_apart:
+            kinds = [kind for kind, x, y in (
+                ("dtypes", a.dtype, b.dtype), ("shapes", a.shape, b.shape),
+                ("shardings", a.explicit_sharding, b.explicit_sharding),
+                ("manual axis types", open_apart, False)) if x != y]
+            sentences.append(
+                f"{ours(path)} has type {a.str_short()} but {theirs(path)} has type "
+                f"{b.str_short()}, so the {' and the '.join(kinds)} do not match")
+    return sentences
+
+
+def in_full(sentences: Sequence[str]) -> str:
+    """One sentence, or a list of several."""
+    if len(sentences) == 1:
+        return f"{sentences[0][0].upper()}{sentences[0][1:]}."
+    return "\n".join([f"  * {s};" for s in sentences])[:-1] + "."
+
+
+# -- carries ---------------------------------------------------------------------------------------
+
+
+def as_in_program(x: Any) -> Any:
+    """A Python number, or an array of NumPy's, which a body may change, as the array that it would
+    be in a program."""
+    of_host = type(x) in (bool, int, float, complex) or isinstance(x, np.ndarray)
+    return array_from_host(x) if of_host else x
+
+
+def promote_carry(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]
+                  ) -> tuple[list[Value], bool]:
+    """The carry with each weakly typed leaf that the body changes the type of in the dtype that the
+    two promote to; and whether the body is to be traced again, for another dtype."""
+    changed = False
+    new = []
+    for x, out in zip(leaves, out_avals, strict=True):
+        aval = get_aval(x)
+        if aval.weak_type and aval is not out and aval.shape == out.shape:
+            dtype = dtypes.result_type(x, out)
+            if dtype != aval.dtype:
+                x, changed = convert_element_type(x, dtype), True
+        new.append(x)
+    return new, changed
+
+
+def varied(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]) -> list[Value] | None:
+    """The carry with each leaf varying along the axes of a mesh along which the body makes it vary;
+    None where it does."""
+    if all([varying_axes(out) <= varying_axes(get_aval(x))
+            for x, out in zip(leaves, out_avals, strict=True)]):
+        return None
+    return [vary(x, varying_axes(out)) for x, out in zip(leaves, out_avals, strict=True)]
+
+
+def check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
+                avals: Sequence[ShapedArray], out_tree: TreeDef,
+                out_avals: Sequence[ShapedArray]) -> None:
+    """Raise TypeError unless the body gives a carry of the type it takes.
+
+    A body made of another one tells by `user_body()` what to speak of: the operation, the name of
+    the argument, the function, which of its parameters the carry is, and how deep that lies here.
+    """
+    if out_tree is tree and all(map(is_, avals, out_avals)):
+        return
+    place = depth = 0
+    if type(fun) is FunctionType and "user_body" in vars(fun):  # of a loop made into this one
+        loop, what, fun, place, depth = vars(fun)["user_body"]()
+        op = f"{loop}: {op}"
+    parameters = parameters_of(fun)
+    named = parameters is not None and len(parameters.positional) > place
+    root = parameters.positional[place] if parameters and named else "carry"
+
+    def component(path: Path) -> str:
+        path = path[depth:]
+        return f"carry component {root}{keystr(path)}" if path else f"carry {root}"
+
+    if out_tree != tree:
+        _raise(f"{op} body function carry input and carry output must have the same pytree "
+               "structure",
+               tree_differences(lambda path: f"the input {component(path)}",
+                                lambda path: "the corresponding component of the carry output",
+                                tree, out_tree),
+               f"({what}) so that the carry output has the same pytree structure as the carry "
+               "input")
+    wrong = type_differences(lambda path: f"the input {component(path)}",
+                             lambda path: "the corresponding output carry component",
+                             tree, avals, out_avals)
+    if wrong:
+        _raise(f"{op} body function carry input and carry output must have equal types", wrong,
+               f"({what}) so that all output types match the corresponding input types")
+
+
+def _raise(what: str, differences: list[str], cure: str) -> NoReturn:
+    raise TypeError(f"{what}, but they differ:\n\n{in_full(differences)}\n\nRevise the function "
+                    f"{cure}.")
+
+
+# -- branches --------------------------------------------------------------------------------------
+
+
+def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., Any]], tree: Any,
+                   avals: Sequence[ShapedArray], varying: frozenset[Any] = NO_AXES
+                   ) -> tuple[list[ClosedJaxpr], Any]:
+    """The programs of the branches and the structure of their results.
+
+    Results may be weakly typed in one branch and not in another: the first one's types are those of
+    the conditional. They vary along the axes of a mesh along which those of a branch do, or the
+    choice, which is `varying`.
+
+    Raises:
+      TypeError: the branches give results of different structures or types.
+    """
+    traced = [trace_body(op, name, fun, tree, avals, unpacked=True)
+              for name, fun in zip(names, funs, strict=True)]
+    order = _as_written(op, names)
+    for n in order[1:]:
+        _check_equal(op, (order[0], n), names, funs, traced)
+    return _varying_alike([t.closed for t in traced], varying), traced[0].out_tree
+
+
+def _varying_alike(branches: list[ClosedJaxpr], varying: frozenset[Any]) -> list[ClosedJaxpr]:
+    axes = tuple([joined(avals) | varying
+                  for avals in zip(*[b.out_avals for b in branches], strict=True)])
+    if not any(axes):
+        return branches
+    return [b if axes == tuple(map(varying_axes, b.out_avals)) else _with_varying_results(b, axes)
+            for b in branches]
+
+
+@derived
+def _with_varying_results(closed: ClosedJaxpr, axes: tuple[frozenset[Any], ...]) -> ClosedJaxpr:
+    def fun(*args: Any) -> list[Any]:
+        return list(map(vary, jaxpr_as_fun(closed)(*args), axes))
+
+    return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
+
+
+def _as_written(op: str, names: Sequence[str]) -> Sequence[int]:
+    """The branches of `cond` are kept with that of the false predicate first."""
+    return (1, 0) if op == "cond" else range(len(names))
+
+
+def _check_equal(op: str, pair: tuple[int, int], names: Sequence[str],
+                 funs: Sequence[Callable[..., Any]], traced: Sequence[TracedBody]) -> None:
+    (i, j), (a, b) = pair, (names[pair[0]], names[pair[1]])
+
+    def at(path: Path) -> str:
+        return f" at path {keystr(path)}" if path else ""
+
+    if traced[i].out_tree != traced[j].out_tree:
+        what = f"{op} branch outputs must have the same pytree structure, but they differ:"
+        wrong = tree_differences(lambda path: f"{a} output{at(path)}",
+                                 lambda path: f"{b} output{at(path)}",
+                                 traced[i].out_tree, traced[j].out_tree)
+        cure = "they have the same pytree structure"
+        text = wrong[0] + "." if len(wrong) == 1 else in_full(wrong)
+    else:
+        wrong = type_differences(lambda path: f"the output of {a}{at(path)}",
+                                 lambda path: f"the corresponding output of {b}",
+                                 traced[i].out_tree, traced[i].closed.out_avals,
+                                 traced[j].closed.out_avals)
+        if not wrong:
+            return
+        what = f"{op} branches must have equal output types but they differ."
+        cure = "all output types match"
+        text = in_full(wrong)
+    described = f"{a} is {_described(funs[i])}\n{b} is {_described(funs[j])}"
+    raise TypeError(f"{what}\n\n{described}\n\n{text}\n\n"
+                    f"Revise {a} and/or {b} so that {cure}.")
+
+
+def _described(fun: Callable[..., Any]) -> str:
+    """A function's name and where it was written."""
+    code = getattr(fun, "__code__", None)
+    if code is None:
+        return f"{fun!r}"
+    return f"{fun.__name__} at {code.co_filename}:{code.co_firstlineno}"
