@@ -654,3 +654,24 @@ def test_spherical_harmonics_at_any_polar_angle(n, m):
     got = special.sph_harm_y(np.full(29, n), np.full(29, m), theta, np.full(29, 0.3, np.float32),
                              n_max=3)
     np.testing.assert_allclose(got, reference.sph_harm_y(n, m, theta, 0.3), atol=1e-6)
+
+
+def test_hypergeometric_functions_far_out_and_where_polynomials_end():
+    x = np.array([0.3, 0.8, 0.9999, 1 - 1e-10, -3.0, -1e4, -1e10])
+    cases = [((1, 1, 2), -np.log1p(-x) / x), ((1, 2, 1), (1 - x) ** -2.0),
+             ((-2.5, 1, -2.5), 1 / (1 - x)), ((0.5, 10.5, 0.5), (1 - x) ** -10.5),
+             ((0.5, 1, 1.5), (np.arctanh(np.emath.sqrt(x)) / np.emath.sqrt(x)).real),
+             ((-1, 3, -1), 1 + 3 * x), ((2, -1, -3), 1 + 2 / 3 * x)]
+    with jax.enable_x64(True):
+        for (a, b, c), want in cases:
+            got = special.hyp2f1(float(a), float(b), float(c), jnp.asarray(x))
+            np.testing.assert_allclose(got, want, rtol=1e-10)
+        assert special.hyp2f1(2.0, 2.0, 2.0, 2.0) == 1  # (1 - x)^-2
+        ends = [special.hyp2f1(a, b, 0.5, float(x))
+                for a, b, x in [(-1.0, 2.0, "inf"), (-3.0, 0.5, "-inf"), (1.0, 2.0, "-inf")]]
+        assert ends == [-np.inf, np.inf, 0] and special.hyp2f1(1.0, 2.0, -1.0, 0.0) == 1
+        for a, b in [(0.0, -1.0), (-1.0, -1.0), (-1.0, -5.0)]:
+            np.testing.assert_allclose(special.hyp1f1(a, b, 7.0), 1 + 7 * a / b)
+    for a, b, x in [(4.5, 1.0, -80.0), (1.0, 10.5, 1e4), (10.5, -2.5, -1e4)]:  # float32
+        np.testing.assert_allclose(special.hyp1f1(a, b, x), reference.hyp1f1(a, b, x) if x < 9
+                                   else np.inf, rtol=1e-3, atol=1e-37)

@@ -24,6 +24,7 @@ EDGES = np.array([
 MODERATE = EDGES[abs(EDGES) < 200]  # for what SciPy loops over, or is itself inexact in
 UNIT = np.array([0.0, -0.0, 1, 0.5, 0.25, 0.75, 0.9999, 1e-3, 1e-10, 1e-20, 1e-30, -1e-3, 1.0001,
                  -1, 2, np.inf, -np.inf, np.nan])
+ORDERS = np.array([0.0, 1, -1, 2, -3, 0.5, -0.5, -2.5, 5, 4.5])
 FEW = np.array([0.0, -0.0, 1, -1, 0.5, -2, 1e-20, 1e20, np.inf, -np.inf, np.nan])
 
 
@@ -44,6 +45,22 @@ def _nan_beside_pole(*args: Any) -> Any:
 def _tiny_first(a: Any, x: Any) -> Any:
     """Q(a, x) of small a is 1 - P(a, x) here, which is exact to a rounding of 1 alone."""
     return (a < 0.5) & (a > 0)
+
+
+def _nan_of_polynomials(a: Any, b: Any, x: Any) -> Any:
+    """SciPy takes a function of b = 0, -1, ... for infinite where a = 0, though it is 1, and has
+    nan at a zero."""
+    return ((a == 0) & (b <= 0) & (b == np.floor(b))) | np.isnan(scipy_special.hyp1f1(a, b, x))
+
+
+def _beyond_scipy(a: Any, b: Any, c: Any, x: Any) -> Any:
+    """SciPy has 1 of nan, nan where a polynomial ends at the pole, and half of the digits far from
+    0; beyond 1 the function is complex."""
+    pole = (c <= 0) & (c == np.floor(c))
+    ends = (a <= 0) & (a == np.floor(a)) | (b <= 0) & (b == np.floor(b))
+    return np.isnan(x) | (pole & ends) | (np.isinf(x) & (x > 0)) | (
+        (x < -1e9) & np.isfinite(x)) | np.isnan(
+        scipy_special.hyp2f1(a, b, c, x))
 
 
 def _cases(names: str, *grids: np.ndarray) -> list[Case]:
@@ -70,6 +87,12 @@ SPECIAL = [
     Case("expn", (np.array([0, 1, 2, 3, 5]), EDGES), 256),
     Case("betainc", (MODERATE[::2], MODERATE[1::2], UNIT), 4096,
          lambda a, b, x: (abs(a) < 1e-3) & (a != 0)),
+    Case("hyp1f1", (ORDERS, ORDERS, np.array([
+        0.0, 1, -1, 0.5, 10, -10, 50, -50, 80, -80, 300, -300, 600, -700, 1e4, -1e4, 1e-10])),
+        1024, _nan_of_polynomials),
+    Case("hyp2f1", (ORDERS, ORDERS, ORDERS, np.array([
+        0.0, 0.5, -0.5, 0.74, 0.76, 0.9, 0.99, 0.9999, 1, -0.99, -1, -1.0001, -2, -10, -100, -1e4,
+        -1e10, 2, 1e-10, np.inf, -np.inf, np.nan])), 2 ** 14, _beyond_scipy),
 ]
 
 

@@ -26,13 +26,16 @@ def _product(factors: Sequence[Array]) -> Array:
 
 
 def _series(upper: Sequence[Array], lower: Sequence[Array], x: Array) -> Array:
-    """The sum of (a_1)_k ... / ((b_1)_k ...) x^k/k! over k (DLMF 16.2.1)."""
+    """The sum of (a_1)_k ... / ((b_1)_k ...) x^k/k! over k (DLMF 16.2.1).
+
+    A polynomial ends before the zeros of what it is divided by, or the sum has a pole.
+    """
     eps = dtypes.finfo(x.dtype).eps
 
     def body(s: Any) -> Any:
         k, term, total, _ = s
-        term = term * (_product([a + k for a in upper]) * x
-                       / (_product([b + k for b in lower]) * (k + 1)))
+        bottom = _product([b + k for b in lower]) * (k + 1)
+        term = term * (_product([a + k for a in upper]) * x / jnp.where(bottom == 0, 1, bottom))
         total = total + term
         return k + 1, term, total, jnp.abs(term) > eps / 4 * jnp.abs(total)
 
@@ -71,9 +74,10 @@ def _ends(a: Array) -> Array:
     return (a <= 0) & (a == jnp.floor(a))
 
 
-def _gamma_ratio(above: Sequence[Array], below: Sequence[Array]) -> Array:
-    """The product of the gamma functions of the first numbers over that of the others."""
-    log = sum([lax.lgamma(x) for x in above]) - sum([lax.lgamma(x) for x in below])
+def _gamma_ratio(above: Sequence[Array], below: Sequence[Array], power: Any = 0) -> Array:
+    """The product of the gamma functions of the first numbers over that of the others, times
+    exp(power), which may be beyond what the dtype holds."""
+    log = power + sum([lax.lgamma(x) for x in above]) - sum([lax.lgamma(x) for x in below])
     return _product([sign_of_gamma(x) for x in above]
                     + [jnp.where(_ends(x), 0, sign_of_gamma(x)) for x in below]) * jnp.exp(log)
 
@@ -81,30 +85,33 @@ def _gamma_ratio(above: Sequence[Array], below: Sequence[Array]) -> Array:
 # -- 1F1 -------------------------------------------------------------------------------------------
 
 
-def _large_argument(a: Array, b: Array, x: Array) -> Array:
-    """e^-x M(a, b, x) for large x: Gamma(b)/Gamma(a) x^(a-b) 2F0 (DLMF 13.7.1)."""
+def _large_argument(a: Array, b: Array, x: Array, power: Array) -> Array:
+    """e^(power-x) M(a, b, x) for large x: Gamma(b)/Gamma(a) x^(a-b) 2F0 (DLMF 13.7.1)."""
     term = total = jnp.ones_like(x)
     for k in range(30):
         following = term * ((1 - a + k) * (b - a + k) / ((k + 1) * x))
         term = jnp.where(jnp.abs(following) < jnp.abs(term), following, 0)
         total = total + term
-    return _gamma_ratio([b], [a]) * jnp.exp((a - b) * jnp.log(x)) * total
+    return _gamma_ratio([b], [a], power + (a - b) * jnp.log(x)) * total
 
 
 @custom_jvp
 @in_single
 def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
     # M(a, b, x) = e^x M(b - a, b, -x), DLMF 13.2.39: without cancellation for x < 0
-    limit = 60 if dtypes.finfo(x.dtype).eps > 1e-10 else 200
+    limit, most = (60, 85) if dtypes.finfo(x.dtype).eps > 1e-10 else (200, 700)
     finite = _ends(a)
     turned = (x < 0) & ~finite
     size = jnp.where(turned, -x, x)
     order = jnp.where(turned, b - a, a)
-    large = (size > limit) & ~finite & ~_ends(order)
+    asymptotic = (size > jnp.abs((1 - order) * (b - order))) | (size > most)
+    large = (size > limit) & asymptotic & ~finite & ~_ends(order)
     near = _series([jnp.where(large, 0, order)], [b], jnp.where(large, 0, size))
-    far = _large_argument(jnp.where(large, order, 1), b, jnp.where(large, size, limit))
-    near = jnp.where(turned, jnp.exp(jnp.minimum(x, 0)) * near, near)
-    out = jnp.where(large, jnp.where(turned, far, jnp.exp(x) * far), near)
+    far = _large_argument(jnp.where(large, order, 1), b, jnp.where(large, size, limit),
+                          jnp.where(turned, 0, x))
+    decay = jnp.exp(jnp.minimum(x, 0))
+    near = jnp.where(turned, jnp.where(decay == 0, 0, decay * near), near)
+    out = jnp.where(large, far, near)
     out = jnp.where(jnp.isnan(a + b + x), math.nan, out)
     early = finite & (a >= b)  # it ends before the pole
     return jnp.where(_ends(b) & ~early, math.inf, out)
@@ -146,43 +153,102 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Array:
 # -- 2F1 -------------------------------------------------------------------------------------------
 
 
-def _inside(a: Array, b: Array, c: Array, x: Array) -> Array:
-    """F(a, b; c; x) for 0 <= x < 1, and of polynomials for every x.
+def _degree(a: Array, b: Array) -> Array:
+    """The degree of the polynomial that the series of F(a, b; c; x) is; infinite if it is none."""
+    return jnp.minimum(*[jnp.where(_ends(y), -y, math.inf) for y in (a, b)])
 
-    Near 1 by the functions of 1 - x (DLMF 15.8.4), unless c - a - b is an integer.
-    """
+
+def _almost_integral(x: Array) -> Array:
+    return jnp.abs(x - jnp.round(x)) < math.sqrt(float(dtypes.finfo(x.dtype).eps))
+
+
+def _about_one(a: Array, b: Array, c: Array, rest: Array) -> Array:
+    """F(a, b; c; 1 - rest) by two series in `rest` (DLMF 15.8.4), where c - a - b is no integer."""
     gap = c - a - b
-    finite = _ends(a) | _ends(b)
-    near_one = (x > 0.75) & (x < 1) & (gap != jnp.round(gap)) & ~finite
-    rest = jnp.where(near_one, 1 - x, 0)
-    ones = jnp.ones_like(x)
-    safe = [jnp.where(near_one, y, ones * z) for y, z in ((a, 1.0), (b, 1.0), (c, 2.5))]
-    gap_safe = safe[2] - safe[0] - safe[1]
-    upper, lower = [safe[2] - safe[0], safe[2] - safe[1]], safe[:2]
-    first = _gamma_ratio([safe[2], gap_safe], upper) * _series(lower, [1 - gap_safe], rest)
-    second = (_gamma_ratio([safe[2], -gap_safe], lower) * _series(upper, [1 + gap_safe], rest)
-              * jnp.where(near_one, jnp.exp(gap_safe * jnp.log(jnp.where(near_one, rest, 1))), 0))
-    direct = _series([jnp.where(near_one, 0, a), b], [c],
-                     jnp.where(near_one | ((x >= 1) & ~finite), 0, x))
-    return jnp.where(near_one, first + second, direct)
+    first = _gamma_ratio([c, gap], [c - a, c - b]) * _series([a, b], [1 - gap], rest)
+    scale = _gamma_ratio([c, -gap], [a, b], gap * jnp.log(rest))
+    return first + scale * _series([c - a, c - b], [1 + gap], rest)
+
+
+def _about_one_with_logarithm(a: Array, b: Array, m: Array, rest: Array) -> Array:
+    """F(a, b; a + b + m; 1 - rest) for m = 0, 1, 2, ... (DLMF 15.8.10)."""
+    eps = dtypes.finfo(rest.dtype).eps
+    sign = 1 - 2 * (m % 2)
+    finite = _gamma_ratio([jnp.maximum(m, 1), a + b + m], [a + m, b + m])
+    infinite = -sign * _gamma_ratio([a + b + m], [a, b, m + 1], m * jnp.log(rest))
+
+    def body(s: Any) -> Any:
+        k, term, other, bracket, total, _ = s
+        change = other * bracket
+        total = total + jnp.where(k < m, term, 0) + change
+        term = term * (a + k) * (b + k) * rest / ((k + 1) * jnp.where(k + 1 < m, k + 1 - m, 1))
+        other = other * (a + m + k) * (b + m + k) * rest / ((k + 1) * (k + m + 1))
+        bracket = bracket - 1 / (k + 1) - 1 / (k + m + 1) + 1 / (a + m + k) + 1 / (b + m + k)
+        going = (k < m) | (jnp.abs(change) + jnp.abs(other) > eps / 4 * jnp.abs(total))
+        return k + 1, term, other, bracket, total, going
+
+    one = jnp.ones_like(rest)
+    bracket = (jnp.log(rest) - lax.digamma(one) - lax.digamma(m + 1) + lax.digamma(a + m)
+               + lax.digamma(b + m))
+    start = (jnp.zeros((), rest.dtype), finite * one, infinite * one, bracket,
+             jnp.zeros_like(rest), rest == rest)
+    return lax.while_loop(lambda s: (s[0] < MAX_TERMS) & jnp.any(s[5]), body, start)[4]
+
+
+def _inside(a: Array, b: Array, c: Array, x: Array, rest: Array) -> Array:
+    """F(a, b; c; x) for 0 <= x < 1, and of polynomials for every x; rest is 1 - x.
+
+    Near 1 by functions of 1 - x. Where c - a - b is almost an integer those cancel, so it is taken
+    for the integer.
+    """
+    whole = jnp.round(c - a - b)
+    endless = _degree(a, b) == math.inf
+    near = (rest < 0.25) & (rest > 0) & endless
+    integral = near & _almost_integral(c - a - b)
+    plain = near & ~integral
+    out = _series([jnp.where(near, 0, a), b], [c], jnp.where(near | ((x >= 1) & endless), 0, x))
+    about_one = _about_one(*[jnp.where(plain, y, safe) for y, safe in (
+        (a, 0.5), (b, 0.5), (c, 1.5), (rest, 0.25))])
+    # F(a, b; c; x) = (1 - x)^(c - a - b) F(c - a, c - b; c; x), DLMF 15.8.1
+    below = whole < 0
+    first, second, m, distance = (jnp.where(integral, y, safe) for y, safe in (
+        (jnp.where(below, c - a, a), 0.5), (jnp.where(below, c - b, b), 0.5), (jnp.abs(whole), 0),
+        (rest, 0.25)))
+    by_logarithm = (_about_one_with_logarithm(first, second, m, distance)
+                    * jnp.exp(jnp.where(below, -m, 0) * jnp.log(distance)))
+    return jnp.where(plain, about_one, jnp.where(integral, by_logarithm, out))
 
 
 @custom_jvp
 @in_single
-def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
-    # For x < 0: F(a, b; c; x) = (1 - x)^-a F(a, c - b; c; x/(x - 1)), DLMF 15.8.1
-    finite = _ends(a) | _ends(b)
+def _hyp2f1(a: Array, b: Array, c: Array, z: Array) -> Array:
+    x = jnp.where(jnp.isinf(z), jnp.sign(z) * 1e6, z)
+    gap = c - a - b
+    degree, other_degree = _degree(a, b), _degree(c - a, c - b)
+    # By DLMF 15.8.1: as (1 - x)^(c - a - b) F(c - a, c - b; c; x) where that is a polynomial, and
+    # for x < 0 as (1 - x)^-a F(a, c - b; c; x/(x - 1)), of which a <= b goes to a finite limit.
+    real = (x < 1) | (gap == jnp.round(gap))
+    ended = (other_degree < degree) & ~_ends(c) & ((x < 0) | _almost_integral(gap)) & real
+    finite = ended | (degree < math.inf)
     turned = (x < 0) & ~finite
     whole = jnp.where(turned, 1 - x, 1)
-    inner = _inside(a, jnp.where(turned, c - b, b), c, jnp.where(turned, x / -whole, x))
+    a, b = jnp.minimum(a, b), jnp.maximum(a, b)
+    inner = _inside(jnp.where(ended, c - a, a), jnp.where(ended | turned, c - b, b), c,
+                    jnp.where(turned, x / -whole, x), jnp.where(turned, 1 / whole, 1 - x))
     out = jnp.where(turned, jnp.exp(-a * jnp.log(whole)) * inner, inner)
-    gap = c - a - b
+    half = jnp.power(jnp.where(ended, jnp.abs(1 - x), 1), gap / 2)  # all of it may underflow
+    odd = (x > 1) & (gap % 2 == 1)
+    out = jnp.where(ended, half * inner * jnp.where(odd, -half, half), out)
     at_one = jnp.where(gap > 0, _gamma_ratio([c, jnp.where(gap > 0, gap, 1)], [c - a, c - b]),
                        math.inf)
-    out = jnp.where((x == 1) & ~finite, at_one, jnp.where((x > 1) & ~finite, math.inf, out))
+    out = jnp.where((x == 1) & (degree == math.inf), at_one,
+                    jnp.where((x > 1) & ~finite, math.inf, out))
+    power = jnp.where(ended, gap + other_degree, jnp.where(finite, degree, -jnp.minimum(a, b)))
+    far = jnp.where(power > 0, jnp.sign(out) * math.inf, jnp.where(power < 0, 0, out))
+    out = jnp.where(jnp.isinf(z) & (finite | (z < 0)), far, out)
     early = (_ends(a) & (a >= c)) | (_ends(b) & (b >= c))
     out = jnp.where(_ends(c) & ~early, math.inf, out)
-    return jnp.where(jnp.isnan(a + b + c + x), math.nan, out)
+    return jnp.where(jnp.isnan(a + b + c + z), math.nan, jnp.where(x == 0, 1, out))
 
 
 def _hyp2f1_slope(place: int) -> Any:
@@ -199,8 +265,9 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
     """Gauss's hypergeometric function 2F1(a, b; c; x) (DLMF 15.2.1).
 
     The sum of (a)_k (b)_k/(c)_k x^k/k!, continued to x < -1, for real arguments; inf for x > 1
-    unless it is a polynomial. Near x = 1 it is less precise where c - a - b is an integer. The
-    derivatives in a, b and c are for |x| < 1.
+    unless it, or its product with a power of 1 - x, is a polynomial. Far from 0 half of the digits
+    are right where c - a - b, or for x < 0 b - a, is almost an integer. The derivatives in a, b
+    and c are for |x| < 1.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
