@@ -58,8 +58,10 @@ def _along_one(name: str, transform: Callable[..., Any], x: Any, kind: int, n: i
 
 
 def _along_several(name: str, transform: Callable[..., Any], x: Any, kind: int,
-                   s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None) -> Any:
+                   s: int | Sequence[int] | None, axes: int | Sequence[int] | None,
+                   norm: str | None) -> Any:
     shape = get_aval(*operands(name, x)).shape
+    axes = (axes,) if isinstance(axes, int) else axes
     if not shape and not axes:
         return jnp.asarray(x)  # of no axes the number itself
     x = _checked(name, x, kind, norm)
@@ -189,8 +191,8 @@ def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str 
 
 
 @numpy_function(static_argnames=("type", "s", "axes", "norm"))
-def dctn(x: Any, type: int = 2, s: Sequence[int] | None = None,
-         axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
+def dctn(x: Any, type: int = 2, s: int | Sequence[int] | None = None,
+         axes: int | Sequence[int] | None = None, norm: str | None = None) -> Array:
     """The discrete cosine transform along several axes: see `dct`.
 
     Args:
@@ -211,8 +213,8 @@ def dctn(x: Any, type: int = 2, s: Sequence[int] | None = None,
 
 
 @numpy_function(static_argnames=("type", "s", "axes", "norm"))
-def idctn(x: Any, type: int = 2, s: Sequence[int] | None = None,
-          axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
+def idctn(x: Any, type: int = 2, s: int | Sequence[int] | None = None,
+          axes: int | Sequence[int] | None = None, norm: str | None = None) -> Array:
     """The inverse of `dctn`. Takes the same arguments.
 
     >>> import pyjx as jax

@@ -170,7 +170,8 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | in
     Args:
       in1, in2: arrays of the same rank.
       mode: as for `convolve`.
-      axes: along which; all by default. Along others the arrays are broadcast.
+      axes: along which; all by default. Along others the arrays are broadcast, which the mode
+        "same" takes the middle of, too.
 
     Raises:
       ValueError: the ranks differ, other axes do not broadcast, or the mode is unknown.
@@ -200,14 +201,17 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | in
         x, y = (x, y) if larger[0] else (y, x)
     if not along:
         return x * y
-    sizes = [x.shape[i] + y.shape[i] - 1 for i in along]
+    m, n = x.shape, y.shape
+    # One number along an axis is a factor: nan and infinities stay where they are.
+    transformed = [i for i in along if 1 not in (m[i], n[i])]
+    sizes = [m[i] + n[i] - 1 for i in transformed]
     real = not jnp.issubdtype(x.dtype, jnp.complexfloating)
     forward, backward = ((jnp.fft.rfftn, jnp.fft.irfftn) if real
                          else (jnp.fft.fftn, jnp.fft.ifftn))
-    out = backward(forward(x, sizes, along) * forward(y, sizes, along), sizes, along)
-    for i, size in zip(along, sizes, strict=True):
-        m, n = x.shape[i], y.shape[i]
-        start, length = {"full": (0, size), "same": ((n - 1) // 2, m),
-                         "valid": (n - 1, m - n + 1)}[mode]
+    out = (backward(forward(x, sizes, transformed) * forward(y, sizes, transformed), sizes,
+                    transformed) if transformed else x * y)
+    for i, size in enumerate(out.shape):
+        start, length = {"full": (0, size), "same": ((size - m[i]) // 2, m[i]),
+                         "valid": (n[i] - 1, m[i] - n[i] + 1) if i in along else (0, size)}[mode]
         out = lax.slice_in_dim(out, start, start + length, axis=i)
     return out.astype(x.dtype)

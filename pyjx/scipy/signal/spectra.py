@@ -191,7 +191,7 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
     if scaling not in ("density", "spectrum"):
         raise ValueError(f"Unknown scaling: {scaling}")
     axis = canonical_axis(axis, x.ndim)
-    if x.size == 0 and (y is None or y.size == 0):
+    if x.size == 0 or (y is not None and y.size == 0):
         return _spectra_of_nothing(x, x if y is None else y, axis, real)
     length = max(x.shape[axis], 0 if y is None else y.shape[axis])
     window, nperseg = _window(window, nperseg, length)
