@@ -14,6 +14,8 @@ import pytest
 import pyjx as jax
 from pyjx import compat
 from pyjx import numpy as jnp
+from pyjx.core.members import give
+from pyjx.core.trace import Trace
 from pyjx.runtime import clusters as launchers
 from tests.test_internals import find
 
@@ -166,3 +168,13 @@ def test_versions_of_cuda_are_asked_of_the_plugin(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "jax_cuda12_plugin", package)
     monkeypatch.setitem(sys.modules, "jax_cuda12_plugin._versions", versions)
     assert module("lib").cuda_versions is versions
+
+
+def test_classes_get_what_libraries_ask_for():
+    def program(x: Any) -> Any:
+        return x
+
+    assert jax.jit(program)._fun is program  # type: ignore[attr-defined]
+    assert not jax.lax.sin_p.call_primitive and not jax.lax.sin_p.map_primitive
+    with pytest.raises(TypeError, match="Trace has a member 'main' already"):
+        give(Trace, main=None)

@@ -1,7 +1,7 @@
 """What libraries import of JAX beyond its public names, over pyjx's own ideas.
 
-Under the alias `jax._src` is this package. A module of JAX's internals that pyjx has in a public
-place is that module (`MODULES`); the others are here. `jax.extend` and `jax.interpreters` are
+Under the alias `jax._src` is this package. A module of JAX's internals whose names one module of
+pyjx has is that module (`MODULES`); the others are here. `jax.extend` and `jax.interpreters` are
 tables of the names that these modules define.
 """
 
@@ -14,9 +14,16 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+import pyjx.compat.members  # noqa: F401  # which classes get by it
+
 # Modules of `jax._src` that are modules of pyjx, by their names there.
 MODULES = {
+    "ad_util": "pyjx.lax.convert",
     "api_util": "pyjx.api_util",
+    "array": "pyjx.runtime.array",
+    "compiler": "pyjx.runtime.compile",
+    "config": "pyjx.configuration",
+    "earray": "pyjx.experimental.earray",
     "flatten_util": "pyjx.flatten_util",
     "interpreters": "pyjx.interpreters",
     "lax": "pyjx.lax",
@@ -42,6 +49,11 @@ MODULES = {
     "public_test_util": "pyjx.test_util",
     "random": "pyjx.random",
     "random.core": "pyjx.compat.random_core",
+    "sharding": "pyjx.runtime.sharding",
+    "source_info_util": "pyjx.extend.source_info_util",
+    "state": "pyjx.ref",
+    "state.types": "pyjx.core.avals",
+    "typing": "pyjx.core.array_type",
 }
 
 

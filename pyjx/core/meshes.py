@@ -132,10 +132,6 @@ class _Axes(Frozen):
     def are_all_axes_explicit_or_manual(self) -> bool:
         return AxisType.Auto not in self.axis_types
 
-    @property
-    def _any_axis_explicit(self) -> bool:  # libraries ask for it
-        return AxisType.Explicit in self.axis_types
-
     def _text(self) -> str:
         axes = ", ".join([f"'{n}': {k}" for n, k in self.shape_tuple])
         return f"{axes}, axis_types={self.axis_types}"

@@ -125,10 +125,6 @@ class Primitive:
                  "is_call", "length", "linear", "moves", "multiple_results", "name", "outlined",
                  "own_impl", "own_rules", *[kind for kind in RULE_KINDS if kind != "impl"])
 
-    # What libraries ask of those of their own that take a function as operand.
-    call_primitive = False
-    map_primitive = False
-
     accumulate: Rule | None
     arithmetic: Callable[[Any], tuple[float, float] | None] | None
     batch: Rule | None

@@ -61,35 +61,6 @@ class Trace:
                 ) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must override process")
 
-    @property
-    def main(self) -> Trace:
-        """What all tracers of this trace have in common."""
-        return self
-
-    requires_low = False  # whether it takes only what programs are lowered from
-
-    def is_valid(self) -> bool:
-        """Whether the function that it watches has not returned yet."""
-        return self.alive
-
-    def invalidate(self) -> None:
-        """Refuse operations from now on."""
-        self.alive = False
-
-    def stage_value(self, val: Any) -> Any:
-        """A value as this interpreter sees values; those of outer ones are constants of it."""
-        return val
-
-    def full_raise(self, x: Any) -> Any:
-        """By its older name, `stage_value` of what may be here.
-
-        Raises:
-          UnexpectedTracerError: it is a tracer of an interpreter that has ended, or inside of this.
-        """
-        if not (isinstance(x, Tracer) and x._trace is self):
-            self.check_outer(x)
-        return x
-
     def make_ref(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                  ) -> Any:
         """What makes a reference goes to all active interpreters, whatever its operands: one made
@@ -474,10 +445,6 @@ class DynamicJaxprTrace(Trace):
     def literal(self, x: Any, aval: ShapedArray) -> DynamicJaxprTracer:
         """The scalar `x`, which the program shows at its use, as a value of the program."""
         return DynamicJaxprTracer(self, Literal(x, aval), None)  # type: ignore[arg-type]
-
-    def stage_value(self, val: Any) -> DynamicJaxprTracer:
-        is_own = isinstance(val, DynamicJaxprTracer) and val._trace is self
-        return val if is_own else self.constant(val)
 
     def atom(self, x: Any) -> Any:
         """The variable or literal for an operand."""

@@ -119,10 +119,6 @@ class JVPTrace(Trace):
         self.check_outer(x)
         return x, zero_tangent(get_aval(x))
 
-    def to_primal_tangent_pair(self, val: Any) -> tuple[Any, Any]:
-        """As `primal_and_tangent`, for libraries."""
-        return self.primal_and_tangent(val)
-
     def join(self, primal: Any, tangent: Any) -> Any:
         return primal if type(tangent) is Zero else self.tracer(self, primal, tangent)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
@@ -586,4 +585,3 @@ jaxlib_api.PjitFunction.trace = _method(trace)
 jaxlib_api.PjitFunction.lower = _method(lower)
 jaxlib_api.PjitFunction.eval_shape = _method(eval_shape)
 jaxlib_api.PjitFunction.clear_cache = _clear_cache
-jaxlib_api.PjitFunction._fun = property(attrgetter("__wrapped__"))  # libraries call it

@@ -321,7 +321,3 @@ def test_compiler_options_are_those_of_the_whole_program(x):
     np.testing.assert_allclose(jax.vmap(inner)(x), np.sin(x), rtol=1e-6)
     with pytest.raises(ValueError, match=r"can only be passed to top-level `jax\.jit`"):
         jax.jit(lambda x: inner(x) + 1)(x)
-
-
-def test_jitted_functions_tell_what_was_jitted():
-    assert jax.jit(program)._fun is jax.jit(program).__wrapped__ is program

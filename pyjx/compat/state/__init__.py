@@ -1,3 +1,0 @@
-"""`jax._src.state`: references."""
-
-from __future__ import annotations
