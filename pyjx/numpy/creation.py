@@ -690,8 +690,8 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     weak = weak and not get_aval(fill_value).shape
     fill_value = real_part_for(fill_value, dtype) if weak else fill_value
     device = target_of("full_like", device, out_sharding)
-    if device is None:
-        device = sharding_like(a, shape, asked)
+    if device is None and not get_aval(fill_value).shape:
+        device = sharding_like(a, shape, asked)  # an array of values lies as it does
     if not get_aval(fill_value).shape and type(fill_value) in _python_scalars:
         return vary_like(filled(shape, fill_value, dtype, weak, device), a)
     out = _broadcast(convert(fill_value, dtype, weak), shape)

@@ -35,6 +35,14 @@ def test_like_an_array_with_its_spec(make, kind):
     assert LIKE[make](x, shape=(3,)).sharding.device_set == {jax.devices()[0]}
 
 
+def test_filled_with_an_array_lies_as_that_does():
+    cut = jax.device_put(X, NamedSharding(line(AUTO), P("x")))
+    there = jax.device_put(X[0], jax.devices()[2])
+    assert jnp.full_like(cut, there).sharding == there.sharding
+    assert jnp.full_like(cut, jnp.ones(4), shape=(3, 4)).devices() == {jax.devices()[0]}
+    assert jnp.full_like(jnp.ones((8, 4)), cut).sharding == cut.sharding
+
+
 @pytest.mark.parametrize("make", LIKE)
 def test_like_an_array_along_axes_of_both_kinds(make):
     mesh = jax.make_mesh((4, 2), ("x", "y"), (EXPLICIT, AUTO))
