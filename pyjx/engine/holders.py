@@ -153,9 +153,9 @@ class Holder:
         """The type that a value of a role has outside."""
         return aval
 
-    def residual_roles(self, residuals: Sequence[Atom], params: Params) -> Roles:
-        """The roles of values that a later run is to find again."""
-        return [self.constant] * len(residuals)
+    def residual_roles(self, avals: Sequence[Any], params: Params) -> Roles:
+        """The roles of values of these types that a later run is to find again."""
+        return [self.constant] * len(avals)
 
     def roles_read_again(self, roles: Roles, places: Sequence[int]) -> Roles:
         """The roles of operands of which a later run reads those at these places, too."""
@@ -327,12 +327,17 @@ class Holder:
               outs: Roles) -> tuple[list[Any], Programs, list[Any], Roles]:
         """Run the known parts of programs: the known results, the linear parts, and what these read
         before tangents, with the roles that it has."""
-        (part,) = parts
-        n, forwarded, given = len(outs), part.forwarded, operands[len(operands) - len(ins):]
-        saved = self.residual_roles(part.known.jaxpr.outvars[n:], params)
-        results = self.bind([part.known], operands, params, self.roles_read_again(ins, forwarded),
-                            [*outs, *saved])
-        return (results[:n], [part.linear], [*results[n:], *[given[i] for i in forwarded]],
+        n, given = len(outs), operands[len(operands) - len(ins):]
+        forwarded, slots = _forwarded(parts), _slots([p.known.out_avals[n:] for p in parts])
+        saved = self.residual_roles(slots.avals, params)
+        results = self.bind(
+            [_with_slots(p.known, n, filled, slots.avals)
+             for p, filled in zip(parts, slots.filled, strict=True)],
+            operands, params, self.roles_read_again(ins, forwarded), [*outs, *saved])
+        avals = parts[0].known.in_avals
+        linear = [_from_slots(p.linear, p.forwarded, filled, slots.avals, forwarded, avals)
+                  for p, filled in zip(parts, slots.filled, strict=True)]
+        return (results[:n], linear, [*results[n:], *[given[i] for i in forwarded]],
                 [*saved, *[ins[i] for i in forwarded]])
 
     def linearize(self, trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any
@@ -481,49 +486,55 @@ class Holder:
             selected(held.ins, live), selected(eqn.outvars, used), selected(held.outs, used))
 
     def cut(self, eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
-        """What is saved inside is a further result, and an operand of what computes the rest. A
-        carry that is needed goes through all runs again."""
+        """What is saved inside is a further result, and an operand of what computes the rest; a
+        result that is saved by all programs stays in its place. A carry that is needed goes through
+        all runs again."""
         params, held = eqn.params, self.held(eqn.params)
-        (closed,) = held.programs
-        first, n, n_out = held.first, held.carry, len(eqn.outvars)
-        every, places = (True,) * n_out, range(len(held.ins))
-        if n:
-            ys = needed[n:]
+        programs, head, first, n = held.programs, held.head, held.first, held.carry
+        n_out, ys = len(eqn.outvars), needed[n:]
+        every = (True,) * n_out
 
-            def grow(flags: Flags) -> list[bool]:
-                read = self.derived(params, cut_jaxpr, closed, policy, every, flags + ys).forwarded
-                return [first + i in read for i in range(n)]
+        def parts_for(flags: Flags) -> list[Any]:
+            return [self.derived(params, cut_jaxpr, p, policy, every, flags) for p in programs]
 
-            now = fixpoint(grow, needed[:n]) + ys
-        else:
-            now = needed
-        cut = self.derived(params, cut_jaxpr, closed, policy, every, now)
+        def grow(flags: Flags) -> list[bool]:
+            (part,) = parts_for(flags + ys)
+            return [first + i in part.forwarded for i in range(n)]
+
+        now = fixpoint(grow, needed[:n]) + ys if n else needed
+        parts = parts_for(now)
         results = [v if flag else Var(v.aval)
                    for v, flag in zip(eqn.outvars, needed, strict=True)]
         results, roles, n_carry = selected(results, now), selected(held.outs, now), sum(now[:n])
-        inner = cut.known.jaxpr.outvars[n_out:]
         # A component of the carry that is saved of each run is no result as it is.
-        same = results_saved(cut, len(inner), results[n_carry:])
-        outs = [roles[_index(results, same[i])] if i in same else role
-                for i, role in enumerate(self.residual_roles(inner, params))]
-        saved = [same[i] if i in same else Var(self.outside(v.aval, role, params))
-                 for i, (v, role) in enumerate(zip(inner, outs, strict=True))]
-        extra = tuple([i not in same for i in range(len(inner))])
+        same = [{v: i for i, v in results_saved(
+            p, len(p.known.jaxpr.outvars) - n_out, results[n_carry:]).items()} for p in parts]
+        rest = tuple([i < n_carry or not all([v in own for own in same])
+                      for i, v in enumerate(results)])
+        kept = selected(results, negated(rest))
+        in_place = [[own[v] for v in kept] for own in same]
+        slots = _slots([[None if i in own else a for i, a in enumerate(p.known.out_avals[n_out:])]
+                        for p, own in zip(parts, in_place, strict=True)])
+        new_roles = self.residual_roles(slots.avals, params)
+        new = [Var(self.outside(a, role, params))
+               for a, role in zip(slots.avals, new_roles, strict=True)]
+        saved = [*kept, *new]
         known_eqn = self.eqn(
-            eqn, [part_of(cut.known, every + extra, (True,) * len(places))], eqn.invars, held.ins,
-            [*eqn.outvars, *selected(saved, extra)], [*held.outs, *selected(outs, extra)])
-        rest = tuple([i < n_carry or v not in saved for i, v in enumerate(results)])
-        if not any(rest) and not cut.again.effects:
+            eqn, [_with_slots(p.known, n_out, filled, slots.avals)
+                  for p, filled in zip(parts, slots.filled, strict=True)],
+            eqn.invars, held.ins, [*eqn.outvars, *new], [*held.outs, *new_roles])
+        if not any(rest) and not any([p.again.effects for p in parts]):
             return CutEqn(known_eqn, saved, None)
-        again = part_of(cut.again, rest, (True,) * len(cut.again.jaxpr.invars))
-        read = sorted({*cut.forwarded, *selected(range(first, first + n), now[:n])})
-        if len(read) > len(cut.forwarded):
-            at = {i: len(saved) + k for k, i in enumerate(cut.forwarded)}
-            again = with_inputs(again, (*range(len(saved)), *[
-                at.get(i, closed.jaxpr.invars[i].aval) for i in read]))
+        read = _forwarded(parts, selected(range(first, first + n), now[:n]))
+        avals = [*[v.aval for v in kept], *slots.avals]  # of those kept each program has its own
+        inputs = (True,) * (len(saved) + len(read))
+        again = [part_of(_from_slots(p.again, p.forwarded, (*own, *filled), avals, read,
+                                     programs[0].in_avals), rest, inputs)
+                 for p, own, filled in zip(parts, in_place, slots.filled, strict=True)]
         return CutEqn(known_eqn, saved, self.eqn(
-            eqn, [again], [*saved, *[eqn.invars[i] for i in read]],
-            [*outs, *self.roles_read_again([held.ins[i] for i in read], range(len(read)))],
+            eqn, again, [*eqn.invars[:head], *saved, *[eqn.invars[head + i] for i in read]],
+            [*selected(roles, negated(rest)), *new_roles,
+             *self.roles_read_again([held.ins[i] for i in read], range(len(read)))],
             selected(results, rest), selected(roles, rest)))
 
     def thread(self, eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
@@ -575,10 +586,6 @@ def in_order(results: list[Any], order: list[int]) -> list[Any]:
     return outs
 
 
-def _index(xs: Sequence[Any], x: Any) -> int:
-    return next(i for i, y in enumerate(xs) if y is x)
-
-
 def _with_tangents(outs: list[Any], tangents: list[Any], wanted: Flags) -> Any:
     """Results, and a tangent for each of them, of which those `wanted` are given."""
     if len(tangents) == len(outs):
@@ -612,3 +619,76 @@ def _with_zero_outs(closed: ClosedJaxpr, nonzero: Flags, wanted: Flags, avals: t
                 *outs, *[full_aval(a, 0) for a in after]]
 
     return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
+
+
+def _forwarded(parts: Sequence[Any], more: Sequence[int] = ()) -> Sequence[int]:
+    """Which inputs the later parts of programs read, and `more`."""
+    if len(parts) == 1 and not more:
+        return parts[0].forwarded  # type: ignore[no-any-return]
+    return sorted({*[i for p in parts for i in p.forwarded], *more})
+
+
+class _Slots(Record):
+    """Places for the residuals of all programs, of which each fills some.
+
+    `avals` are their types; `filled[b][s]` is the residual of program b in slot s, or None.
+    """
+
+    avals: tuple[Any, ...]
+    filled: list[tuple[int | None, ...]]
+
+
+def _slots(residuals: Sequence[Sequence[Any]]) -> _Slots:
+    """Programs share the slots of one type. Where the type is None a residual has no slot."""
+    avals: list[Any] = []
+    chosen = []
+    for own in residuals:
+        free = list(range(len(avals)))
+        places = {}
+        for i, aval in enumerate(own):
+            if aval is None:
+                continue
+            slot = next((s for s in free if avals[s] is aval), None)
+            if slot is None:
+                slot = len(avals)
+                avals.append(aval)
+            else:
+                free.remove(slot)
+            places[slot] = i
+        chosen.append(places)
+    return _Slots(tuple(avals), [tuple([places.get(s) for s in range(len(avals))])
+                                 for places in chosen])
+
+
+def _with_slots(known: ClosedJaxpr, n_out: int, filled: tuple[int | None, ...],
+                avals: tuple[Any, ...]) -> ClosedJaxpr:
+    """The known part of a program, whose residuals are results at their slots; zeros at others."""
+    if None in filled:
+        return _with_zero_slots(known, n_out, filled, avals)
+    order = (*range(n_out), *[n_out + at for at in filled])  # type: ignore[operator]
+    return known if order == tuple(range(len(known.jaxpr.outvars))) else with_outputs(known, order)
+
+
+@derived
+def _with_zero_slots(known: ClosedJaxpr, n_out: int, filled: tuple[int | None, ...],
+                     avals: tuple[Any, ...]) -> ClosedJaxpr:
+
+    def fun(*args: Any) -> list[Any]:
+        results = jaxpr_as_fun(known)(*args)
+        return results[:n_out] + [
+            full_aval(a, 0) if at is None else results[n_out + at]
+            for at, a in zip(filled, avals, strict=True)]
+
+    return trace_to_jaxpr(fun, known.in_avals, known.debug_info)
+
+
+def _from_slots(program: ClosedJaxpr, own: Sequence[int], filled: Sequence[int | None],
+                slot_avals: Sequence[Any], forwarded: Sequence[int], avals: Sequence[Any]
+                ) -> ClosedJaxpr:
+    """A program of (its residuals, its own forwarded inputs, more) as one of (all slots, the inputs
+    that any program reads, more). `avals` are those of the inputs."""
+    n, count = len([at for at in filled if at is not None]), len(program.jaxpr.invars)
+    order = (*[a if at is None else at for at, a in zip(filled, slot_avals, strict=True)],
+             *[n + own.index(i) if i in own else avals[i] for i in forwarded],
+             *range(n + len(own), count))
+    return program if order == tuple(range(count)) else with_inputs(program, order)

@@ -117,8 +117,8 @@ class _Lanes(Holder):
         return [reduce_sum(x, (0,)) if dim is None else x
                 for x, dim in zip(results, outs, strict=True)]
 
-    def residual_roles(self, residuals: Sequence[Any], params: Params) -> Roles:
-        return (0,) * len(residuals)
+    def residual_roles(self, avals: Sequence[Any], params: Params) -> Roles:
+        return (0,) * len(avals)
 
     def transposed(self, params: Params, closed: ClosedJaxpr, linear: Flags, cts: Tangents,
                    added: Flags | None) -> TransposedJaxpr:

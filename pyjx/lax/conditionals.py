@@ -12,28 +12,19 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
-from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, join_effects, unrepeatable
-from pyjx.core.evaluation import jaxpr_as_fun
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
+from pyjx.core.jaxpr import ClosedJaxpr, Literal
 from pyjx.core.primitive import Primitive, register, vary
-from pyjx.core.records import Record
 from pyjx.core.references import is_ref
-from pyjx.core.trace import is_concrete, trace_to_jaxpr
+from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
 from pyjx.core.varying import varying_axes
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.holders import Held, Holder, Programs, Roles, with_all_consts
 from pyjx.engine.lanes import run_lanes
-from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
-from pyjx.engine.subjaxprs import (
-    selected,
-    with_inputs,
-    with_outputs,
-)
-from pyjx.engine.tangents import full_aval
-from pyjx.engine.types import Dims, Flags, Params, Values
+from pyjx.engine.subjaxprs import with_outputs
+from pyjx.engine.types import Dims, Params, Values
 from pyjx.lax.agreement import trace_branches
 from pyjx.lax.bodies import check_operands_distinct
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
@@ -212,64 +203,6 @@ def _passed_on(branches: Sequence[ClosedJaxpr]) -> list[int | None]:
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-class _Slots(Record):
-    """Places for the residuals of all branches, of which each branch fills some.
-
-    `avals` are their types; `filled[b][s]` is the residual of branch b in slot s, or None.
-    """
-
-    avals: tuple[Any, ...]
-    filled: list[tuple[int | None, ...]]
-
-
-def _slots(residuals: Sequence[Sequence[Any]]) -> _Slots:
-    """Branches share the slots of one type. Where the type is None a residual has no slot."""
-    avals: list[Any] = []
-    chosen = []
-    for own in residuals:
-        free = list(range(len(avals)))
-        places = {}
-        for i, aval in enumerate(own):
-            if aval is None:
-                continue
-            slot = next((s for s in free if avals[s] is aval), None)
-            if slot is None:
-                slot = len(avals)
-                avals.append(aval)
-            else:
-                free.remove(slot)
-            places[slot] = i
-        chosen.append(places)
-    return _Slots(tuple(avals), [tuple([places.get(s) for s in range(len(avals))])
-                                 for places in chosen])
-
-
-@derived
-def _with_slots(known: ClosedJaxpr, n_out: int, filled: tuple[int | None, ...],
-                avals: tuple[Any, ...]) -> ClosedJaxpr:
-    """The known part of a branch, whose residuals are results at their slots; zeros at others."""
-
-    def fun(*args: Any) -> list[Any]:
-        results = jaxpr_as_fun(known)(*args)
-        return results[:n_out] + [
-            full_aval(a, 0) if at is None else results[n_out + at]
-            for at, a in zip(filled, avals, strict=True)]
-
-    return trace_to_jaxpr(fun, known.in_avals, known.debug_info)
-
-
-def _from_slots(program: ClosedJaxpr, own: Sequence[int], filled: Sequence[int | None],
-                slot_avals: Sequence[Any], forwarded: Sequence[int], avals: Sequence[Any]
-                ) -> ClosedJaxpr:
-    """A program of (residuals of a branch, its own forwarded inputs, more) as one of (all slots,
-    the inputs that any branch reads, more). `avals` are those of the inputs."""
-    n = len([at for at in filled if at is not None])
-    return with_inputs(program, (
-        *[a if at is None else at for at, a in zip(filled, slot_avals, strict=True)],
-        *[n + own.index(i) if i in own else avals[i] for i in forwarded],
-        *range(n + len(own), len(program.in_avals))))
-
-
 def _select_batch(trace: BatchTrace, operands: Values, dims: Dims,
                   branches: Sequence[ClosedJaxpr]) -> Any:
     """Each example has an index of its own: all branches run, and each takes its own results.
@@ -306,44 +239,11 @@ def cut_off(x: Any, taken: Any) -> Any:
     return select(broadcast_in_dim(taken, aval.shape, (0,)), x, stop_gradient(x))
 
 
-def _cond_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
-    """The branches share the places of what they save; a result that all save stays in its own."""
-    n_out, results = len(eqn.outvars), selected(eqn.outvars, needed)
-    parts = [cut_jaxpr(b, policy, (True,) * n_out, needed) for b in eqn.params["branches"]]
-    same = [{v: i for i, v in results_saved(p, len(p.known.out_avals) - n_out, results).items()}
-            for p in parts]
-    kept = [v for v in results if all(v in own for own in same)]
-    in_place = [[own[v] for v in kept] for own in same]
-    slots = _slots([[None if i in own else a for i, a in enumerate(p.known.out_avals[n_out:])]
-                    for p, own in zip(parts, in_place, strict=True)])
-    known = tuple([_with_slots(p.known, n_out, filled, slots.avals)
-                   for p, filled in zip(parts, slots.filled, strict=True)])
-    known_eqn = eqn.replace(
-        outvars=[*eqn.outvars, *(new := [Var(a) for a in slots.avals])],
-        params={**eqn.params, "branches": known}, effects=join_effects(known))
-    saved = [*kept, *new]
-    forwarded = sorted({i for p in parts for i in p.forwarded})
-    avals = [v.aval for v in eqn.invars[1:]]
-    rest = tuple([i for i, v in enumerate(results) if v not in kept])
-    again = tuple([
-        with_outputs(_from_slots(p.again, p.forwarded, (*own, *filled),
-                                 [v.aval for v in saved], forwarded, avals), rest)
-        for p, own, filled in zip(parts, in_place, slots.filled, strict=True)])
-    effects = join_effects(again)
-    if not rest and not effects:
-        return CutEqn(known_eqn, saved, None)
-    return CutEqn(known_eqn, saved, eqn.replace(
-        invars=[eqn.invars[0], *saved, *[eqn.invars[1 + i] for i in forwarded]],
-        outvars=[results[i] for i in rest], params={**eqn.params, "branches": again},
-        effects=effects))
-
-
 def _cond_count(counted: Any, params: Params, times: int) -> None:
     counted.dearest(params["branches"], times)
 
 
-cond_p = register(Primitive(
-    "cond", count=_cond_count, multiple_results=True, cached=False, cut=_cond_cut))
+cond_p = register(Primitive("cond", count=_cond_count, multiple_results=True, cached=False))
 
 
 class _Cond(Holder):
@@ -366,22 +266,6 @@ class _Cond(Holder):
 
     def effects(self, params: Params) -> Effects:
         return join_effects(params["branches"])
-
-    def apart(self, parts: Sequence[Any], operands: Sequence[Any], params: Params, ins: Roles,
-              outs: Roles) -> tuple[list[Any], Programs, list[Any], Roles]:
-        """The branches share the places of residuals."""
-        n, given = len(outs), operands[1:]
-        forwarded = sorted({i for p in parts for i in p.forwarded})
-        slots = _slots([p.known.out_avals[n:] for p in parts])
-        known = [_with_slots(p.known, n, filled, slots.avals)
-                 for p, filled in zip(parts, slots.filled, strict=True)]
-        saved = (None,) * len(slots.avals)
-        results = self.bind(known, operands, params, ins, [*outs, *saved])
-        avals = list(map(get_aval, given))
-        linear = [_from_slots(p.linear, p.forwarded, filled, slots.avals, forwarded, avals)
-                  for p, filled in zip(parts, slots.filled, strict=True)]
-        return (results[:n], linear, [*results[n:], *[given[i] for i in forwarded]],
-                [*saved, *[ins[i] for i in forwarded]])
 
     def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
         if dims[0] is not None:

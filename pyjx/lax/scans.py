@@ -13,7 +13,7 @@ from pyjx.core.effects import Effects
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import entries_of, with_dim, without_dim
 from pyjx.core.integers import as_int
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Var
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
@@ -341,8 +341,8 @@ class _Scan(Holder):
     def batch_place(self, role: Any) -> int:
         return 1 if role is SLICE else 0
 
-    def residual_roles(self, residuals: Sequence[Atom], params: Params) -> Roles:
-        return (SLICE,) * len(residuals)
+    def residual_roles(self, avals: Sequence[Any], params: Params) -> Roles:
+        return (SLICE,) * len(avals)
 
     def apart(self, parts: Sequence[Any], operands: Sequence[Any], params: Params, ins: Roles,
               outs: Roles) -> tuple[list[Any], Programs, list[Any], Roles]:

@@ -25,7 +25,7 @@ from pyjx.core.contents import contents
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.evaluation import jaxpr_as_fun
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.local_types import global_aval, local_aval
 from pyjx.core.named_axes import Axis, mesh_axes, spmd_names
 from pyjx.core.primitive import Primitive, register
@@ -266,10 +266,10 @@ class _ShardMap(Holder):
         with _within(params):
             return derive(*args)
 
-    def residual_roles(self, residuals: Sequence[Atom], params: Params) -> Roles:
+    def residual_roles(self, avals: Sequence[Any], params: Params) -> Roles:
         names = params["newly_manual_axes"]
         roles: list[Any] = []
-        for aval in [v.aval for v in residuals]:
+        for aval in avals:
             axes = ordered(params["mesh"], varying_axes(aval) & names if params["check_vma"]
                            else names - spmd_names())
             spec = PartitionSpec(*[axes] if axes else (), unreduced=unreduced_axes(aval) & names,

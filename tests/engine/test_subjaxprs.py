@@ -75,10 +75,7 @@ choose_p = Primitive(
 
 
 class Choose(Holder):
-    """The first operand chooses; no value has a role. How residuals are kept is not said, so there
-    is no rule to linearize it: its derivative is recorded as it is pushed forward."""
-
-    kinds = tuple([kind for kind in Holder.kinds if kind not in ("cut", "linearize")])
+    """The first operand chooses; no value has a role."""
 
     def held(self, params):
         first = params["branches"][0]
@@ -197,6 +194,14 @@ def test_dead_results_and_arguments_go():
     (eqn,) = dce(closed).eqns
     assert len(eqn.invars) == len(eqn.outvars) == 1
     assert not eqn.params["jaxpr"].eqns
+
+
+@pytest.mark.parametrize("policy", [None, jax.checkpoint_policies.everything_saveable])
+def test_a_choice_is_cut_by_a_policy(policy):
+    f, g = [jax.grad(jax.checkpoint(loss(h), policy=policy), (0, 1))
+            for h in (HOLDERS["choose"], single)]
+    check_equal(f(x, y), g(x, y))
+    check_equal(jax.jit(f)(x, y), g(x, y))
 
 
 def test_a_carry_grows_to_what_comes_into_it():
