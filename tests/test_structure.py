@@ -63,7 +63,7 @@ BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
     (lambda: max(sources.homes().values(), key=len), 14),
     (homes_of_operations, 54),
     (sources.percent_typed_any, 33.9),
-    (lambda: primitive.RULE_KINDS, 29),
+    (lambda: primitive.RULE_KINDS, 28),
     (sources.repeated_names, 85),
 ]
 

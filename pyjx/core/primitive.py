@@ -38,7 +38,7 @@ OUT_AVALS_CAPACITY = 8192  # answers of a shape rule that are kept
 
 # All kinds of rules there are. `Primitive` documents them.
 RULE_KINDS = (
-    "accumulate", "arithmetic", "batch", "batch_axis", "check", "count", "cut", "dce",
+    "accumulate", "arithmetic", "batch", "batch_axis", "check", "cut", "dce",
     "decomposition", "discharge", "effects", "impl", "jvp", "label", "linearize", "physical",
     "placed", "printed", "rebind", "record", "runs", "shape_rule", "sharding_rule", "split",
     "stands_for", "text", "thread", "transpose", "within",
@@ -73,8 +73,6 @@ class Primitive:
         differentiated or batched.
       arithmetic: `eqn -> (operations, transcendental ones)`, what it computes, where that is not
         one operation for each element of its results; None where nobody knows.
-      count: `(counted, params, times) -> None`, which counts the programs that it holds
-        (runtime/costs.py), where it is not to run one of them once.
       shape_rule: `(*avals, **params) -> aval`, or a sequence of avals with `multiple_results`.
       sharding_rule: `(out, *avals, **params) -> entries`: for each dimension of the result `out`
         the mesh axes that it is cut along, where an operand is cut along some (core/explicit.py).
@@ -130,7 +128,6 @@ class Primitive:
     batch: Rule | None
     batch_axis: Rule | None
     check: Rule | None
-    count: Rule | None
     cut: Rule | None
     dce: Rule | None
     decomposition: Rule | None

@@ -149,6 +149,15 @@ class Holder:
         holds; `linear` says whether they are parts of derivatives."""
         raise NotImplementedError
 
+    def times(self, params: Params) -> int | None:
+        """How often one of the programs runs; None where nobody knows."""
+        return 1
+
+    def conditions(self, params: Params) -> Programs:
+        """The programs of the operands before the inputs and the carry that are asked before each
+        run whether there is one."""
+        return ()
+
     def outside(self, aval: Any, role: Role, params: Params) -> Any:
         """The type that a value of a role has outside."""
         return aval

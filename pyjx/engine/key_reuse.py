@@ -17,7 +17,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from pyjx.core.nested import holds_jaxprs
+from pyjx.core.nested import holds_jaxprs, program_of
 from pyjx.core.source_info import summarize
 from pyjx.errors import KeyReuseError
 
@@ -238,34 +238,36 @@ def _unstack(x: Mask, *, axis: int) -> Sequence[Mask]:
 # -- what holds programs ---------------------------------------------------------------------------
 
 
-def _call(eqn: JaxprEqn, operands: Operands) -> Results:
-    program = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
-    inner = program.jaxpr if isinstance(program, ClosedJaxpr) else program
-    if inner is None or len(inner.invars) != len(operands):
-        return _use_all(eqn, operands)
-    return _run(eqn.primitive.name, program, operands, [v.aval for v in eqn.outvars])
-
-
 def _remat(eqn: JaxprEqn, operands: Operands) -> Results:
     """What a backward pass computes again uses up no more keys than the forward pass has."""
     if eqn.params["differentiated"]:
         return [_fresh(v.aval) for v in eqn.outvars]
-    return _call(eqn, operands)
+    return _run(eqn.primitive.name, eqn.params["jaxpr"], operands, eqn)
 
 
-def _run(name: str, program: Any, operands: Operands, out_avals: Sequence[Any]) -> Results:
-    signature = (key_signature(program) if isinstance(program, ClosedJaxpr)
-                 else jaxpr_signature(program))
-    return _apply(name, signature, operands, out_avals)
+def _run(name: str, program: ClosedJaxpr, operands: Operands, like: JaxprEqn | ClosedJaxpr
+         ) -> Results:
+    return _apply(name, key_signature(program), operands, [v.aval for v in like.outvars])
 
 
-def _cond(eqn: JaxprEqn, operands: Operands) -> Results:
-    """What one branch consumes, none has afterwards."""
+def _held(eqn: JaxprEqn, operands: Operands) -> Results:
+    """What holds programs: one that runs once, or several, or one that runs many times."""
+    held = eqn.primitive.holder.held(eqn.params)
+    head, given = operands[:held.head], operands[held.head:]
+    if len(held.programs) > 1:
+        return _choice(eqn, held.programs, given)
+    if eqn.primitive.holder.loops:
+        return _loop(eqn, held, head, list(given))
+    return _run(eqn.primitive.name, held.programs[0], given, eqn)
+
+
+def _choice(eqn: JaxprEqn, programs: Sequence[ClosedJaxpr], operands: Operands) -> Results:
+    """What one program consumes, none has afterwards."""
     before = [None if k is None else k.consumed.copy() for k in operands]
     after: list[Any] = [None if k is None else k.consumed.copy() for k in operands]
-    branches = []
-    for branch in eqn.params["branches"]:
-        branches.append(_run("cond", branch, operands[1:], [v.aval for v in eqn.outvars]))
+    each = []
+    for program in programs:
+        each.append(_run(eqn.primitive.name, program, operands, eqn))
         for keys, old, seen in zip(operands, before, after, strict=True):
             if keys is not None:
                 seen |= keys.consumed
@@ -274,7 +276,7 @@ def _cond(eqn: JaxprEqn, operands: Operands) -> Results:
         if keys is not None:
             keys.consumed[...] = seen
     return [_one_of(list(outs), v.aval)
-            for outs, v in zip(zip(*branches, strict=True), eqn.outvars, strict=True)]
+            for outs, v in zip(zip(*each, strict=True), eqn.outvars, strict=True)]
 
 
 def _one_of(outs: Results, aval: Any) -> Keys | None:
@@ -290,48 +292,34 @@ def _one_of(outs: Results, aval: Any) -> Keys | None:
     return result
 
 
-def _loop_error(eqn: JaxprEqn, error: KeyReuseError) -> KeyReuseError:
-    kind = {"while": "while_loop"}.get(eqn.primitive.name, eqn.primitive.name)
-    return KeyReuseError(f"{kind} body function leads to key reuse when repeatedly executed: "
-                         f"{error}")
+def _loop(eqn: JaxprEqn, held: Any, head: Operands, given: list[Keys | None]) -> Results:
+    """Two runs tell what many do. Each takes the carry that the last one gives, and slices of its
+    own of what is behind."""
+    holder, (body,), first, n = eqn.primitive.holder, held.programs, held.first, held.carry
+    name = {"while": "while_loop"}.get(eqn.primitive.name, eqn.primitive.name)
+    times, conditions = holder.times(eqn.params), holder.conditions(eqn.params)
+    end = first + n
+    for i, keys in enumerate(given[end:], end):
+        if keys is not None and any([s.idx == i for s in key_signature(body).sinks]):
+            _use(name, [*head, *given], len(head) + i)
 
+    def ask() -> None:
+        for condition in conditions:
+            _run(name, condition, [*head, *given[first:end]], condition)
 
-def _scan(eqn: JaxprEqn, operands: Operands) -> Results:
-    """Two iterations tell what many do."""
-    params = eqn.params
-    body, consts, n = params["jaxpr"], params["num_consts"], params["num_carry"]
-    avals = body.out_avals
-    carry = list(operands[consts:consts + n])
-    xs = operands[consts + n:]
-    for i, keys in enumerate(xs):
-        if keys is not None and any([s.idx == consts + n + i for s in key_signature(body).sinks]):
-            _use("scan", operands, consts + n + i)
-    elements = [None if k is None else v.aval for k, v in
-                zip(xs, body.jaxpr.invars[consts + n:], strict=True)]
-    for iteration in range(min(params["length"], 2)):
-        slices = [None if a is None else _fresh(a) for a in elements]
+    ask()
+    for run in range(2 if times is None else min(times, 2)):
+        given[end:] = [None if k is None else _fresh(v.aval) for k, v in
+                       zip(given[end:], body.jaxpr.invars[end:], strict=True)]
         try:
-            outs = _run("scan", body, [*operands[:consts], *carry, *slices], avals)
+            given[first:end] = _run(name, body, given, body)[:n]
+            ask()
         except KeyReuseError as error:
-            raise _loop_error(eqn, error) if iteration else error from None
-        carry = outs[:n]
-    return [*carry, *[_fresh(v.aval) for v in eqn.outvars[n:]]]
-
-
-def _while(eqn: JaxprEqn, operands: Operands) -> Results:
-    """The condition, and twice the body and the condition."""
-    params = eqn.params
-    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    n, m = params["cond_nconsts"], params["body_nconsts"]
-    carry = list(operands[n + m:])
-    _run("while_loop", cond, [*operands[:n], *carry], cond.out_avals)
-    for _ in range(2):
-        try:
-            carry = _run("while_loop", body, [*operands[n:n + m], *carry], body.out_avals)
-            _run("while_loop", cond, [*operands[:n], *carry], cond.out_avals)
-        except KeyReuseError as error:
-            raise _loop_error(eqn, error) from None
-    return carry
+            if not run and times is not None:
+                raise
+            raise KeyReuseError(f"{name} body function leads to key reuse when repeatedly "
+                                f"executed: {error}") from None
+    return [*given[first:end], *[_fresh(v.aval) for v in eqn.outvars[n:]]]
 
 
 _RULES: dict[str, Callable[[JaxprEqn, Operands], Results]] = {
@@ -340,10 +328,7 @@ _RULES: dict[str, Callable[[JaxprEqn, Operands], Results]] = {
     "transpose": _views(lambda x, permutation: [x.transpose(permutation)]),
     "rev": _views(lambda x, dimensions: [np.flip(x, dimensions)]),
     "unstack": _views(_unstack),
-    "cond": _cond,
     "remat2": _remat,
-    "scan": _scan,
-    "while": _while,
 }
 
 
@@ -352,7 +337,10 @@ def _results(eqn: JaxprEqn, operands: Operands) -> Results:
     if rule is not None:
         return rule(eqn, operands)
     if holds_jaxprs(eqn):
-        return _call(eqn, operands)
+        program = program_of(eqn.primitive, eqn.params)
+        if program is not None:
+            return _run(eqn.primitive.name, program, operands, eqn)
+        return (_use_all if eqn.primitive.holder is None else _held)(eqn, operands)
     signature = SIGNATURES.get(eqn.primitive.name)
     if signature is None:
         return _use_all(eqn, operands)

@@ -11,6 +11,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.evaluation import literal_value
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.nested import program_of
 
 Rule = Callable[..., Any]  # operands, parameters by name -> the result, or a list of results
 
@@ -49,9 +50,9 @@ def _run(eqn: JaxprEqn, operands: list[Any], others: set[str]) -> Sequence[Any]:
     if name in _CONTROL:
         return _CONTROL[name](operands, others, **params)
     if eqn.primitive.is_call:
-        inner = next((params[k] for k in ("jaxpr", "call_jaxpr") if k in params), None)
-        if inner is not None and len(inner.jaxpr.invars) == len(operands):
-            return evaluate(inner.jaxpr, getattr(inner, "consts", ()), operands, others)
+        inner = program_of(eqn.primitive, params)
+        if inner is not None:
+            return evaluate(inner.jaxpr, inner.consts, operands, others)
     rule = _RULES.get(name)
     if rule is not None and not any([_is_odd(v.aval) for v in (*eqn.invars, *eqn.outvars)]) \
             and all([np.size(x) for x in operands]):

@@ -239,11 +239,7 @@ def cut_off(x: Any, taken: Any) -> Any:
     return select(broadcast_in_dim(taken, aval.shape, (0,)), x, stop_gradient(x))
 
 
-def _cond_count(counted: Any, params: Params, times: int) -> None:
-    counted.dearest(params["branches"], times)
-
-
-cond_p = register(Primitive("cond", count=_cond_count, multiple_results=True, cached=False))
+cond_p = register(Primitive("cond", multiple_results=True, cached=False))
 
 
 class _Cond(Holder):

@@ -638,15 +638,8 @@ def _check_repeatable(params: Params, where: str) -> None:
                                   "the loop.")
 
 
-def _while_count(counted: Any, params: Params, times: int) -> None:
-    """Nobody knows how often it runs: once."""
-    counted.exact = False
-    counted.program(params["cond_jaxpr"], times)
-    counted.program(params["body_jaxpr"], times)
-
-
 while_p = register(Primitive(
-    "while", count=_while_count, multiple_results=True, cached=False, batch_axis=_while_batch,
+    "while", multiple_results=True, cached=False, batch_axis=_while_batch,
     linearize=_while_linearize, split=_while_split, transpose=_while_transpose,
     discharge=_while_discharge,
 ))
@@ -679,6 +672,12 @@ class _While(Holder):
         cond = _cond_of(params["cond_jaxpr"], params["cond_nconsts"], tuple(ins[n_consts:]),
                         tuple(body.in_avals[n_consts:]))
         return {**params, "cond_jaxpr": cond, "body_jaxpr": body, "body_nconsts": n_consts}
+
+    def times(self, params: Params) -> None:
+        return None
+
+    def conditions(self, params: Params) -> Programs:
+        return (params["cond_jaxpr"],)
 
     def effects(self, params: Params) -> Effects:
         return params["cond_jaxpr"].effects | params["body_jaxpr"].effects

@@ -278,11 +278,7 @@ def _backward(body: ClosedJaxpr, linear_consts: Flags, linear_xs: Flags, ys_nonz
     return _Backward(traced, consts, xs, pulled.log)
 
 
-def _scan_count(counted: Any, params: Params, times: int) -> None:
-    counted.program(params["jaxpr"], times * params["length"])
-
-
-scan_p = register(Primitive("scan", count=_scan_count, multiple_results=True, cached=False))
+scan_p = register(Primitive("scan", multiple_results=True, cached=False))
 
 # The roles of operands and results, which stand in this order: what all iterations read, what goes
 # from one to the next, and what each has a slice of.
@@ -309,6 +305,9 @@ class _Scan(Holder):
 
     def outside(self, aval: Any, role: Any, params: Params) -> Any:
         return _stacked(aval, params["length"]) if role is SLICE else aval
+
+    def times(self, params: Params) -> int:
+        return params["length"]  # type: ignore[no-any-return]
 
     def effects(self, params: Params) -> Effects:
         return params["jaxpr"].effects  # type: ignore[no-any-return]

@@ -227,17 +227,10 @@ def _named(x: Any, mesh: Any, spec: PartitionSpec) -> Any:
 _BORDER = ("mesh", "in_specs", "out_specs", "check_vma", "newly_manual_axes")
 
 
-def _count(counted: Any, params: Params, times: int) -> None:
-    """Each of the devices runs the program."""
-    sizes = params["mesh"].shape
-    counted.program(params["jaxpr"], times * math.prod(
-        [sizes[name] for name in params["newly_manual_axes"]]))
-
-
 # -- the primitive ---------------------------------------------------------------------------------
 
 shard_map_p: Primitive = register(Primitive(
-    "shard_map", count=_count, multiple_results=True, cached=False, batch_axis=_batch,
+    "shard_map", multiple_results=True, cached=False, batch_axis=_batch,
     within=_within, impl=_impl, placed=lambda params: (params["mesh"],),
     physical=lambda avals, *operands, **params: shard_map_p.bind(*operands, **params),
 ))
@@ -256,6 +249,10 @@ class _ShardMap(Holder):
     def derived_params(self, params: Params, programs: Programs, ins: Roles, outs: Roles,
                        linear: bool = False) -> Params:
         return {**params, "jaxpr": programs[0], "in_specs": tuple(ins), "out_specs": tuple(outs)}
+
+    def times(self, params: Params) -> int:
+        """Each of the devices runs the program."""
+        return math.prod([params["mesh"].shape[name] for name in params["newly_manual_axes"]])
 
     def outside(self, aval: Any, role: Any, params: Params) -> Any:
         if type(role) is _Vector:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -112,17 +112,22 @@ class _Counted:
     def program(self, closed: Any, times: int) -> None:
         for eqn in closed.eqns:
             primitive, params = eqn.primitive, eqn.params
-            if primitive.count is not None:
-                primitive.count(self, params, times)
-            elif holds_jaxprs(eqn) and (inner := program_of(primitive, params)) is not None:
+            if holds_jaxprs(eqn) and (inner := program_of(primitive, params)) is not None:
                 self.program(inner, times)
+            elif primitive.holder is not None:
+                self.held(primitive.holder, params, times)
             else:
                 self.operation(eqn, times)
 
-    def dearest(self, branches: Sequence[ClosedJaxpr], times: int) -> None:
-        """Add that one of some programs which has the most operations."""
-        self.exact = False
-        self.add(max([_counted(b, times) for b in branches], key=_Counted.flops))
+    def held(self, holder: Any, params: dict[str, Any], times: int) -> None:
+        """Add what programs do that are held: of several, that with the most operations; what runs
+        nobody knows how often, once."""
+        programs, runs = holder.held(params).programs, holder.times(params)
+        self.exact &= runs is not None and len(programs) == 1
+        for condition in holder.conditions(params):
+            self.program(condition, times)
+        counted = [_counted(p, times * (1 if runs is None else runs)) for p in programs]
+        self.add(max(counted, key=_Counted.flops))
 
     def operation(self, eqn: JaxprEqn, times: int) -> None:
         one = _cost(eqn, self.unknown)
