@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
@@ -162,12 +163,10 @@ def _is_unsigned(x: Any) -> bool:
 # -- bits ------------------------------------------------------------------------------------------
 
 
-def _weights(bitorder: str) -> Any:
-    """By how many places each bit of a byte is shifted."""
+def _lowest_first(bitorder: str) -> bool:
     if bitorder not in ("little", "big"):
         raise ValueError("'order' must be either 'little' or 'big'")
-    shifts = np.arange(8, dtype=np.uint8)
-    return shifts if bitorder == "little" else shifts[::-1]
+    return bitorder == "little"
 
 
 def _along_last(a: Any, axis: int | None) -> tuple[Any, int]:
@@ -200,7 +199,8 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     (a,) = operands("packbits", a)
     if dtype_of(a) not in dtypes.integer_dtypes and dtype_of(a) != np.bool_:
         raise TypeError("Expected an input array of integer or boolean data type")
-    shifts = _weights(bitorder)
+    shifts = np.arange(8, dtype=np.uint8)
+    shifts = shifts if _lowest_first(bitorder) else shifts[::-1]
     bits, axis = _along_last(jnp.asarray(as_bool(a), np.uint8), axis)
     *rest, n = get_aval(bits).shape
     count = -(-n // 8)
@@ -233,11 +233,11 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     (a,) = operands("unpackbits", a)
     if dtype_of(a) != np.uint8:
         raise TypeError("Expected an input array of unsigned byte data type")
-    shifts = _weights(bitorder)
+    places = lax.iota(np.uint8, 8)  # computed: XLA makes no vectors of bytes from a constant's
+    masks = np.uint8(1) << places if _lowest_first(bitorder) else np.uint8(128) >> places
     data, axis = _along_last(a, axis)
     *rest, n = get_aval(data).shape
-    apart = jnp.repeat(data[..., None], 8, -1)
-    bits = (apart >> jnp.broadcast_to(shifts, get_aval(apart).shape)) & np.uint8(1)
+    bits = jnp.asarray((data[..., None] & masks) != 0, np.uint8)
     bits = jnp.reshape(bits, (*rest, 8 * n))
     if count is not None:
         size = count if count >= 0 else max(8 * n + count, 0)
