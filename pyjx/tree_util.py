@@ -272,11 +272,6 @@ def tree_transpose(outer_treedef: Any, inner_treedef: Any | None, pytree_to_tran
         [outer_treedef.unflatten(flat[i::inner_size]) for i in range(inner_size)])
 
 
-def build_tree(treedef: Any, xs: Any) -> Any:
-    """Puts `xs`, nested tuples or lists of the shape of `treedef`, into its containers."""
-    return treedef.from_iterable_tree(xs)
-
-
 # Structures
 
 
@@ -298,11 +293,6 @@ def treedef_children(treedef: Any) -> list[Any]:
 def treedef_is_leaf(treedef: Any) -> bool:
     """Whether the structure is one leaf (or None, which has no children either)."""
     return treedef.num_nodes == 1
-
-
-def treedef_is_strict_leaf(treedef: Any) -> bool:
-    """Whether the structure is one leaf, and not None."""
-    return treedef.num_nodes == 1 and treedef.num_leaves == 1
 
 
 def is_tree_node(typ: type) -> bool:

@@ -234,10 +234,6 @@ def test_transpose():
         tu.tree_transpose(tu.tree_structure([]), None, [])
 
 
-def test_build_tree():
-    assert tu.build_tree(tu.tree_structure([0, (0, {"a": 0})]), [1, [2, [3]]]) == [1, (2, {"a": 3})]
-
-
 def test_treedefs():
     leaf, pair = tu.tree_structure(0), tu.tree_structure((0, [0]))
     assert tu.treedef_tuple([leaf, pair]) == tu.tree_structure((0, (0, [0])))
@@ -246,7 +242,6 @@ def test_treedefs():
     assert not tu.treedef_is_leaf(pair)
     none = tu.tree_structure(None)
     assert tu.treedef_is_leaf(none)
-    assert not tu.treedef_is_strict_leaf(none)
     assert pair.compose(pair).num_leaves == 4
 
 

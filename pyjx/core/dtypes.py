@@ -174,10 +174,6 @@ def default_float_dtype() -> np.dtype[Any]:
     return python_scalar_dtype(float)
 
 
-def default_complex_dtype() -> np.dtype[Any]:
-    return python_scalar_dtype(complex)
-
-
 def is_python_scalar(x: Any) -> bool:
     """Whether `x` is a Python bool, int, float or complex, and no NumPy scalar."""
     return isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)

@@ -13,7 +13,6 @@ from pyjx.core.array_type import Array
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int, as_shape
-from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.positions import iota_p
 from pyjx.engine.types import Rule
 from pyjx.runtime.resharding import check_mesh_is_set, placed
@@ -79,20 +78,6 @@ def tri(dtype: Any, shape: Sequence[int], offset: Any = 0) -> Any:
     [[1, 0, 0], [1, 1, 0]]
     """
     return _compared(lax.ge, dtype, shape, offset)
-
-
-def delta(dtype: Any, shape: Sequence[int], axes: Sequence[int]) -> Any:
-    """Ones where the positions along all the given axes agree, else zeros.
-
-    >>> delta(int, (2, 2), (0, 1)).tolist()
-    [[1, 0], [0, 1]]
-    """
-    small = [shape[a] for a in axes]
-    iotas = [broadcasted_iota(np.uint32, small, i) for i in range(len(small))]
-    both = lax.eq(iotas[0], iotas[1])
-    for i in iotas[2:]:
-        both = lax.bitwise_and(both, lax.eq(iotas[0], i))
-    return broadcast_in_dim(lax.convert_element_type(both, dtype), shape, axes)
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:

@@ -276,11 +276,10 @@ def test_scalar_constructors_are_dtype_likes() -> None:
 
 
 def test_default_dtypes() -> None:
-    defaults = (dtypes.default_int_dtype, dtypes.default_uint_dtype, dtypes.default_float_dtype,
-                dtypes.default_complex_dtype)
-    assert [f().name for f in defaults] == ["int32", "uint32", "float32", "complex64"]
+    defaults = dtypes.default_int_dtype, dtypes.default_uint_dtype, dtypes.default_float_dtype
+    assert [f().name for f in defaults] == ["int32", "uint32", "float32"]
     with cfg.enable_x64(True):
-        assert [f().name for f in defaults] == ["int64", "uint64", "float64", "complex128"]
+        assert [f().name for f in defaults] == ["int64", "uint64", "float64"]
 
 
 def test_canonicalize_dtype() -> None:

@@ -189,13 +189,10 @@ def test_jaxpr() -> None:
     assert "a:i32[3] = iota[dimension=0 dtype=int32 shape=(3,) sharding=None]" in text
 
 
-def test_eye_tri_delta() -> None:
+def test_eye_tri() -> None:
     for k in (-1, 0, 2):
         np.testing.assert_array_equal(creation.eye(int, (3, 4), k), np.eye(3, 4, k))
         np.testing.assert_array_equal(creation.tri(bool, (3, 4), k), np.tri(3, 4, k))
-    delta = creation.delta(np.float32, (2, 3, 2, 2), (0, 2, 3))
-    i, _, k, m = np.indices((2, 3, 2, 2))
-    np.testing.assert_array_equal(delta, (i == k) & (k == m))
 
 
 def test_full_of_tangents_of_integers_and_of_keys():
