@@ -188,3 +188,15 @@ def call_in_place(closed: ClosedJaxpr, name: str, *args: Any) -> list[Any]:
     follows, some of it rounds otherwise than in a function of its own."""
     params = {**call_params(closed, name, len(args)), "inline": NEVER_OUTLINED}
     return jit_p.bind(*args, **params)  # type: ignore[no-any-return]
+
+
+def standing_for(name: str, program: Callable[[Params], ClosedJaxpr], **rules: Any) -> Primitive:
+    """A primitive that is typed, run and lowered as the program that it stands for, which `program`
+    makes of its parameters; the other rules, and those that differ, are given."""
+    def run(*args: Any, **params: Any) -> list[Any]:
+        closed = program(params)
+        return call(closed, closed.debug_info.func_name, *args)
+
+    return register(Primitive(name, multiple_results=True, cached=False, **{
+        "impl": run, "shape_rule": lambda *avals, **params: program(params).out_avals,
+        "effects": lambda params: program(params).effects, "stands_for": program, **rules}))

@@ -20,11 +20,10 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis, outside_axis
-from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import new_level, trace_to_jaxpr
 from pyjx.engine.axes import reduce_sum
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
-from pyjx.engine.calls import call as bind_call
+from pyjx.engine.calls import standing_for
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import name_of
 from pyjx.engine.linearize import LinearProgram, LinearTrace
@@ -94,11 +93,6 @@ def _operands(closed: ClosedJaxpr, captured: Values, args: Values
               ) -> tuple[ClosedJaxpr, list[Any], int]:
     closed, consts = without_tracers(closed)
     return closed, [*consts, *captured, *args], len(consts) + len(captured)
-
-
-def _run(*args: Any, call: ClosedJaxpr, **_: Any) -> list[Any]:
-    """The function, where nothing is transformed."""
-    return bind_call(call, call.debug_info.func_name, *args)
 
 
 # -- batching --------------------------------------------------------------------------------------
@@ -452,10 +446,6 @@ def _transpose(cts: Tangents, *operands: Operand, call: ClosedJaxpr, rule: Batch
     return [next(outs) if flag else None for flag in linear]
 
 
-custom_vmap_call_p = register(Primitive(
-    "custom_vmap_call", shape_rule=lambda *avals, call, **_: call.out_avals, jvp=_jvp,
-    linearize=_linearize, split=_split, transpose=_transpose, batch_axis=_batch, impl=_run,
-    effects=lambda params: params["call"].effects,
-    stands_for=lambda params: params["call"],
-    multiple_results=True, cached=False, own_rules=True,
-))
+custom_vmap_call_p = standing_for(
+    "custom_vmap_call", lambda params: params["call"], own_rules=True, jvp=_jvp,
+    linearize=_linearize, split=_split, transpose=_transpose, batch_axis=_batch)

@@ -16,13 +16,12 @@ from typing import Any
 
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
-from pyjx.core.effects import Effects
 from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Var
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.calls import call, call_eqn
+from pyjx.engine.calls import call_eqn, standing_for
 from pyjx.engine.functions import name_of
 from pyjx.engine.residuals import CutEqn, Policy, kept_by
 from pyjx.engine.subjaxprs import (
@@ -61,21 +60,11 @@ def _batched(trace: BatchTrace, jaxpr: ClosedJaxpr, dims: Dims) -> ClosedJaxpr:
 
 def _forward_rule(name: str, forward: Callable[[Params], ClosedJaxpr], **rules: Any) -> Primitive:
     """A primitive that stands for the program that `forward` makes of its parameters."""
-    def run(*args: Value, **params: Any) -> list[Any]:
-        closed = forward(params)
-        return call(closed, closed.debug_info.func_name, *args)
-
     def inline(*args: Value, **params: Any) -> list[Any]:
         closed = forward(params)
         return eval_jaxpr(closed.jaxpr, closed.consts, *args)
 
-    def effects(params: Params) -> Effects:
-        return forward(params).effects  # type: ignore[no-any-return]
-
-    return register(Primitive(
-        name, multiple_results=True, cached=False, own_rules=True, impl=run, decomposition=inline,
-        shape_rule=lambda *avals, **params: forward(params).out_avals, effects=effects,
-        stands_for=forward, **rules))
+    return standing_for(name, forward, own_rules=True, decomposition=inline, **rules)
 
 
 def _traced(rule: FlatRule, avals: Sequence[Any]) -> tuple[ClosedJaxpr, int]:

@@ -128,7 +128,7 @@ class Holder:
         "linearize", "shape_rule", "split", "thread", "transpose")
 
     def __init__(self, primitive: Primitive) -> None:
-        self.primitive = primitive
+        self.primitive: Any = primitive
         primitive.holder = self
         given = primitive.transpose is not None
         for kind in self.kinds:
@@ -238,7 +238,8 @@ class Holder:
             programs, operands, ins, outs, order = self.ready(
                 programs, operands, params, ins, outs)
         params = self.derived_params(params, programs, ins, outs, linear)
-        results = trace.record(self.primitive, operands, params, self.shape_rule(**params))
+        results = trace.record(self.primitive, operands, params,
+                               self.primitive.shape_rule(**params))
         return results if order is None else in_order(results, order)
 
     def eqn(self, eqn: JaxprEqn, programs: Programs, operands: Sequence[Atom], ins: Roles,
@@ -251,7 +252,7 @@ class Holder:
         params = self.derived_params(eqn.params, programs, ins, outs)
         return eqn.replace(
             invars=operands, outvars=results if order is None else [results[i] for i in order],
-            params=params, effects=self.effects(params))
+            params=params, effects=self.primitive.effects(params))
 
     # -- types -------------------------------------------------------------------------------------
 

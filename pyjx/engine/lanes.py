@@ -15,15 +15,13 @@ import numpy as np
 
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
-from pyjx.core.effects import Effects
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis
-from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front, broadcast_in_dim, reduce_sum
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.calls import call
+from pyjx.engine.calls import standing_for
 from pyjx.engine.holders import Held, Holder, Programs, Roles
 from pyjx.engine.subjaxprs import (
     Places,
@@ -91,16 +89,13 @@ def _batch(trace: BatchTrace, operands: Values, operand_dims: Dims, **params: An
     return outs, [0] * len(outs)
 
 
-lanes_p = register(Primitive(
-    "lanes", multiple_results=True, cached=False, stands_for=_stands_for, batch_axis=_batch,
-    impl=lambda *args, **params: call(_stands_for(params), "lanes", *args),
-))
+lanes_p = standing_for("lanes", _stands_for, batch_axis=_batch)
 
 
 class _Lanes(Holder):
     """The role of a value is its batch axis: 0, or None where it is the same for all examples."""
 
-    kinds = ("dce", "effects", "jvp", "linearize", "shape_rule", "split", "transpose")
+    kinds = ("dce", "jvp", "linearize", "split", "transpose")
 
     def held(self, params: Params) -> Held:
         closed = params["jaxpr"]
@@ -123,12 +118,6 @@ class _Lanes(Holder):
     def transposed(self, params: Params, closed: ClosedJaxpr, linear: Flags, cts: Tangents,
                    added: Flags | None) -> TransposedJaxpr:
         return transpose_jaxpr(closed, linear, nonzero_flags(cts))
-
-    def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
-        return _stands_for(params).out_avals
-
-    def effects(self, params: Params) -> Effects:
-        return _stands_for(params).effects  # type: ignore[no-any-return]
 
 
 _Lanes(lanes_p)

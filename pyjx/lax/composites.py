@@ -10,12 +10,11 @@ from lowering.types import Attribute, attribute
 from pyjx import errors
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.jaxpr import Atom, JaxprEqn, Var
 from pyjx.core.passes.tokens import threaded
-from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.calls import call, call_eqn
+from pyjx.engine.calls import call_eqn, standing_for
 from pyjx.engine.functions import name_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.lax.bodies import trace_body
@@ -90,14 +89,6 @@ def _raise_traced(name: str, what: str, cure: str) -> NoReturn:
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-def _shape(*avals: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
-    return call_jaxpr.out_avals
-
-
-def _run(*operands: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
-    return call(call_jaxpr, call_jaxpr.debug_info.func_name, *operands)
-
-
 def _jvp(primals: Any, tangents: Any, **_: Any) -> NoReturn:
     raise ValueError("JVP rule for composite not implemented. Give its function derivatives by "
                      "jax.custom_jvp.")
@@ -115,8 +106,6 @@ def _thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
                      [after, *eqn.outvars])]
 
 
-composite_p = register(Primitive(
-    "composite", shape_rule=_shape, multiple_results=True, cached=False, impl=_run, jvp=_jvp,
-    transpose=_transpose, effects=lambda params: params["call_jaxpr"].effects,
-    runs=lambda params: params["call_jaxpr"], thread=_thread,
-))
+composite_p = standing_for(
+    "composite", lambda params: params["call_jaxpr"], stands_for=None, jvp=_jvp,
+    transpose=_transpose, runs=lambda params: params["call_jaxpr"], thread=_thread)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyjx.core.effects import Effects
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.primitive import Primitive, Rule, register
-from pyjx.engine.calls import call
+from pyjx.core.primitive import Rule
+from pyjx.engine.calls import standing_for
 from pyjx.engine.subjaxprs import with_inputs, without_tracers
 from pyjx.engine.types import Params
 
@@ -29,9 +28,7 @@ class DefinedValue:
 
     def __init__(self, name: str, functions: Any, **rules: Rule) -> None:
         self.functions = functions
-        self.primitive = register(Primitive(
-            name, shape_rule=self._shape, multiple_results=True, cached=False, own_rules=True,
-            impl=self._run, stands_for=self._stands_for, effects=self._effects).define(**rules))
+        self.primitive = standing_for(name, self._stands_for, own_rules=True, **rules)
 
     def parts(self, entries: Sequence[Any], lengths: Sequence[int]) -> tuple[Any, list[Any]]:
         """The entries (operands, tangents, dims) of each function, and those of the operands."""
@@ -50,23 +47,9 @@ class DefinedValue:
             *[x for part in given for x in part], *operands,
             const_lengths=tuple(map(len, given)), jaxprs=tuple([p for p, _ in split]))
 
-    def _solve(self, jaxprs: Sequence[ClosedJaxpr]) -> ClosedJaxpr:
-        return self.functions(*jaxprs).solve  # type: ignore[no-any-return]
-
-    def _shape(self, *avals: Any, const_lengths: Any, jaxprs: Any) -> list[Any]:
-        return self._solve(jaxprs).out_avals
-
-    def _effects(self, params: Params) -> Effects:
-        return self._solve(params["jaxprs"]).effects
-
-    def _run(self, *operands: Any, const_lengths: Any, jaxprs: Any) -> list[Any]:
-        consts, rest = self.parts(operands, const_lengths)
-        solve = self._solve(jaxprs)
-        return call(solve, solve.debug_info.func_name, *consts.solve, *rest)
-
     def _stands_for(self, params: Params) -> ClosedJaxpr:
         """`solve` as a program that takes the operands of all functions."""
-        solve = self._solve(params["jaxprs"])
+        solve = self.functions(*params["jaxprs"]).solve
         own = self.functions(*params["const_lengths"]).solve
         order: list[Any] = []
         for name, program, n in zip(self.functions._fields, params["jaxprs"],
