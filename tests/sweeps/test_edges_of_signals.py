@@ -73,8 +73,11 @@ PLANE = [((1, 1), (2, 3)), ((2, 3), (3, 2)), ((1, 4), (2, 1)), ((3, 4), (2, 2)),
 def _convolve() -> Iterator[Call]:
     for args, options in _pairs([((1,), (1,)), ((1,), (3,)), ((5,), (2,)), ((2,), (5,)), ((), ()),
                                  *PLANE, ((2, 3, 4), (1, 2, 2))]):
-        yield args, {**options, "method": "direct"}
-        if not np.isnan(args[0]).any() and not np.isinf(args[0]).any():
+        finite = np.isfinite(args[0]).all()
+        # SciPy multiplies what is not finite with zeros around a longer second operand.
+        if finite or args[0].size >= args[1].size:
+            yield args, {**options, "method": "direct"}
+        if finite:
             yield args, {**options, "method": "fft"}
 
 
@@ -135,7 +138,7 @@ def _csd() -> Iterator[Call]:
 
 
 def _istft() -> Iterator[Call]:
-    for shape in [(2, 1), (3, 1), (3, 4), (5, 6), (2, 3, 4)]:
+    for shape in [(2, 1), (3, 1), (3, 4), (5, 6), (4, 2)]:
         for options in [{}, {"input_onesided": False}, {"boundary": False}, {"nperseg": 4},
                         {"nperseg": 4, "noverlap": 3}, {"nperseg": 3, "nfft": 4}]:
             yield (sample(shape, "complex"),), options
