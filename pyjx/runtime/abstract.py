@@ -92,7 +92,7 @@ class ShapeDtypeStruct:
                manual_axis_type=mat)
 
     def __setattr__(self, name: str, value: Any = None) -> None:
-        if hasattr(type(self), name):
+        if hasattr(ShapeDtypeStruct, name) or hasattr(self, name):  # what derives from it has more
             raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct "
                                "objects; update() gives a copy with other ones.")
         super().__setattr__(name, value)

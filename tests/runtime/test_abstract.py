@@ -219,3 +219,18 @@ def test_structs_are_arguments_of_jitted_functions_while_a_program_is_recorded()
     for run in (f, jax.jit(f), jax.jit(f).lower, jax.vmap(f)):
         with pytest.raises(TypeError, match="ShapeDtypeStruct"):
             run(jnp.ones(3))
+
+
+def test_fields_of_a_derived_struct_are_given_once():
+    class Batched(jax.ShapeDtypeStruct):
+        __slots__ = ("axes",)
+
+        def __init__(self, shape, dtype, axes):
+            super().__init__(shape, dtype)
+            self.axes = axes
+
+    struct = Batched((2,), "float32", (0,))
+    assert struct.axes == (0,) and struct.shape == (2,)
+    for name in ("axes", "shape", "sharding"):
+        with pytest.raises(RuntimeError, match=rf"Cannot reassign attributes \({name}\)"):
+            setattr(struct, name, (1,))
