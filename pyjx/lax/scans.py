@@ -314,6 +314,8 @@ class _Scan(Holder):
 
     def arranged(self, programs: Programs, operands: Sequence[Any], ins: Roles, outs: Roles,
                  params: Params) -> Any:
+        if sorted(ins) == [*ins] and sorted(outs) == [*outs]:
+            return programs, operands, ins, outs, None
         (body,) = programs
         order, out_order = [sorted(range(len(roles)), key=roles.__getitem__)
                             for roles in (ins, outs)]
@@ -329,8 +331,8 @@ class _Scan(Holder):
              outs: Roles, linear: bool = False) -> list[Any]:
         programs, operands, ins, outs, order = self.ready(programs, operands, params, ins, outs)
         a, n = ins.count(CONST), ins.count(CARRY)
-        return in_order(bind_scan(programs[0], operands[:a], operands[a:a + n], operands[a + n:],
-                                  params), order)
+        results = bind_scan(programs[0], operands[:a], operands[a:a + n], operands[a + n:], params)
+        return results if order is None else in_order(results, order)
 
     def written_role(self, role: Any, aval: Any, params: Params) -> Any:
         """A reference that the body writes is carried; one that is scanned over gives its new
