@@ -7,7 +7,8 @@ Each function of the public modules that computes is compiled with arrays as arg
 process for each library, and so is the pullback of a cotangent to its floating arrays.
 A figure is the least time of a call over rounds that alternate between the two processes; what is
 slower than `SLOWER` times jax's is measured again, so that what remains is not what else ran on the
-machine. It prints those, the geometric mean of all ratios, and with `--all` every ratio.
+machine. It prints those, the geometric mean of all ratios, and with `--all` every ratio. On a busy
+machine `taskset -c 0` before it leaves out how many cores were free for either process.
 """
 
 import argparse
@@ -172,7 +173,7 @@ class Process:
         self.child = subprocess.Popen(
             [python, str(HERE), "--serve", library, "--sizes", size], text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env={**os.environ, "JAX_PLATFORMS": "cpu"})
+            env={**os.environ, "JAX_PLATFORMS": "cpu", "PYJX_CACHE": "0"})
         assert self.child.stdout is not None and self.child.stdin is not None
         if self.child.stdout.readline() != "ready\n":
             raise RuntimeError(f"{library} did not start")

@@ -126,9 +126,11 @@ def forget_folders() -> None:
 
 @lru_cache(maxsize=1)
 def _host_cpu() -> bytes:
-    """What code for this host may rely on: machine, CPU features, number of threads."""
+    """What code for this host may rely on: machine, CPU features, number of threads, which is that
+    of the CPUs that this process may use: for so many XLA divides loops, and is slow on fewer."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     facts = [sys.platform, os.uname().machine if hasattr(os, "uname") else "",
-             str(os.cpu_count()), os.environ.get("NPROC", "")]
+             str(cpus), os.environ.get("NPROC", "")]
     try:
         with open("/proc/cpuinfo", "rb") as f:
             first = f.read(8192).split(b"\n\n")[0].decode("ascii", "replace")

@@ -56,6 +56,16 @@ def test_keys_depend_on_program_and_options():
     assert key(program(1)) in paths
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="processes use all CPUs here")
+def test_keys_depend_on_the_cpus_that_the_process_may_use(monkeypatch):
+    def fact(count):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(count)))
+        return cache._host_cpu.__wrapped__()
+
+    assert fact(1) != fact(2)
+    assert fact(2) == fact(2)
+
+
 def test_source_locations_are_no_part_of_the_key():
     device = default_device()
     options = compile_options((device,))
