@@ -46,16 +46,13 @@ FAMILIES = {
     "pyjx.core.name_stack": "named_call named_scope",
     "pyjx.core.trace": "ensure_compile_time_eval",
     "pyjx.transforms.grad": "grad value_and_grad",
-    "pyjx.transforms.linear_transpose": "linear_transpose",
-    "pyjx.transforms.linearize": "linearize",
-    "pyjx.transforms.vjp": "vjp",
+    "pyjx.transforms.linearize": "linear_transpose linearize",
+    "pyjx.transforms.vjp": "fwd_and_bwd vjp",
     "pyjx.transforms.jvp": "jvp",
     "pyjx.transforms.jacobians": "jacfwd jacrev jacobian hessian",
     "pyjx.transforms.vmap": "vmap",
-    "pyjx.transforms.checkpointing": "checkpoint remat",
-    "pyjx.transforms.policies": "checkpoint_policies",
-    "pyjx.transforms.closure_convert": "closure_convert",
-    "pyjx.transforms.custom_gradient": "custom_gradient",
+    "pyjx.transforms.checkpointing": "checkpoint checkpoint_policies remat",
+    "pyjx.transforms.custom_gradient": "closure_convert custom_gradient",
     "pyjx.transforms.custom_jvp": "custom_jvp",
     "pyjx.transforms.custom_vjp": "custom_vjp",
     "pyjx.runtime.jit": "jit clear_caches",
@@ -66,7 +63,6 @@ FAMILIES = {
         "make_array_from_callback make_array_from_process_local_data "
         "make_array_from_single_device_arrays"
     ),
-    "pyjx.transforms.fwd_and_bwd": "fwd_and_bwd",
     "pyjx.runtime.backends":
         "Device default_backend device_count devices host_count=process_count "
         "host_id=process_index host_ids=process_indices local_device_count local_devices "

@@ -85,8 +85,9 @@ from pyjx.core.name_stack import named_scope as named_scope
 from pyjx.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
 from pyjx.transforms.grad import grad as grad
 from pyjx.transforms.grad import value_and_grad as value_and_grad
-from pyjx.transforms.linear_transpose import linear_transpose as linear_transpose
+from pyjx.transforms.linearize import linear_transpose as linear_transpose
 from pyjx.transforms.linearize import linearize as linearize
+from pyjx.transforms.vjp import fwd_and_bwd as fwd_and_bwd
 from pyjx.transforms.vjp import vjp as vjp
 from pyjx.transforms.jvp import jvp as jvp
 from pyjx.transforms.jacobians import jacfwd as jacfwd
@@ -95,9 +96,9 @@ from pyjx.transforms.jacobians import jacobian as jacobian
 from pyjx.transforms.jacobians import hessian as hessian
 from pyjx.transforms.vmap import vmap as vmap
 from pyjx.transforms.checkpointing import checkpoint as checkpoint
+from pyjx.transforms.checkpointing import checkpoint_policies as checkpoint_policies
 from pyjx.transforms.checkpointing import remat as remat
-from pyjx.transforms.policies import checkpoint_policies as checkpoint_policies
-from pyjx.transforms.closure_convert import closure_convert as closure_convert
+from pyjx.transforms.custom_gradient import closure_convert as closure_convert
 from pyjx.transforms.custom_gradient import custom_gradient as custom_gradient
 from pyjx.transforms.custom_jvp import custom_jvp as custom_jvp
 from pyjx.transforms.custom_vjp import custom_vjp as custom_vjp
@@ -114,7 +115,6 @@ from pyjx.runtime.array import Shard as Shard
 from pyjx.runtime.array_parts import make_array_from_callback as make_array_from_callback
 from pyjx.runtime.array_parts import make_array_from_process_local_data as make_array_from_process_local_data
 from pyjx.runtime.array_parts import make_array_from_single_device_arrays as make_array_from_single_device_arrays
-from pyjx.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
 from pyjx.runtime.backends import Device as Device
 from pyjx.runtime.backends import default_backend as default_backend
 from pyjx.runtime.backends import device_count as device_count
@@ -243,6 +243,7 @@ __all__ = [
     "value_and_grad",
     "linear_transpose",
     "linearize",
+    "fwd_and_bwd",
     "vjp",
     "jvp",
     "jacfwd",
@@ -251,8 +252,8 @@ __all__ = [
     "hessian",
     "vmap",
     "checkpoint",
-    "remat",
     "checkpoint_policies",
+    "remat",
     "closure_convert",
     "custom_gradient",
     "custom_jvp",
@@ -270,7 +271,6 @@ __all__ = [
     "make_array_from_callback",
     "make_array_from_process_local_data",
     "make_array_from_single_device_arrays",
-    "fwd_and_bwd",
     "Device",
     "default_backend",
     "device_count",

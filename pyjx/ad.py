@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
-    "pyjx.transforms.gradient_places": "DidntWant DontWant GradRef GradValue",
+    "pyjx.transforms.vjp": "DidntWant DontWant GradRef GradValue",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

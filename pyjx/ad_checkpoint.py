@@ -10,9 +10,9 @@ from pyjx.lazy import directory
 from pyjx.transforms.checkpointing import checkpoint as checkpoint
 from pyjx.transforms.checkpointing import checkpoint_name as checkpoint_name
 from pyjx.transforms.checkpointing import checkpoint_name_fwd as checkpoint_name_fwd
+from pyjx.transforms.checkpointing import checkpoint_policies as checkpoint_policies
+from pyjx.transforms.checkpointing import print_saved_residuals as print_saved_residuals
 from pyjx.transforms.checkpointing import remat as remat
-from pyjx.transforms.policies import checkpoint_policies as checkpoint_policies
-from pyjx.transforms.saved_residuals import print_saved_residuals as print_saved_residuals
 
 __all__ = [
     "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_name_fwd",

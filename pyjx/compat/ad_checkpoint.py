@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyjx.ad_checkpoint
-from pyjx.transforms.saved_residuals import saved_residuals
+from pyjx.transforms.checkpointing import saved_residuals
 
 __all__ = ["saved_residuals"]
 

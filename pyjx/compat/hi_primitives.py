@@ -17,7 +17,7 @@ from pyjx.transforms.accumulators import GradAccum, ValAccum, is_nothing
 from pyjx.transforms.custom_jvp import custom_jvp
 from pyjx.transforms.custom_vjp import custom_vjp
 from pyjx.transforms.custom_vmap import custom_vmap
-from pyjx.transforms.linear_transpose import linear_transpose
+from pyjx.transforms.linearize import linear_transpose
 from pyjx.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 # -- where gradients go ----------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.flatten_util import ravel_pytree
 from pyjx.lazy import directory
-from pyjx.transforms.closure_convert import closure_convert
+from pyjx.transforms.custom_gradient import closure_convert
 from pyjx.transforms.custom_vjp import custom_vjp
 from pyjx.transforms.vjp import vjp
 from pyjx.transforms.vmap import vmap

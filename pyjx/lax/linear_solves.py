@@ -34,7 +34,7 @@ from pyjx.lax.bodies import TracedBody, trace_body
 from pyjx.lax.defined import DefinedValue
 from pyjx.lax.elementwise import neg
 from pyjx.lax.nary import operand
-from pyjx.transforms.linear_transpose import linear_transpose
+from pyjx.transforms.linearize import linear_transpose
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 # -- the function ----------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from pyjx.lax.contractions import (
     product_dtype,
 )
 from pyjx.lax.nary import operand
-from pyjx.transforms.linear_transpose import linear_transpose
+from pyjx.transforms.linearize import linear_transpose
 
 
 class RaggedDotDimensionNumbers(Record):

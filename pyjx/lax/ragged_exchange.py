@@ -35,7 +35,7 @@ from pyjx.lax.collectives import (
 )
 from pyjx.lax.exchanges import all_gather, all_to_all
 from pyjx.lax.nary import operand as _operand
-from pyjx.transforms.linear_transpose import linear_transpose
+from pyjx.transforms.linearize import linear_transpose
 
 __all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
 

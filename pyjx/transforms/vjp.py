@@ -1,4 +1,7 @@
-"""Reverse mode for users: `vjp`, and the function that it returns."""
+"""Reverse mode for users: `vjp`, the function that it returns, and its two halves, `fwd_and_bwd`.
+
+`VJP.with_refs` takes for each argument where its gradient goes, or a reference. Those that it
+returns are nodes of trees, without leaves."""
 
 from __future__ import annotations
 
@@ -22,20 +25,63 @@ from pyjx.engine.references import addupdate_p
 from pyjx.engine.subjaxprs import selected
 from pyjx.engine.tangents import Zero, as_given, instantiate, materialized
 from pyjx.engine.types import R, S, TreeDef
+from pyjx.runtime.jit import jit
 from pyjx.transforms.arguments import (
+    at_argnums,
+    canonical_argnums,
     check_callable,
     linearized,
     prefix_of_bools,
+    require_argnums,
     wanted_inputs,
 )
-from pyjx.transforms.gradient_places import DidntWant, DontWant, GradRef
-from pyjx.transforms.linear_form import LinearForm
+from pyjx.transforms.linearize import LinearForm
 from pyjx.tree_util import (
     flatten_one_level_with_keys,
     keystr,
     register_pytree_node,
+    register_static,
     tree_leaves,
 )
+
+
+class _Place:
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class GradValue(_Place):
+    """The gradient is to be returned."""
+
+    __slots__ = ()
+
+
+class DontWant(_Place):
+    """The gradient is not to be computed."""
+
+    __slots__ = ()
+
+
+@register_static
+class GradRef(_Place):
+    """Returned in place of a gradient that was added to a reference."""
+
+    __slots__ = ()
+
+
+@register_static
+class DidntWant(_Place):
+    """Returned in place of a gradient that was not wanted."""
+
+    __slots__ = ()
 
 
 @overload
@@ -520,3 +566,42 @@ def _node(x: Any) -> tuple[list[Any], Any] | None:
     except ValueError:
         return None
     return list(children), data
+
+
+def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False,
+                jitted: bool = True) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The forward and the backward pass of a function, compiled one by one.
+
+    Args:
+      fun: arguments and results are pytrees of arrays.
+      argnums: position or positions of the arguments to differentiate by.
+      has_aux: `fun` returns a pair, whose second element is passed on undifferentiated.
+      jitted: compile both.
+
+    Returns:
+      `(fwd, bwd)`. `fwd` takes the arguments of `fun` and returns `(output, residuals)`, and the
+      auxiliary data as third element with `has_aux`. `bwd` takes the residuals and a cotangent of
+      the output, and returns the cotangent of the argument at `argnums`, or a tuple of cotangents.
+
+    Raises:
+      TypeError: `fun` is not callable.
+
+    >>> import pyjx as jax
+    >>> fwd, bwd = jax.fwd_and_bwd(lambda x, y: x * y, 0)
+    >>> out, residuals = fwd(2.0, 3.0)
+    >>> float(out), float(bwd(residuals, 1.0))
+    (6.0, 3.0)
+    """
+    check_callable(fun)
+    numbers = canonical_argnums("fwd_and_bwd", argnums)
+
+    def fwd(*args: Any, **kwargs: Any) -> Any:
+        require_argnums(numbers, len(args))
+        f, dynamic = at_argnums(fun, numbers, args, kwargs)
+        return vjp(f, *dynamic, has_aux=has_aux)
+
+    def bwd(residuals: Callable[[Any], Any], outgrad: Any) -> Any:
+        cotangents = residuals(outgrad)
+        return cotangents[0] if isinstance(numbers, int) else cotangents
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)

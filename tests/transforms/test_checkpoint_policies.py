@@ -9,7 +9,7 @@ from pyjx import ad_checkpoint
 from pyjx.ad_checkpoint import checkpoint_name, print_saved_residuals
 from pyjx.core.check import check_jaxpr
 from pyjx.engine.residuals import cut_jaxpr
-from pyjx.transforms.saved_residuals import saved_residuals
+from pyjx.transforms.checkpointing import saved_residuals
 
 policies = jax.checkpoint_policies
 X = np.linspace(0.1, 1.0, 3).astype(np.float32)

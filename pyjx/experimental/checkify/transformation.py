@@ -27,16 +27,20 @@ from pyjx.engine.custom_derivative_calls import custom_jvp_call_p, custom_vjp_ca
 from pyjx.engine.functions import name_of
 from pyjx.engine.lanes import batched, kept, lanes_p
 from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.engine.tangents import Zero
+from pyjx.engine.types import Tangents, Values
 from pyjx.experimental.checkify.conditions import CheckEffect, check_p
-from pyjx.experimental.checkify.custom_rules import CheckedFwd, CheckedJvp
-from pyjx.experimental.checkify.errors import Error, ErrorCategory, Site, user_checks
-from pyjx.experimental.checkify.found import (
+from pyjx.experimental.checkify.errors import (
     Checked,
+    Error,
+    ErrorCategory,
     Found,
+    Site,
     found,
     n_values,
     of_devices,
     of_lanes,
+    user_checks,
 )
 from pyjx.experimental.checkify.operations import checks_of
 from pyjx.lax.conditionals import cond_p, switch
@@ -318,3 +322,55 @@ _RULES: dict[Primitive, Rule] = {
     cond_p: _cond, custom_jvp_call_p: _custom_jvp, custom_vjp_call_p: _custom_vjp,
     lanes_p: _lanes, scan_p: _scan, shard_map_p: _shard_map, while_p: _while,
 }
+
+
+class _Rule:
+    """A rule of a function whose checks have these sites."""
+
+    __slots__ = ("rule", "sites")
+
+    def __init__(self, rule: Any, sites: tuple[Site, ...]) -> None:
+        self.rule = rule
+        self.sites = sites
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.rule)
+
+    def check(self, outs: Values, expected: Sequence[Any]) -> None:
+        n = n_values(self.sites)
+        self.rule.check(outs[n:], expected[n:])
+
+    def nothing(self) -> list[Any]:
+        return Found().values(self.sites)
+
+
+class CheckedJvp(_Rule):
+    """From (primals, tangents) to (outs, out tangents)."""
+
+    __slots__ = ()
+
+    def __call__(self, primals: Values, tangents: Tangents) -> tuple[list[Any], list[Any]]:
+        outs, out_tangents = self.rule(primals, tangents)
+        values = self.nothing()
+        zeros = [Zero(get_aval(x).to_tangent_aval()) for x in values]
+        return [*values, *outs], [*zeros, *out_tangents]
+
+
+class CheckedFwd(_Rule):
+    """From (primals, flags) to (outs, residuals, backward rule)."""
+
+    __slots__ = ()
+
+    def __call__(self, primals: Values, nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
+        outs, residuals, pull_back = self.rule(primals, nonzero)
+        return [*self.nothing(), *outs], residuals, _CheckedBwd(pull_back, self.sites)
+
+
+class _CheckedBwd(_Rule):
+    """From (residuals, cotangents) to cotangents."""
+
+    __slots__ = ()
+
+    def __call__(self, residuals: Values, cotangents: Tangents) -> Any:
+        return self.rule(residuals, cotangents[n_values(self.sites):])

@@ -18,15 +18,13 @@ FAMILIES: dict[str, str] = {
     ),
     "pyjx.experimental.sparse.bcoo.layout": "bcoo_update_layout",
     "pyjx.experimental.sparse.bcoo.contractions": (
-        "bcoo_dot_general bcoo_dot_general_p bcoo_dot_general_sampled bcoo_dot_general_sampled_p"
+        "bcoo_dot_general bcoo_dot_general_p bcoo_dot_general_sampled bcoo_dot_general_sampled_p "
+        "bcoo_multiply_dense bcoo_multiply_sparse bcoo_spdot_general_p"
     ),
-    "pyjx.experimental.sparse.bcoo.sparse_contractions": "bcoo_spdot_general_p",
-    "pyjx.experimental.sparse.bcoo.multiplication": "bcoo_multiply_dense bcoo_multiply_sparse",
     "pyjx.experimental.sparse.bcoo.shapes": (
-        "bcoo_broadcast_in_dim bcoo_concatenate bcoo_reduce_sum bcoo_reshape bcoo_rev "
-        "bcoo_squeeze bcoo_transpose bcoo_transpose_p"
+        "bcoo_broadcast_in_dim bcoo_concatenate bcoo_dynamic_slice bcoo_gather bcoo_reduce_sum "
+        "bcoo_reshape bcoo_rev bcoo_slice bcoo_squeeze bcoo_transpose bcoo_transpose_p"
     ),
-    "pyjx.experimental.sparse.bcoo.slicing": "bcoo_dynamic_slice bcoo_gather bcoo_slice",
     "pyjx.experimental.sparse.bcoo.convolution": "bcoo_conv_general_dilated",
     "pyjx.experimental.sparse.bcsr": (
         "BCSR bcsr_broadcast_in_dim bcsr_concatenate bcsr_dot_general bcsr_dot_general_p "

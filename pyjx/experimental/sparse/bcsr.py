@@ -19,7 +19,7 @@ from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse import bcoo
-from pyjx.experimental.sparse.base import JAXSparse
+from pyjx.experimental.sparse.base import JAXSparse, defined_by
 from pyjx.experimental.sparse.bcoo.array import BCOO, one_of_each, properties
 from pyjx.experimental.sparse.bcoo.contractions import (
     DimensionNumbers,
@@ -29,7 +29,6 @@ from pyjx.experimental.sparse.bcoo.contractions import (
 from pyjx.experimental.sparse.bcoo.conversion import TRACED_NSE, check_layout, count_stored
 from pyjx.experimental.sparse.csr import csr_product, rows_of, suits_library
 from pyjx.experimental.sparse.operators import binary, item, reflected
-from pyjx.experimental.sparse.primitives import defined_by
 from pyjx.experimental.sparse.util import SparseInfo, as_index_dtype, over_batch
 from pyjx.runtime.operations import op_jit
 from pyjx.transforms.mappables import register_vmappable

@@ -14,9 +14,8 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
-from pyjx.experimental.sparse.base import JAXSparse, diagonal_length
+from pyjx.experimental.sparse.base import JAXSparse, defined_by, diagonal_length
 from pyjx.experimental.sparse.bcoo.conversion import TRACED_NSE, count_stored
-from pyjx.experimental.sparse.primitives import defined_by
 from pyjx.experimental.sparse.util import added_at, as_index_dtype, buffers_of, is_stored
 from pyjx.numpy.promotion import promote_dtypes
 from pyjx.tree_util import register_pytree_node_class

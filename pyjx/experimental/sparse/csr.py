@@ -11,7 +11,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
-from pyjx.experimental.sparse.base import JAXSparse, diagonal_length
+from pyjx.experimental.sparse.base import JAXSparse, defined_by, diagonal_length
 from pyjx.experimental.sparse.coo import (
     as_matrix_shape,
     check_product,
@@ -20,7 +20,6 @@ from pyjx.experimental.sparse.coo import (
     stored_elements,
     times_rows,
 )
-from pyjx.experimental.sparse.primitives import defined_by
 from pyjx.experimental.sparse.util import added_at, as_index_dtype, buffers_of, is_stored
 from pyjx.tree_util import register_pytree_node_class
 

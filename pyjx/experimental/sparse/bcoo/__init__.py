@@ -17,15 +17,13 @@ FAMILIES: dict[str, str] = {
     ),
     f"{_ROOM}.layout": "bcoo_update_layout",
     f"{_ROOM}.contractions": (
-        "bcoo_dot_general bcoo_dot_general_p bcoo_dot_general_sampled bcoo_dot_general_sampled_p"
+        "bcoo_dot_general bcoo_dot_general_p bcoo_dot_general_sampled bcoo_dot_general_sampled_p "
+        "bcoo_multiply_dense bcoo_multiply_sparse bcoo_spdot_general_p"
     ),
-    f"{_ROOM}.sparse_contractions": "bcoo_spdot_general_p",
-    f"{_ROOM}.multiplication": "bcoo_multiply_dense bcoo_multiply_sparse",
     f"{_ROOM}.shapes": (
-        "bcoo_broadcast_in_dim bcoo_concatenate bcoo_reduce_sum bcoo_reshape bcoo_rev "
-        "bcoo_squeeze bcoo_transpose bcoo_transpose_p"
+        "bcoo_broadcast_in_dim bcoo_concatenate bcoo_dynamic_slice bcoo_gather bcoo_reduce_sum "
+        "bcoo_reshape bcoo_rev bcoo_slice bcoo_squeeze bcoo_transpose bcoo_transpose_p"
     ),
-    f"{_ROOM}.slicing": "bcoo_dynamic_slice bcoo_gather bcoo_slice",
     f"{_ROOM}.convolution": "bcoo_conv_general_dilated",
 }
 

@@ -18,20 +18,20 @@ from pyjx.experimental.sparse.bcoo.contractions import bcoo_dot_general as bcoo_
 from pyjx.experimental.sparse.bcoo.contractions import bcoo_dot_general_p as bcoo_dot_general_p
 from pyjx.experimental.sparse.bcoo.contractions import bcoo_dot_general_sampled as bcoo_dot_general_sampled
 from pyjx.experimental.sparse.bcoo.contractions import bcoo_dot_general_sampled_p as bcoo_dot_general_sampled_p
-from pyjx.experimental.sparse.bcoo.sparse_contractions import bcoo_spdot_general_p as bcoo_spdot_general_p
-from pyjx.experimental.sparse.bcoo.multiplication import bcoo_multiply_dense as bcoo_multiply_dense
-from pyjx.experimental.sparse.bcoo.multiplication import bcoo_multiply_sparse as bcoo_multiply_sparse
+from pyjx.experimental.sparse.bcoo.contractions import bcoo_multiply_dense as bcoo_multiply_dense
+from pyjx.experimental.sparse.bcoo.contractions import bcoo_multiply_sparse as bcoo_multiply_sparse
+from pyjx.experimental.sparse.bcoo.contractions import bcoo_spdot_general_p as bcoo_spdot_general_p
 from pyjx.experimental.sparse.bcoo.shapes import bcoo_broadcast_in_dim as bcoo_broadcast_in_dim
 from pyjx.experimental.sparse.bcoo.shapes import bcoo_concatenate as bcoo_concatenate
+from pyjx.experimental.sparse.bcoo.shapes import bcoo_dynamic_slice as bcoo_dynamic_slice
+from pyjx.experimental.sparse.bcoo.shapes import bcoo_gather as bcoo_gather
 from pyjx.experimental.sparse.bcoo.shapes import bcoo_reduce_sum as bcoo_reduce_sum
 from pyjx.experimental.sparse.bcoo.shapes import bcoo_reshape as bcoo_reshape
 from pyjx.experimental.sparse.bcoo.shapes import bcoo_rev as bcoo_rev
+from pyjx.experimental.sparse.bcoo.shapes import bcoo_slice as bcoo_slice
 from pyjx.experimental.sparse.bcoo.shapes import bcoo_squeeze as bcoo_squeeze
 from pyjx.experimental.sparse.bcoo.shapes import bcoo_transpose as bcoo_transpose
 from pyjx.experimental.sparse.bcoo.shapes import bcoo_transpose_p as bcoo_transpose_p
-from pyjx.experimental.sparse.bcoo.slicing import bcoo_dynamic_slice as bcoo_dynamic_slice
-from pyjx.experimental.sparse.bcoo.slicing import bcoo_gather as bcoo_gather
-from pyjx.experimental.sparse.bcoo.slicing import bcoo_slice as bcoo_slice
 from pyjx.experimental.sparse.bcoo.convolution import bcoo_conv_general_dilated as bcoo_conv_general_dilated
 
 __all__ = [
@@ -53,19 +53,19 @@ __all__ = [
     "bcoo_dot_general_p",
     "bcoo_dot_general_sampled",
     "bcoo_dot_general_sampled_p",
-    "bcoo_spdot_general_p",
     "bcoo_multiply_dense",
     "bcoo_multiply_sparse",
+    "bcoo_spdot_general_p",
     "bcoo_broadcast_in_dim",
     "bcoo_concatenate",
+    "bcoo_dynamic_slice",
+    "bcoo_gather",
     "bcoo_reduce_sum",
     "bcoo_reshape",
     "bcoo_rev",
+    "bcoo_slice",
     "bcoo_squeeze",
     "bcoo_transpose",
     "bcoo_transpose_p",
-    "bcoo_dynamic_slice",
-    "bcoo_gather",
-    "bcoo_slice",
     "bcoo_conv_general_dilated",
 ]

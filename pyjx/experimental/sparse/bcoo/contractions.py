@@ -1,4 +1,4 @@
-"""Products of BCOO and dense arrays that sum over shared dimensions.
+"""Products of BCOO arrays with dense and with sparse ones: elementwise, and summed over dimensions.
 
 An element of the sparse array at (i, j) meets the slice of the dense one at j, which is gathered,
 and their product is added to the result at i: the work is that for the elements stored, and no
@@ -7,12 +7,19 @@ with respect to the elements, `bcoo_dot_general_sampled`.
 
 A batch dimension that is summed over becomes a sparse one first, so that the sum is part of the
 scatter; one that is not is mapped over.
-"""
+
+Products of two BCOO arrays are BCOO arrays themselves. The number of pairs that meet is not known
+when the program is compiled. Where the right operand is small as a dense array, and the result has
+fewer elements than there are pairs, all of them are stored, as sums of the right one's rows.
+Otherwise every pair of stored elements is a candidate."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
@@ -20,15 +27,151 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.brief import shortened
+from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_ints
 from pyjx.core.tracebacks import api_boundary
-from pyjx.experimental.sparse.base import JAXSparse
+from pyjx.experimental.sparse.base import JAXSparse, defined_by
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
-from pyjx.experimental.sparse.bcoo.conversion import columns
-from pyjx.experimental.sparse.bcoo.layout import batch_to_sparse
-from pyjx.experimental.sparse.bcoo.sparse_contractions import bcoo_spdot_general
-from pyjx.experimental.sparse.primitives import defined_by
+from pyjx.experimental.sparse.bcoo.conversion import as_row, columns, in_bounds
+from pyjx.experimental.sparse.bcoo.duplicates import bcoo_sum_duplicates
+from pyjx.experimental.sparse.bcoo.layout import batch_to_sparse, bcoo_update_layout
 from pyjx.experimental.sparse.util import SparseInfo, added_at, over_batch, stretched
+from pyjx.runtime.operations import op_jit
+
+
+class _Contraction(NamedTuple):
+    """A sum over columns of the indices of two unbatched arrays."""
+
+    left_sizes: tuple[int, ...]
+    right_sizes: tuple[int, ...]
+    left_summed: list[int]
+    left_free: list[int]
+    right_summed: list[int]
+    right_free: list[int]
+    dtype: DType
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (*[self.left_sizes[i] for i in self.left_free], *self.width)
+
+    @property
+    def width(self) -> list[int]:
+        """What the right operand brings to the shape of the result."""
+        return [self.right_sizes[j] for j in self.right_free]
+
+    def pairs(self, x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
+        """An element for each pair of elements."""
+        n, m = x.shape[0], y.shape[0]
+        inside = in_bounds(xi, self.left_sizes)[:, None] & in_bounds(yi, self.right_sizes)[None]
+        meet = inside
+        for i, j in zip(self.left_summed, self.right_summed, strict=True):
+            meet &= xi[:, None, i] == yi[None, :, j]
+        data = jnp.where(meet, lax.dot_general(x, y, (((), ()), ((), ()))),
+                         jnp.zeros((), self.dtype))
+        cols = [*[jnp.broadcast_to(xi[:, None, i], (n, m)) for i in self.left_free],
+                *[jnp.broadcast_to(yi[:, j], (n, m)) for j in self.right_free]]
+        index_dtype = dtypes.result_type(xi.dtype, yi.dtype)
+        cols = [jnp.where(inside, c, size).astype(index_dtype)
+                for c, size in zip(cols, self.sizes, strict=True)]
+        indices = jnp.stack(cols, -1) if cols else jnp.zeros((n, m, 0), index_dtype)
+        return data.reshape(n * m), indices.reshape(n * m, len(self.sizes))
+
+    def rows(self, x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
+        """All elements of the result, as sums of rows of the right operand."""
+        zero, sizes = jnp.zeros((), self.dtype), self.sizes
+        shape = (*[self.right_sizes[j] for j in self.right_summed], *self.width)
+        places = tuple([yi[:, j] for j in (*self.right_summed, *self.right_free)])
+        dense = added_at(shape, places, jnp.where(in_bounds(yi, self.right_sizes), y, zero))
+        taken = jnp.broadcast_to(dense, (x.shape[0], *dense.shape))
+        if self.left_summed:
+            taken = dense.at[tuple([xi[:, i] for i in self.left_summed])].get(
+                mode="fill", fill_value=0)
+        x = jnp.where(in_bounds(xi, self.left_sizes), x, zero)
+        terms = jnp.expand_dims(x, range(1, taken.ndim)) * taken
+        if self.left_free:
+            out = added_at(sizes, tuple([xi[:, i] for i in self.left_free]), terms)
+        else:
+            out = terms.sum(0, dtype=self.dtype)
+        indices = jnp.indices(sizes, dtypes.result_type(xi.dtype, yi.dtype))
+        return out.reshape(-1), indices.reshape(len(sizes), math.prod(sizes)).T
+
+
+def _contraction(left: SparseInfo, right: SparseInfo, n_left: int, n_right: int,
+                 summed: tuple[Sequence[int], Sequence[int]], dtype: DType) -> _Contraction:
+    left_sizes, right_sizes = left.shape[n_left:], right.shape[n_right:]
+    left_summed, right_summed = [d - n_left for d in summed[0]], [d - n_right for d in summed[1]]
+    return _Contraction(
+        left_sizes, right_sizes, left_summed,
+        [i for i in range(len(left_sizes)) if i not in left_summed], right_summed,
+        [j for j in range(len(right_sizes)) if j not in right_summed], dtype)
+
+
+def _spdot_general(lhs_data: Any, lhs_indices: Any, rhs_data: Any, rhs_indices: Any, *,
+                   lhs_spinfo: SparseInfo, rhs_spinfo: SparseInfo, dimension_numbers: Any,
+                   preferred_element_type: Any) -> list[Any]:
+    summed, (lb, rb) = dimension_numbers
+    n_left, n_right = get_aval(lhs_indices).ndim - 2, get_aval(rhs_indices).ndim - 2
+    dtype = preferred_element_type or dtypes.result_type(lhs_data.dtype, rhs_data.dtype)
+    one = _contraction(lhs_spinfo, rhs_spinfo, n_left, n_right, summed, dtype)
+    order = [*lb, *[d for d in range(n_left) if d not in lb]]
+    other = [*rb, *[d for d in range(n_right) if d not in rb]]
+
+    def front(x: Any, y: Any) -> tuple[Any, Any]:
+        """Both with the common batch dimensions, then the left one's, then the right one's."""
+        k, more_left, more_right = len(lb), len(order) - len(lb), len(other) - len(rb)
+        x = jnp.moveaxis(x, order, range(n_left))
+        y = jnp.moveaxis(y, other, range(n_right))
+        return (x.reshape(*x.shape[:n_left], *[1] * more_right, *x.shape[n_left:]),
+                y.reshape(*y.shape[:k], *[1] * more_left, *y.shape[k:]))
+
+    x, y = front(lhs_data.astype(dtype), rhs_data.astype(dtype))
+    xi, yi = front(lhs_indices, rhs_indices)
+    n_batch = len(order) + len(other) - len(lb)
+    n, m, room = x.shape[-1], y.shape[-1], math.prod(one.sizes)
+    if n * m > max(room, math.prod(one.right_sizes)) and math.prod(one.width) <= m:
+        return [*over_batch(one.rows, n_batch, x, xi, y, yi)]
+    data, indices = over_batch(one.pairs, n_batch, x, xi, y, yi)
+    if n * m > room:
+        batch = (*[lhs_spinfo.shape[d] for d in order],
+                 *[rhs_spinfo.shape[d] for d in other[len(rb):]])
+        mat = bcoo_sum_duplicates(BCOO._of(data, indices, (*batch, *one.sizes)), nse=room)
+        data, indices = mat.data, mat.indices
+    return [data, indices]
+
+
+bcoo_spdot_general_p = defined_by(
+    "bcoo_spdot_general", _spdot_general, "lhs_spinfo", "rhs_spinfo", "dimension_numbers",
+    "preferred_element_type", multiple_results=True)
+
+
+def bcoo_spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, preferred_element_type: Any) -> BCOO:
+    """`bcoo_dot_general` of two BCOO arrays.
+
+    Raises:
+      NotImplementedError: dense dimensions, or sums over others than sparse ones.
+      ValueError: batch dimensions of the right operand would come after sparse ones of the left.
+    """
+    (lc, rc), (lb, rb) = numbers
+    if lhs.n_dense or rhs.n_dense:
+        raise NotImplementedError("bcoo_spdot_general: dense dimensions are not supported.")
+    if any([d < lhs.n_batch for d in lc]) or any([d < rhs.n_batch for d in rc]):
+        raise NotImplementedError("bcoo_spdot_general only supports contraction of sparse indices.")
+    if any([d >= lhs.n_batch for d in lb]) or any([d >= rhs.n_batch for d in rb]):
+        raise NotImplementedError("bcoo_spdot_general: batch_dims must correspond to batch "
+                                  "dimensions of the sparse representation.")
+    if rhs.n_batch > len(rb) and lhs.n_sparse > len(lc):
+        raise ValueError("bcoo_spdot_general: cannot have unused batch dims on rhs with unused "
+                         "sparse dims on lhs.")
+    dtype = preferred_element_type and jnp.dtype(preferred_element_type)
+    data, indices = bcoo_spdot_general_p.bind(
+        jnp.asarray(lhs.data), jnp.asarray(lhs.indices), jnp.asarray(rhs.data),
+        jnp.asarray(rhs.indices), lhs_spinfo=lhs._info, rhs_spinfo=rhs._info,
+        dimension_numbers=numbers, preferred_element_type=dtype)
+    left = [d for d in range(lhs.ndim) if d not in lc and d not in lb]
+    right = [d for d in range(rhs.ndim) if d not in rc and d not in rb]
+    shape = (*[lhs.shape[d] for d in (*lb, *left)], *[rhs.shape[d] for d in right])
+    return BCOO._of(data, indices, shape)
+
 
 DimensionNumbers = tuple[tuple[tuple[int, ...], tuple[int, ...]],
                          tuple[tuple[int, ...], tuple[int, ...]]]
@@ -303,3 +446,151 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
         raise ValueError("bcoo_dot_general_sampled: indices must have the shape (*batch, nse, "
                          f"n_sparse) for a product of rank {ndim}, got {indices.shape}.")
     return bcoo_dot_general_sampled_p.bind(A, B, indices, dimension_numbers=numbers)  # type: ignore[no-any-return]
+
+
+@api_boundary
+def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Array:
+    """The elements of the product of a BCOO array and a dense one.
+
+    Args:
+      sp_mat: BCOO array.
+      v: array that broadcasts to the shape of `sp_mat`.
+
+    Returns:
+      The data of a BCOO array with the indices of `sp_mat`.
+
+    Raises:
+      NotImplementedError: the product would have a larger shape than `sp_mat`.
+      ValueError: the shapes do not broadcast.
+
+    >>> import pyjx.numpy as jnp
+    >>> from pyjx.experimental import sparse
+    >>> sparse.bcoo_multiply_dense(sparse.eye(2), jnp.array([3., 4.])).tolist()
+    [3.0, 4.0]
+    """
+    v = jnp.asarray(v)
+    shape = lax.broadcast_shapes(sp_mat.shape, v.shape)
+    if shape != sp_mat.shape:
+        raise NotImplementedError(
+            "multiplication between sparse and dense is only implemented for cases where the "
+            f"output shape matches the sparse matrix shape. Got shape={sp_mat.shape}, "
+            f"v.shape={v.shape}")
+    return data_times(sp_mat, v, "multiply")
+
+
+def data_times(mat: BCOO, v: Any, operation: str) -> Array:
+    """The data of `mat` with the elements of `v` at its indices, multiplied or divided by them."""
+    return _data_times(mat, v, operation=operation)  # type: ignore[no-any-return]
+
+
+@op_jit(trees=True, static_argnames=("operation",))
+def _data_times(mat: BCOO, v: Any, *, operation: str) -> Any:
+    fun = getattr(jnp, operation)
+    if not get_aval(v).ndim:
+        return fun(mat.data, v)
+    n_batch, _n_sparse, _n_dense, _ = mat._properties()
+    v = v.reshape(*[1] * (mat.ndim - v.ndim), *v.shape)
+    outside = 1 if operation == "divide" else 0
+
+    def one(data: Any, indices: Any, v: Any) -> Any:
+        cols = tuple([jnp.where(c < n, 0, 1) if v.shape[i] == 1 else c for i, (c, n) in enumerate(
+            zip(columns(indices), mat.shape[n_batch:], strict=False))])
+        taken = v.at[cols].get(mode="fill", fill_value=outside) if cols else v[None]
+        return fun(data, taken)
+
+    return over_batch(one, n_batch, mat.data, mat.indices, v)
+
+
+@api_boundary
+def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
+    """The elementwise product of two BCOO arrays.
+
+    Args:
+      lhs, rhs: BCOO arrays of one rank, whose shapes broadcast to each other.
+
+    Returns:
+      BCOO array with the smaller number of batch dimensions and of dense ones. Where the indices of
+      an operand are known to be different, it stores an element for each of the other's; else one
+      for each pair of elements of the two, which costs as much.
+
+    Raises:
+      TypeError: the ranks differ.
+
+    >>> from pyjx.experimental import sparse
+    >>> sparse.bcoo_multiply_sparse(sparse.eye(2), 3 * sparse.eye(2)).todense().tolist()
+    [[3.0, 0.0], [0.0, 3.0]]
+    """
+    if lhs.ndim != rhs.ndim:
+        raise TypeError("bcoo_multiply_sparse: arrays must have same number of dimensions, got "
+                        f"{lhs.shape}, {rhs.shape}")
+    lax.broadcast_shapes(lhs.shape, rhs.shape)
+    n_batch, n_dense = min(lhs.n_batch, rhs.n_batch), min(lhs.n_dense, rhs.n_dense)
+    return _elementwise_product(  # type: ignore[no-any-return]
+        *[bcoo_update_layout(x, n_batch=n_batch, n_dense=n_dense) for x in (lhs, rhs)])
+
+
+@op_jit(trees=True)
+def _elementwise_product(lhs: BCOO, rhs: BCOO) -> Any:
+    n_batch, n_sparse, _n_dense, _ = lhs._properties()
+    shape = np.broadcast_shapes(lhs.shape, rhs.shape)
+    left, right = (x.shape[n_batch:n_batch + n_sparse] for x in (lhs, rhs))
+    sizes = shape[n_batch:n_batch + n_sparse]
+    common = [i for i in range(n_sparse) if left[i] == right[i]]
+    # an element meets at most one of an operand whose common columns are all different
+    least = tuple(np.minimum(left, right)) if common and lhs.nse and rhs.nse else None
+    one_left = lhs.unique_indices and left == least
+    one_right = rhs.unique_indices and right == least
+
+    def partners(x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
+        other = _partner(xi, left, yi, right, common)
+        indices = jnp.where((other < yi.shape[0])[:, None], xi, jnp.array(sizes, xi.dtype))
+        return x * y.at[other].get(mode="fill", fill_value=0), indices
+
+    def swapped(x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
+        other = _partner(yi, right, xi, left, common)
+        indices = jnp.where((other < xi.shape[0])[:, None], yi, as_row(sizes, yi))
+        return x.at[other].get(mode="fill", fill_value=0) * y, indices
+
+    def pairs(x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
+        n, m = xi.shape[0], yi.shape[0]
+        meet = in_bounds(xi, left)[:, None] & in_bounds(yi, right)[None]
+        for i in common:
+            meet &= xi[:, None, i] == yi[None, :, i]
+        places, others = jnp.nonzero(meet, size=n * m, fill_value=(n, m))
+        found = (places < n)[:, None]
+        x, y = (a.at[at].get(mode="fill", fill_value=0) for a, at in ((x, places), (y, others)))
+        chosen = [xi[places, i] if left[i] == sizes[i] else yi[others, i] for i in range(n_sparse)]
+        indices = jnp.stack(chosen, -1) if chosen else jnp.zeros((n * m, 0), xi.dtype)
+        return x * y, jnp.where(found, indices, as_row(sizes, indices))
+
+    if one_right and (not one_left or lhs.nse <= rhs.nse):
+        fun, known = partners, lhs
+    elif one_left:
+        fun, known = swapped, rhs
+    else:
+        fun, known = pairs, None
+    data, indices = over_batch(fun, n_batch, lhs.data, lhs.indices, rhs.data, rhs.indices)
+    return BCOO._of(data, indices, shape, unique_indices=bool(known and known.unique_indices))
+
+
+def _partner(xi: Any, left: tuple[int, ...], yi: Any, right: tuple[int, ...], common: list[int]
+             ) -> Any:
+    """For each row of `xi` which row of `yi` has the same `common` columns; else their number.
+
+    Sorted together, equal rows are neighbours, and the one that is of `yi` comes first.
+    """
+    n, m = xi.shape[0], yi.shape[0]
+    inside = in_bounds(yi, right)
+    columns_of = [jnp.concatenate([jnp.where(inside, yi[:, i], right[i]), xi[:, i]])
+                  for i in common]
+    *keys, origin = lax.sort((*columns_of, lax.iota(np.int32, n + m)), num_keys=len(common),
+                             is_stable=True)
+    place = lax.iota(np.int32, n + m)
+    last = lax.cummax(jnp.where(origin < m, place, -1))
+    same = last >= 0
+    for key in keys:
+        same &= key == key[last]
+    found = jnp.where(same, origin[last], m)
+    rows = jnp.where(origin < m, n, origin - m)
+    partner = jnp.zeros(n, np.int32).at[rows].set(found, mode="drop")
+    return jnp.where(in_bounds(xi, left), partner, m)

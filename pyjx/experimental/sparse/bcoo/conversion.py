@@ -18,8 +18,8 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
+from pyjx.experimental.sparse.base import defined_by
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
-from pyjx.experimental.sparse.primitives import defined_by
 from pyjx.experimental.sparse.util import (
     SparseInfo,
     added_at,

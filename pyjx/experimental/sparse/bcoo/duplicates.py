@@ -10,9 +10,9 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
+from pyjx.experimental.sparse.base import defined_by
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
 from pyjx.experimental.sparse.bcoo.conversion import canonical, in_bounds, sorted_rows
-from pyjx.experimental.sparse.primitives import defined_by
 from pyjx.experimental.sparse.util import SparseInfo, added_at, over_batch
 from pyjx.runtime.operations import op_jit
 
