@@ -69,7 +69,7 @@ def refuse(module: str) -> Callable[[str], Any]:
 
 
 def attach(package: str, families: Mapping[str, str], submodules: str = "",
-           describe: Callable[[Any, str], None] | None = None
+           describe: Callable[[Any, str], None] | None = None, first: str = ""
            ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` for a package, which becomes a `Package`: that is set
     as the `__class__` of the module.
@@ -80,6 +80,7 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
         a name under another one.
       submodules: names of modules of the package, separated by spaces.
       describe: what completes the documentation of a function, given it and its name.
+      first: a module that loads before any of the names.
     """
     source: dict[str, tuple[str, str]] = {}
     for module, names in families.items():
@@ -89,6 +90,8 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
     modules = submodules.split()
 
     def getattribute(name: str) -> Any:
+        if first and first not in sys.modules:
+            importlib.import_module(first)
         if name in modules:
             return importlib.import_module(f"{package}.{name}")
         try:

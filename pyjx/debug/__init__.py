@@ -8,7 +8,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.debug.debugger": "breakpoint",
     "pyjx.debug.printing": "callback log print",
     "pyjx.debug.shardings": "inspect_array_sharding visualize_array_sharding visualize_sharding",
-    "pyjx.experimental.checkify.conditions": "bounds_check",
+    "pyjx.experimental.checkify.transformation": "bounds_check",
     "pyjx.lax.callbacks": "DebugEffect OrderedDebugEffect",
 }
 

@@ -7,7 +7,7 @@ from pyjx.debug.printing import print as print
 from pyjx.debug.shardings import inspect_array_sharding as inspect_array_sharding
 from pyjx.debug.shardings import visualize_array_sharding as visualize_array_sharding
 from pyjx.debug.shardings import visualize_sharding as visualize_sharding
-from pyjx.experimental.checkify.conditions import bounds_check as bounds_check
+from pyjx.experimental.checkify.transformation import bounds_check as bounds_check
 from pyjx.lax.callbacks import DebugEffect as DebugEffect
 from pyjx.lax.callbacks import OrderedDebugEffect as OrderedDebugEffect
 

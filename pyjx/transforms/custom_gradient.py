@@ -1,5 +1,5 @@
-"""Functions that return their own pull-back, `custom_gradient`, and closures as functions of what they
-close over, `closure_convert`."""
+"""Functions that return their own pull-back, `custom_gradient`, and closures as functions of what
+they close over, `closure_convert`."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
-"""`check`: what a function asks of its values; `bounds_check`: errors for indices out of bounds."""
+"""`check`: what a function asks of its values."""
 
 from __future__ import annotations
 
-import linecache
 import math
-from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,22 +13,18 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.effects import Effect, Effects
-from pyjx.core.frames import user_frame
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Tangents, TreeDef, Values
-from pyjx.experimental.checkify.errors import Error, JaxRuntimeError, Site, index_checks, on_host
-from pyjx.experimental.checkify.transformation import checkify
-from pyjx.jaxlib_api import PjitFunction
+from pyjx.experimental.checkify.errors import Error, JaxRuntimeError, Site, on_host
 from pyjx.lax.bitwise import bitwise_not
 from pyjx.lax.callbacks import call_for_debugging
 from pyjx.lax.reductions import argmax, reduce_or
 from pyjx.lax.shapes import reshape
 from pyjx.lax.slicing import dynamic_index_in_dim
-from pyjx.runtime.jit import JitOptions, jit, spec_of
 from pyjx.runtime.transfers import array_from_host
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
@@ -222,65 +216,3 @@ check_p: Primitive = register(Primitive(
     batch_axis=_batch, decomposition=_not_functionalized, effects=lambda params: _effects,
     split=lambda trace, operands, params: [],
 ))
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def bounds_check(fun: Callable[P, R]) -> Callable[P, R]:
-    """`fun`, where an index out of bounds raises an error in place of being clamped or dropped.
-
-    It computes the same otherwise, with a comparison for each index, and waits for each result.
-
-    Args:
-      fun: a function of arrays, jitted or not; one with static arguments is to be jitted first.
-
-    Returns:
-      The compiled function, which raises IndexError with the index, the axis and the user's line.
-      Within functions that are checked by `checkify` the error is passed on.
-
-    >>> import pyjx as jax
-    >>> import pyjx.numpy as jnp
-    >>> second = jax.debug.bounds_check(jax.jit(lambda x: x[1]))
-    >>> second(jnp.array([3.0, 4.0])).item()
-    4.0
-    >>> second(jnp.ones(1))  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-    IndexError: index 1 is out of bounds for axis 0, of size 1, of an array of shape (1,) ...
-    """
-    if not callable(fun):
-        raise TypeError(f"bounds_check: fun must be callable, got {fun!r}.")
-    options: JitOptions = {}
-    body: Callable[..., Any] = fun
-    if isinstance(fun, PjitFunction):
-        spec = spec_of(fun)
-        body = spec.fun
-        options = {"static_argnums": spec.options.static_argnums,
-                   "static_argnames": spec.options.static_argnames}
-    checked: Callable[..., tuple[Error, Any]] = jit(checkify(body, index_checks), **options)
-
-    @wraps(fun)
-    @api_boundary
-    def with_checks(*args: P.args, **kwargs: P.kwargs) -> R:
-        error, result = checked(*args, **kwargs)
-        if isinstance(error._pred, Tracer):
-            check_error(error)
-        else:
-            failure = error.first_failure()
-            if failure is not None:
-                raise IndexError(_message(*failure))
-        return result  # type: ignore[no-any-return]
-
-    return with_checks
-
-
-def _message(site: Site, payload: list[Any]) -> str:
-    frame = user_frame(site.source.traceback)
-    where = ""
-    if frame is not None:
-        line = linecache.getline(frame.file_name, frame.start_line).strip()
-        code = f": `{line}`" if line else ""
-        where = f" at {frame.file_name}:{frame.start_line} ({frame.function_name}){code}"
-    text = site.message.as_written(*payload)  # type: ignore[attr-defined]
-    return f"{text},{where}. Correct the index, or limit it with jnp.clip."

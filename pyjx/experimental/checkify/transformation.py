@@ -7,20 +7,23 @@ they find is joined with what was found before: the first failure stays.
 
 from __future__ import annotations
 
+import functools
+import linecache
 from collections.abc import Callable, Iterable, Sequence
 from functools import update_wrapper
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from pyjx.core.avals import get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.derived import derived
 from pyjx.core.evaluation import jaxpr_as_fun, walk
+from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from pyjx.core.nested import holds_jaxprs, map_jaxprs, program_of, within
 from pyjx.core.passes.dce import without_effects
 from pyjx.core.primitive import Primitive
 from pyjx.core.specs import PartitionSpec
-from pyjx.core.trace import trace_to_jaxpr
+from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import call
 from pyjx.engine.custom_derivative_calls import custom_jvp_call_p, custom_vjp_call_p
@@ -29,7 +32,7 @@ from pyjx.engine.lanes import batched, kept, lanes_p
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Values
-from pyjx.experimental.checkify.conditions import CheckEffect, check_p
+from pyjx.experimental.checkify.conditions import CheckEffect, check_error, check_p
 from pyjx.experimental.checkify.errors import (
     Checked,
     Error,
@@ -37,18 +40,21 @@ from pyjx.experimental.checkify.errors import (
     Found,
     Site,
     found,
+    index_checks,
     n_values,
     of_devices,
     of_lanes,
     user_checks,
 )
 from pyjx.experimental.checkify.operations import checks_of
+from pyjx.jaxlib_api import PjitFunction
 from pyjx.lax.conditionals import cond_p, switch
 from pyjx.lax.loops import while_loop, while_p
 from pyjx.lax.nary import operand
 from pyjx.lax.scans import scan, scan_p
 from pyjx.lax.shapes import expand_dims
 from pyjx.parallel.calls import bind_shard_map, ordered, shard_map_p
+from pyjx.runtime.jit import JitOptions, jit, spec_of
 from pyjx.runtime.resharding import reshard
 from pyjx.transforms.arguments import wraps
 from pyjx.tree_util import tree_flatten, tree_unflatten
@@ -374,3 +380,65 @@ class _CheckedBwd(_Rule):
 
     def __call__(self, residuals: Values, cotangents: Tangents) -> Any:
         return self.rule(residuals, cotangents[n_values(self.sites):])
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def bounds_check(fun: Callable[P, R]) -> Callable[P, R]:
+    """`fun`, where an index out of bounds raises an error in place of being clamped or dropped.
+
+    It computes the same otherwise, with a comparison for each index, and waits for each result.
+
+    Args:
+      fun: a function of arrays, jitted or not; one with static arguments is to be jitted first.
+
+    Returns:
+      The compiled function, which raises IndexError with the index, the axis and the user's line.
+      Within functions that are checked by `checkify` the error is passed on.
+
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> second = jax.debug.bounds_check(jax.jit(lambda x: x[1]))
+    >>> second(jnp.array([3.0, 4.0])).item()
+    4.0
+    >>> second(jnp.ones(1))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    IndexError: index 1 is out of bounds for axis 0, of size 1, of an array of shape (1,) ...
+    """
+    if not callable(fun):
+        raise TypeError(f"bounds_check: fun must be callable, got {fun!r}.")
+    options: JitOptions = {}
+    body: Callable[..., Any] = fun
+    if isinstance(fun, PjitFunction):
+        spec = spec_of(fun)
+        body = spec.fun
+        options = {"static_argnums": spec.options.static_argnums,
+                   "static_argnames": spec.options.static_argnames}
+    checked: Callable[..., tuple[Error, Any]] = jit(checkify(body, index_checks), **options)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def with_checks(*args: P.args, **kwargs: P.kwargs) -> R:
+        error, result = checked(*args, **kwargs)
+        if isinstance(error._pred, Tracer):
+            check_error(error)
+        else:
+            failure = error.first_failure()
+            if failure is not None:
+                raise IndexError(_message(*failure))
+        return result  # type: ignore[no-any-return]
+
+    return with_checks
+
+
+def _message(site: Site, payload: list[Any]) -> str:
+    frame = user_frame(site.source.traceback)
+    where = ""
+    if frame is not None:
+        line = linecache.getline(frame.file_name, frame.start_line).strip()
+        code = f": `{line}`" if line else ""
+        where = f" at {frame.file_name}:{frame.start_line} ({frame.function_name}){code}"
+    text = site.message.as_written(*payload)  # type: ignore[attr-defined]
+    return f"{text},{where}. Correct the index, or limit it with jnp.clip."

@@ -47,4 +47,6 @@ FAMILIES: dict[str, str] = {
 
 SUBMODULES = "ad api bcoo bcsr coo csr linalg random test_util transform util"
 
-__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)
+# The first name that is used loads what methods of sparse arrays call.
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES,
+                                       first="pyjx.experimental.sparse.transform")

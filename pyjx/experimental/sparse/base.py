@@ -1,4 +1,4 @@
-"""What sparse arrays of all formats have in common, and how operations on buffers become primitives.
+"""What sparse arrays of all formats have in common; how operations on buffers become primitives.
 
 A primitive of this package is the name of an operation in jaxprs, so that programs that look at
 them (`sparsify` is one) see the operation as a whole. Everything else about it follows from its
@@ -10,13 +10,24 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.runtime.operations import op_jit
+
+Fun = TypeVar("Fun", bound=Callable[..., Any])
+
+# What methods of sparse arrays call, by name: functions of the files that build on their classes.
+functions: dict[str, Callable[..., Any]] = {}
+
+
+def function(fun: Fun) -> Fun:
+    """Let methods of sparse arrays call a function."""
+    functions[fun.__name__] = fun
+    return fun
 
 
 class JAXSparse(abc.ABC):

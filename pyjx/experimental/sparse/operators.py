@@ -6,13 +6,13 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pyjx.experimental import sparse
+from pyjx.experimental.sparse.base import functions
 from pyjx.runtime.operations import op_jit
 
 
 def _compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any) -> Any:
-        return sparse.sparsify(fun)(*args)
+        return functions["sparsify"](fun)(*args)
 
     run.__name__ = getattr(fun, "__name__", "operator")
     return op_jit(run, trees=True)
@@ -40,7 +40,7 @@ def method(name: str) -> Callable[..., Any]:
     """The method of dense arrays, whose arguments are constants."""
 
     def applied(x: Any, args: tuple[Any, ...], kwargs: tuple[tuple[str, Any], ...]) -> Any:
-        return sparse.sparsify(lambda x: getattr(x, name)(*args, **dict(kwargs)))(x)
+        return functions["sparsify"](lambda x: getattr(x, name)(*args, **dict(kwargs)))(x)
 
     compiled = op_jit(applied, static_argnums=(1, 2), trees=True)
 
@@ -58,7 +58,7 @@ def method(name: str) -> Callable[..., Any]:
 
 
 def item(self: Any, index: Any) -> Any:
-    return sparse.sparsify(lambda x: x[index])(self)
+    return functions["sparsify"](lambda x: x[index])(self)
 
 
 class ArithmeticOperators:
@@ -98,4 +98,5 @@ class ArithmeticOperators:
     __hash__ = None  # type: ignore[assignment]
 
     def __pow__(self, exponent: Any) -> Any:
-        return sparse.sparsify(lambda x: x ** exponent)(self)  # an integer is part of the program
+        # an integer is part of the program
+        return functions["sparsify"](lambda x: x ** exponent)(self)

@@ -29,6 +29,7 @@ from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.custom_derivative_calls import called_function
 from pyjx.engine.functions import check_values, name_of
+from pyjx.experimental.sparse.base import function
 from pyjx.experimental.sparse.rules import (
     RULES,
     TAKES_STRETCHED,
@@ -46,6 +47,7 @@ ArrayOrSparse = Any
 __all__ = ["SparseTrace", "SparseTracer", "sparsify"]
 
 
+@function
 @api_boundary
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
     """`f` as a function that takes BCOO and BCSR arrays in place of dense ones.

@@ -27,4 +27,5 @@ FAMILIES: dict[str, str] = {
     f"{_ROOM}.convolution": "bcoo_conv_general_dilated",
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES,
+                                       first="pyjx.experimental.sparse.transform")

@@ -9,8 +9,7 @@ import numpy as np
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
-from pyjx.experimental import sparse
-from pyjx.experimental.sparse.base import JAXSparse, diagonal_length
+from pyjx.experimental.sparse.base import JAXSparse, diagonal_length, functions
 from pyjx.experimental.sparse.operators import ArithmeticOperators
 from pyjx.experimental.sparse.util import SparseInfo
 from pyjx.transforms.mappables import register_vmappable
@@ -83,8 +82,7 @@ class BCOO(ArithmeticOperators, JAXSparse):
       TypeError: the indices are no integers.
 
     >>> import pyjx.numpy as jnp
-    >>> from pyjx.experimental import sparse
-    >>> M = sparse.BCOO.fromdense(jnp.array([[0., 1., 0.], [2., 0., 3.]]))
+    >>>     >>> M = sparse.BCOO.fromdense(jnp.array([[0., 1., 0.], [2., 0., 3.]]))
     >>> M
     BCOO(float32[2, 3], nse=3)
     >>> (M @ jnp.ones(3)).tolist()
@@ -201,8 +199,8 @@ class BCOO(ArithmeticOperators, JAXSparse):
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32,
                   n_dense: int = 0, n_batch: int = 0) -> BCOO:
         """The sparse array of the elements of `mat` that are not zero; see `bcoo_fromdense`."""
-        return sparse.bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense,
-                                     n_batch=n_batch)
+        return functions["bcoo_fromdense"](mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense,
+                                     n_batch=n_batch)  # type: ignore[no-any-return]
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0,
@@ -273,16 +271,16 @@ class BCOO(ArithmeticOperators, JAXSparse):
 
     def todense(self) -> Array:
         """The same array with all elements."""
-        return sparse.bcoo_todense(self)
+        return functions["bcoo_todense"](self)  # type: ignore[no-any-return]
 
     def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
         """The array with its dimensions in another order, reversed by default."""
         perm = range(self.ndim)[::-1] if axes is None else axes
-        return sparse.bcoo_transpose(self, permutation=perm)
+        return functions["bcoo_transpose"](self, permutation=perm)  # type: ignore[no-any-return]
 
     def sort_indices(self) -> BCOO:
         """The array with the indices of each batch in lexicographic order."""
-        return sparse.bcoo_sort_indices(self)
+        return functions["bcoo_sort_indices"](self)  # type: ignore[no-any-return]
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
         """The array with sorted indices of which each occurs once.
@@ -292,14 +290,14 @@ class BCOO(ArithmeticOperators, JAXSparse):
           remove_zeros: whether elements that are zero are left out.
         """
         if remove_zeros:
-            return sparse.bcoo.bcoo_eliminate_zeros(self, nse=nse)
-        return sparse.bcoo_sum_duplicates(self, nse=nse)
+            return functions["bcoo_eliminate_zeros"](self, nse=nse)  # type: ignore[no-any-return]
+        return functions["bcoo_sum_duplicates"](self, nse=nse)  # type: ignore[no-any-return]
 
     def update_layout(self, *, n_batch: int | None = None, n_dense: int | None = None,
                       on_inefficient: str | None = "error") -> BCOO:
         """The array with other numbers of batch and dense dimensions; see `bcoo_update_layout`."""
-        return sparse.bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense,
-                                         on_inefficient=on_inefficient)
+        return functions["bcoo_update_layout"](self, n_batch=n_batch, n_dense=n_dense,
+                                         on_inefficient=on_inefficient)  # type: ignore[no-any-return]
 
 
 register_vmappable(

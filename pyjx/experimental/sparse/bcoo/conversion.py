@@ -18,7 +18,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
-from pyjx.experimental.sparse.base import defined_by
+from pyjx.experimental.sparse.base import defined_by, function
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
 from pyjx.experimental.sparse.util import (
     SparseInfo,
@@ -75,6 +75,7 @@ def _todense(data: Any, indices: Any, *, spinfo: SparseInfo) -> Array:
 bcoo_todense_p = defined_by("bcoo_todense", _todense, "spinfo")
 
 
+@function
 @api_boundary
 def bcoo_todense(mat: BCOO) -> Array:
     """The array with all its elements.
@@ -143,6 +144,7 @@ def check_layout(name: str, ndim: int, n_batch: int, n_dense: int) -> None:
                          f"and their sum no more than the number of dimensions, {ndim}.")
 
 
+@function
 @api_boundary
 def bcoo_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
                    index_dtype: Any = np.int32) -> BCOO:

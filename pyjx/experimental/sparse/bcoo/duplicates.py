@@ -10,7 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
-from pyjx.experimental.sparse.base import defined_by
+from pyjx.experimental.sparse.base import defined_by, function
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
 from pyjx.experimental.sparse.bcoo.conversion import canonical, in_bounds, sorted_rows
 from pyjx.experimental.sparse.util import SparseInfo, added_at, over_batch
@@ -30,6 +30,7 @@ bcoo_sort_indices_p = defined_by("bcoo_sort_indices", _sort_indices, "spinfo",
                                  multiple_results=True)
 
 
+@function
 @api_boundary
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
     """The array with the indices of each batch in lexicographic order.
@@ -78,6 +79,7 @@ def _count_different(indices: Any, *, sizes: tuple[int, ...]) -> Array:
     return over_batch(one, get_aval(indices).ndim - 2, indices).max(initial=0)  # type: ignore[no-any-return]
 
 
+@function
 @api_boundary
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     """The array with sorted indices of which each occurs once, its elements being added.
@@ -120,6 +122,7 @@ def _without_zeros(mat: BCOO) -> BCOO:
     return BCOO._of(data, jnp.where(zero[..., None], sizes, indices), mat.shape)
 
 
+@function
 @api_boundary
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     """As `bcoo_sum_duplicates`, without the elements that are stored as zero.

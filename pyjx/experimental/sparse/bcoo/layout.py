@@ -12,6 +12,7 @@ from pyjx import numpy as jnp
 from pyjx.core.avals import get_aval
 from pyjx.core.frames import warn
 from pyjx.core.tracebacks import api_boundary
+from pyjx.experimental.sparse.base import function
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.experimental.sparse.util import (
     SparseEfficiencyError,
@@ -21,6 +22,7 @@ from pyjx.experimental.sparse.util import (
 from pyjx.runtime.operations import op_jit
 
 
+@function
 @api_boundary
 def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | None = None,
                        on_inefficient: str | None = "error") -> BCOO:

@@ -14,7 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.tracebacks import api_boundary
-from pyjx.experimental.sparse.base import defined_by
+from pyjx.experimental.sparse.base import defined_by, function
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.experimental.sparse.bcoo.conversion import as_row, in_bounds
 from pyjx.experimental.sparse.bcoo.duplicates import bcoo_sum_duplicates
@@ -63,6 +63,7 @@ bcoo_transpose_p = defined_by("bcoo_transpose", _transpose, "permutation", "spin
                               multiple_results=True)
 
 
+@function
 @api_boundary
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """The array with its dimensions in another order.
