@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 
 from pyjx.core import dtypes
 from pyjx.core.evaluation import literal_value
@@ -129,7 +129,7 @@ _CONTROL: dict[str, Callable[..., list[Any]]] = {"scan": _scan, "while": _while,
 
 def _special(name: str) -> Rule:
     """A function of SciPy's."""
-    return lambda x, **_: getattr(importlib.import_module("scipy.special"), name)(x)
+    return lambda x, **_: getattr(scipy.special, name)(x)
 
 
 def _plain(function: Rule) -> Rule:

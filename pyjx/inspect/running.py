@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -70,10 +69,9 @@ def arguments(closed: ClosedJaxpr, seed: int = 0) -> list[Any]:
 def _argument(aval: Any, rng: np.random.Generator) -> Any:
     dtype, shape = aval.dtype, aval.shape
     if dtypes.is_extended(dtype):
-        random = importlib.import_module("pyjx.random")  # few programs take keys
-        keys = random.wrap_key_data(
+        keys = jax.random.wrap_key_data(
             rng.integers(0, 2**32, (*shape, *dtype._impl.key_shape), np.uint32),
-            impl=dtype._impl.name) if hasattr(dtype, "_impl") else random.key(0)
+            impl=dtype._impl.name) if hasattr(dtype, "_impl") else jax.random.key(0)
         return keys
     if dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(bool)
@@ -212,7 +210,7 @@ def _raw(x: Any) -> Any:
     """Keys as their words."""
     dtype = getattr(x, "dtype", None)
     if dtype is not None and dtypes.is_extended(dtype):
-        return np.asarray(importlib.import_module("pyjx.random").key_data(x))
+        return np.asarray(jax.random.key_data(x))
     return x
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from emit_hlo.arguments import instead_of
 from pyjx.cli.emit.messages import CommandError, pointing
+from pyjx.cli.emit.targets import load_function
 from pyjx.core import dtypes
 from pyjx.core.records import Record
 from pyjx.runtime.abstract import ShapeDtypeStruct
@@ -247,8 +248,7 @@ def data(place: str) -> list[Any] | dict[str, Any]:
             raise CommandError(f"@{place}: NumPy cannot read it: {error}") from None
         positions = [f"arg_{i}" for i in range(len(arrays))]
         return [arrays[n] for n in positions] if set(arrays) == set(positions) else [arrays]
-    targets = importlib.import_module("pyjx.cli.emit.targets")  # which reads specs, too
-    made = targets.load_function(place)
+    made = load_function(place)
     made = made() if callable(made) else made
     if isinstance(made, dict):
         return made

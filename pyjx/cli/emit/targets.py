@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import os
@@ -9,6 +10,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 import pyjx
 from emit_hlo.arguments import instead_of
@@ -59,7 +62,6 @@ def _no_colon(target: str) -> str:
 
 def functions_in(path: str) -> list[str]:
     """The names of the functions that a file defines, without running it."""
-    ast = importlib.import_module("ast")
     try:
         with open(path, encoding="utf-8") as file:
             tree = ast.parse(file.read())
@@ -152,8 +154,7 @@ def _imported(what: str, load: Callable[[], Any]) -> Any:
 
 def evaluate(code: str) -> Any:
     """The function that an expression gives."""
-    jnp, lax, np = (importlib.import_module(n) for n in ("pyjx.numpy", "pyjx.lax", "numpy"))
-    names = {"jax": pyjx, "pyjx": pyjx, "jnp": jnp, "lax": lax, "np": np}
+    names = {"jax": pyjx, "pyjx": pyjx, "jnp": pyjx.numpy, "lax": pyjx.lax, "np": np}
     try:
         compiled = compile(code, "-c", "eval")
     except SyntaxError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 import sys
@@ -331,7 +330,6 @@ def _with_directions(call: Call, name: str, later: Sequence[tuple[str, str]]) ->
 def _with_zeros(call: Call, one: tuple[Any, ...]) -> Call:
     """Directions of integers are no arguments: there is only one, zero. `one` are the directions
     of an example."""
-    np = importlib.import_module("numpy")
     n = len(call.args) - len(one)
     leaves, tree = jax.tree.flatten(one)
     taken = [leaf.dtype != jax.float0 for leaf in leaves]
