@@ -296,12 +296,8 @@ class Holder:
         programs, n = held.programs, held.carry
         asked: Flags = ()
         if n:
-            before, after = flags[:held.first], flags[held.first + n:]
-            carry = fixpoint(lambda now: self.derived(
-                params, derive, programs[0], before + now + after).nonzero[:n],
-                flags[held.first:held.first + n])
-            flags = before + carry + after
-            asked = carry + (False,) * (len(held.outs) - n)
+            flags, asked = _grown(held, flags, lambda now: self.derived(
+                params, derive, programs[0], now).nonzero)
         elif len(programs) == 1:
             only = self.derived(params, derive, programs[0], flags)
             return flags, [only], only.nonzero
@@ -369,16 +365,10 @@ class Holder:
 
     def split(self, trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
         held = self.held(params)
-        programs, n, head = held.programs, held.carry, operands[:held.head]
+        programs, head = held.programs, operands[:held.head]
         given = operands[held.head:]
         linear = trace.linear_flags(given)
-        asked: Flags = (False,) * len(held.outs)
-        if n:
-            before, after = linear[:held.first], linear[held.first + n:]
-            carry = fixpoint(lambda now: dependent_outputs(
-                programs[0], before + now + after)[:n], linear[held.first:held.first + n])
-            linear = before + carry + after
-            asked = carry + asked[n:]
+        linear, asked = _grown(held, linear, lambda now: dependent_outputs(programs[0], now))
         dependent = either([dependent_outputs(p, linear) for p in programs])
         known = negated(linear)
         if not self.keeps:
@@ -448,24 +438,21 @@ class Holder:
 
     def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
         """In loops, and in results of one of several programs, the batch axis is in front."""
-        programs, head, ins, outs, first, n = self.held(params)
+        held = self.held(params)
+        programs, head, ins, outs, _, _ = held
         axis, places = trace.axis, tuple(dims[head:])
         if self.loops:
-            flags = tuple([d is not None for d in places])
-            before, after = flags[:first], flags[first + n:]
-            carry = fixpoint(lambda now: [d is not None for d in self.derived(
-                params, batch_jaxpr, programs[0], in_front(before + now + after), axis).dims[:n]],
-                flags[first:first + n])
-            flags = before + carry + after
+            flags, asked = _grown(held, _batched(places), lambda now: _batched(self.derived(
+                params, batch_jaxpr, programs[0], in_front(now), axis).dims))
             operands = [*operands[:head], *[
                 match_axis(x, d, self.batch_place(role), axis) if flag else x for x, d, role, flag
                 in zip(operands[head:], places, ins, flags, strict=True)]]
             places = in_front(flags)
         made = [self.derived(params, batch_jaxpr, p, places, axis) for p in programs]
         if self.loops or len(made) > 1:
-            found = [tuple([d is not None for d in m.dims]) for m in made]
+            found = [_batched(m.dims) for m in made]
             if self.loops:
-                found.append(carry + (False,) * (len(outs) - n))
+                found.append(asked)
             wanted = in_front(either(found))
             made = [m if m.dims == wanted and axis.sharding is None else
                     self.derived(params, batch_jaxpr, p, places, axis, wanted)
@@ -594,6 +581,19 @@ def in_order(results: list[Any], order: list[int]) -> list[Any]:
     for place, x in zip(order, results, strict=True):
         outs[place] = x
     return outs
+
+
+def _grown(held: Held, flags: Flags, grow: Callable[[Flags], Flags]) -> tuple[Flags, Flags]:
+    """Flags of inputs, grown until those of a carry hold in all runs, and of results: those of the
+    carry. `grow` gives flags of results for those of inputs."""
+    first, n = held.first, held.carry
+    before, after = flags[:first], flags[first + n:]
+    carry = fixpoint(lambda now: grow(before + now + after)[:n], flags[first:first + n])
+    return before + carry + after, carry + (False,) * (len(held.outs) - n)
+
+
+def _batched(dims: Dims) -> Flags:
+    return tuple([d is not None for d in dims])
 
 
 def _with_tangents(outs: list[Any], tangents: list[Any], wanted: Flags) -> Any:
