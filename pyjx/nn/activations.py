@@ -262,13 +262,14 @@ def _log1mexp(x: Value) -> Value:
     return ufuncs.where(ufuncs.less(x, like(x, math.log(2.0))), small, large)
 
 
-def _tangent(g: Value, out: Value, x: Value) -> Value:
-    # 1/(e^x - 1) as e^-x/(1 - e^-x), whose derivatives do not overflow
-    less = lax.neg(x)
-    return lax.neg(lax.div(lax.mul(g, lax.exp(less)), lax.expm1(less)))
+@custom_jvp
+def _slope(x: Value) -> Value:
+    """s = 1/(e^x - 1), of which the derivative as -s (1 + s) does not overflow where e^x does."""
+    return lax.div(like(x, 1.0), lax.expm1(x))
 
 
-_log1mexp.defjvps(_tangent)
+_slope.defjvps(lambda g, s, x: lax.neg(lax.mul(g, lax.add(s, lax.mul(s, s)))))
+_log1mexp.defjvps(lambda g, out, x: lax.mul(g, _slope(x)))
 _log1mexp.__name__ = "log1mexp"
 
 

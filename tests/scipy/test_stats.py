@@ -134,6 +134,18 @@ def test_tails_do_not_underflow():
         0.5 * np.log(2 * np.pi * np.e * 1e4) - 1 / 12e4, rel=1e-6)
 
 
+@pytest.mark.parametrize("dtype, rtol", [(np.float32, 3e-6), (np.float64, 1e-10)])
+def test_the_entropy_of_poisson_where_its_series_begins(dtype, rtol):
+    mu = np.concatenate([np.linspace(0.5, 25, 50), [79.5, 80.5, 120]])
+    k = np.arange(400)
+    p = reference.poisson.pmf(k, mu[:, None])
+    log = np.where(p > 0, reference.poisson.logpmf(k, mu[:, None]), 0)
+    with jax.enable_x64(True):
+        got = stats.poisson.entropy(mu.astype(dtype))
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, -(p * log).sum(1), rtol=rtol)
+
+
 @pytest.mark.parametrize("args", [
     (np.array([0.2, 0.3, 0.5]), np.array([1.0, 2.0, 3.5])),
     (np.array([0.2, 0.3]), np.array([1.0, 2.0, 3.5])),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
@@ -69,13 +71,14 @@ def entropy(mu: Any, loc: Any = 0) -> Array:
     1.931
     """
     mu, loc = reals("poisson.entropy", mu, loc)
-    # mu - mu log(mu) + E[log k!]; for large mu by its asymptotic series
-    terms = 180
-    small = jnp.where(mu < 80, mu, 80)[..., None]
-    k = jnp.arange(terms, dtype=mu.dtype).reshape(*[1] * mu.ndim, terms)
-    log = xlogy_of(k, small) - lax.lgamma(k + 1) - small
+    # the sum over k; for large mu, of which it would need many, the asymptotic series
+    limit, terms = (80, 180) if mu.dtype == np.float64 else (20, 64)
+    small = jnp.where(mu < limit, mu, limit)[..., None]
+    k = np.arange(terms, dtype=mu.dtype).reshape(*[1] * mu.ndim, terms)
+    factorials = np.array([math.lgamma(i + 1) for i in range(terms)], mu.dtype).reshape(k.shape)
+    log = xlogy_of(k, small) - factorials - small
     near = -(jnp.exp(log) * jnp.where(log > -math.inf, log, 0)).sum(-1)
-    r = 1 / jnp.where(mu < 80, 80, mu)
+    r = 1 / jnp.where(mu < limit, limit, mu)
     series = lax.polynomial(r, (0.0, -1 / 12, -1 / 24, -19 / 360, -9 / 80))
     far = (math.log(2 * math.pi * math.e) - jnp.log(r)) / 2 + series
-    return jnp.where(mu >= 0, jnp.where(mu < 80, near, far), math.nan)
+    return jnp.where(mu >= 0, jnp.where(mu < limit, near, far), math.nan)
