@@ -266,7 +266,14 @@ class SupportsDType(Protocol):
     @property
     def dtype(self) -> np.dtype[Any]: ...
 
+class _ConvertsToArray(Protocol):
+    """An object of another library that says which array it is."""
+
+    def __jax_array__(self) -> Any: ...
+
+# At run time the last kind is not asked for: a method makes no isinstance check.
 ArrayLike: TypeAlias = (
     Array | np.ndarray[Any, Any] | np.bool_ | np.number[Any] | bool | int | float | complex
+    | _ConvertsToArray
 )
 DTypeLike: TypeAlias = str | type[Any] | np.dtype[Any] | SupportsDType

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-from pyjx.core.specs import refuse_keyword
-from pyjx.jaxlib_api import Sharding
+from pyjx.core.spaces import Space
+from pyjx.core.specs import PartitionSpec, refuse_keyword
+from pyjx.jaxlib_api import Device, Sharding
 
 
 class AutoLayout:
@@ -152,3 +153,8 @@ class Format:
 
     def __repr__(self) -> str:
         return f"Format(layout={self.layout}, sharding={self.sharding})"
+
+
+# What says how a result lies along a mesh, and where a function puts an array that it makes.
+ShardingLike: TypeAlias = Sharding | PartitionSpec | None
+DeviceLike: TypeAlias = Device | Sharding | PartitionSpec | Format | Space | None

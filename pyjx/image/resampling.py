@@ -8,19 +8,22 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.integers import as_shape
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
 from pyjx.numpy.ufuncs import as_array
+
+if TYPE_CHECKING:
+    from pyjx.lax.contractions import PrecisionLike
 
 
 class ResizeMethod(enum.Enum):
@@ -131,7 +134,7 @@ def _overlaps(size: int, new_size: int, inverse: Array, translation: Array) -> A
 
 def _resample(x: Array, shape: tuple[int, ...], axes: Sequence[int], scale: Sequence[Array],
               translation: Sequence[Array], method: ResizeMethod, antialias: bool,
-              precision: Any) -> Array:
+              precision: PrecisionLike) -> Array:
     work = list(zip(axes, scale, translation, strict=True))
     if all([type(x.shape[axis]) is type(shape[axis]) is int for axis in axes]):
         work.sort(key=lambda of: shape[of[0]] / x.shape[of[0]])  # what shrinks most goes first
@@ -214,8 +217,8 @@ def _nearest(x: Array, shape: tuple[int, ...]) -> Array:
 
 
 @numpy_function(static_argnames=("shape", "method", "antialias", "precision"))
-def resize(image: Any, shape: Sequence[int], method: str | ResizeMethod, antialias: bool = True,
-           precision: Any = lax.Precision.HIGHEST) -> Array:
+def resize(image: ArrayLike, shape: Sequence[int], method: str | ResizeMethod,
+           antialias: bool = True, precision: PrecisionLike = lax.Precision.HIGHEST) -> Array:
     """An image at another size.
 
     Args:

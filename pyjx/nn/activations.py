@@ -9,7 +9,7 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.engine.types import Tangent, Value
 from pyjx.numpy import ufuncs
@@ -37,19 +37,19 @@ __all__ = [
 ]
 
 
-def like(x: Any, value: float) -> Any:
+def like(x: ArrayLike, value: float) -> Any:
     """The number `value` as a scalar of the dtype of `x`; weakly typed if it can be."""
     return literal(value, get_aval(x).dtype, True)
 
 
-def weak_float(name: str, x: Any) -> Any:
+def weak_float(name: str, x: ArrayLike) -> Any:
     """The argument of the function `name`; other numbers become floats of weak type, as beside a
     Python float."""
     (x,) = operands(name, x)
     return x if is_inexact(x) else convert(x, dtypes.default_float_dtype(), True)
 
 
-def weak_int(name: str, x: Any) -> Any:
+def weak_int(name: str, x: ArrayLike) -> Any:
     """The argument of the function `name`; booleans become integers of weak type."""
     (x,) = operands(name, x)
     boolean = get_aval(x).dtype == dtypes.bool_dtype
@@ -64,7 +64,7 @@ def _times(x: Value, y: Value) -> Value:
 
 
 @numpy_function
-def sigmoid(x: Any) -> Array:
+def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)), elementwise.
 
     >>> import pyjx as jax
@@ -75,7 +75,7 @@ def sigmoid(x: Any) -> Array:
 
 
 @numpy_function
-def softplus(x: Any) -> Array:
+def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)), elementwise.
 
     >>> import pyjx as jax
@@ -87,7 +87,7 @@ def softplus(x: Any) -> Array:
 
 
 @numpy_function
-def sparse_plus(x: Any) -> Array:
+def sparse_plus(x: ArrayLike) -> Array:
     """0 below -1, x above 1, (x + 1)**2 / 4 between, elementwise.
 
     >>> import pyjx as jax
@@ -101,7 +101,7 @@ def sparse_plus(x: Any) -> Array:
 
 
 @numpy_function
-def sparse_sigmoid(x: Any) -> Array:
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """The derivative of `sparse_plus`: 0 below -1, 1 above 1, (x + 1) / 2 between, elementwise.
 
     >>> import pyjx as jax
@@ -114,7 +114,7 @@ def sparse_sigmoid(x: Any) -> Array:
 
 
 @numpy_function
-def soft_sign(x: Any) -> Array:
+def soft_sign(x: ArrayLike) -> Array:
     """x / (|x| + 1), elementwise.
 
     >>> import pyjx as jax
@@ -126,7 +126,7 @@ def soft_sign(x: Any) -> Array:
 
 
 @numpy_function
-def silu(x: Any) -> Array:
+def silu(x: ArrayLike) -> Array:
     """x * sigmoid(x), elementwise; also called swish.
 
     >>> import pyjx as jax
@@ -141,7 +141,7 @@ swish = silu
 
 
 @numpy_function
-def mish(x: Any) -> Array:
+def mish(x: ArrayLike) -> Array:
     """x * tanh(softplus(x)), elementwise (Misra 2019, arXiv:1908.08681).
 
     >>> import pyjx as jax
@@ -153,7 +153,7 @@ def mish(x: Any) -> Array:
 
 
 @numpy_function
-def log_sigmoid(x: Any) -> Array:
+def log_sigmoid(x: ArrayLike) -> Array:
     """log(sigmoid(x)) = -softplus(-x), elementwise.
 
     >>> import pyjx as jax
@@ -179,7 +179,7 @@ def _gelu_exact(x: Value) -> Value:
 
 
 @numpy_function(static_argnames=("approximate",))
-def gelu(x: Any, approximate: bool = True) -> Array:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """x * P(N <= x) for N of the standard normal distribution, elementwise.
 
     Args:
@@ -197,7 +197,7 @@ def gelu(x: Any, approximate: bool = True) -> Array:
 
 
 @numpy_function(static_argnames=("axis",))
-def glu(x: Any, axis: int = -1) -> Array:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half of `x` along an axis times the sigmoid of the second half (arXiv:1612.08083).
 
     Raises:
@@ -219,7 +219,7 @@ def glu(x: Any, axis: int = -1) -> Array:
 
 
 @numpy_function
-def squareplus(x: Any, b: Any = 4) -> Array:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + sqrt(x**2 + b)) / 2, elementwise (Barron 2021, arXiv:2112.11687).
 
     >>> import pyjx as jax
@@ -234,7 +234,7 @@ def squareplus(x: Any, b: Any = 4) -> Array:
 
 
 @numpy_function
-def tanh(x: Any, /) -> Array:
+def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent, elementwise.
 
     >>> import pyjx as jax
@@ -245,7 +245,7 @@ def tanh(x: Any, /) -> Array:
 
 
 @numpy_function
-def identity(x: Any) -> Array:
+def identity(x: ArrayLike) -> Array:
     """`x` as it is, as an array.
 
     >>> import pyjx as jax
@@ -274,7 +274,7 @@ _log1mexp.__name__ = "log1mexp"
 
 
 @numpy_function
-def log1mexp(x: Any) -> Array:
+def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)) for x > 0, elementwise, precise for small and large x (Maechler 2012).
 
     >>> import pyjx as jax
@@ -307,7 +307,7 @@ _relu.__name__ = "relu"
 
 
 @numpy_function
-def relu(x: Any) -> Array:
+def relu(x: ArrayLike) -> Array:
     """max(x, 0), elementwise. Its derivative at 0 is 0.
 
     >>> import pyjx as jax
@@ -327,7 +327,7 @@ _relu6.__name__ = "relu6"
 
 
 @numpy_function
-def relu6(x: Any) -> Array:
+def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6), elementwise. Its derivative at 0 and at 6 is 0.
 
     >>> import pyjx as jax
@@ -338,7 +338,7 @@ def relu6(x: Any) -> Array:
 
 
 @numpy_function
-def elu(x: Any, alpha: Any = 1.0) -> Array:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where x > 0, alpha * (exp(x) - 1) elsewhere, elementwise.
 
     >>> import pyjx as jax
@@ -354,7 +354,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
 
 
 @numpy_function
-def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Array:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """x where x >= 0, negative_slope * x elsewhere, elementwise.
 
     >>> import pyjx as jax
@@ -366,7 +366,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Array:
 
 
 @numpy_function
-def hard_tanh(x: Any) -> Array:
+def hard_tanh(x: ArrayLike) -> Array:
     """-1 below -1, 1 above 1, x between, elementwise.
 
     >>> import pyjx as jax
@@ -379,7 +379,7 @@ def hard_tanh(x: Any) -> Array:
 
 
 @numpy_function
-def celu(x: Any, alpha: Any = 1.0) -> Array:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), elementwise (arXiv:1704.07483).
 
     >>> import pyjx as jax
@@ -393,7 +393,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
 
 
 @numpy_function
-def selu(x: Any) -> Array:
+def selu(x: ArrayLike) -> Array:
     """Scaled `elu`, which keeps mean 0 and variance 1 (Klambauer et al. 2017, arXiv:1706.02515).
 
     >>> import pyjx as jax
@@ -407,7 +407,7 @@ def selu(x: Any) -> Array:
 
 
 @numpy_function
-def hard_sigmoid(x: Any) -> Array:
+def hard_sigmoid(x: ArrayLike) -> Array:
     """relu6(x + 3) / 6, elementwise.
 
     >>> import pyjx as jax
@@ -419,7 +419,7 @@ def hard_sigmoid(x: Any) -> Array:
 
 
 @numpy_function
-def hard_silu(x: Any) -> Array:
+def hard_silu(x: ArrayLike) -> Array:
     """x * hard_sigmoid(x), elementwise; also called hard swish.
 
     >>> import pyjx as jax

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.types import Value
@@ -23,7 +24,7 @@ __all__ = ["dot_product_attention"]
 Window = int | tuple[int, int] | None
 
 
-def _check(name: str, x: Value, shape: tuple[int | None, ...], dtype: Any) -> None:
+def _check(name: str, x: Value, shape: tuple[int | None, ...], dtype: DTypeLike) -> None:
     """Raise ValueError unless dtype and sizes of `x` are those given; None stands for any size."""
     if get_aval(x).dtype != dtype:
         raise ValueError(f"{name} dtype should be {dtypes.name(dtype)}, but got "
@@ -67,7 +68,7 @@ def _grouped(x: Value, groups: int) -> Value:
     return lax.reshape(x, (b, 1, 1, t, s) if n == 1 else (b, n // groups, groups, t, s))
 
 
-def _attend(query: Value, key: Value, value: Value, bias: Value, mask: Any, scale: Value,
+def _attend(query: Value, key: Value, value: Value, bias: Value, mask: ArrayLike, scale: Value,
             is_causal: bool, query_lengths: Any, key_lengths: Any, window: Window,
             with_residual: bool) -> Value:
     b, t, n, h = get_aval(query).shape

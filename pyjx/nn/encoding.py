@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_int
@@ -19,6 +19,9 @@ from pyjx.numpy import creation
 from pyjx.numpy.axes import canonical_axis, names_in
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, operands, stretch
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
 __all__ = ["one_hot"]
 
@@ -49,7 +52,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1
 
 
 @numpy_function(static_argnames=("num_classes", "dtype", "axis", "out_sharding"))
-def _one_hot(x: Any, num_classes: int, *, dtype: Any, axis: int | str, out_sharding: Any) -> Array:
+def _one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike, axis: int | str,
+             out_sharding: ShardingLike) -> Array:
     aval = get_aval(x)
     dtype = (dtypes.default_float_dtype() if dtype is None
              else dtypes.check_and_canonicalize_user_dtype(dtype, "one_hot"))

@@ -16,6 +16,7 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.integers import as_axis, as_sizes
 from pyjx.lazy import directory
 from pyjx.random.samplers import scaled_normal
@@ -47,7 +48,7 @@ def _dtype(dtype: Any) -> Any:
     return dtypes.check_and_canonicalize_user_dtype(dtype, "initializer")
 
 
-def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+def zeros(key: ArrayLike, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
     """Zeros; the key is not used.
 
     >>> import pyjx as jax
@@ -57,7 +58,7 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any =
     return jnp.zeros(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
-def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+def ones(key: ArrayLike, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
     """Ones; the key is not used.
 
     >>> import pyjx as jax
@@ -80,7 +81,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     return init
 
 
-def _scaled(x: Any, scale: Any) -> Any:
+def _scaled(x: Array, scale: Any) -> Any:
     """`x` times a number, in the dtype of `x`."""
     return x * jnp.asarray(scale, x.dtype)
 
@@ -153,7 +154,7 @@ def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
     return inputs * receptive, outputs * receptive
 
 
-def _polar(key: Any, shape: Sequence[int], dtype: Any, radius: Any) -> Any:
+def _polar(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike, radius: Any) -> Any:
     """Complex numbers with uniform angles and the radius that `radius` gives for uniform u."""
     real = dtypes.to_floating_dtype(dtype)
     radius_key, angle_key = random.split(key)
@@ -162,12 +163,12 @@ def _polar(key: Any, shape: Sequence[int], dtype: Any, radius: Any) -> Any:
     return radius(u).astype(dtype) * jnp.exp(1j * angle.astype(dtype))
 
 
-def _disk_radius(u: Any) -> Any:
+def _disk_radius(u: Array) -> Any:
     """The radius of uniform points in a disk, with variance 1."""
     return jnp.sqrt(2 * u)
 
 
-def _truncated_radius(u: Any) -> Any:
+def _truncated_radius(u: Array) -> Any:
     """The radius, below 2, of complex normal numbers with variance 1: P(R < r) ~ 1 - exp(-r^2).
 
     It is computed with complex numbers, whose logarithm is rounded otherwise.
@@ -181,7 +182,8 @@ _truncated_deviation = 0.87962566103423978
 _complex_truncated_deviation = 0.95311164380491208
 
 
-def _draw(key: Any, shape: Sequence[int], dtype: Any, variance: Any, distribution: str) -> Any:
+def _draw(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike, variance: ArrayLike,
+          distribution: str) -> Any:
     is_complex = dtypes.issubdtype(dtype, np.complexfloating)
     variance = jnp.asarray(variance, dtype)
     if distribution == "normal":
@@ -242,8 +244,8 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
 def _scaling(name: str, text: str, scale: float, mode: str, distribution: str) -> Any:
     """A variance scaling initializer of given scale, mode and distribution."""
 
-    def make(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
-             ) -> Initializer:
+    def make(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+             dtype: DTypeLike | None = None) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     make.__name__ = make.__qualname__ = name

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.types import Value, Values
@@ -54,7 +54,8 @@ def _largest(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Value:
             else lax.reduce_max_p.bind(x, axes=axes, out_sharding=None))
 
 
-def shifted(x: Value, axes: tuple[int, ...], names: tuple[str, ...], where: Any) -> Value:
+def shifted(x: Value, axes: tuple[int, ...], names: tuple[str, ...], where: ArrayLike | None
+           ) -> Value:
     """x less its largest element over the axes, so that exponentials do not overflow."""
     shape = get_aval(x).shape
     if where is not None:
@@ -63,7 +64,7 @@ def shifted(x: Value, axes: tuple[int, ...], names: tuple[str, ...], where: Any)
     return lax.sub_p.bind(x, along(top, shape, axes))
 
 
-def beside_mask(name: str, x: Any, where: Any) -> Any:
+def beside_mask(name: str, x: ArrayLike, where: ArrayLike | None) -> Any:
     """`x` in a floating dtype: with a mask that which an integer has in common with -inf."""
     if where is not None:
         x, _ = promote_dtypes(*operands(name, x), -math.inf)
@@ -76,7 +77,7 @@ def total_of(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Value:
 
 
 @numpy_function(static_argnames=("axis",))
-def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """The logarithm of `softmax`; -inf where the mask is false. Arguments as for `softmax`.
 
     >>> import pyjx as jax
@@ -96,7 +97,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
 
 
 def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_sign: bool,
-                where: Any) -> Any:
+                where: ArrayLike | None) -> Any:
     """log(sum(b * exp(a))), and with `return_sign` the sign of the sum, whose size it then is."""
     where = check_where(name, where)
     if where is not None and dtype_of(a) == np.bool_:
@@ -183,7 +184,7 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
 
 
 @numpy_function(static_argnames=("axis",))
-def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
+def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) divided by its sum over the given axes.
 
     Args:
@@ -200,7 +201,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     return _softmax_by_result(x, axis, where)
 
 
-def _softmax(x: Value, axis: Axis, where: Any) -> Value:
+def _softmax(x: Value, axis: Axis, where: ArrayLike | None) -> Value:
     shape = get_aval(x).shape
     axes, names = axes_and_names(axis, len(shape))
     weights = lax.exp_p.bind(shifted(x, axes, names, where), accuracy=None)
@@ -230,7 +231,7 @@ def _softmax_jvp(axis: Axis, primals: Values, tangents: Values) -> tuple[Value, 
 
 @numpy_function(static_argnames=("axis", "algorithm"))
 def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
-                epsilon: Any = 1e-5, where: Any = None, *, algorithm: str = "fast") -> Array:
+                epsilon: ArrayLike = 1e-5, where: Any = None, *, algorithm: str = "fast") -> Array:
     """(x - mean) / sqrt(variance + epsilon) over the given axes.
 
     Args:

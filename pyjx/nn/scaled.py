@@ -16,7 +16,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.engine.types import Tangent, Value
 from pyjx.numpy import creation
@@ -42,8 +42,8 @@ def _product(lhs: Value, rhs: Value) -> Value:
 
 
 @numpy_function(static_argnames=("preferred_element_type",))
-def scaled_matmul(lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any,
-                  preferred_element_type: Any = np.float32) -> Array:
+def scaled_matmul(lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_scales: ArrayLike,
+                  preferred_element_type: DTypeLike | None = np.float32) -> Array:
     """The product of two matrices whose blocks have scales.
 
     Args:
@@ -95,7 +95,8 @@ class BlockScaleConfig:
     infer_only: bool
 
 
-def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
+def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = None
+                                 ) -> BlockScaleConfig:
     """The configuration of a format for `scaled_dot_general`.
 
     Args:
@@ -184,8 +185,8 @@ def _as_matrices(x: Value, batch: Sequence[int], summed: Sequence[int]) -> tuple
     return lax.reshape(x, tuple([math.prod(s) for s in sizes])), sizes
 
 
-def scaled_dot_general(lhs: Any, rhs: Any, dimension_numbers: Any,
-                       preferred_element_type: Any = np.float32,
+def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Any,
+                       preferred_element_type: DTypeLike | None = np.float32,
                        configs: Sequence[BlockScaleConfig] | None = None,
                        implementation: Any = None) -> Any:
     """`lax.dot_general` of operands that are first rounded to blocks with scales.

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx import lax
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.promotion import operands
 from pyjx.transforms.vmap import vmap
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
-                     ) -> Array:
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any,
+                     **kwargs: Any) -> Array:
     """A function of vectors applied to those along an axis, all at once by `vmap`.
 
     Args:
@@ -41,7 +41,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     return function(arr)  # type: ignore[no-any-return]
 
 
-def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], x: Any
+def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], x: ArrayLike
           ) -> Any:
     return function(x, *args, **kwargs)
 

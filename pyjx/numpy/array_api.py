@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.numpy.types import isdtype
 from pyjx.runtime import backends
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import DeviceLike
 
 __array_api_version__ = "2025.12"
 
@@ -30,14 +33,14 @@ class ArrayNamespaceInfo:
         """The devices that `device=` may name, and None."""
         return None, *backends.devices()
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+    def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, Any]:
         """The dtypes of new arrays, by kind. They are the same on each device."""
         integer = dtypes.default_int_dtype()
         return {"real floating": dtypes.default_float_dtype(),
                 "complex floating": dtypes.to_complex_dtype(dtypes.default_float_dtype()),
                 "integral": integer, "indexing": integer}
 
-    def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
+    def dtypes(self, *, device: DeviceLike = None, kind: str | tuple[str, ...] | None = None
                ) -> dict[str, Any]:
         """The dtypes of the standard by name; of a kind of `isdtype`, or of several.
 

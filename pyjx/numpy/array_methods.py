@@ -8,13 +8,14 @@ package are looked up when they are first used, and then stay as attributes of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes, tracebacks
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, aval_makers, canonical_shape
 from pyjx.core.dimensions import check_decided
 from pyjx.core.references import METHODS, Ref
@@ -28,6 +29,9 @@ from pyjx.numpy.promotion import convert, takes_part
 from pyjx.runtime.array import Array, ArrayImpl
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
 _Body = Callable[..., Any]
 
@@ -55,7 +59,7 @@ def _symbol(name: str) -> str:
     return _SYMBOLS.get(plain) or _SYMBOLS[plain.removeprefix("r")]
 
 
-def leave(name: str, x: Any, other: Any, reflected: bool = False) -> Any:
+def leave(name: str, x: ArrayLike, other: Any, reflected: bool = False) -> Any:
     """Leave an operator of an array or a key to the other operand, which is none of them.
 
     Raises:
@@ -85,7 +89,7 @@ def _body(name: str, function: _Body, reflected: bool) -> _Body:
     return operator
 
 
-def _matmul(x: Any, y: Any) -> Any:
+def _matmul(x: ArrayLike, y: ArrayLike) -> Any:
     return _numpy().matmul(x, y)
 
 
@@ -308,7 +312,8 @@ def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> An
     return creation.cast(self, dtype, "astype", copy, device)
 
 
-def _tracer_reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+def _tracer_reshape(self: Any, *args: Any, order: str = "C", out_sharding: ShardingLike = None
+                   ) -> Any:
     """The elements in another shape, given as a tuple or as several ints; one may be -1."""
     if type(self.aval) is AbstractRef and order == "C" and out_sharding is None:
         return Ref.reshape(self, *args)
@@ -375,15 +380,15 @@ def _transpose(self: Any, *args: Any) -> Any:
     return _numpy().transpose(self, axes)
 
 
-def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+def _flatten(self: Any, order: str = "C", *, out_sharding: ShardingLike = None) -> Any:
     """The elements as an array of rank 1."""
     if order == "C" and out_sharding is None:
         return ops.reshape(self, (self.aval.size,))
     return _numpy().ravel(self, order, out_sharding=out_sharding)
 
 
-def _compress(self: Any, condition: Any, axis: int | None = None, *, out: None = None,
-              size: int | None = None, fill_value: Any = 0) -> Any:
+def _compress(self: Any, condition: ArrayLike, axis: int | None = None, *, out: None = None,
+              size: int | None = None, fill_value: ArrayLike = 0) -> Any:
     """The parts along an axis where the condition holds; see `jax.numpy.compress`."""
     return _numpy().compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
@@ -393,7 +398,7 @@ def _round(self: Any, ndigits: int | None = None) -> Any:
     return _astype(rounded, int) if ndigits is None else rounded
 
 
-def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
+def _view(self: Any, dtype: DTypeLike | None = None, type: None = None) -> Any:
     """The same bits as another dtype; the last axis changes its size if the width differs.
 
     Raises:
@@ -431,14 +436,14 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     return _bitcast(x, old, new)
 
 
-def _check_divides(x: Any, ratio: int, dtype: Any) -> None:
+def _check_divides(x: Array, ratio: int, dtype: DTypeLike) -> None:
     if x.shape[-1] % ratio:
         raise ValueError("When changing to a larger dtype, its size must be a divisor of the total "
                          f"size in bytes of the last axis of the array; got shape {x.shape} and "
                          f"dtype {dtypes.name(dtype)}.")
 
 
-def _bitcast(x: Any, old: Any, new: Any) -> Any:
+def _bitcast(x: Array, old: Any, new: Any) -> Any:
     narrow, wide = dtypes.itemsize_bits(old), dtypes.itemsize_bits(new)
     if narrow == wide:
         return ops.bitcast_convert_type(x, new)

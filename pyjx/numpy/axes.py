@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -38,7 +39,7 @@ def canonical_axis(axis: Any, ndim: int) -> int:
     return axis + ndim if axis < 0 else axis
 
 
-def _refuse(axis: Any, error: TypeError) -> NoReturn:
+def _refuse(axis: int | Sequence[int] | None, error: TypeError) -> NoReturn:
     if type(error) is not TypeError:  # one that says where the traced value comes from
         raise error
     if isinstance(axis, tuple) or hasattr(axis, "shape"):
@@ -48,7 +49,7 @@ def _refuse(axis: Any, error: TypeError) -> NoReturn:
     raise TypeError(f"axis must be an integer, got {shortened(axis)}: {error}") from None
 
 
-def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def canonical_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     """The axes that an int, a sequence of ints or None (for all) stands for.
 
     Raises:

@@ -10,7 +10,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
@@ -32,7 +32,7 @@ def _spread(arrays: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
     return [stretch(x, shape) for x in arrays]
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """For each element of `a` the element at its place of that choice whose number it is.
 
     Args:
@@ -67,7 +67,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
 
 
 @numpy_function(static_argnames=("wrap",))
-def _chosen(a: Any, choices: Any, wrap: bool) -> Any:
+def _chosen(a: ArrayLike, choices: Any, wrap: bool) -> Any:
     choices = promote_dtypes(*choices)
     n, a = len(choices), roomy(a)
     a = jnp.mod(a, n) if wrap else jnp.clip(a, 0, n - 1)
@@ -167,7 +167,8 @@ def _with_arguments(function: Callable[..., Any], args: tuple[Any, ...], kw: dic
 
 
 @api_boundary
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
+def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
+            fill_value: ArrayLike = 0) -> Array:
     """The elements where a condition holds, as a flat array.
 
     Args:

@@ -6,13 +6,13 @@ common dtype is the dtype of the result.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import entries_of, one_entry
 from pyjx.core.open_sums import spec_of
@@ -35,6 +35,10 @@ from pyjx.numpy.reductions import promoted_integer
 from pyjx.numpy.ufuncs import multiply
 from pyjx.runtime.operations import op_jit
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+    from pyjx.lax.contractions import PrecisionLike
+
 __all__ = [
     "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
     "vecdot", "vecmat",
@@ -44,8 +48,8 @@ Axes = tuple[int, ...]
 _dot_options = ("precision", "preferred_element_type", "out_sharding")
 
 
-def contract(name: str, a: Any, b: Any, dimension_numbers: Any, precision: Any, preferred: Any,
-             out_sharding: Any = None) -> Any:
+def contract(name: str, a: ArrayLike, b: ArrayLike, dimension_numbers: Any,
+             precision: PrecisionLike, preferred: Any, out_sharding: ShardingLike = None) -> Any:
     """`dot_general` with the common dtype of `a` and `b`, or `preferred`, as the result's."""
     weak = False
     if preferred is None:
@@ -73,7 +77,7 @@ def contract(name: str, a: Any, b: Any, dimension_numbers: Any, precision: Any, 
     return convert(out, preferred, weak)
 
 
-def _mismatch(name: str, a: Any, b: Any, dimension_numbers: Any) -> str:
+def _mismatch(name: str, a: ArrayLike, b: ArrayLike, dimension_numbers: Any) -> str:
     """For messages: which axes of the operands have sizes that differ."""
     x, y = get_aval(a).shape, get_aval(b).shape
     for i, j in zip(*dimension_numbers[0], strict=False):
@@ -85,8 +89,9 @@ def _mismatch(name: str, a: Any, b: Any, dimension_numbers: Any) -> str:
 
 
 @op_jit(static_argnames=_dot_options)
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
-        out_sharding: Any = None) -> Array:
+def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
+        preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None
+       ) -> Array:
     """The product that sums over the last axis of `a` and the second last (or only) one of `b`.
 
     Args:
@@ -114,8 +119,9 @@ _matrix_dims = (((1,), (0,)), ((), ()))
 
 
 @op_jit(static_argnames=_dot_options)
-def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
-           out_sharding: Any = None) -> Array:
+def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
+           preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None
+          ) -> Array:
     """The matrix product, of the last two axes; those before them are broadcast.
 
     Args:
@@ -151,7 +157,8 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     return _batched_matmul(a, b, precision, preferred_element_type, out_sharding)
 
 
-def _batched_matmul(a: Any, b: Any, precision: Any, preferred: Any, out_sharding: Any) -> Any:
+def _batched_matmul(a: ArrayLike, b: ArrayLike, precision: PrecisionLike, preferred: Any,
+                    out_sharding: ShardingLike) -> Any:
     x, y = get_aval(a), get_aval(b)
     core_a, core_b = min(x.ndim, 2), min(y.ndim, 2)
     rank = max(x.ndim - core_a, y.ndim - core_b)
@@ -191,8 +198,9 @@ def _batched_matmul(a: Any, b: Any, precision: Any, preferred: Any, out_sharding
 
 
 @numpy_function(static_argnames=("axes", *_dot_options))
-def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
-              preferred_element_type: Any = None, out_sharding: Any = None) -> Array:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: PrecisionLike = None,
+              preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None
+             ) -> Array:
     """The product that sums over given axes of `a` and `b`.
 
     Args:
@@ -238,12 +246,13 @@ def _tensordot_axes(axes: Any) -> TypeError:
                      f"lists/tuples of ints. Got {axes!r}.")
 
 
-def _conjugated(x: Any) -> Any:
+def _conjugated(x: ArrayLike) -> Any:
     return lax.conj(x) if get_aval(x).dtype in dtypes.complex_dtypes else x
 
 
 @numpy_function(static_argnames=("precision", "preferred_element_type"))
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
+         preferred_element_type: DTypeLike | None = None) -> Array:
     """The sum of products of the flattened arrays, `a` conjugated.
 
     >>> import pyjx as jax
@@ -256,8 +265,8 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     return contract("vdot", a, b, (((0,), (0,)), ((), ())), precision, preferred_element_type)
 
 
-def _batched_dot(name: str, a: Any, b: Any, core_a: int, core_b: int, sum_a: int, sum_b: int,
-                 precision: Any = None, preferred: Any = None) -> Any:
+def _batched_dot(name: str, a: ArrayLike, b: ArrayLike, core_a: int, core_b: int, sum_a: int,
+                 sum_b: int, precision: PrecisionLike = None, preferred: Any = None) -> Any:
     """The sum over one of the last (core) axes of each, those before them broadcast."""
     x, y = get_aval(a), get_aval(b)
     for i, (aval, core) in enumerate(((x, core_a), (y, core_b))):
@@ -278,7 +287,7 @@ def _batched_dot(name: str, a: Any, b: Any, core_a: int, core_b: int, sum_a: int
     return lax.expand_dims(contract(name, a, b, dims, precision, preferred), ones)
 
 
-def _cut_alike(name: str, a: Any, b: Any, k: int) -> list[Any]:
+def _cut_alike(name: str, a: ArrayLike, b: ArrayLike, k: int) -> list[Any]:
     """Two arrays of one batch, their first `k` axes; one that was stretched is cut as the other."""
     avals = get_aval(a), get_aval(b)
     known = [v.explicit_sharding for v in avals if v.explicit_sharding is not None]
@@ -297,14 +306,14 @@ def _cut_alike(name: str, a: Any, b: Any, k: int) -> list[Any]:
     return out
 
 
-def _with_lead(x: Any, lead: Axes, core: int) -> Any:
+def _with_lead(x: ArrayLike, lead: Axes, core: int) -> Any:
     shape = get_aval(x).shape
     return stretch(x, (*lead, *shape[len(shape) - core:]))
 
 
 @numpy_function(static_argnames=("axis", "precision", "preferred_element_type"))
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
-           preferred_element_type: Any = None) -> Array:
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: PrecisionLike = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:
     """The sum of products along an axis, `x1` conjugated; the other axes are broadcast.
 
     >>> import pyjx as jax
@@ -323,7 +332,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
 
 
 @numpy_function
-def matvec(x1: Any, x2: Any, /) -> Array:
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Matrices times vectors: shapes (..., m, n) and (..., n) give (..., m).
 
     >>> import pyjx as jax
@@ -335,7 +344,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 
 @numpy_function
-def vecmat(x1: Any, x2: Any, /) -> Array:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Vectors, conjugated, times matrices: shapes (..., n) and (..., n, m) give (..., m).
 
     >>> import pyjx as jax
@@ -347,7 +356,8 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
 
 
 @numpy_function(static_argnames=("precision", "preferred_element_type"))
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
+          preferred_element_type: DTypeLike | None = None) -> Array:
     """The product that sums over the last axes of both; with a scalar, the elementwise product.
 
     >>> import pyjx as jax
@@ -366,7 +376,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 
 @numpy_function
-def outer(a: Any, b: Any, out: None = None) -> Array:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """The products of all pairs of elements: shape (a.size, b.size).
 
     >>> import pyjx as jax
@@ -383,7 +393,7 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
 
 
 @numpy_function
-def kron(a: Any, b: Any) -> Array:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: `a` with each element replaced by its product with all of `b`.
 
     >>> import pyjx as jax
@@ -404,8 +414,8 @@ def kron(a: Any, b: Any) -> Array:
 
 
 @numpy_function(static_argnames=("offset", "axis1", "axis2", "dtype"))
-def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
-          out: None = None) -> Array:
+def trace(a: ArrayLike, offset: Any = 0, axis1: int = 0, axis2: int = 1,
+          dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The sum of a diagonal of the matrices that two axes span.
 
     Args:
@@ -449,7 +459,7 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 
 @numpy_function(static_argnames=("axisa", "axisb", "axisc", "axis"))
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
+def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
           axis: int | None = None) -> Array:
     """The cross product of vectors of three components.
 
@@ -474,12 +484,12 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
     a, b = map(strong, (a, b))
     (a0, a1, a2), (b0, b1, b2) = (lax.unstack(x, get_aval(x).ndim - 1) for x in (a, b))
 
-    def minor(p: Any, q: Any, r: Any, s: Any) -> Any:
+    def minor(p: ArrayLike, q: ArrayLike, r: ArrayLike, s: ArrayLike) -> Any:
         return lax.sub(_product(p, q), _product(r, s))
 
     parts = [minor(a1, b2, a2, b1), minor(a2, b0, a0, b2), minor(a0, b1, a1, b0)]
     return lax.stack(parts, canonical_axis(axisc, get_aval(parts[0]).ndim + 1))
 
 
-def _product(x: Any, y: Any) -> Any:
+def _product(x: ArrayLike, y: ArrayLike) -> Any:
     return lax.mul(*promote_shapes("cross", x, y))

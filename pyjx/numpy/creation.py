@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from pyjx import configuration, jaxlib_api
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import (
     AbstractRef,
     ShapedArray,
@@ -40,6 +40,9 @@ from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import device_put, target_sharding
 from pyjx.runtime.resharding import placed, placed_array, sharding_like
 from pyjx.runtime.transfers import array_from_numpy, default_placement, put_strings
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import DeviceLike, ShardingLike
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 _registry = jaxlib_api.pytree.default_registry()
@@ -105,7 +108,7 @@ _never_narrowed = dtypes.all_dtypes - {np.dtype(t) for t in ("i8", "u8", "f8", "
 
 
 def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
-            device: Any = None, out_sharding: Any = None) -> Array:
+            device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
     """The array of a value, which is the value itself where that is an array of the dtype.
 
     Args and errors are those of `array`; `copy=True` asks for new buffers.
@@ -138,7 +141,7 @@ def of_list(x: Any) -> Any:
     return asarray(x) if isinstance(x, (list, tuple)) else x
 
 
-def _array_for(target: Any, x: Any, dtype: Any, copy: bool) -> Any:
+def _array_for(target: Any, x: Any, dtype: np.dtype[Any], copy: bool) -> Any:
     """`_array`, not copied to all devices of the mesh that is set if it goes to a target."""
     if target is None or configuration.mesh.value is None:
         return _array(x, dtype, copy)
@@ -220,7 +223,7 @@ def _of_python(x: Any, dtype: Any) -> Any:
     return _made(host, array_aval((), own, kind is not bool))
 
 
-def _host_of_python(x: Any, has_complex: bool, dtype: Any) -> np.ndarray[Any, Any]:
+def _host_of_python(x: Any, has_complex: bool, dtype: DTypeLike) -> np.ndarray[Any, Any]:
     """Python scalars, nested in sequences or not, as NumPy array; integers must fit the dtype."""
     if has_complex and dtype not in dtypes.complex_dtypes and dtype != np.bool_:
         raise TypeError(f"array: complex numbers cannot become {dtypes.name(dtype)}: take their "
@@ -235,7 +238,7 @@ def _check_numeric(x: Any, host: np.ndarray[Any, Any]) -> None:
         _raise_not_numeric(x, host.dtype)
 
 
-def _raise_not_numeric(x: Any, dtype: Any) -> None:
+def _raise_not_numeric(x: Any, dtype: DTypeLike) -> None:
     raise TypeError(f"Value '{x}' with dtype {dtype} is not a valid JAX array type. Only arrays of "
                     "numeric types are supported by JAX.")
 
@@ -283,7 +286,7 @@ def host_sequence(x: Any, dtype: Any) -> np.ndarray[Any, Any] | None:
 _HOST_TYPES = (np.ndarray, np.generic, int, float, complex)
 
 
-def _host_of_numpy(x: Any, leaves: Sequence[Any], dtype: Any) -> np.ndarray[Any, Any]:
+def _host_of_numpy(x: Any, leaves: Sequence[Any], dtype: DTypeLike) -> np.ndarray[Any, Any]:
     """Nested sequences of NumPy's and Python's values as a NumPy array."""
     target = dtypes.result_type(*leaves) if dtype is None else dtype
     real = target not in dtypes.complex_dtypes
@@ -292,13 +295,13 @@ def _host_of_numpy(x: Any, leaves: Sequence[Any], dtype: Any) -> np.ndarray[Any,
     return _cast_on_host(np.array(x, target), target)
 
 
-def _cast_on_host(host: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
+def _cast_on_host(host: np.ndarray[Any, Any], dtype: DTypeLike) -> np.ndarray[Any, Any]:
     if host.dtype == dtype:
         return host
     return host.astype(dtype)
 
 
-def of_host(host: np.ndarray[Any, Any], dtype: Any) -> Any:
+def of_host(host: np.ndarray[Any, Any], dtype: DTypeLike) -> Any:
     """The array of a NumPy array that nobody else has."""
     host = _cast_on_host(host, dtype)
     return _made(host, array_aval(host.shape, dtype))
@@ -332,7 +335,7 @@ def _read(x: Any) -> Any:
         np.asarray(x) if type(x) is ArrayImpl else x)
 
 
-def _stacked(x: Any, dtype: Any) -> Any:
+def _stacked(x: Any, dtype: np.dtype[Any]) -> Any:
     if not isinstance(x, (list, tuple)):
         return _array(x, dtype, False)
     if not x:
@@ -396,7 +399,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     return cast(x, dtype, "astype", copy, device)
 
 
-def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
+def cast(x: Any, dtype: np.dtype[Any], name: str, copy: bool, device: Any) -> Any:
     """`x` with the dtype given to the public function `name`."""
     dtype = _user_dtype(dtype, name)
     aval = get_aval(x)
@@ -413,7 +416,8 @@ def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
     return placed_array(_array(x, dtype, copy), device, "astype")
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(buffer: Any, dtype: DTypeLike | None = float, count: int = -1, offset: int = 0
+              ) -> Array:
     """The elements of a buffer of bytes as array of rank 1; see `numpy.frombuffer`.
 
     >>> import pyjx as jax
@@ -423,8 +427,8 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     return asarray(np.frombuffer(buffer, dtype=np.dtype(dtype), count=count, offset=offset))
 
 
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
-                 ) -> Array:
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: DTypeLike | None = float,
+                 **kwargs: Any) -> Array:
     """The array of the values of a function of its indices, which it gets one at a time.
 
     >>> import pyjx as jax
@@ -440,7 +444,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     return fun(*[jnp.arange(n, dtype=dtype) for n in shape])
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """The array of an object that exports itself through DLPack, sharing its memory if it can.
 
     >>> import pyjx as jax
@@ -489,7 +493,8 @@ _kept_fills = BoundedDict(128)
 _MOST_KEPT = 1024
 
 
-def _host_filled(shape: tuple[int, ...], value: Any, dtype: Any) -> np.ndarray[Any, Any]:
+def _host_filled(shape: tuple[int, ...], value: ArrayLike, dtype: DTypeLike
+                ) -> np.ndarray[Any, Any]:
     if value == 0 and type(value) is int:
         return np.zeros(shape, dtype)  # of pages that are not touched
     host = np.empty(shape, dtype)
@@ -527,7 +532,8 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
     return out if device is None else placed(out, device)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None,
+          out_sharding: ShardingLike = None) -> Array:
     """An array of zeros.
 
     Args:
@@ -547,7 +553,8 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return filled(_shape_of(shape, "zeros"), 0, dtype, False, target)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def ones(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None,
+         out_sharding: ShardingLike = None) -> Array:
     """An array of ones; arguments as those of `zeros`.
 
     >>> import pyjx as jax
@@ -559,7 +566,8 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     return filled(_shape_of(shape, "ones"), 1, dtype, False, target)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def empty(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None,
+          out_sharding: ShardingLike = None) -> Array:
     """An array whose elements do not matter; they are zeros.
 
     >>> import pyjx as jax
@@ -571,7 +579,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return filled(_shape_of(shape, "empty"), 0, dtype, False, target)
 
 
-def target_of(name: str, device: Any, out_sharding: Any) -> Any:
+def target_of(name: str, device: Any, out_sharding: ShardingLike) -> Any:
     """Where an array of the function `name` is to be; None leaves it open."""
     if out_sharding is None:
         return device
@@ -582,8 +590,8 @@ def target_of(name: str, device: Any, out_sharding: Any) -> Any:
     return out_sharding
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
-         out_sharding: Any = None) -> Array:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None,
+         out_sharding: ShardingLike = None) -> Array:
     """An array filled with a value, which is broadcast to the shape.
 
     >>> import pyjx as jax
@@ -633,8 +641,8 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], A
     return own if shape is None else _shape_of(shape, name), dtype, weak
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
-               out_sharding: Any = None) -> Array:
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: DeviceLike = None,
+               out_sharding: ShardingLike = None) -> Array:
     """Zeros with the shape and dtype of `a`, unless others are given.
 
     >>> import pyjx as jax
@@ -645,8 +653,8 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
     return _filled_like("zeros_like", a, 0, dtype, shape, target)
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
-              out_sharding: Any = None) -> Array:
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: DeviceLike = None,
+              out_sharding: ShardingLike = None) -> Array:
     """Ones with the shape and dtype of `a`, unless others are given.
 
     >>> import pyjx as jax
@@ -668,7 +676,8 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
     return _filled_like("empty_like", prototype, 0, dtype, shape, device)
 
 
-def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, device: Any) -> Any:
+def _filled_like(name: str, a: Any, value: int, dtype: np.dtype[Any], shape: Any, device: Any
+                ) -> Any:
     asked = shape
     shape, dtype, weak = _like(name, a, dtype, shape)
     if device is None:
@@ -676,8 +685,8 @@ def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, device: 
     return vary_like(filled(shape, value, dtype, weak, device), a)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
-              out_sharding: Any = None) -> Array:
+def full_like(a: Any, fill_value: ArrayLike | None, dtype: Any = None, shape: Any = None, *,
+              device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
     """An array with the shape and dtype of `a`, filled with a value broadcast to the shape.
 
     >>> import pyjx as jax

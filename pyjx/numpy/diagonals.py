@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.integers import as_int, as_sizes
@@ -27,10 +27,13 @@ from pyjx.numpy.ranges import arange
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import DeviceLike
+
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 
 
-def _mask(shape: tuple[int, ...], k: Any, compare: Any) -> Any:
+def _mask(shape: tuple[int, ...], k: ArrayLike, compare: Any) -> Any:
     """`compare(row + k, column)`, as a host array or, traced or for a traced `k`, of iotas."""
     if state.dynamic is eager_trace and isinstance(k, int):
         return getattr(np, compare)(np.arange(shape[0])[:, None] + k, np.arange(shape[1]))
@@ -47,7 +50,7 @@ def _static_int(name: str, argument: str, x: Any) -> int:
     return as_int(name, argument, known)
 
 
-def _diagonal(name: str, k: Any) -> Any:
+def _diagonal(name: str, k: ArrayLike) -> Any:
     """Which diagonal is meant: an int, or a traced integer."""
     if not isinstance(k, Tracer):
         return _offset(name, k)
@@ -56,7 +59,7 @@ def _diagonal(name: str, k: Any) -> Any:
     return k
 
 
-def _offset(name: str, k: Any) -> Any:
+def _offset(name: str, k: ArrayLike) -> Any:
     """A diagonal's number, which is no truth value and fits the dtype of indices."""
     if type(k) is bool:
         raise TypeError(f"{name}: offset must be an integer, got {k}")
@@ -72,11 +75,12 @@ def _as_index(name: str, k: int) -> int:
     return k
 
 
-def _matrix(mask: Any, dtype: Any) -> Any:
+def _matrix(mask: ArrayLike, dtype: DTypeLike) -> Any:
     return array(mask, dtype) if isinstance(mask, np.ndarray) else convert(mask, dtype)
 
 
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Array:
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: DTypeLike | None = None, *,
+        device: DeviceLike = None) -> Array:
     """The N x M matrix (by default square) with ones on diagonal `k` and zeros elsewhere.
 
     Args:
@@ -117,7 +121,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
 
 
 @api_boundary
-def identity(n: Any, dtype: Any = None) -> Array:
+def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
     """The n x n identity matrix.
 
     >>> import pyjx as jax
@@ -127,7 +131,7 @@ def identity(n: Any, dtype: Any = None) -> Array:
     return eye(n, dtype=None if dtype is None else _user_dtype(dtype, "identity"))
 
 
-def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
+def tri(N: int, M: int | None = None, k: Any = 0, dtype: DTypeLike | None = None) -> Array:
     """The N x M matrix (by default square) with ones on and below diagonal `k`.
 
     >>> import pyjx as jax
@@ -142,7 +146,7 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
 _FAR = 2**30  # a diagonal beyond any matrix, to which a row's number can be added
 
 
-def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Any:
+def _triangle(name: str, m: ArrayLike, k: int, keep_lower: bool) -> Any:
     (m,) = operands(name, m)
     aval = get_aval(m)
     if aval.ndim < 2:
@@ -157,7 +161,7 @@ def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Any:
 
 
 @op_jit(static_argnames=("k",))
-def tril(m: Any, k: int = 0) -> Array:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """The matrices (last two axes) with zeros above diagonal `k`.
 
     Raises:
@@ -171,7 +175,7 @@ def tril(m: Any, k: int = 0) -> Array:
 
 
 @op_jit(static_argnames=("k",))
-def triu(m: Any, k: int = 0) -> Array:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """The matrices (last two axes) with zeros below diagonal `k`.
 
     Raises:
@@ -184,7 +188,7 @@ def triu(m: Any, k: int = 0) -> Array:
     return _triangle("triu", m, k, False)
 
 
-def _host_indices(indices: Any) -> tuple[Any, ...]:
+def _host_indices(indices: Array) -> tuple[Any, ...]:
     return tuple([array(i, dtypes.default_int_dtype()) for i in indices])
 
 
@@ -196,7 +200,7 @@ def _symbolic_indices(n: Any, m: Any, k: int, keep_lower: bool) -> tuple[Array, 
     return rows, columns
 
 
-def _number_above(n: Any, m: Any, k: int) -> Any:
+def _number_above(n: Array, m: Array, k: int) -> Any:
     """How many elements of an n x m matrix are on and above diagonal `k`."""
     if k < 0:  # all but those of the transpose above its diagonal -k
         return n * m - _number_above(m, n, 1 - k)
@@ -236,7 +240,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     return _triangle_indices(np.triu_indices, n, k, m)
 
 
-def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+def _matrix_shape(name: str, arr: ArrayLike) -> tuple[int, int]:
     (arr,) = operands(name, arr)
     shape = get_aval(arr).shape
     if len(shape) != 2:
@@ -244,7 +248,7 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`tril_indices` for the shape of a matrix.
 
     >>> import pyjx as jax
@@ -255,7 +259,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     return tril_indices(n, k, m)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`triu_indices` for the shape of a matrix.
 
     >>> import pyjx as jax
@@ -280,7 +284,7 @@ def diag_indices(n: Any, ndim: Any = 2) -> tuple[Array, ...]:
     return (arange(n),) * ndim
 
 
-def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array, whose axes are of one size.
 
     >>> import pyjx as jax
@@ -308,7 +312,7 @@ def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None
 
 
 @op_jit(static_argnames=("offset", "axis1", "axis2"))
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The elements on a diagonal of two axes, along a new last axis.
 
     Raises:
@@ -342,7 +346,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 
 @op_jit(static_argnames=("k",))
-def _diag_matrix(v: Any, k: int) -> Any:
+def _diag_matrix(v: ArrayLike, k: int) -> Any:
     n = get_aval(v).shape[0]
     size = n + abs(k)
     zero = full_aval(get_aval(v).update(shape=(), sharding=None), 0)
@@ -355,7 +359,7 @@ def _mask_of(size: int, k: int) -> Any:
     return _mask((size, size), k, "equal")
 
 
-def diag(v: Any, k: int = 0) -> Array:
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with a vector on diagonal `k`, or the diagonal `k` of a matrix.
 
     Raises:
@@ -375,7 +379,7 @@ def diag(v: Any, k: int = 0) -> Array:
     raise ValueError("diag input must be 1d or 2d")
 
 
-def diagflat(v: Any, k: int = 0) -> Array:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with the elements of an array on diagonal `k`.
 
     >>> import pyjx as jax

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import is_concrete
 from pyjx.numpy import reductions, ufuncs
@@ -28,6 +28,9 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.numpy.sorting import searchsorted
 
+if TYPE_CHECKING:
+    from pyjx.lax.contractions import PrecisionLike
+
 __all__ = [
     "convolve", "correlate", "diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap",
 ]
@@ -35,13 +38,13 @@ __all__ = [
 _sum = reductions.sum.__wrapped__
 
 
-def _span(x: Any, start: int, stop: int, axis: int) -> Any:
+def _span(x: ArrayLike, start: int, stop: int, axis: int) -> Any:
     """x[start:stop] along an axis; a negative `stop` counts from the end."""
     size = get_aval(x).shape[axis]
     return lax.slice_in_dim(x, start, size + stop if stop < 0 else stop, axis=axis)
 
 
-def _gaps(x: Any, axis: int) -> Any:
+def _gaps(x: ArrayLike, axis: int) -> Any:
     """x[1:] - x[:-1] along an axis; for booleans whether they differ."""
     size = get_aval(x).shape[axis]
     if not size:
@@ -51,7 +54,8 @@ def _gaps(x: Any, axis: int) -> Any:
 
 
 @numpy_function(static_argnames=("n", "axis"))
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
+         append: ArrayLike | None = None) -> Array:
     """The differences of neighbours along an axis, taken `n` times.
 
     Args:
@@ -83,7 +87,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return a
 
 
-def _as_part(x: Any, a: Any, axis: int) -> Any:
+def _as_part(x: ArrayLike, a: ArrayLike, axis: int) -> Any:
     """`x`, a scalar made a slice of size 1 of the shape of `a`."""
     (x,) = operands("diff", x)
     if get_aval(x).ndim:
@@ -94,7 +98,8 @@ def _as_part(x: Any, a: Any, axis: int) -> Any:
 
 
 @numpy_function
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+           ) -> Array:
     """The differences of neighbours in the flattened array.
 
     Args:
@@ -195,7 +200,7 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None,
 
 @numpy_function(static_argnames=("axis",))
 @any_ranks
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(y: Any, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule.
 
     Args:
@@ -226,7 +231,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     return ufuncs.multiply(0.5, _sum(areas, axis + get_aval(areas).ndim - get_aval(y).ndim))
 
 
-def _evenly_spaced(y: Any, dx: Any, axis: int) -> Any:
+def _evenly_spaced(y: ArrayLike, dx: ArrayLike, axis: int) -> Any:
     """The integral of samples that are `dx` apart: all of them, but half of those at the ends."""
     y, dx = promote_dtypes(y, dx)
     size = get_aval(y).shape[axis]
@@ -237,7 +242,7 @@ def _evenly_spaced(y: Any, dx: Any, axis: int) -> Any:
     return ufuncs.multiply(dx, area)
 
 
-def _distances(x: Any, axis: int, ndim: int) -> Any:
+def _distances(x: ArrayLike, axis: int, ndim: int) -> Any:
     """How far places are apart along an axis of an array of `ndim` axes: a vector of places lies
     along it, others broadcast."""
     own = get_aval(x).ndim
@@ -250,7 +255,8 @@ def _distances(x: Any, axis: int, ndim: int) -> Any:
 
 
 @numpy_function(static_argnames=("axis",))
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Array:
+def unwrap(p: Any, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi
+          ) -> Array:
     """Angles along an axis with jumps of more than half a period taken back.
 
     Args:
@@ -325,7 +331,7 @@ def interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -
     place = ufuncs.clip(place, 1, max(size - 1, 1))
     before = ufuncs.subtract(place, 1)
 
-    def at(values: Any, index: Any) -> Any:
+    def at(values: ArrayLike, index: Any) -> Any:
         return jnp.indexing.take(values, index, axis=0, mode="clip")
 
     rise = ufuncs.subtract(at(fp, place), at(fp, before))
@@ -349,7 +355,7 @@ def interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -
     return out
 
 
-def _one_period(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+def _one_period(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, period: Array) -> tuple[Any, Any, Any]:
     """All places brought into one period; the points around its ends are added."""
     if np.ndim(period):
         raise ValueError(f"interp: period must be a scalar; got {period}")
@@ -368,8 +374,8 @@ def _one_period(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
 # -- convolution -----------------------------------------------------------------------------------
 
 
-def _convolved(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: Any,
-               turned: bool = False) -> Any:
+def _convolved(name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: PrecisionLike,
+               preferred: Any, turned: bool = False) -> Any:
     """The sums of a[i + k] * v[i] over i, for the k that `mode` chooses; `turned` says that they
     are the result from its end."""
     # Sums of integers are floats, unless their dtype is given.
@@ -386,7 +392,7 @@ def _convolved(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: 
     return lax.reshape(out, (get_aval(out).shape[-1],))
 
 
-def _checked(name: str, a: Any, v: Any, mode: str) -> tuple[Any, Any]:
+def _checked(name: str, a: ArrayLike, v: ArrayLike, mode: str) -> tuple[Any, Any]:
     a, v = operands(name, a, v)
     if get_aval(a).ndim != 1 or get_aval(v).ndim != 1:
         raise ValueError(f"{name}() only support 1-dimensional inputs.")
@@ -402,8 +408,8 @@ _conv_options = ("mode", "precision", "preferred_element_type")
 
 
 @numpy_function(static_argnames=_conv_options)
-def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
-             preferred_element_type: Any = None) -> Array:
+def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: PrecisionLike = None,
+             preferred_element_type: DTypeLike | None = None) -> Array:
     """The convolution of two sequences: the sums of a[k - i] * v[i] over i.
 
     Args:
@@ -422,8 +428,8 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
 
 
 @numpy_function(static_argnames=_conv_options)
-def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
-              preferred_element_type: Any = None) -> Array:
+def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: PrecisionLike = None,
+              preferred_element_type: DTypeLike | None = None) -> Array:
     """The correlation of two sequences: the sums of a[i + k] * conj(v[i]) over i.
 
     Args are those of `convolve`.

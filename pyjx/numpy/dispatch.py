@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 import numpy as np
 
 from pyjx.core import tracebacks
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.call_notes import aliases, note_call, public_name
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.errors import ConcretizationTypeError, TracerIntegerConversionError
@@ -96,7 +97,7 @@ def _note_static(error: Exception, body: Callable[..., Any], positions: Collecti
                        "traced: give a Python value, or name it in static_argnames of jit.")
 
 
-def _holds_tracer(x: Any) -> bool:
+def _holds_tracer(x: ArrayLike) -> bool:
     return isinstance(x, Tracer) or (isinstance(x, (list, tuple)) and any(map(_holds_tracer, x)))
 
 

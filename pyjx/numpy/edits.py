@@ -11,7 +11,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.numpy.axes import canonical_axes, canonical_axis
@@ -26,7 +26,7 @@ def _refuse_in_place(name: str) -> None:
                      "immutable. Pass inplace=False to instead return an updated array.")
 
 
-def _along(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
+def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Any, int]:
     """The array and the axis that is meant: that of the flat array by default."""
     if axis is None:
         return jnp.ravel(arr), 0
@@ -36,7 +36,7 @@ def _along(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
 # -- delete and insert -----------------------------------------------------------------------------
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
            ) -> Array:
     """The array without the slices at some indices along an axis.
 
@@ -84,7 +84,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     return _without(arr, known.ravel(), axis)
 
 
-def _without_one(arr: Any, place: int, axis: int) -> Any:
+def _without_one(arr: ArrayLike, place: int, axis: int) -> Any:
     """The slices before and behind one, along a symbolic axis."""
     size = get_aval(arr).shape[axis]
     if not -size <= place < size:
@@ -95,7 +95,7 @@ def _without_one(arr: Any, place: int, axis: int) -> Any:
                             lax.slice_in_dim(arr, place + 1, size, axis=axis)], axis)
 
 
-def _without(arr: Any, places: np.ndarray, axis: int) -> Any:
+def _without(arr: ArrayLike, places: np.ndarray, axis: int) -> Any:
     """The runs of slices between those at known places, joined."""
     size = get_aval(arr).shape[axis]
     kept = np.ones(size, bool)
@@ -109,7 +109,7 @@ def _without(arr: Any, places: np.ndarray, axis: int) -> Any:
 
 
 @op_jit(static_argnames=("edges", "axis"))
-def _runs(arr: Any, edges: tuple[int, ...], axis: int) -> Any:
+def _runs(arr: ArrayLike, edges: tuple[int, ...], axis: int) -> Any:
     if not edges:
         return lax.slice_in_dim(arr, 0, 0, axis=axis)
     return lax.concatenate([lax.slice_in_dim(arr, edges[i], edges[i + 1], axis=axis)
@@ -117,7 +117,7 @@ def _runs(arr: Any, edges: tuple[int, ...], axis: int) -> Any:
 
 
 @op_jit(static_argnames=("axis",))
-def _without_traced(arr: Any, places: Any, axis: int) -> Any:
+def _without_traced(arr: ArrayLike, places: Any, axis: int) -> Any:
     """Where the sorted places are p, the slice i of the result is i + (how many p_j - j <= i)."""
     size, count = get_aval(arr).shape[axis], get_aval(places).shape[0]
     places = _as_index(places)
@@ -171,7 +171,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     return _inserted(arr, obj, values, axis)  # for eager calls one program for all places
 
 
-def _new_slices(arr: Any, places: Any, values: Any, axis: int) -> Any:
+def _new_slices(arr: ArrayLike, places: Any, values: ArrayLike, axis: int) -> Any:
     """The values as slices of the array along the axis, as many as are put in."""
     shape, ndim = get_aval(arr).shape, get_aval(arr).ndim
     values = convert(values, dtype_of(arr), get_aval(arr).weak_type)
@@ -209,8 +209,8 @@ def _inserted_at(arr: Any, places: np.ndarray, values: Any, axis: int) -> Any:
     return _joined(arr, values, tuple(places[order].tolist()), tuple(range(count + 1)), axis)
 
 
-def _joined(arr: Any, values: Any, places: tuple[int, ...], edges: tuple[int, ...], axis: int
-            ) -> Any:
+def _joined(arr: ArrayLike, values: ArrayLike, places: tuple[int, ...], edges: tuple[int, ...],
+            axis: int) -> Any:
     """Parts of the values, from edge to edge, each before the slice of the array at its place."""
     starts, ends = (0, *places), (*places, get_aval(arr).shape[axis])
     parts = []
@@ -249,7 +249,7 @@ def _inserted(arr: Any, places: Any, values: Any, axis: int) -> Any:
                              indices_are_sorted=True, mode="promise_in_bounds")
 
 
-def _inserted_together(arr: Any, place: Any, values: Any, axis: int) -> Any:
+def _inserted_together(arr: ArrayLike, place: Any, values: ArrayLike, axis: int) -> Any:
     """All new slices at one place: what stands behind it moves by as many."""
     ndim, count = get_aval(arr).ndim, get_aval(values).shape[axis]
     zero = constant_like(arr, 0)
@@ -266,7 +266,8 @@ def _inserted_together(arr: Any, place: Any, values: Any, axis: int) -> Any:
 
 
 @op_jit(static_argnames=("wrap", "inplace"))
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
+                 ) -> Array:
     """A copy of the array with other elements on its diagonal.
 
     Args:
@@ -303,7 +304,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 
 
 @op_jit(static_argnames=("inplace",))
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """A copy of the array whose elements where a mask holds are given ones, one after the other.
 
     Args:
@@ -337,7 +338,8 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 
 
 @op_jit(static_argnames=("mode", "inplace"))
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
+def put(a: ArrayLike, ind: Any, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
+       ) -> Array:
     """A copy of the array whose elements at places of the flat array are given ones.
 
     Args:
@@ -377,7 +379,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 # -- ends ------------------------------------------------------------------------------------------
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
     """The array without the zeros at its ends.
 
     Args:

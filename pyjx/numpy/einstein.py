@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.explicit import abstract_sharding
@@ -26,6 +26,10 @@ from pyjx.numpy.promotion import convert
 from pyjx.numpy.promotion import operands as as_operands
 from pyjx.runtime.jit import jit
 from pyjx.runtime.resharding import in_auto_mode, reshard
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+    from pyjx.lax.contractions import PrecisionLike
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -243,7 +247,7 @@ def _make_plan(subscripts: str, shapes: Shapes, optimize: Any) -> list[Step]:
 # -- running it ------------------------------------------------------------------------------------
 
 
-def _diagonal(x: Any, axes: tuple[int, ...]) -> Any:
+def _diagonal(x: ArrayLike, axes: tuple[int, ...]) -> Any:
     """The diagonal of several axes, along the last of them."""
     shape = get_aval(x).shape
     dtype = np.dtype(np.uint32)
@@ -255,14 +259,14 @@ def _diagonal(x: Any, axes: tuple[int, ...]) -> Any:
     return fold(x, axes[:-1])
 
 
-def _summed(x: Any, axes: tuple[int, ...], dtype: Any) -> Any:
+def _summed(x: ArrayLike, axes: tuple[int, ...], dtype: DTypeLike) -> Any:
     """The sum: of integers in `dtype` where that is one of integers, of halves in float32."""
     own = get_aval(x).dtype
     whole = own in dtypes.integer_dtypes and dtype in dtypes.integer_dtypes
     return jnp.sum.__wrapped__(x, axes, dtype=dtype if whole or own == np.bool_ else None)
 
 
-def _run(steps: list[Step], values: list[Any], dot: Callable[..., Any], dtype: Any) -> Any:
+def _run(steps: list[Step], values: list[Any], dot: Callable[..., Any], dtype: DTypeLike) -> Any:
     for step in steps:
         kind, k, what = step
         if kind == "dot":
@@ -304,11 +308,11 @@ def _einsum_of(operands: tuple[Any, ...], subscripts: str, optimize: Any, precis
     if dot_general is None:
         precision = canonicalize_precision(precision)
 
-        def dot(x: Any, y: Any, dims: Any) -> Any:
+        def dot(x: ArrayLike, y: ArrayLike, dims: Any) -> Any:
             return lax.dot_general_p.bind(x, y, dimension_numbers=dims, precision=precision,
                                           preferred_element_type=dtype, out_sharding=None)
     else:
-        def dot(x: Any, y: Any, dims: Any) -> Any:
+        def dot(x: ArrayLike, y: ArrayLike, dims: Any) -> Any:
             return dot_general(x, y, dims, precision=precision, preferred_element_type=dtype)
 
     return convert(_run(steps, values, dot, dtype), dtype, weak)
@@ -320,7 +324,7 @@ _compiled_einsum = numpy_function(
 
 def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
            precision: Any = None, preferred_element_type: Any = None, _dot_general: Any = None,
-           out_sharding: Any = None) -> Array:
+           out_sharding: ShardingLike = None) -> Array:
     """Einstein summation: sums of products over named axes.
 
     Args:
@@ -360,8 +364,9 @@ def _hashable(optimize: Any) -> Any:
     return tuple(map(_hashable, optimize)) if isinstance(optimize, (list, tuple)) else optimize
 
 
-def _placed_einsum(operands: tuple[Any, ...], subscripts: str, optimize: Any, precision: Any,
-                   preferred_element_type: Any, dot_general: Any, out_sharding: Any) -> Any:
+def _placed_einsum(operands: tuple[Any, ...], subscripts: str, optimize: Any,
+                   precision: PrecisionLike, preferred_element_type: DTypeLike, dot_general: Any,
+                   out_sharding: ShardingLike) -> Any:
     run = in_auto_mode(partial(einsum, optimize=optimize, precision=precision,
                                preferred_element_type=preferred_element_type,
                                _dot_general=dot_general), out_sharding, "einsum")
@@ -373,11 +378,12 @@ _open_einsum = jit(_placed_einsum, static_argnums=(1, 2, 3, 4, 5, 6))
 
 @partial(jit, static_argnums=(1, 2, 3, 4, 5, 6))
 def _open_product(operands: tuple[Any, ...], subscripts: str, optimize: Any, precision: Any,
-                  preferred_element_type: Any, dot_general: Any, out_sharding: Any) -> Any:
+                  preferred_element_type: np.dtype[Any], dot_general: Any,
+                  out_sharding: ShardingLike) -> Any:
     """The product of two operands whose sum over devices is left open."""
     wanted = abstract_sharding(out_sharding, "einsum")
 
-    def dot(x: Any, y: Any, dims: Any, **params: Any) -> Any:
+    def dot(x: ArrayLike, y: ArrayLike, dims: Any, **params: Any) -> Any:
         lhs, rhs = get_aval(x), get_aval(y)
         entries = product_entries(lhs, rhs, dims)
         open_sharding = wanted.update(spec=wanted.spec.update(

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
@@ -34,7 +34,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
         return out
 
 
-def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+def save(file: Any, arr: ArrayLike, allow_pickle: bool = True) -> None:
     """Write an array into a file in NumPy's format; see `numpy.save`.
 
     >>> import pyjx as jax
@@ -55,7 +55,7 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
     np.savez(file, *[np.asarray(x) for x in args], allow_pickle=allow_pickle, **named)
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+def fromstring(string: str, dtype: DTypeLike | None = float, count: int = -1, *, sep: str) -> Array:
     """The numbers in a text, as an array of rank 1; see `numpy.fromstring`.
 
     Args:

@@ -12,7 +12,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.axes import canonical_axis
@@ -23,7 +23,7 @@ from pyjx.numpy.ufuncs import as_array
 
 
 def ravel_multi_index(multi_index: Any, dims: Sequence[int], mode: str = "raise",
-                      order: str = "C", *, dtype: Any = None) -> Array:
+                      order: str = "C", *, dtype: DTypeLike | None = None) -> Array:
     """The place in a flat array of elements that are given by their indices.
 
     Args:
@@ -120,7 +120,7 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]
 
 
 @numpy_function(static_argnames=("shape",))
-def _by_shape(indices: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
+def _by_shape(indices: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
     (indices,) = operands("unravel_index", indices)
     return _digits(indices, shape)
 
@@ -138,7 +138,7 @@ def _by_sizes(indices: Any, sizes: Any) -> tuple[Array, ...]:
     return _digits(indices, sizes)
 
 
-def _digits(left: Any, sizes: Sequence[Any]) -> tuple[Array, ...]:
+def _digits(left: Array, sizes: Sequence[Any]) -> tuple[Array, ...]:
     """The digits of places, each to the base of its axis; out of bounds the nearest ones."""
     limit = dtypes.iinfo(dtype_of(left)).max if is_integer(left) else math.inf
     out = []
@@ -156,7 +156,7 @@ def _digits(left: Any, sizes: Sequence[Any]) -> tuple[Array, ...]:
                   for x, last in reversed(out)])
 
 
-def _is_unsigned(x: Any) -> bool:
+def _is_unsigned(x: ArrayLike) -> bool:
     return bool(dtypes.issubdtype(dtype_of(x), np.unsignedinteger))
 
 
@@ -169,7 +169,7 @@ def _lowest_first(bitorder: str) -> bool:
     return bitorder == "little"
 
 
-def _along_last(a: Any, axis: int | None) -> tuple[Any, int]:
+def _along_last(a: ArrayLike, axis: int | None) -> tuple[Any, int]:
     if axis is None:
         return jnp.ravel(a), 0
     axis = canonical_axis(axis, get_aval(a).ndim)
@@ -177,7 +177,7 @@ def _along_last(a: Any, axis: int | None) -> tuple[Any, int]:
 
 
 @numpy_function(static_argnames=("axis", "bitorder"))
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Booleans as the bits of bytes; zeros follow where the last byte is not full.
 
     Args:
@@ -211,8 +211,8 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
 
 
 @numpy_function(static_argnames=("axis", "count", "bitorder"))
-def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
-               ) -> Array:
+def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
+               bitorder: str = "big") -> Array:
     """The bits of bytes, each as a 0 or 1 of uint8; the inverse of `packbits`.
 
     Args:

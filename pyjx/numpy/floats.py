@@ -11,7 +11,7 @@ import numpy as np
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.numpy import monoids
@@ -47,7 +47,7 @@ from pyjx.transforms.custom_jvp import custom_jvp
 
 
 @op_jit
-def arctan2(x1: Any, x2: Any, /) -> Array:
+def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The angle of the point (x2, x1), in radians from -pi to pi, elementwise.
 
     >>> import pyjx as jax
@@ -66,19 +66,19 @@ def _log_of_sum(exponential: Callable[[Any], Any], scale: float) -> Callable[[An
     Its derivative is s dx + (1 - s) dy with s = 1 / (1 + b^(y - x)). The difference of equal
     infinities counts as 0; that of other numbers has derivatives, for which s asks.
     """
-    def gap(same: Any, x: Any, y: Any) -> Any:
+    def gap(same: Any, x: ArrayLike, y: ArrayLike) -> Any:
         return ops.select(same, filled_like(x, 0), ops.sub(x, y))
 
-    def share(x: Any, y: Any) -> Any:
+    def share(x: ArrayLike, y: ArrayLike) -> Any:
         infinite = ops.eq(ops.abs(x), constant_like(x, math.inf))
         difference = gap(ops.bitwise_and(ops.eq(x, y), infinite), x, y)
         return ops.logistic(times(difference, 1 / scale))
 
-    def times(x: Any, factor: float) -> Any:
+    def times(x: ArrayLike, factor: float) -> Any:
         return x if factor == 1 else ops.mul(x, constant_like(x, factor))
 
     @custom_jvp
-    def log_of_sum(x: Any, y: Any) -> Any:
+    def log_of_sum(x: ArrayLike, y: ArrayLike) -> Any:
         rest = ops.log1p(exponential(ops.neg(ops.abs(gap(ops.eq(x, y), x, y)))))
         return ops.add(ops.max(x, y), times(rest, scale))
 
@@ -92,7 +92,7 @@ _logaddexp2 = _log_of_sum(ops.exp2, 1 / math.log(2.0))
 
 
 @universal(2, **monoids.LOGADDEXP)
-def logaddexp(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> Array:
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """log(exp(x1) + exp(x2)), elementwise, without overflow.
 
     >>> import pyjx as jax
@@ -107,7 +107,7 @@ def logaddexp(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> A
     return _logaddexp(*spread_all("logaddexp", x, y))
 
 
-def _complex_logaddexp(x: Any, y: Any) -> Any:
+def _complex_logaddexp(x: ArrayLike, y: ArrayLike) -> Any:
     """The value with the larger real part, plus log1p(exp(-gap)); brought to the main branch."""
     x, y = map(beside_constants, spread_all("logaddexp", x, y))
     swap = ops.lt(ops.real(x), ops.real(y))
@@ -124,7 +124,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 
 
 @universal(2, **monoids.LOGADDEXP2)
-def logaddexp2(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> Array:
+def logaddexp2(x1: ArrayLike, x2: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """log2(2**x1 + 2**x2), elementwise, without overflow.
 
     >>> import pyjx as jax
@@ -141,7 +141,7 @@ def logaddexp2(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> 
 
 
 @custom_jvp
-def _hypot(x: Any, y: Any) -> Any:
+def _hypot(x: ArrayLike, y: ArrayLike) -> Any:
     x, y = ops.abs(x), ops.abs(y)
     high, low = ops.max(x, y), ops.min(x, y)
     zero = ops.eq(high, constant_like(high, 0))
@@ -154,7 +154,7 @@ def _hypot(x: Any, y: Any) -> Any:
     return ops.select(infinite, filled_like(out, np.inf), out)
 
 
-def _share(g: Any, out: Any, x: Any) -> Any:
+def _share(g: Any, out: Any, x: ArrayLike) -> Any:
     zero = ops.eq(out, constant_like(out, 0))
     return ops.mul(g, ops.div(x, ops.select(zero, filled_like(out, 1), out)))
 
@@ -164,7 +164,7 @@ _hypot.defjvps(lambda g, out, x, y: _share(g, out, x), lambda g, out, x, y: _sha
 
 
 @op_jit
-def hypot(x1: Any, x2: Any, /) -> Array:
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """sqrt(x1**2 + x2**2), elementwise, without overflow: m * sqrt(1 + (n / m)**2), m >= n.
 
     Raises:
@@ -183,7 +183,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
 
 @op_jit
 @any_ranks
-def heaviside(x1: Any, x2: Any, /) -> Array:
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 where x1 < 0, 1 where x1 > 0, x2 where x1 == 0, elementwise.
 
     >>> import pyjx as jax
@@ -202,18 +202,18 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
     return out if weak else convert(out, dtype_of(out))
 
 
-def _bits_of(x: Any) -> tuple[Any, Any]:
+def _bits_of(x: ArrayLike) -> tuple[Any, Any]:
     """The bits of floats as signed integers, and that integer dtype."""
     dtype = np.dtype(f"int{dtypes.itemsize_bits(dtype_of(x))}")
     return _reinterpreted(x, dtype), dtype
 
 
-def _reinterpreted(x: Any, dtype: Any) -> Any:
+def _reinterpreted(x: ArrayLike, dtype: DTypeLike) -> Any:
     """The bits of x as another dtype, one of 64 bits too for an array that has so many."""
     return ops.bitcast_convert_type_p.bind(x, new_dtype=dtype)
 
 
-def _signbit(x: Any) -> Any:
+def _signbit(x: ArrayLike) -> Any:
     if is_integer(x) or dtype_of(x) == np.bool_:
         return ops.lt(convert(x, dtype_of(x)), constant_like(x, 0))
     bits, _ = _bits_of(x)
@@ -221,7 +221,7 @@ def _signbit(x: Any) -> Any:
 
 
 @op_jit
-def signbit(x: Any, /) -> Array:
+def signbit(x: ArrayLike, /) -> Array:
     """Where the sign of x is negative; also of -0.0.
 
     >>> import pyjx as jax
@@ -235,7 +235,7 @@ def signbit(x: Any, /) -> Array:
 
 
 @op_jit
-def copysign(x1: Any, x2: Any, /) -> Array:
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """|x1| with the sign of x2, elementwise.
 
     >>> import pyjx as jax
@@ -250,7 +250,7 @@ def copysign(x1: Any, x2: Any, /) -> Array:
 
 
 @op_jit
-def nextafter(x: Any, y: Any, /) -> Array:
+def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The next number after x in the direction of y, elementwise.
 
     >>> import pyjx as jax
@@ -261,7 +261,7 @@ def nextafter(x: Any, y: Any, /) -> Array:
 
 
 @op_jit
-def spacing(x: Any, /) -> Array:
+def spacing(x: ArrayLike, /) -> Array:
     """The distance from x to the next number farther from 0; negative for negative x.
 
     That of a float16 is to the next number above, as in NumPy.
@@ -294,7 +294,7 @@ def spacing(x: Any, /) -> Array:
 _BEYOND_INT32 = frozenset(map(np.dtype, ("uint32", "int64", "uint64")))
 
 
-def _power_of_two(k: Any, dtype: Any) -> Any:
+def _power_of_two(k: ArrayLike, dtype: DTypeLike) -> Any:
     """2**k as float of `dtype`, exact, where k is in the range of normal numbers."""
     info = dtypes.finfo(dtype)
     integer = np.dtype(f"int{info.bits}")
@@ -303,7 +303,7 @@ def _power_of_two(k: Any, dtype: Any) -> Any:
     return _reinterpreted(bits, dtype)
 
 
-def _saturated(k: Any) -> Any:
+def _saturated(k: ArrayLike) -> Any:
     """Integers as 32-bit ones; beyond these 2**k is infinity or 0 anyway."""
     if dtype_of(k) in _BEYOND_INT32:
         most = np.iinfo(np.int32).max
@@ -312,7 +312,7 @@ def _saturated(k: Any) -> Any:
     return convert(k, np.dtype(np.int32))
 
 
-def _scaled(x: Any, k: Any) -> Any:
+def _scaled(x: ArrayLike, k: Array) -> Any:
     """x * 2**k, in three steps that stay in range."""
     info = dtypes.finfo(dtype_of(x))
     high, low = constant_like(k, info.maxexp - 1), constant_like(k, info.minexp)
@@ -324,7 +324,7 @@ def _scaled(x: Any, k: Any) -> Any:
 
 
 @custom_jvp
-def _parted(x: Any) -> tuple[Any, Any]:
+def _parted(x: ArrayLike) -> tuple[Any, Any]:
     """Mantissas and exponents, by the bits of x; those of subnormals by the bits of a multiple."""
     info, whole = dtypes.finfo(dtype_of(x)), np.dtype(np.int32)
     subnormal = ops.lt(ops.abs(x), constant_like(x, info.smallest_normal))
@@ -358,7 +358,7 @@ _parted.defjvp(_parted_jvp)
 
 
 @op_jit
-def frexp(x: Any, /) -> tuple[Array, Array]:
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Mantissa m and exponent e of floats: x == m * 2**e with 0.5 <= |m| < 1; (x, 0) for 0.
 
     >>> import pyjx as jax
@@ -372,7 +372,7 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
 
 
 @op_jit
-def ldexp(x1: Any, x2: Any, /) -> Array:
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 * 2**x2, elementwise, for integers x2.
 
     Raises:
@@ -392,7 +392,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
 
 
 @op_jit
-def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """The fractional and the whole part of x, both with the sign of x.
 
     Raises:
@@ -414,14 +414,14 @@ def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
 # -- special formulas ------------------------------------------------------------------------------
 
 
-def _sinc_series(dtype: Any) -> list[Any]:
+def _sinc_series(dtype: DTypeLike) -> list[Any]:
     """The coefficients c_k of sin(pi r) / (pi r) = sum c_k r^2k, enough of them for |r| <= 1/2."""
     terms = 12 if dtypes.itemsize_bits(dtype) == 64 else 7
     return [scalar_constant((-np.pi**2)**k / math.factorial(2 * k + 1), dtype)
             for k in range(terms)]
 
 
-def _real_sinc(x: Any) -> Any:
+def _real_sinc(x: ArrayLike) -> Any:
     # With r the distance from the next even number, sin(pi x) = sin(pi r) = sin(pi (1 - r)), the
     # latter for r > 1/2. Both are continuous where they meet: XLA may compute x twice, in two ways.
     half, end = constant_like(x, 0.5), ops.eq(ops.abs(x), constant_like(x, np.inf))
@@ -438,7 +438,7 @@ def _real_sinc(x: Any) -> Any:
 
 
 @op_jit
-def sinc(x: Any, /) -> Array:
+def sinc(x: ArrayLike, /) -> Array:
     """sin(pi x) / (pi x), elementwise, and 1 at 0; exactly 0 at other whole numbers.
 
     >>> import pyjx as jax
@@ -461,7 +461,7 @@ def sinc(x: Any, /) -> Array:
 
 
 @custom_jvp
-def _i0(x: Any) -> Any:
+def _i0(x: ArrayLike) -> Any:
     return ops.mul(ops.exp(ops.abs(x)), ops.bessel_i0e(x))
 
 
@@ -470,7 +470,7 @@ _i0.defjvps(lambda g, out, x: ops.mul(g, ops.mul(ops.exp(ops.abs(x)), ops.bessel
 
 
 @op_jit
-def i0(x: Any) -> Array:
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0, elementwise.
 
     >>> import pyjx as jax
@@ -485,8 +485,8 @@ def i0(x: Any) -> Array:
 
 @op_jit
 @any_ranks
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
-               neginf: Any = None) -> Array:
+def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
+               posinf: ArrayLike | None = None, neginf: ArrayLike | None = None) -> Array:
     """x with nan and infinities replaced by numbers.
 
     Args:
@@ -514,7 +514,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
     shape = common_shape("nan_to_num", shapes) if any(shapes) else ()
     x = stretch(x, shape)
 
-    def value(v: Any) -> Any:
+    def value(v: ArrayLike) -> Any:
         return stretch(convert(v, dtype), shape)
 
     x = ops.select(ops.ne(x, x), value(nan), x)
@@ -526,7 +526,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
 
 
 @op_jit(static_argnames=("equal_nan",))
-def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
+def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8,
+            equal_nan: bool = False) -> Array:
     """Where |a - b| <= atol + rtol * |b|; infinities are close if they are equal.
 
     With `equal_nan` nan is close to nan.
@@ -551,18 +552,19 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
     return convert(out, dtypes.bool_dtype)
 
 
-def _finite(x: Any) -> Any:
+def _finite(x: ArrayLike) -> Any:
     if is_complex(x):
         return ops.bitwise_and(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
     return ops.is_finite(x)
 
 
-def _all(x: Any) -> Any:
+def _all(x: ArrayLike) -> Any:
     return ops.reduce_and(convert(x, dtypes.bool_dtype), tuple(range(get_aval(x).ndim)))
 
 
 @op_jit(static_argnames=("equal_nan",))
-def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
+def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8,
+             equal_nan: bool = False) -> Array:
     """Whether all elements of a and b are close, as an array; see `isclose`.
 
     >>> import pyjx as jax
@@ -573,7 +575,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
 
 
 @op_jit(static_argnames=("equal_nan",))
-def _array_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
+def _array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool) -> Any:
     x, y = promote_args("array_equal", a1, a2)
     out = ops.eq(x, y)
     if equal_nan:
@@ -581,7 +583,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
     return _all(out)
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether a1 and a2 have the same shape and equal elements, as an array.
 
     With `equal_nan` nan equals nan.
@@ -596,7 +598,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     return _array_equal(*pair, equal_nan=equal_nan and is_inexact(pair[0]))
 
 
-def array_equiv(a1: Any, a2: Any) -> Array:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether a1 and a2 have equal elements after broadcasting, as an array.
 
     >>> import pyjx as jax
@@ -622,7 +624,7 @@ def _check_integers(name: str, *args: Any) -> None:
             raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
 
 
-def _gcd(x: Any, y: Any) -> Any:
+def _gcd(x: ArrayLike, y: ArrayLike) -> Any:
     """Euclid's algorithm, elementwise, until all second numbers are 0."""
     def unfinished(pair: Any) -> Any:
         rest = ops.ne(pair[1], constant_like(pair[1], 0))
@@ -639,19 +641,19 @@ def _gcd(x: Any, y: Any) -> Any:
     return ops.while_loop(unfinished, step, (x, y))[0]
 
 
-def _magnitudes(name: str, x1: Any, x2: Any) -> list[Any]:
+def _magnitudes(name: str, x1: ArrayLike, x2: ArrayLike) -> list[Any]:
     args = promote_dtypes(*operands(name, x1, x2))
     _check_integers(name, *args)
     return [_magnitude(beside_constants(x)) for x in spread_all(name, *args)]
 
 
-def _magnitude(x: Any) -> Any:
+def _magnitude(x: ArrayLike) -> Any:
     return x if dtypes.issubdtype(dtype_of(x), np.unsignedinteger) else ops.abs(x)
 
 
 @op_jit
 @any_ranks
-def gcd(x1: Any, x2: Any) -> Array:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of integers, elementwise.
 
     Raises:
@@ -666,7 +668,7 @@ def gcd(x1: Any, x2: Any) -> Array:
 
 
 @op_jit
-def lcm(x1: Any, x2: Any) -> Array:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of integers, elementwise.
 
     Raises:

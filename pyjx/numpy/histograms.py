@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import abstract_sharding, check_out_sharding
 from pyjx.core.integers import as_int
@@ -27,17 +27,21 @@ from pyjx.numpy.sorting import searchsorted
 from pyjx.numpy.spacings import linspace
 from pyjx.runtime.resharding import in_auto_mode
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 
-def _counted(index: Any, weights: Any, size: int, out_sharding: Any = None) -> Any:
+def _counted(index: Any, weights: ArrayLike | None, size: int, out_sharding: ShardingLike = None
+            ) -> Any:
     """The sums of the weights of each index; indices out of range are left out."""
     return lax.full((size,), 0, get_aval(weights).dtype).at[index].add(
         weights, mode="drop", out_sharding=out_sharding)
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
-             out_sharding: Any = None) -> Array:
+def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
+             length: int | None = None, out_sharding: ShardingLike = None) -> Array:
     """How often each of the integers 0, 1, ... occurs.
 
     Args:
@@ -100,7 +104,7 @@ def _check_is_whole(out_sharding: Any) -> None:
             f"along all mesh axes. Got {out_sharding}; call jax.reshard after it.")
 
 
-def _edges(a: Any, bins: Any, limits: Any) -> Any:
+def _edges(a: ArrayLike, bins: Any, limits: Any) -> Any:
     """The edges of the bins of the values `a`."""
     if isinstance(bins, str):
         raise NotImplementedError(
@@ -138,7 +142,8 @@ def _bounds(limits: Any) -> Sequence[Any]:
                      f"and the largest, got {limits}")
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None
+                       ) -> Array:
     """The edges of the bins that `histogram` uses.
 
     Args:
@@ -152,8 +157,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return _edges(a, bins, range)
 
 
-def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,
-              density: bool | None = None, out_sharding: Any = None) -> tuple[Array, Array]:
+def histogram(a: Any, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None,
+              density: bool | None = None, out_sharding: ShardingLike = None
+             ) -> tuple[Array, Array]:
     """How many values lie in each bin.
 
     Args:
@@ -198,8 +204,9 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,
     return counts, edges
 
 
-def histogram2d(x: Any, y: Any, bins: Any = 10, range: Sequence[Any] | None = None,
-                weights: Any = None, density: bool | None = None) -> tuple[Array, Array, Array]:
+def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Any] | None = None,
+                weights: ArrayLike | None = None, density: bool | None = None
+               ) -> tuple[Array, Array, Array]:
     """How many points (x, y) lie in each cell; (counts, edges of x, edges of y).
 
     Arguments are those of `histogramdd`, with `x` and `y` in place of the sample.
@@ -220,7 +227,8 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Sequence[Any] | None = No
 
 
 def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
-                weights: Any = None, density: bool | None = None) -> tuple[Array, list[Array]]:
+                weights: ArrayLike | None = None, density: bool | None = None
+               ) -> tuple[Array, list[Array]]:
     """How many points of several coordinates lie in each cell.
 
     Args:

@@ -8,7 +8,7 @@ integers and slices that are known make static slices.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from pyjx import configuration
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes, frames, tracebacks
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.dimensions import max_dim, min_dim
@@ -51,6 +51,9 @@ from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import in_auto_mode
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+
 
 class Options(Record):
     """What `at[]` and `take` let users choose."""
@@ -69,7 +72,7 @@ _UNCHECKED_MODES = (None, ops.GatherScatterMode.PROMISE_IN_BOUNDS)  # of reading
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def _with_axes(x: Any, pattern: tuple[Entry, ...]
+def _with_axes(x: ArrayLike, pattern: tuple[Entry, ...]
                ) -> tuple[Any, tuple[Entry, ...], tuple[int, ...]]:
     """`x` with the axes that the pattern makes, the pattern on it, and those axes."""
     if NEW not in pattern and BOOL not in pattern:
@@ -79,7 +82,7 @@ def _with_axes(x: Any, pattern: tuple[Entry, ...]
     return ops.expand_dims(x, made), plain, made
 
 
-def read(x: Any, pattern: tuple[Entry, ...], values: Any, options: Options = _default) -> Any:
+def read(x: ArrayLike, pattern: tuple[Entry, ...], values: Any, options: Options = _default) -> Any:
     """The elements of `x` at an index, in operations on values of any kind."""
     x, pattern, _ = _with_axes(x, pattern)
     shape = get_aval(x).shape
@@ -143,12 +146,12 @@ def _stride(entry: Slice) -> int:
     return abs(entry.step) if entry.size not in (0, 1) else 1
 
 
-def _first(entry: Slice, start: Any) -> Any:
+def _first(entry: Slice, start: Array) -> Any:
     """Where the span of a slice begins."""
     return start if entry.step > 0 or not entry.size else start + (entry.size - 1) * entry.step
 
 
-def _static_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any]
+def _static_read(x: ArrayLike, shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any]
                  ) -> Any:
     starts, limits, strides = [], [], []
     for n, entry, value in zip(shape, pattern, bound, strict=True):
@@ -167,7 +170,7 @@ def _static_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bou
     return _finish_read(x, pattern)
 
 
-def _finish_read(x: Any, pattern: tuple[Entry, ...]) -> Any:
+def _finish_read(x: ArrayLike, pattern: tuple[Entry, ...]) -> Any:
     """Turn the axes of slices with negative step, and drop those of integers."""
     turned = [i for i, e in enumerate(pattern) if type(e) is Slice and e.step < 0
               and e.size not in (0, 1)]
@@ -177,8 +180,8 @@ def _finish_read(x: Any, pattern: tuple[Entry, ...]) -> Any:
     return ops.squeeze(x, dropped) if dropped else x
 
 
-def _dynamic_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any],
-                  options: Options) -> Any:
+def _dynamic_read(x: ArrayLike, shape: tuple[int, ...], pattern: tuple[Entry, ...],
+                  bound: list[Any], options: Options) -> Any:
     dtype = index_dtype([v for v in bound if v is not None], shape)
     starts, sizes, strides = [], [], []
     for n, entry, value in zip(shape, pattern, bound, strict=True):
@@ -204,7 +207,7 @@ def _dynamic_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bo
     return _finish_read(x, pattern)
 
 
-def _gather(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any],
+def _gather(x: ArrayLike, shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any],
             options: Options) -> Any:
     plan = make_plan(shape, pattern, bound, options.wrap_negative_indices)
     if 0 in plan.shape:
@@ -228,7 +231,7 @@ def _gather(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: l
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def write(method: str, x: Any, y: Any, pattern: tuple[Entry, ...], values: Any,
+def write(method: str, x: ArrayLike, y: Any, pattern: tuple[Entry, ...], values: Any,
           options: Options = _default, function: Any = None) -> Any:
     """`x` with the elements at an index set to, or combined with, `y`."""
     if method == "divide" or method == "power":
@@ -288,7 +291,7 @@ def _common_dtype(y: Any, x: Any) -> Any:
     return dtype
 
 
-def _update(y: Any, x: Any, plan: Plan) -> Any:
+def _update(y: Array, x: Any, plan: Plan) -> Any:
     """The new values as the scatter wants them: of the type `x` and the plan's shape."""
     if x.dtype == np.bool_ and get_aval(y).dtype in dtypes.complex_dtypes:
         y = convert(y, dtypes.to_floating_dtype(get_aval(y).dtype))
@@ -316,7 +319,7 @@ def _update(y: Any, x: Any, plan: Plan) -> Any:
     return ops.rev(y, plan.reversed_dims) if plan.reversed_dims else y
 
 
-def _along_any(y: Any, shape: tuple[int, ...], dims: list[int]) -> Any:
+def _along_any(y: ArrayLike, shape: tuple[int, ...], dims: list[int]) -> Any:
     old = get_aval(y).shape
     kept = [i for i, d in enumerate(dims) if old[i] == shape[d]]
     if len(kept) < len(old):
@@ -406,7 +409,7 @@ class IndexUpdateHelper:
 
     __slots__ = ("array",)
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.array = array
 
     def __getitem__(self, index: Any) -> IndexUpdateRef:
@@ -415,7 +418,7 @@ class IndexUpdateHelper:
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError("x.at is not callable: index it, as in x.at[index].set(value).")
 
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+    def __setitem__(self, index: Any, value: ArrayLike) -> NoReturn:
         raise TypeError("x.at does not support item assignment, as arrays are immutable. Use "
                         "x = x.at[index].set(value), or add, multiply, min, max in place of set.")
 
@@ -429,8 +432,8 @@ class IndexUpdateHelper:
         return f"_IndexUpdateHelper({self.array!r})"
 
 
-def _options(mode: Any, fill_value: Any, indices_are_sorted: bool, unique_indices: bool,
-             wrap_negative_indices: bool) -> Options:
+def _options(mode: Any, fill_value: ArrayLike | None, indices_are_sorted: bool,
+             unique_indices: bool, wrap_negative_indices: bool) -> Options:
     if mode is not None:
         mode = ops.GatherScatterMode.from_any(mode)
     return Options(mode, fill_value, bool(indices_are_sorted), bool(unique_indices),
@@ -459,7 +462,7 @@ class IndexUpdateRef:
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Any, index: Any) -> None:
+    def __init__(self, array: Array, index: Any) -> None:
         self.array = array
         self.index = index
 
@@ -471,8 +474,8 @@ class IndexUpdateRef:
         _no_operator, ["+=", "-=", "*=", "/=", "**="])
 
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, fill_value: Any = None, out_sharding: Any = None,
-            wrap_negative_indices: bool = True) -> Any:
+            mode: Any = None, fill_value: ArrayLike | None = None,
+            out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Any:
         """`x[index]`, where `mode="fill"` gives `fill_value` for indices out of bounds."""
         options = _options(mode, fill_value, indices_are_sorted, unique_indices,
                            wrap_negative_indices)
@@ -522,7 +525,7 @@ class IndexUpdateRef:
         return write("apply", self.array, None, pattern, values, options, func)
 
 
-def _values_of(y: Any) -> Any:
+def _values_of(y: ArrayLike) -> Any:
     return jnp.asarray(y)
 
 
@@ -535,7 +538,7 @@ def _holds(dtype: Any, y: int) -> bool:
 def _update_method(name: str, method: str, doc: str) -> Any:
     @tracebacks.mark_boundary
     def update(self: IndexUpdateRef, values: Any, *, indices_are_sorted: bool = False,
-               unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
+               unique_indices: bool = False, mode: Any = None, out_sharding: ShardingLike = None,
                wrap_negative_indices: bool = True) -> Any:
         try:
             if out_sharding is not None:
@@ -577,9 +580,9 @@ for _name, _method, _what in (
 
 
 @op_jit(static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
-def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
-         unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None
-         ) -> Array:
+def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None,
+         mode: str | None = None, unique_indices: bool = False, indices_are_sorted: bool = False,
+         fill_value: ArrayLike | None = None) -> Array:
     """The elements of `a` at `indices` along `axis`.
 
     Args:
@@ -631,7 +634,8 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     return read(x, pattern, (i,), options)
 
 
-def _aligned(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Any, Any, int]:
+def _aligned(name: str, arr: ArrayLike, indices: ArrayLike, axis: int | None
+            ) -> tuple[Any, Any, int]:
     x, i = operands(name, arr, indices)
     if get_aval(i).dtype not in dtypes.integer_dtypes:
         raise TypeError(f"{name} indices must be of integer type, got {get_aval(i).dtype}")
@@ -648,7 +652,7 @@ def _aligned(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Any, 
     return x, i, canonical_axis(axis, rank)
 
 
-def _aligned_index(x: Any, i: Any, axis: int) -> tuple[Any, ...]:
+def _aligned_index(x: ArrayLike, i: Any, axis: int) -> tuple[Any, ...]:
     """The index arrays that take the elements at `i` along the axis, of each row its own."""
     shape, own = get_aval(x).shape, get_aval(i).shape
     index: list[Any] = []
@@ -669,8 +673,9 @@ def _aligned_index(x: Any, i: Any, axis: int) -> tuple[Any, ...]:
 
 
 @op_jit(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
-def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None,
-                    fill_value: Any = None, *, wrap_negative_indices: bool = True) -> Array:
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: Any = None,
+                    fill_value: ArrayLike | None = None, *, wrap_negative_indices: bool = True
+                   ) -> Array:
     """Elements of `arr` along an axis, at indices that each row has its own of.
 
     Args:
@@ -718,8 +723,8 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
                       mode=options.mode, fill_value=options.fill_value)
 
 
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,
-                   mode: Any = None) -> Array:
+def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: Any, axis: int | None,
+                   inplace: bool = True, *, mode: Any = None) -> Array:
     """The array with `values` at the indices along an axis; see `take_along_axis`.
 
     Raises:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import jaxlib_api, lax
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.bounded import BoundedDict
 from pyjx.runtime.array import value
@@ -63,7 +64,7 @@ def _is_cut(sharding: Any) -> bool:
             and sharding.is_fully_addressable)
 
 
-def _copies(x: Any, aval: ShapedArray, sharding: Any, committed: bool) -> Iterator[Any]:
+def _copies(x: ArrayLike, aval: ShapedArray, sharding: Any, committed: bool) -> Iterator[Any]:
     """Copies of the rows; each costs one transfer and no computation."""
     row = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
     devices = [sharding._device]
@@ -74,7 +75,7 @@ def _copies(x: Any, aval: ShapedArray, sharding: Any, committed: bool) -> Iterat
         yield put(row, sharding, [host], devices, committed)
 
 
-def _by_program(x: Any, n: int) -> Iterator[Any]:
+def _by_program(x: Array, n: int) -> Iterator[Any]:
     if n <= _CHUNK:
         yield from _unstacked(x)
         return
@@ -85,11 +86,11 @@ def _by_program(x: Any, n: int) -> Iterator[Any]:
 
 
 @op_jit
-def _unstacked(x: Any) -> list[Any]:
+def _unstacked(x: Array) -> list[Any]:
     return [lax.index_in_dim(x, i, 0, keepdims=False) for i in range(x.shape[0])]
 
 
 @op_jit(static_argnames=("size",))
-def _chunk(x: Any, start: Any, size: int) -> list[Any]:
+def _chunk(x: ArrayLike, start: ArrayLike, size: int) -> list[Any]:
     """The `size` rows from `start` on."""
     return _unstacked(lax.dynamic_slice_in_dim(x, start, size, 0))

@@ -7,14 +7,14 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_ints, as_truncated_int
@@ -35,6 +35,9 @@ from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import in_auto_mode
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+
 __all__ = [
     "append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack",
     "hsplit", "hstack", "repeat", "resize", "split", "stack", "tile", "unstack", "vsplit", "vstack",
@@ -53,7 +56,7 @@ def _is_one_array(arrays: Any) -> bool:
                                         or hasattr(arrays, "__jax_array__"))
 
 
-def parts_of(name: str, arrays: Any, dtype: Any = None) -> list[Any]:
+def parts_of(name: str, arrays: Any, dtype: DTypeLike | None = None) -> list[Any]:
     """The arrays of a sequence, or the slices of an array, with their common dtype."""
     if _is_one_array(arrays):
         if not arrays.ndim:
@@ -75,7 +78,7 @@ def parts_of(name: str, arrays: Any, dtype: Any = None) -> list[Any]:
     return promote_dtypes(*parts)
 
 
-def joined(name: str, parts: list[Any], axis: Any) -> Any:
+def joined(name: str, parts: list[Any], axis: int | Sequence[int] | None) -> Any:
     """The parts, of one dtype, one after the other along `axis`."""
     if not parts:
         raise ValueError("Need at least one array to concatenate.")
@@ -88,8 +91,8 @@ def joined(name: str, parts: list[Any], axis: Any) -> Any:
     return lax.concatenate(parts, axis)
 
 
-def _rows_joined(name: str, array: Any, shape_of: Callable[[Axes], Axes], axis: int | None,
-                 dtype: Any) -> Any:
+def _rows_joined(name: str, array: ArrayLike, shape_of: Callable[[Axes], Axes], axis: int | None,
+                 dtype: DTypeLike) -> Any:
     """The slices of an array along its first axis, each reshaped, one after the other along `axis`
     (None: the second one, if there are two): no slice is taken, so that they may be cut."""
     (x,) = operands(name, array)
@@ -114,7 +117,7 @@ _ROW_SHAPES: dict[str, Callable[[Axes], Axes]] = {
 }
 
 
-def _one_part(arrays: Any = (), axis: Any = 0, *rest: Any) -> Any:
+def _one_part(arrays: Any = (), axis: int | Sequence[int] = 0, *rest: Any) -> Any:
     """The array, of one that is joined with no other."""
     if isinstance(arrays, (list, tuple)) and len(arrays) == 1 and not rest:
         (part,) = arrays
@@ -164,7 +167,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
     """The arrays, of one shape, joined along a new axis.
 
     Args:
@@ -205,7 +208,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
 
 
 @numpy_function(static_argnames=("axis",))
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an array along an axis.
 
     >>> import pyjx as jax
@@ -237,7 +240,7 @@ def _stacked(name: str, at_least: Callable[[Any], Any], axis: int | None, tup: A
     return joined(name, parts, axis)
 
 
-def _dtype_of_joined(name: str, dtype: Any) -> Any:
+def _dtype_of_joined(name: str, dtype: DTypeLike) -> Any:
     try:
         return dtypes.check_and_canonicalize_user_dtype(dtype, name)
     except (TypeError, ValueError) as error:
@@ -281,7 +284,7 @@ def dstack(tup: Any, dtype: Any = None) -> Array:
     return _stacked("dstack", at_least_3d, 2, tup, dtype)
 
 
-def _as_column(x: Any) -> Any:
+def _as_column(x: ArrayLike) -> Any:
     ndim = get_aval(x).ndim
     return x if ndim >= 2 else permuted(at_least_2d(x), (1, 0))
 
@@ -298,7 +301,7 @@ def column_stack(tup: Any) -> Array:
 
 
 @numpy_function(static_argnames=("axis",))
-def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """`arr` with `values` behind it along an axis; without one both are flattened.
 
     >>> import pyjx as jax
@@ -344,7 +347,7 @@ def _joined_blocks(arrays: Any, level: int) -> tuple[Any, int]:
     return joined("block", parts, rank - (depths[0] - level)), depths[0]
 
 
-def _at_least(x: Any, rank: int) -> Any:
+def _at_least(x: ArrayLike, rank: int) -> Any:
     missing = rank - get_aval(x).ndim
     return with_new_axes(x, tuple(range(missing))) if missing > 0 else x
 
@@ -352,7 +355,8 @@ def _at_least(x: Any, rank: int) -> Any:
 # -- cutting ---------------------------------------------------------------------------------------
 
 
-def _cut(name: str, ary: Any, indices_or_sections: Any, axis: Any, uneven: bool) -> list[Any]:
+def _cut(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int | Sequence[int] | None,
+         uneven: bool) -> list[Any]:
     (ary,) = operands(name, ary)
     aval = get_aval(ary)
     axis = canonical_axis(axis, aval.ndim)
@@ -378,7 +382,7 @@ def _cut(name: str, ary: Any, indices_or_sections: Any, axis: Any, uneven: bool)
 
 
 @numpy_function(static_argnames=("indices_or_sections", "axis"))
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """The array cut into parts along an axis.
 
     Args:
@@ -398,7 +402,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
 
 
 @numpy_function(static_argnames=("indices_or_sections", "axis"))
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """The array cut into parts along an axis, the first ones longer by one if need be.
 
     >>> import pyjx as jax
@@ -409,7 +413,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array
 
 
 @numpy_function(static_argnames=("indices_or_sections",))
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """The array cut along its first axis; see `split`.
 
     >>> import pyjx as jax
@@ -420,7 +424,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 
 @numpy_function(static_argnames=("indices_or_sections",))
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """The array cut along its second axis, or its only one; see `split`.
 
     >>> import pyjx as jax
@@ -432,7 +436,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 
 @numpy_function(static_argnames=("indices_or_sections",))
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """The array cut along its third axis; see `split`.
 
     >>> import pyjx as jax
@@ -446,7 +450,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 
 @numpy_function(static_argnames=("reps",))
-def tile(A: Any, reps: int | Sequence[int]) -> Array:
+def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """The array repeated `reps` times along its axes; missing axes and counts are 1.
 
     >>> import pyjx as jax
@@ -462,7 +466,7 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
 
 
 @numpy_function(static_argnames=("new_shape",))
-def resize(a: Any, new_shape: Any) -> Array:
+def resize(a: ArrayLike, new_shape: Any) -> Array:
     """The elements repeated, or cut off, to fill `new_shape`.
 
     >>> import pyjx as jax
@@ -486,7 +490,7 @@ def resize(a: Any, new_shape: Any) -> Array:
 
 
 @op_jit(static_argnames=("count", "axis"))
-def repeated(a: Any, count: int, axis: int | None) -> Any:
+def repeated(a: ArrayLike, count: int, axis: int | None) -> Any:
     """Each slice of `a` along `axis`, or by default each element, repeated `count` times."""
     if axis is None:
         a, axis = lax.reshape(a, (get_aval(a).size,)), 0
@@ -497,7 +501,7 @@ def repeated(a: Any, count: int, axis: int | None) -> Any:
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None, *,
-           total_repeat_length: int | None = None, out_sharding: Any = None) -> Array:
+           total_repeat_length: int | None = None, out_sharding: ShardingLike = None) -> Array:
     """Each slice of the array repeated along an axis.
 
     Args:
@@ -566,7 +570,7 @@ def _check_repeats(count: int, size: int) -> None:
                          f"repeats for {size} slices")
 
 
-def _repeat_static(a: Any, repeats: Any, axis: int) -> Any:
+def _repeat_static(a: ArrayLike, repeats: Any, axis: int) -> Any:
     size = get_aval(a).shape[axis]
     if repeats.size == 1:
         count = operator.index(repeats[0])
@@ -579,7 +583,7 @@ def _repeat_static(a: Any, repeats: Any, axis: int) -> Any:
     return jnp.indexing.take(a, index, axis=axis, mode="clip")
 
 
-def _repeat_dynamic(a: Any, repeats: Any, axis: int, total: int) -> Any:
+def _repeat_dynamic(a: ArrayLike, repeats: ArrayLike, axis: int, total: int) -> Any:
     size = get_aval(a).shape[axis]
     count = get_aval(repeats).size
     _check_repeats(count, size)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import canonical_shape, get_aval, shape_error
 from pyjx.core.dimensions import check_decided
 from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_sharding, whole_along
@@ -28,6 +28,9 @@ from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import convert, operands, stretch
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.resharding import placed
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
@@ -95,8 +98,8 @@ def of_new_shape(a: Any = None, shape: Any = None, *rest: Any) -> Any:
 
 @numpy_function(static_argnames=("shape", "order", "copy", "out_sharding"), known=True,
                 unchanged=of_new_shape)
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
-            out_sharding: Any = None) -> Array:
+def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None,
+            out_sharding: ShardingLike = None) -> Array:
     """The array with another shape and the same elements in the same order.
 
     Args:
@@ -140,7 +143,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
 
 
 @numpy_function(static_argnames=("order", "out_sharding"))
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) -> Array:
     """The elements as a one-dimensional array.
 
     >>> import pyjx as jax
@@ -156,7 +159,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
 # -- the order of axes -----------------------------------------------------------------------------
 
 
-def permuted(a: Any, permutation: tuple[int, ...]) -> Any:
+def permuted(a: ArrayLike, permutation: tuple[int, ...]) -> Any:
     """`a` with its axes in another order; itself if the order is the old one."""
     if permutation == all_axes(len(permutation)) and len(permutation) == get_aval(a).ndim:
         return a
@@ -194,7 +197,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
 
 
 @numpy_function(static_argnames=("axes",), unchanged=_in_order)
-def permute_dims(a: Any, /, axes: Sequence[int]) -> Array:
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """The array with its axes in another order: axis i of the result is `axes[i]` of `a`.
 
     >>> import pyjx as jax
@@ -205,7 +208,7 @@ def permute_dims(a: Any, /, axes: Sequence[int]) -> Array:
 
 
 @numpy_function
-def matrix_transpose(x: Any, /) -> Array:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """The array with its last two axes exchanged.
 
     >>> import pyjx as jax
@@ -221,7 +224,7 @@ def matrix_transpose(x: Any, /) -> Array:
 
 
 @numpy_function(static_argnames=("axis1", "axis2"))
-def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """The array with two axes exchanged.
 
     >>> import pyjx as jax
@@ -236,7 +239,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return permuted(a, tuple(order))
 
 
-def moved(a: Any, source: Any, destination: Any) -> Any:
+def moved(a: ArrayLike, source: Any, destination: Any) -> Any:
     """`a` with the axes `source` moved to the positions `destination`."""
     ndim = get_aval(a).ndim
     source, destination = as_tuple(source), as_tuple(destination)
@@ -250,7 +253,7 @@ def moved(a: Any, source: Any, destination: Any) -> Any:
 
 
 @numpy_function(static_argnames=("source", "destination"))
-def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """The array with some axes moved to other positions; the others keep their order.
 
     Raises:
@@ -265,7 +268,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
 
 
 @numpy_function(static_argnames=("axis", "start"))
-def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """The array with one axis moved in front of the axis `start`.
 
     >>> import pyjx as jax
@@ -286,7 +289,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 
 
 @numpy_function(static_argnames=("axis",))
-def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
+def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """The array without axes of size 1.
 
     Args:
@@ -307,7 +310,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
     return lax.squeeze(a, axes)
 
 
-def _different_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def _different_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     try:
         return canonical_axes(axis, ndim)
     except ValueError as error:
@@ -331,7 +334,7 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     return with_new_axes(a, as_tuple(axis))
 
 
-def with_new_axes(a: Any, axes: tuple[int, ...]) -> Any:
+def with_new_axes(a: ArrayLike, axes: tuple[int, ...]) -> Any:
     """`a` with new axes of size 1."""
     shape = get_aval(a).shape
     ndim = len(shape) + len(axes)
@@ -356,16 +359,16 @@ def _each(name: str, at_least: Any, arys: tuple[Any, ...]) -> Any:
     return tuple([jnp.asarray(at_least(x)) for x in operands(name, *arys)])
 
 
-def at_least_1d(x: Any) -> Any:
+def at_least_1d(x: ArrayLike) -> Any:
     return with_new_axes(x, (0,)) if not get_aval(x).ndim else x
 
 
-def at_least_2d(x: Any) -> Any:
+def at_least_2d(x: ArrayLike) -> Any:
     ndim = get_aval(x).ndim
     return x if ndim >= 2 else with_new_axes(x, (0,) if ndim else (0, 1))
 
 
-def at_least_3d(x: Any) -> Any:
+def at_least_3d(x: ArrayLike) -> Any:
     ndim = get_aval(x).ndim
     return x if ndim >= 3 else with_new_axes(x, ((0, 1, 2), (0, 2), (2,))[ndim])
 
@@ -448,7 +451,7 @@ def spread(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 @numpy_function(static_argnames=("shape", "out_sharding"), unchanged=of_shape)
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: ShardingLike = None) -> Array:
     """The array stretched to `shape` by NumPy's rules.
 
     Raises:
@@ -478,13 +481,13 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
 # -- flip and roll ---------------------------------------------------------------------------------
 
 
-def flipped(m: Any, axis: Any) -> Any:
+def flipped(m: ArrayLike, axis: int | Sequence[int] | None) -> Any:
     """`m` reversed along the given axes, None for all."""
     return lax.rev(m, canonical_axes(axis, get_aval(m).ndim))
 
 
 @numpy_function(static_argnames=("axis",))
-def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
+def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """The array with the elements in reverse order along the given axes, by default all.
 
     >>> import pyjx as jax
@@ -495,7 +498,7 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
 
 
 @numpy_function
-def fliplr(m: Any) -> Array:
+def fliplr(m: ArrayLike) -> Array:
     """The array reversed along its second axis.
 
     >>> import pyjx as jax
@@ -506,7 +509,7 @@ def fliplr(m: Any) -> Array:
 
 
 @numpy_function
-def flipud(m: Any) -> Array:
+def flipud(m: ArrayLike) -> Array:
     """The array reversed along its first axis.
 
     >>> import pyjx as jax
@@ -589,11 +592,11 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     return a
 
 
-def _split(shift: Any) -> list[Any]:
+def _split(shift: ArrayLike) -> list[Any]:
     return list(lax.unstack(shift)) if get_aval(shift).ndim else [shift]
 
 
-def _rolled(a: Any, step: Any, axis: int) -> Any:
+def _rolled(a: ArrayLike, step: Any, axis: int) -> Any:
     """`a` rolled along one axis."""
     size = get_aval(a).shape[axis]
     if not size:

@@ -6,7 +6,7 @@ elements at once where the function is associative.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -23,7 +24,7 @@ from pyjx.numpy.promotion import convert, promote_dtypes, promote_dtypes_inexact
 Parts = dict[str, Any]
 
 
-def _cast(a: Any, dtype: Any) -> Any:
+def _cast(a: ArrayLike, dtype: DTypeLike) -> Any:
     return a if dtype is None else jnp.asarray(a, dtype)
 
 
@@ -50,37 +51,44 @@ def _widened(method: str) -> Callable[..., Any]:
     return at
 
 
-def _sum(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _sum(a: Array, *, axis: Any, dtype: np.dtype[Any], keepdims: bool, initial: Any, where: Any
+        ) -> Any:
     return jnp.sum(a, axis, dtype, None, keepdims, initial, where)
 
 
-def _prod(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _prod(a: ArrayLike, *, axis: int | Sequence[int] | None, dtype: DTypeLike, keepdims: bool,
+          initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     return jnp.prod(a, axis, dtype, None, keepdims, initial, where)
 
 
-def _max(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _max(a: ArrayLike, *, axis: int | Sequence[int] | None, dtype: DTypeLike, keepdims: bool,
+         initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     return jnp.max(_cast(a, dtype), axis, None, keepdims, initial, where)
 
 
-def _min(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _min(a: ArrayLike, *, axis: int | Sequence[int] | None, dtype: DTypeLike, keepdims: bool,
+         initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     return jnp.min(_cast(a, dtype), axis, None, keepdims, initial, where)
 
 
-def _all(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _all(a: ArrayLike, *, axis: int | Sequence[int] | None, dtype: DTypeLike, keepdims: bool,
+         initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     out = jnp.all(a, axis, None, keepdims, where=where)
     if initial is not None:
         out = jnp.logical_and(out, as_bool(jnp.asarray(initial)))
     return _cast(out, dtype)
 
 
-def _any(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _any(a: ArrayLike, *, axis: int | Sequence[int] | None, dtype: DTypeLike, keepdims: bool,
+         initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     out = jnp.any(a, axis, None, keepdims, where=where)
     if initial is not None:
         out = jnp.logical_or(out, as_bool(jnp.asarray(initial)))
     return _cast(out, dtype)
 
 
-def _odd(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _odd(a: ArrayLike, *, axis: int | Sequence[int] | None, dtype: DTypeLike, keepdims: bool,
+         initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     return _bits("logical_xor", as_bool(jnp.asarray(a)), axis, dtype, keepdims, initial, where)
 
 
@@ -93,8 +101,8 @@ _BITS: dict[str, tuple[Callable[..., Any], int]] = {
 
 
 @numpy_function(static_argnames=("name", "axis", "dtype", "keepdims"))
-def _bits(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
-          ) -> Any:
+def _bits(name: str, a: ArrayLike, axis: int | Sequence[int] | None, dtype: DTypeLike,
+          keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     x = _cast(a, dtype)
     if not (is_integer(x) or dtype_of(x) == dtypes.bool_dtype):
         raise ValueError(f"{name}.reduce: integer argument required; got dtype={dtype_of(x)}")
@@ -111,7 +119,8 @@ def _bits(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any
 
 
 def _bitwise(name: str) -> Callable[..., Any]:
-    def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    def reduce(a: ArrayLike, *, axis: int | Sequence[int] | None, dtype: DTypeLike, keepdims: bool,
+               initial: ArrayLike | None, where: ArrayLike | None) -> Any:
         return _bits(name, a, axis, dtype, keepdims, initial, where)
 
     return reduce
@@ -121,8 +130,8 @@ def _bitwise(name: str) -> Callable[..., Any]:
 
 
 @numpy_function(static_argnames=("name", "axis", "dtype", "keepdims"))
-def _log_sum(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
-             ) -> Any:
+def _log_sum(name: str, a: ArrayLike, axis: int | Sequence[int] | None, dtype: DTypeLike,
+             keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     """log sum exp(a) to the base of the function `name`, as m + log sum exp(a - m)."""
     x = _cast(a, dtype)
     if name == "logaddexp":
@@ -143,7 +152,8 @@ def _log_sum(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: 
 
 
 def _log_sums(name: str) -> Callable[..., Any]:
-    def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    def reduce(a: ArrayLike, *, axis: int | Sequence[int] | None, dtype: DTypeLike, keepdims: bool,
+               initial: ArrayLike | None, where: ArrayLike | None) -> Any:
         return _log_sum(name, a, axis, dtype, keepdims, initial, where)
 
     return reduce
@@ -152,16 +162,16 @@ def _log_sums(name: str) -> Callable[..., Any]:
 # -- accumulation ----------------------------------------------------------------------------------
 
 
-def _cumsum(a: Any, *, axis: Any, dtype: Any) -> Any:
+def _cumsum(a: Array, *, axis: Any, dtype: np.dtype[Any]) -> Any:
     return jnp.cumsum(a, axis, dtype)
 
 
-def _cumprod(a: Any, *, axis: Any, dtype: Any) -> Any:
+def _cumprod(a: Array, *, axis: Any, dtype: np.dtype[Any]) -> Any:
     return jnp.cumprod(a, axis, dtype)
 
 
 def _prefixes(scan: Callable[..., Any]) -> Callable[..., Any]:
-    def accumulate(a: Any, *, axis: Any, dtype: Any) -> Any:
+    def accumulate(a: ArrayLike, *, axis: int | Sequence[int] | None, dtype: DTypeLike) -> Any:
         if axis is None or isinstance(axis, (tuple, list)):
             raise ValueError("accumulate does not allow multiple axes")
         a = jnp.asarray(a) if dtype is None else jnp.asarray(a, dtype)
@@ -171,16 +181,16 @@ def _prefixes(scan: Callable[..., Any]) -> Callable[..., Any]:
     return accumulate
 
 
-def _cummax(a: Any, axis: int) -> Any:
+def _cummax(a: ArrayLike, axis: int) -> Any:
     return lax.cummax(a, axis)
 
 
-def _cummin(a: Any, axis: int) -> Any:
+def _cummin(a: ArrayLike, axis: int) -> Any:
     return lax.cummin(a, axis)
 
 
 def _on_bools_too(scan: Callable[..., Any]) -> Callable[..., Any]:
-    def prefixes(a: Any, axis: int) -> Any:
+    def prefixes(a: ArrayLike, axis: int) -> Any:
         if dtype_of(a) != dtypes.bool_dtype:
             return scan(a, axis)
         return convert(scan(convert(a, np.dtype(np.int8)), axis), dtypes.bool_dtype)
@@ -188,7 +198,7 @@ def _on_bools_too(scan: Callable[..., Any]) -> Callable[..., Any]:
     return prefixes
 
 
-def _cumlogsumexp(a: Any, axis: int) -> Any:
+def _cumlogsumexp(a: ArrayLike, axis: int) -> Any:
     return lax.cumlogsumexp(promote_dtypes_inexact(a)[0], axis)
 
 

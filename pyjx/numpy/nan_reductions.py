@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.dispatch import numpy_function
@@ -26,25 +26,25 @@ _sum = reductions.sum.__wrapped__
 _all = reductions.all.__wrapped__
 
 
-def _operand(name: str, a: Any) -> Any:
+def _operand(name: str, a: ArrayLike) -> Any:
     return numbers(name, a)
 
 
-def has_nan(x: Any) -> bool:
+def has_nan(x: ArrayLike) -> bool:
     """Whether the dtype of `x` has a nan."""
     return dtypes.issubdtype(get_aval(x).dtype, np.inexact)
 
 
-def present(x: Any) -> Any:
+def present(x: ArrayLike) -> Any:
     """The mask of the elements that are not nan."""
     return lax.eq(x, x)
 
 
-def _without_nan(x: Any, fill: Any) -> Any:
+def _without_nan(x: ArrayLike, fill: Any) -> Any:
     return masked(present(x), strong(x), fill) if has_nan(x) else x
 
 
-def _vector_without_nan(name: str, a: Any, fill: Any) -> Any:
+def _vector_without_nan(name: str, a: ArrayLike, fill: Any) -> Any:
     """What is accumulated: a scalar of weak type is an array of one number."""
     a = _operand(name, a)
     x, aval = _without_nan(a, fill), get_aval(a)
@@ -53,7 +53,7 @@ def _vector_without_nan(name: str, a: Any, fill: Any) -> Any:
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-           initial: Any = None, where: Any = None) -> Array:
+           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The sum of the elements that are not nan; arguments as for `sum`.
 
     >>> import pyjx as jax
@@ -66,8 +66,9 @@ def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdi
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-            initial: Any = None, where: Any = None) -> Array:
+def nanprod(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = None,
+            out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+            where: ArrayLike | None = None) -> Array:
     """The product of the elements that are not nan; arguments as for `prod`.
 
     >>> import pyjx as jax
@@ -80,8 +81,9 @@ def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
                                        keepdims, initial, where)
 
 
-def _nan_extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any], a: Any,
-                  axis: Any, out: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _nan_extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any], a: ArrayLike,
+                  axis: int | Sequence[int] | None, out: Any, keepdims: bool,
+                  initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     no_out(name, out)
     a = _operand(name, a)
     if not has_nan(a):
@@ -94,8 +96,9 @@ def _nan_extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], A
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-           where: Any = None) -> Array:
+def nanmax(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+           keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
+          ) -> Array:
     """The largest of the elements that are not nan; nan if all are. Arguments as for `max`.
 
     >>> import pyjx as jax
@@ -107,8 +110,9 @@ def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, i
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-           where: Any = None) -> Array:
+def nanmin(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+           keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
+          ) -> Array:
     """The smallest of the elements that are not nan; nan if all are. Arguments as for `max`.
 
     >>> import pyjx as jax
@@ -119,8 +123,8 @@ def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, i
                          keepdims, initial, where)
 
 
-def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: Any, axis: Any, out: Any,
-             keepdims: Any) -> Any:
+def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: ArrayLike,
+             axis: int | Sequence[int] | None, out: Any, keepdims: Any) -> Any:
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
     a = _operand(name, a)
@@ -132,7 +136,7 @@ def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: Any, axis: An
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
               ) -> Array:
     """The position of the largest element that is not nan; -1 if all are. As `argmax` otherwise.
 
@@ -144,7 +148,7 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
               ) -> Array:
     """The position of the smallest element that is not nan; -1 if all are. As `argmin` otherwise.
 
@@ -156,7 +160,7 @@ def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The running sum, nan taken as 0; arguments as for `cumsum`.
 
     >>> import pyjx as jax
@@ -168,7 +172,7 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The running product, nan taken as 1; arguments as for `cumprod`.
 
     >>> import pyjx as jax
@@ -180,8 +184,8 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-            where: Any = None) -> Array:
+def nanmean(a: Any, axis: int | Sequence[int] | None = None, dtype: Any = None, out: None = None,
+            keepdims: bool = False, where: ArrayLike | None = None) -> Array:
     """The mean of the elements that are not nan; nan if all are. Arguments as for `mean`.
 
     >>> import pyjx as jax
@@ -197,8 +201,8 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
     return lax.div(total, convert(count, get_aval(total).dtype))
 
 
-def _nan_variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any,
-                  mean: Any) -> Any:
+def _nan_variance(name: str, a: ArrayLike, axis: Any, dtype: np.dtype[Any], ddof: ArrayLike,
+                  keepdims: bool, where: Any, mean: Any) -> Any:
     a = _operand(name, a)
     where = reductions.check_where(name, where)
     if where is not None and get_aval(where).shape and not get_aval(a).shape:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.tangents import full_aval
@@ -18,33 +19,33 @@ def dtype_of(x: Any) -> Any:
     return get_aval(x).dtype
 
 
-def is_integer(x: Any) -> bool:
+def is_integer(x: ArrayLike) -> bool:
     return dtype_of(x) in dtypes.integer_dtypes
 
 
-def is_inexact(x: Any) -> bool:
+def is_inexact(x: ArrayLike) -> bool:
     dtype = dtype_of(x)
     return dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes
 
 
-def is_complex(x: Any) -> bool:
+def is_complex(x: ArrayLike) -> bool:
     return dtype_of(x) in dtypes.complex_dtypes
 
 
-def constant_like(x: Any, value: Any) -> Any:
+def constant_like(x: ArrayLike, value: ArrayLike) -> Any:
     """`value` as a scalar of the type of `x`, to stand beside it in an operation."""
     aval = get_aval(x)
     scalar = np.asarray(value).astype(aval.dtype)[()]
     return weakly_typed(scalar) if aval.weak_type else unnarrowed(scalar)
 
 
-def beside_constants(x: Any) -> Any:
+def beside_constants(x: ArrayLike) -> Any:
     """`x` as it is beside an array of constants, which is of strong type; scalars stay weak."""
     aval = get_aval(x)
     return convert(x, aval.dtype) if aval.weak_type and aval.ndim else x
 
 
-def as_bool(x: Any) -> Any:
+def as_bool(x: ArrayLike) -> Any:
     """Where x is not zero."""
     dtype = dtype_of(x)
     if dtype == dtypes.bool_dtype:
@@ -54,7 +55,7 @@ def as_bool(x: Any) -> Any:
     return lax.ne(beside_constants(x), constant_like(x, 0))
 
 
-def filled_like(x: Any, value: Any, dtype: Any = None) -> Any:
+def filled_like(x: ArrayLike, value: ArrayLike, dtype: DTypeLike | None = None) -> Any:
     """An array of the shape of `x` filled with a number; without `dtype`, of the type of `x`."""
     aval = get_aval(x)
     if dtype is not None:

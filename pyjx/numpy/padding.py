@@ -10,7 +10,7 @@ import numpy as np
 import pyjx
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.integers import index
 from pyjx.core.trace import concrete_or_error
@@ -79,11 +79,11 @@ def _widths(pad_width: Any, ndim: int) -> Pairs:
     return tuple([(index(a), index(b)) for a, b in pairs])
 
 
-def _part(x: Any, start: int, stop: int, axis: int) -> Any:
+def _part(x: ArrayLike, start: int, stop: int, axis: int) -> Any:
     return lax.slice_in_dim(x, start, stop, axis=axis)
 
 
-def _surrounded(x: Any, before: Any, after: Any, axis: int) -> Any:
+def _surrounded(x: ArrayLike, before: Any, after: Any, axis: int) -> Any:
     return lax.concatenate([before, x, after], axis)
 
 
@@ -96,7 +96,7 @@ def _repeated(edge: Any, count: int, axis: int) -> Any:
 # -- the modes -------------------------------------------------------------------------------------
 
 
-def _constant(x: Any, widths: Pairs, values: Any) -> Any:
+def _constant(x: ArrayLike, widths: Pairs, values: Any) -> Any:
     aval = get_aval(x)
     if _is_sequence(values) and all(_is_sequence(v) and len(v) == 1 for v in values):
         values = [(v[0], v[0]) for v in values]  # one for each axis
@@ -114,7 +114,7 @@ def _constant(x: Any, widths: Pairs, values: Any) -> Any:
     return x
 
 
-def _edge(x: Any, widths: Pairs) -> Any:
+def _edge(x: ArrayLike, widths: Pairs) -> Any:
     for axis, (a, b) in enumerate(widths):
         n = get_aval(x).shape[axis]
         if not n and (a or b):
@@ -125,7 +125,7 @@ def _edge(x: Any, widths: Pairs) -> Any:
     return x
 
 
-def _wrap(x: Any, widths: Pairs) -> Any:
+def _wrap(x: ArrayLike, widths: Pairs) -> Any:
     for axis, (a, b) in enumerate(widths):
         n = get_aval(x).shape[axis]
         if not n and (a or b):
@@ -137,7 +137,7 @@ def _wrap(x: Any, widths: Pairs) -> Any:
     return x
 
 
-def _mirrored(x: Any, widths: Pairs, skip_edge: bool, odd: bool, mode: str) -> Any:
+def _mirrored(x: ArrayLike, widths: Pairs, skip_edge: bool, odd: bool, mode: str) -> Any:
     """Reflection; each round adds as much as there is, until all is filled."""
     for axis, (a, b) in enumerate(widths):
         n = get_aval(x).shape[axis]
@@ -160,7 +160,7 @@ def _mirrored(x: Any, widths: Pairs, skip_edge: bool, odd: bool, mode: str) -> A
     return x
 
 
-def _linear_ramp(x: Any, widths: Pairs, values: Any) -> Any:
+def _linear_ramp(x: ArrayLike, widths: Pairs, values: Any) -> Any:
     x = ufuncs.as_array(x)
     aval = get_aval(x)
     values = _pairs(f"end_values with nd={aval.ndim}", values, aval.ndim)
@@ -187,7 +187,7 @@ def _ramp(edge: Any, end: Any, count: int, axis: int) -> Any:
     return convert(out, aval.dtype, aval.weak_type)
 
 
-def _statistic(x: Any, widths: Pairs, stat: Callable[..., Any], length: Any) -> Any:
+def _statistic(x: ArrayLike, widths: Pairs, stat: Callable[..., Any], length: Any) -> Any:
     aval = get_aval(x)
     lengths = None if length is None else _pairs(f"stat_length with nd={aval.ndim}", length,
                                                  aval.ndim)
@@ -206,7 +206,7 @@ def _statistic(x: Any, widths: Pairs, stat: Callable[..., Any], length: Any) -> 
     return x
 
 
-def _rounded(x: Any, aval: Any) -> Any:
+def _rounded(x: ArrayLike, aval: Any) -> Any:
     """The values in the type of an array; integers are the nearest ones."""
     if aval.dtype in dtypes.integer_dtypes and get_aval(x).dtype in dtypes.floating_dtypes:
         x = rounding.round(x)
@@ -219,7 +219,7 @@ _stats: dict[str, Callable[..., Any]] = {
 }
 
 
-def _by_function(x: Any, widths: Pairs, function: Callable[..., Any], options: dict[str, Any]
+def _by_function(x: ArrayLike, widths: Pairs, function: Callable[..., Any], options: dict[str, Any]
                  ) -> Any:
     """A user's function, applied to each row along each axis of the array padded with 0."""
     x = _constant(x, widths, 0)
@@ -233,7 +233,7 @@ def _by_function(x: Any, widths: Pairs, function: Callable[..., Any], options: d
     return x
 
 
-def _padded(array: Any, widths: Pairs, mode: str, options: dict[str, Any]) -> Any:
+def _padded(array: ArrayLike, widths: Pairs, mode: str, options: dict[str, Any]) -> Any:
     if mode in ("constant", "empty"):
         return _constant(array, widths, options.get("constant_values", 0))
     if mode == "edge":
@@ -249,11 +249,11 @@ def _padded(array: Any, widths: Pairs, mode: str, options: dict[str, Any]) -> An
 
 
 @numpy_function(static_argnames=("widths", "mode", "stat_length", "reflect_type"))
-def _pad(array: Any, widths: Pairs, mode: str, **options: Any) -> Any:
+def _pad(array: ArrayLike, widths: Pairs, mode: str, **options: Any) -> Any:
     return _padded(array, widths, mode, options)
 
 
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
+def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
     """The array with a border.
 
     Args:

@@ -14,6 +14,7 @@ import numpy as np
 from pyjx import errors
 from pyjx import lax as ops
 from pyjx.core import dtypes, slices
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, canonical_shape, get_aval
 from pyjx.core.dimensions import range_size, slice_indices
 from pyjx.core.integers import index
@@ -165,7 +166,7 @@ def _is_mask(x: Any) -> bool:
     return getattr(x, "dtype", None) == np.bool_ and not isinstance(x, type)
 
 
-def _rank_of_mask(x: Any) -> int:
+def _rank_of_mask(x: Array) -> int:
     return len(x.shape)
 
 
@@ -249,7 +250,7 @@ def _parse_integer(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, ax
     return axis + 1
 
 
-def _parse_mask(shape: tuple[int, ...], mask: Any, mask_shape: tuple[int, ...], axis: int,
+def _parse_mask(shape: tuple[int, ...], mask: ArrayLike, mask_shape: tuple[int, ...], axis: int,
                 pattern: list[Entry], values: list[Any]) -> int:
     """A mask stands for one index array for each of its axes."""
     if isinstance(mask, Tracer):
@@ -334,7 +335,7 @@ def check_fits(index: int) -> None:
                             "index into an array")
 
 
-def as_index(i: Any, dtype: Any) -> Any:
+def as_index(i: Any, dtype: np.dtype[Any]) -> Any:
     """Indices in the dtype of a program's; unsigned ones beyond it are its largest, and thus out of
     bounds as before."""
     own = get_aval(i).dtype
@@ -350,7 +351,7 @@ def roomy(i: Any) -> Any:
     return i if get_aval(i).dtype.itemsize >= 4 else as_index(i, np.dtype(np.int32))
 
 
-def wrapped(i: Any, n: int, dtype: Any, wrap: bool) -> Any:
+def wrapped(i: Any, n: int, dtype: np.dtype[Any], wrap: bool) -> Any:
     """Index array with negative entries counted from the end."""
     unsigned = dtypes.issubdtype(get_aval(i).dtype, np.unsignedinteger)
     if isinstance(i, np.ndarray):
@@ -449,7 +450,7 @@ def make_plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[An
     )
 
 
-def _steps(entry: Slice, dtype: Any) -> Any:
+def _steps(entry: Slice, dtype: DTypeLike) -> Any:
     """The multiples of a slice's step."""
     if type(entry.size) is int:
         return np.arange(entry.size, dtype=dtype) * np.asarray(entry.step, dtype)
@@ -457,7 +458,7 @@ def _steps(entry: Slice, dtype: Any) -> Any:
     return ops.mul(count, ops.full_like(count, entry.step))
 
 
-def offset(start: Any, steps: Any, dtype: Any) -> Any:
+def offset(start: Any, steps: Any, dtype: np.dtype[Any]) -> Any:
     """start + steps."""
     if isinstance(start, (int, np.integer)) and isinstance(steps, (np.ndarray, np.generic)):
         return np.asarray(start, dtype) + steps
@@ -465,7 +466,7 @@ def offset(start: Any, steps: Any, dtype: Any) -> Any:
     return ops.add(as_index(start, dtype), steps)
 
 
-def _along(x: Any, shape: list[int], dims: list[int]) -> Any:
+def _along(x: ArrayLike, shape: list[int], dims: list[int]) -> Any:
     """`x` with its axes at `dims` of `shape`, where it is stretched over the other axes."""
     if isinstance(x, (np.ndarray, np.generic, int)) and all([type(n) is int for n in shape]):
         host = np.asarray(x)
@@ -481,7 +482,7 @@ def _along(x: Any, shape: list[int], dims: list[int]) -> Any:
     return broadcast_in_dim(x, shape, [dims[i] for i in kept])
 
 
-def _stack_last(components: list[Any], shape: list[int], dtype: Any) -> Any:
+def _stack_last(components: list[Any], shape: list[int], dtype: np.dtype[Any]) -> Any:
     if not components:
         return np.zeros((*shape, 0), dtype)
     literals = not shape and state.dynamic is not eager_trace  # shown inline in jaxprs

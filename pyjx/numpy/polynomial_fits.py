@@ -10,7 +10,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.operands import dtype_of
@@ -19,8 +19,8 @@ from pyjx.numpy.ufuncs import as_default_float
 from pyjx.runtime.operations import op_jit
 
 
-def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None,
-            cov: Any = False) -> Any:
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: Any = None, full: bool = False,
+            w: ArrayLike | None = None, cov: Any = False) -> Any:
     """The polynomial of a degree whose squared distances from points are least.
 
     With V the Vandermonde matrix of x, of columns of length 1, it is the least-squares solution c
@@ -90,7 +90,8 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
 
 
 @op_jit(static_argnames=("deg", "cov", "scaled"))
-def _fit(deg: int, cov: bool, scaled: bool, rcond: Any, x: Any, y: Any, w: Any = None) -> Any:
+def _fit(deg: int, cov: bool, scaled: bool, rcond: Any, x: ArrayLike, y: Array,
+         w: Array | None = None) -> Any:
     matrix, values = jnp.vander(x, deg + 1), y
     if w is not None:
         matrix = matrix * w[:, None]
@@ -150,18 +151,18 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
 
 
 @op_jit
-def _roots(p: Any) -> Any:
+def _roots(p: Array) -> Any:
     return _companion_eigenvalues(p)
 
 
-def _companion_eigenvalues(p: Any) -> Any:
+def _companion_eigenvalues(p: Array) -> Any:
     n = get_aval(p).shape[0] - 1
     below = jnp.eye(n, k=-1, dtype=dtype_of(p))
     return jnp.linalg.eigvals(below.at[0].set(-p[1:] / p[0]))
 
 
 @op_jit
-def _every_root(p: Any) -> Any:
+def _every_root(p: ArrayLike) -> Any:
     """The roots of the polynomial with its leading zeros at the end, where they add roots at zero:
     so many are made nan."""
     size = get_aval(p).shape[0]

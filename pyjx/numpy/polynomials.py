@@ -10,7 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dimensions import max_dim
 from pyjx.core.trace import concrete_or_error
@@ -39,7 +39,7 @@ def _coefficients(name: str, *arrays: Any) -> list[Any]:
 # -- arithmetic ------------------------------------------------------------------------------------
 
 
-def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
+def _aligned(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Any, Any]:
     """Both in the shape of the longer one, which the shorter one's coefficients broadcast to.
 
     Raises:
@@ -49,7 +49,7 @@ def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
     shapes = get_aval(a1).shape, get_aval(a2).shape
     count, *rest = longer = shapes[0] if shapes[0][0] >= shapes[1][0] else shapes[1]
 
-    def padded(a: Any) -> Any:
+    def padded(a: ArrayLike) -> Any:
         rows = get_aval(a).shape[0]
         try:
             a = jnp.broadcast_to(a, (rows, *rest))
@@ -64,7 +64,7 @@ def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
 
 @op_jit
 @any_ranks
-def polyadd(a1: Any, a2: Any) -> Array:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
     >>> import pyjx as jax
@@ -76,7 +76,7 @@ def polyadd(a1: Any, a2: Any) -> Array:
 
 @op_jit
 @any_ranks
-def polysub(a1: Any, a2: Any) -> Array:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
 
     >>> import pyjx as jax
@@ -86,7 +86,7 @@ def polysub(a1: Any, a2: Any) -> Array:
     return jnp.subtract(*_aligned("polysub", a1, a2))
 
 
-def _without_leading_zeros(name: str, p: Any, kept: int) -> Any:
+def _without_leading_zeros(name: str, p: Array, kept: int) -> Any:
     """The coefficients from the first that is not zero on; at least `kept` of them."""
     known = concrete_or_error(
         np.asarray, p, f"The error occurred in jnp.{name}() with trim_leading_zeros=True, which "
@@ -114,7 +114,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     return jnp.convolve(a1, a2, mode="full")
 
 
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """The quotient of two polynomials and the remainder. Integers become floats.
 
     Args:
@@ -134,7 +134,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
 
 
 @op_jit
-def _divided(u: Any, v: Any) -> tuple[Any, Any]:
+def _divided(u: ArrayLike, v: Array) -> tuple[Any, Any]:
     u, v = promote_dtypes_inexact(u, v)
     weak = get_aval(u).weak_type
     u, v = (convert(x, dtype_of(u)) for x in (u, v))
@@ -143,7 +143,7 @@ def _divided(u: Any, v: Any) -> tuple[Any, Any]:
     if steps < 1:
         return jnp.zeros(1, dtype_of(u)), jnp.asarray(u)
 
-    def step(rest: Any, k: Any) -> tuple[Any, Any]:
+    def step(rest: Any, k: ArrayLike) -> tuple[Any, Any]:
         part = lax.dynamic_slice_in_dim(rest, k, n)
         factor = part[0] / v[0]
         return lax.dynamic_update_slice_in_dim(rest, part - factor * v, k, 0), factor
@@ -184,7 +184,7 @@ def polyder(p: Any, m: int = 1) -> Array:
 
 
 @op_jit(static_argnames=("m",))
-def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
     """The integral of order m of a polynomial. Integers become floats.
 
     Args:
@@ -223,7 +223,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 @op_jit(static_argnames=("unroll",))
 @any_ranks
-def polyval(p: Any, x: Any, *, unroll: int | None = None) -> Array:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     """The values of a polynomial, by Horner's rule: (... (p_0 x + p_1) x + ...) + p_n.
 
     Args:
@@ -252,7 +252,7 @@ def _horner(unroll: int) -> Any:
         start = lax.full_like(x, 0, dtype_of(p))
         return lax.scan(lambda y, c: (y * x + c, None), start, p, unroll=unroll)[0]
 
-    def slope(g: Any, out: Any, p: Any, x: Any) -> Any:
+    def slope(g: Any, out: Any, p: Any, x: ArrayLike) -> Any:
         n, *rest = get_aval(p).shape
         degrees = lax.broadcasted_iota(dtype_of(p), (max_dim(n - 1, 0), *rest), 0)
         derivative = jnp.flip(jnp.flip(p[:-1], 0) * (degrees + 1), 0)
@@ -307,7 +307,7 @@ def _from_zeros(zeros: Any) -> Any:
 
 
 @op_jit(static_argnames=("N", "increasing"))
-def _vander(x: Any, N: int, increasing: bool) -> Any:
+def _vander(x: Array, N: int, increasing: bool) -> Any:
     """Products of ever more factors x: their derivatives are finite where x is zero."""
     column = x[:, None]
     factors = jnp.broadcast_to(column, (get_aval(x).shape[0], max(N - 1, 0)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyjx import lax as ops
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
@@ -31,20 +31,20 @@ from pyjx.runtime.operations import op_jit
 
 
 @op_jit(static_argnames=("exponent",))
-def _integer_power(x: Any, exponent: int) -> Any:
+def _integer_power(x: ArrayLike, exponent: int) -> Any:
     (x,) = promote_dtypes_numeric(*operands("power", x))
     return as_array(x) if exponent == 1 else ops.integer_pow(x, exponent)
 
 
 @op_jit
-def _scalar_power(x: Any, y: Any) -> Any:
+def _scalar_power(x: ArrayLike, y: ArrayLike) -> Any:
     """x to the power of one integer, which takes no part in the promotion."""
     out = ops.pow(x, y)
     return convert(out, dtype_of(out), get_aval(x).weak_type)
 
 
 @op_jit
-def _power(x1: Any, x2: Any) -> Any:
+def _power(x1: ArrayLike, x2: ArrayLike) -> Any:
     x, y = operands("power", x1, x2)
     if is_inexact(x) and is_integer(y):  # the derivative at x = 0 needs to know that y is whole
         dtype = dtype_of(x)
@@ -55,7 +55,7 @@ def _power(x1: Any, x2: Any) -> Any:
     return ops.pow(x, y) if is_inexact(x) else _int_power(x, y)
 
 
-def _int_power(x: Any, y: Any) -> Any:
+def _int_power(x: ArrayLike, y: ArrayLike) -> Any:
     """x ** y for integers of n bits, modulo 2^n.
 
     x is squared once for each of the lowest k bits of y. With y = 2^k e + rest and z = x^(2^k),
@@ -81,7 +81,7 @@ def _int_power(x: Any, y: Any) -> Any:
     return ops.select(ops.bitwise_or(ops.ge(y, zero), keeps), out, stretch(zero, shape))
 
 
-def _high_power(z: Any, e: Any) -> Any:
+def _high_power(z: ArrayLike, e: ArrayLike) -> Any:
     """z ** e for the z of `_int_power`: 1 + e w + C(e, 2) w^2 + C(e, 3) w^3, with w = z - 1."""
     zero, one = constant_like(e, 0), constant_like(e, 1)
     width = dtypes.itemsize_bits(dtype_of(e))
@@ -94,7 +94,7 @@ def _high_power(z: Any, e: Any) -> Any:
     return ops.select(even, ops.full_like(e, 0), ops.add(series, one))
 
 
-def power(x1: Any, x2: Any, /) -> Array:
+def power(x1: ArrayLike, x2: Any, /) -> Array:
     """x1 to the power of x2, elementwise.
 
     An exponent that is one known integer is part of the program, the power a few multiplications,
@@ -132,7 +132,7 @@ pow = alias("pow", power, api_boundary)
 
 
 @op_jit
-def float_power(x: Any, y: Any, /) -> Array:
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x to the power of y, elementwise. Integers become floats.
 
     >>> import pyjx as jax

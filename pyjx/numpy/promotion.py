@@ -12,6 +12,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, aval_makers, get_aval
 from pyjx.core.frames import warn
 from pyjx.core.memories import are_elsewhere
@@ -72,7 +73,7 @@ def operands(name: str, *args: Any) -> list[Any]:
     return [as_operand(x) for x in args]
 
 
-def numbers(name: str, x: Any) -> Any:
+def numbers(name: str, x: ArrayLike) -> Any:
     """The argument of the function `name` as a value that primitives take.
 
     Raises:
@@ -99,12 +100,12 @@ def literal(x: Any, dtype: Any, weak: bool = False) -> Any:
     return weakly_typed(scalar) if weak else unnarrowed(scalar)
 
 
-def size_literal(n: Any, dtype: Any) -> Any:
+def size_literal(n: Any, dtype: DTypeLike) -> Any:
     """A size as a scalar of a dtype; of a symbolic one the value."""
     return literal(float(n) if type(n) is int else n, dtype)
 
 
-def strong(x: Any) -> Any:
+def strong(x: ArrayLike) -> Any:
     """The value without a weak type, where a function's result has none in JAX."""
     return convert(x, get_aval(x).dtype)
 
@@ -143,14 +144,14 @@ def _held(x: Any) -> Any:
     return cast_on_host(x, get_aval(x).dtype)
 
 
-def cast_on_host(x: Any, dtype: Any) -> Any:
+def cast_on_host(x: Any, dtype: np.dtype[Any]) -> Any:
     """The NumPy array or scalar with another dtype, as `convert` does it."""
     if x.dtype == dtype:
         return x
     return real_part_on_host(x, dtype).astype(dtype)
 
 
-def narrowed(x: Any) -> Any:
+def narrowed(x: ArrayLike) -> Any:
     """`x` with the dtype that the flag `jax_enable_x64` allows: an array may outlive the flag."""
     aval = get_aval(x)
     dtype = dtypes.canonicalize_dtype(aval.dtype, allow_extended_dtype=True)
@@ -280,7 +281,7 @@ def check_batch_ranks(signature: str, shapes: list[tuple[int, ...]], core_ranks:
 any_ranks = configuration.numpy_rank_promotion("allow")
 
 
-def stretch(x: Any, shape: tuple[int, ...]) -> Any:
+def stretch(x: ArrayLike, shape: tuple[int, ...]) -> Any:
     """`x` broadcast to `shape`.
 
     Raises:
@@ -391,7 +392,7 @@ def promote_two(name: str, x: Any, y: Any) -> Any:
     return promote_args(name, x, y)
 
 
-def promote_two_inexact(name: str, x: Any, y: Any) -> Any:
+def promote_two_inexact(name: str, x: ArrayLike, y: ArrayLike) -> Any:
     """`promote_args_inexact` for two arguments, fast where nothing is to be done."""
     if isinstance(x, Tracer):
         dtype = x.aval.dtype
@@ -400,7 +401,7 @@ def promote_two_inexact(name: str, x: Any, y: Any) -> Any:
     return promote_args_inexact(name, x, y)
 
 
-def promote_inexact(name: str, x: Any) -> Any:
+def promote_inexact(name: str, x: ArrayLike) -> Any:
     """The argument of the function `name`, with the float dtype for integers."""
     if isinstance(x, Tracer):
         dtype = x.aval.dtype

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes
@@ -29,6 +30,9 @@ from pyjx.numpy.promotion import (
 from pyjx.numpy.reductions import masked, restore_axes
 from pyjx.runtime.resharding import in_auto_mode
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+
 __all__ = [
     "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
 ]
@@ -37,8 +41,8 @@ _methods = ("linear", "lower", "higher", "midpoint", "nearest")
 _static = ("axis", "overwrite_input", "method", "keepdims")
 
 
-def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: str, weights: Any
-           ) -> tuple[Any, Any, Any]:
+def _check(name: str, a: ArrayLike, q: ArrayLike, out: Any, overwrite_input: bool, method: str,
+           weights: ArrayLike | None) -> tuple[Any, Any, Any]:
     if out is not None or overwrite_input:
         raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None: "
                          "arrays are immutable. Use what the function returns.")
@@ -69,7 +73,8 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
     return a, q, weights
 
 
-def _along(weights: Any, shape: tuple[int, ...], axis: Any, axes: tuple[int, ...]) -> Any:
+def _along(weights: ArrayLike | None, shape: tuple[int, ...], axis: int | Sequence[int] | None,
+           axes: tuple[int, ...]) -> Any:
     """Weights of each element, given as such or as those along the axes of the quantiles."""
     own = get_aval(weights).shape
     if own == shape:
@@ -84,7 +89,7 @@ def _along(weights: Any, shape: tuple[int, ...], axis: Any, axes: tuple[int, ...
     return lax.broadcast_in_dim(lax.transpose(weights, order), shape, sorted(axes))
 
 
-def _flattened(x: Any, axes: tuple[int, ...]) -> Any:
+def _flattened(x: ArrayLike, axes: tuple[int, ...]) -> Any:
     """`x` with the axes merged into one, the last."""
     shape = get_aval(x).shape
     x = moved(x, axes, tuple(range(len(shape) - len(axes), len(shape))))
@@ -98,8 +103,9 @@ def _flattened(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 @any_ranks
-def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: bool, method: str,
-              keepdims: bool, skip_nan: bool, weights: Any) -> Any:
+def _quantile(name: str, a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None, out: Any,
+              overwrite_input: bool, method: str, keepdims: bool, skip_nan: bool,
+              weights: ArrayLike | None) -> Any:
     a, q, weights = _check(name, a, q, out, overwrite_input, method, weights)
     ndim = get_aval(a).ndim
     axes = canonical_axes(axis, ndim)
@@ -132,7 +138,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: b
     return convert(found, given)
 
 
-def _interpolated(x: Any, q: Any, method: str, skip_nan: bool) -> Any:
+def _interpolated(x: ArrayLike, q: ArrayLike, method: str, skip_nan: bool) -> Any:
     """The quantiles of slices along the last axis, sorted; quantiles go along the last axis."""
     aval = get_aval(x)
     last, dtype = aval.ndim - 1, aval.dtype
@@ -161,7 +167,7 @@ def _interpolated(x: Any, q: Any, method: str, skip_nan: bool) -> Any:
     return lax.mul(lax.add(low_value, high_value), literal(0.5, dtype))
 
 
-def _taken(x: Any, place: Any, per_slice: bool) -> Any:
+def _taken(x: ArrayLike, place: Any, per_slice: bool) -> Any:
     """The elements at `place` along the last axis, which each slice has of its own or all share."""
     index = convert(place, dtypes.default_int_dtype())
     last = get_aval(x).ndim - 1
@@ -175,7 +181,7 @@ def _taken(x: Any, place: Any, per_slice: bool) -> Any:
     return lax.squeeze(out, (last,)) if single else out
 
 
-def _by_weights(x: Any, q: Any, weights: Any, skip_nan: bool) -> Any:
+def _by_weights(x: ArrayLike, q: ArrayLike, weights: ArrayLike | None, skip_nan: bool) -> Any:
     """The least values whose cumulative weight is at least q of the total."""
     aval = get_aval(x)
     last, dtype = aval.ndim - 1, aval.dtype
@@ -198,8 +204,9 @@ def _by_weights(x: Any, q: Any, weights: Any, skip_nan: bool) -> Any:
 
 
 @numpy_function(static_argnames=_static)
-def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-             method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Array:
+def quantile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+             overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+             weights: ArrayLike | None = None) -> Array:
     """The values below which given shares of the elements lie; nan if one element is nan.
 
     Args:
@@ -227,8 +234,9 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
 
 
 @numpy_function(static_argnames=_static)
-def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-                method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Array:
+def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None,
+                out: None = None, overwrite_input: bool = False, method: str = "linear",
+                keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The quantiles of the elements that are not nan; arguments as for `quantile`.
 
     >>> import pyjx as jax
@@ -239,7 +247,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_in
                      weights)
 
 
-def _share(name: str, a: Any, q: Any) -> Any:
+def _share(name: str, a: ArrayLike, q: ArrayLike) -> Any:
     """The percentages as parts of one; `a` is checked first, as the first argument."""
     _, q = operands(name, a, q)
     (q,) = promote_dtypes_inexact(q)
@@ -247,9 +255,10 @@ def _share(name: str, a: Any, q: Any) -> Any:
 
 
 @numpy_function(static_argnames=(*_static, "out_sharding"))
-def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-               method: str = "linear", keepdims: bool = False, *, weights: Any = None,
-               out_sharding: Any = None) -> Array:
+def percentile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None,
+               out: None = None, overwrite_input: bool = False, method: str = "linear",
+               keepdims: bool = False, *, weights: ArrayLike | None = None,
+               out_sharding: ShardingLike = None) -> Array:
     """The values below which given percentages of the elements lie; otherwise as `quantile`.
 
     >>> import pyjx as jax
@@ -265,8 +274,9 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
 
 
 @numpy_function(static_argnames=_static)
-def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-                  method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Array:
+def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None,
+                  out: None = None, overwrite_input: bool = False, method: str = "linear",
+                  keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The percentiles of the elements that are not nan; otherwise as `quantile`.
 
     >>> import pyjx as jax
@@ -278,8 +288,8 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_
 
 
 @numpy_function(static_argnames=("axis", "overwrite_input", "keepdims"))
-def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-           keepdims: bool = False) -> Array:
+def median(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+           overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The middle element, or the mean of the two middle ones; nan if one element is nan.
 
     Raises:
@@ -298,8 +308,8 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
 
 
 @numpy_function(static_argnames=("axis", "overwrite_input", "keepdims"))
-def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-              keepdims: bool = False) -> Array:
+def nanmedian(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+              overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The median of the elements that are not nan.
 
     >>> import pyjx as jax

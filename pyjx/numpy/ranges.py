@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import configuration
 from pyjx import lax as ops
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim
 from pyjx.core.dimensions import range_size
 from pyjx.core.scalars import scalar_constant
@@ -19,11 +19,14 @@ from pyjx.numpy.creation import MOST_FROM_HOST, MOST_FROM_SAME_MEMORY, of_host, 
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.resharding import placed
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import DeviceLike, ShardingLike
+
 __all__ = ["arange"]
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
-           device: Any = None, out_sharding: Any = None) -> Array:
+           device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
     """Numbers from `start` (by default 0) up to, but without, `stop`, in steps.
 
     Raises:
@@ -83,7 +86,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     return placed(of_host(host, dtype), target)
 
 
-def _whole_steps(low: Any, by: Any, count: int, dtype: Any) -> np.ndarray:
+def _whole_steps(low: Any, by: Any, count: int, dtype: DTypeLike) -> np.ndarray:
     """`count` numbers from `low`; both it and the step are integers of the dtype, as in JAX."""
     least = np.iinfo(dtype).min if dtypes.itemsize_bits(dtype) >= 8 else -math.inf
     first, step = (int(max(x, least) if isinstance(x, float) else x) for x in (low, by))
@@ -108,7 +111,7 @@ def _bounds(start: Any, stop: Any, step: Any, bounds: list[Any]) -> tuple[Any, A
     return bounds[0], bounds[1], 1 if step is None else bounds[2]
 
 
-def _symbolic_range(low: Any, high: Any, by: Any, dtype: Any) -> Any:
+def _symbolic_range(low: ArrayLike, high: ArrayLike, by: Any, dtype: DTypeLike) -> Any:
     """A range between symbolic dimensions."""
     if type(by) is not int or by == 0:
         raise ValueError("jnp.arange: the step of a range between symbolic dimensions must be an "
@@ -123,7 +126,7 @@ def _symbolic_range(low: Any, high: Any, by: Any, dtype: Any) -> Any:
     return ops.add(out, ops.broadcast(first, out.shape))
 
 
-def _traced_range(low: int, high: int, by: int, dtype: Any) -> Any:
+def _traced_range(low: int, high: int, by: int, dtype: DTypeLike) -> Any:
     size = len(range(low, high, by))
     out = ops.iota(dtype, size)
     if by != 1:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.trace import Tracer
@@ -42,7 +42,7 @@ def no_out(name: str, out: Any) -> None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
 
 
-def promoted_integer(dtype: Any) -> Any:
+def promoted_integer(dtype: DTypeLike) -> Any:
     """The dtype in which bools and integers are summed: at least the default integer dtype."""
     if dtype == np.bool_:
         return dtypes.default_int_dtype()
@@ -74,7 +74,7 @@ def restore_axes(x: Any, axes: tuple[int, ...], ndim: int) -> Any:
     return broadcast_in_dim_p.bind(x, shape=tuple(shape), broadcast_dimensions=kept, sharding=None)
 
 
-def check_where(name: str, where: Any) -> Any:
+def check_where(name: str, where: ArrayLike | None) -> Any:
     """The mask `where` of the function `name`, which must be boolean."""
     if where is None:
         return None
@@ -96,13 +96,13 @@ def combine_initial(combine: Callable[[Any, Any], Any], initial: Any, out: Any) 
                    if isinstance(initial, Tracer) else literal_or_cast(initial, out_aval), out)
 
 
-def _saturated(x: float, dtype: Any) -> int:
+def _saturated(x: float, dtype: DTypeLike) -> int:
     """What XLA converts a float to: the nearest integer of the dtype towards 0, and 0 for nan."""
     info = dtypes.iinfo(dtype)
     return 0 if math.isnan(x) else int(builtins.min(builtins.max(x, info.min), info.max))
 
 
-def literal_or_cast(x: Any, like: ShapedArray) -> Any:
+def literal_or_cast(x: ArrayLike, like: ShapedArray) -> Any:
     """A concrete scalar as an operand beside a value of aval `like`."""
     if type(x) is float and like.dtype in dtypes.integer_dtypes:
         x = _saturated(x, like.dtype)
@@ -111,10 +111,9 @@ def literal_or_cast(x: Any, like: ShapedArray) -> Any:
     return stretch(convert(x, like.dtype), like.shape)
 
 
-def _sum_like(
-    name: str, reduce: Callable[..., Any], unit: int, combine: Callable[[Any, Any], Any], a: Any,
-    axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any, where: Any, promote: bool,
-) -> Any:
+def _sum_like(name: str, reduce: Callable[..., Any], unit: int, combine: Callable[[Any, Any], Any],
+              a: ArrayLike, axis: int | Sequence[int] | None, dtype: Any, out: Any, keepdims: bool,
+              initial: ArrayLike | None, where: ArrayLike | None, promote: bool) -> Any:
     no_out(name, out)
     a = numbers(name, a)
     where = check_where(name, where)
@@ -140,7 +139,7 @@ def _sum_like(
     return convert(y, result)
 
 
-def _reduce_sum(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+def _reduce_sum(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
     if get_aval(x).dtype == np.bool_:
         return _reduce_or(x, axes, names)
     if names:
@@ -148,7 +147,7 @@ def _reduce_sum(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
     return reduce_sum_p.bind(x, axes=axes, out_sharding=None)
 
 
-def _reduce_prod(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+def _reduce_prod(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
     if names:
         raise NotImplementedError(
             "Named reductions not implemented for jnp.prod(). Gather the values of the named axes "
@@ -198,7 +197,8 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Array:
+         initial: Any = None, where: ArrayLike | None = None, promote_integers: bool = True
+        ) -> Array:
     """The product of array elements over the given axes; arguments as for `sum`.
 
     >>> import pyjx as jax
@@ -212,7 +212,7 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 # -- extrema ---------------------------------------------------------------------------------------
 
 
-def lowest(dtype: Any) -> Any:
+def lowest(dtype: DTypeLike) -> Any:
     """The value of a dtype that is below all others."""
     if dtype == np.bool_:
         return False
@@ -221,7 +221,7 @@ def lowest(dtype: Any) -> Any:
     return -np.inf if _has_inf(dtype) else float(dtypes.finfo(dtype).min)
 
 
-def highest(dtype: Any) -> Any:
+def highest(dtype: DTypeLike) -> Any:
     """The value of a dtype that is above all others."""
     if dtype == np.bool_:
         return True
@@ -230,26 +230,26 @@ def highest(dtype: Any) -> Any:
     return np.inf if _has_inf(dtype) else float(dtypes.finfo(dtype).max)
 
 
-def _has_inf(dtype: Any) -> bool:
+def _has_inf(dtype: DTypeLike) -> bool:
     if dtypes.issubdtype(dtype, np.complexfloating) or dtypes.itemsize_bits(dtype) > 8:
         return True
     with np.errstate(all="ignore"):
         return bool(np.isinf(np.asarray(np.inf).astype(dtype).astype(np.float32)))
 
 
-def _reduce_max(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+def _reduce_max(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
     return (lax.pmax(x, (*names, *axes)) if names
             else lax.reduce_max_p.bind(x, axes=axes, out_sharding=None))
 
 
-def _reduce_min(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+def _reduce_min(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
     return (lax.pmin(x, (*names, *axes)) if names
             else lax.reduce_min_p.bind(x, axes=axes, out_sharding=None))
 
 
 def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
-              combine: Callable[[Any, Any], Any], a: Any, axis: Any, out: Any, keepdims: bool,
-              initial: Any, where: Any) -> Any:
+              combine: Callable[[Any, Any], Any], a: ArrayLike, axis: int | Sequence[int] | None,
+              out: Any, keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     no_out(name, out)
     a = numbers(name, a)
     where = check_where(name, where)
@@ -271,8 +271,9 @@ def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None) -> Array:
+def max(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+        keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
+       ) -> Array:
     """The largest element over the given axes; nan if there is one.
 
     Args:
@@ -294,8 +295,9 @@ def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None) -> Array:
+def min(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+        keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
+       ) -> Array:
     """The smallest element over the given axes; nan if there is one. Arguments as for `max`.
 
     >>> import pyjx as jax
@@ -310,8 +312,9 @@ amax, amin = alias("amax", max, _reduction), alias("amin", min, _reduction)
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def minmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False,
-           initial: Any = None, where: Any = None) -> tuple[Array, Array]:
+def minmax(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+           keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
+          ) -> tuple[Array, Array]:
     """The smallest and the largest element over the given axes; arguments as for `max`.
 
     >>> import pyjx as jax
@@ -325,7 +328,8 @@ def minmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False,
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
+def ptp(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+        keepdims: bool = False) -> Array:
     """The largest element less the smallest one over the given axes ("peak to peak").
 
     >>> import pyjx as jax
@@ -342,8 +346,9 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 # -- logic and counts ------------------------------------------------------------------------------
 
 
-def _logical(name: str, reduce: Callable[..., Any], unit: bool, a: Any, axis: Any, out: Any,
-             keepdims: bool, where: Any) -> Any:
+def _logical(name: str, reduce: Callable[..., Any], unit: bool, a: ArrayLike,
+             axis: int | Sequence[int] | None, out: Any, keepdims: bool, where: ArrayLike | None
+            ) -> Any:
     no_out(name, out)
     a = numbers(name, a)
     where = check_where(name, where)
@@ -355,19 +360,19 @@ def _logical(name: str, reduce: Callable[..., Any], unit: bool, a: Any, axis: An
     return restore_axes(y, axes, get_aval(x).ndim) if keepdims else y
 
 
-def _reduce_and(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+def _reduce_and(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
     each = lax.reduce_and_p.bind(x, axes=axes)
     return lax.pmin(each, names) if names else each
 
 
-def _reduce_or(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+def _reduce_or(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
     some = lax.reduce_or_p.bind(x, axes=axes)
     return lax.pmax(some, names) if names else some
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
-        where: Any = None) -> Array:
+def all(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+        keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
     """Whether all elements over the given axes are true (not zero).
 
     >>> import pyjx as jax
@@ -378,8 +383,8 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
-        where: Any = None) -> Array:
+def any(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+        keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
     """Whether an element over the given axes is true (not zero).
 
     >>> import pyjx as jax
@@ -390,7 +395,8 @@ def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
+def count_nonzero(a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
+                 ) -> Array:
     """How many elements over the given axes are not zero; of the default integer dtype.
 
     >>> import pyjx as jax
@@ -406,8 +412,8 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
 # -- positions of extrema --------------------------------------------------------------------------
 
 
-def arg_extremum(name: str, find: Callable[..., Any], a: Any, axis: Any, out: Any, keepdims: Any
-                 ) -> Any:
+def arg_extremum(name: str, find: Callable[..., Any], a: ArrayLike,
+                 axis: int | Sequence[int] | None, out: Any, keepdims: Any) -> Any:
     """The position that `find` (lax.argmax or lax.argmin) gives along `axis`."""
     no_out(name, out)
     a = numbers(name, a)
@@ -425,7 +431,7 @@ def arg_extremum(name: str, find: Callable[..., Any], a: Any, axis: Any, out: An
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
           ) -> Array:
     """The position of the first largest element along an axis; nan counts as largest.
 
@@ -446,7 +452,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
           ) -> Array:
     """The position of the first smallest element along an axis; arguments as for `argmax`.
 
@@ -468,8 +474,8 @@ def count_of(aval: ShapedArray, axes: tuple[int, ...], names: tuple[str, ...] = 
     return count
 
 
-def mean_of(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any, name: str = "mean",
-            keep_wide: bool = False) -> Any:
+def mean_of(a: ArrayLike, axis: Any, dtype: Any, keepdims: bool, where: ArrayLike | None,
+            name: str = "mean", keep_wide: bool = False) -> Any:
     """The mean; of half-precision floats in float32, which `keep_wide` keeps as the result."""
     a = numbers(name, a)
     where = check_where(name, where)
@@ -522,8 +528,8 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 # -- running sums and products ---------------------------------------------------------------------
 
 
-def _cumulative(name: str, scan: Callable[..., Any], a: Any, axis: Any, dtype: Any, out: Any,
-                promote: bool = False) -> Any:
+def _cumulative(name: str, scan: Callable[..., Any], a: ArrayLike, axis: int | Sequence[int] | None,
+                dtype: Any, out: Any, promote: bool = False) -> Any:
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported")
     a = numbers(name, a)
@@ -576,8 +582,8 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     return _cumulative("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
-def _with_initial(name: str, what: str, scan: Callable[..., Any], unit: int, x: Any, axis: Any,
-                  dtype: Any, include_initial: bool, promote: bool) -> Any:
+def _with_initial(name: str, what: str, scan: Callable[..., Any], unit: int, x: Array, axis: Any,
+                  dtype: np.dtype[Any], include_initial: bool, promote: bool) -> Any:
     (x,) = operands(name, x)
     aval = get_aval(x)
     if not aval.ndim:

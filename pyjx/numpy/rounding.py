@@ -11,7 +11,7 @@ import numpy as np
 
 from pyjx import lax as ops
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lax.nary import coefficient
 from pyjx.numpy.dispatch import alias
 from pyjx.numpy.operands import (
@@ -28,7 +28,7 @@ from pyjx.runtime.operations import op_jit
 
 
 @op_jit
-def rint(x: Any, /) -> Array:
+def rint(x: ArrayLike, /) -> Array:
     """x rounded to whole numbers, halves to even ones. Integers become floats.
 
     >>> import pyjx as jax
@@ -39,18 +39,18 @@ def rint(x: Any, /) -> Array:
     return _of_parts(_to_even, as_default_float(x))
 
 
-def _of_parts(function: Callable[[Any], Any], x: Any) -> Any:
+def _of_parts(function: Callable[[Any], Any], x: ArrayLike) -> Any:
     """A function of real numbers, of both parts of complex ones."""
     if is_complex(x):
         return ops.complex(function(ops.real(x)), function(ops.imag(x)))
     return function(x)
 
 
-def _to_even(x: Any) -> Any:
+def _to_even(x: ArrayLike) -> Any:
     return ops.round(x, ops.RoundingMethod.TO_NEAREST_EVEN)
 
 
-def _round_integers(x: Any, step: int) -> Any:
+def _round_integers(x: ArrayLike, step: int) -> Any:
     """Integers rounded to multiples of `step`, halves to even multiples."""
     if step > np.iinfo(dtype_of(x)).max:
         return filled_like(x, 0)
@@ -65,7 +65,7 @@ def _round_integers(x: Any, step: int) -> Any:
 
 
 @op_jit(static_argnames=("decimals",))
-def round(a: Any, decimals: int = 0, out: None = None) -> Array:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Values rounded to a number of decimals, halves to even digits.
 
     Args:
@@ -97,7 +97,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
 around = alias("around", round, op_jit(static_argnames=("decimals",)))
 
 
-def _round_floats(x: Any, decimals: int) -> Any:
+def _round_floats(x: ArrayLike, decimals: int) -> Any:
     if decimals == 0:
         return _to_even(x)
     dtype = dtype_of(x)

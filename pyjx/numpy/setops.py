@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes, integers
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.call_notes import aliases
 from pyjx.core.explicit import entries_of
@@ -48,7 +48,7 @@ def _array(x: Any) -> Any:
 # -- nonzero ---------------------------------------------------------------------------------------
 
 
-def _true_places(mask: Any, size: int, fill: Any) -> Any:
+def _true_places(mask: ArrayLike, size: int, fill: Any) -> Any:
     """The flat indices of the first `size` true elements, then `fill`."""
     count = get_aval(mask).size
     dtype = dtypes.default_int_dtype()
@@ -70,7 +70,7 @@ def _size(name: str, size: Any) -> Any:
     return known
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that are not zero: one array for each axis.
 
     Args:
@@ -120,7 +120,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     return tuple(out)
 
 
-def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | None = None,
+def compress(condition: Any, a: ArrayLike, axis: int | None = None, *, size: int | None = None,
              fill_value: Any = 0, out: None = None) -> Array:
     """The slices of `a` along `axis` where `condition` holds.
 
@@ -168,7 +168,8 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
 
 
 @api_boundary
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+               ) -> Array:
     """The indices of the elements that are not zero in the flattened array; see `nonzero`.
 
     >>> import pyjx as jax
@@ -180,7 +181,8 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 
 @api_boundary
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+            ) -> Array:
     """The indices of the elements that are not zero, as the rows of a matrix; see `nonzero`.
 
     >>> import pyjx as jax
@@ -214,8 +216,8 @@ class _UniqueInverseResult(NamedTuple):
     inverse_indices: Any
 
 
-def _unique(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_value: Any,
-            with_inverse: bool) -> tuple[Any, Any, Any, Any]:
+def _unique(ar: ArrayLike, axis: int | None, equal_nan: bool, size: int | None,
+            fill_value: ArrayLike | None, with_inverse: bool) -> tuple[Any, Any, Any, Any]:
     """Values, first indices, inverse and counts of the slices along `axis`."""
     (ar,) = operands("unique", ar)
     if dtypes.is_extended(get_aval(ar).dtype):
@@ -233,8 +235,8 @@ def _unique(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_v
     return values, first, inverse, counts
 
 
-def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any, with_inverse: bool
-                   ) -> tuple[Any, Any, Any, Any]:
+def _sorted_unique(x: ArrayLike, equal_nan: bool, size: int | None, fill_value: ArrayLike | None,
+                   with_inverse: bool) -> tuple[Any, Any, Any, Any]:
     aval = get_aval(x)
     n = aval.shape[0]
     dtype = dtypes.default_int_dtype()
@@ -263,7 +265,7 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any, w
     return convert(values, aval.dtype, weak), first, runs.inverse, counts
 
 
-def _with_one_nan(x: Any) -> Any:
+def _with_one_nan(x: ArrayLike) -> Any:
     """The same values but for complex numbers of which one part is nan, which would come between
     others in ascending order: nan in both parts."""
     if get_aval(x).dtype not in dtypes.complex_dtypes:
@@ -282,7 +284,7 @@ class _Runs(NamedTuple):
 
 
 @op_jit(static_argnames=("equal_nan", "with_inverse"))
-def _runs(x: Any, equal_nan: bool, with_inverse: bool) -> _Runs:
+def _runs(x: ArrayLike, equal_nan: bool, with_inverse: bool) -> _Runs:
     aval, dtype = get_aval(x), dtypes.default_int_dtype()
     n = aval.shape[0]
     columns = list(lax.unstack(lax.reshape(_with_one_nan(x), (n, aval.size // n)), 1))
@@ -323,9 +325,10 @@ def _first_of_each(ordered: Any, order: Any, starts: Any, fill: Any, size: int, 
     return values, first, counts
 
 
-def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
+def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
            return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
-           size: int | None = None, fill_value: Any = None, sorted: bool = True) -> Any:
+           size: int | None = None, fill_value: ArrayLike | None = None, sorted: bool = True
+          ) -> Any:
     """The different values of an array, in ascending order.
 
     Args:
@@ -357,7 +360,8 @@ aliases.update(dict.fromkeys(
 
 
 @api_boundary
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+              ) -> Any:
     """The different values, their first indices, the inverse and the counts; see `unique`.
 
     >>> import pyjx as jax
@@ -368,7 +372,8 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
 
 @api_boundary
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+                 ) -> Any:
     """The different values and how often each occurs; see `unique`.
 
     >>> import pyjx as jax
@@ -380,7 +385,8 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 
 @api_boundary
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+                  ) -> Any:
     """The different values and for each element the index of its value; see `unique`.
 
     >>> import pyjx as jax
@@ -392,7 +398,8 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
 
 
 @api_boundary
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
+def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+                 ) -> Array:
     """The different values; see `unique`.
 
     >>> import pyjx as jax
@@ -405,8 +412,8 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 # -- set operations --------------------------------------------------------------------------------
 
 
-def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
-         method: str = "auto") -> Array:
+def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
+         invert: bool = False, *, method: str = "auto") -> Array:
     """Whether each element is among `test_elements`.
 
     Args:
@@ -438,7 +445,7 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
 _METHODS = ("compare_all", "binary_search", "sort", "auto")
 
 
-def _compared(x: Any, y: Any) -> Any:
+def _compared(x: ArrayLike, y: ArrayLike) -> Any:
     """Whether each element of `x` is in the vector `y`, which is gone through for each."""
     shape = get_aval(x).shape
     wide = (*shape, *get_aval(y).shape)
@@ -447,7 +454,7 @@ def _compared(x: Any, y: Any) -> Any:
     return convert(lax.reduce_or(same, (len(shape),)), dtypes.bool_dtype)
 
 
-def _looked_up(x: Any, y: Any) -> Any:
+def _looked_up(x: ArrayLike, y: ArrayLike) -> Any:
     """Whether each element of `x` is in the vector `y`, which is sorted."""
     y = lax.sort(y)
     place = jnp.minimum(jnp.searchsorted(y, x), get_aval(y).size - 1)
@@ -459,7 +466,8 @@ def _flat(name: str, *arrays: Any) -> list[Any]:
     return [lax.reshape(x, (get_aval(x).size,)) for x in parts]
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
+            fill_value: ArrayLike | None = None) -> Array:
     """The values that are in one of two arrays, in order; `size`, `fill_value` as for `unique`.
 
     >>> import pyjx as jax
@@ -470,7 +478,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
                   fill_value=fill_value)
 
 
-def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any,
+def _chosen(name: str, values: ArrayLike, mask: ArrayLike, size: int | None, fill_value: Any,
             fill_with_first: bool = False) -> Any:
     """The values where the mask is true; missing ones are 0 by default.
 
@@ -502,8 +510,8 @@ def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any
     return ufuncs.where(there, kept, fill)
 
 
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
-              fill_value: Any = None) -> Array:
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+              size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The values of `ar1` that are not in `ar2`, in order.
 
     Args:
@@ -531,20 +539,20 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
     return convert(out, get_aval(out).dtype, weak)
 
 
-def _in_order(x: Any) -> Any:
+def _in_order(x: ArrayLike) -> Any:
     """The elements of a vector in ascending order, what is nan at the end."""
     if get_aval(x).dtype not in dtypes.complex_dtypes:
         return lax.sort(x)
     return lax.sort((_with_one_nan(x), x), dimension=0, num_keys=1)[1]
 
 
-def _neighbors(x: Any) -> tuple[Any, Any]:
+def _neighbors(x: ArrayLike) -> tuple[Any, Any]:
     """All elements but the first, and those before them."""
     n = get_aval(x).shape[0]
     return lax.slice_in_dim(x, min(n, 1), n), lax.slice_in_dim(x, 0, max(n - 1, 0))
 
 
-def _as_before(x: Any, one_nan: Any = True) -> Any:
+def _as_before(x: ArrayLike, one_nan: Any = True) -> Any:
     """Whether each element of a sorted vector equals the one before; nan does where `one_nan`."""
     here, before = _neighbors(x)
     equal = lax.eq(here, before)
@@ -566,7 +574,7 @@ class _Joined(NamedTuple):
 
 
 @op_jit(static_argnames=("one_nan",))
-def _joined(x: Any, y: Any, one_nan: bool) -> _Joined:
+def _joined(x: ArrayLike, y: ArrayLike, one_nan: bool) -> _Joined:
     """With `one_nan` all nan of the same vector are equal."""
     values = lax.concatenate([x, y], 0)
     keys, order = lax.sort((_with_one_nan(values), lax.iota(dtypes.default_int_dtype(),
@@ -588,8 +596,8 @@ def _first_of_own(equal: Any) -> Any:
     return lax.cummax(lax.select(equal, lax.full_like(place, 0), place))
 
 
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
-             fill_value: Any = None) -> Array:
+def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+             size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The values that are in exactly one of two arrays, in order.
 
     `size` and `fill_value` are as for `unique`; by default missing values are the first one. With
@@ -620,8 +628,9 @@ def _single(found: _Joined, n: int, assume_unique: bool) -> Any:
     return lax.bitwise_and(last, lax.eq(first, second))
 
 
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
-                size: int | None = None, fill_value: Any = None) -> Any:
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
+                return_indices: bool = False, *, size: int | None = None,
+                fill_value: ArrayLike | None = None) -> Any:
     """The values that are in both of two arrays, in order.
 
     Args:

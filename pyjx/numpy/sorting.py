@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
@@ -44,7 +44,7 @@ def _check_kind(name: str, kind: Any, order: Any, stable: Any) -> None:
         raise TypeError(f"{name}: stable must be a bool, got {stable!r}.")
 
 
-def _along_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
+def _along_axis(name: str, a: ArrayLike, axis: int | Sequence[int] | None) -> tuple[Any, int]:
     """The array to sort and its axis; None flattens."""
     a = numbers(name, a)
     if axis is None:
@@ -53,7 +53,7 @@ def _along_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
 
 
 @numpy_function(static_argnames=("axis", "kind", "order", "stable", "descending"))
-def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
+def sort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
          stable: bool = True, descending: bool = False) -> Array:
     """The elements in ascending order along an axis; nan last.
 
@@ -74,8 +74,8 @@ def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None
 
 
 @numpy_function(static_argnames=("axis", "kind", "order", "stable", "descending", "dtype"))
-def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
-            stable: bool = True, descending: bool = False, dtype: Any = None) -> Array:
+def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
+            stable: bool = True, descending: bool = False, dtype: DTypeLike | None = None) -> Array:
     """The indices that sort an array along an axis; arguments as for `sort`.
 
     `dtype` is the integer dtype of the result.
@@ -128,7 +128,7 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Array:
 
 
 @numpy_function
-def sort_complex(a: Any) -> Array:
+def sort_complex(a: ArrayLike) -> Array:
     """The elements as complex numbers, sorted by real part, then by imaginary part.
 
     >>> import pyjx as jax
@@ -142,7 +142,7 @@ def sort_complex(a: Any) -> Array:
 # -- the k smallest --------------------------------------------------------------------------------
 
 
-def _kth(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
+def _kth(name: str, a: ArrayLike, kth: int, axis: int) -> tuple[Any, int]:
     """The array with the axis to partition last, and kth counted from the front."""
     (a,) = operands(name, a)
     if get_aval(a).dtype in dtypes.complex_dtypes:
@@ -151,7 +151,7 @@ def _kth(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
     return a, canonical_axis(kth, get_aval(a).shape[-1])
 
 
-def _negated(a: Any) -> Any:
+def _negated(a: ArrayLike) -> Any:
     """An array that is largest where `a` is smallest; twice, it is `a`."""
     if dtypes.issubdtype(get_aval(a).dtype, np.inexact):
         return lax.neg(a)
@@ -159,7 +159,7 @@ def _negated(a: Any) -> Any:
 
 
 @numpy_function(static_argnames=("kth", "axis"))
-def partition(a: Any, kth: int, axis: int = -1) -> Array:
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The elements along an axis, those before place `kth` none larger, those behind none smaller.
 
     >>> import pyjx as jax
@@ -174,7 +174,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
 
 
 @numpy_function(static_argnames=("kth", "axis"))
-def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The indices that partition an array; see `partition`.
 
     >>> import pyjx as jax
@@ -199,7 +199,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
 
 
 @numpy_function(static_argnames=("k", "axis", "mode", "sorted"))
-def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
           ) -> list[Any] | tuple[Any, Any]:
     """The k largest elements along an axis, and their indices.
 
@@ -232,14 +232,14 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
 # -- searching in sorted arrays --------------------------------------------------------------------
 
 
-def _less(x: Any, y: Any) -> Any:
+def _less(x: ArrayLike, y: ArrayLike) -> Any:
     """x < y in the order in which nan is the largest."""
     if not dtypes.issubdtype(get_aval(x).dtype, np.inexact):
         return lax.lt(x, y)
     return lax.bitwise_or(ufuncs.less(x, y), lax.bitwise_and(lax.eq(x, x), lax.ne(y, y)))
 
 
-def _bisected(a: Any, v: Any, right: bool, dtype: Any) -> Any:
+def _bisected(a: ArrayLike, v: ArrayLike, right: bool, dtype: DTypeLike) -> Any:
     """For each v, the number of elements of the sorted `a` that are less (or equal)."""
     size = get_aval(a).shape[0]
     one, whole = literal(1, dtype), literal(size, dtype)
@@ -260,7 +260,7 @@ def _bisected(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     return lax.fori_loop(0, steps, stepped, state)[0]
 
 
-def _compared(a: Any, v: Any, right: bool, dtype: Any) -> Any:
+def _compared(a: ArrayLike, v: ArrayLike, right: bool, dtype: DTypeLike) -> Any:
     size, shape = get_aval(a).shape[0], get_aval(v).shape
     wide = (*shape, size)
     x = lax.broadcast_in_dim(a, wide, (len(shape),))
@@ -269,7 +269,7 @@ def _compared(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     return lax.reduce_sum(convert(before, dtype), (len(shape),))
 
 
-def _merged(a: Any, v: Any, right: bool, dtype: Any) -> Any:
+def _merged(a: ArrayLike, v: ArrayLike, right: bool, dtype: DTypeLike) -> Any:
     """The place of each v in the sorted array of both, less the number of v's before it."""
     size, count = get_aval(a).shape[0], get_aval(v).size
     flat = lax.reshape(v, (count,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from pyjx import configuration
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
 from pyjx.core.scalars import scalar_constant
@@ -31,12 +31,16 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.runtime.device_put import device_put
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import DeviceLike
 
-def _user_dtype(dtype: Any, name: str) -> Any:
+
+def _user_dtype(dtype: DTypeLike, name: str) -> Any:
     return dtypes.check_and_canonicalize_user_dtype(dtype, name)
 
 
-def _interpolated(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
+def _interpolated(start: Array, stop: Array, num: int, endpoint: bool, dtype: np.dtype[Any],
+                  axis: int) -> Any:
     """start * (1 - i/n) + (stop/n) * i, where n is num - 1 with the end point.
 
     (stop/n) * i is exact for most whole steps from 0, stop * (i/n) often is not.
@@ -65,7 +69,7 @@ def _interpolated(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, a
     return convert(_moved(out, axis), dtype)
 
 
-def _common_dtype(start: Any, stop: Any, dtype: Any) -> Any:
+def _common_dtype(start: ArrayLike, stop: Array, dtype: DTypeLike) -> Any:
     """The dtype that both have in common, or that of the result, to which each is converted."""
     try:
         return dtypes.result_type(start, stop)
@@ -73,18 +77,18 @@ def _common_dtype(start: Any, stop: Any, dtype: Any) -> Any:
         return dtype
 
 
-def _at_least_single(dtype: Any) -> Any:
+def _at_least_single(dtype: DTypeLike) -> Any:
     """The dtype of floats, of no fewer than 32 bits, to compute with."""
     dtype = dtypes.to_inexact_dtype(dtype)
     return np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype
 
 
-def _moved(x: Any, axis: int) -> Any:
+def _moved(x: ArrayLike, axis: int) -> Any:
     return moveaxis(x, 0, canonical_axis(axis, get_aval(x).ndim))
 
 
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
-             dtype: Any = None, axis: int = 0, *, device: Any = None) -> Any:
+             dtype: Any = None, axis: int = 0, *, device: DeviceLike = None) -> Any:
     """`num` numbers at equal distances from `start` to `stop`.
 
     Args:
@@ -103,8 +107,8 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 
 
 @numpy_function(static_argnames=("num", "endpoint", "retstep", "dtype", "axis"))
-def _linspace(start: Any, stop: Any, num: Any, endpoint: bool, retstep: bool, dtype: Any,
-              axis: Any) -> Any:
+def _linspace(start: Array, stop: Array, num: Any, endpoint: bool, retstep: bool,
+              dtype: np.dtype[Any], axis: Any) -> Any:
     start, stop = operands("linspace", start, stop)
     num = _count("linspace", num)
     dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else \
@@ -130,8 +134,8 @@ def _count(name: str, num: Any) -> int:
 
 
 @numpy_function(static_argnames=("num", "endpoint", "dtype", "axis"))
-def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
-             dtype: Any = None, axis: int = 0) -> Array:
+def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+             base: ArrayLike = 10.0, dtype: DTypeLike | None = None, axis: int = 0) -> Array:
     """`base` to the powers `linspace(start, stop, num)`.
 
     >>> import pyjx as jax
@@ -148,8 +152,8 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
 
 
 @numpy_function(static_argnames=("num", "endpoint", "dtype", "axis"))
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
-              axis: int = 0) -> Array:
+def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+              dtype: DTypeLike | None = None, axis: int = 0) -> Array:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
 
     >>> import pyjx as jax

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
 from pyjx.numpy import reductions, ufuncs
@@ -42,7 +42,7 @@ _real_part_error = (
 )
 
 
-def user_dtype(name: str, dtype: Any) -> Any:
+def user_dtype(name: str, dtype: DTypeLike) -> Any:
     """What the user gave the function `name` as a dtype, of which one that it is made of asks no
     more; None is left."""
     return None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
@@ -64,11 +64,11 @@ def variance_dtypes(name: str, given: Any, dtype: Any) -> tuple[Any, Any]:
     return _at_least_single(inexact), dtypes.to_floating_dtype(inexact)
 
 
-def _at_least_single(dtype: Any) -> Any:
+def _at_least_single(dtype: DTypeLike) -> Any:
     return np.dtype(np.float32) if dtypes.itemsize_bits(dtype) == 16 else dtype
 
 
-def squared(x: Any) -> Any:
+def squared(x: ArrayLike) -> Any:
     """The squared absolute value."""
     if get_aval(x).dtype in dtypes.complex_dtypes:
         return lax.real(lax.mul(x, lax.conj(x)))
@@ -84,8 +84,8 @@ def _degrees(ddof: Any, correction: Any) -> Any:
     return correction
 
 
-def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any,
-              name: str = "var") -> Any:
+def _variance(a: ArrayLike, axis: Any, dtype: np.dtype[Any], ddof: ArrayLike, keepdims: bool,
+              where: Any, mean: Any, name: str = "var") -> Any:
     a = numbers(name, a)
     where = check_where(name, where)
     aval = get_aval(a)
@@ -108,15 +108,15 @@ def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: A
     return ufuncs.where(ufuncs.greater(free, 0), quotient, np.nan)  # which makes integers floats
 
 
-def _difference(x: Any, y: Any) -> Any:
+def _difference(x: ArrayLike, y: ArrayLike) -> Any:
     """x - y, known where both are."""
     if isinstance(x, np.generic) and isinstance(y, np.generic):
         return literal(np.subtract(x, y), x.dtype)
     return ufuncs.subtract(x, y)
 
 
-def _deviation(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
-               ) -> Any:
+def _deviation(a: Array, axis: Any, dtype: np.dtype[Any], ddof: Any, keepdims: bool, where: Any,
+               mean: Any) -> Any:
     return lax.sqrt(_variance(a, axis, dtype, ddof, keepdims, where, mean, "std"))
 
 
@@ -126,7 +126,8 @@ def _compiled(body: Any) -> Callable[..., Any]:
     of_number = numpy_function(body, static_argnames=("axis", "dtype", "keepdims", "ddof"))
     of_array = numpy_function(body, static_argnames=("axis", "dtype", "keepdims"))
 
-    def call(a: Any, axis: Any, dtype: Any, ddof: Any, *args: Any) -> Any:
+    def call(a: ArrayLike, axis: int | Sequence[int] | None, dtype: DTypeLike, ddof: ArrayLike,
+             *args: Any) -> Any:
         of_kind = of_number if isinstance(ddof, (int, float, np.number)) else of_array
         return of_kind(a, axis, dtype, ddof, *args)
 
@@ -137,9 +138,9 @@ _compiled_variance, _compiled_deviation = _compiled(_variance), _compiled(_devia
 
 
 @api_boundary
-def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-        keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
-        ) -> Array:
+def var(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
+        out: None = None, ddof: Any = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+        mean: ArrayLike | None = None, correction: Any = None) -> Array:
     """The variance: the mean of squared distances from the mean.
 
     Args:
@@ -166,9 +167,9 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any
 
 
 @api_boundary
-def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-        keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
-        ) -> Array:
+def std(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
+        out: None = None, ddof: Any = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+        mean: ArrayLike | None = None, correction: Any = None) -> Array:
     """The standard deviation, the square root of the variance; arguments as for `var`.
 
     >>> import pyjx as jax
@@ -183,7 +184,7 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any
 
 
 @numpy_function(static_argnames=("axis", "returned", "keepdims"))
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False,
+def average(a: Any, axis: Any = None, weights: ArrayLike | None = None, returned: bool = False,
             keepdims: bool = False) -> Any:
     """The weighted mean.
 
@@ -218,7 +219,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return (out, stretch(total, get_aval(out).shape)) if returned else out
 
 
-def _spread_weights(weights: Any, shape: tuple[int, ...], axis: Any) -> Any:
+def _spread_weights(weights: Any, shape: tuple[int, ...], axis: int | Sequence[int] | None) -> Any:
     """Weights along `axis` only, with the other axes, of any size, added."""
     if axis is None:
         raise ValueError("Axis must be specified when shapes of a and weights differ.")
@@ -234,7 +235,7 @@ def _spread_weights(weights: Any, shape: tuple[int, ...], axis: Any) -> Any:
 # -- covariance ------------------------------------------------------------------------------------
 
 
-def _rows(x: Any, rowvar: bool) -> Any:
+def _rows(x: ArrayLike, rowvar: bool) -> Any:
     vector = get_aval(x).ndim < 2  # which is one variable either way
     x = at_least_2d(x)
     return x if rowvar or vector else permuted(x, (1, 0))
@@ -242,8 +243,9 @@ def _rows(x: Any, rowvar: bool) -> Any:
 
 @numpy_function(static_argnames=("rowvar", "bias", "ddof", "dtype"))
 @any_ranks
-def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
-        fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Array:
+def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False,
+        ddof: int | None = None, fweights: Any = None, aweights: Any = None, dtype: Any = None
+       ) -> Array:
     """The covariance matrix of variables.
 
     Args:

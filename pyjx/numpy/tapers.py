@@ -8,7 +8,7 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.promotion import operands, promote_dtypes_inexact
@@ -95,7 +95,7 @@ def hanning(M: int) -> Array:
 
 
 @op_jit(static_argnames=("size",))
-def _kaiser(size: int, beta: Any) -> Any:
+def _kaiser(size: int, beta: ArrayLike) -> Any:
     dtype = dtypes.default_float_dtype()
     if size <= 1:
         return jnp.ones(size, dtype)
@@ -105,7 +105,7 @@ def _kaiser(size: int, beta: Any) -> Any:
     return jnp.i0(beta * lax.sqrt(1 - x * x)) / jnp.i0(beta)
 
 
-def kaiser(M: int, beta: Any) -> Array:
+def kaiser(M: int, beta: ArrayLike) -> Array:
     """The window I0(beta sqrt(1 - (2 n / (M - 1) - 1)^2)) / I0(beta) of M points.
 
     I0 is the modified Bessel function of order 0. A greater `beta` makes it narrower.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import warn
 from pyjx.core.trace import Tracer
@@ -28,7 +29,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     return np.can_cast(_as_dtype(from_), _as_dtype(to), casting=casting)  # type: ignore
 
 
-def _as_dtype(x: Any) -> Any:
+def _as_dtype(x: ArrayLike) -> Any:
     return np.dtype(_class_or_dtype(x))
 
 
@@ -42,7 +43,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     return dtypes.issubdtype(_class_or_dtype(arg1), _class_or_dtype(arg2))
 
 
-def _class_or_dtype(x: Any) -> Any:
+def _class_or_dtype(x: ArrayLike) -> Any:
     if isinstance(x, np.ndarray):
         raise TypeError(f"Cannot construct a dtype from an array, got one of shape {x.shape}: "
                         "pass its dtype")
@@ -52,7 +53,7 @@ def _class_or_dtype(x: Any) -> Any:
     return x if dtype is None or isinstance(dtype, property) else dtype
 
 
-def promote_types(a: Any, b: Any) -> Any:
+def promote_types(a: ArrayLike, b: ArrayLike) -> Any:
     """The dtype that two dtypes promote to.
 
     Raises:
@@ -65,7 +66,7 @@ def promote_types(a: Any, b: Any) -> Any:
     return dtypes.promote_types(_python_or_dtype(a), _python_or_dtype(b))
 
 
-def _python_or_dtype(x: Any) -> Any:
+def _python_or_dtype(x: ArrayLike) -> Any:
     return x if isinstance(x, type) and x in (int, float, complex) else _as_dtype(x)
 
 
@@ -125,7 +126,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return False
 
 
-def isscalar(element: Any) -> bool:
+def isscalar(element: ArrayLike) -> bool:
     """Whether a value is a Python or NumPy scalar or an array of rank 0.
 
     >>> import pyjx as jax
@@ -139,7 +140,7 @@ def isscalar(element: Any) -> bool:
     return bool(np.isscalar(element)) or isinstance(element, np.generic)
 
 
-def _tell_of_sequence(name: str, a: Any) -> bool:
+def _tell_of_sequence(name: str, a: ArrayLike) -> bool:
     """Whether a value is no array or scalar, of which a warning tells but for text."""
     if is_valid_value(a) or isinstance(a, np.ndarray) or hasattr(a, "__jax_array__"):
         return False

@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, stands_for_constant
@@ -79,13 +79,13 @@ def _named(body: _Body, name: str, doc: str, make: Callable[[_Body], Any] = op_j
 # -- one primitive each ----------------------------------------------------------------------------
 
 
-def _real_absolute(x: Any) -> Any:
+def _real_absolute(x: ArrayLike) -> Any:
     if is_complex(x):
         raise TypeError("ufunc 'fabs' does not support complex dtypes")
     return ops.abs(x)
 
 
-def _scaled(x: Any, factor: float, operation: _Body = ops.mul) -> Any:
+def _scaled(x: ArrayLike, factor: float, operation: _Body = ops.mul) -> Any:
     """x times (or over) a real number, part by part: inf * 0j would be nan."""
     if is_complex(x):
         return ops.complex(_scaled(ops.real(x), factor, operation),
@@ -93,19 +93,19 @@ def _scaled(x: Any, factor: float, operation: _Body = ops.mul) -> Any:
     return operation(x, constant_like(x, factor))
 
 
-def _strong_product(x: Any, factor: Any) -> Any:
+def _strong_product(x: ArrayLike, factor: Any) -> Any:
     """x times a number of its dtype, which makes the result one of strong type."""
     return ops.mul(x, dtype_of(x).type(factor))
 
 
-def _times(x: Any, factor: float) -> Any:
+def _times(x: ArrayLike, factor: float) -> Any:
     return ops.mul(x, coefficient(x, factor))
 
 
 def _float_function(name: str, operation: _Body, doc: str) -> _Unary:
     """A function of floats and complex numbers; integers become floats."""
 
-    def body(x: Any, /) -> Any:
+    def body(x: ArrayLike, /) -> Any:
         return operation(promote_inexact(name, x))
 
     return _named(body, name, doc + " Integers become floats.")
@@ -151,17 +151,17 @@ radians, degrees = alias("radians", deg2rad), alias("degrees", rad2deg)
 def _function(name: str, operation: _Body, doc: str, by_keyword: bool = False) -> _Unary:
     """A function that keeps the dtype. Few take their argument by keyword, as in JAX."""
 
-    def body(x: Any, /) -> Any:
+    def body(x: ArrayLike, /) -> Any:
         (x,) = operands(name, x)
         return operation(x)
 
-    def named(x: Any) -> Any:
+    def named(x: ArrayLike) -> Any:
         return body(x)
 
     return _named(named if by_keyword else body, name, doc)
 
 
-def _whole(x: Any) -> Any:
+def _whole(x: ArrayLike) -> Any:
     """Integers and booleans as they are."""
     if dtype_of(x) == dtypes.float0:
         raise dtypes.float0_error("a function of numbers")
@@ -172,25 +172,25 @@ def _rounding(operation: _Body) -> _Body:
     return lambda x: operation(x) if is_inexact(x) else _whole(x)
 
 
-def _absolute(x: Any) -> Any:
+def _absolute(x: ArrayLike) -> Any:
     unchanged = dtype_of(x) == _bool or dtypes.issubdtype(dtype_of(x), np.unsignedinteger)
     return as_array(x) if unchanged else ops.abs(x)
 
 
-def _trunc(x: Any) -> Any:
+def _trunc(x: ArrayLike) -> Any:
     return ops.select(ops.lt(x, constant_like(x, 0)), ops.ceil(x), ops.floor(x))
 
 
-def _conjugate(x: Any) -> Any:
+def _conjugate(x: ArrayLike) -> Any:
     return ops.conj(x) if is_complex(x) else as_array(x)
 
 
-def _bitwise_count(x: Any) -> Any:
+def _bitwise_count(x: ArrayLike) -> Any:
     uint8 = np.dtype(np.uint8)
     return convert(x if dtype_of(x) == _bool else ops.population_count(_absolute(x)), uint8)
 
 
-def as_array(x: Any) -> Any:
+def as_array(x: ArrayLike) -> Any:
     """`x` where a result must be an array: scalars and NumPy arrays are moved to the device.
 
     Those of float0 stay: they hold nothing.
@@ -224,7 +224,7 @@ bitwise_count = _function("bitwise_count", _bitwise_count,
 
 
 @universal(2, **monoids.ADD)
-def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array:
+def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x + y, elementwise; `or` for booleans.
 
     >>> import pyjx as jax
@@ -238,7 +238,7 @@ def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array:
 
 
 @universal(2, **monoids.SUBTRACT)
-def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array:
+def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x - y, elementwise.
 
     >>> import pyjx as jax
@@ -252,7 +252,7 @@ def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Arra
 
 
 @universal(2, **monoids.MULTIPLY)
-def multiply(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array:
+def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x * y, elementwise; `and` for booleans.
 
     >>> import pyjx as jax
@@ -266,7 +266,7 @@ def multiply(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Arra
 
 
 @op_jit
-def true_divide(x: Any, y: Any, /) -> Array:
+def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x / y, elementwise. Integers become floats.
 
     >>> import pyjx as jax
@@ -280,7 +280,7 @@ def true_divide(x: Any, y: Any, /) -> Array:
 divide = alias("divide", true_divide)
 
 
-def _wrong_sign(rem: Any, y: Any) -> Any:
+def _wrong_sign(rem: Any, y: Array) -> Any:
     """Where the remainder of truncated division is not 0 and has not the sign of the divisor."""
     zero = constant_like(rem, 0)
     if is_scalar_constant(y) and y:
@@ -288,11 +288,11 @@ def _wrong_sign(rem: Any, y: Any) -> Any:
     return ops.bitwise_and(ops.ne(rem, zero), ops.ne(ops.sign(rem), ops.sign(y)))
 
 
-def _less_one(x: Any, where: Any) -> Any:
+def _less_one(x: ArrayLike, where: ArrayLike | None) -> Any:
     return ops.select(where, ops.sub(x, constant_like(x, 1)), x)
 
 
-def _float_floor_divide(x: Any, y: Any) -> Any:
+def _float_floor_divide(x: ArrayLike, y: Array) -> Any:
     """With r = fmod(x, y), (x - r) / y is a whole number up to rounding."""
     rem = ops.rem(x, y)
     whole = ops.sub(x, rem)
@@ -310,14 +310,14 @@ def int_floor_divide(x: Any, y: Any) -> Any:
     return _less_one(div, _wrong_sign(ops.rem(x, y), y))
 
 
-def _nonzero_divisor(y: Any) -> Any:
+def _nonzero_divisor(y: ArrayLike) -> Any:
     """Integers with 1 in place of 0, so that the remainder is 0."""
     if is_scalar_constant(y):
         return y if y else constant_like(y, 1)
     return ops.select(ops.eq(y, constant_like(y, 0)), filled_like(y, 1), y)
 
 
-def _remainder(x: Any, y: Any) -> Any:
+def _remainder(x: ArrayLike, y: Array) -> Any:
     if not is_inexact(x):
         y = _nonzero_divisor(y)
     rem = ops.rem(x, y)
@@ -326,18 +326,18 @@ def _remainder(x: Any, y: Any) -> Any:
     return ops.select(_wrong_sign(rem, y), ops.add(rem, y), rem)
 
 
-def _floor_divide(x: Any, y: Any) -> Any:
+def _floor_divide(x: Array, y: Array) -> Any:
     return _float_floor_divide(x, y) if is_inexact(x) else int_floor_divide(x, y)
 
 
-def _check_not_complex(name: str, x: Any) -> None:
+def _check_not_complex(name: str, x: ArrayLike) -> None:
     if is_complex(x):
         raise TypeError(f"{name} does not support complex-valued inputs: it does not accept dtype "
                         f"{dtype_of(x)}")
 
 
 @op_jit
-def floor_divide(x1: Any, x2: Any, /) -> Array:
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The quotient rounded down, elementwise.
 
     >>> import pyjx as jax
@@ -350,7 +350,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
 
 
 @op_jit
-def remainder(x1: Any, x2: Any, /) -> Array:
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise.
 
     >>> import pyjx as jax
@@ -366,7 +366,7 @@ mod = alias("mod", remainder)
 
 
 @op_jit
-def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """The pair `(floor_divide(x1, x2), remainder(x1, x2))`.
 
     >>> import pyjx as jax
@@ -379,7 +379,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
 
 
 @op_jit
-def fmod(x1: Any, x2: Any, /) -> Array:
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of division rounded towards zero, which has the sign of x1, elementwise.
 
     >>> import pyjx as jax
@@ -391,7 +391,7 @@ def fmod(x1: Any, x2: Any, /) -> Array:
 
 
 @universal(1)
-def negative(x: Any, /, *, out: None = None, where: None = None) -> Array:
+def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """-x, elementwise.
 
     >>> import pyjx as jax
@@ -407,7 +407,7 @@ def negative(x: Any, /, *, out: None = None, where: None = None) -> Array:
 
 
 def _comparison(name: str, primitive: Primitive, doc: str) -> _Binary:
-    def body(x: Any, y: Any, /) -> Any:
+    def body(x: ArrayLike, y: ArrayLike, /) -> Any:
         x, y = promote_two(name, x, y)
         return primitive.bind(x, y)
 
@@ -418,7 +418,7 @@ def _combination(name: str, primitive: Primitive, parts: monoids.Parts, doc: str
                  ) -> BinaryUfunc:
     """Of operands of one dtype, which the result has too."""
 
-    def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    def body(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Any:
         if out is not None or where is not None:
             raise unsupported(name, out)
         x, y = promote_two(name, x, y)
@@ -427,7 +427,7 @@ def _combination(name: str, primitive: Primitive, parts: monoids.Parts, doc: str
     return _named(body, name, doc, universal(2, **parts))
 
 
-def _order(primitive: Primitive, x: Any, y: Any) -> Any:
+def _order(primitive: Primitive, x: ArrayLike, y: ArrayLike) -> Any:
     """A comparison of operands of one dtype; complex numbers compare lexicographically."""
     if not is_complex(x):
         return primitive.bind(x, y)
@@ -438,7 +438,7 @@ def _order(primitive: Primitive, x: Any, y: Any) -> Any:
 
 
 def _ordering(name: str, primitive: Primitive, doc: str) -> _Binary:
-    def body(x: Any, y: Any, /) -> Any:
+    def body(x: ArrayLike, y: ArrayLike, /) -> Any:
         return _order(primitive, *promote_two(name, x, y))
 
     return _named(body, name, doc + " Complex numbers are ordered by real, then imaginary part.")
@@ -457,7 +457,7 @@ minimum = _combination("minimum", min_p, monoids.MINIMUM,
 
 
 @op_jit
-def fmax(x1: Any, x2: Any) -> Array:
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of x1 and x2, elementwise; the other one where one is nan.
 
     >>> import pyjx as jax
@@ -469,7 +469,7 @@ def fmax(x1: Any, x2: Any) -> Array:
 
 
 @op_jit
-def fmin(x1: Any, x2: Any) -> Array:
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of x1 and x2, elementwise; the other one where one is nan.
 
     >>> import pyjx as jax
@@ -494,7 +494,7 @@ spread_all = _spread_all
 
 def _logical(name: str, primitive: Primitive, parts: monoids.Parts, doc: str
                  ) -> BinaryUfunc:
-    def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    def body(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Any:
         if out is not None or where is not None:
             raise unsupported(name, out)
         x, y = promote_two(name, x, y)
@@ -518,14 +518,14 @@ bitwise_xor = _combination("bitwise_xor", xor_p, monoids.BITWISE_XOR,
 
 
 def _shift(name: str, choose: Callable[[Any], Any], doc: str) -> _Binary:
-    def body(x: Any, y: Any, /) -> Any:
+    def body(x: ArrayLike, y: ArrayLike, /) -> Any:
         x, y = promote_args_numeric(name, x, y)
         return choose(x).bind(x, y)
 
     return _named(body, name, doc)
 
 
-def _right_shift_of(x: Any) -> Any:
+def _right_shift_of(x: ArrayLike) -> Any:
     unsigned = dtypes.issubdtype(dtype_of(x), np.unsignedinteger)
     return shift_right_logical_p if unsigned else shift_right_arithmetic_p
 
@@ -539,7 +539,7 @@ bitwise_right_shift = alias("bitwise_right_shift", right_shift)
 # -- choice ----------------------------------------------------------------------------------------
 
 
-def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
+def _where_body(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Any:
     """Elements of x or y, as the condition says."""
     check_arraylike("where", condition, x, y)
     condition = as_bool(as_operand(condition))
@@ -567,17 +567,17 @@ _where = op_jit(_where_body)
 
 
 @overload
-def where(condition: Any, x: None = None, y: None = None, /, *, size: int | None = None,
-          fill_value: Any = None) -> tuple[Array, ...]: ...
+def where(condition: ArrayLike, x: None = None, y: None = None, /, *, size: int | None = None,
+          fill_value: ArrayLike | None = None) -> tuple[Array, ...]: ...
 
 
 @overload
-def where(condition: Any, x: Any, y: Any, /, *, size: int | None = None,
-          fill_value: Any = None) -> Array: ...
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /, *, size: int | None = None,
+          fill_value: ArrayLike | None = None) -> Array: ...
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
-          fill_value: Any = None) -> Any:
+def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /, *,
+          size: int | None = None, fill_value: ArrayLike | None = None) -> Any:
     """`x` where the condition holds, else `y`; without them, the indices where it holds.
 
     Args:
@@ -614,7 +614,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
 
 
 @op_jit
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
+def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
+        ) -> Array:
     """The values brought between `min` and `max`; None sets no bound.
 
     Raises:
@@ -642,12 +643,12 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
 # -- parts of complex numbers, and tests -----------------------------------------------------------
 
 
-def as_default_float(x: Any) -> Any:
+def as_default_float(x: ArrayLike) -> Any:
     """Integers in the default float dtype, whatever their size; others as they are."""
     return x if is_inexact(x) else convert(x, dtypes.default_float_dtype())
 
 
-def _imag(x: Any) -> Any:
+def _imag(x: ArrayLike) -> Any:
     return ops.imag(x) if is_complex(x) else as_array(filled_like(x, 0))
 
 
@@ -657,7 +658,7 @@ imag = _function("imag", _imag, "The imaginary part, elementwise.")
 
 
 @op_jit(static_argnames=("deg",))
-def angle(z: Any, deg: bool = False) -> Array:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The argument of complex numbers, in radians or degrees.
 
     >>> import pyjx as jax
@@ -673,13 +674,13 @@ def angle(z: Any, deg: bool = False) -> Array:
     return _times(out, 180 / np.pi) if deg else out
 
 
-def _isfinite(x: Any) -> Any:
+def _isfinite(x: ArrayLike) -> Any:
     if is_complex(x):
         return ops.bitwise_and(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
     return ops.is_finite(x) if is_inexact(x) else as_array(filled_like(x, True, bool))
 
 
-def _isinf(x: Any) -> Any:
+def _isinf(x: ArrayLike) -> Any:
     if is_complex(x):
         return ops.bitwise_or(_isinf(ops.real(x)), _isinf(ops.imag(x)))
     if not is_inexact(x):
@@ -688,7 +689,7 @@ def _isinf(x: Any) -> Any:
 
 
 def _infinity_test(name: str, value: float) -> _Unary:
-    def body(x: Any, /, out: None = None) -> Any:
+    def body(x: ArrayLike, /, out: None = None) -> Any:
         if out is not None:
             raise NotImplementedError(f"{name}: The 'out' argument to isneginf/isposinf is not "
                                       "supported.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
 from pyjx.engine.axes import transpose
@@ -138,8 +138,9 @@ class ufunc:
         if out is not None:
             raise NotImplementedError(f"out argument of {self.__name__}.{method}()")
 
-    def reduce(self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None,
-               keepdims: bool = False, initial: Any = None, where: Any = None) -> Array:
+    def reduce(self, a: ArrayLike, axis: int | Sequence[int] = 0, dtype: DTypeLike | None = None,
+               out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+               where: ArrayLike | None = None) -> Array:
         """All elements along an axis combined to one, from the first to the last.
 
         Args:
@@ -198,7 +199,7 @@ class ufunc:
             raise ValueError("accumulate does not allow multiple axes")
         return _accumulated(self, a, axis, dtype)
 
-    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
+    def at(self, a: ArrayLike, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
         """A copy of `a` whose elements at an index are replaced by the function of them, and of b.
 
         It has the dtype of the function's results, but for those of `add`, `multiply` and
@@ -276,7 +277,7 @@ class ufunc:
             return self._reduceat(a, indices, axis=axis, dtype=dtype)  # type: ignore
         return _reduced_at(self, a, indices, axis, dtype)
 
-    def outer(self, A: Any, B: Any, /) -> Array:
+    def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """The function of each element of A with each element of B, of shape `A.shape + B.shape`.
 
         >>> import pyjx as jax
@@ -331,7 +332,7 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 # -- element by element ----------------------------------------------------------------------------
 
 
-def _scalar_of(x: Any) -> ShapedArray:
+def _scalar_of(x: ArrayLike) -> ShapedArray:
     """The type of one element."""
     aval = get_aval(x)
     return ShapedArray((), aval.dtype, aval.weak_type)
@@ -345,7 +346,7 @@ def _dtype_of(function: ufunc, a: Any, dtype: Any) -> Any:
     return eval_shape(function.__wrapped__, one, one).dtype
 
 
-def _in_front(x: Any, axes: tuple[int, ...]) -> Any:
+def _in_front(x: ArrayLike, axes: tuple[int, ...]) -> Any:
     """The array with the axes made one, which is the first."""
     aval = get_aval(x)
     rest = [i for i in range(aval.ndim) if i not in axes]
@@ -355,8 +356,9 @@ def _in_front(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 @numpy_function(static_argnames=("function", "axis", "dtype", "keepdims"))
-def fold(function: ufunc, a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False,
-         initial: Any = None, where: Any = None) -> Any:
+def fold(function: ufunc, a: Any, axis: int | Sequence[int] = 0, dtype: Any = None,
+         keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
+        ) -> Any:
     """`ufunc.reduce`, element by element."""
     body, dtype = function.__wrapped__, _dtype_of(function, a, dtype)
     shape = get_aval(a).shape
@@ -374,7 +376,7 @@ def fold(function: ufunc, a: Any, axis: Any = 0, dtype: Any = None, keepdims: bo
     else:
         start, x = x[0], x[1:]
 
-    def step(total: Any, element: Any) -> tuple[Any, None]:
+    def step(total: ArrayLike, element: Any) -> tuple[Any, None]:
         x, keep = element
         new = convert(body(total, x), dtype)
         return (new if keep is None else lax.select(keep, new, total)), None
@@ -385,14 +387,14 @@ def fold(function: ufunc, a: Any, axis: Any = 0, dtype: Any = None, keepdims: bo
 
 
 @numpy_function(static_argnames=("function", "axis", "dtype"))
-def _accumulated(function: ufunc, a: Any, axis: int, dtype: Any) -> Any:
+def _accumulated(function: ufunc, a: Array, axis: int, dtype: np.dtype[Any]) -> Any:
     body, dtype = function.__wrapped__, _dtype_of(function, a, dtype)
     axis = canonical_axis(axis, get_aval(a).ndim)
     x = jnp.moveaxis(convert(a, dtype), axis, 0)
     if not get_aval(x).size:
         return jnp.moveaxis(x, 0, axis)
 
-    def step(total: Any, x: Any) -> tuple[Any, Any]:
+    def step(total: ArrayLike, x: ArrayLike) -> tuple[Any, Any]:
         new = convert(body(total, x), dtype)
         return new, new
 
@@ -401,7 +403,7 @@ def _accumulated(function: ufunc, a: Any, axis: int, dtype: Any) -> Any:
 
 
 @op_jit(static_argnames=("function",))
-def _replaced(function: ufunc, a: Any, places: Any, *second: Any) -> Any:
+def _replaced(function: ufunc, a: ArrayLike, places: Any, *second: Any) -> Any:
     body = function.__wrapped__
     dtype = eval_shape(body, *[_scalar_of(x) for x in (a, *second)]).dtype
     # Results so far may be of another dtype than `a` was, which promotion need not allow.
@@ -425,7 +427,7 @@ def _replaced(function: ufunc, a: Any, places: Any, *second: Any) -> Any:
 
 
 @numpy_function(static_argnames=("function", "axis", "dtype"))
-def _reduced_at(function: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
+def _reduced_at(function: ufunc, a: Array, indices: Array, axis: int, dtype: np.dtype[Any]) -> Any:
     weak = get_aval(a).weak_type and dtype is None
     body, dtype = function.__wrapped__, _dtype_of(function, a, dtype)
     axis = canonical_axis(axis, get_aval(a).ndim)
@@ -434,7 +436,7 @@ def _reduced_at(function: ufunc, a: Any, indices: Any, axis: int, dtype: Any) ->
     ends = jnp.append(indices[1:], size)
     apart = (-1,) + (1,) * (get_aval(x).ndim - 1)
 
-    def step(totals: Any, element: Any) -> tuple[Any, None]:
+    def step(totals: ArrayLike, element: Any) -> tuple[Any, None]:
         i, x = element
         inside = jnp.reshape((i > indices) & (i < ends), apart)
         return jnp.where(inside, convert(body(totals, x[None]), dtype), totals), None
@@ -445,7 +447,7 @@ def _reduced_at(function: ufunc, a: Any, indices: Any, axis: int, dtype: Any) ->
 
 
 @op_jit(static_argnames=("function",))
-def _outer(function: ufunc, x: Any, y: Any) -> Any:
+def _outer(function: ufunc, x: ArrayLike, y: ArrayLike) -> Any:
     a, b = get_aval(x), get_aval(y)
     out = function.__wrapped__(jnp.reshape(x, a.shape + (1,) * b.ndim),
                                jnp.reshape(y, (1,) * a.ndim + b.shape))

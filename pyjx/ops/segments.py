@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int
@@ -20,9 +20,12 @@ from pyjx.numpy.creation import full
 from pyjx.numpy.promotion import as_operand, check_arraylike
 from pyjx.runtime.resharding import placed
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+
 
 def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Callable[..., Any],
-             data: Any, segment_ids: Any, num_segments: Any, bucket_size: Any,
+             data: ArrayLike, segment_ids: ArrayLike, num_segments: Any, bucket_size: Any,
              options: dict[str, Any]) -> Any:
     """What the update `method` makes of an array full of the `identity` for its dtype; with buckets
     of one such array for each, which are then reduced by `join`."""
@@ -69,28 +72,28 @@ def _check_target(name: str, target: Any, adds: bool) -> None:
             "leave `unreduced` out.")
 
 
-def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any, out_sharding: Any
+def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any, out_sharding: ShardingLike
              ) -> dict[str, Any]:
     return {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
             "mode": mode, "out_sharding": out_sharding}
 
 
-def _lowest(dtype: Any) -> Any:
+def _lowest(dtype: DTypeLike) -> Any:
     if dtypes.issubdtype(dtype, np.inexact):
         return -np.inf
     return False if dtype == np.bool_ else dtypes.iinfo(dtype).min
 
 
-def _highest(dtype: Any) -> Any:
+def _highest(dtype: DTypeLike) -> Any:
     if dtypes.issubdtype(dtype, np.inexact):
         return np.inf
     return True if dtype == np.bool_ else dtypes.iinfo(dtype).max
 
 
 @api_boundary
-def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
+def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
-                bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None
+                bucket_size: int | None = None, mode: Any = None, out_sharding: ShardingLike = None
                 ) -> Array:
     """The sum of the elements of `data` with each number.
 
@@ -124,9 +127,9 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
 
 
 @api_boundary
-def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
+def segment_prod(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
-                 bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None
+                 bucket_size: int | None = None, mode: Any = None, out_sharding: ShardingLike = None
                  ) -> Array:
     """The product of the elements of `data` with each number.
 
@@ -160,9 +163,9 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
 
 
 @api_boundary
-def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
+def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
-                bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None
+                bucket_size: int | None = None, mode: Any = None, out_sharding: ShardingLike = None
                 ) -> Array:
     """The maximum of the elements of `data` with each number.
 
@@ -196,9 +199,9 @@ def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
 
 
 @api_boundary
-def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
+def segment_min(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
-                bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None
+                bucket_size: int | None = None, mode: Any = None, out_sharding: ShardingLike = None
                 ) -> Array:
     """The minimum of the elements of `data` with each number.
 

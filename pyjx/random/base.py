@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.brief import shortened
@@ -47,6 +47,9 @@ from pyjx.runtime.resharding import placed
 from pyjx.runtime.resharding import placed_result as placed_result
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.runtime.transfers import array_from_numpy
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
 _UINT32 = np.dtype(np.uint32)
 
@@ -225,7 +228,7 @@ def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
     return random_seed_p.bind(seed, impl=impl)
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def key(seed: Any, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
     """A random key from an integer seed.
 
     Args:
@@ -269,7 +272,8 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     return random_unwrap_p.bind(made) if is_key(made) else made
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: DTypeLike | None = None
+                 ) -> Array:
     """The key array of key data, whose last axis is that of a key's words.
 
     Raises:
@@ -313,7 +317,7 @@ def key_impl(keys: Any) -> str | PRNGSpec:
     return impl.name if implementations.get(impl.name) is impl else PRNGSpec(impl)
 
 
-def clone(key: Any) -> Array:
+def clone(key: ArrayLike) -> Array:
     """The same key, for use once more where the reuse of keys is checked.
 
     >>> import pyjx as jax
@@ -346,7 +350,7 @@ def _split(key: Value, *, shape: tuple[int, ...]) -> Value:
     return split_keys(key, shape)
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
+def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     """New keys, which are independent of each other and of `key`.
 
     Args:
@@ -375,7 +379,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
     return _as_given(_split(wrapped, shape=shape), wrapped.dtype._impl, raw)
 
 
-def split_traced(key: Any, num: int = 2) -> list[Any]:
+def split_traced(key: ArrayLike, num: int = 2) -> list[Any]:
     """The single keys of `split`, within an operation on a key."""
     return list(lax.unstack(split_keys(key, (num,))))
 
@@ -385,7 +389,7 @@ def _fold_in(key: Value, data: Value) -> Value:
     return random_fold_in_p.bind(key, data)
 
 
-def fold_in(key: Any, data: Any) -> Array:
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key for each integer.
 
     Args:
@@ -421,8 +425,8 @@ def _bits(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return draw_bits(key, dtype.itemsize * 8, shape, True)
 
 
-def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-         ) -> Array:
+def bits(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None, *,
+         out_sharding: ShardingLike = None) -> Array:
     """Uniform random bits.
 
     Args:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
@@ -31,6 +31,9 @@ from pyjx.random.samplers import (
     running_total,
     unit_floats,
 )
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
 
 def _like(x: Value, value: float) -> Value:
@@ -198,8 +201,9 @@ def _poisson(key: Value, lam: Value, *, shape: tuple[int, ...], dtype: DType, me
     return sample(key, lam if get_aval(lam).shape else lax.broadcast(lam, ()), dtype)
 
 
-def poisson(key: Any, lam: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-            method: str = "exact", out_sharding: Any = None) -> Array:
+def poisson(key: ArrayLike, lam: ArrayLike, shape: Sequence[int] | None = None,
+            dtype: DTypeLike | None = None, *, method: str = "exact",
+            out_sharding: ShardingLike = None) -> Array:
     """Poisson random numbers: probability lam^k exp(-lam) / k! of k = 0, 1, ...
 
     Args:
@@ -369,7 +373,7 @@ def _binomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtype: 
     return _binomial_floats(key, _full(n, kind, shape), _full(p, kind, shape), dtype)
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any = None
+def binomial(key: ArrayLike, n: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any = None
              ) -> Array:
     """Binomial random numbers: successes among `n` trials, each with probability `p`.
 
@@ -420,8 +424,8 @@ def _multinomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtyp
     return lax.convert_element_type(counts, dtype)
 
 
-def multinomial(key: Any, n: Any, p: Any, *, shape: Sequence[int] | None = None, dtype: Any = None,
-                unroll: int = 1) -> Any:
+def multinomial(key: ArrayLike, n: Any, p: Any, *, shape: Sequence[int] | None = None,
+                dtype: DTypeLike | None = None, unroll: int = 1) -> Any:
     """Multinomial random vectors: how often each outcome came up in `n` trials.
 
     Args:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
@@ -32,14 +32,17 @@ from pyjx.random.samplers import (
     unit_floats,
 )
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
-def arrays(dtype: Any, shape: tuple[int, ...], *params: Any) -> list[Any]:
+
+def arrays(dtype: DTypeLike, shape: tuple[int, ...], *params: Any) -> list[Any]:
     """Parameters in the result's dtype and shape."""
     return [broadcast_to(as_array(p, dtype), shape) if get_aval(p).shape or shape == ()
             else lax.broadcast(as_array(p, dtype), shape) for p in params]
 
 
-def exponential_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def exponential_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
 
 
@@ -56,8 +59,8 @@ def _lognormal(key: Value, sigma: Value, *, shape: tuple[int, ...], dtype: DType
     return lax.exp(lax.mul(normal_floats(key, shape, dtype), sigma))
 
 
-def lognormal(key: Any, sigma: Any = _ONE, shape: Sequence[int] | None = None, dtype: Any = None, *,
-              out_sharding: Any = None) -> Array:
+def lognormal(key: ArrayLike, sigma: ArrayLike = _ONE, shape: Sequence[int] | None = None,
+              dtype: Any = None, *, out_sharding: ShardingLike = None) -> Array:
     """exp(sigma x) with x normal.
 
     Args:
@@ -78,7 +81,7 @@ def lognormal(key: Any, sigma: Any = _ONE, shape: Sequence[int] | None = None, d
         _lognormal(wrapped, sigma, shape=shape, dtype=dtype), out_sharding, "lognormal")
 
 
-def maxwell_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def maxwell_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     x = normal_floats(key, (*shape, 3), dtype)
     return lax.sqrt(total(lax.mul(x, x), (len(shape),)))
 
@@ -88,8 +91,8 @@ def _maxwell(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return maxwell_floats(key, shape, dtype)
 
 
-def maxwell(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-            ) -> Array:
+def maxwell(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
+            out_sharding: ShardingLike = None) -> Array:
     """The length of a vector of three normal numbers: density ~ x^2 exp(-x^2 / 2) for x >= 0.
 
     >>> import pyjx as jax
@@ -110,8 +113,8 @@ def _double_sided_maxwell(key: Value, loc: Value, scale: Value, *, shape: tuple[
     return jnp.add(jnp.multiply(x, scale), loc)
 
 
-def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Sequence[int] = (),
-                         dtype: Any = None) -> Array:
+def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike,
+                         shape: Sequence[int] = (), dtype: Any = None) -> Array:
     """loc + scale s x with x from `maxwell` and s a random sign.
 
     Args:
@@ -145,8 +148,8 @@ def _wald(key: Value, mean: Value, *, shape: tuple[int, ...], dtype: DType) -> V
     return lax.select(lax.le(z, lax.div(mean, lax.add(mean, x))), x, lax.div(mean2, x))
 
 
-def wald(key: Any, mean: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-         out_sharding: Any = None) -> Array:
+def wald(key: ArrayLike, mean: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+         out_sharding: ShardingLike = None) -> Array:
     """Inverse Gaussian random numbers with shape parameter 1 and the given mean.
 
     By Michael, Schucany and Haas, "Generating random variates using transformations with multiple
@@ -171,8 +174,8 @@ def _pareto(key: Value, b: Value, *, shape: tuple[int, ...], dtype: DType) -> Va
     return lax.exp(lax.div(exponential_floats(key, shape, dtype), b))
 
 
-def pareto(key: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-           out_sharding: Any = None) -> Array:
+def pareto(key: ArrayLike, b: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+           out_sharding: ShardingLike = None) -> Array:
     """Pareto random numbers: density b / x^(b + 1) for x >= 1.
 
     >>> import pyjx as jax
@@ -192,8 +195,8 @@ def _rayleigh(key: Value, scale: Value, *, shape: tuple[int, ...], dtype: DType)
     return lax.mul(scale, lax.sqrt(lax.mul(log_u, constant(-2, dtype))))
 
 
-def rayleigh(key: Any, scale: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-             out_sharding: Any = None) -> Array:
+def rayleigh(key: ArrayLike, scale: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+             out_sharding: ShardingLike = None) -> Array:
     """Rayleigh random numbers: density ~ x exp(-x^2 / (2 scale^2)) for x >= 0.
 
     >>> import pyjx as jax
@@ -214,8 +217,8 @@ def _weibull_min(key: Value, scale: Value, concentration: Value, *, shape: tuple
     return jnp.multiply(jnp.power(x, jnp.divide(1.0, concentration)), scale)
 
 
-def weibull_min(key: Any, scale: Any, concentration: Any, shape: Sequence[int] = (),
-                dtype: Any = None) -> Array:
+def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike,
+                shape: Sequence[int] = (), dtype: Any = None) -> Array:
     """Weibull random numbers: scale x^(1 / concentration) with x from `exponential`.
 
     Args:
@@ -245,8 +248,8 @@ def _triangular(key: Value, left: Value, mode: Value, right: Value, *, shape: tu
     return lax.select(lax.lt(u, peak), lax.add(left, low), lax.sub(right, high))
 
 
-def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Sequence[int] | None = None,
-               dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def triangular(key: ArrayLike, left: Any, mode: Any, right: Any, shape: Sequence[int] | None = None,
+               dtype: Any = None, *, out_sharding: ShardingLike = None) -> Array:
     """Random numbers in [left, right] with a density that rises linearly to `mode` and falls.
 
     >>> import pyjx as jax
@@ -273,8 +276,8 @@ def _geometric(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) ->
     return lax.convert_element_type(lax.add(trials, one), dtype)
 
 
-def geometric(key: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-              out_sharding: Any = None) -> Array:
+def geometric(key: ArrayLike, p: ArrayLike, shape: Sequence[int] | None = None,
+              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """The number of trials up to the first success, each of which has probability `p`.
 
     Raises:
@@ -303,8 +306,8 @@ def _orthogonal(key: Value, *, shape: tuple[int, ...], wide: bool, dtype: DType)
     return jnp.matrix_transpose(q) if wide else q
 
 
-def orthogonal(key: Any, n: int, shape: Sequence[int] = (), dtype: Any = None,
-               m: int | None = None, *, out_sharding: Any = None) -> Array:
+def orthogonal(key: ArrayLike, n: int, shape: Sequence[int] = (), dtype: DTypeLike | None = None,
+               m: int | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Matrices from the uniform distribution over the orthogonal (or unitary) ones.
 
     Args:
@@ -369,9 +372,9 @@ def _multivariate_normal(key: Value, mean: Value, covariance: Value, *, shape: t
     return jnp.broadcast_to(mean, full) + jnp.einsum("...ij,...j->...i", factor, z)
 
 
-def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Sequence[int] | None = None,
-                        dtype: Any = None, method: str = "cholesky", *, out_sharding: Any = None
-                        ) -> Array:
+def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike,
+                        shape: Sequence[int] | None = None, dtype: DTypeLike | None = None,
+                        method: str = "cholesky", *, out_sharding: ShardingLike = None) -> Array:
     """Normal random vectors with a mean and a covariance.
 
     Args:

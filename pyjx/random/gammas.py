@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of
@@ -45,6 +45,9 @@ from pyjx.random.samplers import (
     total,
     unit_floats,
 )
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
 # -- the primitive ---------------------------------------------------------------------------------
 
@@ -224,7 +227,7 @@ def _approximate_floats(key: Value, a: Value, *, log_space: bool, result: DType)
     return lax.convert_element_type(log if log_space else lax.exp(log), result)
 
 
-def gamma_floats(key: Any, a: Any, log_space: bool, method: str) -> Any:
+def gamma_floats(key: ArrayLike, a: ArrayLike, log_space: bool, method: str) -> Any:
     if method == "approximate":
         return _approximate(key, a, log_space, get_aval(a).dtype)
     return random_gamma_p.bind(key, a, log_space=log_space,
@@ -252,8 +255,8 @@ def _gamma(key: Value, a: Value, *, shape: tuple[int, ...], dtype: DType, log_sp
     return gamma_floats(key, a, log_space, method)
 
 
-def _sample_gamma(name: str, key: Any, a: Any, shape: Any, dtype: Any, log_space: bool,
-                  method: str, out_sharding: Any) -> Value:
+def _sample_gamma(name: str, key: ArrayLike, a: Array, shape: Any, dtype: np.dtype[Any],
+                  log_space: bool, method: str, out_sharding: ShardingLike) -> Value:
     wrapped, _ = check_key(name, key)
     method = check_method(name, method)
     dtype = param_dtype(dtype, name, a, safe=False)
@@ -305,8 +308,8 @@ def _beta(key: Value, a: Value, b: Value, *, shape: tuple[int, ...], dtype: DTyp
     return lax.div(x, lax.add(x, y))
 
 
-def beta(key: Any, a: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-         method: str = "exact", out_sharding: Any = None) -> Array:
+def beta(key: ArrayLike, a: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+         method: str = "exact", out_sharding: ShardingLike = None) -> Array:
     """Beta random numbers: density ~ x^(a - 1) (1 - x)^(b - 1) on [0, 1].
 
     >>> import pyjx as jax
@@ -333,8 +336,8 @@ def _chisquare(key: Value, df: Value, *, shape: tuple[int, ...], dtype: DType, m
     return _chisquare_floats(key, df, method)
 
 
-def chisquare(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-              method: str = "exact", out_sharding: Any = None) -> Array:
+def chisquare(key: ArrayLike, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+              method: str = "exact", out_sharding: ShardingLike = None) -> Array:
     """Chi-square random numbers: density ~ x^(df / 2 - 1) exp(-x / 2) for x >= 0.
 
     >>> import pyjx as jax
@@ -358,8 +361,8 @@ def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtype:
     return lax.div(lax.div(num, dfnum), lax.div(den, dfden))
 
 
-def f(key: Any, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-      out_sharding: Any = None) -> Array:
+def f(key: ArrayLike, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None, dtype: Any = None,
+      *, out_sharding: ShardingLike = None) -> Array:
     """F random numbers: quotients of two chi-square numbers, each divided by its parameter.
 
     >>> import pyjx as jax
@@ -381,8 +384,8 @@ def _t(key: Value, df: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return lax.mul(x, lax.sqrt(lax.div(half, gamma_floats(gamma_key, half, False, "exact"))))
 
 
-def t(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-      out_sharding: Any = None) -> Array:
+def t(key: ArrayLike, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+      out_sharding: ShardingLike = None) -> Array:
     """Student's t random numbers: density ~ (1 + x^2 / df)^(-(df + 1) / 2).
 
     >>> import pyjx as jax
@@ -409,8 +412,8 @@ def _dirichlet(key: Value, alpha: Value, *, shape: tuple[int, ...], dtype: DType
     return lax.div(x, along(total(x, (last,))))
 
 
-def dirichlet(key: Any, alpha: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-              out_sharding: Any = None) -> Array:
+def dirichlet(key: ArrayLike, alpha: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+              out_sharding: ShardingLike = None) -> Array:
     """Dirichlet random vectors: positive numbers with sum 1, density ~ prod x_i^(alpha_i - 1).
 
     Args:
@@ -463,8 +466,8 @@ def _generalized_normal(key: Value, p: Value, *, shape: tuple[int, ...], dtype: 
     return _generalized_normal_floats(key, _exponent(p), shape, dtype)
 
 
-def generalized_normal(key: Any, p: Any, shape: Sequence[int] = (), dtype: Any = None, *,
-                       out_sharding: Any = None) -> Array:
+def generalized_normal(key: ArrayLike, p: ArrayLike, shape: Sequence[int] = (), dtype: Any = None,
+                       *, out_sharding: ShardingLike = None) -> Array:
     """Random numbers with density ~ exp(-|x|^p); `p` is a scalar.
 
     >>> import pyjx as jax
@@ -479,7 +482,7 @@ def generalized_normal(key: Any, p: Any, shape: Sequence[int] = (), dtype: Any =
     return placed_result(out, out_sharding, "generalized_normal")
 
 
-def _require_scalar(name: str, p: Any) -> None:
+def _require_scalar(name: str, p: ArrayLike) -> None:
     if get_aval(p).shape:
         raise ValueError(f"{name} requires a scalar p, got one of shape {get_aval(p).shape}")
 
@@ -498,8 +501,8 @@ def _ball(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Valu
     return lax.div(x, lax.broadcast_in_dim(length, shape, range(last)))
 
 
-def ball(key: Any, d: int, p: Any = 2, shape: Sequence[int] = (), dtype: Any = None, *,
-         out_sharding: Any = None) -> Any:
+def ball(key: ArrayLike, d: int, p: ArrayLike = 2, shape: Sequence[int] = (), dtype: Any = None, *,
+         out_sharding: ShardingLike = None) -> Any:
     """Points that are uniformly distributed in the unit ball of the p-norm in `d` dimensions.
 
     By Barthe, Guedon, Mendelson and Naor, "A probabilistic approach to the geometry of the

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration, lax
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.named_axes import Axis
 from pyjx.core.scalars import scalar_constant
@@ -161,7 +162,7 @@ def over_axes(shapes: Sequence[tuple[int, ...]], fun: Callable[..., Any], *args:
 # -- threefry2x32 ----------------------------------------------------------------------------------
 
 
-def word(key: Any, i: int) -> Any:
+def word(key: ArrayLike, i: int) -> Any:
     """Element i of a key, as a scalar."""
     return lax.reshape(lax.slice(key, (i,), (i + 1,)), ())
 
@@ -176,7 +177,7 @@ def _threefry(key: Value, x0: Value, x1: Value) -> list[Value]:
     return threefry2x32_p.bind(word(key, 0), word(key, 1), x0, x1)  # type: ignore[no-any-return]
 
 
-def to_uint32(x: Any) -> Any:
+def to_uint32(x: ArrayLike) -> Any:
     return lax.convert_element_type(x, _UINT32)
 
 
@@ -190,7 +191,7 @@ def threefry_seed(seed: Any) -> Any:
     return _pair(lax.broadcast(high, ()) if isinstance(high, np.generic) else high, to_uint32(seed))
 
 
-def threefry_fold_in(key: Any, data: Any) -> Any:
+def threefry_fold_in(key: ArrayLike, data: ArrayLike) -> Any:
     return _pair(*_threefry(key, np.uint32(0), data))
 
 
@@ -232,7 +233,7 @@ def _hash_flat(key: Value, count: int, each_word: EachWord = _as_it_is) -> Value
     return lax.slice(bits, (0,), (count,)) if count % 2 else bits
 
 
-def threefry_split(key: Any, shape: tuple[int, ...]) -> Any:
+def threefry_split(key: ArrayLike, shape: tuple[int, ...]) -> Any:
     if configuration.threefry_partitionable.value:
         return _pair(*_threefry(key, *counters(shape)))
     return lax.reshape(_hash_flat(key, 2 * math.prod(shape)), (*shape, 2))
@@ -250,7 +251,7 @@ def wide(high: Any, low: Any) -> Any:
     return lax.bitwise_or(lax.shift_left(high, np.uint64(32)), low)
 
 
-def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+def threefry_random_bits(key: ArrayLike, bit_width: int, shape: tuple[int, ...]) -> Any:
     """Bits of words that are made apart from what is computed of them, whose last bits depend on
     it: on how many arrays the loop reads, too."""
     return _threefry_bits(key, bit_width, shape, bits_apart_p.bind)
@@ -394,7 +395,8 @@ def _philox2x32(k: Value, x0: Value, x1: Value) -> tuple[Value, Value]:
     return x0, x1
 
 
-def _philox4x32(k0: Any, k1: Any, x0: Any, x1: Any, x2: Any, x3: Any) -> tuple[Any, ...]:
+def _philox4x32(k0: Any, k1: Any, x0: Any, x1: ArrayLike, x2: ArrayLike, x3: Any
+               ) -> tuple[Any, ...]:
     for _ in range(10):
         high0, low0 = _product(x0, 0xD2511F53)
         high1, low1 = _product(x2, 0xCD9E8D57)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from pyjx import configuration
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import out_size
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, array_aval, aval_makers, get_aval
 from pyjx.core.explicit import Entries, agreed, explicit_sharding
 from pyjx.core.primitive import Primitive, register
@@ -33,6 +34,9 @@ from pyjx.runtime.array import ArrayImpl, Shard
 from pyjx.runtime.device_put import device_put, put_handlers
 from pyjx.runtime.extended_arrays import DataArray
 from pyjx.runtime.transfers import array_from_host
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
 _UINT32 = np.dtype(np.uint32)
 
@@ -67,7 +71,7 @@ class KeyTy(dtypes.ExtendedDType):
     def from_physical(self, data: Any) -> PRNGKeyArray:
         return PRNGKeyArray(self._impl, data)
 
-    def filled(self, shape: tuple[int, ...], value: Any) -> Any:
+    def filled(self, shape: tuple[int, ...], value: ArrayLike) -> Any:
         """A key array all of whose words are `value`."""
         data = np.full((*shape, *self._impl.key_shape), value, _UINT32)
         return random_wrap_p.bind(data, impl=self._impl)
@@ -92,7 +96,7 @@ def check_key_data(impl: PRNGImpl, data: Any) -> None:
                         f"got dtype={dtype}")
 
 
-def _sharding_of_keys(impl: PRNGImpl, key_data: Any) -> Any:
+def _sharding_of_keys(impl: PRNGImpl, key_data: Array) -> Any:
     """What the type of keys says of how they lie, which that of their data says."""
     found = getattr(getattr(key_data, "aval", None), "explicit_sharding", None)
     if found is None:
@@ -102,7 +106,7 @@ def _sharding_of_keys(impl: PRNGImpl, key_data: Any) -> Any:
     return explicit_sharding(found.mesh, spec, ndim)
 
 
-def _unpickled(impl: PRNGImpl, key_data: Any) -> PRNGKeyArray:
+def _unpickled(impl: PRNGImpl, key_data: Array) -> PRNGKeyArray:
     return PRNGKeyArray(impl, key_data)
 
 
@@ -111,7 +115,7 @@ class PRNGKeyArray(DataArray):
 
     __slots__ = ("_consumed", "_impl")
 
-    def __init__(self, impl: PRNGImpl, key_data: Any) -> None:
+    def __init__(self, impl: PRNGImpl, key_data: Array) -> None:
         check_key_data(impl, key_data)
         shape = key_data.shape
         self._impl = impl
@@ -176,7 +180,7 @@ class PRNGKeyArray(DataArray):
             flag_checks.note_taken(self, index, out)
         return out
 
-    def _with(self, data: Any) -> Any:
+    def _with(self, data: Array) -> Any:
         """The keys of other data, which are known only while a function is traced if those are."""
         if isinstance(data, Tracer):
             return random_wrap_p.bind(data, impl=self._impl)
@@ -187,16 +191,16 @@ class PRNGKeyArray(DataArray):
             raise TypeError("iteration over a 0-d key array")
         return iter([self._with(row) for row in self._base_array])
 
-    def reshape(self, *shape: Any, order: str = "C", out_sharding: Any = None) -> Any:
+    def reshape(self, *shape: Any, order: str = "C", out_sharding: ShardingLike = None) -> Any:
         new = shape[0] if len(shape) == 1 else shape
         return self._of("reshape", new, order)
 
-    def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Any:
+    def ravel(self, order: str = "C", *, out_sharding: ShardingLike = None) -> Any:
         return self.reshape(-1, order=order)
 
     flatten = ravel
 
-    def squeeze(self, axis: Any = None) -> Any:
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> Any:
         return self._of("squeeze", axis)
 
     def transpose(self, *axes: Any) -> Any:
@@ -206,10 +210,10 @@ class PRNGKeyArray(DataArray):
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         return self._of("swapaxes", axis1, axis2)
 
-    def take(self, indices: Any, axis: int | None = None, *args: Any, **options: Any) -> Any:
+    def take(self, indices: ArrayLike, axis: int | None = None, *args: Any, **options: Any) -> Any:
         return self._of("take", indices, axis, *args, **options)
 
-    def repeat(self, repeats: Any, axis: int | None = None, **options: Any) -> Any:
+    def repeat(self, repeats: ArrayLike, axis: int | None = None, **options: Any) -> Any:
         return self._of("repeat", repeats, axis, **options)
 
     def to_device(self, device: Any, *, stream: Any = None) -> Any:
@@ -259,7 +263,7 @@ class PRNGKeyArray(DataArray):
                 f"impl = PRNGImpl [{impl.tag}] {{{impl.name}}}:{''.join(lines)}")
 
 
-def _has_dtype(x: Any) -> bool:
+def _has_dtype(x: ArrayLike) -> bool:
     """Whether it is an array, of keys too, or a number."""
     return hasattr(x, "dtype") or isinstance(x, (bool, int, float, complex))
 
@@ -473,7 +477,7 @@ def _wrap_shape(data: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
     return _keys(impl, data.shape[:data.ndim - len(impl.key_shape)])
 
 
-def _wrap_now(data: Any, *, impl: PRNGImpl) -> PRNGKeyArray:
+def _wrap_now(data: Array, *, impl: PRNGImpl) -> PRNGKeyArray:
     return PRNGKeyArray(impl, data if type(data) is ArrayImpl else array_from_host(data))
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.dtypes import DType
@@ -25,13 +25,16 @@ from pyjx.lax.common import broadcast_shapes, broadcast_to, broadcasts_to
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.keys import draw_bits
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+
 _UINTS = {n: np.dtype(f"uint{n}") for n in (8, 16, 32, 64)}
 
 
 # -- arguments -------------------------------------------------------------------------------------
 
 
-def float_dtype(dtype: Any, name: str) -> Any:
+def float_dtype(dtype: DTypeLike, name: str) -> Any:
     """The dtype of a sampler's result.
 
     Raises:
@@ -40,7 +43,7 @@ def float_dtype(dtype: Any, name: str) -> Any:
     return _dtype_of_kind(dtype, name, np.floating, "float")
 
 
-def inexact_dtype(dtype: Any, name: str) -> Any:
+def inexact_dtype(dtype: DTypeLike, name: str) -> Any:
     """The dtype of the result of a sampler that draws complex numbers, too.
 
     Raises:
@@ -49,7 +52,7 @@ def inexact_dtype(dtype: Any, name: str) -> Any:
     return _dtype_of_kind(dtype, name, np.inexact, "float or complex")
 
 
-def _dtype_of_kind(dtype: Any, name: str, kind: Any, words: str) -> Any:
+def _dtype_of_kind(dtype: DTypeLike, name: str, kind: Any, words: str) -> Any:
     dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
     if not dtypes.issubdtype(dtype, kind):
         raise ValueError(f"dtype argument to `{name}` must be a {words} dtype, got "
@@ -78,7 +81,7 @@ def param_dtype(dtype: Any, name: str, *params: Any, safe: bool = True) -> Any:
     return dtype
 
 
-def check_safe(name: str, dtype: Any, *params: Any) -> None:
+def check_safe(name: str, dtype: DTypeLike, *params: Any) -> None:
     """TypePromotionError unless the parameters promote to the result's dtype."""
     for p in params:
         aval = param_aval(name, p)
@@ -122,7 +125,7 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
     return shape
 
 
-def _check_bounds(usage: str, minval: Any, maxval: Any) -> None:
+def _check_bounds(usage: str, minval: ArrayLike, maxval: ArrayLike) -> None:
     """TypeError unless the bounds of a sampler, which is called as `usage`, are numbers."""
     for name, bound in (("minval", minval), ("maxval", maxval)):
         try:
@@ -133,18 +136,18 @@ def _check_bounds(usage: str, minval: Any, maxval: Any) -> None:
                             f"{usage}") from None
 
 
-def as_array(x: Any, dtype: Any) -> Any:
+def as_array(x: ArrayLike, dtype: DTypeLike) -> Any:
     """A parameter in the sampler's dtype."""
     if is_scalar_constant(x):
         return unnarrowed(np.asarray(x).astype(dtype)[()])
     return lax.convert_element_type(x, dtype)
 
 
-def constant(value: Any, dtype: Any) -> Any:
+def constant(value: ArrayLike, dtype: DTypeLike) -> Any:
     return scalar_constant(value, dtype)
 
 
-def total(x: Any, axes: tuple[int, ...]) -> Any:
+def total(x: ArrayLike, axes: tuple[int, ...]) -> Any:
     """The sum over `axes`; of half-precision numbers in float32."""
     dtype = get_aval(x).dtype
     if dtype.itemsize >= 4:
@@ -168,7 +171,8 @@ def running_total(x: Value, axis: int, *, reverse: bool = False) -> Value:
 # -- uniform and normal ----------------------------------------------------------------------------
 
 
-def unit_floats(key: Any, shape: tuple[int, ...], dtype: Any, *, fused: bool = False) -> Any:
+def unit_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike, *, fused: bool = False
+               ) -> Any:
     """Uniform numbers from [0, 1): random mantissas with the exponent of 1, minus 1.
 
     The maximum changes nothing but how XLA rounds what follows, where it computes half-precision
@@ -195,8 +199,8 @@ def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, fused: bool) 
     return lax.sub(floats, constant(1, dtype))
 
 
-def uniform_floats(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any, *,
-                   fused: bool = False) -> Any:
+def uniform_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike, low: ArrayLike,
+                   high: ArrayLike, *, fused: bool = False) -> Any:
     """Uniform numbers from [low, high); `fused` as for `unit_floats`."""
     low, high = as_array(low, dtype), as_array(high, dtype)
     u = _unit_floats(key, shape, dtype, fused)
@@ -227,8 +231,8 @@ def _uniform(key: Value, low: Value = 0.0, high: Value = 1.0, *, shape: tuple[in
     return uniform_floats(key, shape, dtype, low, high, fused=True)
 
 
-def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any = 0.0,
-            maxval: Any = 1.0, *, out_sharding: Any = None) -> Array:
+def uniform(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, minval: ArrayLike = 0.0,
+            maxval: ArrayLike = 1.0, *, out_sharding: ShardingLike = None) -> Array:
     """Uniform random numbers from [minval, maxval).
 
     Args:
@@ -279,7 +283,7 @@ def _fitted(bound: Any, shape: tuple[int, ...], *, drop: bool) -> Any:
     raise TypeError(f"uniform got incompatible shapes for broadcasting: {shape}, {own}.")
 
 
-def normal_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def normal_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     """sqrt(2) erfinv(u) with u uniform on (-1, 1)."""
     if dtypes.issubdtype(dtype, np.complexfloating):
         real = dtypes.to_floating_dtype(dtype)
@@ -305,7 +309,7 @@ def _scaled_normal(key: Value, scale: Value, *, shape: tuple[int, ...], dtype: D
     return root * lax.erf_inv(_symmetric_floats(key, shape, dtype))
 
 
-def scaled_normal(key: Any, shape: Sequence[int], dtype: Any, scale: Any) -> Any:
+def scaled_normal(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike, scale: ArrayLike) -> Any:
     """Normal numbers times `scale`: real ones are (sqrt(2) scale) erfinv(u), as in JAX's
     initializers, rather than scale (sqrt(2) erfinv(u)), which is rounded otherwise."""
     wrapped, _ = check_key("normal", key)
@@ -318,8 +322,8 @@ def _normal(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return normal_floats(key, shape, dtype)
 
 
-def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-           ) -> Array:
+def normal(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
+           out_sharding: ShardingLike = None) -> Array:
     """Normal random numbers with mean 0 and variance 1.
 
     A complex dtype gives real and imaginary parts with variance 1/2.
@@ -363,7 +367,8 @@ def _above(x: Value, limit: int) -> Value:
     return lax.gt(x, lax.full_like(x, min(limit, int(info.max))))
 
 
-def integers(key: Any, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
+def integers(key: ArrayLike, shape: tuple[int, ...], low: ArrayLike, high: ArrayLike,
+             dtype: DTypeLike) -> Any:
     """Integers from [low, high): two words w0, w1 as the digits of one number modulo the span.
 
     With m = 2^(bits / 2) the number w0 m^2 + w1 has so many more bits than the span that its
@@ -399,8 +404,8 @@ def _randint(key: Value, low: Value, high: Value, *, shape: tuple[int, ...], dty
     return integers(key, shape, low, high, dtype)
 
 
-def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any = None, *,
-            out_sharding: Any = None) -> Array:
+def randint(key: ArrayLike, shape: Sequence[int], minval: ArrayLike, maxval: ArrayLike,
+            dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Uniform random integers from [minval, maxval).
 
     Args:
@@ -445,8 +450,8 @@ def _exponential(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
 
 
-def exponential(key: Any, shape: Sequence[int] = (), dtype: Any = None, *,
-                out_sharding: Any = None) -> Array:
+def exponential(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
+                out_sharding: ShardingLike = None) -> Array:
     """Exponential random numbers with rate 1: density exp(-x) for x >= 0.
 
     >>> import pyjx as jax
@@ -469,7 +474,7 @@ def check_mode(name: str, mode: Any) -> str:
     return str(mode)
 
 
-def gumbel_floats(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
+def gumbel_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike, mode: str) -> Any:
     """-log(-log(u)); with mode "high" u has twice the bits where that matters, near 0."""
     if mode == "low":
         return lax.neg(lax.log(lax.neg(lax.log(_positive(key, shape, dtype)))))
@@ -487,8 +492,8 @@ def _gumbel(key: Value, *, shape: tuple[int, ...], dtype: DType, mode: str) -> V
     return gumbel_floats(key, shape, dtype, mode)
 
 
-def gumbel(key: Any, shape: Sequence[int] = (), dtype: Any = None, mode: str | None = None, *,
-           out_sharding: Any = None) -> Array:
+def gumbel(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, mode: str | None = None, *,
+           out_sharding: ShardingLike = None) -> Array:
     """Gumbel random numbers: distribution function exp(-exp(-x)).
 
     Args:
@@ -513,8 +518,8 @@ def _laplace(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
 
-def laplace(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-            ) -> Array:
+def laplace(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
+            out_sharding: ShardingLike = None) -> Array:
     """Laplace random numbers: density exp(-|x|) / 2.
 
     >>> import pyjx as jax
@@ -533,8 +538,8 @@ def _logistic(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
 
-def logistic(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-             ) -> Array:
+def logistic(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
+             out_sharding: ShardingLike = None) -> Array:
     """Logistic random numbers: distribution function 1 / (1 + exp(-x)).
 
     >>> import pyjx as jax
@@ -553,8 +558,8 @@ def _cauchy(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return lax.tan(lax.mul(constant(math.pi, dtype), lax.sub(u, constant(0.5, dtype))))
 
 
-def cauchy(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-           ) -> Array:
+def cauchy(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
+           out_sharding: ShardingLike = None) -> Array:
     """Cauchy random numbers: density 1 / (pi (1 + x^2)).
 
     >>> import pyjx as jax
@@ -579,8 +584,9 @@ def _truncated_normal(key: Value, lower: Value, upper: Value, *, shape: tuple[in
     return lax.min(lax.max(x, _over(low, shape)), _over(high, shape))
 
 
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Sequence[int] | None = None,
-                     dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike,
+                     shape: Sequence[int] | None = None, dtype: Any = None, *,
+                     out_sharding: ShardingLike = None) -> Array:
     """Normal random numbers under the condition that they are in (lower, upper).
 
     Args:
@@ -603,7 +609,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Sequence[int] | No
 # -- bits with a probability -----------------------------------------------------------------------
 
 
-def coins(key: Any, p: Any, shape: tuple[int, ...], mode: str = "low") -> Any:
+def coins(key: ArrayLike, p: ArrayLike, shape: tuple[int, ...], mode: str = "low") -> Any:
     dtype = get_aval(p).dtype
     if mode == "high":
         high, low = lax.unstack(unit_floats(key, (2, *shape), dtype, fused=True))
@@ -617,8 +623,8 @@ def _bernoulli(key: Value, p: Value, *, shape: tuple[int, ...], mode: str) -> Va
     return coins(key, as_array(p, get_aval(p).dtype), shape, mode)
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Sequence[int] | None = None, mode: str = "low", *,
-              out_sharding: Any = None) -> Array:
+def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Sequence[int] | None = None,
+              mode: str = "low", *, out_sharding: ShardingLike = None) -> Array:
     """Booleans that are True with probability `p`.
 
     Args:
@@ -652,15 +658,15 @@ def _rademacher(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return signs(key, shape, dtype)
 
 
-def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def signs(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     """-1 or 1 with equal probability."""
     heads = coins(key, constant(0.5, dtypes.default_float_dtype()), shape)
     twice = lax.mul(constant(2, dtype), lax.convert_element_type(heads, dtype))
     return lax.sub(twice, constant(1, dtype))
 
 
-def rademacher(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-               ) -> Array:
+def rademacher(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None, *,
+               out_sharding: ShardingLike = None) -> Array:
     """-1 or 1 with equal probability.
 
     >>> import pyjx as jax

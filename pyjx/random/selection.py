@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import errors, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_axis, as_sizes
@@ -30,8 +30,11 @@ from pyjx.random.samplers import (
     unit_floats,
 )
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
-def shuffle(key: Any, x: Any, axis: int) -> Any:
+
+def shuffle(key: ArrayLike, x: ArrayLike, axis: int) -> Any:
     """`x`, sorted along an axis by random words; in rounds, so that equal words do not matter."""
     aval = get_aval(x)
     size = aval.size
@@ -73,8 +76,8 @@ def _require_arrays(name: str, *values: Any) -> None:
                             f"position {i}.")
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
-                out_sharding: Any = None) -> Array:
+def permutation(key: ArrayLike, x: Any, axis: int = 0, independent: bool = False, *,
+                out_sharding: ShardingLike = None) -> Array:
     """A random permutation of the numbers below `x`, or of an array along an axis.
 
     Args:
@@ -118,7 +121,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
     return placed_result(out, out_sharding, "permutation")
 
 
-def raise_traced_size(name: str, x: Any) -> None:
+def raise_traced_size(name: str, x: ArrayLike) -> None:
     raise errors.ConcretizationTypeError(
         x, f"The error occurred in jax.random.{name}(): its size must be known when it is traced.")
 
@@ -151,8 +154,8 @@ def _choose(key: Value, p: Value = None, *, size: int, shape: tuple[int, ...], r
     return lax.reshape(indices, shape)
 
 
-def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p: Any = None,
-           axis: int = 0, mode: str | None = None) -> Array:
+def choice(key: ArrayLike, a: Any, shape: Sequence[int] = (), replace: bool = True,
+           p: ArrayLike | None = None, axis: int = 0, mode: str | None = None) -> Array:
     """Random elements of an array, or random integers below `a`.
 
     Args:
@@ -233,9 +236,9 @@ def _categorical(key: Value, logits: Value, *, axis: int, shape: tuple[int, ...]
     return lax.reshape(lax.transpose(indices, (n, *range(n))), shape)
 
 
-def categorical(key: Any, logits: Any, axis: int = -1, shape: Sequence[int] | None = None,
-                replace: bool = True, mode: str | None = None, *, out_sharding: Any = None
-                ) -> Array:
+def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1,
+                shape: Sequence[int] | None = None, replace: bool = True, mode: str | None = None,
+                *, out_sharding: ShardingLike = None) -> Array:
     """Indices along an axis, with probabilities proportional to `exp(logits)`.
 
     Args:

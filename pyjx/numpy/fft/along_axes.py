@@ -16,6 +16,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import transpose
@@ -31,7 +32,7 @@ _POWERS: dict[str, tuple[float, float]] = {
 }
 
 
-def transformed_n(name: str, kind: FftType, a: Any, s: Sequence[int] | None,
+def transformed_n(name: str, kind: FftType, a: ArrayLike, s: Sequence[int] | None,
                   axes: Sequence[int] | None, norm: str | None) -> Any:
     """The body of the public function `name`: a transform along several axes."""
     full = f"jax.numpy.fft.{name}"
@@ -60,7 +61,7 @@ def transformed_n(name: str, kind: FftType, a: Any, s: Sequence[int] | None,
     return _scaled(_transform(kind, a, s, places), kind, s, norm)
 
 
-def transformed(name: str, kind: FftType, a: Any, n: Any, axis: Any, norm: str | None) -> Any:
+def transformed(name: str, kind: FftType, a: ArrayLike, n: Any, axis: Any, norm: str | None) -> Any:
     """The body of the public function `name`: a transform along one axis; None is all of them, or
     with a length the last."""
     if isinstance(axis, (tuple, list)):
@@ -70,22 +71,22 @@ def transformed(name: str, kind: FftType, a: Any, n: Any, axis: Any, norm: str |
                          None if axis is None else [axis], norm)
 
 
-def transformed_2(name: str, kind: FftType, a: Any, s: Sequence[int] | None, axes: Sequence[int],
-                  norm: str | None) -> Any:
+def transformed_2(name: str, kind: FftType, a: ArrayLike, s: Sequence[int] | None,
+                  axes: Sequence[int], norm: str | None) -> Any:
     """The body of the public function `name`: a transform along two axes."""
     if len(axes) != 2:
         raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {tuple(axes)}.")
     return transformed_n(name, kind, a, s, axes, norm)
 
 
-def _scaled(x: Any, kind: FftType, s: Sequence[int], norm: str | None) -> Any:
+def _scaled(x: ArrayLike, kind: FftType, s: Sequence[int], norm: str | None) -> Any:
     power = _POWERS[norm or "backward"][kind in (IFFT, IRFFT)]
     if not power or not math.prod(s):
         return x
     return lax.mul(x, scalar_constant(math.prod(s) ** power, get_aval(x).dtype))
 
 
-def _transform(kind: FftType, a: Any, s: Sequence[int], places: Sequence[int]) -> Any:
+def _transform(kind: FftType, a: ArrayLike, s: Sequence[int], places: Sequence[int]) -> Any:
     if kind == RFFT and get_aval(a).dtype in dtypes.complex_dtypes:
         raise ValueError("only real valued inputs supported for rfft")
     ndim = get_aval(a).ndim
@@ -99,7 +100,7 @@ def _transform(kind: FftType, a: Any, s: Sequence[int], places: Sequence[int]) -
     return a if in_place else transpose(a, np.argsort(order).tolist())
 
 
-def _transform_last(kind: FftType, a: Any, s: tuple[int, ...]) -> Any:
+def _transform_last(kind: FftType, a: ArrayLike, s: tuple[int, ...]) -> Any:
     """The transform of the last axes."""
     if len(s) <= MAX_AXES:
         return lax.fft(a, kind, s)
@@ -109,7 +110,7 @@ def _transform_last(kind: FftType, a: Any, s: tuple[int, ...]) -> Any:
     return _transform_others(IFFT if kind == IFFT else FFT, _transform_last(kind, a, last), first)
 
 
-def _transform_others(kind: FftType, a: Any, s: tuple[int, ...]) -> Any:
+def _transform_others(kind: FftType, a: ArrayLike, s: tuple[int, ...]) -> Any:
     """The transform of the axes in front of the last MAX_AXES."""
     ndim = get_aval(a).ndim
     split = ndim - MAX_AXES
@@ -118,7 +119,7 @@ def _transform_others(kind: FftType, a: Any, s: tuple[int, ...]) -> Any:
     return transpose(_transform_last(kind, transpose(a, there), s), np.argsort(there).tolist())
 
 
-def resized(a: Any, sizes: Sequence[int], axes: Sequence[int]) -> Any:
+def resized(a: ArrayLike, sizes: Sequence[int], axes: Sequence[int]) -> Any:
     """The array with other sizes along some axes: its end is cut off, or zeros follow it."""
     aval = get_aval(a)
     config = [(0, 0, 0)] * aval.ndim

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.fft.along_axes import FFT, IFFT, transformed, transformed_2, transformed_n
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def fft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
+def fft(a: ArrayLike, n: int | None = None, axis: int | None = -1, norm: str | None = None
+       ) -> Array:
     """The discrete Fourier transform along an axis: y_k = sum_j a_j exp(-2 pi i j k / n).
 
     Args:
@@ -36,7 +36,8 @@ def fft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = 
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def ifft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
+def ifft(a: ArrayLike, n: int | None = None, axis: int | None = -1, norm: str | None = None
+        ) -> Array:
     """The inverse of `fft`: 1/n sum_k a_k exp(2 pi i j k / n). Takes the same arguments.
 
     With norm "ortho" the sum is divided by sqrt(n), with "forward" by 1.
@@ -49,7 +50,7 @@ def ifft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None =
 
 
 @numpy_function(static_argnames=("s", "axes", "norm"))
-def fft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
          norm: str | None = None) -> Array:
     """The discrete Fourier transform along two axes: see `fftn`.
 
@@ -61,7 +62,7 @@ def fft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
 
 
 @numpy_function(static_argnames=("s", "axes", "norm"))
-def ifft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
           norm: str | None = None) -> Array:
     """The inverse of `fft2`. Takes the same arguments.
 
@@ -73,7 +74,7 @@ def ifft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1)
 
 
 @numpy_function(static_argnames=("s", "axes", "norm"))
-def fftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
          norm: str | None = None) -> Array:
     """The discrete Fourier transform along several axes.
 
@@ -98,7 +99,7 @@ def fftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = No
 
 
 @numpy_function(static_argnames=("s", "axes", "norm"))
-def ifftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None) -> Array:
     """The inverse of `fftn`. Takes the same arguments.
 

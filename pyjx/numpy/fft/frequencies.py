@@ -10,7 +10,7 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_truncated_int
 from pyjx.numpy.axes import all_axes, canonical_axis
@@ -20,7 +20,8 @@ from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
 
 
-def _over_duration(name: str, k: Any, n: Any, d: Any, dtype: Any, device: Any) -> Array:
+def _over_duration(name: str, k: ArrayLike, n: ArrayLike, d: Any, dtype: DTypeLike, device: Any
+                  ) -> Array:
     """k / (n d)"""
     if isinstance(d, (list, tuple)):
         raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. "
@@ -34,17 +35,17 @@ def _over_duration(name: str, k: Any, n: Any, d: Any, dtype: Any, device: Any) -
     return out if device is None else device_put(out, device)
 
 
-def _float_dtype(name: str, dtype: Any) -> Any:
+def _float_dtype(name: str, dtype: DTypeLike) -> Any:
     return dtypes.to_inexact_dtype(dtypes.check_and_canonicalize_user_dtype(dtype, name))
 
 
 @op_jit
-def _quotient(k: Any, n: Any, d: Any) -> Any:
+def _quotient(k: ArrayLike, n: ArrayLike, d: ArrayLike) -> Any:
     with configuration.numpy_dtype_promotion("standard"):
         return jnp.divide(jnp.asarray(k, float), jnp.multiply(d, n))
 
 
-def _count(name: str, n: Any) -> int:
+def _count(name: str, n: ArrayLike) -> int:
     if isinstance(n, (list, tuple)):
         raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {n}.")
     size = as_truncated_int(name, "n", n)
@@ -86,7 +87,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     return _over_duration("rfftfreq", jnp.arange(size // 2 + 1), size, d, dtype, device)
 
 
-def _halves(name: str, x: Any, axes: Any, sign: int) -> Any:
+def _halves(name: str, x: ArrayLike, axes: Any, sign: int) -> Any:
     x = jnp.ufuncs.as_array(*operands(name, x))
     shape = get_aval(x).shape
     if axes is None:
@@ -105,7 +106,7 @@ def _halves(name: str, x: Any, axes: Any, sign: int) -> Any:
 
 
 @numpy_function(static_argnames=("axes",))
-def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
+def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """The array with the frequency 0 in the middle: each axis, of size n, is rolled by n // 2.
 
     Args:
@@ -120,7 +121,7 @@ def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
 
 
 @numpy_function(static_argnames=("axes",))
-def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
+def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """The inverse of `fftshift`. Takes the same arguments.
 
     >>> import pyjx as jax

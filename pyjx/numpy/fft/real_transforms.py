@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyjx import lax
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy import creation
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.fft.along_axes import IRFFT, RFFT, transformed, transformed_2, transformed_n
@@ -22,7 +22,8 @@ _SWAPPED = {None: "forward", "backward": "forward", "forward": "backward"}
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def rfft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
+def rfft(a: ArrayLike, n: int | None = None, axis: int | None = -1, norm: str | None = None
+        ) -> Array:
     """The discrete Fourier transform of real numbers along an axis, up to k = n // 2: see `fft`.
 
     Args:
@@ -46,7 +47,8 @@ def rfft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None =
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def irfft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
+def irfft(a: ArrayLike, n: int | None = None, axis: int | None = -1, norm: str | None = None
+         ) -> Array:
     """The inverse of `rfft`: n real numbers, by default 2 (m - 1) of m. Takes the same arguments.
 
     >>> import pyjx as jax
@@ -57,7 +59,7 @@ def irfft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None 
 
 
 @numpy_function(static_argnames=("s", "axes", "norm"))
-def rfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
           norm: str | None = None) -> Array:
     """The discrete Fourier transform of real numbers along two axes: see `rfftn`.
 
@@ -69,7 +71,7 @@ def rfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1)
 
 
 @numpy_function(static_argnames=("s", "axes", "norm"))
-def irfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
            norm: str | None = None) -> Array:
     """The inverse of `rfft2`; see `irfftn`.
 
@@ -81,7 +83,7 @@ def irfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1
 
 
 @numpy_function(static_argnames=("s", "axes", "norm"))
-def rfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None) -> Array:
     """The discrete Fourier transform of real numbers along several axes, halved along the last.
 
@@ -105,7 +107,7 @@ def rfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = N
 
 
 @numpy_function(static_argnames=("s", "axes", "norm"))
-def irfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
            norm: str | None = None) -> Array:
     """The inverse of `rfftn`: real numbers of shape `s` along the axes. Takes the same arguments.
 
@@ -118,18 +120,18 @@ def irfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = 
     return transformed_n("irfftn", IRFFT, a, s, axes, norm)
 
 
-def _conjugate(a: Any) -> Any:
+def _conjugate(a: ArrayLike) -> Any:
     return lax.conj(a) if is_complex(a) else a
 
 
-def _check_axis(name: str, n: Any, axis: Any) -> None:
+def _check_axis(name: str, n: Any, axis: int | Sequence[int] | None) -> None:
     """These two have no form for several axes; with `n`, None is the last one, as for `rfft`."""
     if axis is None and n is None:
         raise TypeError(f"jax.numpy.fft.{name} needs an axis; give axis=-1 for the last one.")
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform of numbers with a_(n-j) = conj(a_j), which is real.
 
     Args:
@@ -153,7 +155,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: of n real numbers the first n // 2 + 1. Takes the same arguments.
 
     >>> import pyjx as jax

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from pyjx import lax
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
 from pyjx.lax.linalg.matrices import adjoint, spread_columns, take_rows, transposed
@@ -48,17 +48,17 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-def matrices(name: str, a: Any) -> Any:
+def matrices(name: str, a: ArrayLike) -> Any:
     """The operand of the function `name` with an inexact dtype that the flags allow."""
     return narrowed(wide_matrices(name, a))
 
 
-def wide_matrices(name: str, a: Any) -> Any:
+def wide_matrices(name: str, a: ArrayLike) -> Any:
     """`matrices` that stay of 64 bits where an array is, whatever the flags say."""
     return promote_dtypes_inexact(*operands(f"jnp.linalg.{name}", a))[0]
 
 
-def check_square(name: str, a: Any) -> None:
+def check_square(name: str, a: ArrayLike) -> None:
     """Raise ValueError unless the operand's last two axes have one size.
 
     The name is written as messages have it that users match on.
@@ -69,7 +69,7 @@ def check_square(name: str, a: Any) -> None:
 
 
 @op_jit(static_argnames=("upper", "symmetrize_input"), lists=True)
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The Cholesky decomposition a = L L^H, or a = U^H U.
 
     Unlike NumPy's, a matrix that is not positive definite gives NaN and no error.
@@ -101,7 +101,7 @@ _QR_MODES = ("reduced", "complete", "full", "r", "raw")
 
 
 @op_jit(static_argnames=("mode",), lists=True)
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """The QR decomposition a = Q R.
 
     Args:
@@ -133,7 +133,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 @numpy_function(static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
         subset_by_index: tuple[int, int] | None = None) -> Any:
     """The singular value decomposition a = U diag(S) Vh.
 
@@ -163,7 +163,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     return SVDResult(*found) if compute_uv else found
 
 
-def _svd_of_hermitian(a: Any, compute_uv: bool, subset: Any) -> Any:
+def _svd_of_hermitian(a: ArrayLike, compute_uv: bool, subset: Any) -> Any:
     """From a = V diag(w) V^H: the singular values are |w|, in another order."""
     v, w = linalg.eigh(a)
     sizes = lax.abs(w)
@@ -186,7 +186,7 @@ def _svd_of_hermitian(a: Any, compute_uv: bool, subset: Any) -> Any:
 
 
 @numpy_function
-def svdvals(x: Any, /) -> Array:
+def svdvals(x: ArrayLike, /) -> Array:
     """The singular values of matrices `[..., m, n]`, in descending order.
 
     >>> import pyjx as jax
@@ -199,7 +199,7 @@ def svdvals(x: Any, /) -> Array:
 # -- eigenvalues -----------------------------------------------------------------------------------
 
 
-def _eigh(name: str, a: Any, triangle: str | None, symmetrize_input: bool) -> tuple[Any, Any]:
+def _eigh(name: str, a: ArrayLike, triangle: str | None, symmetrize_input: bool) -> tuple[Any, Any]:
     if triangle not in (None, "L", "U"):
         raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {triangle}")
     a = matrices(name, a)
@@ -208,7 +208,7 @@ def _eigh(name: str, a: Any, triangle: str | None, symmetrize_input: bool) -> tu
 
 
 @op_jit(static_argnames=("UPLO", "symmetrize_input"), lists=True)
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """The eigenvalues and eigenvectors of Hermitian matrices.
 
     Where eigenvalues coincide, the derivative of the eigenvectors is not finite.
@@ -234,7 +234,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 
 @op_jit(static_argnames=("UPLO", "symmetrize_input"), lists=True)
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, in ascending order; arguments as for `eigh`.
 
     >>> import pyjx as jax
@@ -245,7 +245,7 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
 
 
 @numpy_function
-def eig(a: Any) -> EigResult:
+def eig(a: ArrayLike) -> EigResult:
     """The eigenvalues and right eigenvectors of square matrices; not on TPU.
 
     The results are complex for real matrices too, as NumPy's are only where they need be.
@@ -271,7 +271,7 @@ def eig(a: Any) -> EigResult:
 
 
 @numpy_function
-def eigvals(a: Any) -> Array:
+def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of square matrices, complex and in no order; not on TPU.
 
     >>> import pyjx as jax

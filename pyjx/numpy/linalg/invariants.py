@@ -8,7 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
 from pyjx.lax.linalg import determinants
@@ -28,7 +28,7 @@ class SlogdetResult(NamedTuple):
 
 
 @numpy_function
-def det(a: Any) -> Array:
+def det(a: ArrayLike) -> Array:
     """The determinants of matrices `[..., n, n]`.
 
     A matrix whose rank is one too low has its derivative.
@@ -48,7 +48,7 @@ def det(a: Any) -> Array:
 
 
 @numpy_function(static_argnames=("method",))
-def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The sign and the logarithm of the absolute value of determinants, which may overflow.
 
     Args:
@@ -79,7 +79,8 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
 
 
 @numpy_function(static_argnames=("hermitian",))
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
+def matrix_rank(M: Any, rtol: ArrayLike | None = None, *, hermitian: bool = False,
+                tol: ArrayLike | None = None) -> Array:
     """The number of singular values that are not taken for zero.
 
     Args:
@@ -126,7 +127,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 
 
 @numpy_function(static_argnames=("p",))
-def cond(x: Any, p: Any = None) -> Array:
+def cond(x: ArrayLike, p: ArrayLike | None = None) -> Array:
     """The condition number: the norm of a matrix times that of its inverse.
 
     Args:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pyjx import lax
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
 from pyjx.numpy import reductions, ufuncs
@@ -28,7 +29,7 @@ _max = reductions.max.__wrapped__
 _min = reductions.min.__wrapped__
 
 
-def _of_vectors(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
+def _of_vectors(x: ArrayLike, order: Any, axes: Axes, keepdims: bool) -> Any:
     """The norm along one axis, or along several as if they were one."""
     if order is None or order == 2:
         return lax.sqrt(_sum(squared(x), axes, keepdims=keepdims))
@@ -52,7 +53,7 @@ def _of_vectors(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
     return power(total, ufuncs.divide(literal(1.0, dtype), exponent))
 
 
-def norm_of_matrices(x: Any, order: Any) -> Any:
+def norm_of_matrices(x: ArrayLike, order: Any) -> Any:
     """The norm along the last two axes."""
     rows, columns = -2, -1
     if order is None or order in ("f", "fro"):
@@ -69,21 +70,22 @@ def norm_of_matrices(x: Any, order: Any) -> Any:
                      "-1, 2, -2, jax.numpy.inf and -jax.numpy.inf.")
 
 
-def _of_matrices(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
+def _of_matrices(x: ArrayLike, order: Any, axes: Axes, keepdims: bool) -> Any:
     if len(set(axes)) != 2:
         raise ValueError(f"Improper number of axes for norm: {axes=}")
     out = norm_of_matrices(moved(x, axes, (-2, -1)), order)
     return restore_axes(out, tuple(sorted(axes)), get_aval(x).ndim) if keepdims else out
 
 
-def _inexact(x: Any) -> Any:
+def _inexact(x: ArrayLike) -> Any:
     """The operand with an inexact dtype, and no weak type: norms have none."""
     (x,) = promote_dtypes_inexact(x)
     return strong(x)
 
 
 @op_jit(static_argnames=("ord", "axis", "keepdims"))
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+def norm(x: ArrayLike, ord: Any = None, axis: int | Sequence[int] | None = None,
+         keepdims: bool = False) -> Array:
     """The norm of vectors or of matrices.
 
     Args:
@@ -119,7 +121,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 @numpy_function(static_argnames=("keepdims", "ord"))
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norm of matrices `[..., m, n]`; `ord` as for `norm`.
 
     >>> import pyjx as jax
@@ -131,7 +133,8 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
 
 
 @numpy_function(static_argnames=("axis", "keepdims", "ord"))
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
+def vector_norm(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False,
+                ord: Any = 2) -> Array:
     """The norm of vectors; of the elements along several axes as of one vector.
 
     Args:

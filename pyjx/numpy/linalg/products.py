@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import kept
 from pyjx.lax.linalg.matrices import identity_like
@@ -18,12 +18,15 @@ from pyjx.numpy.linalg.systems import inv
 from pyjx.numpy.manipulation import matrix_transpose as _matrix_transpose
 from pyjx.numpy.promotion import operands, promote_dtypes
 
+if TYPE_CHECKING:
+    from pyjx.lax.contractions import PrecisionLike
+
 _matmul = contractions.matmul.__wrapped__
 _dot_options = ("precision", "preferred_element_type")
 
 
 @numpy_function
-def matrix_transpose(x: Any, /) -> Array:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """Matrices with rows and columns exchanged: the last two axes.
 
     >>> import pyjx as jax
@@ -38,7 +41,7 @@ def matrix_transpose(x: Any, /) -> Array:
 
 
 @numpy_function(static_argnames=("offset",))
-def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """A diagonal of matrices `[..., m, n]`: the main one, or one above (below) it.
 
     >>> import pyjx as jax
@@ -52,7 +55,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 
 
 @numpy_function(static_argnames=("offset", "dtype"))
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sum of a diagonal of matrices `[..., m, n]`.
 
     >>> import pyjx as jax
@@ -65,8 +68,8 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
 
 @numpy_function(static_argnames=_dot_options)
-def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
-           ) -> Array:
+def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:
     """The matrix product, as `jax.numpy.matmul`.
 
     >>> import pyjx as jax
@@ -78,8 +81,8 @@ def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type
 
 
 @numpy_function(static_argnames=("axis", *_dot_options))
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
-           preferred_element_type: Any = None) -> Array:
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: PrecisionLike = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:
     """The products of vectors along an axis, `x1` conjugated, as `jax.numpy.vecdot`.
 
     >>> import pyjx as jax
@@ -92,7 +95,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
 
 
 @numpy_function
-def outer(x1: Any, x2: Any, /) -> Array:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of all pairs of elements of two vectors.
 
     Raises:
@@ -111,7 +114,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
 
 @numpy_function(static_argnames=("axis",))
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross products of vectors of three components along an axis.
 
     Raises:
@@ -189,7 +192,7 @@ def _best_order(sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
 
 
 @numpy_function(static_argnames=("precision",))
-def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
+def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Array:
     """The product of several matrices, in the order that needs the fewest multiplications.
 
     Args:

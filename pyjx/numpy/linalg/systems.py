@@ -10,7 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
 from pyjx.lax import linalg
@@ -44,7 +44,7 @@ from pyjx.transforms.custom_jvp import custom_jvp
 _svd = svd.__wrapped__
 
 
-def solved(a: Any, b: Any) -> Any:
+def solved(a: ArrayLike, b: ArrayLike) -> Any:
     """The x with a x = b, for square matrices and matrices whose batch axes broadcast."""
     (*batch, n, _), (*sides, _, k) = get_aval(a).shape, get_aval(b).shape
     if not batch and sides:  # all right-hand sides are columns for one matrix
@@ -57,7 +57,7 @@ def solved(a: Any, b: Any) -> Any:
 
 
 @numpy_function
-def solve(a: Any, b: Any) -> Array:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The x with a x = b, by LU decomposition.
 
     Unlike NumPy's, a singular matrix gives infinities or NaN and no error.
@@ -97,7 +97,7 @@ def solve(a: Any, b: Any) -> Array:
 
 
 @numpy_function
-def inv(a: Any) -> Array:
+def inv(a: ArrayLike) -> Array:
     """The inverse of matrices `[..., n, n]`.
 
     Unlike NumPy's, a singular matrix gives infinities or NaN and no error.
@@ -118,13 +118,13 @@ def inv(a: Any) -> Array:
 # -- least squares ---------------------------------------------------------------------------------
 
 
-def default_rtol(shape: tuple[int, ...], dtype: Any, factor: float = 1.0) -> float:
+def default_rtol(shape: tuple[int, ...], dtype: DTypeLike, factor: float = 1.0) -> float:
     """How small a singular value must be beside the largest to be taken for zero."""
     return factor * max(shape[-2:]) * float(dtypes.finfo(real_dtype(dtype)).eps)
 
 
 @partial(custom_jvp, nondiff_argnums=(2,))
-def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
+def _pinv(a: ArrayLike, rtol: ArrayLike, hermitian: bool) -> Any:
     u, s, vh = _svd(a, full_matrices=False, hermitian=hermitian)
     if not get_aval(s).shape[-1]:
         return transposed(a)
@@ -155,7 +155,7 @@ def _pinv_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
 
 
 @numpy_function(static_argnames=("hermitian",))
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
     """The pseudo-inverse of Moore and Penrose.
 
     Args:
@@ -194,7 +194,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
 
 
 @numpy_function
-def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
+def _least_squares(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Any, Any, Any, Any]:
     shape = get_aval(a).shape
     u, s, vh = linalg.svd(a, full_matrices=False)
     if 0 in shape:
@@ -218,7 +218,7 @@ def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
     return x, residuals, rank, s
 
 
-def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False
+def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
           ) -> tuple[Array, Array, Array, Array]:
     """The x of least length for which |a x - b| is least, by singular values.
 
@@ -265,7 +265,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = Fal
 
 
 @numpy_function(static_argnames=("ind",))
-def tensorinv(a: Any, ind: int = 2) -> Array:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of the linear map from the last axes to the first ones.
 
     Args:
@@ -296,7 +296,7 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
 
 
 @numpy_function(static_argnames=("axes",))
-def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Array:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
     """The x with `tensordot(a, x, x.ndim) == b`.
 
     Args:

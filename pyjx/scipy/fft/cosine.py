@@ -21,7 +21,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.lax.nary import complex_dtype, real_dtype
@@ -32,7 +32,7 @@ from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import convert, operands, promote_dtypes_inexact
 
 
-def _checked(name: str, x: Any, kind: int, norm: str | None) -> Any:
+def _checked(name: str, x: ArrayLike, kind: int, norm: str | None) -> Any:
     if kind != 2:
         raise NotImplementedError("Only DCT type 2 is implemented.")
     if norm not in (None, "backward", "ortho"):
@@ -41,13 +41,13 @@ def _checked(name: str, x: Any, kind: int, norm: str | None) -> Any:
     return convert(x, np.promote_types(get_aval(x).dtype, np.float32))
 
 
-def _by_parts(transform: Callable[..., Any], x: Any, *args: Any) -> Any:
+def _by_parts(transform: Callable[..., Any], x: ArrayLike, *args: Any) -> Any:
     if is_complex(x):
         return lax.complex(transform(lax.real(x), *args), transform(lax.imag(x), *args))
     return transform(x, *args)
 
 
-def _along_one(name: str, transform: Callable[..., Any], x: Any, kind: int, n: int | None,
+def _along_one(name: str, transform: Callable[..., Any], x: ArrayLike, kind: int, n: int | None,
                axis: int, norm: str | None) -> Any:
     x = _checked(name, x, kind, norm)
     axis = canonical_axis(axis, get_aval(x).ndim)
@@ -57,7 +57,7 @@ def _along_one(name: str, transform: Callable[..., Any], x: Any, kind: int, n: i
     return _by_parts(transform, resized(x, [size], [axis]), axis, norm)
 
 
-def _along_several(name: str, transform: Callable[..., Any], x: Any, kind: int,
+def _along_several(name: str, transform: Callable[..., Any], x: ArrayLike, kind: int,
                    s: int | Sequence[int] | None, axes: int | Sequence[int] | None,
                    norm: str | None) -> Any:
     shape = get_aval(*operands(name, x)).shape
@@ -83,26 +83,26 @@ def _along_several(name: str, transform: Callable[..., Any], x: Any, kind: int,
     return x
 
 
-def _along(values: Any, ndim: int, axis: int) -> Any:
+def _along(values: ArrayLike, ndim: int, axis: int) -> Any:
     """Numbers along one axis, to stand beside an array of `ndim` axes."""
     shape = [1] * ndim
     shape[axis] = -1
     return jnp.reshape(values, shape)
 
 
-def _angles(size: int, count: int, dtype: Any) -> Any:
+def _angles(size: int, count: int, dtype: DTypeLike) -> Any:
     """pi k / (2 size) for k < count."""
     return lax.mul(lax.iota(dtype, count), scalar_constant(math.pi / (2 * size), dtype))
 
 
-def _unit_scale(size: int, ndim: int, axis: int, dtype: Any) -> Any:
+def _unit_scale(size: int, ndim: int, axis: int, dtype: DTypeLike) -> Any:
     """What makes the transform orthogonal: 1 / sqrt(4 n) for k = 0, 1 / sqrt(2 n) for others."""
     first = lax.eq(lax.iota(np.int32, size), np.int32(0))
     return _along(lax.select(first, lax.full((size,), (4 * size) ** -0.5, dtype),
                              lax.full((size,), (2 * size) ** -0.5, dtype)), ndim, axis)
 
 
-def _cosine(x: Any, axis: int, norm: str | None) -> Any:
+def _cosine(x: ArrayLike, axis: int, norm: str | None) -> Any:
     aval = get_aval(x)
     n = aval.shape[axis]
     evens = lax.slice_in_dim(x, 0, n, 2, axis)
@@ -119,7 +119,7 @@ def _cosine(x: Any, axis: int, norm: str | None) -> Any:
     return y * _unit_scale(n, aval.ndim, axis, aval.dtype) if norm == "ortho" else y
 
 
-def _inverse_cosine(y: Any, axis: int, norm: str | None) -> Any:
+def _inverse_cosine(y: ArrayLike, axis: int, norm: str | None) -> Any:
     aval = get_aval(y)
     n = aval.shape[axis]
     if norm == "ortho":
@@ -152,7 +152,7 @@ def _interleaved(evens: Any, odds: Any, axis: int) -> Any:
 
 
 @numpy_function(static_argnames=("type", "n", "axis", "norm"))
-def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
         ) -> Array:
     """The discrete cosine transform along an axis: y_k = 2 sum_j x_j cos(pi k (2 j + 1) / (2 n)).
 
@@ -179,7 +179,7 @@ def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str |
 
 
 @numpy_function(static_argnames=("type", "n", "axis", "norm"))
-def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
          ) -> Array:
     """The inverse of `dct`. Takes the same arguments.
 
@@ -191,7 +191,7 @@ def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str 
 
 
 @numpy_function(static_argnames=("type", "s", "axes", "norm"))
-def dctn(x: Any, type: int = 2, s: int | Sequence[int] | None = None,
+def dctn(x: ArrayLike, type: int = 2, s: int | Sequence[int] | None = None,
          axes: int | Sequence[int] | None = None, norm: str | None = None) -> Array:
     """The discrete cosine transform along several axes: see `dct`.
 
@@ -213,7 +213,7 @@ def dctn(x: Any, type: int = 2, s: int | Sequence[int] | None = None,
 
 
 @numpy_function(static_argnames=("type", "s", "axes", "norm"))
-def idctn(x: Any, type: int = 2, s: int | Sequence[int] | None = None,
+def idctn(x: ArrayLike, type: int = 2, s: int | Sequence[int] | None = None,
           axes: int | Sequence[int] | None = None, norm: str | None = None) -> Array:
     """The inverse of `dctn`. Takes the same arguments.
 

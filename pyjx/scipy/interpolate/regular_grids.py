@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.promotion import check_arraylike, operands, promote_dtypes_inexact
 from pyjx.numpy.ufuncs import as_array
 from pyjx.tree_util import register_pytree_node_class
@@ -36,8 +36,8 @@ class RegularGridInterpolator:
     [1.5]
     """
 
-    def __init__(self, points: Sequence[Any], values: Any, method: str = "linear",
-                 bounds_error: bool = False, fill_value: Any = math.nan) -> None:
+    def __init__(self, points: Sequence[Any], values: ArrayLike, method: str = "linear",
+                 bounds_error: bool = False, fill_value: ArrayLike = math.nan) -> None:
         if method not in ("linear", "nearest"):
             raise ValueError(f"method {method!r} is not defined")
         if bounds_error:

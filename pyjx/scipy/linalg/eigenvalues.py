@@ -10,6 +10,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
 from pyjx.lax.linalg.matrices import adjoint, product, symmetrized
@@ -20,7 +21,7 @@ from pyjx.transforms.custom_jvp import custom_jvp
 
 @numpy_function(static_argnames=("lower", "eigvals_only", "overwrite_a", "overwrite_b", "turbo",
                                  "eigvals", "type", "check_finite"))
-def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False,
+def eigh(a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_only: bool = False,
          overwrite_a: bool = False, overwrite_b: bool = False, turbo: bool = True,
          eigvals: None = None, type: int = 1, check_finite: bool = True) -> Any:
     """The eigenvalues and eigenvectors of Hermitian matrices, or of pairs of them.
@@ -78,14 +79,14 @@ def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False,
 # -- tridiagonal matrices --------------------------------------------------------------------------
 
 
-def _dense(d: Any, e: Any) -> Any:
+def _dense(d: ArrayLike, e: ArrayLike) -> Any:
     above = jnp.diag(e, 1)
     dtype = get_aval(above).dtype
     matrix = jnp.diag(lax.convert_element_type(d, dtype))
     return lax.add(matrix, lax.add(above, adjoint(above)))
 
 
-def _count_below(d: Any, squares: Any, x: Any) -> Any:
+def _count_below(d: ArrayLike, squares: Any, x: ArrayLike) -> Any:
     """How many eigenvalues are below each x: as many as the factors of T - x I have negative
     pivots (Sylvester's law of inertia)."""
     tiny = lax.full_like(x, dtypes.finfo(get_aval(x).dtype).tiny)
@@ -102,7 +103,7 @@ def _count_below(d: Any, squares: Any, x: Any) -> Any:
 
 
 @partial(custom_jvp, nondiff_argnums=(2,))
-def _eigenvalues(d: Any, e: Any, bounds: tuple[int, int]) -> Any:
+def _eigenvalues(d: ArrayLike, e: ArrayLike, bounds: tuple[int, int]) -> Any:
     """The eigenvalues number `bounds[0]` to `bounds[1]`, each between bounds that bisection
     brings together."""
     sizes = lax.abs(e)
@@ -138,9 +139,9 @@ def _eigenvalues_jvp(bounds: tuple[int, int], primals: Any, tangents: Any) -> An
 
 
 @numpy_function(static_argnames=("eigvals_only", "select", "select_range", "tol"))
-def eigh_tridiagonal(d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a",
+def eigh_tridiagonal(d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False, select: str = "a",
                      select_range: tuple[int, int] | None = None, tol: float | None = None,
-                     key: Any = None) -> Any:
+                     key: ArrayLike | None = None) -> Any:
     """The eigenvalues, and eigenvectors, of a Hermitian tridiagonal matrix.
 
     Eigenvalues alone are found by bisection, in memory that grows with n; with eigenvectors the

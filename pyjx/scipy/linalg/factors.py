@@ -8,7 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
 from pyjx.lax.linalg.matrices import (
@@ -35,7 +35,7 @@ from pyjx.scipy.linalg.operands import array, arrays, as_complex, stretched, wid
 # -- Cholesky --------------------------------------------------------------------------------------
 
 
-def _cholesky(a: Any, lower: bool) -> Any:
+def _cholesky(a: ArrayLike, lower: bool) -> Any:
     a = wide_array("cholesky", a)
     check_rows_as_columns("linalg.cholesky", get_aval(a))
     # SciPy reads the triangle that it returns.
@@ -44,7 +44,7 @@ def _cholesky(a: Any, lower: bool) -> Any:
 
 
 @numpy_function(static_argnames=("lower", "overwrite_a", "check_finite"))
-def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
              ) -> Array:
     """The Cholesky decomposition: U with U^H U = a, or L with L L^H = a.
 
@@ -66,8 +66,8 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     return _cholesky(a, lower)
 
 
-def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
-               ) -> tuple[Array, bool]:
+def cho_factor(a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
+               check_finite: bool = True) -> tuple[Array, bool]:
     """The Cholesky decomposition for `cho_solve`: the factor, and whether it is the lower one.
 
     The other triangle is zero, where SciPy's holds anything.
@@ -88,7 +88,8 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 
 
 @numpy_function(static_argnames=("overwrite_a", "check_finite"))
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
+def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
+             ) -> tuple[Array, Array]:
     """The LU decomposition for `lu_solve`: (lu, pivots), as `jax.lax.linalg.lu` returns them.
 
     Args:
@@ -105,7 +106,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 
 
 @numpy_function(static_argnames=("permute_l", "overwrite_a", "check_finite"))
-def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
        ) -> Any:
     """The LU decomposition a = P L U.
 
@@ -146,7 +147,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
 
 
 @numpy_function(static_argnames=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
-def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
+def qr(a: ArrayLike, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
        pivoting: bool = False, check_finite: bool = True) -> tuple[Array, ...]:
     """The QR decomposition a = Q R.
 
@@ -176,7 +177,7 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
 
 
 @numpy_function(static_argnames=("mode", "pivoting", "conjugate", "overwrite_a", "overwrite_c"))
-def qr_multiply(a: Any, c: Any, mode: str = "right", pivoting: bool = False,
+def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool = False,
                 conjugate: bool = False, overwrite_a: bool = False, overwrite_c: bool = False
                 ) -> tuple[Array, ...]:
     """The product of `c` with Q of the QR decomposition a = Q R, without making Q.
@@ -238,7 +239,7 @@ def qr_multiply(a: Any, c: Any, mode: str = "right", pivoting: bool = False,
     return (out, upper_triangle(corner(packed, k, n)), *order)
 
 
-def _conjugated(x: Any, wanted: bool) -> Any:
+def _conjugated(x: ArrayLike, wanted: bool) -> Any:
     return conjugate(x) if wanted else x
 
 
@@ -247,8 +248,8 @@ def _conjugated(x: Any, wanted: bool) -> Any:
 
 @numpy_function(static_argnames=("full_matrices", "compute_uv", "overwrite_a", "check_finite",
                                  "lapack_driver"))
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
-        check_finite: bool = True, lapack_driver: str = "gesdd") -> Any:
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True,
+        overwrite_a: bool = False, check_finite: bool = True, lapack_driver: str = "gesdd") -> Any:
     """The singular value decomposition a = U diag(s) V^H: (U, s, V^H), or s.
 
     Args:
@@ -266,7 +267,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a
 
 
 @numpy_function(static_argnames=("side", "method", "eps", "max_iterations"))
-def polar(a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
+def polar(a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
           max_iterations: int | None = None) -> tuple[Array, Array]:
     """The polar decomposition a = U P, or a = P U.
 
@@ -315,7 +316,7 @@ def polar(a: Any, side: str = "right", *, method: str = "qdwh", eps: float | Non
 
 
 @numpy_function(static_argnames=("output",))
-def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
+def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """The Schur decomposition a = Z T Z^H; on CPU only.
 
     Args:
@@ -342,7 +343,7 @@ def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
 
 
 @numpy_function(static_argnames=("check_finite",))
-def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
+def rsf2csf(T: ArrayLike, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     """The complex Schur form of matrices from the real one.
 
     One rotation takes each block of two rows on the diagonal to an upper triangular one.
@@ -374,7 +375,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     return complex_form(*stretched(form, z))
 
 
-def complex_form(form: Any, z: Any) -> tuple[Any, Any]:
+def complex_form(form: Any, z: ArrayLike) -> tuple[Any, Any]:
     """`rsf2csf` of matrices of one shape."""
     aval = get_aval(form)
     form, z = as_complex(form), as_complex(z)
@@ -404,7 +405,7 @@ def complex_form(form: Any, z: Any) -> tuple[Any, Any]:
     return convert(form, dtype, aval.weak_type), convert(z, dtype, aval.weak_type)
 
 
-def _rotation(form: Any, first: Any) -> Any:
+def _rotation(form: Any, first: ArrayLike) -> Any:
     """What makes rows `first` and the next of matrices upper triangular on the diagonal."""
     *batch, _, _ = get_aval(form).shape
     axis = len(batch)
@@ -429,7 +430,7 @@ def _rotation(form: Any, first: Any) -> Any:
 
 
 @numpy_function(static_argnames=("calc_q", "overwrite_a", "check_finite"))
-def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False,
+def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
                check_finite: bool = True) -> Any:
     """The reduction a = Q H Q^H to Hessenberg matrices, zero below the diagonal beside the main
     one; on CPU only.

@@ -11,7 +11,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
 from pyjx.lax.linalg.general_systems import solve
@@ -49,7 +49,7 @@ def _coefficients(degree: int) -> list[float]:
             for k in range(degree + 1)]
 
 
-def _odd_and_even(a: Any, degree: int) -> tuple[Any, Any]:
+def _odd_and_even(a: ArrayLike, degree: int) -> tuple[Any, Any]:
     """The terms of p with odd and with even powers."""
     b = [np.asarray(x, get_aval(a).dtype)[()] for x in _coefficients(degree)]
     eye = identity_like(a)
@@ -72,7 +72,7 @@ def _odd_and_even(a: Any, degree: int) -> tuple[Any, Any]:
 
 
 @numpy_function(static_argnames=("upper_triangular", "max_squarings"))
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponential of matrices, by a rational approximation and repeated squaring.
 
     Args:
@@ -134,7 +134,8 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 
 
 @numpy_function(static_argnames=("method", "compute_expm"))
-def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+                ) -> Any:
     """The exponential of matrices and its derivative in a direction.
 
     Args:
@@ -170,7 +171,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
 # -- by the Schur form -----------------------------------------------------------------------------
 
 
-def _complex_schur(a: Any) -> tuple[Any, Any]:
+def _complex_schur(a: Array) -> tuple[Any, Any]:
     """The complex Schur form, of real matrices by the real one: real eigenvalues have the imaginary
     part 0, and no rounding error, whose sign would choose the branch of a root or logarithm."""
     if not is_complex(a):
@@ -179,7 +180,7 @@ def _complex_schur(a: Any) -> tuple[Any, Any]:
     return (form, z) if is_complex(form) else complex_form(form, z)
 
 
-def _sums_to_diagonal(left: Any, right: Any, offset: Any) -> Any:
+def _sums_to_diagonal(left: ArrayLike, right: ArrayLike, offset: Any) -> Any:
     """The elements [i, i + offset] of left @ right, and anything beyond the last one."""
     shape = get_aval(right).shape
     n, axis = shape[-1], len(shape) - 2
@@ -188,7 +189,7 @@ def _sums_to_diagonal(left: Any, right: Any, offset: Any) -> Any:
     return lax.reduce_sum(lax.mul(left, moved), (axis + 1,))
 
 
-def _on_diagonal(x: Any, offset: Any) -> Any:
+def _on_diagonal(x: ArrayLike, offset: Any) -> Any:
     """The elements [i, i + offset], and zeros beyond the last one."""
     shape = get_aval(x).shape
     here = _is_at(shape, offset)
@@ -200,7 +201,7 @@ def _is_at(shape: tuple[int, ...], offset: Any) -> Any:
     return lax.eq(lax.sub(columns, rows), lax.broadcast(offset, shape))
 
 
-def _by_diagonals(values: Any, form: Any, element: Callable[..., Any]) -> Any:
+def _by_diagonals(values: ArrayLike, form: Any, element: Callable[..., Any]) -> Any:
     """An upper triangular function of an upper triangular matrix, one diagonal after the other.
 
     `values` is its diagonal, and `element(F, offset, f_i, f_j, t_i, t_j)` gives its elements
@@ -214,7 +215,7 @@ def _by_diagonals(values: Any, form: Any, element: Callable[..., Any]) -> Any:
     own = diagonal(form)
     axis = len(shape) - 2
 
-    def later(x: Any, offset: Any) -> Any:
+    def later(x: ArrayLike, offset: Any) -> Any:
         return lax.dynamic_slice_in_dim(lax.concatenate([x, x], axis), offset, n, axis)
 
     def fill(offset: Any, result: Any) -> Any:
@@ -226,7 +227,7 @@ def _by_diagonals(values: Any, form: Any, element: Callable[..., Any]) -> Any:
 
 
 @numpy_function(static_argnames=("blocksize",))
-def sqrtm(A: Any, blocksize: int = 1) -> Array:
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """The principal square root of matrices, by the complex Schur form; on CPU only.
 
     (Bjorck and Hammarling, A Schur method for the square root of a matrix, 1983.)
@@ -265,7 +266,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
 
 
 @numpy_function(static_argnames=("func", "disp"))
-def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """A function of matrices, by the complex Schur form and Parlett's recurrence; on CPU only.
 
     Args:

@@ -7,6 +7,7 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.frames import warn
 from pyjx.numpy.promotion import convert, narrowed, operands, promote_dtypes_inexact
@@ -27,15 +28,15 @@ def array(name: str, x: Any) -> Any:
     return arrays(name, x)[0]
 
 
-def wide_array(name: str, x: Any) -> Any:
+def wide_array(name: str, x: ArrayLike) -> Any:
     return wide_arrays(name, x)[0]
 
 
-def as_complex(x: Any) -> Any:
+def as_complex(x: ArrayLike) -> Any:
     return convert(x, dtypes.to_complex_dtype(get_aval(x).dtype))
 
 
-def as_columns(a: Any, b: Any, name: str, deprecated: bool = True) -> tuple[Any, bool]:
+def as_columns(a: ArrayLike, b: ArrayLike, name: str, deprecated: bool = True) -> tuple[Any, bool]:
     """Right-hand sides `[..., n, k]`, and whether they were vectors: where there is one for each
     matrix, or one alone.
 

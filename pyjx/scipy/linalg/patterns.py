@@ -10,7 +10,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
 from pyjx.lax.linalg.matrices import conjugate
@@ -20,7 +20,7 @@ from pyjx.numpy.promotion import operands, promote_dtypes, promote_dtypes_inexac
 # -- given by vectors ------------------------------------------------------------------------------
 
 
-def _vector(name: str, x: Any) -> Any:
+def _vector(name: str, x: ArrayLike) -> Any:
     """The operand with one axis at least."""
     (x,) = operands(name, x)
     return x if get_aval(x).ndim else lax.broadcast(x, (1,))
@@ -34,7 +34,7 @@ def _gathered(elements: Any, places: np.ndarray) -> Any:
     return jnp.take(elements, places, axis=-1, mode="clip")
 
 
-def _places(n: Any) -> Any:
+def _places(n: ArrayLike) -> Any:
     return np.arange(n) if type(n) is int else jnp.arange(n)
 
 
@@ -98,7 +98,7 @@ def hankel(c: Any, r: Any = None) -> Array:
 
 
 @numpy_function
-def circulant(c: Any) -> Array:
+def circulant(c: ArrayLike) -> Array:
     """Matrices `[..., n, n]` whose columns are the first one, `[..., n]`, turned round.
 
     >>> import pyjx as jax
@@ -194,7 +194,7 @@ def fiedler_companion(a: Any) -> Array:
 
 
 @numpy_function
-def leslie(f: Any, s: Any) -> Array:
+def leslie(f: Any, s: ArrayLike) -> Array:
     """Matrices that age populations by one step (Leslie, On the use of matrices in certain
     population mathematics, 1945).
 
@@ -299,14 +299,14 @@ def block_diag(*arrs: Any) -> Array:
 # -- given by their size ---------------------------------------------------------------------------
 
 
-def _size(name: str, n: Any) -> int:
+def _size(name: str, n: ArrayLike) -> int:
     n = as_int(name, "n", n)
     if n < 0:
         raise ValueError(f"{name}: n must not be negative, got {n}")
     return n
 
 
-def _constant(x: np.ndarray, dtype: Any = None) -> Array:
+def _constant(x: np.ndarray, dtype: DTypeLike | None = None) -> Array:
     return jnp.asarray(x, dtypes.default_float_dtype() if dtype is None else dtype)
 
 
@@ -378,7 +378,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     return _constant(_of_kind("invpascal", kind, lower, lower.T @ lower))
 
 
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """The matrix of the discrete Fourier transform, exp(-2 pi i j k / n).
 
     Args:
@@ -406,7 +406,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     return _constant(matrix, wide if dtype is None else dtype)
 
 
-def hadamard(n: int, dtype: Any = int) -> Array:
+def hadamard(n: int, dtype: DTypeLike | None = int) -> Array:
     """The Hadamard matrix of ones and minus ones, whose size is a power of 2 (Sylvester's).
 
     Raises:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
 from pyjx.lax.linalg.general_systems import solve_factored
@@ -40,7 +40,7 @@ def _pair(name: str, argument: str, given: Any, maker: str) -> tuple[Any, Any]:
 
 
 @numpy_function(static_argnames=("overwrite_a", "check_finite"))
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinants of matrices `[..., n, n]`, as `jax.numpy.linalg.det`.
 
     Args:
@@ -55,7 +55,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
 
 @numpy_function(static_argnames=("overwrite_a", "check_finite"))
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverses of matrices `[..., n, n]`, as `jax.numpy.linalg.inv`.
 
     Args:
@@ -69,12 +69,12 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     return _inv(a)
 
 
-def _without_axis(x: Any, vector: bool) -> Any:
+def _without_axis(x: ArrayLike, vector: bool) -> Any:
     return lax.squeeze(x, (get_aval(x).ndim - 1,)) if vector else x
 
 
 @numpy_function(static_argnames=("lower",))
-def _cho_solve(factor: Any, b: Any, lower: bool) -> Any:
+def _cho_solve(factor: Any, b: ArrayLike, lower: bool) -> Any:
     factor, b = arrays("cho_solve", factor, b)
     b, vector = as_columns(factor, b, "cho_solve")
     factor, b = stretched(factor, b)
@@ -84,7 +84,7 @@ def _cho_solve(factor: Any, b: Any, lower: bool) -> Any:
     return _without_axis(b, vector)
 
 
-def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False,
+def cho_solve(c_and_lower: tuple[Any, bool], b: ArrayLike, overwrite_b: bool = False,
               check_finite: bool = True) -> Array:
     """The x with a x = b, by the Cholesky decomposition of `a`.
 
@@ -106,7 +106,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False,
 
 
 @numpy_function(static_argnames=("trans", "overwrite_b", "check_finite"))
-def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False,
+def lu_solve(lu_and_piv: tuple[Any, Any], b: ArrayLike, trans: int = 0, overwrite_b: bool = False,
              check_finite: bool = True) -> Array:
     """The x with a x = b, by the LU decomposition of `a`.
 
@@ -144,7 +144,7 @@ _TRANSPOSES = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
 
 @numpy_function(static_argnames=("trans", "lower", "unit_diagonal", "overwrite_b", "debug",
                                  "check_finite"))
-def solve_triangular(a: Any, b: Any, trans: int | str = 0, lower: bool = False,
+def solve_triangular(a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bool = False,
                      unit_diagonal: bool = False, overwrite_b: bool = False, debug: Any = None,
                      check_finite: bool = True) -> Array:
     """The x with a x = b, where `a` is triangular.
@@ -184,7 +184,7 @@ _KINDS = ("gen", "sym", "her", "pos")
 
 @numpy_function(static_argnames=("lower", "overwrite_a", "overwrite_b", "debug", "check_finite",
                                  "assume_a"))
-def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False,
+def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, overwrite_a: bool = False,
           overwrite_b: bool = False, debug: bool = False, check_finite: bool = True,
           assume_a: str = "gen") -> Array:
     """The x with a x = b.
@@ -218,18 +218,18 @@ def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False,
     return _without_axis(_solve_positive(a, b, lower), vector)
 
 
-def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
+def _solve_positive(a: ArrayLike, b: ArrayLike, lower: bool) -> Any:
     """By the Cholesky decomposition of one triangle, which is not differentiated itself: where an
     element of `a` changes, a x does."""
     known = lax.stop_gradient(a)
     factor = linalg.cholesky(known if lower else adjoint(known), symmetrize_input=False)
 
-    def by_factor(_: Any, x: Any) -> Any:
+    def by_factor(_: Any, x: ArrayLike) -> Any:
         x = linalg.triangular_solve(factor, x, left_side=True, lower=True)
         return linalg.triangular_solve(factor, x, left_side=True, lower=True, transpose_a=True,
                                        conjugate_a=True)
 
-    def by_conjugate(_: Any, x: Any) -> Any:  # a^T is the conjugate of a
+    def by_conjugate(_: Any, x: ArrayLike) -> Any:  # a^T is the conjugate of a
         return jnp.conj(by_factor(_, jnp.conj(x)))
 
     return lax.custom_linear_solve(lambda x: product(a, x), b, by_factor, by_conjugate)
@@ -238,13 +238,13 @@ def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
 # -- Sylvester's equation --------------------------------------------------------------------------
 
 
-def _by_columns(r: Any, s: Any, c: Any) -> Any:
+def _by_columns(r: ArrayLike, s: ArrayLike, c: ArrayLike) -> Any:
     """The Y with R Y + Y S = C for upper triangular R and S, one column after the other."""
     *batch, m, n = get_aval(c).shape
     axis = len(batch) + 1
     columns = lax.broadcasted_iota(np.int32, (*batch, 1, n), axis)
 
-    def solve_column(k: Any, y: Any) -> Any:
+    def solve_column(k: ArrayLike, y: ArrayLike) -> Any:
         k = lax.convert_element_type(k, np.int32)
         above = lax.dynamic_index_in_dim(s, k, axis)  # column k of S
         value = lax.reduce_sum(lax.select(
@@ -264,7 +264,8 @@ def _by_columns(r: Any, s: Any, c: Any) -> Any:
 
 
 @numpy_function(static_argnames=("method", "tol"))
-def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:
+def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur",
+                    tol: float = 1e-8) -> Array:
     """The X with A X + X B = C.
 
     Args:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.dispatch import numpy_function
 
 
@@ -58,8 +58,8 @@ def _neighbours(x: Array) -> list[tuple[Array, Any]]:
 
 
 @numpy_function(static_argnames=("order", "mode"))
-def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant",
-                    cval: Any = 0.0) -> Array:
+def map_coordinates(input: ArrayLike, coordinates: Sequence[Any], order: int,
+                    mode: str = "constant", cval: ArrayLike = 0.0) -> Array:
     """The values of an image at any coordinates, by interpolation.
 
     Args:

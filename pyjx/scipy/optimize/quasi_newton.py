@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.transforms.arguments import wraps
 from pyjx.transforms.grad import value_and_grad
 
@@ -314,7 +314,8 @@ _METHODS: dict[str, tuple[Callable[..., OptimizeResults], tuple[str, ...]]] = {
 
 
 def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, method: str,
-             tol: Any = None, options: Mapping[str, Any] | None = None) -> OptimizeResults:
+             tol: ArrayLike | None = None, options: Mapping[str, Any] | None = None
+            ) -> OptimizeResults:
     """A minimum of a function of a vector, near a start. It may be jitted and mapped.
 
     Args:

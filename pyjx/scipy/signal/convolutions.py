@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import check_arraylike, promote_dtypes_as_floats
 from pyjx.numpy.ufuncs import as_array
+
+if TYPE_CHECKING:
+    from pyjx.lax.contractions import PrecisionLike
 
 MODES = ("full", "same", "valid")
 
@@ -22,7 +25,7 @@ def _check_mode(mode: str) -> None:
         raise ValueError("mode must be one of ['full', 'same', 'valid']")
 
 
-def _operands(name: str, in1: Any, in2: Any) -> tuple[Array, Array]:
+def _operands(name: str, in1: ArrayLike, in2: ArrayLike) -> tuple[Array, Array]:
     check_arraylike(name, in1, in2)
     x, y = (as_array(a) for a in promote_dtypes_as_floats(in1, in2))
     if x.ndim != y.ndim:
@@ -47,7 +50,8 @@ def _ordered(x: Array, y: Array, mode: str) -> tuple[Array, Array]:
                      f"dimension, got shapes {x.shape} and {y.shape}.")
 
 
-def _direct(name: str, in1: Any, in2: Any, mode: str, precision: Any) -> Array:
+def _direct(name: str, in1: ArrayLike, in2: ArrayLike, mode: str, precision: PrecisionLike
+           ) -> Array:
     _check_mode(mode)
     x, y = _ordered(*_operands(name, in1, in2), mode)
     if not x.ndim:
@@ -60,7 +64,7 @@ def _direct(name: str, in1: Any, in2: Any, mode: str, precision: Any) -> Array:
     return out[0, 0]
 
 
-def _flipped(in2: Any) -> Array:
+def _flipped(in2: ArrayLike) -> Array:
     return jnp.conj(jnp.flip(in2))
 
 
@@ -70,8 +74,8 @@ def _check_method(method: str) -> None:
 
 
 @numpy_function(static_argnames=("mode", "method", "precision"))
-def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
-             ) -> Array:
+def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto",
+             precision: PrecisionLike = None) -> Array:
     """The convolution of two arrays of the same rank.
 
     Args:
@@ -99,8 +103,8 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
 
 
 @numpy_function(static_argnames=("mode", "method", "precision"))
-def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
-              ) -> Array:
+def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto",
+              precision: PrecisionLike = None) -> Array:
     """The cross-correlation: the convolution with the conjugate of `in2`, backwards.
 
     Arguments and errors are those of `convolve`.
@@ -114,7 +118,8 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", prec
     return convolve(in1, _flipped(in2), mode, method, precision)
 
 
-def _check_two(name: str, in1: Any, in2: Any, boundary: str, fillvalue: Any) -> None:
+def _check_two(name: str, in1: ArrayLike, in2: ArrayLike, boundary: str, fillvalue: ArrayLike
+              ) -> None:
     if boundary != "fill" or fillvalue != 0:
         raise NotImplementedError(f"{name}() only supports boundary='fill', fillvalue=0")
     if jnp.ndim(in1) != 2 or jnp.ndim(in2) != 2:
@@ -122,8 +127,8 @@ def _check_two(name: str, in1: Any, in2: Any, boundary: str, fillvalue: Any) -> 
 
 
 @numpy_function(static_argnames=("mode", "boundary", "fillvalue", "precision"))
-def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
-               precision: Any = None) -> Array:
+def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill",
+               fillvalue: ArrayLike = 0, precision: PrecisionLike = None) -> Array:
     """The convolution of two arrays of rank 2; arguments as for `convolve`.
 
     Raises:
@@ -140,8 +145,8 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
 
 
 @numpy_function(static_argnames=("mode", "boundary", "fillvalue", "precision"))
-def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
-                precision: Any = None) -> Array:
+def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill",
+                fillvalue: ArrayLike = 0, precision: PrecisionLike = None) -> Array:
     """The cross-correlation of two arrays of rank 2; arguments as for `convolve2d`.
 
     >>> import pyjx as jax
@@ -163,8 +168,8 @@ def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", 
 
 
 @numpy_function(static_argnames=("mode", "axes"))
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | int | None = None
-                ) -> Array:
+def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
+                axes: Sequence[int] | int | None = None) -> Array:
     """The convolution of two arrays by Fourier transforms.
 
     Args:

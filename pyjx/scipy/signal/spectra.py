@@ -15,7 +15,7 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_truncated_int
 from pyjx.core.tracebacks import api_boundary
@@ -34,7 +34,7 @@ from pyjx.scipy.special.operands import weak_as
 
 
 @numpy_function(static_argnames=("axis", "type", "bp", "overwrite_data"))
-def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0,
+def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0,
             overwrite_data: None = None) -> Array:
     """An array less its trend along an axis.
 
@@ -387,7 +387,7 @@ def welch(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = Non
 
 
 @api_boundary
-def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
+def istft(Zxx: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
           noverlap: int | None = None, nfft: int | None = None, input_onesided: bool = True,
           boundary: bool = True, time_axis: int = -1, freq_axis: int = -2) -> tuple[Array, Array]:
     """The signal whose `stft` is given, of the least squares.

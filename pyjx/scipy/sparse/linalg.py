@@ -13,7 +13,7 @@ from typing import Any
 from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
 from pyjx.flatten_util import ravel_pytree
@@ -103,7 +103,7 @@ def _solve(solver: _Solver, A: Any, b: Any, x0: Any, M: Any, symmetric: bool) ->
     return tree_map(_as_weak_as, x, given)
 
 
-def _as_weak_as(x: Array, b: Any) -> Any:
+def _as_weak_as(x: Any, b: Any) -> Any:
     """The solution of a weak type where the right-hand side, which is inexact, is of one."""
     return convert(x, x.dtype, is_inexact(b) and get_aval(b).weak_type)
 
@@ -115,7 +115,8 @@ def _length(b: Any) -> Any:
 # -- conjugate gradients ---------------------------------------------------------------------------
 
 
-def _cg(A: Linear, M: Linear, b: Array, x0: Array, *, tol: Any, atol: Any, maxiter: Any) -> Array:
+def _cg(A: Linear, M: Linear, b: Any, x0: Any, *, tol: Any, atol: Any, maxiter: Any
+       ) -> Array:
     """Hestenes and Stiefel's method, with a preconditioner: Saad, Iterative Methods for Sparse
     Linear Systems, 2nd edition, algorithm 9.1."""
     limit = jnp.maximum(tol ** 2 * _square(b), atol ** 2)
@@ -171,8 +172,8 @@ def cg(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0,
 # -- stabilized biconjugate gradients --------------------------------------------------------------
 
 
-def _bicgstab(A: Linear, M: Linear, b: Array, x0: Array, *, tol: Any, atol: Any, maxiter: Any
-              ) -> Array:
+def _bicgstab(A: Linear, M: Linear, b: Any, x0: Any, *, tol: Any, atol: Any,
+              maxiter: Any) -> Array:
     """Van der Vorst's method: Saad, algorithm 7.7, preconditioned from the right."""
     limit = jnp.maximum(tol ** 2 * _square(b), atol ** 2)
     shadow = b - A(x0)
@@ -283,8 +284,8 @@ def _gmres_cycle(A: Linear, M: Linear, x: Array, r: Array, size: Array, limit: A
     return x + V[:, :m] @ y
 
 
-def _gmres(A: Linear, M: Linear, b: Array, x0: Array, *, tol: Any, atol: Any, restart: int,
-           maxiter: Any, early: bool) -> Array:
+def _gmres(A: Linear, M: Linear, b: Any, x0: Any, *, tol: ArrayLike, atol: ArrayLike,
+           restart: int, maxiter: Any, early: bool) -> Array:
     size_b = _norm(b)
     limit = jnp.maximum(tol * size_b, atol)
     # residuals are measured after the preconditioner
@@ -308,9 +309,9 @@ def _gmres(A: Linear, M: Linear, b: Array, x0: Array, *, tol: Any, atol: Any, re
 
 
 @api_boundary
-def gmres(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, restart: int = 20,
-          maxiter: int | None = None, M: Any = None, solve_method: str = "batched"
-          ) -> tuple[Any, Any]:
+def gmres(A: Any, b: Any, x0: Any = None, *, tol: ArrayLike = 1e-5, atol: ArrayLike = 0.0,
+          restart: int = 20, maxiter: int | None = None, M: Any = None,
+          solve_method: str = "batched") -> tuple[Any, Any]:
     """Solve A x = b by generalized minimal residuals, for any invertible A.
 
     Args:

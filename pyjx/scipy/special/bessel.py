@@ -8,7 +8,7 @@ from typing import Any
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import promote_args_as_floats
@@ -44,7 +44,7 @@ _i1.defjvps(lambda g, out, x: g * _i1_slope(out, x))
 
 
 @numpy_function
-def i0(x: Any) -> Array:
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function I_0 (DLMF 10.25.2), for real x.
 
     >>> import pyjx as jax
@@ -55,7 +55,7 @@ def i0(x: Any) -> Array:
 
 
 @numpy_function
-def i0e(x: Any) -> Array:
+def i0e(x: ArrayLike) -> Array:
     """e^-|x| I_0(x), which does not overflow.
 
     >>> import pyjx as jax
@@ -66,7 +66,7 @@ def i0e(x: Any) -> Array:
 
 
 @numpy_function
-def i1(x: Any) -> Array:
+def i1(x: ArrayLike) -> Array:
     """The modified Bessel function I_1 (DLMF 10.25.2), for real x.
 
     >>> import pyjx as jax
@@ -77,7 +77,7 @@ def i1(x: Any) -> Array:
 
 
 @numpy_function
-def i1e(x: Any) -> Array:
+def i1e(x: ArrayLike) -> Array:
     """e^-|x| I_1(x), which does not overflow.
 
     >>> import pyjx as jax
@@ -88,7 +88,7 @@ def i1e(x: Any) -> Array:
 
 
 @numpy_function(static_argnames=("v", "n_iter"))
-def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """The Bessel functions J_0, ..., J_v of the first kind (DLMF 10.2.2) at real z.
 
     By the recurrence J_(k-1) = 2k/z J_k - J_(k+1) downwards from k = n_iter (DLMF 10.6.1), scaled

@@ -15,7 +15,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_truncated_int
 from pyjx.core.trace import concrete_or_error
@@ -38,7 +38,7 @@ _STIRLING = (
 
 
 @numpy_function
-def gammaln(x: Any) -> Array:
+def gammaln(x: ArrayLike) -> Array:
     """The logarithm of |Gamma(x)|, for real x.
 
     >>> import pyjx as jax
@@ -49,7 +49,7 @@ def gammaln(x: Any) -> Array:
 
 
 @numpy_function
-def digamma(x: Any) -> Array:
+def digamma(x: ArrayLike) -> Array:
     """The logarithmic derivative of the gamma function, for real x.
 
     >>> import pyjx as jax
@@ -69,7 +69,7 @@ def sign_of_gamma(x: Array) -> Array:
 
 
 @numpy_function
-def gammasgn(x: Any) -> Array:
+def gammasgn(x: ArrayLike) -> Array:
     """The sign of Gamma(x): 1 or -1; nan at -1, -2, ...
 
     >>> import pyjx as jax
@@ -90,7 +90,7 @@ gamma_of.defjvps(lambda g, out, x: g * (out * lax.digamma(x)))
 
 
 @numpy_function
-def gamma(x: Any) -> Array:
+def gamma(x: ArrayLike) -> Array:
     """The gamma function (DLMF 5.2.1), for real or complex x; nan at -1, -2, ...
 
     >>> import pyjx as jax
@@ -124,7 +124,7 @@ def _loggamma(z: Array) -> Array:
 
 
 @numpy_function
-def loggamma(x: Any) -> Array:
+def loggamma(x: ArrayLike) -> Array:
     """The principal branch of the logarithm of Gamma(x), for real or complex x.
 
     Real x below 0, where it is complex, give nan; and so does 0.
@@ -191,7 +191,7 @@ partials(betaln_of, lambda out, a, b: lax.digamma(a) - lax.digamma(a + b),
 
 
 @numpy_function
-def betaln(a: Any, b: Any) -> Array:
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """The logarithm of |B(a, b)|, of the beta function (DLMF 5.12.1).
 
     >>> import pyjx as jax
@@ -203,7 +203,7 @@ def betaln(a: Any, b: Any) -> Array:
 
 
 @numpy_function
-def beta(a: Any, b: Any) -> Array:
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function Gamma(a) Gamma(b)/Gamma(a + b) (DLMF 5.12.1).
 
     >>> import pyjx as jax
@@ -220,7 +220,7 @@ def beta(a: Any, b: Any) -> Array:
 
 
 @numpy_function
-def betainc(a: Any, b: Any, x: Any) -> Array:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function I_x(a, b) (DLMF 8.17.2), for x in [0, 1].
 
     Raises:
@@ -234,7 +234,7 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
 
 
 @numpy_function
-def gammainc(a: Any, x: Any) -> Array:
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function P(a, x) (DLMF 8.2.4), for a, x >= 0.
 
     >>> import pyjx as jax
@@ -245,7 +245,7 @@ def gammainc(a: Any, x: Any) -> Array:
 
 
 @numpy_function
-def gammaincc(a: Any, x: Any) -> Array:
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function 1 - P(a, x) (DLMF 8.2.4), for a, x >= 0.
 
     >>> import pyjx as jax
@@ -281,7 +281,7 @@ def multigammaln(a: Any, d: Any) -> Array:
 
 
 @numpy_function(static_argnames=("exact",))
-def factorial(n: Any, exact: bool = False) -> Array:
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """Gamma(n + 1), and 0 for negative n.
 
     Raises:
@@ -305,7 +305,7 @@ def _choose(n: Array, k: Array) -> Array:
 
 
 @numpy_function(static_argnames=("repetition",))
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """The number of ways to choose k of N things, as a float; 0 unless 0 <= k <= N.
 
     Args:
@@ -351,7 +351,7 @@ partials(_poch, lambda out, z, m: out * (lax.digamma(z + m) - lax.digamma(z)),
 
 
 @numpy_function
-def poch(z: Any, m: Any) -> Array:
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The Pochhammer symbol Gamma(z + m)/Gamma(z) (DLMF 5.2.5).
 
     >>> import pyjx as jax
@@ -365,7 +365,7 @@ def poch(z: Any, m: Any) -> Array:
 
 
 @numpy_function
-def polygamma(n: Any, x: Any) -> Array:
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The n-th derivative of `digamma` at x (DLMF 5.15).
 
     Raises:
@@ -387,7 +387,7 @@ def polygamma(n: Any, x: Any) -> Array:
 
 
 @numpy_function
-def zeta(x: Any, q: Any = None) -> Array:
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """The Hurwitz zeta function, the sum of (k + q)^-x over k = 0, 1, ... (DLMF 25.11.1).
 
     Args:

@@ -10,13 +10,13 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.promotion import any_ranks
 from pyjx.transforms.jvp import jvp
 
 
-def _normalized(k: Any, m: Any) -> tuple[Array, Array, Array]:
+def _normalized(k: Array, m: Array) -> tuple[Array, Array, Array]:
     """The factors of `_advance` for the functions that spherical harmonics hold.
 
     P(m, m) = -sqrt((2m + 1)/(2m)) sin P(m - 1, m - 1),
@@ -30,7 +30,7 @@ def _normalized(k: Any, m: Any) -> tuple[Array, Array, Array]:
     return -jnp.sqrt(1 + 0.5 / k), factor, factor * rest
 
 
-def _plain(k: Any, m: Any) -> tuple[Array, Array, Array]:
+def _plain(k: Array, m: Array) -> tuple[Array, Array, Array]:
     """The factors of `_advance` for the functions themselves, which are beyond a dtype's range only
     where their values are.
 
@@ -41,7 +41,7 @@ def _plain(k: Any, m: Any) -> tuple[Array, Array, Array]:
     return 1 - 2 * k, (2 * k - 1) / rise, (k + m - 1) / rise
 
 
-def _advance(factors: Any, state: tuple[Any, Any, Any], k: Any, m: Any, cos: Any, sin: Any
+def _advance(factors: Any, state: tuple[Any, Any, Any], k: Array, m: Array, cos: Any, sin: Any
              ) -> tuple[Array, Array, Array]:
     """One step of the recurrences of associated Legendre functions, to degree k: first over m = k
     and then over k (DLMF 14.10.3).
@@ -64,7 +64,7 @@ def _advance(factors: Any, state: tuple[Any, Any, Any], k: Any, m: Any, cos: Any
 NORM = math.sqrt(0.25 / math.pi)  # the normalized function of degree 0
 
 
-def _start(m: Any, cos: Array, first: float = NORM) -> tuple[Array, Array, Array]:
+def _start(m: ArrayLike, cos: Array, first: float = NORM) -> tuple[Array, Array, Array]:
     """The state at degree 0."""
     diagonal = jnp.full_like(cos, first)
     return diagonal, jnp.zeros_like(cos), jnp.where(m == 0, diagonal, 0)
@@ -84,7 +84,7 @@ def _legendre(n: Array, m: Array, theta: Array, n_max: int) -> Array:
     return lax.scan(step, (start, jnp.where(n == 0, start[2], 0)), degrees)[0][1]
 
 
-def _checked(m: Any, n: Any, z: Any, name: str) -> tuple[int, Array]:
+def _checked(m: ArrayLike, n: Any, z: Any, name: str) -> tuple[int, Array]:
     """The largest degree, and the points.
 
     Raises:
@@ -200,8 +200,8 @@ def _outer_slope(n: int, z: Array, s: Array) -> Array:
     return jnp.where(present, m.astype(z.dtype) * z * jnp.where(m == 1, q / s, q), 0)
 
 
-def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None,
-               n_max: int | None = None) -> Array:
+def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
+               diff_n: int | None = None, n_max: int | None = None) -> Array:
     """The spherical harmonics of degree n and order m (DLMF 14.30.1), of complex dtype.
 
     Unlike in SciPy there is `n_max`, and no derivatives (`diff_n`) but those of `jax.grad`.

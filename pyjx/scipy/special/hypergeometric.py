@@ -11,7 +11,7 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.creation import of_list
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import sign_of_gamma
@@ -137,7 +137,7 @@ partials(_hyp1f1, _hyp1f1_slope(0), _hyp1f1_slope(1),
 
 
 @numpy_function
-def hyp1f1(a: Any, b: Any, x: Any) -> Array:
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's confluent hypergeometric function M(a, b, x) = 1F1(a; b; x) (DLMF 13.2.2).
 
     The sum of (a)_k/(b)_k x^k/k!, for real arguments. There are derivatives in all of them; those
@@ -261,7 +261,7 @@ partials(_hyp2f1, _hyp2f1_slope(0), _hyp2f1_slope(1), _hyp2f1_slope(2),
 
 
 @numpy_function
-def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss's hypergeometric function 2F1(a, b; c; x) (DLMF 15.2.1).
 
     The sum of (a)_k (b)_k/(c)_k x^k/k!, continued to x < -1, for real arguments; inf for x > 1

@@ -11,7 +11,7 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.creation import of_list
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
@@ -40,7 +40,7 @@ _exp1.defjvps(lambda g, out, x: lax.mul(g, strong(jnp.where(x < 0, math.nan, -jn
 
 
 @numpy_function
-def exp1(x: Any) -> Array:
+def exp1(x: ArrayLike) -> Array:
     """The exponential integral E_1, that of e^-t/t from x to infinity (DLMF 6.2.1), for x >= 0.
 
     It is nan for negative x.
@@ -73,7 +73,7 @@ _expi.defjvps(lambda g, out, x: lax.mul(g, jnp.exp(x) / x))
 
 
 @numpy_function
-def expi(x: Any) -> Array:
+def expi(x: ArrayLike) -> Array:
     """The exponential integral Ei, the principal value of that of e^t/t up to x (DLMF 6.2.5).
 
     >>> import pyjx as jax
@@ -147,7 +147,7 @@ partials(_expn, None, _expn_slope)
 
 
 @numpy_function
-def expn(n: Any, x: Any) -> Array:
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """The exponential integral E_n, that of e^(-x t)/t^n from 1 to infinity (DLMF 8.19.3).
 
     Args:
@@ -193,7 +193,7 @@ _sici.defjvps(lambda g, out, x: (
 
 
 @numpy_function
-def sici(x: Any) -> tuple[Array, Array]:
+def sici(x: ArrayLike) -> tuple[Array, Array]:
     """The sine and cosine integrals Si(x) and Ci(x) (DLMF 6.2.9, 6.2.11).
 
     Ci of a negative number is the real part, Ci(-x).
@@ -242,7 +242,7 @@ _fresnel.defjvps(lambda g, out, x: tuple([lax.mul(g, y) for y in _sine_and_cosin
 
 
 @numpy_function
-def fresnel(x: Any) -> tuple[Array, Array]:
+def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """The Fresnel integrals S(x) and C(x), those of sin and cos(pi t^2/2) from 0 to x (DLMF 7.2.7).
 
     `x` is real, unlike in SciPy.
@@ -297,7 +297,7 @@ _spence.defjvps(lambda g, out, x: g * _spence_slope(x))
 
 
 @numpy_function
-def spence(x: Any) -> Array:
+def spence(x: ArrayLike) -> Array:
     """Spence's function: the integral of log(t)/(1 - t) from 1 to x, the dilogarithm of 1 - x.
 
     It is nan for negative x (DLMF 25.12.1).

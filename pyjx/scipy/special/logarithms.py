@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from pyjx import lax, nn
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import promote_args_as_floats
@@ -47,7 +46,7 @@ def log_probability(p: Array) -> Array:
 
 
 @numpy_function
-def xlogy(x: Any, y: Any) -> Array:
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(y), which is 0 for x = 0 whatever y is, unless that is nan.
 
     >>> import pyjx as jax
@@ -58,7 +57,7 @@ def xlogy(x: Any, y: Any) -> Array:
 
 
 @numpy_function
-def xlog1py(x: Any, y: Any) -> Array:
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(1 + y), which is 0 for x = 0 whatever y is, unless that is nan.
 
     >>> import pyjx as jax
@@ -69,7 +68,7 @@ def xlog1py(x: Any, y: Any) -> Array:
 
 
 @numpy_function
-def entr(x: Any) -> Array:
+def entr(x: ArrayLike) -> Array:
     """The elementwise entropy -x log(x): 0 at 0, -inf below.
 
     >>> import pyjx as jax
@@ -134,7 +133,7 @@ partials(_kl_div,
 
 @numpy_function
 @strong_of_arrays
-def rel_entr(p: Any, q: Any) -> Array:
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """The elementwise relative entropy p log(p/q).
 
     It is 0 where p = 0 and q >= 0, and inf outside of p, q >= 0.
@@ -148,7 +147,7 @@ def rel_entr(p: Any, q: Any) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def kl_div(p: Any, q: Any) -> Array:
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """The terms p log(p/q) - p + q of the Kullback-Leibler divergence.
 
     It is q where p = 0 and q >= 0, and inf outside of p, q >= 0.
@@ -181,7 +180,7 @@ logit_of.defjvps(lambda g, out, x: g / (x * (1 - x)))
 
 
 @numpy_function
-def logit(x: Any) -> Array:
+def logit(x: ArrayLike) -> Array:
     """The inverse of `expit`, log(x/(1 - x)).
 
     >>> import pyjx as jax
@@ -193,7 +192,7 @@ def logit(x: Any) -> Array:
 
 
 @numpy_function
-def expit(x: Any) -> Array:
+def expit(x: ArrayLike) -> Array:
     """The logistic function 1/(1 + e^-x).
 
     >>> import pyjx as jax
@@ -212,7 +211,7 @@ def _power_transform(log_x: Array, power: Array) -> Array:
 
 
 @numpy_function
-def boxcox(x: Any, lmbda: Any) -> Array:
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transformation (x^lmbda - 1)/lmbda, log(x) where lmbda = 0.
 
     >>> import pyjx as jax
@@ -224,7 +223,7 @@ def boxcox(x: Any, lmbda: Any) -> Array:
 
 
 @numpy_function
-def boxcox1p(x: Any, lmbda: Any) -> Array:
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transformation of 1 + x, precise for small x.
 
     >>> import pyjx as jax
@@ -241,7 +240,7 @@ Axis = int | Sequence[int] | None
 
 
 @numpy_function(static_argnames=("axis",))
-def softmax(x: Any, /, *, axis: Axis = None) -> Array:
+def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """exp(x) divided by its sum over the given axes; all axes by default.
 
     >>> import pyjx as jax
@@ -252,7 +251,7 @@ def softmax(x: Any, /, *, axis: Axis = None) -> Array:
 
 
 @numpy_function(static_argnames=("axis",))
-def log_softmax(x: Any, /, *, axis: Axis = None) -> Array:
+def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """The logarithm of `softmax`.
 
     >>> import pyjx as jax

@@ -15,7 +15,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import any_ranks, promote_args_as_floats, promote_args_inexact, strong
@@ -41,7 +41,7 @@ def exp_square(x: Array) -> Array:
 
 
 @numpy_function
-def erf(x: Any) -> Array:
+def erf(x: ArrayLike) -> Array:
     """The error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x (DLMF 7.2.1).
 
     `x` is real, unlike in SciPy.
@@ -54,7 +54,7 @@ def erf(x: Any) -> Array:
 
 
 @numpy_function
-def erfc(x: Any) -> Array:
+def erfc(x: ArrayLike) -> Array:
     """The complementary error function, 1 - erf(x) (DLMF 7.2.2), for real x.
 
     >>> import pyjx as jax
@@ -65,7 +65,7 @@ def erfc(x: Any) -> Array:
 
 
 @numpy_function
-def erfinv(x: Any) -> Array:
+def erfinv(x: ArrayLike) -> Array:
     """The inverse of `erf` on [-1, 1].
 
     >>> import pyjx as jax
@@ -76,7 +76,7 @@ def erfinv(x: Any) -> Array:
 
 
 @numpy_function
-def erfcinv(y: Any) -> Array:
+def erfcinv(y: ArrayLike) -> Array:
     """The inverse of `erfc` on [0, 2], precise for small y too.
 
     >>> import pyjx as jax
@@ -159,7 +159,7 @@ _dawsn.defjvps(lambda g, out, x: g * _dawsn_slope(out, x))
 
 
 @numpy_function
-def dawsn(x: Any) -> Array:
+def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral, e^(-x^2) times the integral of e^(t^2) from 0 to x (DLMF 7.2.5).
 
     `x` is real, unlike in SciPy.
@@ -207,7 +207,7 @@ _wofz.defjvps(lambda g, out, z: g * (2j / _ROOT_PI - 2 * z * out))
 
 
 @numpy_function
-def wofz(z: Any) -> Array:
+def wofz(z: ArrayLike) -> Array:
     """The Faddeeva function w(z) = e^(-z^2) erfc(-iz) (DLMF 7.2.3), of complex dtype.
 
     >>> import pyjx as jax
@@ -328,7 +328,7 @@ log_ndtr_of.defjvps(lambda g, out, x: lax.mul(g, strong(_log_ndtr_slope(x))))
 
 
 @numpy_function(static_argnames=("series_order",))
-def log_ndtr(x: Any, series_order: int = 3) -> Array:
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """The logarithm of `ndtr`, without underflow: it is log(erfcx(-x/sqrt(2))/2) - x^2/2.
 
     Args:
@@ -392,7 +392,7 @@ partials(
 
 
 @numpy_function
-def owens_t(h: Any, a: Any) -> Array:
+def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T function: 1/(2 pi) times the integral of e^(-h^2 (1 + x^2)/2)/(1 + x^2) from 0 to a.
 
     The result is of the default float dtype where the arguments are narrower.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
@@ -40,7 +39,7 @@ _probability.defjvps(lambda g, out, y: g / (math.pi * (1 + y * y)))
 
 @numpy_function
 @strong_of_arrays
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density.
 
     >>> import pyjx as jax
@@ -54,7 +53,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density.
 
     >>> import pyjx as jax
@@ -66,7 +65,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of values up to x.
 
     >>> import pyjx as jax
@@ -81,7 +80,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`.
 
     >>> import pyjx as jax
@@ -93,7 +92,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of values above x: 1 - `cdf`.
 
     >>> import pyjx as jax
@@ -108,7 +107,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`.
 
     >>> import pyjx as jax
@@ -120,7 +119,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantiles: the inverse of `cdf`.
 
     >>> import pyjx as jax
@@ -133,7 +132,7 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `sf`.
 
     >>> import pyjx as jax

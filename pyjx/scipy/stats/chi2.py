@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import operands, promote_dtypes_as_floats
@@ -16,7 +16,7 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = directory(__name__, __all__)
 
 
-def _as_gamma(name: str, x: Any, df: Any, loc: Any, scale: Any) -> tuple[Any, ...]:
+def _as_gamma(name: str, x: Array, df: Array, loc: Array, scale: Array) -> tuple[Any, ...]:
     """The arguments of the gamma distribution, of the type that all of them have together."""
     x, df, loc, scale = promote_dtypes_as_floats(*operands(f"chi2.{name}", x, df, loc, scale))
     return x, df / 2, loc, 2 * scale
@@ -36,7 +36,7 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density.
 
     >>> import pyjx as jax

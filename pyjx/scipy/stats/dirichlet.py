@@ -8,7 +8,7 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import promote_dtypes_as_floats
@@ -53,7 +53,7 @@ def logpdf(x: Any, alpha: Any) -> Array:
 
 
 @numpy_function
-def pdf(x: Any, alpha: Any) -> Array:
+def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The density; arguments as for `logpdf`.
 
     >>> import pyjx as jax

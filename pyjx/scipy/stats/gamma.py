@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import log_probability, xlogy_of
@@ -27,7 +26,7 @@ def _inside(x: Array, a: Array, loc: Array, scale: Array) -> tuple[Array, Array]
 
 @numpy_function
 @strong_of_arrays
-def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density.
 
     >>> import pyjx as jax
@@ -45,7 +44,7 @@ def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density.
 
     >>> import pyjx as jax
@@ -57,7 +56,7 @@ def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_first
-def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of values up to x.
 
     >>> import pyjx as jax
@@ -72,7 +71,7 @@ def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_first
-def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`.
 
     >>> import pyjx as jax
@@ -83,7 +82,7 @@ def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
-def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of values above x: 1 - `cdf`.
 
     >>> import pyjx as jax
@@ -97,7 +96,7 @@ def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
-def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`.
 
     >>> import pyjx as jax

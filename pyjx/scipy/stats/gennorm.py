@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.stats.parameters import nan_unless, reals
@@ -16,7 +14,7 @@ __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
-def logpdf(x: Any, beta: Any) -> Array:
+def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The logarithm of the density.
 
     >>> import pyjx as jax
@@ -29,7 +27,7 @@ def logpdf(x: Any, beta: Any) -> Array:
 
 
 @numpy_function
-def pdf(x: Any, beta: Any) -> Array:
+def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The density.
 
     >>> import pyjx as jax
@@ -40,7 +38,7 @@ def pdf(x: Any, beta: Any) -> Array:
 
 
 @numpy_function
-def cdf(x: Any, beta: Any) -> Array:
+def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The probability of values up to x.
 
     >>> import pyjx as jax

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import xlog1py_of
@@ -19,7 +18,7 @@ __dir__ = directory(__name__, __all__)
 
 @numpy_function
 @strong_of_first
-def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k, interpolated between whole numbers.
 
     >>> import pyjx as jax
@@ -36,7 +35,7 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
 
 @numpy_function
 @strong_of_first
-def pmf(k: Any, p: Any, loc: Any = 0) -> Array:
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k.
 
     >>> import pyjx as jax

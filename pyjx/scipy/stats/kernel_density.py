@@ -8,7 +8,7 @@ from typing import Any
 
 from pyjx import lax, nn, random
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_dtypes_inexact
 from pyjx.scipy.special.normal import ndtr_of
 from pyjx.tree_util import register_pytree_node_class
@@ -47,7 +47,7 @@ class gaussian_kde:
 
     @any_ranks
     def __init__(self, dataset: Any, bw_method: str | Any | Callable[[Any], Any] | None = None,
-                 weights: Any = None) -> None:
+                 weights: Array | None = None) -> None:
         check_arraylike("gaussian_kde", dataset)
         points = jnp.atleast_2d(dataset)
         if jnp.issubdtype(points.dtype, jnp.complexfloating):
@@ -107,7 +107,7 @@ class gaussian_kde:
         """The number of points."""
         return int(self.dataset.shape[1])
 
-    def evaluate(self, points: Any) -> Array:
+    def evaluate(self, points: ArrayLike) -> Array:
         """The density at points, an array of shape (d, m) or (m,): shape (m,).
 
         Raises:
@@ -117,7 +117,7 @@ class gaussian_kde:
 
     __call__ = evaluate
 
-    def pdf(self, x: Any) -> Array:
+    def pdf(self, x: ArrayLike) -> Array:
         """The density, as `evaluate` gives it."""
         return self.evaluate(x)
 
@@ -126,7 +126,7 @@ class gaussian_kde:
         check_arraylike("logpdf", x)
         return _log_mixture(self.dataset, self.weights, self.covariance, self._reshaped(x))
 
-    def _reshaped(self, points: Any) -> Array:
+    def _reshaped(self, points: Array) -> Array:
         points = jnp.atleast_2d(points)
         if jnp.issubdtype(points.dtype, jnp.complexfloating):
             raise NotImplementedError("gaussian_kde does not support complex coordinates")
@@ -180,7 +180,7 @@ class gaussian_kde:
                            other.dataset)
         return (jnp.exp(log) * other.weights).sum()
 
-    def resample(self, key: Any, shape: Any = ()) -> Array:
+    def resample(self, key: ArrayLike, shape: Any = ()) -> Array:
         """Samples of the density: an array of shape (d, *shape).
 
         Args:
@@ -193,7 +193,8 @@ class gaussian_kde:
         factor = lax.linalg.cholesky(self.covariance).astype(noise.dtype)
         return self.dataset[:, index] + jnp.einsum("ij,...j->i...", factor, noise)
 
-    def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
+    def integrate_box(self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: Any = None
+                     ) -> Any:
         """Not there: raises NotImplementedError."""
         raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import strong_of_arrays
@@ -17,7 +15,7 @@ __dir__ = directory(__name__, __all__)
 
 @numpy_function
 @strong_of_arrays
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density.
 
     >>> import pyjx as jax
@@ -31,7 +29,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density.
 
     >>> import pyjx as jax
@@ -43,7 +41,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of values up to x.
 
     >>> import pyjx as jax

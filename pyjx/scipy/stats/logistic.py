@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
@@ -19,7 +17,7 @@ __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density.
 
     >>> import pyjx as jax
@@ -35,7 +33,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density.
 
     >>> import pyjx as jax
@@ -46,7 +44,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of values up to x.
 
     >>> import pyjx as jax
@@ -58,7 +56,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of values above x: 1 - `cdf`.
 
     >>> import pyjx as jax
@@ -71,7 +69,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantiles: the inverse of `cdf`.
 
     >>> import pyjx as jax
@@ -84,7 +82,7 @@ def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `sf`.
 
     >>> import pyjx as jax

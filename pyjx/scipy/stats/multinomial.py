@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
@@ -22,7 +21,7 @@ __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
-def logpmf(x: Any, n: Any, p: Any) -> Array:
+def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The logarithm of the probability of the counts x.
 
     Args:
@@ -50,7 +49,7 @@ def logpmf(x: Any, n: Any, p: Any) -> Array:
 
 
 @numpy_function
-def pmf(x: Any, n: Any, p: Any) -> Array:
+def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The probability of the counts x; arguments as for `logpmf`.
 
     >>> import pyjx as jax

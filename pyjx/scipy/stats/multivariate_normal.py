@@ -7,7 +7,7 @@ from typing import Any
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import promote_dtypes_as_floats
@@ -67,7 +67,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
 
 
 @numpy_function
-def pdf(x: Any, mean: Any, cov: Any) -> Array:
+def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """The density; arguments as for `logpdf`.
 
     >>> import pyjx as jax

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import xlogy_of
@@ -21,7 +20,7 @@ __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
-def logpmf(k: Any, mu: Any, loc: Any = 0) -> Array:
+def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k.
 
     >>> import pyjx as jax
@@ -37,7 +36,7 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Array:
 
 
 @numpy_function
-def pmf(k: Any, mu: Any, loc: Any = 0) -> Array:
+def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k.
 
     >>> import pyjx as jax
@@ -49,7 +48,7 @@ def pmf(k: Any, mu: Any, loc: Any = 0) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def cdf(k: Any, mu: Any, loc: Any = 0) -> Array:
+def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of values up to k.
 
     >>> import pyjx as jax
@@ -63,7 +62,7 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Array:
 
 
 @numpy_function
-def entropy(mu: Any, loc: Any = 0) -> Array:
+def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy, in units of e.
 
     >>> import pyjx as jax

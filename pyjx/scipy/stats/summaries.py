@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions
 from pyjx.numpy.axes import canonical_axis
@@ -90,7 +90,7 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
 
 
 @numpy_function(static_argnames=("method", "axis", "nan_policy"))
-def rankdata(a: Any, method: str = "average", *, axis: int | None = None,
+def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
              nan_policy: str = "propagate") -> Array:
     """The ranks of the elements, from 1.
 
@@ -143,7 +143,7 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None,
 
 
 @numpy_function(static_argnames=("axis", "ddof", "nan_policy", "keepdims"))
-def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *,
+def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *,
         keepdims: bool = False) -> Array:
     """The standard error of the mean: the standard deviation over the root of the number.
 

@@ -5,10 +5,8 @@ Its density is (1 + y^2/df)^(-(df+1)/2)/(sqrt(df) B(1/2, df/2) scale).
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
@@ -21,7 +19,7 @@ __dir__ = directory(__name__, __all__)
 
 @numpy_function
 @strong_of_arrays
-def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density.
 
     >>> import pyjx as jax
@@ -36,7 +34,7 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 @strong_of_arrays
-def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density.
 
     >>> import pyjx as jax

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.stats.parameters import nan_unless, reals
@@ -17,7 +16,7 @@ __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
-def logpdf(x: Any, kappa: Any) -> Array:
+def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The logarithm of the density.
 
     >>> import pyjx as jax
@@ -30,7 +29,7 @@ def logpdf(x: Any, kappa: Any) -> Array:
 
 
 @numpy_function
-def pdf(x: Any, kappa: Any) -> Array:
+def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The density.
 
     >>> import pyjx as jax

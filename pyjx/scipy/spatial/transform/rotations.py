@@ -12,15 +12,15 @@ import numpy as np
 
 from pyjx import numpy as jnp
 from pyjx import random
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.numpy.promotion import promote_dtypes_inexact, strong
 
 
-def _floats(x: Any) -> Array:
+def _floats(x: ArrayLike) -> Array:
     return promote_dtypes_inexact(jnp.asarray(x))[0]  # type: ignore[no-any-return]
 
 
-def _vectors(name: str, x: Any, size: int) -> Array:
+def _vectors(name: str, x: ArrayLike, size: int) -> Array:
     """An argument of shape (..., size), as floats."""
     x = _floats(x)
     if x.ndim == 0 or x.shape[-1] != size:
@@ -114,7 +114,7 @@ class Rotation(NamedTuple):
         return cls(quat)
 
     @classmethod
-    def from_matrix(cls, matrix: Any) -> Rotation:
+    def from_matrix(cls, matrix: ArrayLike) -> Rotation:
         """From orthogonal matrices, of shape (..., 3, 3); of larger square ones, such as those of
         affine maps, the first three rows and columns count.
 
@@ -144,7 +144,7 @@ class Rotation(NamedTuple):
         return cls(_normalized(chosen))
 
     @classmethod
-    def from_mrp(cls, mrp: Any) -> Rotation:
+    def from_mrp(cls, mrp: ArrayLike) -> Rotation:
         """From modified Rodrigues parameters, of shape (..., 3): axis * tan(angle/4).
 
         Raises:
@@ -155,7 +155,7 @@ class Rotation(NamedTuple):
         return cls(jnp.concatenate([2 * mrp, 1 - square], -1) / (1 + square))
 
     @classmethod
-    def from_quat(cls, quat: Any) -> Rotation:
+    def from_quat(cls, quat: ArrayLike) -> Rotation:
         """From quaternions (x, y, z, w) of any norm, of shape (..., 4).
 
         Raises:
@@ -164,7 +164,7 @@ class Rotation(NamedTuple):
         return cls(_normalized(_vectors("from_quat", quat, 4)))
 
     @classmethod
-    def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
+    def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
         """From vectors of shape (..., 3) along the axis, as long as the angle.
 
         Raises:
@@ -179,13 +179,13 @@ class Rotation(NamedTuple):
         return cls(jnp.concatenate([v * _half_sine_ratio(square), cosine], -1))
 
     @classmethod
-    def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
+    def identity(cls, num: int | None = None, dtype: DTypeLike | None = float) -> Rotation:
         """The rotation that changes nothing, `num` times."""
         one = jnp.array([0, 0, 0, 1], dtype)
         return cls(one if num is None else jnp.tile(one, (num, 1)))
 
     @classmethod
-    def random(cls, random_key: Any, num: int | None = None) -> Rotation:
+    def random(cls, random_key: ArrayLike, num: int | None = None) -> Rotation:
         """Uniformly distributed rotations."""
         return cls.from_quat(random.normal(random_key, (4,) if num is None else (num, 4)))
 
@@ -263,7 +263,7 @@ class Rotation(NamedTuple):
 
     # -- operations --------------------------------------------------------------------------------
 
-    def apply(self, vectors: Any, inverse: bool = False) -> Array:
+    def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
         """Vectors of shape (..., 3), rotated.
 
         Raises:
@@ -287,7 +287,7 @@ class Rotation(NamedTuple):
         sine = jnp.sqrt(jnp.vecdot(v, v))
         return 2 * jnp.arctan2(sine, jnp.abs(self.quat[..., 3]))
 
-    def mean(self, weights: Any = None) -> Rotation:
+    def mean(self, weights: ArrayLike | None = None) -> Rotation:
         """The mean: the quaternion with the largest sum of squared products with all.
 
         Raises:
