@@ -282,7 +282,7 @@ def _load_all() -> dict[str, Any]:
     for module in (lax, lax.linalg):
         for name in dir(module):
             getattr(module, name)
-    for module in ("lax.references", "runtime.open_sums"):
+    for module in ("lax.references", "runtime.typed_shardings"):
         importlib.import_module(f"pyjx.{module}")
     return all_primitives()
 

@@ -235,11 +235,11 @@ def _evenly_spaced(y: ArrayLike, dx: ArrayLike, axis: int) -> Any:
     """The integral of samples that are `dx` apart: all of them, but half of those at the ends."""
     y, dx = promote_dtypes(y, dx)
     size = get_aval(y).shape[axis]
-    ends = ufuncs.add(_span(y, 0, min(size, 1), axis), _span(y, max(size - 1, 0), size, axis))
-    halves, total = ufuncs.multiply(0.5, _sum(ends, axis)), _sum(y, axis)
-    # Of infinite ends a half is as much as the whole.
-    area = lax.select(lax.is_finite(halves), lax.sub(total, halves), total)
-    return ufuncs.multiply(dx, area)
+    inner = _sum(_span(y, min(size, 1), max(size - 1, 0), axis), axis)
+    for start in (0, max(size - 1, 0)):  # halved before they are added, as large ones overflow
+        end = _sum(_span(y, start, min(size, start + 1), axis), axis)
+        inner = ufuncs.add(inner, ufuncs.multiply(0.5, end))
+    return ufuncs.multiply(dx, inner)
 
 
 def _distances(x: ArrayLike, axis: int, ndim: int) -> Any:

@@ -359,7 +359,8 @@ _parted.defjvp(_parted_jvp)
 
 @op_jit
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
-    """Mantissa m and exponent e of floats: x == m * 2**e with 0.5 <= |m| < 1; (x, 0) for 0.
+    """Mantissa m and exponent e of floats: x == m * 2**e with 0.5 <= |m| < 1; (x, 0) for 0, and
+    for subnormal numbers where the device takes them for 0, as CPUs do.
 
     >>> import pyjx as jax
     >>> [x.item() for x in jax.numpy.frexp(6.0)]

@@ -709,8 +709,8 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, m
     if shape[axis] == 0 and 0 not in own:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
     if 0 in own:
-        return ops.full([shape[d] if d in window else m for d, m in enumerate(own)], 0,
-                        get_aval(x).dtype)
+        return ops.full_like(
+            x, 0, shape=tuple([shape[d] if d in window else m for d, m in enumerate(own)]))
     if wrap_negative_indices:
         i = wrapped(i, shape[axis], index_dtype([i], shape), True)
     kept = [d for d in range(len(own)) if d not in window]

@@ -76,10 +76,11 @@ def inferred_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
 
 def _same_ints(given: Any, old: tuple[int, ...]) -> bool:
     """Whether an argument says the sizes, or the axes, that there are."""
-    if type(given) is not tuple:
-        given = (given,) if type(given) is int else tuple(given) if type(given) is list else None
+    kind = type(given)
+    if kind is not tuple:
+        given = (given,) if kind is int else tuple(given) if kind is list else None
     try:
-        return bool(given == old)
+        return given == old and all([type(n) is int for n in given])
     except ConcretizationTypeError:  # of what is traced
         return False
 
@@ -91,9 +92,11 @@ def of_shape(a: Any = None, shape: Any = None, *rest: Any) -> Any:
 
 def of_new_shape(a: Any = None, shape: Any = None, *rest: Any) -> Any:
     """As `of_shape`, also where the size of a vector is left open."""
-    if type(a) is ArrayImpl and a.ndim == 1 and _same_ints(shape, (-1,)):
-        shape = a.shape
-    return of_shape(a, shape, *rest)
+    if type(a) is not ArrayImpl or rest:
+        return None
+    old = a.shape
+    open_size = len(old) == 1 and _same_ints(shape, (-1,))
+    return a if open_size or _same_ints(shape, old) else None
 
 
 @numpy_function(static_argnames=("shape", "order", "copy", "out_sharding"), known=True,

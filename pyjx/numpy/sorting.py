@@ -255,7 +255,7 @@ def _bisected(a: ArrayLike, v: ArrayLike, right: bool, dtype: DTypeLike) -> Any:
         return lax.select(found, further, place), lax.shift_right_logical(step, one)
 
     steps = size.bit_length() if type(size) is int else 31
-    state = lax.full(get_aval(v).shape, 0, dtype), literal(2**(steps - 1), dtype)
+    state = lax.full_like(v, 0, dtype), literal(2**(steps - 1), dtype)
     # A loop, as XLA takes a time for steps in line that doubles with each.
     return lax.fori_loop(0, steps, stepped, state)[0]
 

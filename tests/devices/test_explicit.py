@@ -131,6 +131,8 @@ OPS = {
         jax.reshard(x, P(None, "y")), np.array([[2], [1]]), 0), "2,16@y"),
     "searchsorted": (lambda x: jnp.searchsorted(
         jnp.arange(8.) + 0 * x.sum(1), 2.5).astype("float32"), ""),
+    "searchsorted for cut values": (lambda x: jnp.searchsorted(
+        jnp.arange(8.), x, method="compare_all").astype("float32"), "8@x,16@y"),
     "imag": (lambda x: jnp.imag(x) + jnp.isreal(x) * x, "8@x,16@y"),
     "rows of an array": (lambda x: jnp.concatenate(jax.reshard(x, P("x"))), "128@x"),
     "rows as columns": (lambda x: jnp.column_stack(jax.reshard(x, P("x"))), "16,8@x"),

@@ -27,7 +27,8 @@ def walk(name: str, failed: dict[str, list[str]]) -> None:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         failed[name] = [type(error).__name__, missing or "", str(error)[:500]]
         return
-    for found in pkgutil.iter_modules(getattr(module, "__path__", ()), f"{name}."):
+    places = module.__spec__ and module.__spec__.submodule_search_locations
+    for found in pkgutil.iter_modules(places or (), f"{name}."):
         if not is_test(found.name.rpartition(".")[2]):
             walk(found.name, failed)
 

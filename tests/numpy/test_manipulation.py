@@ -378,3 +378,16 @@ def test_vectors_and_scalars_that_change_nothing_are_given_back():
                 lambda: jnp.transpose(vector, (0, 0)), lambda: jnp.reshape(vector)):
         with pytest.raises((TypeError, ValueError)):
             bad()
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: jnp.reshape(x, (3.0,)), lambda x: jnp.broadcast_to(x, (3.0,)),
+    lambda x: jnp.transpose(jnp.ones((2, 3)), (0.0, 1.0))])
+def test_what_is_there_already_is_said_in_integers(call):
+    with pytest.raises(TypeError):
+        call(jnp.ones(3))
+
+
+def test_taken_from_nothing_is_weak_as_the_array_is():
+    taken = jnp.take_along_axis(jnp.full((3,), 2), jnp.zeros((0,), int), 0)
+    assert taken.weak_type and taken.shape == (0,)

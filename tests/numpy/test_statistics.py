@@ -331,3 +331,13 @@ def test_one_row_is_one_observation(name, rowvar):
     for x, y in ((row.T, row[0]), (row.T, row.T)):
         want = getattr(np, name)(x, y, rowvar=False)
         np.testing.assert_allclose(getattr(jnp, name)(x, y, rowvar=False), want, rtol=1e-5)
+
+
+def test_trapezoid_of_complex_and_of_large_samples():
+    assert complex(jnp.trapezoid(jnp.arange(4) * 1j)) == 4.5j
+    large = np.float32(3e38)
+    np.testing.assert_allclose(jnp.trapezoid(np.array([large, 0, large]), dx=0.1), 3e37, rtol=1e-6)
+    assert float(jnp.trapezoid(np.array([large, -large, 0, 0, large]), dx=0.1)) == 0
+    slopes = jax.grad(jnp.trapezoid)(jnp.array([np.inf, 1.0, 2.0]))
+    np.testing.assert_array_equal(slopes, [0.5, 1, 0.5])
+    assert [float(jnp.trapezoid(jnp.ones(n))) for n in range(4)] == [0, 0, 1, 2]

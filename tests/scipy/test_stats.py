@@ -496,3 +496,8 @@ def test_one_covariance_is_solved_with_once(mapped):
                                reference.multivariate_normal.logpdf(x, np.zeros(3), cov),
                                rtol=1e-5)
     assert "f32[50,3,3]" not in compiled.as_text()
+
+
+def test_multivariate_normal_of_no_dimensions():
+    logpdf = jax.scipy.stats.multivariate_normal.logpdf
+    assert logpdf(jnp.ones((2, 0)), jnp.zeros(0), jnp.eye(0)).tolist() == [0, 0]

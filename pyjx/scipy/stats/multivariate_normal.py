@@ -55,7 +55,8 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
     factor = lax.linalg.cholesky(cov)
     if cov.ndim == 2:  # all rows at once: z L^T = y
         y = jnp.broadcast_to(y, (*y.shape[:-1], n))
-        rows = lax.linalg.triangular_solve(factor, y.reshape(-1, n), lower=True, transpose_a=True)
+        rows = y.reshape(math.prod(y.shape[:-1]), n)
+        rows = lax.linalg.triangular_solve(factor, rows, lower=True, transpose_a=True)
         y = rows.reshape(y.shape)
     else:
         batch = jnp.broadcast_shapes(y.shape[:-1], cov.shape[:-2])
