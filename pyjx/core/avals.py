@@ -20,7 +20,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.brief import shortened
-from pyjx.core.frozen import refuse_change
+from pyjx.core.frozen import put_field, refuse_change
 from pyjx.core.interning import Interned
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.spaces import Space
@@ -474,7 +474,7 @@ class ShapedArray(AbstractValue):
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in ("lowered_type", "_tangent"):  # which are found out later
             refuse_change(self, name)
-        object.__setattr__(self, name, value)
+        put_field(self, name, value)
 
     __delattr__ = refuse_change
 
@@ -685,7 +685,7 @@ def interned(alias: Any, shape: Shape, dtype: Any, weak_type: bool, placement: A
 
 def _made(shape: Shape, dtype: Any, weak_type: bool, placement: Any) -> ShapedArray:
     aval: ShapedArray = object.__new__(ShapedArray)
-    put = _put_field  # past what refuses to change one that is there
+    put = put_field  # past what refuses to change one that is there
     put(aval, "shape", shape)
     put(aval, "dtype", dtype)
     put(aval, "weak_type", weak_type)
@@ -700,7 +700,6 @@ def _made(shape: Shape, dtype: Any, weak_type: bool, placement: Any) -> ShapedAr
     return aval
 
 
-_put_field = object.__setattr__
 
 
 def _same_kinds(shape: Any, canonical: Shape) -> bool:

@@ -21,8 +21,12 @@ class Frozen:
         __setattr__ = __delattr__ = refuse_change
 
 
+# Gives a field its value, past what refuses to change one.
+put_field = object.__setattr__
+
+
 def filled(frozen: Any, **fields: Any) -> Any:
     """The object, with these fields."""
     for name, value in fields.items():
-        object.__setattr__(frozen, name, value)
+        put_field(frozen, name, value)
     return frozen

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import jaxlib_api
-from pyjx.core.frozen import Frozen, filled, refuse_change
+from pyjx.core.frozen import Frozen, filled, put_field, refuse_change
 
 Axes = frozenset[Any]
 _NO_AXES: Axes = frozenset()
@@ -39,7 +39,6 @@ def _unconstrained() -> Any:
 
 # The C++ NamedSharding of old versions takes specs of this class only; it holds their fields.
 _SpecBase: Any = jaxlib_api.PartitionSpecBase
-_set = object.__setattr__
 _OWN_FIELDS = ("_partitions", "reduced", "unreduced") if _SpecBase is object else ()
 
 
@@ -73,9 +72,9 @@ class PartitionSpec(_SpecBase):
             raise ValueError("`unreduced` and `reduced` argument to PartitionSpec cannot overlap. "
                              f"Got unreduced: {unreduced} and reduced: {reduced}")
         if _SpecBase is object:
-            _set(self, "_partitions", partitions)
-            _set(self, "unreduced", unreduced)
-            _set(self, "reduced", reduced)
+            put_field(self, "_partitions", partitions)
+            put_field(self, "unreduced", unreduced)
+            put_field(self, "reduced", reduced)
         else:
             super().__init__(*partitions, unreduced=unreduced, reduced=reduced)
         _set_kind(self, checked_kind(unreduced_kind, unreduced))

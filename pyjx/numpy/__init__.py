@@ -45,7 +45,7 @@ FAMILIES: dict[str, str] = {
         "allclose arctan2 array_equal array_equiv atan2 copysign frexp gcd heaviside hypot i0 "
         "isclose lcm ldexp logaddexp logaddexp2 modf nan_to_num nextafter signbit sinc spacing"
     ),
-    "pyjx.numpy.tapers": "bartlett blackman hamming hanning kaiser",
+    "pyjx.numpy.window_functions": "bartlett blackman hamming hanning kaiser",
     "pyjx.numpy.choices": "choose extract piecewise select",
     "pyjx.numpy.along_axes": "apply_along_axis apply_over_axes",
     "pyjx.numpy.flat_indices": "packbits ravel_multi_index unpackbits unravel_index",
@@ -53,9 +53,8 @@ FAMILIES: dict[str, str] = {
     "pyjx.numpy.files": (
         "array_repr array_str fromfile fromiter fromstring load save savez set_printoptions"
     ),
-    "pyjx.numpy.polynomial_fits": "polyfit roots",
     "pyjx.numpy.polynomials": (
-        "poly polyadd polyder polydiv polyint polymul polysub polyval vander"
+        "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander"
     ),
     "pyjx.numpy.creation": (
         "array asarray astype copy empty empty_like from_dlpack frombuffer fromfunction "

@@ -203,11 +203,11 @@ from pyjx.numpy.floats import nextafter as nextafter
 from pyjx.numpy.floats import signbit as signbit
 from pyjx.numpy.floats import sinc as sinc
 from pyjx.numpy.floats import spacing as spacing
-from pyjx.numpy.tapers import bartlett as bartlett
-from pyjx.numpy.tapers import blackman as blackman
-from pyjx.numpy.tapers import hamming as hamming
-from pyjx.numpy.tapers import hanning as hanning
-from pyjx.numpy.tapers import kaiser as kaiser
+from pyjx.numpy.window_functions import bartlett as bartlett
+from pyjx.numpy.window_functions import blackman as blackman
+from pyjx.numpy.window_functions import hamming as hamming
+from pyjx.numpy.window_functions import hanning as hanning
+from pyjx.numpy.window_functions import kaiser as kaiser
 from pyjx.numpy.choices import choose as choose
 from pyjx.numpy.choices import extract as extract
 from pyjx.numpy.choices import piecewise as piecewise
@@ -233,16 +233,16 @@ from pyjx.numpy.files import load as load
 from pyjx.numpy.files import save as save
 from pyjx.numpy.files import savez as savez
 from pyjx.numpy.files import set_printoptions as set_printoptions
-from pyjx.numpy.polynomial_fits import polyfit as polyfit
-from pyjx.numpy.polynomial_fits import roots as roots
 from pyjx.numpy.polynomials import poly as poly
 from pyjx.numpy.polynomials import polyadd as polyadd
 from pyjx.numpy.polynomials import polyder as polyder
 from pyjx.numpy.polynomials import polydiv as polydiv
+from pyjx.numpy.polynomials import polyfit as polyfit
 from pyjx.numpy.polynomials import polyint as polyint
 from pyjx.numpy.polynomials import polymul as polymul
 from pyjx.numpy.polynomials import polysub as polysub
 from pyjx.numpy.polynomials import polyval as polyval
+from pyjx.numpy.polynomials import roots as roots
 from pyjx.numpy.polynomials import vander as vander
 from pyjx.numpy.creation import array as array
 from pyjx.numpy.creation import asarray as asarray
@@ -655,16 +655,16 @@ __all__ = [
     "save",
     "savez",
     "set_printoptions",
-    "polyfit",
-    "roots",
     "poly",
     "polyadd",
     "polyder",
     "polydiv",
+    "polyfit",
     "polyint",
     "polymul",
     "polysub",
     "polyval",
+    "roots",
     "vander",
     "array",
     "asarray",

@@ -25,7 +25,7 @@ FAMILIES: dict[str, str] = {
         "rayleigh triangular wald weibull_min"
     ),
     "pyjx.random.counts": "binomial multinomial poisson",
-    "pyjx.random.gammas": (
+    "pyjx.random.gamma_samplers": (
         "ball beta chisquare dirichlet f gamma generalized_normal loggamma random_gamma_p t"
     ),
     "pyjx.random.selection": "categorical choice permutation",

@@ -18,7 +18,7 @@ from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_to, broadcasts_to
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.distributions import arrays
-from pyjx.random.gammas import check_method
+from pyjx.random.gamma_samplers import check_method
 from pyjx.random.implementations import threefry2x32
 from pyjx.random.keys import random_clone_p, split_keys
 from pyjx.random.samplers import (

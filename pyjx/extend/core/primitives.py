@@ -77,7 +77,7 @@ FAMILIES: dict[str, str] = {
         "reduce_window_max_p reduce_window_min_p reduce_window_p reduce_window_sum_p "
         "select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p"
     ),
-    "pyjx.random.gammas": "random_gamma_p",
+    "pyjx.random.gamma_samplers": "random_gamma_p",
     "pyjx.random.keys": "random_bits_p random_fold_in_p random_seed_p random_split_p",
     "pyjx.runtime.constraints": "sharding_constraint_p",
     "pyjx.runtime.device_put": "device_put_p",

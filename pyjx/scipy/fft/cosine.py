@@ -27,7 +27,7 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.lax.nary import complex_dtype, real_dtype
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.fft.along_axes import resized
+from pyjx.numpy.fft.transforms import resized
 from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import convert, operands, promote_dtypes_inexact
 
