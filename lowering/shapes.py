@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from lowering.builder import OF_TWO_BITS, Block, in_avals, out_aval
 from lowering.rules import rule
 from lowering.types import int_list, tensor_type, tensor_types
@@ -83,13 +85,37 @@ def _concatenate(b: Block, eqn: JaxprEqn, *xs: str) -> str:
     return concatenate(b, xs, in_avals(eqn), out_aval(eqn), eqn.params["dimension"])
 
 
+# Parts that are chosen between, and elements from which on the longer program pays.
+_FEW, _MANY = 8, 4096
+_CHOSEN = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "uint32", "uint64")))
+
+
+def _chosen_along_last(b: Block, xs: Sequence[str], aval: ShapedArray, out: ShapedArray) -> str:
+    """Few parts along a new last axis, each where the index is its own.
+
+    XLA's code for a concatenation on CPU takes a branch for each element; this has vectors.
+    """
+    dims = range(aval.ndim)
+    places = out.update(dtype=np.dtype(np.int32))
+    index = b.line(f"stablehlo.iota dim = {aval.ndim} : {tensor_type(places)}")
+    joined = b.broadcast(xs[-1], aval, out, dims)
+    for i, x in reversed(list(enumerate(xs[:-1]))):
+        own = b.compare("EQ", index, b.constant(i, places), places, "SIGNED")
+        joined = b.select(own, b.broadcast(x, aval, out, dims), joined, out)
+    return joined
+
+
 @rule("stack")
 def _stack(b: Block, eqn: JaxprEqn, *xs: str) -> str:
-    axis, aval = eqn.params["axis"], eqn.invars[0].aval
+    axis, aval, out = eqn.params["axis"], eqn.invars[0].aval, out_aval(eqn)
+    if (b.module.platform == "cpu" and axis == aval.ndim and 1 < len(xs) <= _FEW
+            and aval.dtype in _CHOSEN and all([type(d) is int for d in aval.shape])
+            and out.size > _MANY):
+        return _chosen_along_last(b, xs, aval, out)
     part = aval.update(shape=(*aval.shape[:axis], 1, *aval.shape[axis:]))
     dims = [i for i in range(part.ndim) if i != axis]
     parts = [b.broadcast(x, aval, part, dims) for x in xs]
-    return concatenate(b, parts, [part] * len(parts), out_aval(eqn), axis)
+    return concatenate(b, parts, [part] * len(parts), out, axis)
 
 
 def _parts(b: Block, x: str, aval: ShapedArray, axis: int, sizes: Sequence[int]) -> list[str]:

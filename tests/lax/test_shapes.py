@@ -178,6 +178,24 @@ def test_collapse() -> None:
     assert lax.collapse(x, 1, 1).shape == (2, 1, 3, 4, 5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "complex64", "bool"])
+@pytest.mark.parametrize("count", [1, 2, 8, 9])
+def test_many_elements_are_stacked_along_the_last_axis(dtype: str, count: int) -> None:
+    parts = [(np.arange(4200).reshape(60, 70) * (i + 2) % 101).astype(dtype) for i in range(count)]
+    if dtype == "float32":
+        parts[-1][0, :3] = np.nan, -0.0, np.inf
+    stack = jax.jit(lambda *xs: jax.lax.stack(xs, 2))
+    got = np.asarray(stack(*parts))
+    assert got.tobytes() == np.stack(parts, 2).tobytes()
+    cotangents = jax.vjp(lambda x: jax.lax.unstack(x, 2), got)[1](tuple(parts)) \
+        if dtype == "float32" else [got]
+    assert np.asarray(cotangents[0]).tobytes() == got.tobytes()
+    if jax.default_backend() == "cpu":  # where concatenations take a branch for each element
+        text = stack.lower(*parts).as_text()
+        chosen = dtype in ("float32", "int32") and 1 < count < 9
+        assert ("stablehlo.concatenate" in text) is not chosen
+
+
 def test_unstack_of_nothing() -> None:
     assert lax.unstack(np.ones((0, 2))) == ()
 
