@@ -25,6 +25,8 @@ from pyjx.core.jaxpr import JaxprEqn, Literal, Var
 if TYPE_CHECKING:
     from lowering.locations import Scope
     from lowering.module import Module
+    from pyjx.core.array_type import DTypeLike
+    from pyjx.core.avals import AbstractRef
 
 OF_TWO_BITS = (np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.uint2))
 _INT8 = np.dtype(np.int8)
@@ -157,7 +159,7 @@ class Block:
         aval = ShapedArray(array.shape, array.dtype)
         return self.line(f"stablehlo.constant dense<{dense_text(array)}> : {tensor_type(aval)}")
 
-    def numbers(self, values: Sequence[int], dtype: Any) -> str:
+    def numbers(self, values: Sequence[int], dtype: DTypeLike) -> str:
         """A vector of integers."""
         return self.dense(np.array(values, dtype))
 
@@ -171,13 +173,15 @@ class Block:
             return self.dense(atom.val) if aval.shape else self.constant(atom.val, target)
         return env[atom] if target is aval else self.broadcast(env[atom], aval, target, ())
 
-    def broadcast(self, operand: str, in_aval: Any, out_aval: Any, dims: Sequence[int]) -> str:
+    def broadcast(self, operand: str, in_aval: ShapedArray | AbstractRef,
+                  out_aval: ShapedArray | AbstractRef, dims: Sequence[int]) -> str:
         return self.line(
             f"stablehlo.broadcast_in_dim {operand}, dims = [{', '.join(map(str, dims))}] : "
             f"({tensor_type(in_aval)}) -> {tensor_type(out_aval)}"
         )
 
-    def convert(self, operand: str, in_aval: Any, out_aval: Any) -> str:
+    def convert(self, operand: str, in_aval: ShapedArray | AbstractRef,
+                out_aval: ShapedArray | AbstractRef) -> str:
         if in_aval.dtype == out_aval.dtype:
             return operand
         return self.line(
@@ -193,10 +197,10 @@ class Block:
         wide = [a.update(dtype=_INT8) if a.dtype in OF_TWO_BITS else a for a in avals]
         return [self.convert(*x) for x in zip(xs, avals, wide, strict=True)], wide
 
-    def unary(self, op: str, x: str, aval: Any) -> str:
+    def unary(self, op: str, x: str, aval: ShapedArray | AbstractRef) -> str:
         return self.line(f"{op} {x} : {tensor_type(aval)}")
 
-    def binary(self, op: str, x: str, y: str, aval: Any) -> str:
+    def binary(self, op: str, x: str, y: str, aval: ShapedArray | AbstractRef) -> str:
         return self.line(f"{op} {x}, {y} : {tensor_type(aval)}")
 
     def compare(self, direction: str, x: str, y: str, aval: ShapedArray, kind: str = "") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from lowering.types import i64_array, int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
+
+if TYPE_CHECKING:
+    from pyjx.core.array_type import DTypeLike
 
 
 def _wide_indices(b: Block, indices: str, aval: ShapedArray) -> tuple[str, ShapedArray]:
@@ -34,7 +37,7 @@ def _vector(b: Block, values: list[int], aval: ShapedArray) -> str:
     return b.broadcast(vector, ShapedArray((len(values),), aval.dtype), aval, [aval.ndim - 1])
 
 
-def _is_signed(dtype: Any) -> bool:
+def _is_signed(dtype: DTypeLike) -> bool:
     return dtypes.issubdtype(dtype, np.signedinteger)
 
 
@@ -57,7 +60,7 @@ def _in_bounds(b: Block, indices: str, aval: ShapedArray, last: list[int]) -> st
     )
 
 
-def _default_fill(dtype: Any) -> Any:
+def _default_fill(dtype: DTypeLike) -> Any:
     if dtypes.issubdtype(dtype, np.inexact):
         return np.nan
     if dtype == np.bool_:
@@ -65,7 +68,7 @@ def _default_fill(dtype: Any) -> Any:
     return dtypes.iinfo(dtype).min if _is_signed(dtype) else dtypes.iinfo(dtype).max
 
 
-def _fill_value(params: dict[str, Any], dtype: Any) -> Any:
+def _fill_value(params: dict[str, Any], dtype: DTypeLike) -> Any:
     if params["mode"].name == "ONE_HOT":
         return 0
     value = params["fill_value"]

@@ -13,7 +13,9 @@ from pyjx.core.specs import PartitionSpec
 if TYPE_CHECKING:
     from lowering.builder import Block
     from lowering.module import Function
+    from pyjx.core.avals import AbstractRef, ShapedArray
     from pyjx.core.jaxpr import JaxprEqn
+    from pyjx.core.meshes import AbstractMesh, Mesh
 
 
 Texts = Sequence[str | None]
@@ -134,7 +136,7 @@ def sharding_text(meshes: Meshes, sharding: Any, ndim: int, free: Any = ()) -> s
     return f"<@{meshes.name(mesh)}, [{dims}]{_open_sums(mesh, spec)}>"
 
 
-def _open_sums(mesh: Any, spec: Any) -> str:
+def _open_sums(mesh: Mesh | AbstractMesh, spec: Any) -> str:
     return f", unreduced={axes_text(mesh, spec.unreduced)}" if spec.unreduced else ""
 
 
@@ -149,12 +151,13 @@ def _opened(dim: str) -> str:
     return "{?}" if dim in ("{}", "{?}") else f"{dim[:-1]}, ?}}"
 
 
-def axes_text(mesh: Any, names: Any) -> str:
+def axes_text(mesh: Mesh | AbstractMesh, names: Any) -> str:
     """A set of axes of a mesh, such as `{"x", "y"}`."""
     return f"{{{', '.join([quoted(str(a)) for a in mesh.axis_names if a in names])}}}"
 
 
-def manual_sharding_text(meshes: Meshes, mesh: Any, spec: Any, ndim: int, free: bool) -> str:
+def manual_sharding_text(meshes: Meshes, mesh: Mesh | AbstractMesh, spec: Any, ndim: int, free: bool
+                        ) -> str:
     """That of an operand or a result of a manual computation; where axes are `free`, Shardy may
     cut dimensions along these, too."""
     entries = [*spec, *[None] * (ndim - len(spec))]
@@ -164,7 +167,7 @@ def manual_sharding_text(meshes: Meshes, mesh: Any, spec: Any, ndim: int, free: 
     return f"<@{meshes.name(mesh)}, [{', '.join(dims)}]{_open_sums(mesh, spec)}>"
 
 
-def attribute(meshes: Meshes, sharding: Any, aval: Any) -> str:
+def attribute(meshes: Meshes, sharding: Any, aval: ShapedArray | AbstractRef) -> str:
     """The attribute of an argument or a result that says how it lies."""
     return f"sdy.sharding = #sdy.sharding{sharding_text(meshes, sharding, aval.ndim)}"
 
@@ -226,7 +229,7 @@ def with_token(partitioning: Partitioning) -> Partitioning:
                       layouts=(with_first(p.layouts[0]), with_first(p.layouts[1])))
 
 
-def whole_along(b: Block, x: str, aval: Any, axes: Sequence[int]) -> str:
+def whole_along(b: Block, x: str, aval: ShapedArray | AbstractRef, axes: Sequence[int]) -> str:
     """A value that is not cut along these axes, for operations that XLA cannot do part by part."""
     mesh = b.module.meshes.first
     if b.module.partitions == 1 or mesh is None:
@@ -235,7 +238,8 @@ def whole_along(b: Block, x: str, aval: Any, axes: Sequence[int]) -> str:
     return b.line(f"sdy.sharding_constraint {x} <@{mesh}, [{dims}]> : {tensor_type(aval)}")
 
 
-def cut_again(b: Block, out: str, x: str, aval: Any, axes: Sequence[int]) -> str:
+def cut_again(b: Block, out: str, x: str, aval: ShapedArray | AbstractRef, axes: Sequence[int]
+             ) -> str:
     """A result that was made of `x`, a value of the same shape, whole along these axes: it is cut
     as that is, whatever the compiler chooses for it, but not while it is made."""
     whole = whole_along(b, out, aval, axes)
@@ -255,7 +259,7 @@ def constrained(b: Block, outs: Sequence[str], avals: Sequence[Any], shardings: 
             for x, a, s in zip(outs, avals, shardings or [None] * len(outs), strict=True)]
 
 
-def placed_in_memory(b: Block, x: str, aval: Any, kind: str) -> str:
+def placed_in_memory(b: Block, x: str, aval: ShapedArray | AbstractRef, kind: str) -> str:
     """A value that is to be in this memory of its devices."""
     kept = tensor_type(aval)
     return b.line(

@@ -23,7 +23,7 @@ __all__ = [
 __dir__ = directory(__name__, __all__)
 
 
-def _wrapped(fun: Any) -> WrappedFun:
+def _wrapped(fun: Callable[..., Any]) -> WrappedFun:
     if isinstance(fun, WrappedFun):
         return fun
     check_callable(fun)
@@ -56,8 +56,8 @@ def _with_leaves(fun: Callable[..., Any], out_tree: Store, in_tree: TreeDef, has
     return outs
 
 
-def _of_leaves(fun: Any, given: tuple[Any, ...], has_kwargs: bool, use_eq_store: bool,
-               unk_names: bool) -> tuple[WrappedFun, Callable[[], TreeDef]]:
+def _of_leaves(fun: Callable[..., Any], given: tuple[Any, ...], has_kwargs: bool,
+               use_eq_store: bool, unk_names: bool) -> tuple[WrappedFun, Callable[[], TreeDef]]:
     wrapped = _wrapped(fun)
     if len(given) != 1:
         raise TypeError(f"flatten_fun{'' if has_kwargs else '_nokwargs'}: expected one static "
@@ -67,7 +67,7 @@ def _of_leaves(fun: Any, given: tuple[Any, ...], has_kwargs: bool, use_eq_store:
     return flat.with_unknown_names() if unk_names else flat, store
 
 
-def flatten_fun(fun: Any, *gen_static_args: TreeDef, use_eq_store: bool = False,
+def flatten_fun(fun: Callable[..., Any], *gen_static_args: TreeDef, use_eq_store: bool = False,
                 unk_names: bool = False) -> tuple[WrappedFun, Callable[[], TreeDef]]:
     """A function of leaves, and a function that gives the structure of its latest output.
 
@@ -87,8 +87,9 @@ def flatten_fun(fun: Any, *gen_static_args: TreeDef, use_eq_store: bool = False,
     return _of_leaves(fun, gen_static_args, True, use_eq_store, unk_names)
 
 
-def flatten_fun_nokwargs(fun: Any, *gen_static_args: TreeDef, use_eq_store: bool = False,
-                         unk_names: bool = False) -> tuple[WrappedFun, Callable[[], TreeDef]]:
+def flatten_fun_nokwargs(fun: Callable[..., Any], *gen_static_args: TreeDef,
+                         use_eq_store: bool = False, unk_names: bool = False
+                        ) -> tuple[WrappedFun, Callable[[], TreeDef]]:
     """As `flatten_fun`, given the structure of the tuple of positional arguments."""
     return _of_leaves(fun, gen_static_args, False, use_eq_store, unk_names)
 
@@ -102,7 +103,7 @@ def _with_others(fun: Callable[..., Any], numbers: Sequence[int], others: Sequen
     return fun(*merged)
 
 
-def argnums_partial(f: Any, dyn_argnums: int | Sequence[int], args: Sequence[Any],
+def argnums_partial(f: Callable[..., Any], dyn_argnums: int | Sequence[int], args: Sequence[Any],
                     require_static_args_hashable: bool = True
                     ) -> tuple[WrappedFun, tuple[Any, ...]]:
     """A function of some arguments, with the others as they are, and those arguments.
@@ -248,8 +249,9 @@ def shaped_abstractify(x: Any) -> ShapedArray:
                     "have a dtype attribute, so it is not a valid JAX type")
 
 
-def debug_info(traced_for: str, fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *,
-               static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = (),
+def debug_info(traced_for: str, fun: Callable[..., Any], args: Sequence[Any],
+               kwargs: Mapping[str, Any], *, static_argnums: Sequence[int] = (),
+               static_argnames: Sequence[str] = (),
                result_paths_thunk: Callable[[], tuple[str, ...]] | None = None,
                sourceinfo: str | None = None, signature: Any = None) -> DebugInfo:
     """What messages about a traced function say: its place, and the names of its arguments.
@@ -274,7 +276,7 @@ def debug_info(traced_for: str, fun: Any, args: Sequence[Any], kwargs: Mapping[s
     return DebugInfo(traced_for, where, names, result_paths_thunk)
 
 
-def _leaf_names(fun: Any, in_tree: TreeDef, static: Any) -> tuple[str, ...] | None:
+def _leaf_names(fun: Callable[..., Any], in_tree: TreeDef, static: Any) -> tuple[str, ...] | None:
     parameters = signature.parameters_of(fun) if callable(fun) else None
     try:
         return signature.leaf_names(parameters, in_tree, static)

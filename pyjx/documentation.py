@@ -4,6 +4,7 @@ package is first used."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -134,7 +135,7 @@ ARGUMENTS = {
 _LINE = 92  # characters
 
 
-def describe(function: Any, name: str) -> None:
+def describe(function: Callable[..., Any], name: str) -> None:
     """Give a function of arrays the sections `Args`, `Returns` and `Examples` where it lacks them.
 
     >>> import pyjx as jax
@@ -160,7 +161,7 @@ def describe(function: Any, name: str) -> None:
     function.__doc__ = "\n\n".join([*parts, f"{pad}Examples:\n\n{example}"])
 
 
-def _parameters(function: Any) -> tuple[str, ...]:
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     body = function
     while hasattr(body, "__wrapped__"):
         body = body.__wrapped__
@@ -183,7 +184,7 @@ def _entry(name: str, meaning: str | None, pad: str) -> str:
     return "\n".join(lines)
 
 
-def _result(function: Any, names: tuple[str, ...]) -> str:
+def _result(function: Callable[..., Any], names: tuple[str, ...]) -> str:
     kind = str(getattr(function, "__annotations__", {}).get("return", "Array"))
     if "keepdims" in names:
         return "An array without the axes that are reduced, or with size 1 there if `keepdims`."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pyjx import jaxlib_api
@@ -30,8 +31,8 @@ _LOWERING = ("build_ffi_lowering_function", "ffi_lowering")
 _PLATFORMS = {"gpu": "CUDA", "cuda": "CUDA", "rocm": "ROCM", "cpu": "cpu", "tpu": "tpu"}
 
 
-def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1,
-                        **kwargs: Any) -> None:
+def register_ffi_target(name: str, fn: Callable[..., Any], platform: str = "cpu",
+                        api_version: int = 1, **kwargs: Any) -> None:
     """Make a foreign function known to XLA, so that `ffi_call` can call it.
 
     Args:

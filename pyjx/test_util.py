@@ -227,7 +227,7 @@ def inner_product(xs: Any, ys: Any) -> Any:
 # -- comparison ------------------------------------------------------------------------------------
 
 
-def _tolerance(dtype: Any, given: Tolerance) -> float:
+def _tolerance(dtype: np.dtype[Any], given: Tolerance) -> float:
     if given is not None and not isinstance(given, Mapping):
         return given
     own = {np.dtype(k): v for k, v in (given or {}).items()}

@@ -62,7 +62,7 @@ BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
     (silent_imports, 38),
     (lambda: max(sources.homes().values(), key=len), 14),
     (homes_of_operations, 54),
-    (sources.percent_typed_any, 24.3),
+    (sources.percent_typed_any, 19.0),
     (lambda: primitive.RULE_KINDS, 28),
     (sources.repeated_names, 77),
 ]

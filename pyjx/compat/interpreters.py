@@ -49,17 +49,18 @@ class Trace(core_trace.Trace, metaclass=_AnyTrace):
     # Functions with derivative rules of their own come to `process_primitive` as operations, too,
     # and calls as calls of programs. An interpreter may have these methods, which nothing calls.
 
-    def process_call(self, call_primitive: Primitive, f: Any, tracers: Sequence[Any],
+    def process_call(self, call_primitive: Primitive, f: Callable[..., Any], tracers: Sequence[Any],
                      params: Params, /) -> Any:
         self._refuse_functions("process_call")
 
-    def process_custom_jvp_call(self, primitive: Primitive, fun: Any, jvp: Any,
+    def process_custom_jvp_call(self, primitive: Primitive, fun: Callable[..., Any], jvp: Any,
                                 tracers: Sequence[Any], /, *, symbolic_zeros: bool) -> Any:
         self._refuse_functions("process_custom_jvp_call")
 
-    def process_custom_vjp_call(self, primitive: Primitive, fun: Any, fwd: Any, bwd: Any,
+    def process_custom_vjp_call(self, primitive: Primitive, fun: Callable[..., Any],
+                                fwd: Callable[..., Any], bwd: Callable[..., Any],
                                 tracers: Sequence[Any], /, *, out_trees: Any, symbolic_zeros: bool
-                                ) -> Any:
+                               ) -> Any:
         self._refuse_functions("process_custom_vjp_call")
 
     def _refuse_functions(self, method: str) -> NoReturn:

@@ -125,8 +125,8 @@ class JaxprTrace(Trace):
         return results if primitive.multiple_results else results[0]
 
 
-def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: Any = False
-                           ) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
+def trace_to_jaxpr_nounits(fun: Callable[..., Any], pvals: Sequence[PartialVal],
+                           instantiate: Any = False) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
     """Run a function of flat values, some of which are unknown.
 
     Args:
@@ -190,7 +190,7 @@ def partial_eval_jaxpr_nounits(jaxpr: ClosedJaxpr, unknowns: Sequence[bool], ins
     return first, ClosedJaxpr(second, []), out_unknowns, types
 
 
-def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **options: Any
+def trace_to_jaxpr_dynamic(fun: Callable[..., Any], in_avals: Sequence[Any], **options: Any
                            ) -> tuple[Jaxpr, list[Any], list[Any]]:
     """Record a wrapped function: the program, the types of its results, its constants."""
     debug: DebugInfo = getattr(fun, "debug_info", None) or no_debug_info

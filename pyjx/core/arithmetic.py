@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from pyjx.core.jaxpr import JaxprEqn
 
 Arithmetic = Callable[[Any], tuple[float, float] | None]
 
@@ -20,38 +23,38 @@ def size(v: Any) -> float:
     return float(math.prod(getattr(v.aval, "shape", ())))
 
 
-def out_size(eqn: Any) -> float:
+def out_size(eqn: JaxprEqn) -> float:
     return float(sum([size(v) for v in eqn.outvars]))
 
 
-def scale(eqn: Any) -> float:
+def scale(eqn: JaxprEqn) -> float:
     """A complex multiplication and addition are four times those of real numbers."""
     return 4.0 if np.issubdtype(eqn.outvars[0].aval.dtype, np.complexfloating) else 1.0
 
 
-def elementwise(eqn: Any) -> tuple[float, float]:
+def elementwise(eqn: JaxprEqn) -> tuple[float, float]:
     """An operation for each element of the results."""
     return out_size(eqn), 0.0
 
 
-def transcendental(eqn: Any) -> tuple[float, float]:
+def transcendental(eqn: JaxprEqn) -> tuple[float, float]:
     """A transcendental operation for each element of the results."""
     return 0.0, out_size(eqn)
 
 
-def reduction(eqn: Any) -> tuple[float, float]:
+def reduction(eqn: JaxprEqn) -> tuple[float, float]:
     """An operation for each element that goes."""
     return max(size(eqn.invars[0]) - out_size(eqn), 0.0), 0.0
 
 
-def unknown(eqn: Any) -> None:
+def unknown(eqn: JaxprEqn) -> None:
     """Of foreign functions nobody knows."""
 
 
 def of_matrix(formula: Callable[[int, int, float], float]) -> Arithmetic:
     """`formula(rows, columns, elements of results)` for each matrix of the first operand: leading
     terms of the usual algorithm."""
-    def rule(eqn: Any) -> tuple[float, float]:
+    def rule(eqn: JaxprEqn) -> tuple[float, float]:
         a = eqn.invars[0].aval.shape
         return math.prod(a[:-2]) * formula(a[-2], a[-1], out_size(eqn)) * scale(eqn), 0.0
 

@@ -29,7 +29,11 @@ from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.jaxlib_api import NamedSharding
 
 if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef, AbstractValue
+    from pyjx.core.layouts import ShardingLike
+    from pyjx.core.meshes import Mesh
     from pyjx.core.primitive import Primitive
+    from pyjx.jaxlib_api import Sharding
 
 Entries = tuple[Any, ...]  # for each dimension an axis, a tuple of axes, or None
 
@@ -67,13 +71,13 @@ def _explicit_sharding(mesh: AbstractMesh, spec: PartitionSpec, ndim: int,
     return NamedSharding(mesh, full)
 
 
-def names_no_mesh(sharding: Any) -> bool:
+def names_no_mesh(sharding: Sharding) -> bool:
     """Whether it is over the empty mesh, as the shardings of types are where no mesh is set. Such a
     one leaves a value where it is."""
     return type(sharding) is NamedSharding and sharding.mesh.empty
 
 
-def lying_along(aval: ShapedArray, mesh: Any) -> ShapedArray:
+def lying_along(aval: ShapedArray, mesh: Mesh | AbstractMesh | None) -> ShapedArray:
     """The type of a whole array that names the mesh which the array lies along, or none. It is for
     readers: in programs nothing is said of whole arrays."""
     sharding = NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim))
@@ -81,12 +85,12 @@ def lying_along(aval: ShapedArray, mesh: Any) -> ShapedArray:
                     (sharding, aval.manual_axis_type, aval.elsewhere))
 
 
-def retyped(aval: Any, sharding: Any) -> Any:
+def retyped(aval: AbstractValue, sharding: Sharding | None) -> Any:
     """The type with another sharding, as `explicit_sharding` gives it."""
     return aval if aval.explicit_sharding is sharding else aval.update(sharding=sharding)
 
 
-def aval_on(aval: Any, sharding: Any) -> Any:
+def aval_on(aval: ShapedArray | AbstractRef, sharding: Sharding) -> Any:
     """The type of an array that lies as `sharding` says, in the memory that it names."""
     if sharding is not None:
         aval = in_memory(aval, sharding._memory_kind)
@@ -96,19 +100,20 @@ def aval_on(aval: Any, sharding: Any) -> Any:
     return retyped(aval, None)
 
 
-def entries_of(aval: Any) -> Entries:
+def entries_of(aval: ShapedArray | AbstractRef) -> Entries:
     """For each dimension the axes that it is cut along."""
     sharding = aval.explicit_sharding
     return (None,) * aval.ndim if sharding is None else tuple(sharding.spec)
 
 
-def without_dim(aval: Any, dim: int) -> Any:
+def without_dim(aval: ShapedArray | AbstractRef, dim: int) -> Any:
     """The type of a part of an array along one dimension."""
     return _reshaped(aval, (*aval.shape[:dim], *aval.shape[dim + 1:]),
                      lambda entries: (*entries[:dim], *entries[dim + 1:]))
 
 
-def with_dim(aval: Any, dim: int, size: Any, entry: Any = None, cut: Any = None) -> Any:
+def with_dim(aval: ShapedArray | AbstractRef, dim: int, size: Any, entry: Any = None,
+             cut: Any = None) -> Any:
     """The type of `size` arrays along a new dimension.
 
     It is cut along the axes `entry`, or as a vector is that has the sharding `cut`.
@@ -137,7 +142,7 @@ def parts_along(mesh: AbstractMesh, entry: Any) -> int:
     return math.prod([mesh.shape[a] for a in axes_of((entry,))])
 
 
-def full_sharding(mesh: AbstractMesh, aval: Any) -> Any:
+def full_sharding(mesh: AbstractMesh, aval: ShapedArray | AbstractRef) -> Any:
     """The sharding of a type, for messages."""
     return aval.explicit_sharding or NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim))
 
@@ -152,7 +157,7 @@ def replicated(ndim: int, *avals: Any) -> Any:
     return None
 
 
-def sharding_of_sums(aval: Any, ndim: int) -> Any:
+def sharding_of_sums(aval: AbstractValue, ndim: int) -> Any:
     """The sharding of values of this rank that are not cut, and yet to be summed, or have been, as
     those of a type are; None where these are neither."""
     spec = spec_of(aval)
@@ -161,7 +166,7 @@ def sharding_of_sums(aval: Any, ndim: int) -> Any:
     return NamedSharding(aval.explicit_sharding.mesh, spec.update(partitions=[None] * ndim))
 
 
-def batched_sharding(sharding: Any, dim: int, x: Any, x_dim: int) -> Any:
+def batched_sharding(sharding: Sharding | None, dim: int, x: Any, x_dim: int) -> Any:
     """The `out_sharding` for a batch along dimension `dim`, which lies as dimension `x_dim` of a
     value of type `x`; None for None."""
     if sharding is None:
@@ -171,7 +176,7 @@ def batched_sharding(sharding: Any, dim: int, x: Any, x_dim: int) -> Any:
     return sharding.update(spec=sharding.spec.update(partitions=entries))
 
 
-def sharding_for(aval: Any, ct: Any) -> Any:
+def sharding_for(aval: ShapedArray | AbstractRef, ct: Any) -> Any:
     """The `out_sharding` of what turns a cotangent of type `ct` into one of a value of type
     `aval`; None where neither has a sharding."""
     return cotangent_aval(aval).explicit_sharding or replicated(aval.ndim, ct)
@@ -188,7 +193,7 @@ def along_the_mesh_that_is_set(spec: PartitionSpec, caller: str) -> NamedShardin
     return NamedSharding(mesh, spec)
 
 
-def check_out_sharding(sharding: Any, caller: str, of_context: bool = True) -> None:
+def check_out_sharding(sharding: ShardingLike, caller: str, of_context: bool = True) -> None:
     """Check what was given as an `out_sharding`; `of_context` says that it is along the mesh that
     is set, if one is.
 
@@ -225,7 +230,8 @@ def check_out_sharding(sharding: Any, caller: str, of_context: bool = True) -> N
                 f"AxisType.{kind.name}.")
 
 
-def abstract_sharding(sharding: Any, caller: str, of_context: bool = True) -> Any:
+def abstract_sharding(sharding: Sharding | PartitionSpec, caller: str, of_context: bool = True
+                     ) -> Any:
     """What was given as an `out_sharding`: a NamedSharding over an abstract mesh, or None if it
     names no mesh. A spec is along the mesh that is set.
 
@@ -240,8 +246,8 @@ def abstract_sharding(sharding: Any, caller: str, of_context: bool = True) -> An
         NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
 
 
-def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str, of_context: bool = True
-                      ) -> Any:
+def resolved_sharding(sharding: ShardingLike, shape: Sequence[Any], caller: str,
+                      of_context: bool = True) -> Any:
     """The `abstract_sharding` of a result of this shape, with an entry for each dimension.
 
     Raises:
@@ -252,7 +258,7 @@ def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str, of_conte
     return None if sharding is None else fitting(sharding, shape)
 
 
-def permuted_sharding(sharding: Any, permutation: Sequence[int]) -> Any:
+def permuted_sharding(sharding: Sharding | None, permutation: Sequence[int]) -> Any:
     """A resolved sharding, or none, of the same value with its dimensions in another order."""
     if sharding is None:
         return None
@@ -260,7 +266,7 @@ def permuted_sharding(sharding: Any, permutation: Sequence[int]) -> Any:
     return sharding.update(spec=spec.update(partitions=[spec[i] for i in permutation]))
 
 
-def fitting(sharding: Any, shape: Sequence[Any]) -> Any:
+def fitting(sharding: Sharding, shape: Sequence[Any]) -> Any:
     """The sharding with an entry for each dimension.
 
     Raises:

@@ -8,27 +8,30 @@ with any. Only what moves values (`device_put`) and what holds programs says oth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyjx.core.avals import ShapedArray
 from pyjx.core.spaces import MEMORY_KINDS, Space
 
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractValue
 
-def in_memory(aval: Any, kind: str | None) -> Any:
+
+def in_memory(aval: AbstractValue, kind: str | None) -> Any:
     """The type of values in the memory that devices call `kind`; None leaves it as it is."""
     if kind is None:
         return aval
     return in_space(aval, Space.Host if kind == MEMORY_KINDS[Space.Host] else None)
 
 
-def in_space(aval: Any, space: Any) -> Any:
+def in_space(aval: AbstractValue, space: Any) -> Any:
     """The type of values in this memory; None is the device's."""
     if type(aval) is not ShapedArray or aval.elsewhere is space:
         return aval
     return aval.update(memory_space=space)
 
 
-def kind_of(aval: Any) -> str | None:
+def kind_of(aval: AbstractValue) -> str | None:
     """What devices call the memory of a type; None for their own."""
     space = aval.elsewhere if type(aval) is ShapedArray else None
     return None if space is None else MEMORY_KINDS.get(space)

@@ -39,6 +39,7 @@ from pyjx.core.varying import (
 )
 
 if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef, AbstractValue
     from pyjx.core.primitive import Primitive
 
 
@@ -61,7 +62,7 @@ Sums = tuple[Axes, Axes]  # the axes along which a value is unreduced, and reduc
 _NOTHING = PartitionSpec()
 
 
-def spec_of(aval: Any) -> PartitionSpec:
+def spec_of(aval: AbstractValue) -> PartitionSpec:
     """What the sharding of a type says."""
     sharding = aval.explicit_sharding
     return _NOTHING if sharding is None else sharding.spec
@@ -72,7 +73,7 @@ OUTSIDE = Mode(lambda aval: spec_of(aval).unreduced, lambda aval: spec_of(aval).
                lambda aval: frozenset(axes_of(spec_of(aval))), "`reshard`")
 
 
-def is_open(aval: Any) -> bool:
+def is_open(aval: AbstractValue) -> bool:
     """Whether values of a type are yet to be summed over a mesh."""
     return bool(unreduced_axes(aval) or spec_of(aval).unreduced)
 
@@ -80,7 +81,7 @@ def is_open(aval: Any) -> bool:
 # -- cotangents ------------------------------------------------------------------------------------
 
 
-def cotangent_aval(aval: Any) -> Any:
+def cotangent_aval(aval: AbstractValue) -> Any:
     """The type of cotangents: what is yet to be summed has been, and the other way round."""
     out = aval.to_tangent_aval()
     if type(out) is not ShapedArray:
@@ -217,12 +218,12 @@ def _added_to(primitive: Primitive, avals: Sequence[Any], mode: Mode) -> set[int
     return set().union(*[g for g in groups if any([mode.unreduced(avals[i]) for i in g])])
 
 
-def _goes_with_all(aval: Any, mode: Mode) -> bool:
+def _goes_with_all(aval: ShapedArray | AbstractRef, mode: Mode) -> bool:
     """Whether an operand has no cotangents, as indices and conditions, or is outside a number."""
     return (mode is OUTSIDE and not aval.shape) or not dtypes.issubdtype(aval.dtype, np.inexact)
 
 
-def _disagreement(aval: Any, missing: Axes, reduced: Axes, mode: Mode) -> str:
+def _disagreement(aval: AbstractValue, missing: Axes, reduced: Axes, mode: Mode) -> str:
     got = f"Got input type: {aval.str_short()} and reduced spec: {reduced}."
     if not missing.isdisjoint(mode.apart(aval)):
         return ("Inputs cannot be sharded/varying on the same axes that another input is reduced "

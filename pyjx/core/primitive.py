@@ -412,7 +412,7 @@ def vary(x: Any, axes: Axes) -> Any:
     return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
 
 
-def cast_like(x: Any, aval: Any) -> Any:
+def cast_like(x: Any, aval: AbstractValue) -> Any:
     """A value that is the same on all devices, or zeros, as one of another type over the mesh."""
     unreduced, reduced = unreduced_axes(aval), reduced_axes(aval)
     x = vary(x, varying_axes(aval) | unreduced)

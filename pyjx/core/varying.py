@@ -14,11 +14,14 @@ devices, as the cotangent of what is unreduced is; its own cotangent is unreduce
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.bounded import kept
 from pyjx.core.specs import ManualAxisType
+
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractValue
 
 Axes = frozenset[Any]
 NO_AXES: Axes = frozenset()
@@ -30,7 +33,7 @@ def varying_type(axes: Axes) -> ManualAxisType | None:
     return ManualAxisType(varying=axes) if axes else None
 
 
-def varying_axes(aval: Any) -> Axes:
+def varying_axes(aval: AbstractValue) -> Axes:
     """The axes along which values of a type vary."""
     mat = aval.manual_axis_type
     return NO_AXES if mat is None else mat.varying  # type: ignore[no-any-return]
@@ -45,24 +48,24 @@ def manual_type(varying: Axes, unreduced: Axes, reduced: Axes) -> ManualAxisType
     return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced)
 
 
-def unreduced_axes(aval: Any) -> Axes:
+def unreduced_axes(aval: AbstractValue) -> Axes:
     """The axes along which values of a type are yet to be summed."""
     mat = aval.manual_axis_type
     return NO_AXES if mat is None else mat.unreduced  # type: ignore[no-any-return]
 
 
-def reduced_axes(aval: Any) -> Axes:
+def reduced_axes(aval: AbstractValue) -> Axes:
     """The axes along which values of a type have been summed."""
     mat = aval.manual_axis_type
     return NO_AXES if mat is None else mat.reduced  # type: ignore[no-any-return]
 
 
-def with_varying(aval: Any, axes: Axes) -> Any:
+def with_varying(aval: AbstractValue, axes: Axes) -> Any:
     """The type with other axes along which it varies."""
     return with_manual_type(aval, manual_type(axes, unreduced_axes(aval), reduced_axes(aval)))
 
 
-def with_manual_type(aval: Any, mat: ManualAxisType | None) -> Any:
+def with_manual_type(aval: AbstractValue, mat: ManualAxisType | None) -> Any:
     """The type with another one over the mesh."""
     if aval.manual_axis_type is mat:
         return aval

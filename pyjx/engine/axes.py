@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,10 @@ from pyjx.core.source_info import summarize
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.recording import unless_idle
 from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Values
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+    from pyjx.jaxlib_api import Sharding
 
 
 def _checked_aval(name: str, x: Value) -> ShapedArray:
@@ -92,7 +96,7 @@ transpose_p: Primitive = register(Primitive(
 ))
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Array:
+def transpose(operand: Value, permutation: Sequence[int]) -> Array:
     """The operand with its axes in another order: axis i of the result is `permutation[i]`.
 
     Raises:
@@ -120,7 +124,8 @@ def moveaxis(x: Any, source: int, destination: int) -> Any:
 
 
 def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...],
-                     broadcast_dimensions: tuple[int, ...], sharding: Any = None) -> ShapedArray:
+                     broadcast_dimensions: tuple[int, ...], sharding: Sharding | None = None
+                    ) -> ShapedArray:
     shape = as_sizes("broadcast_in_dim", "shape", shape)
     if len(broadcast_dimensions) != x.ndim:
         raise TypeError(
@@ -159,7 +164,8 @@ def _broadcast_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[
 
 
 def _broadcast_transpose(ct: Tangent, x: Operand, *, shape: tuple[int, ...],
-                         broadcast_dimensions: tuple[int, ...], sharding: Any = None) -> Tangents:
+                         broadcast_dimensions: tuple[int, ...], sharding: Sharding | None = None
+                        ) -> Tangents:
     in_shape = x.aval.shape
     stretched = [d for d, n in zip(broadcast_dimensions, in_shape, strict=True) if n != shape[d]]
     new = [d for d in range(len(shape)) if d not in broadcast_dimensions]
@@ -172,7 +178,7 @@ def _broadcast_transpose(ct: Tangent, x: Operand, *, shape: tuple[int, ...],
 
 
 def _broadcast_batch(operands: Values, dims: BatchDims, *, shape: tuple[int, ...],
-                     broadcast_dimensions: tuple[int, ...], sharding: Any = None
+                     broadcast_dimensions: tuple[int, ...], sharding: Sharding | None = None
                      ) -> tuple[Value, int]:
     (x,), (d,) = operands, dims
     x = moveaxis(x, d, 0)
@@ -204,8 +210,8 @@ broadcast_in_dim_p = register(Primitive(
 ))
 
 
-def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int],
-                     *, out_sharding: Any = None) -> Array:
+def broadcast_in_dim(operand: Value, shape: Sequence[int], broadcast_dimensions: Sequence[int],
+                     *, out_sharding: ShardingLike = None) -> Array:
     """Stretch the operand to `shape`: its axis i becomes axis `broadcast_dimensions[i]`.
 
     Axes of size 1 are repeated, and so is the operand along the axes that are new.
@@ -278,7 +284,7 @@ def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[int
     return tuple([n for i, n in enumerate(x.shape) if i not in axes])
 
 
-def _reduce_sum_shape(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: Any = None
+def _reduce_sum_shape(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: ShardingLike = None
                       ) -> ShapedArray:
     if not dtypes.issubdtype(x.dtype, np.number):
         raise TypeError(f"reduce_sum does not accept dtype {x.dtype}. Accepted dtypes are "
@@ -308,7 +314,7 @@ def reduction_batch(primitive: Primitive) -> Any:
 
 
 def _reduce_sum_transpose(ct: Tangent, x: Operand, *, axes: tuple[int, ...],
-                          out_sharding: Any = None) -> Tangents:
+                          out_sharding: ShardingLike = None) -> Tangents:
     shape = x.aval.shape
     kept = tuple([i for i in range(len(shape)) if i not in axes])
     return (broadcast_in_dim(ct, shape, kept, out_sharding=sharding_for(x.aval, get_aval(ct))),)
@@ -341,7 +347,7 @@ def check_reductions(jaxpr: Jaxpr) -> None:
             check_reductions(inner)
 
 
-def _open_sum_sharding(sharding: Any, x: ShapedArray, axes: tuple[int, ...]) -> Any:
+def _open_sum_sharding(sharding: Sharding, x: ShapedArray, axes: tuple[int, ...]) -> Any:
     """The `out_sharding` of a sum over `axes`, which may leave sums over the mesh open where the
     operand is cut along these; those of the operand stay as they are.
 
@@ -362,7 +368,7 @@ def _open_sum_sharding(sharding: Any, x: ShapedArray, axes: tuple[int, ...]) -> 
         unreduced=spec.unreduced | unreduced, reduced=reduced, unreduced_kind=None))
 
 
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_sum(operand: Value, axes: Sequence[int], *, out_sharding: ShardingLike = None) -> Array:
     """The sum over `axes`.
 
     >>> import pyjx as jax

@@ -15,7 +15,7 @@ Functions and rules are on flat values here:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
@@ -41,6 +41,9 @@ from pyjx.engine.references import Box
 from pyjx.engine.subjaxprs import backward_jaxpr, batch_jaxpr, consts_as_inputs, selected
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import Dims, Operand, Params, Tangent, Tangents, Value, Values
+
+if TYPE_CHECKING:
+    from pyjx.core.jaxpr import Jaxpr
 
 
 class SymbolicZero:
@@ -96,7 +99,7 @@ def _run(primitive: Primitive, args: Values, call_jaxpr: Any) -> list[Any]:
     return outs
 
 
-def called_function(call_jaxpr: Any) -> Callable[..., list[Any]]:
+def called_function(call_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
     """The function of a call, which is a jaxpr once it was recorded."""
     return jaxpr_as_fun(call_jaxpr) if isinstance(call_jaxpr, ClosedJaxpr) else call_jaxpr
 
@@ -229,7 +232,7 @@ class _Batching:
 class _BatchedFun:
     __slots__ = ("batching", "fun")
 
-    def __init__(self, fun: Any, batching: _Batching) -> None:
+    def __init__(self, fun: Callable[..., Any], batching: _Batching) -> None:
         self.fun = fun
         self.batching = batching
 
@@ -314,10 +317,9 @@ def _batched_call(like: BatchTrace, dims: Dims, fun: Any, num_consts: int
     return batched, places, batching
 
 
-def _custom_jvp_batch(
-    trace: BatchTrace, operands: Values, dims: Dims, *, call_jaxpr: Any, jvp_jaxpr_fun: Any,
-    num_consts: int, symbolic_zeros: bool,
-) -> Any:
+def _custom_jvp_batch(trace: BatchTrace, operands: Values, dims: Dims, *, call_jaxpr: Jaxpr,
+                      jvp_jaxpr_fun: Callable[..., Any], num_consts: int, symbolic_zeros: bool
+                     ) -> Any:
     fun, out_dims, batching = _batched_call(trace, dims, call_jaxpr, num_consts)
     outs = bind_function(custom_jvp_call_p, operands, {
         "call_jaxpr": fun, "jvp_jaxpr_fun": _BatchedJvp(jvp_jaxpr_fun, batching),
@@ -339,10 +341,9 @@ def _raise_forward_mode(*_: Any, **__: Any) -> Any:
     raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
 
 
-def _lin_transpose(
-    cts: Tangents, *operands: Operand, bwd: Any, in_zeros: tuple[bool, ...], num_res: int,
-    out_avals: tuple[Any, ...], symbolic_zeros: bool,
-) -> list[Any]:
+def _lin_transpose(cts: Tangents, *operands: Operand, bwd: Callable[..., Any],
+                   in_zeros: tuple[bool, ...], num_res: int, out_avals: tuple[Any, ...],
+                   symbolic_zeros: bool) -> list[Any]:
     given = [tangent_argument(ct, symbolic_zeros) for ct in cts]
     in_cts = bwd(operands[:num_res], given)
     return [None] * num_res + [ct for ct, zero in zip(in_cts, in_zeros, strict=True) if not zero]
@@ -367,10 +368,9 @@ custom_lin_p = register(Primitive(
 ))
 
 
-def _custom_vjp_jvp(
-    primals: Values, tangents: Tangents, *, call_jaxpr: Any, fwd_jaxpr_thunk: Any, bwd: Any,
-    num_consts: int, out_trees: Any, symbolic_zeros: bool,
-) -> Any:
+def _custom_vjp_jvp(primals: Values, tangents: Tangents, *, call_jaxpr: Any, fwd_jaxpr_thunk: Any,
+                    bwd: Callable[..., Any], num_consts: int, out_trees: Any, symbolic_zeros: bool
+                   ) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
         raise CustomVJPException(custom_vjp_call_p)
     # A reference has the tangent of what it holds. The rules say what comes to that; what they
@@ -395,7 +395,7 @@ def _custom_vjp_jvp(
 class _BatchedFwd:
     __slots__ = ("batching", "fwd")
 
-    def __init__(self, fwd: Any, batching: _Batching) -> None:
+    def __init__(self, fwd: Callable[..., Any], batching: _Batching) -> None:
         self.fwd = fwd
         self.batching = batching
 
@@ -426,7 +426,8 @@ class _BatchedFwd:
 class _BatchedBwd:
     __slots__ = ("batching", "bwd", "residual_dims")
 
-    def __init__(self, bwd: Any, batching: _Batching, residual_dims: list[int | None]) -> None:
+    def __init__(self, bwd: Callable[..., Any], batching: _Batching, residual_dims: list[int | None]
+                ) -> None:
         self.bwd = bwd
         self.batching = batching
         self.residual_dims = residual_dims
@@ -478,10 +479,9 @@ class _BatchedBwd:
         return match_axis(ct, dim, wanted, self.batching.axis)
 
 
-def _custom_vjp_batch(
-    trace: BatchTrace, operands: Values, dims: Dims, *, call_jaxpr: Any, fwd_jaxpr_thunk: Any,
-    bwd: Any, num_consts: int, out_trees: Any, symbolic_zeros: bool,
-) -> Any:
+def _custom_vjp_batch(trace: BatchTrace, operands: Values, dims: Dims, *, call_jaxpr: Jaxpr,
+                      fwd_jaxpr_thunk: Callable[..., Any], bwd: Callable[..., Any], num_consts: int,
+                      out_trees: Any, symbolic_zeros: bool) -> Any:
     fun, out_dims, batching = _batched_call(trace, dims, call_jaxpr, num_consts)
     outs = bind_function(custom_vjp_call_p, operands, {
         "call_jaxpr": fun, "fwd_jaxpr_thunk": _BatchedFwd(fwd_jaxpr_thunk, batching), "bwd": bwd,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
 from pyjx.core.avals import get_aval
@@ -20,9 +20,15 @@ from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import BatchDims, Operand, Value, Values
 from pyjx.jaxlib_api import NamedSharding
 
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
+    from pyjx.core.meshes import AbstractMesh
+    from pyjx.engine.types import Tangent
+    from pyjx.jaxlib_api import Sharding
+
 
 def _batch(trace: Any, operands: Values, dims: BatchDims, *, dst_sharding: Any,
-           concrete_mesh: Any) -> tuple[Value, int]:
+           concrete_mesh: Mesh | AbstractMesh | None) -> tuple[Value, int]:
     """The batch lies as it does, or as the mapped axis where the type does not say it."""
     (x,), (dim,) = operands, dims
     spec, entry = dst_sharding.spec, entries_of(get_aval(x))[dim]
@@ -35,14 +41,15 @@ def _batch(trace: Any, operands: Values, dims: BatchDims, *, dst_sharding: Any,
                        concrete_mesh), dim
 
 
-def _transpose(ct: Any, x: Operand, *, dst_sharding: Any, concrete_mesh: Any) -> list[Any]:
+def _transpose(ct: Tangent, x: Operand, *, dst_sharding: Any,
+               concrete_mesh: Mesh | AbstractMesh | None) -> list[Any]:
     mesh, around = dst_sharding.mesh, configuration.abstract_mesh.value
     if around is not None and around.shape_tuple == mesh.shape_tuple:
         mesh = around  # the value may come from where axes are of other types
     return [made_to_lie(ct, _along(cotangent_aval(x.aval), mesh), concrete_mesh)]
 
 
-def made_to_lie(x: Any, sharding: Any, mesh: Any = None) -> Any:
+def made_to_lie(x: Any, sharding: Sharding | None, mesh: Mesh | AbstractMesh | None = None) -> Any:
     """A value that the transformations made, lying so; an array stays if no devices are known."""
     if mesh is None and not isinstance(x, Tracer) and configuration.mesh.value is None and (
             not isinstance(getattr(getattr(x, "sharding", None), "mesh", None), Mesh)):
@@ -50,13 +57,13 @@ def made_to_lie(x: Any, sharding: Any, mesh: Any = None) -> Any:
     return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=mesh)
 
 
-def _along(aval: Any, mesh: Any) -> Any:
+def _along(aval: ShapedArray | AbstractRef, mesh: Mesh | AbstractMesh) -> Any:
     """The sharding of values of this type; they may be copies along the mesh."""
     found = aval.explicit_sharding
     return NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)) if found is None else found
 
 
-def _shape_rule(x: Any, *, dst_sharding: Any, concrete_mesh: Any) -> Any:
+def _shape_rule(x: Any, *, dst_sharding: Any, concrete_mesh: Mesh | AbstractMesh | None) -> Any:
     out = aval_on(x, dst_sharding)
     if no_collectives.value:
         check_types(no_collectives.value, "reshard", [x], [out])
@@ -89,12 +96,12 @@ def whole(x: Value, axes: Sequence[int]) -> Value:
         spec=sharding.spec.update(partitions=entries)))
 
 
-def with_sharding_of(x: Value, aval: Any) -> Value:
+def with_sharding_of(x: Value, aval: AbstractValue) -> Value:
     """A cotangent of a value of type `aval`, lying as that does."""
     return lying_as(x, cotangent_aval(aval))
 
 
-def lying_as(x: Value, aval: Any) -> Value:
+def lying_as(x: Value, aval: ShapedArray | AbstractRef) -> Value:
     """A value that lies as this type says."""
     given, wanted = get_aval(x).explicit_sharding, aval.explicit_sharding
     if given == wanted:
@@ -114,7 +121,7 @@ def number_beside(x: Value, avals: Sequence[Any]) -> Value:
     return x
 
 
-def constant_beside(x: Value, aval: Any) -> Value:
+def constant_beside(x: Value, aval: AbstractValue) -> Value:
     """A constant that is used with a value of this type: reduced where that is, or is yet to be
     summed."""
     if axes := OUTSIDE.reduced(aval) | OUTSIDE.unreduced(aval):
@@ -125,7 +132,7 @@ def constant_beside(x: Value, aval: Any) -> Value:
     return x
 
 
-def as_cotangent(x: Value, aval: Any) -> Value:
+def as_cotangent(x: Value, aval: AbstractValue) -> Value:
     """A value that stands for a cotangent of values of type `aval`, as one of its type."""
     if aval.explicit_sharding is not None and aval.explicit_sharding.spec.reduced:
         x = with_sharding_of(x, aval)

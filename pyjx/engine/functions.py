@@ -13,14 +13,14 @@ from pyjx.jaxlib_api import pytree
 flatten = pytree.default_registry().flatten
 
 
-def name_of(fun: Any) -> str:
+def name_of(fun: Callable[..., Any]) -> str:
     """The name of a function, of what a partial without a name wraps, or of an object's class."""
     while isinstance(fun, partial) and not hasattr(fun, "__name__"):
         fun = fun.func
     return str(getattr(fun, "__name__", None) or type(fun).__name__)
 
 
-def source_of(fun: Any) -> str:
+def source_of(fun: Callable[..., Any]) -> str:
     """`name at file:line`, for messages."""
     name = name_of(fun)
     while isinstance(fun, partial):
@@ -113,7 +113,7 @@ class FlatFun:
         return (out, self.aux_tree.unflatten(self.aux)) if self.has_aux else out
 
 
-def made_in(fun: Any, how: str) -> str:
+def made_in(fun: Callable[..., Any], how: str) -> str:
     """The sentence of error messages on a value that was made while `fun` ran; empty if that is no
     function of the user's. `how` says what was done with it, such as `mapped by vmap`."""
     if not isinstance(fun, FlatFun):

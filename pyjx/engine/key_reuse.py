@@ -9,7 +9,7 @@ are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.nested import holds_jaxprs, program_of
 from pyjx.core.source_info import summarize
 from pyjx.errors import KeyReuseError
+
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -77,7 +80,7 @@ class KeyReuseSignature:
         masked = [{(p.idx, *_told(p.mask)) for p in parts} for parts in (self.sinks, self.sources)]
         return [*masked, set(self.forwards)]
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, KeyReuseSignature) and self._parts() == other._parts()
 
     def __hash__(self) -> int:
@@ -122,7 +125,7 @@ class Keys:
         else:
             self.consumed |= _fitting(mask, self.consumed.shape)
 
-    def as_type(self, aval: Any) -> Keys:
+    def as_type(self, aval: ShapedArray | AbstractRef) -> Keys:
         """The same keys as an array of another type."""
         if not self.some and self.consumed.size == np.prod(_shape(aval)):
             view = self.consumed.reshape(_shape(aval))
@@ -138,12 +141,12 @@ def _fitting(mask: Any, shape: tuple[int, ...]) -> Any:
     return mask.reshape(shape) if mask.size == np.prod(shape) else np.asarray(mask.any())
 
 
-def _shape(aval: Any) -> tuple[int, ...]:
+def _shape(aval: ShapedArray | AbstractRef) -> tuple[int, ...]:
     static = all([isinstance(d, int) for d in aval.shape])
     return aval.shape if static else ()
 
 
-def _fresh(aval: Any) -> Keys | None:
+def _fresh(aval: ShapedArray | AbstractRef) -> Keys | None:
     return Keys(np.zeros(_shape(aval), bool)) if is_key(aval) else None
 
 
@@ -279,7 +282,7 @@ def _choice(eqn: JaxprEqn, programs: Sequence[ClosedJaxpr], operands: Operands) 
             for outs, v in zip(zip(*each, strict=True), eqn.outvars, strict=True)]
 
 
-def _one_of(outs: Results, aval: Any) -> Keys | None:
+def _one_of(outs: Results, aval: ShapedArray | AbstractRef) -> Keys | None:
     """The result that is one of these."""
     found = [keys for keys in outs if keys is not None]
     if not found:

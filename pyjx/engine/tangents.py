@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from pyjx.engine.moves import moved
 from pyjx.engine.types import Tangent, Tangents, Value, Values
 from pyjx.tree_util import register_pytree_node
 
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractValue
+
 
 class Zero:
     """A tangent or cotangent that is known to be zero."""
@@ -36,7 +39,7 @@ class Zero:
         return zero_tangent(get_aval(x))
 
     @staticmethod
-    def cotangent_of(aval: Any) -> Zero:
+    def cotangent_of(aval: AbstractValue) -> Zero:
         """The zero cotangent of values of a type."""
         return Zero(cotangent_aval(aval))
 
@@ -51,7 +54,7 @@ class Zero:
 _zero_tangents = BoundedDict(8192)  # by aval
 
 
-def zero_tangent(aval: Any) -> Zero:
+def zero_tangent(aval: AbstractValue) -> Zero:
     """The zero tangent at a value of the given aval."""
     zero = _zero_tangents.get(aval)
     if zero is None:
@@ -81,7 +84,7 @@ def is_undefined_primal(x: Any) -> bool:
     return type(x) is UndefinedPrimal
 
 
-def first_is_linear(name: str, x: Any, y: Any) -> bool:
+def first_is_linear(name: str, x: Any, y: Value) -> bool:
     """Whether the first factor of a product is the linear one, for its transpose rule.
 
     Raises:
@@ -150,7 +153,7 @@ add_any_p = register(Primitive(
 ))
 
 
-def add_tangents(x: Any, y: Any) -> Any:
+def add_tangents(x: Any, y: Value) -> Any:
     """x + y, where either may be a symbolic zero."""
     if type(x) is Zero:
         return y

@@ -31,6 +31,10 @@ from pyjx.runtime.jit import jit
 from pyjx.runtime.lower import lowered_for_each
 from pyjx.runtime.sharding import NamedSharding, spec_of_hlo
 
+if TYPE_CHECKING:
+    from pyjx.engine.types import TreeDef
+    from pyjx.jaxlib_api import Sharding
+
 __all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "custom_partitioning",
            "custom_partitioning_p"]
 __dir__ = directory(__name__, __all__)
@@ -122,7 +126,7 @@ class custom_partitioning:
         return tree_util.tree_unflatten(out_tree, outs)
 
     def _traced(self, static: set[int], static_args: tuple[Any, ...], dynamic: tuple[Any, ...],
-                in_tree: Any) -> tuple[ClosedJaxpr, _Partitioner, Any, Any]:
+                in_tree: TreeDef) -> tuple[ClosedJaxpr, _Partitioner, Any, Any]:
         """The function's program for such arguments, and how it is cut."""
         def fun(*given: Any) -> Any:
             values, statics = iter(given), iter(static_args)
@@ -152,7 +156,7 @@ class _Partitioner:
                  "in_avals", "key", "out_avals")
 
     def __init__(self, partition: Callable[..., Any], decodes: bool, static: tuple[Any, ...],
-                 in_tree: Any, out_tree: Any, closed: ClosedJaxpr) -> None:
+                 in_tree: TreeDef, out_tree: TreeDef, closed: ClosedJaxpr) -> None:
         self._partition = partition
         self._decodes = decodes
         self._static = static
@@ -232,7 +236,7 @@ def _cut(arg_shapes: Sequence[Any], arg_shardings: Sequence[Any], result_shape: 
     return text.encode(), ins, result
 
 
-def _as_the_user_says(sharding: Any, shape: Any, config: bytes) -> Any:
+def _as_the_user_says(sharding: Sharding | None, shape: Any, config: bytes) -> Any:
     return sharding
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.flatten_util import ravel_pytree
 from pyjx.lazy import directory
 from pyjx.transforms.custom_gradient import closure_convert
@@ -114,8 +114,8 @@ def interp_fit_dopri(y0: Array, y1: Array, k: Array, dt: Any) -> Array:
     return jnp.stack(fit_4th_order_polynomial(y0, y1, middle, k[0], k[-1], h))
 
 
-def initial_step_size(fun: Derivative, t0: Any, y0: Array, order: int, rtol: Any, atol: Any,
-                      f0: Array) -> Array:
+def initial_step_size(fun: Derivative, t0: Any, y0: Array, order: int, rtol: float | Array,
+                      atol: float | Array, f0: Array) -> Array:
     """A first step: E. Hairer, S. P. Norsett and G. Wanner, Solving Ordinary Differential Equations
     I, 2nd edition, section II.4."""
     dtype = y0.dtype
@@ -131,7 +131,8 @@ def initial_step_size(fun: Derivative, t0: Any, y0: Array, order: int, rtol: Any
     return jnp.minimum(100 * h0, h1)
 
 
-def mean_error_ratio(error_estimate: Array, rtol: Any, atol: Any, y0: Array, y1: Array) -> Array:
+def mean_error_ratio(error_estimate: Array, rtol: float | Array, atol: float | Array, y0: Array,
+                     y1: Array) -> Array:
     """The root of the mean square of errors over what is tolerated: a step is good below 1."""
     tolerance = atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1))
     return jnp.sqrt(jnp.mean(abs2(error_estimate / tolerance.astype(error_estimate.dtype))))
@@ -148,8 +149,9 @@ def optimal_step_size(last_step: Any, mean_error_ratio: Any, safety: float = 0.9
 # -- the solver ------------------------------------------------------------------------------------
 
 
-def odeint(func: Callable[..., Any], y0: Any, t: Any, *args: Any, rtol: Any = 1.4e-8,
-           atol: Any = 1.4e-8, mxstep: Any = math.inf, hmax: Any = math.inf) -> Any:
+def odeint(func: Callable[..., Any], y0: Any, t: ArrayLike, *args: Any,
+           rtol: float | Array = 1.4e-8, atol: float | Array = 1.4e-8,
+           mxstep: float | Array = math.inf, hmax: float | Array = math.inf) -> Any:
     """The solution of dy/dt = func(y, t, *args) with y(t[0]) = y0, at the times t.
 
     Reverse mode solves the adjoint equation backwards, in memory that does not grow with the steps.
@@ -213,9 +215,9 @@ def _checked(func: Callable[..., Any], y0: Any) -> Callable[..., Any]:
     return checked
 
 
-def _solve(func: Callable[..., Array], rtol: Any, atol: Any, mxstep: Any, hmax: Any, y0: Array,
-           ts: Array, *args: Any) -> Array:
-    def derivative(y: Array, t: Any) -> Array:
+def _solve(func: Callable[..., Array], rtol: float | Array, atol: float | Array,
+           mxstep: float | Array, hmax: float | Array, y0: Array, ts: Array, *args: Any) -> Array:
+    def derivative(y: Array, t: ArrayLike) -> Array:
         return func(y, t, *args)
 
     def scan_step(carry: Any, target: Array) -> Any:
@@ -252,19 +254,19 @@ def _solve(func: Callable[..., Array], rtol: Any, atol: Any, mxstep: Any, hmax: 
 
 
 @functools.partial(custom_vjp, nondiff_argnums=(0, 1, 2, 3, 4))
-def _odeint(func: Callable[..., Array], rtol: Any, atol: Any, mxstep: Any, hmax: Any, y0: Array,
-            ts: Array, *args: Any) -> Array:
+def _odeint(func: Callable[..., Array], rtol: float | Array, atol: float | Array,
+            mxstep: float | Array, hmax: float | Array, y0: Array, ts: Array, *args: Any) -> Array:
     return _solve(func, rtol, atol, mxstep, hmax, y0, ts, *args)
 
 
-def _forward(func: Any, rtol: Any, atol: Any, mxstep: Any, hmax: Any, y0: Array, ts: Array,
-             *args: Any) -> Any:
+def _forward(func: Callable[..., Any], rtol: float | Array, atol: float | Array,
+             mxstep: float | Array, hmax: float | Array, y0: Array, ts: Array, *args: Any) -> Any:
     ys = _odeint(func, rtol, atol, mxstep, hmax, y0, ts, *args)
     return ys, (ys, ts, args)
 
 
-def _backward(func: Any, rtol: Any, atol: Any, mxstep: Any, hmax: Any, residuals: Any, g: Array
-              ) -> Any:
+def _backward(func: Callable[..., Any], rtol: float | Array, atol: float | Array,
+              mxstep: float | Array, hmax: float | Array, residuals: Any, g: Array) -> Any:
     """The adjoint a = dL/dy follows da/dt = -a df/dy, and dL/dargs = integral of a df/dargs.
 
     L. S. Pontryagin et al., The Mathematical Theory of Optimal Processes (1962).
@@ -274,7 +276,7 @@ def _backward(func: Any, rtol: Any, atol: Any, mxstep: Any, hmax: Any, residuals
     leaves, tree = tree_flatten(args)
     moving = [i for i, x in enumerate(leaves) if jnp.issubdtype(jnp.asarray(x).dtype, jnp.inexact)]
 
-    def derivative(y: Array, t: Any, *values: Any) -> Array:
+    def derivative(y: Array, t: ArrayLike, *values: Any) -> Array:
         full = list(leaves)
         for i, x in zip(moving, values, strict=True):
             full[i] = x

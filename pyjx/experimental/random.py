@@ -11,7 +11,7 @@ import numpy as np
 
 from pyjx import random as jr
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.references import Ref
 from pyjx.core.trace import eager_trace, state
@@ -84,22 +84,22 @@ class StatefulPRNG:
         shape = canonical_shape(shape)
         return jr.split(key, shape) if shape else key
 
-    def random(self, size: int | Sequence[int] | None = None, dtype: Any = float) -> Array:
+    def random(self, size: int | Sequence[int] | None = None, dtype: DTypeLike = float) -> Array:
         """Numbers uniform in [0, 1)."""
         return jr.uniform(self.key(), _shape(size), dtype)
 
     def uniform(self, low: Any = 0, high: Any = 1, size: int | Sequence[int] | None = None, *,
-                dtype: Any = float) -> Array:
+                dtype: DTypeLike = float) -> Array:
         """Numbers uniform in [low, high)."""
         return jr.uniform(self.key(), _shape(size, low, high), dtype, minval=low, maxval=high)
 
     def normal(self, loc: Any = 0, scale: Any = 1, size: int | Sequence[int] | None = None, *,
-               dtype: Any = float) -> Array:
+               dtype: DTypeLike = float) -> Array:
         """Numbers of the normal distribution around `loc` with the deviation `scale`."""
         return jr.normal(self.key(), _shape(size, loc, scale), dtype) * scale + loc
 
     def integers(self, low: Any, high: Any = None, size: int | Sequence[int] | None = None, *,
-                 dtype: Any = int) -> Array:
+                 dtype: DTypeLike = int) -> Array:
         """Integers in [low, high), or in [0, low) without `high`."""
         if high is None:
             low, high = 0, low

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyjx import lax, random
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory, refuse
 from pyjx.nn.activations import sigmoid, tanh
 from pyjx.transforms.vjp import vjp
+
+if TYPE_CHECKING:
+    from pyjx.lax.contractions import PrecisionLike
 
 __all__ = [
     "get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd", "lstm_ref",
@@ -78,7 +81,7 @@ def unpack_lstm_weights(weights: Any, input_size: int, hidden_size: int, num_lay
     return unpacked
 
 
-def swap_lstm_gates(weights: Any, input_size: int, hidden_size: int, num_layers: int,
+def swap_lstm_gates(weights: ArrayLike, input_size: int, hidden_size: int, num_layers: int,
                     bidirectional: bool) -> Array:
     """A vector of weights with the cell and the output gates in each other's place."""
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
@@ -93,7 +96,7 @@ def swap_lstm_gates(weights: Any, input_size: int, hidden_size: int, num_layers:
     return jnp.concatenate(vectors)
 
 
-def lstm(x: Any, h_0: Any, c_0: Any, weights: Any, seq_lengths: Any, input_size: int,
+def lstm(x: Any, h_0: Any, c_0: Any, weights: ArrayLike, seq_lengths: Any, input_size: int,
          hidden_size: int, num_layers: int, dropout: float, bidirectional: bool,
          precision: Any = None) -> tuple[Array, Array, Array]:
     """Layers of long short-term memory.
@@ -127,9 +130,9 @@ def lstm(x: Any, h_0: Any, c_0: Any, weights: Any, seq_lengths: Any, input_size:
     return _layers(x, h_0, c_0, parts, seq_lengths, num_layers, dropout, bidirectional, precision)
 
 
-def lstm_fwd(x: Any, h_0: Any, c_0: Any, w: Any, seq_lengths: Any, input_size: int,
-             hidden_size: int, num_layers: int, dropout: float, bidirectional: bool, precision: Any
-             ) -> tuple[Any, Any]:
+def lstm_fwd(x: Any, h_0: ArrayLike, c_0: ArrayLike, w: Any, seq_lengths: ArrayLike,
+             input_size: int, hidden_size: int, num_layers: int, dropout: float,
+             bidirectional: bool, precision: PrecisionLike) -> tuple[Any, Any]:
     """What `lstm` gives, and what `lstm_bwd` needs: the operands."""
     out = lstm(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, dropout,
                bidirectional, precision)
@@ -137,7 +140,7 @@ def lstm_fwd(x: Any, h_0: Any, c_0: Any, w: Any, seq_lengths: Any, input_size: i
 
 
 def lstm_bwd(input_size: int, hidden_size: int, num_layers: int, dropout: float,
-             bidirectional: bool, precision: Any, residuals: Any, gradients: Any
+             bidirectional: bool, precision: PrecisionLike, residuals: Any, gradients: Any
              ) -> tuple[Any, ...]:
     """The cotangents of `x`, `h_0`, `c_0` and the weights, and None for the lengths. It computes
     the layers again; `jax.vjp(lstm, ...)` keeps what they gave.
@@ -148,7 +151,7 @@ def lstm_bwd(input_size: int, hidden_size: int, num_layers: int, dropout: float,
     """
     *operands, seq_lengths = residuals
 
-    def run(x: Any, h_0: Any, c_0: Any, w: Any) -> Any:
+    def run(x: Any, h_0: ArrayLike, c_0: ArrayLike, w: Any) -> Any:
         return lstm(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, dropout,
                     bidirectional, precision)
 
@@ -164,8 +167,9 @@ def lstm_ref(x: Any, h_0: Any, c_0: Any, W_ih: Mapping[int, Any], W_hh: Mapping[
                    bidirectional, None)
 
 
-def _layers(x: Any, h_0: Any, c_0: Any, parts: Any, seq_lengths: Any, num_layers: int,
-            dropout: float, bidirectional: bool, precision: Any) -> tuple[Array, Array, Array]:
+def _layers(x: Any, h_0: Array, c_0: Array, parts: Any, seq_lengths: ArrayLike, num_layers: int,
+            dropout: float, bidirectional: bool, precision: PrecisionLike
+           ) -> tuple[Array, Array, Array]:
     if dropout != 0.0:
         raise NotImplementedError(f"lstm: dropout is not supported, expected 0, got {dropout}")
     directions = 2 if bidirectional else 1
@@ -186,7 +190,7 @@ def _layers(x: Any, h_0: Any, c_0: Any, parts: Any, seq_lengths: Any, num_layers
 
 
 def _direction(steps: Array, h_0: Array, c_0: Array, weights: list[Any], inside: Array,
-               backwards: bool, precision: Any) -> tuple[tuple[Array, Array], Array]:
+               backwards: bool, precision: PrecisionLike) -> tuple[tuple[Array, Array], Array]:
     """One direction of a layer: states stay as they are beyond the end of a sequence."""
     W_ih, W_hh, b_ih, b_hh = weights
 

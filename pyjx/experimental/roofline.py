@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from pyjx.runtime.costs import bytes_of, cost_of
 from pyjx.transforms.vjp import vjp as vjp_of
 from pyjx.tree_util import tree_map
 
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef, ShapedArray
+    from pyjx.core.meshes import AbstractMesh, Mesh
+
 __all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "register_roofline",
            "register_standard_roofline", "roofline", "roofline_and_grad", "rooflines"]
 __dir__ = directory(__name__, __all__)
@@ -40,7 +44,7 @@ class RooflineShape:
     dtype: Any
 
     @classmethod
-    def from_aval(cls, aval: Any) -> RooflineShape:
+    def from_aval(cls, aval: ShapedArray | AbstractRef) -> RooflineShape:
         return cls(aval.shape, aval.dtype)
 
     @property
@@ -144,7 +148,8 @@ _COMBINING = (lax.reduce_p, lax.reduce_window_p, lax.scatter_p, lax.scatter_add_
               lax.scatter_sub_p, lax.scatter_mul_p, lax.scatter_min_p, lax.scatter_max_p)
 
 
-def _of_equation(eqn: JaxprEqn, mesh: Any, pins: tuple[bool, bool]) -> RooflineResult:
+def _of_equation(eqn: JaxprEqn, mesh: Mesh | AbstractMesh | None, pins: tuple[bool, bool]
+                ) -> RooflineResult:
     rule = rooflines.get(eqn.primitive)
     if rule is not None:
         ctx = RooflineRuleContext(
@@ -176,7 +181,7 @@ def _of_operation(eqn: JaxprEqn, pins: tuple[bool, bool]) -> RooflineResult:
                           unfused_hbm_bytes=moved)
 
 
-def _of_collective(eqn: JaxprEqn, mesh: Any) -> RooflineResult:
+def _of_collective(eqn: JaxprEqn, mesh: Mesh | AbstractMesh | None) -> RooflineResult:
     """The bytes over the links along each axis, and the steps: those of a torus of the axes."""
     axes = eqn.params.get("axes", eqn.params.get("axis_name"))
     names = [a for a in (axes if isinstance(axes, tuple) else (axes,)) if isinstance(a, str)]
@@ -246,8 +251,8 @@ _LINKS: dict[Primitive, Callable[[int, list[int], JaxprEqn], tuple[int, int]]] =
     lax.ppermute_p: _permuted}
 
 
-def _of_program(jaxpr: Jaxpr, mesh: Any, pins: tuple[bool, bool], outside: bool = False
-                ) -> RooflineResult:
+def _of_program(jaxpr: Jaxpr, mesh: Mesh | AbstractMesh | None, pins: tuple[bool, bool],
+                outside: bool = False) -> RooflineResult:
     """`outside` of a `shard_map` values are those of all devices, and no device holds them."""
     total = RooflineResult(peak_hbm_bytes=0 if outside else _peak(jaxpr))
     for eqn in jaxpr.eqns:
@@ -272,9 +277,10 @@ def _peak(jaxpr: Jaxpr) -> int:
     return peak
 
 
-def roofline(f: Callable[..., Any], mesh: Any = None, in_specs: Any = None, out_specs: Any = None,
-             *, pin_lhs_in_vmem: bool = False, pin_rhs_in_vmem: bool = False, vjp: bool = False,
-             print_jaxpr: bool = False) -> Callable[..., tuple[Any, RooflineResult]]:
+def roofline(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None = None, in_specs: Any = None,
+             out_specs: Any = None, *, pin_lhs_in_vmem: bool = False, pin_rhs_in_vmem: bool = False,
+             vjp: bool = False, print_jaxpr: bool = False
+            ) -> Callable[..., tuple[Any, RooflineResult]]:
     """A function that gives the types of what `f` gives, and what it costs; nothing is computed.
 
     Args:
@@ -310,10 +316,10 @@ def roofline(f: Callable[..., Any], mesh: Any = None, in_specs: Any = None, out_
     return counted
 
 
-def roofline_and_grad(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any, *,
-                      pin_lhs_in_vmem: bool = False, pin_rhs_in_vmem: bool = False,
-                      print_jaxpr: bool = False
-                      ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
+def roofline_and_grad(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None, in_specs: Any,
+                      out_specs: Any, *, pin_lhs_in_vmem: bool = False,
+                      pin_rhs_in_vmem: bool = False, print_jaxpr: bool = False
+                     ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
     """As `roofline`: the types of results, the cost of `f`, and that of it with its reverse
     derivative."""
     def counted(*args: Any) -> tuple[Any, RooflineResult, RooflineResult]:

@@ -50,6 +50,7 @@ from pyjx.export.trees import tree_to_data
 
 if TYPE_CHECKING:
     from pyjx.export.exported import Exported
+    from pyjx.jaxlib_api import Sharding
 
 MAGIC = b"PYJXEXPT"
 VERSION = 1
@@ -92,7 +93,7 @@ def _header(exported: Exported) -> dict[str, Any]:
     }
 
 
-def _sharding_to_data(sharding: Any) -> Any:
+def _sharding_to_data(sharding: Sharding | None) -> Any:
     if sharding is None:
         return None
     for name in sharding.mesh.axis_names:

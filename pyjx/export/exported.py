@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowering.types import CLOSE, OPEN, tensor_type
 from pyjx import jaxlib_api
@@ -28,6 +28,10 @@ from pyjx.runtime.sharding import NamedSharding
 from pyjx.transforms.custom_vjp import custom_vjp
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractValue
+    from pyjx.core.meshes import AbstractMesh, Mesh
+
 # The function of a module for several platforms that is for one of them.
 PLATFORM_FUNCTION = "on_platform_{}"
 
@@ -35,7 +39,7 @@ _SYMBOL = re.compile(r"@([A-Za-z_][\w.$-]*)")
 _EXPRESSION = re.compile(f"{OPEN}[^{CLOSE}]*{CLOSE}")
 
 
-def lowered_type(aval: Any) -> str:
+def lowered_type(aval: AbstractValue) -> str:
     """The type of an argument or a result of an exported module."""
     return _EXPRESSION.sub("?", tensor_type(physical_aval(aval)))
 
@@ -266,12 +270,12 @@ class Exported:
         """The module as text."""
         return jaxlib_api.artifact_text(self.mlir_module_serialized)
 
-    def in_shardings_jax(self, mesh: Any = None) -> Sequence[Any]:
+    def in_shardings_jax(self, mesh: Mesh | AbstractMesh | None = None) -> Sequence[Any]:
         """How the arguments lie on a mesh whose axes have the names and sizes that they had where
         the function was exported; None for what is not said."""
         return _on_mesh(self._in_named_shardings, mesh)
 
-    def out_shardings_jax(self, mesh: Any) -> Sequence[Any]:
+    def out_shardings_jax(self, mesh: Mesh | AbstractMesh | None) -> Sequence[Any]:
         """The same of the results."""
         return _on_mesh(self._out_named_shardings, mesh)
 
@@ -337,7 +341,7 @@ class Exported:
         return flat  # type: ignore[no-any-return]
 
 
-def _on_mesh(shardings: Sequence[Any], mesh: Any) -> Sequence[Any]:
+def _on_mesh(shardings: Sequence[Any], mesh: Mesh | AbstractMesh | None) -> Sequence[Any]:
     return tuple([s if s is None or mesh is None else NamedSharding(mesh, s.spec)
                   for s in shardings])
 

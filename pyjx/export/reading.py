@@ -8,7 +8,7 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from pyjx.export.safety import (
 from pyjx.export.trees import tree_from_data
 from pyjx.random.base import key_dtype
 from pyjx.runtime.sharding import NamedSharding
+
+if TYPE_CHECKING:
+    from pyjx.engine.types import TreeDef
 
 MOST_RANK = 256
 MOST_SIZE = 1 << 62
@@ -195,7 +198,7 @@ def _sharding(data: Any, aval: ShapedArray, devices: int) -> Any:
 _AXIS = re.compile(r"[^\x00-\x1f\"\\]*")  # what a name in MLIR's text may be made of
 
 
-def _check_trees(in_tree: Any, n_in: int, out_tree: Any, n_out: int) -> None:
+def _check_trees(in_tree: TreeDef, n_in: int, out_tree: TreeDef, n_out: int) -> None:
     shape = in_tree.node_data()
     parts = in_tree.children() if shape is not None and shape[0] is tuple else []
     kinds = [p.node_data() and p.node_data()[0] for p in parts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
@@ -12,6 +12,10 @@ from pyjx.core import dtypes
 from pyjx.core.evaluation import literal_value
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import program_of
+
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
+    from pyjx.core.jaxpr import ClosedJaxpr
 
 Rule = Callable[..., Any]  # operands, parameters by name -> the result, or a list of results
 
@@ -67,13 +71,13 @@ def _run(eqn: JaxprEqn, operands: list[Any], others: set[str]) -> Sequence[Any]:
     return _as_it_is(eqn, operands)
 
 
-def _is_odd(aval: Any) -> bool:
+def _is_odd(aval: AbstractValue) -> bool:
     """Whether NumPy has no such type."""
     dtype = getattr(aval, "dtype", None)
     return dtype is None or dtypes.is_extended(dtype) or dtype == dtypes.float0
 
 
-def _is_inexact(aval: Any) -> bool:
+def _is_inexact(aval: ShapedArray | AbstractRef) -> bool:
     return dtypes.issubdtype(aval.dtype, np.inexact)
 
 
@@ -88,7 +92,7 @@ def _as_it_is(eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
 # ---- control flow -------------------------------------------------------------------------
 
 
-def _scan(operands: list[Any], others: set[str], *, jaxpr: Any, length: int, reverse: bool,
+def _scan(operands: list[Any], others: set[str], *, jaxpr: ClosedJaxpr, length: int, reverse: bool,
           num_consts: int, num_carry: int, **_: Any) -> list[Any]:
     consts, carry = operands[:num_consts], operands[num_consts:num_consts + num_carry]
     rows = operands[num_consts + num_carry:]

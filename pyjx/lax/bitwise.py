@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import CHEAP
 from pyjx.engine.rules import jvp_zero
@@ -24,7 +22,7 @@ population_count_p = elementwise("population_count", INTEGER)
 clz_p = elementwise("clz", INTEGER)
 
 
-def bitwise_and(x: Any, y: Any) -> Array:
+def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """The bits that x and y both have; "and" of booleans.
 
     Raises:
@@ -38,7 +36,7 @@ def bitwise_and(x: Any, y: Any) -> Array:
     return and_p.bind(x, y)
 
 
-def bitwise_or(x: Any, y: Any) -> Array:
+def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """The bits that x or y have; "or" of booleans. Errors as for `bitwise_and`.
 
     >>> import pyjx as jax
@@ -49,7 +47,7 @@ def bitwise_or(x: Any, y: Any) -> Array:
     return or_p.bind(x, y)
 
 
-def bitwise_xor(x: Any, y: Any) -> Array:
+def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """The bits in which x and y differ. Errors as for `bitwise_and`.
 
     >>> import pyjx as jax
@@ -60,7 +58,7 @@ def bitwise_xor(x: Any, y: Any) -> Array:
     return xor_p.bind(x, y)
 
 
-def bitwise_not(x: Any) -> Array:
+def bitwise_not(x: ArrayLike) -> Array:
     """All bits flipped; "not" of booleans.
 
     Raises:
@@ -73,7 +71,7 @@ def bitwise_not(x: Any) -> Array:
     return not_p.bind(operand("bitwise_not", x))
 
 
-def shift_left(x: Any, y: Any) -> Array:
+def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """x * 2^y, without the bits that do not fit; 0 where y is not below the number of bits.
 
     Raises:
@@ -87,7 +85,7 @@ def shift_left(x: Any, y: Any) -> Array:
     return shift_left_p.bind(x, y)
 
 
-def shift_right_arithmetic(x: Any, y: Any) -> Array:
+def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """x moved y bits to the right; copies of the sign come in. Errors as for `shift_left`.
 
     >>> import pyjx as jax
@@ -98,7 +96,7 @@ def shift_right_arithmetic(x: Any, y: Any) -> Array:
     return shift_right_arithmetic_p.bind(x, y)
 
 
-def shift_right_logical(x: Any, y: Any) -> Array:
+def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """x moved y bits to the right; zeros come in. Errors as for `shift_left`.
 
     >>> import pyjx as jax
@@ -109,7 +107,7 @@ def shift_right_logical(x: Any, y: Any) -> Array:
     return shift_right_logical_p.bind(x, y)
 
 
-def population_count(x: Any) -> Array:
+def population_count(x: ArrayLike) -> Array:
     """How many bits of x are set.
 
     Raises:
@@ -122,7 +120,7 @@ def population_count(x: Any) -> Array:
     return population_count_p.bind(operand("population_count", x))
 
 
-def clz(x: Any) -> Array:
+def clz(x: ArrayLike) -> Array:
     """How many zeros stand before the first bit of x that is set.
 
     Raises:
@@ -153,7 +151,7 @@ def _mulhi(x: Value, y: Value) -> Value:
 mulhi_p = elementwise("mulhi", INTEGER, INTEGER, decomposition=_mulhi)
 
 
-def mulhi(x: Any, y: Any, /) -> Array:
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The upper half of the product x y, whose lower half is `mul(x, y)`.
 
     Raises:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from pyjx.lax.slicing import index_in_dim
 from pyjx.runtime.host_calls import call_on_host, check_device, show_on_host
 from pyjx.runtime.sharding import SingleDeviceSharding
 from pyjx.tree_util import tree_flatten, tree_leaves, tree_unflatten
+
+if TYPE_CHECKING:
+    from pyjx.jaxlib_api import Sharding
 
 # -- effects ---------------------------------------------------------------------------------------
 
@@ -128,7 +131,8 @@ VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_a
 
 @api_boundary
 def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
-                  sharding: Any = None, vmap_method: str | None = None, **kwargs: Any) -> Any:
+                  sharding: Sharding | None = None, vmap_method: str | None = None, **kwargs: Any
+                 ) -> Any:
     """The result of a Python function that depends on nothing but its arguments.
 
     Args:
@@ -175,7 +179,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
 
 @api_boundary
 def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
-                sharding: Any = None, ordered: bool = False, **kwargs: Any) -> Any:
+                sharding: Sharding | None = None, ordered: bool = False, **kwargs: Any) -> Any:
     """Call a Python function that has effects.
 
     Args:
@@ -210,7 +214,7 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
     return tree_unflatten(call.out_tree, outs)
 
 
-def _check_sharding(op: str, sharding: Any) -> None:
+def _check_sharding(op: str, sharding: Sharding | None) -> None:
     if sharding is not None and type(sharding) is not SingleDeviceSharding:
         raise NotImplementedError(
             f"{op}: pure_callback only supports SingleDeviceSharding, but got {type(sharding)}. "
@@ -260,7 +264,7 @@ def _shape(*avals: Any, result_avals: Any, **_: Any) -> list[Any]:
 
 
 def _impl(*args: Any, callback: FlatCallback, result_avals: Sequence[ShapedArray] = (),
-          sharding: Any = None, **_: Any) -> list[Any]:
+          sharding: Sharding | None = None, **_: Any) -> list[Any]:
     if sharding is not None:
         check_device(sharding, args)
     return call_on_host(callback, result_avals, args)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import warn
@@ -17,6 +18,9 @@ from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.wide import unnarrowed
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.explicit import number_beside
+
+if TYPE_CHECKING:
+    from pyjx.engine.types import Value
 
 
 def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
@@ -118,7 +122,7 @@ def _broadcast_anew(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     return tuple(out)
 
 
-def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+def broadcast_to(x: ArrayLike, shape: tuple[int, ...]) -> Any:
     """`x` stretched to `shape` by NumPy's rules; `shape` is known to fit."""
     in_shape = get_aval(x).shape
     if in_shape == shape:
@@ -183,7 +187,7 @@ def all_weak(avals: tuple[ShapedArray, ...]) -> bool:
     return all([a.weak_type for a in avals])
 
 
-def as_dtype(x: Any, dtype: Any) -> Any:
+def as_dtype(x: Value, dtype: DTypeLike) -> Any:
     """A Python scalar as a NumPy scalar of `dtype`; any other value as it is."""
     return scalar_constant(x, dtype) if type(x) in (int, float, complex, bool) else x
 
@@ -211,7 +215,7 @@ def host_converted(value: Any, dtype: Any) -> Any:
         return unnarrowed(host.astype(dtype)[()])
 
 
-def _saturated(host: Any, dtype: Any) -> Any:
+def _saturated(host: Any, dtype: DTypeLike) -> Any:
     """An array of floats as one of integers, which are the ends of their range beyond it."""
     limits = dtypes.iinfo(dtype)
     if host.dtype.kind != "f":
@@ -222,7 +226,7 @@ def _saturated(host: Any, dtype: Any) -> Any:
     return np.where(inside, np.where(inside, host, 0).astype(dtype), ends)
 
 
-def real_part_on_host(x: Any, dtype: Any) -> Any:
+def real_part_on_host(x: Value, dtype: DTypeLike) -> Any:
     """A NumPy array or scalar that is to have the dtype, without the imaginary part that a real one
     cannot hold, with a warning; truth is of both parts."""
     if x.dtype.kind != "c" or dtype in dtypes.complex_dtypes or dtype == np.bool_:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, full_sharding, mesh_of
 from pyjx.core.linearity import BUT_FIRST
@@ -67,7 +67,7 @@ eq_p.define(physical=_all_words_equal)
 ne_p.define(physical=lambda avals, x, y: lax.bitwise_not(_all_words_equal(avals, x, y)))
 
 
-def eq(x: Any, y: Any) -> Array:
+def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x equals y, elementwise. Dtypes and shapes as for `lax.add`, but also bool.
 
     Raises:
@@ -81,7 +81,7 @@ def eq(x: Any, y: Any) -> Array:
     return eq_p.bind(x, y)
 
 
-def ne(x: Any, y: Any) -> Array:
+def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x differs from y, elementwise; true where one is nan.
 
     >>> import pyjx as jax
@@ -92,7 +92,7 @@ def ne(x: Any, y: Any) -> Array:
     return ne_p.bind(x, y)
 
 
-def ge(x: Any, y: Any) -> Array:
+def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x >= y, elementwise; false where one is nan.
 
     Raises:
@@ -106,7 +106,7 @@ def ge(x: Any, y: Any) -> Array:
     return ge_p.bind(x, y)
 
 
-def gt(x: Any, y: Any) -> Array:
+def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x > y, elementwise; false where one is nan. Errors as for `ge`.
 
     >>> import pyjx as jax
@@ -117,7 +117,7 @@ def gt(x: Any, y: Any) -> Array:
     return gt_p.bind(x, y)
 
 
-def le(x: Any, y: Any) -> Array:
+def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x <= y, elementwise; false where one is nan. Errors as for `ge`.
 
     >>> import pyjx as jax
@@ -128,7 +128,7 @@ def le(x: Any, y: Any) -> Array:
     return le_p.bind(x, y)
 
 
-def lt(x: Any, y: Any) -> Array:
+def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x < y, elementwise; false where one is nan. Errors as for `ge`.
 
     >>> import pyjx as jax
@@ -143,7 +143,7 @@ is_finite_p = elementwise("is_finite", FLOATING, out=np.bool_, cost=CHEAP)
 is_finite_p.define(jvp=jvp_zero(is_finite_p))
 
 
-def is_finite(x: Any) -> Array:
+def is_finite(x: ArrayLike) -> Array:
     """Whether x is neither infinite nor nan.
 
     Raises:
@@ -178,7 +178,7 @@ for _p in (max_p, min_p):
     _p.define(jvp=_extremum_jvp(_p))
 
 
-def max(x: Any, y: Any) -> Array:
+def max(x: ArrayLike, y: ArrayLike) -> Array:
     """The larger of x and y; nan where one is nan. Complex numbers are ordered by real part first.
 
     The derivative where they are equal is one half for each.
@@ -194,7 +194,7 @@ def max(x: Any, y: Any) -> Array:
     return max_p.bind(x, y)
 
 
-def min(x: Any, y: Any) -> Array:
+def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of x and y; nan where one is nan. Complex numbers are ordered by real part first.
 
     The derivative where they are equal is one half for each.
@@ -243,7 +243,7 @@ def _broadcast_like(x: Value, y: Value) -> Value:
     return broadcast_to(x, get_aval(y).shape)
 
 
-def clamp(min: Any, x: Any, max: Any) -> Array:
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """`x`, but `min` where it is less, and `max` where it is greater.
 
     Args:
@@ -351,7 +351,7 @@ select_n_p = register(Primitive(
 ))
 
 
-def select_n(which: Any, *cases: Any) -> Array:
+def select_n(which: ArrayLike, *cases: Any) -> Array:
     """From each position, the element of the case whose number `which` gives.
 
     Args:
@@ -374,7 +374,7 @@ def select_n(which: Any, *cases: Any) -> Array:
     return select_n_p.bind(which, *[operand("select_n", c, i) for i, c in enumerate(cases, 1)])
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Array:
+def select(pred: Any, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """`on_true` where `pred` holds, and `on_false` elsewhere.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes as ml
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import out_size, scale
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, batched_sharding, entries_of, replicated, resolved_sharding
@@ -31,6 +31,9 @@ from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Operand, Params, Tangent, Tangents, Value, Values
 from pyjx.lax.nary import operand as _operand
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -139,7 +142,8 @@ class DotAlgorithmPreset(Enum):
         """The dtypes that rhs may have."""
         return self.supported_lhs_types
 
-    def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple[Any, ...] | None:
+    def supported_output_types(self, lhs_dtype: DTypeLike | None, rhs_dtype: DTypeLike | None
+                              ) -> tuple[Any, ...] | None:
         """The dtypes that the result may have; the first is the accumulation's."""
         accumulation = self.accumulation_type
         if accumulation is None:
@@ -164,7 +168,7 @@ PrecisionLike = (
 )
 
 
-def canonicalize_precision(precision: Any, function: str = "dot_general") -> Any:
+def canonicalize_precision(precision: PrecisionLike, function: str = "dot_general") -> Any:
     """The `precision` parameter of a primitive from any of its spellings.
 
     Raises:
@@ -274,7 +278,7 @@ def _width(dtype: DType) -> tuple[Any, ...]:
     return category, dtypes.bit_width(dtype), span, dtypes.issubdtype(dtype, np.signedinteger)
 
 
-def _part_width(dtype: Any) -> int:
+def _part_width(dtype: DTypeLike) -> int:
     """The bits of a number, or of the real part of a complex one."""
     return dtypes.bit_width(dtypes.to_floating_dtype(dtype) if dtype in dtypes.complex_dtypes
                             else dtype)
@@ -319,7 +323,8 @@ def takes_real_part(preferred: Any, *types: Any) -> bool:
 
 def _dot_general_shape(lhs: ShapedArray, rhs: ShapedArray, *,
                        dimension_numbers: DotDimensionNumbers, precision: PrecisionLike,
-                       preferred_element_type: DType, out_sharding: Any = None) -> ShapedArray:
+                       preferred_element_type: DType, out_sharding: ShardingLike = None
+                      ) -> ShapedArray:
     shape = dot_shape(lhs, rhs, dimension_numbers)
     dtype = product_dtype("dot_general", lhs, rhs, preferred_element_type)
     weak = lhs.weak_type and rhs.weak_type
@@ -327,7 +332,7 @@ def _dot_general_shape(lhs: ShapedArray, rhs: ShapedArray, *,
 
 
 def result_sharding(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotDimensionNumbers,
-                    out_sharding: Any, caller: str) -> Any:
+                    out_sharding: ShardingLike, caller: str) -> Any:
     """The `out_sharding` of a product, as its parameter; None for None.
 
     Raises:
@@ -494,7 +499,7 @@ dot_general_p.define(
 )
 
 
-def preferred_dtype(preferred_element_type: Any, name: str) -> Any:
+def preferred_dtype(preferred_element_type: DTypeLike | None, name: str) -> Any:
     """The `preferred_element_type` parameter: a dtype or None."""
     if preferred_element_type is None:
         return None
@@ -521,9 +526,9 @@ def axis_tuples(function: str, dimension_numbers: Any) -> Any:
             (axis_tuple(function, lb), axis_tuple(function, rb)))
 
 
-def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
-                precision: Any = None, preferred_element_type: Any = None, *,
-                out_sharding: Any = None) -> Array:
+def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionNumbers,
+                precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None, *,
+                out_sharding: ShardingLike = None) -> Array:
     """Sum of products over contracting axes, for each index of the batch axes.
 
     The result's axes are the batch axes, then the rest of `lhs`, then the rest of `rhs`:
@@ -564,9 +569,9 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
     )
 
 
-def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,
-        precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
-        ) -> Array:
+def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumbers | None = None,
+        precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+        out_sharding: ShardingLike = None) -> Array:
     """Product of vectors and matrices, or `dot_general` with `dimension_numbers`.
 
     Args:
@@ -595,7 +600,7 @@ def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = N
                        out_sharding=out_sharding)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products along the last two axes, for each index of the others.
 
     Raises:
@@ -615,9 +620,10 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
     return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (batch, batch)), precision)
 
 
-def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = None,
+def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = None,
+               rhs_scale: ArrayLike | None = None,
                dimension_numbers: DotDimensionNumbers | None = None,
-               preferred_element_type: Any = None) -> Any:
+               preferred_element_type: DTypeLike | None = None) -> Any:
     """`dot_general` of `lhs * lhs_scale` and `rhs * rhs_scale`, for block-scaled formats.
 
     Args:
@@ -655,7 +661,7 @@ def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = No
     return dot_general(x, y, dimension_numbers, preferred_element_type=dtype)
 
 
-def _scaled(side: str, x: Value, scale: Value, dtype: Any) -> Value:
+def _scaled(side: str, x: Value, scale: Value, dtype: DTypeLike) -> Value:
     """`x * scale` in `dtype`, each element of `scale` standing for a block of `x`."""
     x = convert(x, dtype)
     if scale is None:

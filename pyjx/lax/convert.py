@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
@@ -42,10 +42,13 @@ from pyjx.lax.nary import (
 from pyjx.runtime.resharding import placed, sharding_like
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
+if TYPE_CHECKING:
+    from pyjx.jaxlib_api import Sharding
+
 # -- conversion of dtypes --------------------------------------------------------------------------
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Array:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike | None) -> Array:
     """The operand with another dtype.
 
     Floats become integers by rounding toward zero, and anything becomes bool by comparison with 0.
@@ -90,7 +93,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     return cast(x, dtype)
 
 
-def _loses(x: Any, aval: ShapedArray, dtype: DType) -> bool:
+def _loses(x: ArrayLike, aval: ShapedArray, dtype: DType) -> bool:
     """Whether the dtype that a host value has as an operand holds less of it than the wanted one
     may: it is then converted from what it is."""
     if type(x) is int:
@@ -115,7 +118,7 @@ reduce_precision_p.define(shape_rule=_precision_shape, batch=elementwise_batch(r
 )
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """The operand rounded to a format with fewer bits; its dtype stays.
 
     Args:
@@ -179,7 +182,7 @@ imag_p.define(jvp=jvp_linear(imag_p),
               transpose=transpose_unary(lambda ct, z: complex(_zero(ct), _neg(ct))))
 
 
-def complex(x: Any, y: Any) -> Array:
+def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """x + iy.
 
     Raises:
@@ -193,7 +196,7 @@ def complex(x: Any, y: Any) -> Array:
     return complex_p.bind(x, y)
 
 
-def real(x: Any) -> Array:
+def real(x: ArrayLike) -> Array:
     """The real part.
 
     Raises:
@@ -206,7 +209,7 @@ def real(x: Any) -> Array:
     return real_p.bind(operand("real", x))
 
 
-def imag(x: Any) -> Array:
+def imag(x: ArrayLike) -> Array:
     """The imaginary part.
 
     Raises:
@@ -235,7 +238,7 @@ conj_p.define(batch=elementwise_batch(conj_p), jvp=jvp_linear(conj_p),
               transpose=transpose_unary(_conj_back))
 
 
-def conj(x: Any) -> Array:
+def conj(x: ArrayLike) -> Array:
     """The complex conjugate; of a real number, itself as a complex one.
 
     Raises:
@@ -271,7 +274,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     return _full("full", as_sizes("full", "shape", shape), fill_value, dtype, sharding)
 
 
-def _full(name: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, sharding: Any) -> Any:
+def _full(name: str, shape: tuple[int, ...], fill_value: ArrayLike, dtype: Any,
+          sharding: Sharding | None) -> Any:
     fill_value = _fill_operand(name, fill_value)
     aval = get_aval(fill_value)
     if aval.shape:
@@ -293,7 +297,7 @@ def _fill_operand(name: str, value: Value) -> Value:
         raise TypeError(f"{name}: fill_value is no scalar. {error}") from None
 
 
-def real_part_for(value: Any, dtype: Any) -> Any:
+def real_part_for(value: ArrayLike, dtype: DTypeLike | None) -> Any:
     """The value for an array of the dtype: where that is real, a complex scalar loses its imaginary
     part, with NumPy's warning. `filler` refuses Python's complex numbers there."""
     known = is_scalar_constant(value) and get_aval(value).dtype in dtypes.complex_dtypes
@@ -302,7 +306,7 @@ def real_part_for(value: Any, dtype: Any) -> Any:
     return value
 
 
-def filler(value: Any, dtype: Any, weak: bool) -> Any:
+def filler(value: Any, dtype: DTypeLike, weak: bool) -> Any:
     """A rank-0 value of the dtype and weak type; a scalar, which jaxprs show inline, if it can.
 
     Python integers wrap around, and Python floats go to the nearest integer dtype's end.

@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import out_size, scale, size
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import (
@@ -68,6 +68,10 @@ from pyjx.lax.convolution_shapes import (
     transpose_pads,
 )
 from pyjx.lax.nary import operand as _operand
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+    from pyjx.jaxlib_api import Sharding
 
 # -- the primitive ---------------------------------------------------------------------------------
 
@@ -155,7 +159,7 @@ def _conv_shape(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int
                 padding: Padding, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
                 dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
                 batch_group_count: int, precision: PrecisionLike, preferred_element_type: DType,
-                out_sharding: Any = None) -> ShapedArray:
+                out_sharding: ShardingLike = None) -> ShapedArray:
     check_same_dtypes(_NAME, lhs, rhs)
     dtype = product_dtype(_NAME, lhs, rhs, preferred_element_type)
     _check_preferred(lhs.dtype, dtype)
@@ -291,7 +295,7 @@ def _cotangent_sharding(x: ShapedArray, ct: Value, other: Value) -> Any:
 
 
 def _conv_transpose_rule(ct: Tangent, lhs: Operand, rhs: Operand, *, preferred_element_type: DType,
-                         out_sharding: Any = None, **params: Any) -> Tangents:
+                         out_sharding: ShardingLike = None, **params: Any) -> Tangents:
     dtype = get_aval(ct).dtype
     if first_is_linear("conv_general_dilated", lhs, rhs):
         grad = _transpose_lhs(ct, lhs.aval, convert(rhs, dtype), **params)
@@ -348,7 +352,7 @@ def _conv_batch(
     return _reshape(out, (size, *shape[:axis], groups * shape[axis + 2], *shape[axis + 3:])), 0
 
 
-def _merged_sharding(sharding: Any, axis: int, entry: Any) -> Any:
+def _merged_sharding(sharding: Sharding | None, axis: int, entry: Any) -> Any:
     """The `out_sharding` of examples, of which those that are cut along `entry` are merged into an
     axis as its slower part; None for None."""
     if sharding is None:
@@ -445,13 +449,15 @@ def _explicit_pads(padding: Any, lhs: ShapedArray, rhs: ShapedArray, dn: ConvDim
         ) from None
 
 
-def conv_general_dilated(
-    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
-    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, feature_group_count: int = 1,
-    batch_group_count: int = 1, precision: Any = None, preferred_element_type: Any = None,
-    out_sharding: Any = None,
-) -> Array:
+def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
+                         padding: str | Sequence[tuple[int, int]],
+                         lhs_dilation: Sequence[int] | None = None,
+                         rhs_dilation: Sequence[int] | None = None,
+                         dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+                         feature_group_count: int = 1, batch_group_count: int = 1,
+                         precision: PrecisionLike = None,
+                         preferred_element_type: DTypeLike | None = None,
+                         out_sharding: ShardingLike = None) -> Array:
     """Convolution in any number of dimensions, with strides, dilation, padding and groups.
 
     Args:
@@ -504,8 +510,8 @@ def conv_general_dilated(
     return conv_general_dilated_p.bind(lhs, rhs, **params)
 
 
-def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None,
-         preferred_element_type: Any = None) -> Array:
+def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str,
+         precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """Convolution of an input (batch, feature, space...) with a kernel (out, in, space...).
 
     >>> import pyjx as jax
@@ -516,11 +522,11 @@ def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precis
                                 preferred_element_type=preferred_element_type)
 
 
-def conv_with_general_padding(
-    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
-    lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None, precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Array:
+def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
+                              padding: str | Sequence[tuple[int, int]],
+                              lhs_dilation: Sequence[int] | None,
+                              rhs_dilation: Sequence[int] | None, precision: PrecisionLike = None,
+                              preferred_element_type: DTypeLike | None = None) -> Array:
     """`conv` with explicit padding and dilation.
 
     >>> import pyjx as jax
@@ -532,13 +538,13 @@ def conv_with_general_padding(
                                 precision=precision, preferred_element_type=preferred_element_type)
 
 
-def conv_transpose(
-    lhs: Any, rhs: Any, strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
-    rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, transpose_kernel: bool = False,
-    precision: Any = None, preferred_element_type: Any = None,
-    use_consistent_padding: bool = False,
-) -> Array:
+def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
+                   padding: str | Sequence[tuple[int, int]],
+                   rhs_dilation: Sequence[int] | None = None,
+                   dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+                   transpose_kernel: bool = False, precision: PrecisionLike = None,
+                   preferred_element_type: DTypeLike | None = None,
+                   use_consistent_padding: bool = False) -> Array:
     """Transposed ("fractionally strided") convolution, which makes the input larger.
 
     It is a convolution of the input dilated by `strides`. With `transpose_kernel` the kernel is
@@ -583,11 +589,11 @@ def conv_transpose(
 
 
 def conv_general_dilated_patches(
-    lhs: Any, filter_shape: Sequence[int], window_strides: Sequence[int],
+    lhs: ArrayLike, filter_shape: Sequence[int], window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: Any = None,
-    preferred_element_type: Any = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The windows of a convolution ("im2col"): each becomes the features of one position.
 
@@ -621,12 +627,13 @@ def conv_general_dilated_patches(
     )
 
 
-def conv_general_dilated_local(
-    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
-    filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None,
-    rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: Any = None,
-) -> Array:
+def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
+                               padding: str | Sequence[tuple[int, int]],
+                               filter_shape: Sequence[int],
+                               lhs_dilation: Sequence[int] | None = None,
+                               rhs_dilation: Sequence[int] | None = None,
+                               dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+                               precision: PrecisionLike = None) -> Array:
     """A convolution with a kernel of its own at each position of the result.
 
     `rhs` has the result's spatial sizes; its input-feature axis has the input's features, slowest,

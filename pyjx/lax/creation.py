@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int, as_shape
@@ -17,8 +17,11 @@ from pyjx.engine.positions import iota_p
 from pyjx.engine.types import Rule
 from pyjx.runtime.resharding import check_mesh_is_set, placed
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
-def iota(dtype: Any, size: int) -> Array:
+
+def iota(dtype: DTypeLike | None, size: int) -> Array:
     """0, 1, ..., size - 1.
 
     Raises:
@@ -31,7 +34,8 @@ def iota(dtype: Any, size: int) -> Array:
     return broadcasted_iota(dtype, (as_int("iota", "size", size),), 0)
 
 
-def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Array:
+def broadcasted_iota(dtype: DTypeLike | None, shape: Any, dimension: int, *,
+                     out_sharding: ShardingLike = None) -> Array:
     """An array whose elements are their own positions along an axis.
 
     Raises:
@@ -62,7 +66,7 @@ def _compared(compare: Rule, dtype: DType, shape: Sequence[int], offset: Any) ->
     return lax.convert_element_type(compare(rows, columns), dtype)
 
 
-def eye(dtype: Any, shape: Sequence[int], offset: Any = 0) -> Any:
+def eye(dtype: DTypeLike | None, shape: Sequence[int], offset: Any = 0) -> Any:
     """A matrix with ones on the diagonal that is `offset` above the main one.
 
     >>> eye(int, (2, 3), 1).tolist()
@@ -71,7 +75,7 @@ def eye(dtype: Any, shape: Sequence[int], offset: Any = 0) -> Any:
     return _compared(lax.eq, dtype, shape, offset)
 
 
-def tri(dtype: Any, shape: Sequence[int], offset: Any = 0) -> Any:
+def tri(dtype: DTypeLike | None, shape: Sequence[int], offset: Any = 0) -> Any:
     """A matrix with ones on and below the diagonal that is `offset` above the main one.
 
     >>> tri(int, (2, 3)).tolist()
@@ -80,7 +84,7 @@ def tri(dtype: Any, shape: Sequence[int], offset: Any = 0) -> Any:
     return _compared(lax.ge, dtype, shape, offset)
 
 
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+def empty(shape: Any, dtype: DTypeLike | None, *, out_sharding: ShardingLike = None) -> Any:
     """An array whose elements are of no interest yet: zeros.
 
     >>> import pyjx as jax

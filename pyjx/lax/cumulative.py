@@ -18,7 +18,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
 from pyjx.core.explicit import Entries, agreed, whole_along
@@ -87,7 +87,7 @@ cumsum_p.define(jvp=jvp_linear(cumsum_p),
 # -- the linear recurrence -------------------------------------------------------------------------
 
 
-def shifted(x: Any, axis: int, reverse: bool, fill: Any) -> Any:
+def shifted(x: ArrayLike, axis: int, reverse: bool, fill: Any) -> Any:
     """Each element's predecessor along the axis, in the direction of the accumulation."""
     aval = get_aval(x)
     config = [(0, 0, 0)] * aval.ndim
@@ -218,7 +218,7 @@ def _apply(primitive: Primitive, operand: Value, axis: int, reverse: bool) -> Va
                           reverse=bool(reverse))
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The sum of all elements up to each one along `axis`; from the end with `reverse`.
 
     Raises:
@@ -232,7 +232,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _apply(cumsum_p, operand, axis, reverse)
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The product of all elements up to each one along `axis`; from the end with `reverse`.
 
     Raises:
@@ -246,7 +246,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _apply(cumprod_p, operand, axis, reverse)
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The maximum of all elements up to each one along `axis`; from the end with `reverse`.
 
     Raises:
@@ -260,7 +260,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _apply(cummax_p, operand, axis, reverse)
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The minimum of all elements up to each one along `axis`; from the end with `reverse`.
 
     Raises:
@@ -274,7 +274,7 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _apply(cummin_p, operand, axis, reverse)
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """log(sum(exp(x))) of all elements up to each one along `axis`; from the end with `reverse`.
 
     Computed as x ⊕ y = max(x, y) + log1p(exp(-|x - y|)), so it does not overflow.

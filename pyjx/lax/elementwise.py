@@ -11,7 +11,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import transcendental
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int
@@ -62,7 +62,7 @@ neg_p = elementwise("neg", REAL_OR_COMPLEX, linear=TOGETHER, cost=CHEAP)
 neg_p.define(jvp=jvp_linear(neg_p), transpose=transpose_unary(lambda ct, x: neg(ct)))
 
 
-def neg(x: Any) -> Array:
+def neg(x: ArrayLike) -> Array:
     """-x. Unsigned integers wrap around.
 
     Raises:
@@ -93,7 +93,7 @@ add_p.define(jvp=_sum_jvp(add_p, lambda dy: dy),
              transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: ct))
 
 
-def add(x: Any, y: Any) -> Array:
+def add(x: ArrayLike, y: ArrayLike) -> Array:
     """x + y.
 
     The arguments have one dtype, other than bool, and equal shapes up to axes of size 1; a scalar
@@ -116,7 +116,7 @@ sub_p.define(jvp=_sum_jvp(sub_p, neg),
              transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))
 
 
-def sub(x: Any, y: Any) -> Array:
+def sub(x: Value, y: Value) -> Array:
     """x - y. Dtypes and shapes as for `add`.
 
     >>> import pyjx as jax
@@ -158,7 +158,7 @@ def _mul_back(ct: Tangent, linear: UndefinedPrimal, other: Value) -> Value:
     return out if linear.aval.dtype is wide else cast(out, linear.aval.dtype)
 
 
-def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """x * y. Dtypes and shapes as for `add`.
 
     Args:
@@ -198,7 +198,7 @@ div_p.define(
 )
 
 
-def div(x: Any, y: Any) -> Array:
+def div(x: ArrayLike, y: Value) -> Array:
     """x / y; of integers, rounded toward zero. Dtypes and shapes as for `add`.
 
     Integer division by zero gives -1 (all bits set), and the overflow -2^(n-1) / -1 its dividend.
@@ -219,7 +219,7 @@ rem_p.define(jvp=jvp_by_operand(
 ))
 
 
-def rem(x: Any, y: Any) -> Array:
+def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """The remainder of x / y rounded toward zero: it has the sign of `x`, as C's fmod.
 
     Raises:
@@ -275,7 +275,7 @@ integer_pow_p.define(batch=elementwise_batch(integer_pow_p),
                      jvp=jvp_by_operand(integer_pow_p, _integer_pow_tangent))
 
 
-def integer_pow(x: Any, y: int) -> Array:
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """x to the power `y`, a Python integer, by repeated squaring.
 
     Raises:
@@ -288,7 +288,7 @@ def integer_pow(x: Any, y: int) -> Array:
     return integer_pow_p.bind(operand("integer_pow", x), y=as_int("integer_pow", "y", y))
 
 
-def reciprocal(x: Any) -> Array:
+def reciprocal(x: ArrayLike) -> Array:
     """1 / x.
 
     Raises:
@@ -306,7 +306,7 @@ square_p = elementwise("square", REAL_OR_COMPLEX, cost=CHEAP)
 differentiate(square_p, lambda g, x: mul(g, mul(coefficient(x, 2), x)))
 
 
-def square(x: Any) -> Array:
+def square(x: ArrayLike) -> Array:
     """x * x.
 
     >>> import pyjx as jax
@@ -324,7 +324,7 @@ one_minus_square_p = elementwise(
 differentiate(one_minus_square_p, lambda g, x: mul(g, mul(coefficient(x, -2), x)))
 
 
-def one_minus_square(x: Any) -> Array:
+def one_minus_square(x: ArrayLike) -> Array:
     """1 - x^2, as (1 + x)(1 - x), which is exact to rounding near 1 too.
 
     >>> import pyjx as jax
@@ -375,7 +375,7 @@ pow_p.define(batch=elementwise_batch(pow_p), jvp=jvp_by_result(
     pow_p, lambda g, ans, x, y: _pow_tangent_x(g, x, y), _pow_tangent_y))
 
 
-def pow(x: Any, y: Any) -> Array:
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """x to the power y.
 
     Args:
@@ -412,7 +412,7 @@ abs_p = elementwise("abs", "signedinteger, floating, complexfloating", out=real_
 differentiate_by_result(abs_p, _abs_tangent)
 
 
-def abs(x: Any) -> Array:
+def abs(x: ArrayLike) -> Array:
     """|x|, of the real dtype for complex `x`.
 
     Raises:
@@ -440,7 +440,7 @@ def _sign_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
 sign_p = elementwise("sign", REAL_OR_COMPLEX, jvp=_sign_jvp, cost=CHEAP)
 
 
-def sign(x: Any) -> Array:
+def sign(x: ArrayLike) -> Array:
     """-1, 0 or 1 as `x` is negative, zero or positive; x / |x| for complex `x`, and 0 at 0.
 
     >>> import pyjx as jax
@@ -467,7 +467,7 @@ for _p in (floor_p, ceil_p, round_p):
     _p.define(jvp=jvp_zero(_p))
 
 
-def floor(x: Any) -> Array:
+def floor(x: ArrayLike) -> Array:
     """The largest integer that is not above `x`, as a float.
 
     Raises:
@@ -480,7 +480,7 @@ def floor(x: Any) -> Array:
     return floor_p.bind(operand("floor", x))
 
 
-def ceil(x: Any) -> Array:
+def ceil(x: ArrayLike) -> Array:
     """The smallest integer that is not below `x`, as a float.
 
     Raises:
@@ -493,7 +493,7 @@ def ceil(x: Any) -> Array:
     return ceil_p.bind(operand("ceil", x))
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest integer, as a float.
 
     Args:
@@ -521,7 +521,7 @@ nextafter_p = elementwise("nextafter", FLOATING, FLOATING)
 nextafter_p.define(jvp=jvp_by_operand(nextafter_p, lambda g, x, y: g, None))
 
 
-def nextafter(x1: Any, x2: Any) -> Array:
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The floating point number next to `x1` in the direction of `x2`.
 
     Raises:
@@ -579,7 +579,7 @@ polynomial_p = register(Primitive(
 polynomial_p.define(batch=elementwise_batch(polynomial_p))
 
 
-def polynomial(x: Any, coeffs: Any, *, unroll: int | None = None) -> Array:
+def polynomial(x: ArrayLike, coeffs: Any, *, unroll: int | None = None) -> Array:
     """The polynomial c_0 + c_1 x + ... + c_n x^n, by Horner's rule.
 
     Args:

@@ -15,7 +15,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, entries_of, one_entry
 from pyjx.core.integers import as_ints, as_shape
@@ -263,7 +263,7 @@ def _gather_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Val
 def _gather_transpose(ct: Tangent, x: Operand, indices: Operand, *,
                       dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes,
                       unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode,
-                      fill_value: Any) -> Tangents:
+                      fill_value: ArrayLike) -> Tangents:
     zeros = full_aval(cotangent_aval(x.aval).update(dtype=get_aval(ct).dtype, weak_type=False), 0)
     return _gather_accumulate(
         (zeros, None), ct, x, indices, dimension_numbers=dimension_numbers,
@@ -274,7 +274,7 @@ def _gather_transpose(ct: Tangent, x: Operand, indices: Operand, *,
 def _gather_accumulate(totals: Tangents, ct: Tangent, x: Operand, indices: Operand, *,
                        dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes,
                        unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode,
-                       fill_value: Any) -> Tangents:
+                       fill_value: ArrayLike) -> Tangents:
     return lax.scatter_add(
         totals[0], indices, ct, lax.ScatterDimensionNumbers(*dimension_numbers),
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
@@ -352,9 +352,9 @@ gather_p = register(Primitive(
 
 
 def gather(
-    operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
+    operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
-    mode: str | GatherScatterMode | None = None, fill_value: Any = None,
+    mode: str | GatherScatterMode | None = None, fill_value: ArrayLike | None = None,
 ) -> Array:
     """Slices of the operand at an array of positions.
 

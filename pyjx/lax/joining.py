@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, entries_of, full_sharding, mesh_of, resized, whole_along
 from pyjx.core.integers import as_axis, as_int, as_shape
@@ -212,7 +212,7 @@ unstack_p = register(Primitive(
 unstack_p.define(jvp=_parts_jvp(unstack_p))
 
 
-def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices of `x` along an axis, without that axis.
 
     Raises:
@@ -256,7 +256,7 @@ split_p = register(Primitive(
 split_p.define(jvp=_parts_jvp(split_p))
 
 
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
     """The operand cut in parts of the given sizes along an axis.
 
     Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.integers import as_axis, as_int
@@ -66,7 +67,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
 def _body(f: Callable[[Any], Any]) -> Callable[..., Any]:
     """`f` as the body of a scan, which is traced under the name of `f`."""
-    def step(_: Any, x: Any) -> Any:
+    def step(_: Any, x: ArrayLike) -> Any:
         return (), f(x)
 
     step.debug_info = lambda tree: debug_info_of(  # type: ignore[attr-defined]
@@ -74,12 +75,12 @@ def _body(f: Callable[[Any], Any]) -> Callable[..., Any]:
     return step
 
 
-def _split_axis(x: Any, size: int) -> Any:
+def _split_axis(x: ArrayLike, size: int) -> Any:
     shape = get_aval(x).shape
     return reshape(x, (shape[0] // size, size, *shape[1:]))
 
 
-def _joined_axis(x: Any) -> Any:
+def _joined_axis(x: ArrayLike) -> Any:
     shape = get_aval(x).shape
     return reshape(x, (shape[0] * shape[1], *shape[2:]))
 
@@ -152,7 +153,7 @@ def _prefixes(combine: Callable[..., list[Any]], xs: Sequence[Any], axes: Sequen
     return [_interleaved(x, y, a) for x, y, a in zip(even, odd, axes, strict=True)]
 
 
-def _interleaved(even: Any, odd: Any, axis: int) -> Any:
+def _interleaved(even: ArrayLike, odd: ArrayLike, axis: int) -> Any:
     """The elements of both in turn; `even` has as many as `odd`, or one more."""
     m, n = get_aval(even).shape[axis], get_aval(odd).shape[axis]
     shape = list(get_aval(odd).shape)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.primitive import Primitive, register
@@ -39,7 +40,7 @@ _NARROW = frozenset(d for d in dtypes.integer_dtypes if dtypes.itemsize_bits(d) 
 _accepted: dict[tuple[str, Any], bool] = {}
 
 
-def accepts(kinds: str, dtype: Any) -> bool:
+def accepts(kinds: str, dtype: DTypeLike | None) -> bool:
     """Whether `dtype` is of one of the `kinds`, a list such as `integer, bool`."""
     found = _accepted.get((kinds, dtype))
     if found is None:
@@ -97,12 +98,12 @@ def differentiate_by_result(
     primitive.define(jvp=jvp_by_result(primitive, lambda g, ans, x, **_: tangent(g, ans, x)))
 
 
-def real_dtype(dtype: Any) -> Any:
+def real_dtype(dtype: DTypeLike | None) -> Any:
     """The dtype of the real part; real dtypes are their own."""
     return _REAL.get(dtype, dtype)
 
 
-def complex_dtype(dtype: Any) -> Any:
+def complex_dtype(dtype: DTypeLike | None) -> Any:
     """The complex dtype whose parts have this dtype."""
     return _COMPLEX.get(dtype, dtype)
 
@@ -114,7 +115,7 @@ _COMPLEX = {real: cplx for cplx, real in _REAL.items()}
 # -- operands of public functions ------------------------------------------------------------------
 
 
-def operand(name: str, x: Any, position: int = 0) -> Any:
+def operand(name: str, x: Value, position: int = 0) -> Any:
     """`x`, if it is a value that operations take; TypeError otherwise."""
     kind = type(x)
     if kind is np.ndarray:
@@ -137,7 +138,7 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
     return x
 
 
-def operands(name: str, x: Any, y: Any) -> tuple[Any, ...]:
+def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Any, ...]:
     """The operands of a binary operation: of one dtype, and brought to one shape."""
     x, y = operand(name, x), operand(name, y, 1)
     a, b = get_aval(x), get_aval(y)
@@ -146,12 +147,12 @@ def operands(name: str, x: Any, y: Any) -> tuple[Any, ...]:
     return (x, y) if a.shape == b.shape else broadcast_operands(name, x, y)
 
 
-def like(x: Any, value: Any) -> Any:
+def like(x: Value, value: ArrayLike) -> Any:
     """The number `value` with the type of `x`, as a scalar that jaxprs show inline."""
     return scalar_of(get_aval(x), value)
 
 
-def coefficient(x: Any, value: Any) -> Any:
+def coefficient(x: ArrayLike, value: ArrayLike) -> Any:
     """A number in the derivative by `x`: of a weak type only where `x` is a weakly typed scalar.
 
     So the derivative by a weakly typed array is of no weak type, as in JAX.

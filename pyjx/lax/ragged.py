@@ -6,13 +6,13 @@ ends. What lies after the last group takes no part.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import resolved_sharding, retyped
@@ -36,6 +36,9 @@ from pyjx.lax.contractions import (
 )
 from pyjx.lax.nary import operand
 from pyjx.transforms.linearize import linear_transpose
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
 
 class RaggedDotDimensionNumbers(Record):
@@ -109,7 +112,7 @@ class _Axes:
 def _ragged_shape(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, *,
                   ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike,
                   preferred_element_type: DType, group_offset: Value = None,
-                  out_sharding: Any = None) -> ShapedArray:
+                  out_sharding: ShardingLike = None) -> ShapedArray:
     axes = _Axes(ragged_dot_dimension_numbers, lhs.ndim)
     if not dtypes.issubdtype(group_sizes.dtype, np.integer):
         raise TypeError(
@@ -164,8 +167,8 @@ def _in_group(lhs: ShapedArray, starts: Value, ends: Value, axes: _Axes) -> Valu
 
 def _by_masking(lhs: Value, rhs: Value, group_sizes: Value, *,
                 ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike,
-                preferred_element_type: DType, group_offset: Value = None, out_sharding: Any = None
-                ) -> Value:
+                preferred_element_type: DType, group_offset: Value = None,
+                out_sharding: ShardingLike = None) -> Value:
     """The product as one `dot_general` of rhs and lhs with all but a group's elements zero."""
     aval = get_aval(lhs)
     axes = _Axes(ragged_dot_dimension_numbers, aval.ndim)
@@ -243,11 +246,12 @@ ragged_dot_general_p.define(transpose=_ragged_transpose, batch=_ragged_batch,
 )
 
 
-def ragged_dot_general(
-    lhs: Any, rhs: Any, group_sizes: Any, ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
-    precision: Any = None, preferred_element_type: Any = None, group_offset: Any = None,
-    out_sharding: Any = None,
-) -> Array:
+def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
+                       ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+                       precision: PrecisionLike = None,
+                       preferred_element_type: DTypeLike | None = None,
+                       group_offset: ArrayLike | None = None, out_sharding: ShardingLike = None
+                      ) -> Array:
     """`dot_general` with groups along one axis of lhs.
 
     What the groups mean depends on the ragged axis:
@@ -302,9 +306,9 @@ def ragged_dot_general(
 _MATMUL = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
-def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None,
-               preferred_element_type: Any = None, group_offset: Any = None,
-               out_sharding: Any = None) -> Array:
+def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
+               precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+               group_offset: ArrayLike | None = None, out_sharding: ShardingLike = None) -> Array:
     """Matrix product in which groups of rows have matrices of their own.
 
     Args:

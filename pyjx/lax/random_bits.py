@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, agreed, entries_of
@@ -20,6 +21,9 @@ from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import BatchDims, Dims, Value, Values
 from pyjx.lax.nary import ANY, elementwise, operand
 from pyjx.runtime.resharding import placed
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
 
 _UINT32 = np.dtype(np.uint32)
 
@@ -99,7 +103,7 @@ _UINTS = tuple([np.dtype(f"uint{n}") for n in (8, 16, 32, 64)])
 
 
 def _rng_bits_shape(key: ShapedArray, *, shape: tuple[int, ...], dtype: DType, algorithm: Any,
-                    out_sharding: Any = None) -> list[ShapedArray]:
+                    out_sharding: ShardingLike = None) -> list[ShapedArray]:
     if (key.shape, key.dtype) not in (((4,), _UINT32), ((2,), np.dtype(np.uint64))):
         raise TypeError("rng_bit_generator requires a key of type uint32[4] or uint64[2], got "
                         f"{key.str_short()}")
@@ -130,9 +134,9 @@ def _rng_bits_batch(operands: Values, dims: BatchDims, *, shape: tuple[int, ...]
 rng_bit_generator_p.define(batch=_rng_bits_batch, jvp=jvp_zero(rng_bit_generator_p))
 
 
-def rng_bit_generator(key: Any, shape: Sequence[int], dtype: Any = np.uint32,
-                      algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *, out_sharding: Any = None
-                      ) -> tuple[Any, Any]:
+def rng_bit_generator(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike = np.uint32,
+                      algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *,
+                      out_sharding: ShardingLike = None) -> tuple[Any, Any]:
     """Random bits from XLA's generator, and the key to make the next ones with.
 
     The bits depend on the platform and on the version of its compiler.
@@ -201,7 +205,7 @@ def _rng_uniform_batch(operands: Values, dims: Dims, *, shape: tuple[int, ...]
 rng_uniform_p.define(batch=_rng_uniform_batch, jvp=jvp_zero(rng_uniform_p))
 
 
-def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Any:
     """Uniform numbers from [a, b), by a generator with a hidden state: a run is not repeatable.
 
     Args:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax, tree_util
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import reduction
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
 from pyjx.core.brief import shortened
@@ -44,6 +44,9 @@ from pyjx.lax.common import as_dtype, host_converted
 from pyjx.lax.nary import NUMBER_OR_BOOL, ORDERED, accepts, check_kinds
 from pyjx.lax.nary import operand as _operand
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+
 __all__ = [
     "argmax", "argmax_p", "argmin", "argmin_p", "reduce", "reduce_and", "reduce_and_p",
     "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p",
@@ -57,7 +60,7 @@ __all__ = [
 def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = None,
                keeps_weak: bool = True) -> Primitive:
     """A reduction; one of bits, which are those of one width, has no weak type."""
-    def shape_rule(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: Any = None
+    def shape_rule(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: ShardingLike = None
                    ) -> ShapedArray:
         if check is not None:
             check(name, x)
@@ -102,7 +105,7 @@ def _along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
 
 
 def _extremum_jvp(g: Tangent, ans: Value, x: Value, *, axes: tuple[int, ...],
-                  out_sharding: Any = None) -> Value:
+                  out_sharding: ShardingLike = None) -> Value:
     # The mean of the tangents at the places where the extremum is attained.
     shape = get_aval(x).shape
     places = lax.convert_element_type(lax.eq(x, _along(ans, shape, axes)), get_aval(g).dtype)
@@ -160,7 +163,8 @@ def _bind(primitive: Primitive, operand: Value, axes: Sequence[int], **params: A
     return primitive.bind(operand, axes=dims, **params)
 
 
-def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike = None
+              ) -> Array:
     """The maximum over `axes`; of nothing, the least value of the dtype. A NaN wins.
 
     Its derivative is the mean over the places where the maximum is attained.
@@ -175,7 +179,8 @@ def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return _bind(reduce_max_p, operand, axes, out_sharding=out_sharding)
 
 
-def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike = None
+              ) -> Array:
     """The minimum over `axes`; of nothing, the greatest value of the dtype. A NaN wins.
 
     Its derivative is the mean over the places where the minimum is attained.
@@ -190,7 +195,7 @@ def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return _bind(reduce_min_p, operand, axes, out_sharding=out_sharding)
 
 
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The product over `axes`.
 
     Raises:
@@ -204,7 +209,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
     return _bind(reduce_prod_p, operand, axes)
 
 
-def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans: logical) conjunction over `axes`.
 
     Raises:
@@ -218,7 +223,7 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
     return _bind(reduce_and_p, operand, axes)
 
 
-def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans: logical) disjunction over `axes`.
 
     Raises:
@@ -232,7 +237,7 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
     return _bind(reduce_or_p, operand, axes)
 
 
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans: logical) exclusive disjunction over `axes`.
 
     Raises:
@@ -273,14 +278,14 @@ for _p in (argmax_p, argmin_p):
     _p.define(batch=reduction_batch(_p), jvp=jvp_zero(_p))
 
 
-def _arg(primitive: Primitive, operand: Value, axis: int, index_dtype: Any) -> Value:
+def _arg(primitive: Primitive, operand: Value, axis: int, index_dtype: DTypeLike) -> Value:
     name = primitive.name
     index_dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, name)
     return primitive.bind(_operand(name, operand), axes=(as_int(name, "axis", axis),),
                           index_dtype=index_dtype)
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
+def argmax(operand: Any, axis: int, index_dtype: DTypeLike) -> Array:
     """The position of the first maximum along `axis`, or of the first NaN if there is one.
 
     Args:
@@ -299,7 +304,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     return _arg(argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
+def argmin(operand: Any, axis: int, index_dtype: DTypeLike) -> Array:
     """The position of the first minimum along `axis`, or of the first NaN if there is one.
 
     Args:
@@ -430,7 +435,7 @@ _MONOIDS: dict[str, tuple[Primitive, Callable[[Any], Any]]] = {
 
 
 def _monoid(computation: Callable[..., Any], operand: Value, init: Value,
-            dimensions: tuple[int, ...], out_sharding: Any) -> Value:
+            dimensions: tuple[int, ...], out_sharding: ShardingLike) -> Value:
     """The result if `computation` and `init` are a monoid that has its own primitive."""
     value = known_value(init)
     dtype = get_aval(operand).dtype
@@ -495,14 +500,14 @@ def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[Sh
     return shared(closed), tree
 
 
-def initial_scalar(x: Any, dtype: Any) -> Any:
+def initial_scalar(x: Value, dtype: DTypeLike) -> Any:
     """The value that a reduction starts with: of infinity in integers the last one before it."""
     infinite = type(x) is float and x in (np.inf, -np.inf)
     return host_converted(x, dtype) if infinite else as_dtype(x, dtype)
 
 
 def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],
-           dimensions: Sequence[int], out_sharding: Any = None) -> Any:
+           dimensions: Sequence[int], out_sharding: ShardingLike = None) -> Any:
     """Combine all elements along `dimensions` with a function, starting from `init_values`.
 
     Args:
@@ -554,5 +559,5 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     return tree_util.tree_unflatten(out_tree, list(map(_typed, outs, weak)))
 
 
-def _typed(x: Any, weak: bool) -> Any:
+def _typed(x: ArrayLike, weak: bool) -> Any:
     return cast(x, get_aval(x).dtype, weak)

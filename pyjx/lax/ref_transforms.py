@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, canonical_shape, get_aval
 from pyjx.engine.axes import transpose
 from pyjx.lax.shapes import bitcast_convert_type, reshape
@@ -34,11 +35,11 @@ class Transform:
     def shape(self, shape: Shape, dtype: Any) -> Shape:
         return shape
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: ArrayLike) -> Any:
         """What is seen of `x`."""
         return x
 
-    def undo(self, x: Any, new: Any) -> Any:
+    def undo(self, x: ArrayLike, new: Any) -> Any:
         """The value in the place of `x` of which `new` is seen."""
         return new
 
@@ -65,10 +66,10 @@ class Reshape(Transform):
     def shape(self, shape: Shape, dtype: Any) -> Shape:
         return self.to  # type: ignore[no-any-return]
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: ArrayLike) -> Any:
         return reshape(x, self.to)
 
-    def undo(self, x: Any, new: Any) -> Any:
+    def undo(self, x: ArrayLike, new: Any) -> Any:
         return reshape(new, get_aval(x).shape)
 
     def batched(self, dim: int, size: int) -> tuple[Transform, int] | None:
@@ -86,10 +87,10 @@ class Transpose(Transform):
     def shape(self, shape: Shape, dtype: Any) -> Shape:
         return tuple([shape[i] for i in self.to])
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: ArrayLike) -> Any:
         return transpose(x, self.to)
 
-    def undo(self, x: Any, new: Any) -> Any:
+    def undo(self, x: ArrayLike, new: Any) -> Any:
         return transpose(new, [self.to.index(i) for i in range(len(self.to))])
 
     def batched(self, dim: int, size: int) -> tuple[Transform, int] | None:
@@ -126,10 +127,10 @@ class Bitcast(Transform):
                 f"{dtypes.name(self.to)}: the last axis but one holds no whole elements.")
         return (*shape[:-2], rows, shape[-1])
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: ArrayLike) -> Any:
         return _as_dtype(x, self.to, self.shape(get_aval(x).shape, get_aval(x).dtype))
 
-    def undo(self, x: Any, new: Any) -> Any:
+    def undo(self, x: ArrayLike, new: Any) -> Any:
         return _as_dtype(new, get_aval(x).dtype, get_aval(x).shape)
 
     def batched(self, dim: int, size: int) -> tuple[Transform, int] | None:
@@ -139,7 +140,7 @@ class Bitcast(Transform):
         return f"bitcast({dtypes.name(self.to)})"
 
 
-def _as_dtype(x: Any, dtype: Any, shape: Shape) -> Any:
+def _as_dtype(x: ArrayLike, dtype: DTypeLike, shape: Shape) -> Any:
     old = get_aval(x).shape
     if old == shape:
         return bitcast_convert_type(x, dtype)

@@ -8,12 +8,13 @@ out of bounds is moved to the nearest place that is not; negative integers count
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import errors
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import AbstractRef, get_aval
 from pyjx.core.jaxpr import JaxprEqn, Literal
 from pyjx.core.records import Record
@@ -27,6 +28,9 @@ from pyjx.lax.elementwise import add
 from pyjx.lax.joining import concatenate
 from pyjx.lax.ref_transforms import Transform
 from pyjx.lax.shapes import expand_dims, pad, reshape
+
+if TYPE_CHECKING:
+    from pyjx.engine.types import Value
 
 Shape = tuple[int, ...]
 Slice = tuple[int, int, int]  # start, size, stride
@@ -251,28 +255,28 @@ def _slice_text(entry: Slice, n: int) -> str:
 # -- values ----------------------------------------------------------------------------------------
 
 
-def read(x: Any, indexers: Indexers, integers: Sequence[Any]) -> Any:
+def read(x: Value, indexers: Indexers, integers: Sequence[Any]) -> Any:
     """The part of x."""
     for step, by_axis in _steps(indexers, integers):
         x = _step_read(step, by_axis, x)
     return x
 
 
-def _step_read(step: Indexer | Transform, by_axis: list[Any], x: Any) -> Any:
+def _step_read(step: Indexer | Transform, by_axis: list[Any], x: Value) -> Any:
     if isinstance(step, Transform):
         return step.read(x)
     return _read(_View(step, by_axis, get_aval(x).shape), x)
 
 
-def _step_written(step: Indexer | Transform, by_axis: list[Any], x: Any, part: Any, adding: bool,
+def _step_written(step: Indexer | Transform, by_axis: list[Any], x: Value, part: Any, adding: bool,
                   distinct: bool) -> Any:
     if isinstance(step, Transform):
         return step.undo(x, add(step.read(x), part) if adding else part)
     return _written(_View(step, by_axis, get_aval(x).shape), x, part, adding, distinct)
 
 
-def write(x: Any, part: Any, indexers: Indexers, integers: Sequence[Any], adding: bool = False,
-          distinct: bool = False) -> Any:
+def write(x: ArrayLike, part: Any, indexers: Indexers, integers: Sequence[Any],
+          adding: bool = False, distinct: bool = False) -> Any:
     """x with another value for the part, or with it added to the part.
 
     Tangents are written as if no place came twice (`distinct`): only that is transposed.
@@ -289,7 +293,7 @@ def write(x: Any, part: Any, indexers: Indexers, integers: Sequence[Any], adding
     return new
 
 
-def _read(view: _View, x: Any) -> Any:
+def _read(view: _View, x: Array) -> Any:
     thinned = _thinned(view)
     if thinned is not None:
         x = slicing.slice(x, *thinned)
@@ -307,7 +311,7 @@ def _read(view: _View, x: Any) -> Any:
         _sizes(view), mode="clip")
 
 
-def _written(view: _View, x: Any, part: Any, adding: bool, distinct: bool) -> Any:
+def _written(view: _View, x: Array, part: Any, adding: bool, distinct: bool) -> Any:
     thinned = _thinned(view)
     if thinned is not None:
         inner = _of_thinned(view)
@@ -403,7 +407,7 @@ def _of_thinned(view: _View) -> _View:
     return _View(entries, view.integers, shape)
 
 
-def _interleaved(x: Any, part: Any, starts: list[int], limits: list[int], strides: list[int]
+def _interleaved(x: ArrayLike, part: Any, starts: list[int], limits: list[int], strides: list[int]
                  ) -> Any:
     """x with the elements of the slice replaced: the part, spread out, where these are."""
     aval = get_aval(x)

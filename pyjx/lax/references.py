@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval, is_ref_type
 from pyjx.core.bounded import kept
 from pyjx.core.primitive import Primitive
@@ -152,7 +152,7 @@ def get(ref: Any, idx: Any = None) -> Array:
 
 
 @api_boundary
-def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Array:
+def swap(ref: Any, idx: Any, value: ArrayLike, _function_name: str = "ref_swap") -> Array:
     """Write a part of a reference; the result is what was there.
 
     Raises:
@@ -170,7 +170,7 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Ar
 
 
 @api_boundary
-def set(ref: Any, idx: Any, value: Any) -> None:
+def set(ref: Any, idx: Any, value: ArrayLike) -> None:
     """Write a part of a reference: `ref[idx] = value`.
 
     Raises:
@@ -192,7 +192,7 @@ def set(ref: Any, idx: Any, value: Any) -> None:
 
 
 @api_boundary
-def addupdate(ref: Any, idx: Any, x: Any) -> None:
+def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
     """Add to a part of a reference. Places that an index has twice are added to twice.
 
     Raises:
@@ -308,7 +308,7 @@ class TransformedRef(Undivided):
         """Its elements in another shape, a tuple or several ints; one may be -1."""
         return self._seen(ref_transforms.reshape_of(self.shape, shape))
 
-    def bitcast(self, dtype: Any) -> TransformedRef:
+    def bitcast(self, dtype: DTypeLike | None) -> TransformedRef:
         """Its bits as another dtype. If that has another width, so many elements along the last
         axis but one are one of the wider dtype.
 
@@ -329,22 +329,22 @@ class TransformedRef(Undivided):
         """Its value, or a part of it."""
         return get(self, idx)
 
-    def set(self, value: Any, idx: Any = ()) -> None:
+    def set(self, value: ArrayLike, idx: Any = ()) -> None:
         """Write it, or a part of it."""
         set(self, idx, value)
 
-    def swap(self, value: Any, idx: Any = ()) -> Array:
+    def swap(self, value: ArrayLike, idx: Any = ()) -> Array:
         """Write it, or a part of it; the result is what was there."""
         return swap(self, idx, value)
 
-    def addupdate(self, x: Any, idx: Any = ()) -> None:
+    def addupdate(self, x: ArrayLike, idx: Any = ()) -> None:
         """Add to it, or to a part of it."""
         addupdate(self, idx, x)
 
     def __getitem__(self, index: Any) -> Array:
         return get(self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Any, value: ArrayLike) -> None:
         set(self, index, value)
 
     def __repr__(self) -> str:
@@ -421,8 +421,8 @@ def _runs_now(ref: Any, others: Sequence[Any]) -> bool:
     return not any([isinstance(x, Tracer) for x in others])
 
 
-def _stored(op: str, aval: AbstractRef, value: Any, indexers: Indexers, integers: Sequence[Any],
-            *, adapts: bool = False) -> Any:
+def _stored(op: str, aval: AbstractRef, value: ArrayLike, indexers: Indexers,
+            integers: Sequence[Any], *, adapts: bool = False) -> Any:
     """A value to be stored, of the type that the reference says.
 
     One of weak type may be of another dtype of the same kind, if it `adapts`.
@@ -446,7 +446,7 @@ def _stored(op: str, aval: AbstractRef, value: Any, indexers: Indexers, integers
     return convert_element_type(value, aval.dtype)
 
 
-def _kind(dtype: Any) -> Any:
+def _kind(dtype: DTypeLike) -> Any:
     """Integers, floating or complex numbers."""
     return next((k for k in (np.integer, np.floating, np.complexfloating)
                  if dtypes.issubdtype(dtype, k)), dtype)
@@ -462,7 +462,7 @@ def _reader(indexers: Indexers) -> Callable[..., Any]:
 
 @kept(1024)
 def _writer(indexers: Indexers, adding: bool) -> Callable[..., Any]:
-    def written(x: Any, value: Any, *integers: Any) -> Any:
+    def written(x: ArrayLike, value: ArrayLike, *integers: Any) -> Any:
         return ref_views.write(x, _strong(value, x), indexers, integers, adding)
 
     return jit(written, donate_argnums=0)  # type: ignore[no-any-return]
@@ -470,19 +470,19 @@ def _writer(indexers: Indexers, adding: bool) -> Callable[..., Any]:
 
 @kept(1024)
 def _swapper(indexers: Indexers) -> Callable[..., Any]:
-    def swapped(x: Any, value: Any, *integers: Any) -> Any:
+    def swapped(x: ArrayLike, value: ArrayLike, *integers: Any) -> Any:
         return (ref_views.read(x, indexers, integers),
                 ref_views.write(x, _strong(value, x), indexers, integers))
 
     return jit(swapped, donate_argnums=0)  # type: ignore[no-any-return]
 
 
-def _strong(value: Any, x: Any) -> Any:
+def _strong(value: ArrayLike, x: ArrayLike) -> Any:
     return convert_element_type(value, get_aval(x).dtype) if get_aval(value).weak_type else value
 
 
 @jit
-def _copy(x: Any) -> Any:
+def _copy(x: ArrayLike) -> Any:
     return _strong(x, x)
 
 
@@ -500,12 +500,12 @@ def _zeros(ty: ShapedArray) -> Callable[[], Any]:
     return jit(lambda: instantiate(Zero(ty)))  # type: ignore[no-any-return]
 
 
-def _swap_now(ref: Ref, value: Any, *integers: Any, indexers: Indexers) -> Any:
+def _swap_now(ref: Ref, value: ArrayLike, *integers: Any, indexers: Indexers) -> Any:
     old, ref._refs = _swapper(indexers)(ref._refs, value, *integers)
     return old
 
 
-def _add_now(ref: Ref, value: Any, *integers: Any, indexers: Indexers) -> list[Any]:
+def _add_now(ref: Ref, value: ArrayLike, *integers: Any, indexers: Indexers) -> list[Any]:
     ref._refs = _writer(indexers, True)(ref._refs, value, *integers)
     return []
 
@@ -532,13 +532,14 @@ def _check_varying(what: str, ref: Any, value: Any, integers: Sequence[Any]) -> 
             "jax.lax.pcast(x, axes, to='varying').")
 
 
-def _swap_shape(ref: AbstractRef, value: Any, *integers: Any, indexers: Indexers) -> ShapedArray:
+def _swap_shape(ref: AbstractRef, value: Array, *integers: Any, indexers: Indexers) -> ShapedArray:
     part = _part_type(ref, integers, indexers)
     _check_varying("swap", ref, value, integers)
     return part
 
 
-def _addupdate_shape(ref: AbstractRef, value: Any, *integers: Any, indexers: Indexers) -> list[Any]:
+def _addupdate_shape(ref: AbstractRef, value: Array, *integers: Any, indexers: Indexers
+                    ) -> list[Any]:
     _check_varying("addupdate", ref, value, integers)
     return []
 
@@ -664,7 +665,7 @@ def _write_batch(primitive: Primitive, what: str, adding: bool) -> Callable[...,
     def batch(trace: BatchTrace, operands: Values, dims: Dims, *, indexers: Indexers) -> Any:
         (ref, value, *integers), (dim, value_dim, *others) = operands, dims
 
-        def write(ref: Any, value: Any, indexers: Indexers, out_dim: int | None) -> Any:
+        def write(ref: Any, value: ArrayLike, indexers: Indexers, out_dim: int | None) -> Any:
             out = primitive.bind(ref, value, *integers, indexers=indexers)
             return out, out_dim if not adding else []
 
@@ -777,7 +778,7 @@ def _method_of(name: str) -> Callable[..., Any]:
     return of_ref
 
 
-def _deepcopy(self: Ref, memo: Any) -> Ref:
+def _deepcopy(self: Ref, memo: dict[int, Any]) -> Ref:
     """A reference to a copy: what is written to one, the other does not see."""
     return new_ref(get(self), memory_space=self.aval.memory_space, kind=self.aval.kind)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core.arithmetic import size
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import kept
 from pyjx.core.contents import shared
@@ -462,11 +462,9 @@ def _call(primitive: Primitive, combine: str | None, operand: Value, indices: Va
     )
 
 
-def scatter(
-    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
-    *, indices_are_sorted: bool = False, unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
+def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+            dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+            unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with its windows at an array of positions replaced by the updates.
 
     `operand.at[...].set(...)` is simpler, and uses this operation where it is needed.
@@ -496,11 +494,9 @@ def scatter(
                  indices_are_sorted, unique_indices, mode)
 
 
-def scatter_add(
-    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
-    *, indices_are_sorted: bool = False, unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
+def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with the updates added to its windows. Arguments and errors as for `scatter`.
 
     >>> import pyjx as jax
@@ -513,11 +509,9 @@ def scatter_add(
                  indices_are_sorted, unique_indices, mode)
 
 
-def scatter_sub(
-    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
-    *, indices_are_sorted: bool = False, unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
+def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with the updates taken from its windows. Arguments and errors as for `scatter`.
 
     >>> import pyjx as jax
@@ -530,11 +524,9 @@ def scatter_sub(
                  indices_are_sorted, unique_indices, mode)
 
 
-def scatter_mul(
-    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
-    *, indices_are_sorted: bool = False, unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
+def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with its windows times the updates. Arguments and errors as for `scatter`.
 
     It has derivatives in the updates also where indices repeat: an extension of the interface.
@@ -549,11 +541,9 @@ def scatter_mul(
                  indices_are_sorted, unique_indices, mode)
 
 
-def scatter_min(
-    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
-    *, indices_are_sorted: bool = False, unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
+def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The lesser of the operand's windows and the updates. Arguments and errors as for `scatter`.
 
     >>> import pyjx as jax
@@ -566,11 +556,9 @@ def scatter_min(
                  indices_are_sorted, unique_indices, mode)
 
 
-def scatter_max(
-    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
-    *, indices_are_sorted: bool = False, unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
+def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The greater of the operand's windows and the updates. Arguments and errors as for `scatter`.
 
     >>> import pyjx as jax
@@ -584,7 +572,7 @@ def scatter_max(
 
 
 def scatter_apply(
-    operand: Any, scatter_indices: Any, func: Callable[[Any], Any],
+    operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[[Any], Any],
     dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
     indices_are_sorted: bool = False, unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,

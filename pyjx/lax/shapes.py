@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import (
@@ -37,6 +37,11 @@ from pyjx.engine.rules import jvp_linear, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
 from pyjx.engine.types import BatchDims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.nary import operand as _operand
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+    from pyjx.core.meshes import AbstractMesh, Mesh
+    from pyjx.jaxlib_api import Sharding
 
 
 def is_array(x: Any) -> bool:
@@ -77,7 +82,8 @@ def jointly_linear_jvp(primitive: Primitive) -> Rule:
 
 
 def _reshape_shape(x: ShapedArray, *, new_sizes: tuple[int, ...],
-                   dimensions: tuple[int, ...] | None, sharding: Any = None) -> ShapedArray:
+                   dimensions: tuple[int, ...] | None, sharding: Sharding | None = None
+                  ) -> ShapedArray:
     if any(n < 0 for n in new_sizes):
         raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
     if math.prod(new_sizes) != x.size:
@@ -95,7 +101,8 @@ def _reshape_shape(x: ShapedArray, *, new_sizes: tuple[int, ...],
 
 
 def _reshape_transpose(ct: Tangent, aval: ShapedArray, *, new_sizes: tuple[int, ...],
-                       dimensions: tuple[int, ...] | None, sharding: Any = None) -> Value:
+                       dimensions: tuple[int, ...] | None, sharding: Sharding | None = None
+                      ) -> Value:
     sharding = sharding_for(aval, get_aval(ct))
     if dimensions is None:
         return reshape(ct, aval.shape, out_sharding=sharding)
@@ -105,7 +112,7 @@ def _reshape_transpose(ct: Tangent, aval: ShapedArray, *, new_sizes: tuple[int, 
 
 
 def _reshape_batch(operands: Values, dims: BatchDims, *, new_sizes: tuple[int, ...],
-                   dimensions: tuple[int, ...] | None, sharding: Any = None
+                   dimensions: tuple[int, ...] | None, sharding: Sharding | None = None
                    ) -> tuple[Value, int]:
     x = moveaxis(operands[0], dims[0], 0)
     if dimensions is not None:
@@ -162,7 +169,8 @@ def _merged_entry(entries: Sequence[Any]) -> list[Any] | None:
     return [tuple(axes_of(cut))] if cut == list(entries[:len(cut)]) else None
 
 
-def _split_entry(mesh: Any, axes: Sequence[Any], sizes: Sequence[int]) -> list[Any] | None:
+def _split_entry(mesh: Mesh | AbstractMesh, axes: Sequence[Any], sizes: Sequence[int]
+                ) -> list[Any] | None:
     """The entries of the axes that one becomes which is cut along `axes`, the largest parts
     first."""
     out: list[Any] = []
@@ -185,8 +193,8 @@ reshape_p.define(batch=_reshape_batch, record=unless_idle(
         aval.shape == new_sizes and dimensions is None and sharding is None)))
 
 
-def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *,
-            out_sharding: Any = None) -> Array:
+def reshape(operand: Value, new_sizes: Any, dimensions: Sequence[int] | None = None, *,
+            out_sharding: ShardingLike = None) -> Array:
     """The same elements in another shape, in row-major order.
 
     Args:
@@ -219,7 +227,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
     )
 
 
-def _check_open_sums(sharding: Any, x: ShapedArray) -> None:
+def _check_open_sums(sharding: Sharding | None, x: ShapedArray) -> None:
     """Raise ValueError unless sums over the mesh stay open, or closed, as they are."""
     if sharding is None:
         return
@@ -232,7 +240,7 @@ def _check_open_sums(sharding: Any, x: ShapedArray) -> None:
                 f"type {x.str_short()}. Call jax.sharding.reshard before or after it.")
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """The operand with the axes from `start_dimension` up to `stop_dimension` made one.
 
     Raises:
@@ -332,7 +340,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     return broadcast_in_dim(array, out, kept)
 
 
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def broadcast(operand: Value, sizes: Sequence[int], *, out_sharding: ShardingLike = None) -> Array:
     """The operand repeated along new axes in front.
 
     Raises:
@@ -349,7 +357,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Array:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """`x` with axes of size 1 put in front until it has `rank` axes.
 
     Where it has as many or more, it is returned as it is.
@@ -393,7 +401,7 @@ rev_p: Primitive = linear_primitive("rev", _rev_shape, _rev_transpose)
 rev_p.define(batch=_rev_batch, record=unless_idle(lambda aval, dimensions: not dimensions))
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Array:
+def rev(operand: Value, dimensions: Sequence[int]) -> Array:
     """The operand with its elements in reverse order along `dimensions`.
 
     Raises:
@@ -444,7 +452,7 @@ tile_p = linear_primitive("tile", _tile_shape, _tile_transpose)
 tile_p.define(batch=_tile_batch, sharding_rule=_tile_sharding)
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Array:
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """The operand repeated `reps[i]` times along each axis i.
 
     Raises:
@@ -527,7 +535,8 @@ pad_p = register(Primitive("pad", moves=True, shape_rule=_pad_shape,
 pad_p.define(jvp=jointly_linear_jvp(pad_p))
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+def pad(operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]
+       ) -> Array:
     """The operand with padding around and between its elements.
 
     Args:
@@ -609,7 +618,7 @@ bitcast_convert_type_p = register(Primitive(
 bitcast_convert_type_p.define(jvp=jvp_zero(bitcast_convert_type_p))
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike | None) -> Array:
     """The operand's bits read as another dtype.
 
     Where the new dtype is narrower by a factor of k, the result has a new last axis of size k;

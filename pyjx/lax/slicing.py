@@ -9,7 +9,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.brief import shortened
@@ -99,7 +99,7 @@ slice_p.define(sharding_rule=resized("slicing"))
 slice_p.define(batch=_slice_batch)
 
 
-def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
+def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int],
           strides: Sequence[int] | None = None) -> Array:
     """The part of the operand from `start_indices` up to `limit_indices`.
 
@@ -123,8 +123,8 @@ def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[in
     )
 
 
-def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1,
-                 axis: int = 0) -> Array:
+def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int | None,
+                 stride: int = 1, axis: int = 0) -> Array:
     """The part of the operand from `start_index` up to `limit_index` along one axis.
 
     Negative positions count from the end; None stands for the ends.
@@ -150,7 +150,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     return slice(operand, starts, limits, steps)
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice of size 1 at a static position along one axis, without that axis if wanted.
 
     Raises:
@@ -370,7 +370,7 @@ def _sliced(x: Value, starts: Any, sizes: tuple[int, ...], allow_negative: bool 
     return dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
 
 
-def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], *,
+def dynamic_slice(operand: ArrayLike, start_indices: Any, slice_sizes: Sequence[int], *,
                   allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """The part of the operand of a static size at a computed position.
 
@@ -400,7 +400,7 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], 
         operand, _checked_starts("dynamic_slice", shape, start_indices))
 
 
-def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
+def dynamic_slice_in_dim(operand: Value, start_index: ArrayLike, slice_size: int, axis: int = 0, *,
                          allow_negative_indices: bool = True) -> Array:
     """The part of the operand of size `slice_size` at a computed position along one axis.
 
@@ -421,7 +421,7 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
+def dynamic_index_in_dim(operand: ArrayLike, index: Any, axis: int = 0, keepdims: bool = True, *,
                          allow_negative_indices: bool = True) -> Array:
     """The slice of size 1 at a computed position along one axis, without that axis if wanted.
 
@@ -518,7 +518,7 @@ def _updated(x: Value, update: Value, starts: Any, allow_negative: bool | tuple[
     )
 
 
-def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
+def dynamic_update_slice(operand: ArrayLike, update: ArrayLike, start_indices: Any, *,
                          allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """The operand with the part at a computed position replaced by `update`.
 
@@ -547,7 +547,7 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
         operand, update, _checked_starts("dynamic_update_slice", shape, start_indices))
 
 
-def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
+def dynamic_update_slice_in_dim(operand: Value, update: Any, start_index: ArrayLike, axis: int, *,
                                 allow_negative_indices: bool = True) -> Array:
     """The operand with the part at a computed position along one axis replaced by `update`.
 
@@ -567,7 +567,7 @@ def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axi
                                 allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
+def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Any, axis: int, *,
                                 allow_negative_indices: bool = True) -> Array:
     """The operand with the slice at a computed position along one axis replaced by `update`.
 

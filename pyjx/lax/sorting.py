@@ -11,7 +11,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import size
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import agreed, entries_of, full_sharding, mesh_of, whole_along
 from pyjx.core.integers import as_axis, as_int
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-def take_along(x: Any, indices: Any, axis: int) -> Any:
+def take_along(x: ArrayLike, indices: ArrayLike, axis: int) -> Any:
     """`x[..., indices[...], ...]` along `axis`, for indices that are known to be in range."""
     aval = get_aval(indices)
     if aval.size == 0:
@@ -334,7 +334,7 @@ def _approx(operand: Value, is_max_k: bool, k: int, reduction_dimension: int, re
 
 
 def approx_max_k(
-    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
 ) -> list[Any]:
     """The `k` largest elements along an axis and their positions, where some may be missed.
@@ -367,7 +367,7 @@ def approx_max_k(
 
 
 def approx_min_k(
-    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
 ) -> list[Any]:
     """The `k` smallest elements along an axis and their positions, where some may be missed.

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import transcendental
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import DEAR
 from pyjx.core.scalars import scalar_constant
@@ -50,6 +50,9 @@ from pyjx.lax.nary import (
 )
 from pyjx.lax.transcendental import accurate, exp, log, log1p, rsqrt
 
+if TYPE_CHECKING:
+    from pyjx.lax.transcendental import AccuracyMode, Tolerance
+
 
 def _no_derivative(message: str) -> Callable[..., NoReturn]:
     """The rule of an operand in which there is no derivative."""
@@ -84,7 +87,7 @@ differentiate_by_result(
     lambda g, ans, x: mul(coefficient(x, math.sqrt(math.pi) / 2), mul(g, exp(square(ans)))))
 
 
-def erf(x: Any) -> Array:
+def erf(x: ArrayLike) -> Array:
     """The error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x (DLMF 7.2.1).
 
     Raises:
@@ -97,7 +100,7 @@ def erf(x: Any) -> Array:
     return erf_p.bind(operand("erf", x))
 
 
-def erfc(x: Any, *, accuracy: Any = None) -> Array:
+def erfc(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The complementary error function 1 - erf(x), accurate for large x (DLMF 7.2.2).
 
     Raises:
@@ -110,7 +113,7 @@ def erfc(x: Any, *, accuracy: Any = None) -> Array:
     return erfc_p.bind(operand("erfc", x), accuracy=accurate("erfc", accuracy))
 
 
-def erf_inv(x: Any) -> Array:
+def erf_inv(x: ArrayLike) -> Array:
     """The number whose error function is x, for x in [-1, 1] (DLMF 7.17.1).
 
     Raises:
@@ -144,7 +147,7 @@ zeta_p.define(jvp=jvp_by_operand(
     lambda g, s, q: mul(g, mul(neg(s), zeta(add(s, like(s, 1)), q)))))
 
 
-def lgamma(x: Any) -> Array:
+def lgamma(x: ArrayLike) -> Array:
     """The logarithm of |Gamma(x)| (DLMF 5.2.1): infinite at 0, -1, -2, ...
 
     Raises:
@@ -157,7 +160,7 @@ def lgamma(x: Any) -> Array:
     return lgamma_p.bind(operand("lgamma", x))
 
 
-def digamma(x: Any) -> Array:
+def digamma(x: ArrayLike) -> Array:
     """The logarithmic derivative of the gamma function, psi(x) (DLMF 5.2.2).
 
     Raises:
@@ -170,7 +173,7 @@ def digamma(x: Any) -> Array:
     return digamma_p.bind(operand("digamma", x))
 
 
-def polygamma(m: Any, x: Any) -> Array:
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """The m-th derivative of `digamma` at x (DLMF 5.15).
 
     Args:
@@ -188,7 +191,7 @@ def polygamma(m: Any, x: Any) -> Array:
     return polygamma_p.bind(m, x)
 
 
-def zeta(x: Any, q: Any) -> Array:
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """The Hurwitz zeta function, the sum of (k + q)^-x over k = 0, 1, ... (DLMF 25.11.1).
 
     Raises:
@@ -249,7 +252,7 @@ random_gamma_grad_p.define(jvp=jvp_by_operand(
     random_gamma_grad_p, _sample_slope_rule(0), _sample_slope_rule(1)))
 
 
-def igamma(a: Any, x: Any) -> Array:
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function P(a, x) (DLMF 8.2.4), for a, x >= 0.
 
     The integral of t^(a-1) e^-t from 0 to x, divided by Gamma(a).
@@ -265,7 +268,7 @@ def igamma(a: Any, x: Any) -> Array:
     return igamma_p.bind(a, x)
 
 
-def igammac(a: Any, x: Any) -> Array:
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function 1 - P(a, x) (DLMF 8.2.4), for a, x >= 0.
 
     Raises:
@@ -279,7 +282,7 @@ def igammac(a: Any, x: Any) -> Array:
     return igammac_p.bind(a, x)
 
 
-def igamma_grad_a(a: Any, x: Any) -> Array:
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of `igamma(a, x)` in a.
 
     Raises:
@@ -296,7 +299,7 @@ def igamma_grad_a(a: Any, x: Any) -> Array:
 _halves = frozenset((np.dtype(np.float16), np.dtype(dtypes.bfloat16)))
 
 
-def random_gamma_grad(a: Any, x: Any) -> Any:
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Any:
     """The derivative in a of a sample x of the gamma distribution with shape a.
 
     It is that of the sample at a fixed quantile: -(dP/da) / (dP/dx), with P = `igamma`.
@@ -342,7 +345,7 @@ regularized_incomplete_beta_p.define(jvp=jvp_by_operand(
     regularized_incomplete_beta_p, _NO_BETA, _NO_BETA, _betainc_slope))
 
 
-def betainc(a: Any, b: Any, x: Any) -> Array:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function I_x(a, b) (DLMF 8.17.2), for x in [0, 1].
 
     The integral of t^(a-1) (1-t)^(b-1) from 0 to x, divided by that from 0 to 1.
@@ -431,7 +434,7 @@ def _bessel_i1e_tangent(g: Tangent, ans: Value, x: Value) -> Value:
 differentiate_by_result(bessel_i1e_p, _bessel_i1e_tangent)
 
 
-def bessel_i0e(x: Any) -> Array:
+def bessel_i0e(x: ArrayLike) -> Array:
     """The modified Bessel function I_0 (DLMF 10.25.2), scaled: e^-|x| I_0(x).
 
     Raises:
@@ -444,7 +447,7 @@ def bessel_i0e(x: Any) -> Array:
     return bessel_i0e_p.bind(operand("bessel_i0e", x))
 
 
-def bessel_i1e(x: Any) -> Array:
+def bessel_i1e(x: ArrayLike) -> Array:
     """The modified Bessel function I_1 (DLMF 10.25.2), scaled: e^-|x| I_1(x).
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import AbstractToken, Token, abstract_token, get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.effects import Effect
@@ -27,7 +27,7 @@ from pyjx.tree_util import tree_leaves
 # -- stage -----------------------------------------------------------------------------------------
 
 
-def stage(x: Any, /) -> Array:
+def stage(x: ArrayLike, /) -> Array:
     """The value as one of the program that is being traced; as an array, outside of such.
 
     Raises:
@@ -81,7 +81,7 @@ def shape_as_value(shape: Any) -> np.ndarray | Array:
     return lax.concatenate([lax.full((1,), d, np.int32) for d in sizes], 0)
 
 
-def broadcast_like(arr: Any, like_arr: Any) -> Array:
+def broadcast_like(arr: ArrayLike, like_arr: Any) -> Array:
     """The array broadcast to the shape of another one, by NumPy's rules.
 
     Raises:

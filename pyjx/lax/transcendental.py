@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import transcendental
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.primitive import DEAR
@@ -80,7 +79,8 @@ class Tolerance:
         return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
 
 
-def accurate(name: str, accuracy: Any) -> AccuracyMode | Tolerance | None:
+def accurate(name: str, accuracy: AccuracyMode | Tolerance | None
+            ) -> AccuracyMode | Tolerance | None:
     """The argument `accuracy` of a function of this name; NotImplementedError where it is none."""
     if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
         raise NotImplementedError(f"{name}: Accuracy {shortened(accuracy)} not supported: accuracy "
@@ -95,7 +95,7 @@ exp_p = elementwise("exp", INEXACT, arithmetic=transcendental, cost=DEAR)
 differentiate_by_result(exp_p, lambda g, ans, x: mul(g, ans))
 
 
-def exp(x: Any, *, accuracy: Any = None) -> Array:
+def exp(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """e^x.
 
     Args:
@@ -113,7 +113,7 @@ def exp(x: Any, *, accuracy: Any = None) -> Array:
     return exp_p.bind(operand("exp", x), accuracy=accurate("exp", accuracy))
 
 
-def _exp2(x: Value, *, accuracy: Any = None) -> Value:
+def _exp2(x: Value, *, accuracy: AccuracyMode | Tolerance | None = None) -> Value:
     return exp(mul(like(x, math.log(2.0)), x), accuracy=accuracy)
 
 
@@ -122,7 +122,7 @@ exp2_p = elementwise("exp2", INEXACT, arithmetic=transcendental, decomposition=_
 differentiate_by_result(exp2_p, lambda g, ans, x: mul(coefficient(x, math.log(2.0)), mul(g, ans)))
 
 
-def exp2(x: Any, *, accuracy: Any = None) -> Array:
+def exp2(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """2^x. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -137,7 +137,7 @@ expm1_p = elementwise("expm1", INEXACT, arithmetic=transcendental, cost=DEAR)
 differentiate(expm1_p, lambda g, x: mul(g, exp(x)))
 
 
-def expm1(x: Any, *, accuracy: Any = None) -> Array:
+def expm1(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """e^x - 1, accurate near 0. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -152,7 +152,7 @@ log_p = elementwise("log", INEXACT, arithmetic=transcendental, cost=DEAR)
 differentiate(log_p, lambda g, x: div(g, x))
 
 
-def log(x: Any, *, accuracy: Any = None) -> Array:
+def log(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The natural logarithm: nan for negative real x. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -162,7 +162,7 @@ def log(x: Any, *, accuracy: Any = None) -> Array:
     return log_p.bind(operand("log", x), accuracy=accurate("log", accuracy))
 
 
-def _log2(x: Value, *, accuracy: Any = None) -> Value:
+def _log2(x: Value, *, accuracy: AccuracyMode | Tolerance | None = None) -> Value:
     # log2(z) = log(z) / log(2), part by part: a complex product would spoil infinities.
     y = log(x, accuracy=accuracy)
     if not dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
@@ -178,7 +178,7 @@ log2_p = elementwise("log2", INEXACT, decomposition=_log2)
 differentiate(log2_p, lambda g, x: div(g, mul(x, coefficient(x, math.log(2.0)))))
 
 
-def log2(x: Any, *, accuracy: Any = None) -> Array:
+def log2(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The logarithm to base 2. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -193,7 +193,7 @@ log1p_p = elementwise("log1p", INEXACT, arithmetic=transcendental, cost=DEAR)
 differentiate(log1p_p, lambda g, x: div(g, add(x, like(x, 1))))
 
 
-def log1p(x: Any, *, accuracy: Any = None) -> Array:
+def log1p(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """log(1 + x), accurate near 0. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -203,7 +203,7 @@ def log1p(x: Any, *, accuracy: Any = None) -> Array:
     return log1p_p.bind(operand("log1p", x), accuracy=accurate("log1p", accuracy))
 
 
-def _logistic(x: Value, *, accuracy: Any = None) -> Value:
+def _logistic(x: Value, *, accuracy: AccuracyMode | Tolerance | None = None) -> Value:
     # in these operations also for half-precision numbers, whose last bits then agree with JAX's
     return div(like(x, 1), add(like(x, 1), exp(neg(x))))
 
@@ -234,7 +234,7 @@ differentiate_by_result(logistic_grad_p, lambda g, ans, x: mul(g, mul(ans, sub(
     like(x, 1), mul(like(x, 2), logistic_p.bind(x, accuracy=None))))))
 
 
-def logistic(x: Any, *, accuracy: Any = None) -> Array:
+def logistic(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """1 / (1 + e^-x). Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -251,7 +251,7 @@ sqrt_p = elementwise("sqrt", INEXACT, arithmetic=transcendental, cost=DEAR)
 differentiate_by_result(sqrt_p, lambda g, ans, x: mul(g, div(coefficient(x, 0.5), ans)))
 
 
-def sqrt(x: Any, *, accuracy: Any = None) -> Array:
+def sqrt(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The square root: nan for negative real x. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -266,7 +266,7 @@ rsqrt_p = elementwise("rsqrt", INEXACT, arithmetic=transcendental, cost=DEAR)
 differentiate_by_result(rsqrt_p, lambda g, ans, x: mul(g, mul(coefficient(x, -0.5), div(ans, x))))
 
 
-def rsqrt(x: Any, *, accuracy: Any = None) -> Array:
+def rsqrt(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """1 / sqrt(x). Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -282,7 +282,7 @@ differentiate_by_result(
     cbrt_p, lambda g, ans, x: mul(g, mul(coefficient(x, 1 / 3), integer_pow(ans, -2))))
 
 
-def cbrt(x: Any, *, accuracy: Any = None) -> Array:
+def cbrt(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The real cube root, of negative x too. Arguments as for `exp`.
 
     Raises:
@@ -308,7 +308,7 @@ differentiate(cos_p, lambda g, x: neg(mul(g, sin(x))))
 differentiate_by_result(tan_p, lambda g, ans, x: mul(g, add(coefficient(x, 1), square(ans))))
 
 
-def sin(x: Any, *, accuracy: Any = None) -> Array:
+def sin(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The sine of x, an angle in radians. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -318,7 +318,7 @@ def sin(x: Any, *, accuracy: Any = None) -> Array:
     return sin_p.bind(operand("sin", x), accuracy=accurate("sin", accuracy))
 
 
-def cos(x: Any, *, accuracy: Any = None) -> Array:
+def cos(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The cosine of x, an angle in radians. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -328,7 +328,7 @@ def cos(x: Any, *, accuracy: Any = None) -> Array:
     return cos_p.bind(operand("cos", x), accuracy=accurate("cos", accuracy))
 
 
-def tan(x: Any, *, accuracy: Any = None) -> Array:
+def tan(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The tangent of x, an angle in radians. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -349,7 +349,7 @@ differentiate(acos_p, lambda g, x: mul(g, neg(rsqrt(one_minus_square(x)))))
 differentiate(atan_p, lambda g, x: div(g, add(coefficient(x, 1), square(x))))
 
 
-def asin(x: Any) -> Array:
+def asin(x: ArrayLike) -> Array:
     """The angle in [-pi/2, pi/2] whose sine is x; nan for real x outside [-1, 1].
 
     Raises:
@@ -362,7 +362,7 @@ def asin(x: Any) -> Array:
     return asin_p.bind(operand("asin", x))
 
 
-def acos(x: Any) -> Array:
+def acos(x: ArrayLike) -> Array:
     """The angle in [0, pi] whose cosine is x; nan for real x outside [-1, 1].
 
     Raises:
@@ -375,7 +375,7 @@ def acos(x: Any) -> Array:
     return acos_p.bind(operand("acos", x))
 
 
-def atan(x: Any) -> Array:
+def atan(x: ArrayLike) -> Array:
     """The angle in [-pi/2, pi/2] whose tangent is x.
 
     Raises:
@@ -397,7 +397,7 @@ atan2_p.define(jvp=jvp_by_operand(
 ))
 
 
-def atan2(x: Any, y: Any) -> Array:
+def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """The angle of the point (y, x): atan(x / y), in the quadrant of the signs of both.
 
     Raises:
@@ -439,7 +439,7 @@ differentiate_by_result(tanh_grad_p, lambda g, ans, x: mul(g, mul(
     ans, mul(like(x, -2), tanh_p.bind(x, accuracy=None)))))
 
 
-def sinh(x: Any) -> Array:
+def sinh(x: ArrayLike) -> Array:
     """The hyperbolic sine, (e^x - e^-x) / 2.
 
     Raises:
@@ -452,7 +452,7 @@ def sinh(x: Any) -> Array:
     return sinh_p.bind(operand("sinh", x))
 
 
-def cosh(x: Any) -> Array:
+def cosh(x: ArrayLike) -> Array:
     """The hyperbolic cosine, (e^x + e^-x) / 2.
 
     Raises:
@@ -465,7 +465,7 @@ def cosh(x: Any) -> Array:
     return cosh_p.bind(operand("cosh", x))
 
 
-def tanh(x: Any, *, accuracy: Any = None) -> Array:
+def tanh(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The hyperbolic tangent, sinh x / cosh x. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -499,7 +499,7 @@ differentiate(
 differentiate(atanh_p, lambda g, x: div(g, one_minus_square(x)))
 
 
-def asinh(x: Any) -> Array:
+def asinh(x: ArrayLike) -> Array:
     """The number whose hyperbolic sine is x.
 
     Raises:
@@ -512,7 +512,7 @@ def asinh(x: Any) -> Array:
     return asinh_p.bind(operand("asinh", x))
 
 
-def acosh(x: Any) -> Array:
+def acosh(x: ArrayLike) -> Array:
     """The number whose hyperbolic cosine is x; nan for real x below 1.
 
     Raises:
@@ -525,7 +525,7 @@ def acosh(x: Any) -> Array:
     return acosh_p.bind(operand("acosh", x))
 
 
-def atanh(x: Any) -> Array:
+def atanh(x: ArrayLike) -> Array:
     """The number whose hyperbolic tangent is x; nan for real x outside [-1, 1].
 
     Raises:

@@ -41,7 +41,7 @@ class Initializer(Protocol):
         """Initial values of the given shape and dtype."""
 
 
-def _dtype(dtype: Any) -> Any:
+def _dtype(dtype: DTypeLike | None) -> Any:
     """A `dtype` argument as a dtype; None stands for the default float dtype."""
     if dtype is None:
         return dtypes.default_float_dtype()
@@ -75,13 +75,14 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     >>> jax.nn.initializers.constant(3)(None, (2,)).tolist()
     [3.0, 3.0]
     """
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: Any = None) -> Any:
         return jnp.full(shape, value, _dtype(dtype), out_sharding=out_sharding)
 
     return init
 
 
-def _scaled(x: Array, scale: Any) -> Any:
+def _scaled(x: Array, scale: ArrayLike) -> Any:
     """`x` times a number, in the dtype of `x`."""
     return x * jnp.asarray(scale, x.dtype)
 
@@ -93,7 +94,8 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     >>> jax.nn.initializers.uniform()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: Any = None) -> Any:
         drawn = random.uniform(key, shape, _dtype(dtype))
         return placed(_scaled(drawn, scale), out_sharding)
 
@@ -107,7 +109,8 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     >>> jax.nn.initializers.normal()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: Any = None) -> Any:
         return placed(scaled_normal(key, shape, _dtype(dtype), stddev), out_sharding)
 
     return init
@@ -122,7 +125,8 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
     >>> jax.nn.initializers.truncated_normal()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: Any = None) -> Any:
         drawn = random.truncated_normal(key, lower, upper, shape, _dtype(dtype))
         return placed(_scaled(drawn, stddev), out_sharding)
 
@@ -221,7 +225,8 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
     >>> init(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: Any = None) -> Any:
         shape = as_sizes("variance_scaling", "shape", shape)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         if mode == "fan_in":
@@ -298,7 +303,8 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     >>> bool(jax.numpy.allclose(x @ x.T, jax.numpy.eye(2), atol=1e-6))
     True
     """
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: Any = None) -> Any:
         chosen = _dtype(dtype)
         sizes = as_sizes("orthogonal initializer", "shape", shape)
         if len(sizes) < 2:
@@ -331,7 +337,8 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     >>> jax.nn.initializers.delta_orthogonal()(jax.random.key(0), (3, 1, 1))[:, 0, 0].tolist()
     [0.0, 1.0, 0.0]
     """
-    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: Any = None) -> Any:
         chosen = _dtype(dtype)
         sizes = as_sizes("delta_orthogonal initializer", "shape", shape)
         if len(sizes) not in (3, 4, 5):

@@ -31,6 +31,7 @@ from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
 
 if TYPE_CHECKING:
+    from pyjx.core.avals import ShapedArray
     from pyjx.core.layouts import ShardingLike
 
 _Body = Callable[..., Any]
@@ -75,7 +76,7 @@ def leave(name: str, x: ArrayLike, other: Any, reflected: bool = False) -> Any:
 
 def _body(name: str, function: _Body, reflected: bool) -> _Body:
     @tracebacks.mark_boundary
-    def operator(self: Any, other: Any) -> Any:
+    def operator(self: Array, other: Any) -> Any:
         if type(other) not in aval_makers and not takes_part(other):
             return leave(name, self, other, reflected)
         try:
@@ -168,7 +169,7 @@ def _row_program(rank: int) -> Any:
 
 
 @tracebacks.mark_boundary
-def _array_getitem(self: Any, index: Any, /) -> Any:
+def _array_getitem(self: Array, index: Any, /) -> Any:
     if type(index) is int and state.dynamic is eager_trace:
         shape = self.aval.shape
         if shape:
@@ -222,19 +223,19 @@ class _OfReference:
         return getattr(Ref, self.name).__get__(tracer)
 
 
-def _tracer_iter(self: Any) -> Iterator[Any]:
+def _tracer_iter(self: Array) -> Iterator[Any]:
     if not self.aval.shape:
         raise TypeError("iteration over a 0-d array")
     return (self[i] for i in range(self.aval.shape[0]))
 
 
-def _tracer_reversed(self: Any) -> Iterator[Any]:
+def _tracer_reversed(self: Array) -> Iterator[Any]:
     if not self.aval.shape:
         raise TypeError("iteration over a 0-d array")
     return (self[i] for i in range(self.aval.shape[0] - 1, -1, -1))
 
 
-def _contains(self: Any, other: Any) -> bool:
+def _contains(self: Array, other: Any) -> bool:
     if self.ndim != 1:
         raise ValueError("Array.__contains__: search array must be one-dimensional, got arr.shape="
                          f"{self.shape}")
@@ -263,7 +264,7 @@ def _T(self: Any) -> Any:
     return transpose(self, range(self.aval.ndim - 1, -1, -1))
 
 
-def _mT(self: Any) -> Any:
+def _mT(self: Array) -> Any:
     """The array with its last two axes swapped."""
     rank = self.aval.ndim
     if rank < 2:
@@ -272,36 +273,36 @@ def _mT(self: Any) -> Any:
     return transpose(self, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def _check_numbers(self: Any, name: str) -> None:
+def _check_numbers(self: Array, name: str) -> None:
     if dtypes.is_extended(self.aval.dtype):
         raise TypeError(f"{name}: arrays of dtype {dtypes.name(self.aval.dtype)} hold no numbers; "
                         "of random keys, jax.random.key_data(keys) gives the ones behind them.")
 
 
-def _real(self: Any) -> Any:
+def _real(self: Array) -> Any:
     """The real part."""
     _check_numbers(self, "real")
     return ops.real(self) if self.aval.dtype in dtypes.complex_dtypes else self
 
 
-def _imag(self: Any) -> Any:
+def _imag(self: Array) -> Any:
     """The imaginary part."""
     _check_numbers(self, "imag")
     return ufuncs.imag(self)
 
 
-def _flat(self: Any) -> Any:
+def _flat(self: Array) -> Any:
     """Not there: arrays have no iterator over their elements; use `flatten()`."""
     raise NotImplementedError("JAX Arrays do not implement the arr.flat property: consider "
                               "arr.flatten() instead.")
 
 
-def _nbytes(self: Any) -> int:
+def _nbytes(self: Array) -> int:
     """Bytes of the elements."""
     return int(self.aval.size * self.aval.dtype.itemsize)
 
 
-def _itemsize(self: Any) -> int:
+def _itemsize(self: Array) -> int:
     """Bytes of one element."""
     return int(self.aval.dtype.itemsize)
 
@@ -327,7 +328,7 @@ _compiled_reshape = op_jit(_tracer_reshape, static_argnums=tuple(range(1, 33)),
                            static_argnames=("order", "out_sharding"))
 
 
-def _array_reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _array_reshape(self: Array, *args: Any, **kwargs: Any) -> Any:
     """The elements in another shape, given as a tuple or as several ints; one may be -1."""
     if not kwargs:
         same = of_new_shape(self, args[0] if len(args) == 1 else args)
@@ -341,7 +342,7 @@ def _array_reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
     return _compiled_reshape(self, shape, **kwargs)
 
 
-def _sizes(aval: Any, shape: Any) -> tuple[int, ...]:
+def _sizes(aval: ShapedArray | AbstractRef, shape: Any) -> tuple[int, ...]:
     """`shape` with the size that is -1 computed."""
     if type(shape) is not tuple or not all(type(n) is int for n in shape):
         shape = canonical_shape(shape)
@@ -380,25 +381,25 @@ def _transpose(self: Any, *args: Any) -> Any:
     return _numpy().transpose(self, axes)
 
 
-def _flatten(self: Any, order: str = "C", *, out_sharding: ShardingLike = None) -> Any:
+def _flatten(self: Array, order: str = "C", *, out_sharding: ShardingLike = None) -> Any:
     """The elements as an array of rank 1."""
     if order == "C" and out_sharding is None:
         return ops.reshape(self, (self.aval.size,))
     return _numpy().ravel(self, order, out_sharding=out_sharding)
 
 
-def _compress(self: Any, condition: ArrayLike, axis: int | None = None, *, out: None = None,
+def _compress(self: Array, condition: ArrayLike, axis: int | None = None, *, out: None = None,
               size: int | None = None, fill_value: ArrayLike = 0) -> Any:
     """The parts along an axis where the condition holds; see `jax.numpy.compress`."""
     return _numpy().compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
-def _round(self: Any, ndigits: int | None = None) -> Any:
+def _round(self: Array, ndigits: int | None = None) -> Any:
     rounded = _numpy().round(self, 0 if ndigits is None else ndigits)
     return _astype(rounded, int) if ndigits is None else rounded
 
 
-def _view(self: Any, dtype: DTypeLike | None = None, type: None = None) -> Any:
+def _view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Any:
     """The same bits as another dtype; the last axis changes its size if the width differs.
 
     Raises:
@@ -456,7 +457,7 @@ def _bitcast(x: Array, old: Any, new: Any) -> Any:
     return ops.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
 
 
-def _byteswap(self: Any) -> Any:
+def _byteswap(self: Array) -> Any:
     """The array with the bytes of each element in reverse order."""
     _check_numbers(self, "byteswap")
     dtype = self.aval.dtype
@@ -477,19 +478,19 @@ def _item(self: Any, *args: Any) -> Any:
     return value.item(*args)
 
 
-def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
+def _to_device(self: Array, device: Any, *, stream: Any = None) -> Any:
     """The array on a Device or Sharding."""
     if stream is not None:
         raise NotImplementedError("stream argument of array.to_device()")
     return device_put(self, device)
 
 
-def _copy(self: Any) -> Any:
+def _copy(self: Array) -> Any:
     """The array in new buffers."""
     return creation.array(self, copy=True)
 
 
-def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+def _array_namespace(self: Array, *, api_version: str | None = None) -> Any:
     """The namespace of functions for arrays, by the Python array API standard."""
     available = _numpy().__array_api_version__
     if api_version is not None and api_version != available:
@@ -498,7 +499,7 @@ def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     return _numpy()
 
 
-def _array_module(self: Any, types: Any) -> Any:
+def _array_module(self: Array, types: Any) -> Any:
     """`jax.numpy`, if it can handle all `types` (NEP 37)."""
     if all(issubclass(t, (ArrayImpl, Tracer, np.ndarray)) or t is Array for t in types):
         return _numpy()
@@ -518,22 +519,22 @@ def _of_value(name: str, getter: bool) -> Any:
 
 
 def _unavailable(name: str, what: str, cure: str = "") -> Any:
-    def attribute(self: Any) -> Any:
+    def attribute(self: Array) -> Any:
         raise AttributeError(f"The '{name}' {what} is not available on traced array with shape "
                              f"{self.aval.str_short()}.{cure}")
 
     return property(attribute)
 
 
-def _hex(self: Any) -> str:
+def _hex(self: Array) -> str:
     return hex(self.__index__())
 
 
-def _oct(self: Any) -> str:
+def _oct(self: Array) -> str:
     return oct(self.__index__())
 
 
-def _positive(self: Any) -> Any:
+def _positive(self: Array) -> Any:
     return self
 
 

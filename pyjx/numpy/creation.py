@@ -58,7 +58,7 @@ MOST_FROM_SAME_MEMORY = 1 << 30
 
 
 def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | None = "K",
-          ndmin: int = 0, device: Any = None, out_sharding: Any = None) -> Array:
+          ndmin: int = 0, device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
     """The array of a value: a number, nested sequences, a NumPy array, anything like an array.
 
     Args:
@@ -149,7 +149,7 @@ def _array_for(target: Any, x: Any, dtype: np.dtype[Any], copy: bool) -> Any:
         return _array(x, dtype, copy)
 
 
-def _array(x: Any, dtype: Any, copy: bool) -> Any:
+def _array(x: Any, dtype: DTypeLike | None, copy: bool) -> Any:
     kind = type(x)
     if kind is ArrayImpl or isinstance(x, Tracer):
         return _of_array(x, dtype, copy)
@@ -165,7 +165,7 @@ def _array(x: Any, dtype: Any, copy: bool) -> Any:
 _numpy_scalars = frozenset(dtypes.numpy_scalar_types)
 
 
-def _of_array(x: Any, dtype: Any, copy: bool) -> Any:
+def _of_array(x: Any, dtype: DTypeLike | None, copy: bool) -> Any:
     aval = x.aval
     if type(aval) is AbstractRef:
         raise TypeError(f"jnp.asarray got a Ref of type {aval}, but a Ref can't be passed where an "
@@ -211,7 +211,7 @@ def _of_numpy(x: Any, dtype: Any) -> Any:
     return _made(cast_on_host(np.asarray(x), target), array_aval(x.shape, target))
 
 
-def _of_python(x: Any, dtype: Any) -> Any:
+def _of_python(x: Any, dtype: DTypeLike | None) -> Any:
     kind = type(x)
     own = dtypes.python_scalar_dtype(kind)
     if dtype is not None:
@@ -243,7 +243,7 @@ def _raise_not_numeric(x: Any, dtype: DTypeLike) -> None:
                     "numeric types are supported by JAX.")
 
 
-def of_sequence(x: Any, dtype: Any) -> Any:
+def of_sequence(x: Any, dtype: DTypeLike | None) -> Any:
     """The array of nested sequences of values.
 
     Raises:
@@ -606,7 +606,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: DeviceLike =
     return _full(_shape_of(shape, "full"), fill_value, dtype, target)
 
 
-def _full(shape: tuple[int, ...], fill_value: Any, dtype: Any, device: Any) -> Any:
+def _full(shape: tuple[int, ...], fill_value: Any, dtype: DTypeLike | None, device: Any) -> Any:
     aval = get_aval(fill_value)
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else dtype
@@ -621,7 +621,8 @@ def _broadcast(x: Any, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim(x, shape, ()) if not get_aval(x).shape else jnp.broadcast_to(x, shape)
 
 
-def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], Any, bool]:
+def _like(name: str, a: Any, dtype: DTypeLike | None, shape: Any
+         ) -> tuple[tuple[int, ...], Any, bool]:
     """Shape, dtype and weak type of an array like `a`; objects with shape and dtype will do."""
     if type(a) is ArrayImpl and dtype is None and shape is None:
         aval = a.aval

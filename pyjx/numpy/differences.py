@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,7 +126,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     return lax.concatenate(kept, 0) if len(kept) > 1 else out
 
 
-def _spacings(f: Any, varargs: Sequence[Any], axes: tuple[int, ...]) -> list[Any]:
+def _spacings(f: Callable[..., Any], varargs: Sequence[Any], axes: tuple[int, ...]) -> list[Any]:
     if not varargs or not axes:
         return [1.0] * len(axes)
     if len(varargs) == 1:
@@ -172,7 +172,7 @@ def _slope(f: Any, spacing: Any, axis: int) -> Any:
 
 
 @numpy_function(static_argnames=("axis", "edge_order"))
-def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None,
+def gradient(f: Callable[..., Any], *varargs: Any, axis: int | Sequence[int] | None = None,
              edge_order: int | None = None) -> Any:
     """The derivative along axes, by central differences and one-sided ones at the ends.
 
@@ -315,7 +315,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return interpolated(x, xp, fp, left, right, period)
 
 
-def interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -> Any:
+def interpolated(x: Any, xp: Any, fp: Any, left: ArrayLike, right: ArrayLike, period: Any) -> Any:
     x, xp, fp = operands("interp", x, xp, fp)
     if get_aval(xp).shape != get_aval(fp).shape or get_aval(xp).ndim != 1:
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")

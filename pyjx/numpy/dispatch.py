@@ -35,8 +35,9 @@ def numpy_function(*, static_argnames: tuple[str, ...], known: bool = False,
                    ) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 
 
-def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = (),
-                   known: bool = False, unchanged: Callable[..., Any] | None = None) -> Any:
+def numpy_function(fun: Callable[..., Any] | None = None, /, *,
+                   static_argnames: tuple[str, ...] = (), known: bool = False,
+                   unchanged: Callable[..., Any] | None = None) -> Any:
     """`op_jit` for functions whose static arguments may be lists, which C++ refuses. Costs a
     Python call more. With `known` a NumPy array that it gives inside `jit` stays one.
 

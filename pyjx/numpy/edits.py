@@ -131,7 +131,7 @@ def _as_index(places: Any) -> Any:
     return convert(places, dtypes.default_int_dtype())
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+def insert(arr: ArrayLike, obj: Any, values: Any, axis: int | None = None) -> Array:
     """The array with slices put in along an axis, each before the one at an index.
 
     Args:

@@ -287,7 +287,7 @@ def _run(steps: list[Step], values: list[Any], dot: Callable[..., Any], dtype: D
 
 
 def _einsum_of(operands: tuple[Any, ...], subscripts: str, optimize: Any, precision: Any,
-               preferred_element_type: Any, dot_general: Any = None) -> Any:
+               preferred_element_type: DTypeLike | None, dot_general: Any = None) -> Any:
     values = as_operands("einsum", *operands)
     if preferred_element_type is None:
         dtype, weak = dtypes.result_type(*values, return_weak_type_flag=True)
@@ -377,8 +377,8 @@ _open_einsum = jit(_placed_einsum, static_argnums=(1, 2, 3, 4, 5, 6))
 
 
 @partial(jit, static_argnums=(1, 2, 3, 4, 5, 6))
-def _open_product(operands: tuple[Any, ...], subscripts: str, optimize: Any, precision: Any,
-                  preferred_element_type: np.dtype[Any], dot_general: Any,
+def _open_product(operands: tuple[Any, ...], subscripts: str, optimize: Any,
+                  precision: PrecisionLike, preferred_element_type: np.dtype[Any], dot_general: Any,
                   out_sharding: ShardingLike) -> Any:
     """The product of two operands whose sum over devices is left open."""
     wanted = abstract_sharding(out_sharding, "einsum")

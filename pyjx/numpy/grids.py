@@ -10,7 +10,7 @@ from pyjx import configuration
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_sizes
 from pyjx.core.trace import concrete_or_error
@@ -59,7 +59,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return tuple(out)
 
 
-def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+def indices(dimensions: Any, dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """The indices of an array of the given shape, one array for each axis.
 
     With `sparse` a tuple of arrays that broadcast, otherwise they stand along a new first axis.

@@ -142,8 +142,8 @@ def _bounds(limits: Any) -> Sequence[Any]:
                      f"and the largest, got {limits}")
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None
-                       ) -> Array:
+def histogram_bin_edges(a: ArrayLike, bins: ArrayLike = 10, range: Any = None,
+                        weights: ArrayLike | None = None) -> Array:
     """The edges of the bins that `histogram` uses.
 
     Args:
@@ -157,9 +157,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Arra
     return _edges(a, bins, range)
 
 
-def histogram(a: Any, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None,
-              density: bool | None = None, out_sharding: ShardingLike = None
-             ) -> tuple[Array, Array]:
+def histogram(a: ArrayLike, bins: ArrayLike = 10, range: Any = None,
+              weights: ArrayLike | None = None, density: bool | None = None,
+              out_sharding: ShardingLike = None) -> tuple[Array, Array]:
     """How many values lie in each bin.
 
     Args:

@@ -16,7 +16,7 @@ from pyjx import configuration
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes, frames, tracebacks
-from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.dimensions import max_dim, min_dim
@@ -512,7 +512,7 @@ class IndexUpdateRef:
         return fn(x, y, *values)
 
     def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False,
-              unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
+              unique_indices: bool = False, mode: Any = None, out_sharding: ShardingLike = None,
               wrap_negative_indices: bool = True) -> Any:
         """The array with `func` applied to the elements at the index, as often as they occur."""
         if out_sharding is not None:
@@ -529,7 +529,7 @@ def _values_of(y: ArrayLike) -> Any:
     return jnp.asarray(y)
 
 
-def _holds(dtype: Any, y: int) -> bool:
+def _holds(dtype: DTypeLike, y: int) -> bool:
     """Whether the dtype has the truth value, or the integer that the default one does not have."""
     own = type(y) is bool or y > np.iinfo(dtypes.default_int_dtype()).max
     return own and dtype in dtypes.integer_dtypes and y <= int(dtypes.iinfo(dtype).max)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from pyjx.runtime.array import value
 from pyjx.runtime.backends import default_device
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.sharding import SingleDeviceSharding
+
+if TYPE_CHECKING:
+    from pyjx.jaxlib_api import Sharding
 
 _CHUNK = 128  # rows that one call of a program makes at most
 # A program makes a row in two thirds of the time that its copy takes, but is compiled as long as
@@ -59,12 +62,12 @@ def backwards(x: Any) -> Iterator[Any]:
     return (x[i] for i in range(x.shape[0] - 1, -1, -1))
 
 
-def _is_cut(sharding: Any) -> bool:
+def _is_cut(sharding: Sharding) -> bool:
     return (type(sharding) is not SingleDeviceSharding and not sharding.is_fully_replicated
             and sharding.is_fully_addressable)
 
 
-def _copies(x: ArrayLike, aval: ShapedArray, sharding: Any, committed: bool) -> Iterator[Any]:
+def _copies(x: ArrayLike, aval: ShapedArray, sharding: Sharding, committed: bool) -> Iterator[Any]:
     """Copies of the rows; each costs one transfer and no computation."""
     row = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
     devices = [sharding._device]

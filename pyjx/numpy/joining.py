@@ -36,6 +36,7 @@ from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import in_auto_mode
 
 if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef, ShapedArray
     from pyjx.core.layouts import ShardingLike
 
 __all__ = [
@@ -500,7 +501,7 @@ def repeated(a: ArrayLike, count: int, axis: int | None) -> Any:
     return lax.reshape(wide, (*shape[:axis], shape[axis] * count, *shape[axis + 1:]))
 
 
-def repeat(a: Any, repeats: Any, axis: int | None = None, *,
+def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
            total_repeat_length: int | None = None, out_sharding: ShardingLike = None) -> Array:
     """Each slice of the array repeated along an axis.
 
@@ -543,7 +544,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
     return _repeat_dynamic(a, repeats, axis, operator.index(total_repeat_length))
 
 
-def _check_is_whole(aval: Any, axis: int | None) -> None:
+def _check_is_whole(aval: ShapedArray | AbstractRef, axis: int | None) -> None:
     """Raise ValueError if an array is cut along the axis to repeat slices along."""
     entries = entries_of(aval)
     if any(entries if axis is None else entries[axis:axis + 1 or None]):

@@ -458,7 +458,7 @@ def _steps(entry: Slice, dtype: DTypeLike) -> Any:
     return ops.mul(count, ops.full_like(count, entry.step))
 
 
-def offset(start: Any, steps: Any, dtype: np.dtype[Any]) -> Any:
+def offset(start: ArrayLike, steps: Any, dtype: np.dtype[Any]) -> Any:
     """start + steps."""
     if isinstance(start, (int, np.integer)) and isinstance(steps, (np.ndarray, np.generic)):
         return np.asarray(start, dtype) + steps

@@ -252,7 +252,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
 def _horner(unroll: int) -> Any:
     """The loop of `polyval`, whose derivatives are polynomials too: no step's value is kept."""
     @custom_jvp
-    def values(p: Any, x: Any) -> Any:
+    def values(p: ArrayLike, x: ArrayLike) -> Any:
         start = lax.full_like(x, 0, dtype_of(p))
         return lax.scan(lambda y, c: (y * x + c, None), start, p, unroll=unroll)[0]
 

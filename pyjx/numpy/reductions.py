@@ -112,8 +112,9 @@ def literal_or_cast(x: ArrayLike, like: ShapedArray) -> Any:
 
 
 def _sum_like(name: str, reduce: Callable[..., Any], unit: int, combine: Callable[[Any, Any], Any],
-              a: ArrayLike, axis: int | Sequence[int] | None, dtype: Any, out: Any, keepdims: bool,
-              initial: ArrayLike | None, where: ArrayLike | None, promote: bool) -> Any:
+              a: ArrayLike, axis: int | Sequence[int] | None, dtype: DTypeLike | None, out: Any,
+              keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None, promote: bool
+             ) -> Any:
     no_out(name, out)
     a = numbers(name, a)
     where = check_where(name, where)
@@ -474,8 +475,8 @@ def count_of(aval: ShapedArray, axes: tuple[int, ...], names: tuple[str, ...] = 
     return count
 
 
-def mean_of(a: ArrayLike, axis: Any, dtype: Any, keepdims: bool, where: ArrayLike | None,
-            name: str = "mean", keep_wide: bool = False) -> Any:
+def mean_of(a: ArrayLike, axis: Any, dtype: DTypeLike | None, keepdims: bool,
+            where: ArrayLike | None, name: str = "mean", keep_wide: bool = False) -> Any:
     """The mean; of half-precision floats in float32, which `keep_wide` keeps as the result."""
     a = numbers(name, a)
     where = check_where(name, where)
@@ -529,7 +530,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 
 
 def _cumulative(name: str, scan: Callable[..., Any], a: ArrayLike, axis: int | Sequence[int] | None,
-                dtype: Any, out: Any, promote: bool = False) -> Any:
+                dtype: DTypeLike | None, out: Any, promote: bool = False) -> Any:
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported")
     a = numbers(name, a)
@@ -582,8 +583,9 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     return _cumulative("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
-def _with_initial(name: str, what: str, scan: Callable[..., Any], unit: int, x: Array, axis: Any,
-                  dtype: np.dtype[Any], include_initial: bool, promote: bool) -> Any:
+def _with_initial(name: str, what: str, scan: Callable[..., Any], unit: int, x: Array,
+                  axis: int | Sequence[int] | None, dtype: np.dtype[Any], include_initial: bool,
+                  promote: bool) -> Any:
     (x,) = operands(name, x)
     aval = get_aval(x)
     if not aval.ndim:

@@ -48,7 +48,7 @@ def user_dtype(name: str, dtype: DTypeLike) -> Any:
     return None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
 
 
-def variance_dtypes(name: str, given: Any, dtype: Any) -> tuple[Any, Any]:
+def variance_dtypes(name: str, given: Any, dtype: DTypeLike | None) -> tuple[Any, Any]:
     """The dtypes to compute a variance in and of the result, for the function `name`."""
     inexact = dtypes.to_inexact_dtype(dtypes.canonicalize_dtype(given))
     if dtype is not None:
@@ -115,12 +115,12 @@ def _difference(x: ArrayLike, y: ArrayLike) -> Any:
     return ufuncs.subtract(x, y)
 
 
-def _deviation(a: Array, axis: Any, dtype: np.dtype[Any], ddof: Any, keepdims: bool, where: Any,
-               mean: Any) -> Any:
+def _deviation(a: Array, axis: int | Sequence[int] | None, dtype: np.dtype[Any], ddof: ArrayLike,
+               keepdims: bool, where: ArrayLike | None, mean: ArrayLike) -> Any:
     return lax.sqrt(_variance(a, axis, dtype, ddof, keepdims, where, mean, "std"))
 
 
-def _compiled(body: Any) -> Callable[..., Any]:
+def _compiled(body: Callable[..., Any]) -> Callable[..., Any]:
     """The body compiled for each `ddof` that is a number, which costs nothing then, and once for
     all arrays."""
     of_number = numpy_function(body, static_argnames=("axis", "dtype", "keepdims", "ddof"))

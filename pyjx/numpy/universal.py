@@ -338,7 +338,7 @@ def _scalar_of(x: ArrayLike) -> ShapedArray:
     return ShapedArray((), aval.dtype, aval.weak_type)
 
 
-def _dtype_of(function: ufunc, a: Any, dtype: Any) -> Any:
+def _dtype_of(function: ufunc, a: Any, dtype: DTypeLike | None) -> Any:
     """That in which the elements of `a` are combined."""
     if dtype is not None:
         return dtypes.check_and_canonicalize_user_dtype(dtype, function.__name__)

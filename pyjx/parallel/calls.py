@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyjx import lax
 from pyjx.core.avals import get_aval
@@ -54,6 +54,10 @@ from pyjx.runtime.device_put import device_put
 from pyjx.runtime.eager import single_eqn_jaxpr
 from pyjx.runtime.sharding import NamedSharding
 
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractValue
+    from pyjx.core.meshes import AbstractMesh, Mesh
+
 Specs = tuple[PartitionSpec, ...]
 WHOLE = PartitionSpec()
 
@@ -61,7 +65,7 @@ WHOLE = PartitionSpec()
 # -- types at the border ---------------------------------------------------------------------------
 
 
-def ordered(mesh: Any, names: Any) -> tuple[Any, ...]:
+def ordered(mesh: Mesh | AbstractMesh, names: Any) -> tuple[Any, ...]:
     """Axes of a mesh in the order that they have there."""
     return tuple([n for n in mesh.axis_names if n in names])
 
@@ -203,7 +207,7 @@ def _impl(*operands: Any, **params: Any) -> list[Any]:
     return [_named(x, params["mesh"], s) for x, s in zip(outs, params["out_specs"], strict=True)]
 
 
-def _check_places(operands: Sequence[Any], mesh: Any) -> None:
+def _check_places(operands: Sequence[Any], mesh: Mesh | AbstractMesh) -> None:
     """Raise ValueError for an array that has been put on one device of several."""
     for x in operands:
         if type(x) is ArrayImpl and x._committed and x.sharding.num_devices == 1 < mesh.size:
@@ -277,7 +281,7 @@ class _ShardMap(Holder):
     def cotangent_roles(self, roles: Roles) -> Roles:
         return [spec.to_ct_spec() for spec in roles]
 
-    def written_role(self, role: Any, aval: Any, params: Params) -> Any:
+    def written_role(self, role: Any, aval: AbstractValue, params: Params) -> Any:
         beyond = (varying_axes(aval) & params["newly_manual_axes"]).difference(axes_of(role))
         if params["check_vma"] and beyond:
             raise ValueError(

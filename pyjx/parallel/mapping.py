@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence, Set
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
@@ -32,11 +32,15 @@ from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import wraps
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
+
 _missing: Any = object()
 
 
-def shard_map(f: Any = _missing, /, *, out_specs: Any, in_specs: Any = Infer, mesh: Any = None,
-              axis_names: Set[Any] = frozenset(), check_vma: bool = True) -> Any:
+def shard_map(f: Callable[..., Any] = _missing, /, *, out_specs: Any, in_specs: Any = Infer,
+              mesh: Mesh | AbstractMesh | None = None, axis_names: Set[Any] = frozenset(),
+              check_vma: bool = True) -> Any:
     """Map a function over the devices of a mesh: each runs it on its parts of the arguments.
 
     Args:
@@ -115,8 +119,9 @@ class _Mapped:
 
     __slots__ = ("check_vma", "fun", "in_specs", "mesh", "names", "out_specs", "specs_name")
 
-    def __init__(self, fun: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any,
-                 names: frozenset[Any], check_vma: bool, specs_name: str = "in_specs") -> None:
+    def __init__(self, fun: Callable[..., Any], mesh: Mesh | AbstractMesh | None, in_specs: Any,
+                 out_specs: Any, names: frozenset[Any], check_vma: bool,
+                 specs_name: str = "in_specs") -> None:
         self.specs_name = specs_name
         self.fun = fun
         self.mesh = mesh
@@ -210,7 +215,7 @@ class _Mapped:
                              f"shard_map {self.mesh}.{cure}")
         return context if context.manual_axes else self.mesh
 
-    def _names(self, mesh: Any) -> frozenset[Any]:
+    def _names(self, mesh: Mesh | AbstractMesh) -> frozenset[Any]:
         unknown = self.names - set(mesh.axis_names)
         if unknown:
             raise ValueError(f"jax.shard_map requires axis_names={self.names} to be a subset of "
@@ -223,14 +228,14 @@ class _Mapped:
                              "over them. Give others as axis_names.")
         return names - manual
 
-    def _are_explicit(self, mesh: Any, names: frozenset[Any]) -> bool:
+    def _are_explicit(self, mesh: Mesh | AbstractMesh, names: frozenset[Any]) -> bool:
         """Whether types say how arguments lie along all axes of these names."""
         return names.issubset(mesh.explicit_axes)
 
     # -- specs
 
-    def _in_specs(self, mesh: Any, names: frozenset[Any], args: Any, avals: Sequence[Any]
-                  ) -> Specs:
+    def _in_specs(self, mesh: Mesh | AbstractMesh, names: frozenset[Any], args: Any,
+                  avals: Sequence[Any]) -> Specs:
         infers = isinstance(self.in_specs, InferFromArgs)
         if infers or (self.in_specs is None and self._are_explicit(mesh, names)):
             if not self._are_explicit(mesh, names):
@@ -244,8 +249,8 @@ class _Mapped:
         self._check_axes("in_specs", mesh, names, specs)
         return specs
 
-    def _out_specs(self, mesh: Any, names: frozenset[Any], tree: TreeDef, outs: Sequence[Any]
-                   ) -> Specs:
+    def _out_specs(self, mesh: Mesh | AbstractMesh, names: frozenset[Any], tree: TreeDef,
+                   outs: Sequence[Any]) -> Specs:
         specs = _spread("out_specs", self.out_specs, tree.unflatten(outs))
         avals = list(map(get_aval, outs))
         self._check_axes("out_specs", mesh, names, specs)
@@ -262,7 +267,7 @@ class _Mapped:
                     self._raise_varying(mesh, spec, varying, f"{fun}(*args){_path(tree, i)}")
         return specs
 
-    def _check_sums(self, spec: PartitionSpec, aval: Any, names: frozenset[Any]) -> None:
+    def _check_sums(self, spec: PartitionSpec, aval: AbstractValue, names: frozenset[Any]) -> None:
         """Raise ValueError unless a spec says what a result's type does of sums over devices."""
         for name, of in (("unreduced", unreduced_axes), ("reduced", reduced_axes)):
             if getattr(spec, name) != of(aval) & names:
@@ -275,7 +280,8 @@ class _Mapped:
                 "out_specs passed to shard_map should be equal to the unreduced_kind present on "
                 f"the out_aval. Got out_specs={spec} and out_aval={aval.str_short(True)}.")
 
-    def _check_axes(self, what: str, mesh: Any, names: frozenset[Any], specs: Specs) -> None:
+    def _check_axes(self, what: str, mesh: Mesh | AbstractMesh, names: frozenset[Any], specs: Specs
+                   ) -> None:
         for spec in specs:
             for kind, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
                 if not axes.issubset(mesh.explicit_axes):
@@ -298,8 +304,8 @@ class _Mapped:
         for spec in specs:
             check_spec(mesh, spec)
 
-    def _check_arguments(self, mesh: Any, specs: Specs, in_tree: TreeDef, avals: Sequence[Any]
-                         ) -> None:
+    def _check_arguments(self, mesh: Mesh | AbstractMesh, specs: Specs, in_tree: TreeDef,
+                         avals: Sequence[Any]) -> None:
         sizes = mesh.shape
         for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
             if aval is None:
@@ -325,8 +331,8 @@ class _Mapped:
 
     # -- errors
 
-    def _raise_too_long(self, what: str, spec: PartitionSpec, aval: Any, where: str, kind: str
-                        ) -> NoReturn:
+    def _raise_too_long(self, what: str, spec: PartitionSpec, aval: ShapedArray | AbstractRef,
+                        where: str, kind: str) -> NoReturn:
         hint = "" if aval.ndim else (
             f"\n\nA scalar {kind} needs the {what} entry of `P()`. One that is not the same on all "
             "devices needs an axis, such as x[None], along which the devices' values lie side by "
@@ -338,8 +344,8 @@ class _Mapped:
             f"{aval.str_short()}, which has rank {aval.ndim} (and {aval.ndim} < {len(spec)}). "
             f"Make the spec shorter.{hint}")
 
-    def _raise_varying(self, mesh: Any, spec: PartitionSpec, varying: frozenset[Any], where: str
-                       ) -> NoReturn:
+    def _raise_varying(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec,
+                       varying: frozenset[Any], where: str) -> NoReturn:
         claimed = ",".join(map(str, ordered(mesh, axes_of(spec))))
         inferred = ",".join(map(str, ordered(mesh, varying)))
         raise ValueError(
@@ -358,7 +364,7 @@ def _is_same_mesh(mesh: AbstractMesh, context: AbstractMesh) -> bool:
             and mesh.axis_types == context.axis_types)
 
 
-def _check_closed_over(aval: Any, names: frozenset[Any]) -> None:
+def _check_closed_over(aval: AbstractValue, names: frozenset[Any]) -> None:
     """Raise NotImplementedError for an array that the function closes over and that is cut."""
     if not names.isdisjoint(axes_of(_spec_of(aval, names))):
         raise NotImplementedError(
@@ -401,13 +407,14 @@ def _spread(what: str, specs: Any, tree: Any, is_leaf: Callable[[Any], bool] | N
     return tuple(found)
 
 
-def _spec_of(aval: Any, names: frozenset[Any]) -> PartitionSpec:
+def _spec_of(aval: AbstractValue, names: frozenset[Any]) -> PartitionSpec:
     """How an argument lies along the axes of these names, which its type says."""
     sharding = aval.explicit_sharding
     return WHOLE if sharding is None else along(sharding.spec, names)
 
 
-def _check_type(spec: PartitionSpec, aval: Any, names: frozenset[Any]) -> None:
+def _check_type(spec: PartitionSpec, aval: ShapedArray | AbstractRef, names: frozenset[Any]
+               ) -> None:
     """Raise ValueError unless an argument lies as its spec says, along axes that are Explicit."""
     lies, asked = [s.update(partitions=[*s, *[None] * (aval.ndim - len(s))])
                    for s in (_spec_of(aval, names), along(spec, names))]
@@ -421,7 +428,8 @@ def _check_type(spec: PartitionSpec, aval: Any, names: frozenset[Any]) -> None:
 # -- one axis at a time ----------------------------------------------------------------------------
 
 
-def smap(f: Any = _missing, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Any) -> Any:
+def smap(f: Callable[..., Any] = _missing, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Any
+        ) -> Any:
     """`shard_map` over one axis of the mesh that is set, with axes of arrays in place of specs.
 
     Args:

@@ -101,7 +101,7 @@ class PRNGSpec:
     def __copy__(self) -> PRNGSpec:
         return self
 
-    def __deepcopy__(self, memo: Any) -> PRNGSpec:
+    def __deepcopy__(self, memo: dict[int, Any]) -> PRNGSpec:
         return self
 
 
@@ -243,7 +243,7 @@ def _unsigned(bit_width: int) -> np.dtype[Any]:
     return np.dtype(f"uint{bit_width}")
 
 
-def wide(high: Any, low: Any) -> Any:
+def wide(high: ArrayLike, low: ArrayLike) -> Any:
     """64-bit integers from their halves."""
     uint64 = np.dtype(np.uint64)
     high, low = [lax.convert_element_type_p.bind(x, new_dtype=uint64, weak_type=False,

@@ -56,7 +56,7 @@ class KeyTy(dtypes.ExtendedDType):
     def itemsize(self) -> int:
         return math.prod(self._impl.key_shape) * _UINT32.itemsize
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is KeyTy and other._impl is self._impl
 
     def __hash__(self) -> int:
@@ -139,7 +139,7 @@ class PRNGKeyArray(DataArray):
 
     __copy__ = copy
 
-    def __deepcopy__(self, memo: Any) -> PRNGKeyArray:
+    def __deepcopy__(self, memo: dict[int, Any]) -> PRNGKeyArray:
         return self.copy()
 
     def addressable_data(self, index: int) -> PRNGKeyArray:

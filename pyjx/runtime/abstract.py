@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from pyjx.runtime.signature import (
     static_positions,
 )
 from pyjx.tree_util import tree_map, tree_unflatten
+
+if TYPE_CHECKING:
+    from pyjx.core.array_type import DTypeLike
 
 
 class ShapeDtypeStruct:
@@ -72,8 +75,9 @@ class ShapeDtypeStruct:
     manual_axis_type: Any
     _placed: Any  # the sharding or the spec that was given
 
-    def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
-                 vma: Any = None, is_ref: bool = False, manual_axis_type: Any = None) -> None:
+    def __init__(self, shape: Any, dtype: DTypeLike, *, sharding: Sharding | None = None,
+                 weak_type: bool = False, vma: Any = None, is_ref: bool = False,
+                 manual_axis_type: Any = None) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         if isinstance(shape, (int, np.integer)):
@@ -207,13 +211,13 @@ class ShapeDtypeStruct:
         return f"{text}, is_ref=True)" if self.is_ref else f"{text})"
 
 
-def _struct(shape: Any, dtype: Any, sharding: Any, weak_type: bool, is_ref: bool, mat: Any
-            ) -> ShapeDtypeStruct:
+def _struct(shape: Any, dtype: DTypeLike, sharding: Sharding | None, weak_type: bool, is_ref: bool,
+            mat: Any) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(shape, dtype, sharding=sharding, weak_type=weak_type, is_ref=is_ref,
                             manual_axis_type=mat)
 
 
-def _placed_as(sharding: Any, ndim: int) -> tuple[Any, Any]:
+def _placed_as(sharding: Sharding | None, ndim: int) -> tuple[Any, Any]:
     """The sharding or spec, and the layout, that were given for arrays of this rank."""
     layout = None
     if isinstance(sharding, Format):
@@ -291,7 +295,7 @@ def describe_arguments(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, A
     return args, {k: v if k in names else tree_map(described, v) for k, v in kwargs.items()}
 
 
-def struct_of(aval: Any) -> ShapeDtypeStruct:
+def struct_of(aval: ShapedArray | AbstractRef) -> ShapeDtypeStruct:
     sharding = aval.explicit_sharding
     mesh = get_abstract_mesh()
     if sharding is None and mesh.explicit_axes:

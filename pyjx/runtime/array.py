@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from operator import attrgetter
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from pyjx.runtime.sharding import (
     open_sums,
     single_device_sharding,
 )
+
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef
 
 jaxlib_api.initialize(Tracer)
 
@@ -158,7 +161,7 @@ def _index(self: Any) -> int:
     return int(value(self).item())
 
 
-def _is_int(dtype: Any) -> bool:
+def _is_int(dtype: np.dtype[Any]) -> bool:
     kind = dtype.kind
     return kind in "iu" or (kind == "V" and "int" in dtype.name)  # int4 and its like
 
@@ -208,7 +211,7 @@ def _reversed(self: Any) -> Iterator[Any]:
 # ---- text ---------------------------------------------------------------------------------
 
 
-def _dtype_text(aval: Any) -> str:
+def _dtype_text(aval: ShapedArray | AbstractRef) -> str:
     dtype = aval.dtype
     text = f"dtype={dtype.name if dtype.kind in 'VT' or dtype.name in np.sctypeDict else dtype}"
     return f"{text}, weak_type=True)" if aval.weak_type else f"{text})"
@@ -223,7 +226,7 @@ def _is_known_here(self: Any) -> bool:
                 or (sharding.is_fully_replicated and sharding.has_addressable_devices))
 
 
-def _is_large(aval: Any) -> bool:
+def _is_large(aval: ShapedArray | AbstractRef) -> bool:
     """Whether an array is shown by its type alone: a line of a log is not to fetch it."""
     return bool(aval.size * aval.dtype.itemsize >= 2**20)
 

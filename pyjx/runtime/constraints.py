@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,10 @@ from pyjx.runtime.sharding import (
     SingleDeviceSharding,
     check_duplicates,
 )
+
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef, ShapedArray
+    from pyjx.core.meshes import Mesh
 
 UNCONSTRAINED = PartitionSpec.UNCONSTRAINED
 
@@ -83,7 +87,8 @@ def _lying_so(x: Any, target: Any) -> Any:
     return constrained(x, sharding, layout if isinstance(layout, Layout) else None)
 
 
-def resolved(sharding: Any, caller: str, argument: str = "shardings", mesh: Any = None) -> Any:
+def resolved(sharding: Any, caller: str, argument: str = "shardings",
+             mesh: Mesh | AbstractMesh | None = None) -> Any:
     """The sharding that was given as `argument`, or stands for a spec along the mesh that is set,
     or else along `mesh`.
 
@@ -121,7 +126,7 @@ def check_no_layout(given: Any) -> None:
             f"wrapping this device-local layout and pass that to `jit` instead. Got {given}")
 
 
-def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
+def constrained(x: Any, sharding: Sharding, layout: Layout | None = None) -> Any:
     """A value that is to lie as `sharding` says, its elements as `layout`."""
     aval = get_aval(x)
     try:
@@ -152,12 +157,12 @@ def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
                                       context_mesh=get_abstract_mesh(), unconstrained_dims=free)
 
 
-def _asserts(mesh: Any) -> bool:
+def _asserts(mesh: Mesh | AbstractMesh) -> bool:
     return bool(mesh.explicit_axes and mesh.are_all_axes_explicit
                 and get_abstract_mesh().explicit_axes)
 
 
-def _check_is_not_manual(sharding: Any) -> None:
+def _check_is_not_manual(sharding: Sharding | None) -> None:
     """Along Manual axes a value is that of one device, inside the program of which this is."""
     spec = getattr(sharding, "spec", None)
     manual = set(get_abstract_mesh().manual_axes)
@@ -168,7 +173,7 @@ def _check_is_not_manual(sharding: Any) -> None:
             "of the mesh that are not manual.")
 
 
-def _check_is_auto(sharding: Any) -> None:
+def _check_is_auto(sharding: Sharding) -> None:
     """Along other axes than Auto ones a value lies as its type says, whatever is asked for here."""
     if not set(sharding.mesh.auto_axes).issuperset(axes_of(sharding.spec)):
         raise ValueError(
@@ -177,7 +182,7 @@ def _check_is_auto(sharding: Any) -> None:
             "meant to use `reshard` API?")
 
 
-def _with_types_axes(sharding: Any, aval: Any) -> Any:
+def _with_types_axes(sharding: Sharding, aval: ShapedArray | AbstractRef) -> Any:
     """The constraint along Auto axes, with the Explicit ones that the value's type names."""
     given = [*sharding.spec, *[None] * (aval.ndim - len(sharding.spec))]
     entries = [p if e is None else e if p is UNCONSTRAINED or p is None else
@@ -186,7 +191,7 @@ def _with_types_axes(sharding: Any, aval: Any) -> Any:
     return sharding.update(spec=sharding.spec.update(partitions=entries))
 
 
-def _asserted(x: Any, aval: Any, sharding: Any) -> Any:
+def _asserted(x: Any, aval: ShapedArray | AbstractRef, sharding: Sharding) -> Any:
     """Along axes that are all Explicit the type says how a value lies."""
     if (type(x) is ArrayImpl and not isinstance(x.sharding, NamedSharding)
             and not isinstance(sharding.mesh, AbstractMesh)):
@@ -202,14 +207,14 @@ def _asserted(x: Any, aval: Any, sharding: Any) -> Any:
     return x
 
 
-def _impl(x: Value, *, sharding: Any, layout: Layout | None, **params: Any) -> Value:
+def _impl(x: Value, *, sharding: Sharding, layout: Layout | None, **params: Any) -> Value:
     if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
         sharding = sharding.update(mesh=_devices_for(x, sharding))
     out = device_put(x, _dividing(x, _fully_constrained(x, sharding)))
     return out if layout is None else device_put(out, Format(layout, out.sharding))
 
 
-def _dividing(x: Any, sharding: Any) -> Any:
+def _dividing(x: Any, sharding: Sharding | None) -> Any:
     """The sharding without what does not divide the value, which is that of all examples of a
     constraint's operand: a program leaves it to the compiler."""
     if not isinstance(sharding, NamedSharding):
@@ -221,7 +226,7 @@ def _dividing(x: Any, sharding: Any) -> Any:
     return sharding.update(spec=sharding.spec.update(partitions=entries))
 
 
-def _devices_for(x: Any, sharding: Any) -> Any:
+def _devices_for(x: Any, sharding: Sharding) -> Any:
     """The mesh of an array that is to lie as a sharding over its shape says, or else the one that
     is set, with devices.
 
@@ -252,7 +257,7 @@ def _devices_for(x: Any, sharding: Any) -> Any:
     return own.mesh
 
 
-def _fully_constrained(x: Any, sharding: Any) -> Any:
+def _fully_constrained(x: Any, sharding: Sharding) -> Any:
     """Where it leaves a choice the value stays cut as it is, if that is along this mesh."""
     spec = sharding if isinstance(sharding, PartitionSpec) else getattr(sharding, "spec", None)
     if spec is None or UNCONSTRAINED not in spec:
@@ -272,7 +277,7 @@ def _fully_constrained(x: Any, sharding: Any) -> Any:
     return spec if isinstance(sharding, PartitionSpec) else sharding.update(spec=spec)
 
 
-def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, sharding: Any,
+def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, sharding: Sharding,
            layout: Layout | None, unconstrained_dims: Any, **params: Any) -> tuple[Value, Any]:
     (x,), (dim,) = operands, dims
     assert dim is not None  # the rule is asked for operands that are mapped

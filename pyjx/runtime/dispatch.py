@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core import wide
@@ -33,6 +33,9 @@ from pyjx.runtime.programs import (
 from pyjx.runtime.sharding import open_sums
 from pyjx.runtime.transfers import exchange_by, moved
 
+if TYPE_CHECKING:
+    from pyjx.jaxlib_api import Sharding
+
 registry = jaxlib_api.pytree.default_registry()
 Miss = tuple[Any, Any, bool]  # outputs, fast path or None, whether C++ is to drop its entry
 
@@ -48,7 +51,7 @@ def compiled_callable(name: str, fun: Callable[..., Any], miss: Callable[..., Mi
                                 shard_argument, fast_paths)
 
 
-def _reduce(fn: Any) -> Any:
+def _reduce(fn: Callable[..., Any]) -> Any:
     """A callable that a module has under its name is pickled as that name, as functions are. The
     names of a script are its own: cloudpickle takes its functions along for another process."""
     module: str = getattr(fn, "__module__", None) or "__main__"
@@ -179,7 +182,7 @@ def _identity(aval: ShapedArray) -> ClosedJaxpr:
 
 
 @kept(64)
-def _opening(aval: ShapedArray, sharding: Any) -> ClosedJaxpr:
+def _opening(aval: ShapedArray, sharding: Sharding) -> ClosedJaxpr:
     """Of the devices along axes of sums that are yet to be taken one has the value, the others
     nothing."""
     target = sharding.update(mesh=sharding.mesh.abstract_mesh)

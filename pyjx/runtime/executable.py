@@ -23,6 +23,8 @@ from pyjx.runtime.transfers import moved, put_host
 
 if TYPE_CHECKING:
     from lowering.program import LoweredProgram
+    from pyjx.core.avals import AbstractValue
+    from pyjx.jaxlib_api import Sharding
 
 
 class Executable:
@@ -127,7 +129,7 @@ class DescribedExecutable(Executable):
                            "`cost_analysis`, `memory_analysis`), not run.")
 
 
-def physical_aval(aval: Any) -> Any:
+def physical_aval(aval: AbstractValue) -> Any:
     """The aval of the buffer behind a value: key arrays are arrays of unsigned integers, and
     tokens and arrays of dtype float0 are lowered as booleans."""
     if isinstance(aval, ShapedArray):
@@ -138,7 +140,7 @@ def physical_aval(aval: Any) -> Any:
     return ShapedArray((0,), np.bool_) if aval is abstract_token else aval
 
 
-def wrap_extended(x: Any, aval: Any) -> Any:
+def wrap_extended(x: Any, aval: AbstractValue) -> Any:
     if isinstance(aval, ShapedArray):
         if dtypes.is_extended(aval.dtype):
             wrap = getattr(aval.dtype, "from_physical", None)
@@ -182,7 +184,7 @@ def _fill(shardings: list[Any], chosen: Any, avals: Sequence[Any], placement: Pl
 # ---- arguments ----------------------------------------------------------------------------
 
 
-def argument(x: Any, aval: ShapedArray, sharding: Any) -> Any:
+def argument(x: Any, aval: ShapedArray, sharding: Sharding) -> Any:
     """An argument of type `aval` as an array with this sharding."""
     if type(x) is ArrayImpl:
         x._check_if_deleted()
@@ -203,6 +205,6 @@ def argument(x: Any, aval: ShapedArray, sharding: Any) -> Any:
     return jaxlib_api.batched_device_put(aval, sharding, [host], [sharding._device], False)
 
 
-def shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
+def shard_argument(x: Any, sharding: Sharding | None, layout: Any) -> Any:
     """Called by C++ for an argument that is not where the program wants it."""
     return argument(x, get_aval(x), sharding)

@@ -33,6 +33,7 @@ from pyjx.runtime.transfers import array_from_numpy
 if TYPE_CHECKING:
     from lowering.module import HostCall
     from lowering.program import LoweredProgram
+    from pyjx.jaxlib_api import Sharding
 
 
 def host_functions(program: LoweredProgram, client: Any) -> list[Any]:
@@ -117,7 +118,7 @@ def call_on_host(callback: FlatFunction, result_avals: Sequence[ShapedArray], ar
     return [_as_array(x, aval) for x, aval in zip(outs, result_avals, strict=True)]
 
 
-def check_device(sharding: Any, args: Sequence[Any]) -> None:
+def check_device(sharding: Sharding, args: Sequence[Any]) -> None:
     """Raise ValueError unless the device of a sharding is one on which an eager call of these
     arguments runs."""
     committed = [x.sharding.device_set for x in args if getattr(x, "committed", False)]

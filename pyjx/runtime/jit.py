@@ -48,6 +48,7 @@ from pyjx.runtime.programs import turn
 from pyjx.runtime.requests import Asked
 
 if TYPE_CHECKING:
+    from pyjx.core.layouts import DeviceLike
     from pyjx.runtime.explain import Explanation
     from pyjx.runtime.stages import Lowered, Traced
 
@@ -200,7 +201,7 @@ class JitSpec:
     def __reduce__(self) -> tuple[Any, ...]:
         return JitSpec, (self.fun, self.options, self.on_probation)  # it is traced anew elsewhere
 
-    def __deepcopy__(self, memo: Any) -> JitSpec:
+    def __deepcopy__(self, memo: dict[int, Any]) -> JitSpec:
         return self  # a copy of a jitted function shares traces, as functions share their code
 
     def without_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -440,7 +441,8 @@ def _traces_of(fun: Callable[..., Any], key: Any) -> Traces:
     return known  # type: ignore[no-any-return]
 
 
-def _debug_info(traced_for: str, fun: Any, in_tree: TreeDef, static: Any) -> TracedInfo:
+def _debug_info(traced_for: str, fun: Callable[..., Any], in_tree: TreeDef, static: Any
+               ) -> TracedInfo:
     info = TracedInfo(traced_for, source_of(fun),
                       signature.names_when_asked(fun, in_tree, static))
     info.entry = info.history = None
@@ -472,9 +474,9 @@ def jit(**options: Unpack[JitOptions]) -> Callable[[Callable[P, R]], Wrapped[P, 
 
 
 def jit(  # type: ignore[misc]
-    fun: Any = _missing, /, *, in_shardings: Any = None, out_shardings: Any = None,
+    fun: Callable[..., Any] = _missing, /, *, in_shardings: Any = None, out_shardings: Any = None,
     static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
-    donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
+    donate_argnames: Any = None, keep_unused: bool = False, device: DeviceLike = None,
     backend: str | None = None, inline: bool | Inline = False,
     compiler_options: dict[str, Any] | None = None,
 ) -> Any:

@@ -327,7 +327,8 @@ def _operation(name: str) -> Costs:
     return costs
 
 
-def _history_of(traces: Traces, source: Source, fun: Any, name: str, traced_for: str) -> History:
+def _history_of(traces: Traces, source: Source, fun: Callable[..., Any], name: str, traced_for: str
+               ) -> History:
     """The history of a function that was traced just now, which is that of all others made at the
     same place. Under the lock."""
     history = traces.history

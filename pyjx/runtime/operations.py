@@ -38,8 +38,8 @@ def op_jit(fun: None = None, *, static_argnums: Any = None, static_argnames: Any
            ) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
 
 
-def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any = None,
-           lists: bool = False, trees: bool = False) -> Any:
+def op_jit(fun: Callable[..., Any] | None = None, *, static_argnums: Any = None,
+           static_argnames: Any = None, lists: bool = False, trees: bool = False) -> Any:
     """The C++ callable of a function of arrays and scalars and, with `lists`, of lists of them or,
     with `trees`, of pytrees of them.
 

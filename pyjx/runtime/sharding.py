@@ -45,7 +45,7 @@ class DuplicateSpecError(ValueError):
 # ---- meshes -------------------------------------------------------------------------------
 
 
-def check_spec(mesh: Any, spec: Any, *_: Any) -> None:
+def check_spec(mesh: Mesh | AbstractMesh, spec: Any, *_: Any) -> None:
     """Raise ValueError unless every axis exists and is used once, TypeError where it is no spec.
     C++ asks for each NamedSharding.
     """
@@ -74,7 +74,7 @@ def check_duplicates(spec: PartitionSpec, what: str) -> None:
             f"dimension, but {spec} has duplicate entries for `{twice}`")
 
 
-def _check_summed(mesh: Any, spec: Any, names: tuple[Any, ...]) -> None:
+def _check_summed(mesh: Mesh | AbstractMesh, spec: Any, names: tuple[Any, ...]) -> None:
     for what, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
         unknown = [a for a in axes if a not in names]
         if unknown:
@@ -106,7 +106,7 @@ def devices_of(place: Any) -> Any:
     return place._internal_device_list
 
 
-def _device_tuple(self: Any) -> tuple[Any, ...]:
+def _device_tuple(self: Sharding) -> tuple[Any, ...]:
     devices = devices_of(self)
     if devices is None:
         raise ValueError("_device_assignment is not implemented for `jax.sharding.AbstractMesh`. "
@@ -114,22 +114,22 @@ def _device_tuple(self: Any) -> tuple[Any, ...]:
     return tuple(devices)
 
 
-def _device_set(self: Any) -> set[Any]:
+def _device_set(self: Sharding) -> set[Any]:
     """All devices of the sharding."""
     return set(self._internal_device_list)
 
 
-def _addressable_device_tuple(self: Any) -> tuple[Any, ...]:
+def _addressable_device_tuple(self: Sharding) -> tuple[Any, ...]:
     return tuple(self._internal_device_list.addressable_device_list)
 
 
-def _shard_shape(self: Any, global_shape: Sequence[int]) -> Shape:
+def _shard_shape(self: Sharding, global_shape: Sequence[int]) -> Shape:
     """The shape of the part of each device."""
     return _shard_shape_of(self._to_xla_hlo_sharding(len(global_shape)), self,
                            tuple(global_shape))
 
 
-def _shard_shape_of(hlo: Any, sharding: Any, shape: Shape) -> Shape:
+def _shard_shape_of(hlo: Any, sharding: Sharding | None, shape: Shape) -> Shape:
     if hlo.is_replicated() or hlo.is_manual():
         return shape
     tiles = partitions(hlo)
@@ -151,20 +151,21 @@ def partitions(hlo: Any) -> Sequence[int]:
     return tiles[:len(tiles) - extra] if extra else tiles
 
 
-def parts_along(sharding: Any, ndim: int) -> Shape:
+def parts_along(sharding: Sharding, ndim: int) -> Shape:
     """In how many parts each dimension of values of this rank is cut."""
     hlo = sharding._to_xla_hlo_sharding(ndim)
     return (1,) * ndim if hlo.is_replicated() else tuple(partitions(hlo))
 
 
 @kept(4096)
-def _index_list(self: Any, shape: Shape) -> tuple[Index, ...]:
+def _index_list(self: Sharding, shape: Shape) -> tuple[Index, ...]:
     """The part of each device, in the order of the sharding's devices."""
     return indices_of(self._to_xla_hlo_sharding(len(shape)), shape,
                       len(self._internal_device_list), self)
 
 
-def indices_of(hlo: Any, shape: Shape, count: int, sharding: Any = None) -> tuple[Index, ...]:
+def indices_of(hlo: Any, shape: Shape, count: int, sharding: Sharding | None = None
+              ) -> tuple[Index, ...]:
     """The part of each of `count` devices; `sharding` is what errors name, by default `hlo`."""
     if hlo.is_replicated():
         return ((slice(None),) * len(shape),) * count
@@ -182,29 +183,29 @@ def indices_of(hlo: Any, shape: Shape, count: int, sharding: Any = None) -> tupl
     return tuple(indices)
 
 
-def _devices_indices_map(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
+def _devices_indices_map(self: Sharding, global_shape: Sequence[int]) -> dict[Any, Index]:
     """The part of the array on each device, as a tuple of slices."""
     shape = tuple(global_shape)
     return dict(zip(_device_tuple(self), _index_list(self, shape), strict=True))
 
 
-def _addressable_devices_indices_map(self: Any, global_shape: Sequence[int]
+def _addressable_devices_indices_map(self: Sharding, global_shape: Sequence[int]
                                      ) -> dict[Any, Index]:
     """The part of the array on each device of this process."""
     everywhere = self.devices_indices_map(global_shape)
     return {d: everywhere[d] for d in _addressable_device_tuple(self)}
 
 
-def _is_fully_addressable(self: Any) -> bool:
+def _is_fully_addressable(self: Sharding) -> bool:
     return bool(self._internal_device_list.is_fully_addressable)
 
 
-def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
+def _is_equivalent_to(self: Sharding, other: Any, ndim: int) -> bool:
     """Whether both put the same elements of every array of rank `ndim` on the same devices."""
     return self is other or (_place(self) == _place(other) and is_cut_alike(self, other, ndim))
 
 
-def _place(sharding: Any) -> Any:
+def _place(sharding: Sharding) -> Any:
     """Its devices or, where it has none, the shape that they are to have."""
     devices = devices_of(sharding)
     return sharding.mesh if devices is None else devices
@@ -216,12 +217,12 @@ def is_cut_alike(a: Any, b: Any, ndim: int) -> bool:
                 and same_hlo(a._to_xla_hlo_sharding(ndim), b._to_xla_hlo_sharding(ndim)))
 
 
-def open_sums(sharding: Any) -> Any:
+def open_sums(sharding: Sharding) -> Any:
     """The axes along which what the devices hold is yet to be summed."""
     return sharding.spec.unreduced if type(sharding) is NamedSharding else frozenset()
 
 
-def summed(sharding: Any) -> Any:
+def summed(sharding: Sharding) -> Any:
     """The sharding of the same values once such sums have been taken."""
     if not open_sums(sharding):
         return sharding
@@ -238,16 +239,16 @@ def is_replicated_hlo(hlo: Any) -> bool:
     return not hlo.is_manual() and bool(hlo.is_tiled()) and math.prod(partitions(hlo)) == 1
 
 
-def _check_compatible_aval(self: Any, aval_shape: Shape) -> None:
+def _check_compatible_aval(self: Sharding, aval_shape: Shape) -> None:
     """ValueError if the sharding names more dimensions than the array has."""
 
 
-def _with_memory_kind(self: Any, kind: str) -> Any:
+def _with_memory_kind(self: Sharding, kind: str) -> Any:
     """The sharding in another memory of its devices."""
     raise NotImplementedError(f"{type(self).__name__} has no with_memory_kind")
 
 
-def _is_fully_replicated(self: Any) -> bool:
+def _is_fully_replicated(self: Sharding) -> bool:
     """Whether each device has the whole array."""
     raise NotImplementedError(f"{type(self).__name__} has no is_fully_replicated")
 
@@ -288,7 +289,7 @@ _REPLICATED = HloSharding.replicate()
 # ---- one device ---------------------------------------------------------------------------
 
 
-def _single_eq(self: Any, other: Any) -> Any:
+def _single_eq(self: Sharding, other: Any) -> Any:
     if self is other:
         return True
     if type(other) is not SingleDeviceSharding:
@@ -296,7 +297,7 @@ def _single_eq(self: Any, other: Any) -> Any:
     return self._device is other._device and self._memory_kind == other._memory_kind
 
 
-def _single_index(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
+def _single_index(self: Sharding, global_shape: Sequence[int]) -> dict[Any, Index]:
     return {self._device: (slice(None),) * len(global_shape)}
 
 
@@ -316,7 +317,7 @@ _extend(
 )
 
 
-def only_device(sharding: Any) -> Any:
+def only_device(sharding: Sharding) -> Any:
     """The device that all of an array is on; None if it is on several."""
     if type(sharding) is SingleDeviceSharding:
         return sharding._device
@@ -334,7 +335,7 @@ def single_device_sharding(device: Any, memory_kind: str | None = None) -> Any:
 
 
 @kept(4096)
-def _named_hlo(mesh: Any, spec: Any, ndim: int) -> Any:
+def _named_hlo(mesh: Mesh | AbstractMesh, spec: Any, ndim: int) -> Any:
     return _hlo_of(mesh.axis_names, mesh.axis_sizes, spec, ndim)
 
 
@@ -358,7 +359,7 @@ def _hlo_of(names: tuple[Any, ...], sizes: Shape, spec: Any, ndim: int) -> Any:
     return HloSharding.iota_tile(tiles, sizes, order + rest, subgroups)
 
 
-def _named_eq(self: Any, other: Any) -> Any:
+def _named_eq(self: Sharding, other: Any) -> Any:
     if self is other:
         return True
     if type(other) is not NamedSharding:
@@ -368,19 +369,19 @@ def _named_eq(self: Any, other: Any) -> Any:
             and self._logical_device_ids == other._logical_device_ids)
 
 
-def _named_repr(self: Any) -> str:
+def _named_repr(self: Sharding) -> str:
     kind = "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
     ids = self._logical_device_ids
     logical = "" if ids is None else f", logical_device_ids={ids}"
     return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind}{logical})"
 
 
-def _named_is_replicated(self: Any) -> bool:
+def _named_is_replicated(self: Sharding) -> bool:
     sizes = self.mesh.shape
     return not self.spec.unreduced and all(sizes[a] == 1 for a in axes_of(self.spec))
 
 
-def _named_check_aval(self: Any, aval_shape: Shape) -> None:
+def _named_check_aval(self: Sharding, aval_shape: Shape) -> None:
     if len(aval_shape) < len(self.spec):
         hint = " For scalars the PartitionSpec should be P()" if not aval_shape else ""
         raise ValueError(
@@ -389,7 +390,7 @@ def _named_check_aval(self: Any, aval_shape: Shape) -> None:
         )
 
 
-def _named_shard_shape(self: Any, global_shape: Sequence[int]) -> Shape:
+def _named_shard_shape(self: Sharding, global_shape: Sequence[int]) -> Shape:
     _named_check_aval(self, tuple(global_shape))
     return _shard_shape(self, global_shape)
 
@@ -406,13 +407,13 @@ def _of_devices(name: str) -> property:
     return property(get, doc=known.__doc__)
 
 
-def _replicated_axes(self: Any) -> frozenset[Any]:
+def _replicated_axes(self: Sharding) -> frozenset[Any]:
     """The mesh axes along which all devices hold the same."""
     return frozenset(self.mesh.axis_names) - {
         *axes_of(self.spec), *self.spec.unreduced, *self.spec.reduced}
 
 
-def _named_update(self: Any, **changes: Any) -> Any:
+def _named_update(self: Sharding, **changes: Any) -> Any:
     return NamedSharding(
         changes.get("mesh", self.mesh), changes.get("spec", self.spec),
         memory_kind=changes.get("memory_kind", self._memory_kind),
@@ -441,7 +442,8 @@ _extend(
 )
 
 
-def _make_named(mesh: Any, spec: Any, memory_kind: Any, logical_device_ids: Any) -> Any:
+def _make_named(mesh: Mesh | AbstractMesh | None, spec: Any, memory_kind: Any,
+                logical_device_ids: Any) -> Any:
     return NamedSharding(mesh, spec, memory_kind=memory_kind,
                          _logical_device_ids=logical_device_ids)
 
@@ -449,7 +451,7 @@ def _make_named(mesh: Any, spec: Any, memory_kind: Any, logical_device_ids: Any)
 # ---- XLA's own form -----------------------------------------------------------------------
 
 
-def _gspmd_eq(self: Any, other: Any) -> Any:
+def _gspmd_eq(self: Sharding, other: Any) -> Any:
     if self is other:
         return True
     if type(other) is not GSPMDSharding:
@@ -459,7 +461,7 @@ def _gspmd_eq(self: Any, other: Any) -> Any:
             and self._memory_kind == other._memory_kind)
 
 
-def _gspmd_repr(self: Any) -> str:
+def _gspmd_repr(self: Sharding) -> str:
     kind = "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
     return f"GSPMDSharding({self._hlo_sharding!r}{kind})"
 
@@ -493,7 +495,7 @@ def _make_gspmd(devices: tuple[Any, ...], proto: Any, memory_kind: Any) -> Any:
 # ---- from XLA's form to names -------------------------------------------------------------
 
 
-def named_sharding(sharding: Any, mesh: Any, ndim: int) -> Any:
+def named_sharding(sharding: Sharding, mesh: Any, ndim: int) -> Any:
     """A sharding of values of this rank by the names of axes of `mesh`, whose devices it has."""
     if type(sharding) is NamedSharding:
         return sharding

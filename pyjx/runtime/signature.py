@@ -48,14 +48,14 @@ class Parameters:
 _OF_CALLS = frozenset({"_jit_spec", "jit_traces"})
 
 
-def own_attributes(fun: Any) -> dict[str, Any]:
+def own_attributes(fun: Callable[..., Any]) -> dict[str, Any]:
     """The attributes that a function or a callable object has been given, for what is made of it.
     """
     return {name: value for name, value in getattr(fun, "__dict__", {}).items()
             if not name.startswith("__") and name not in _OF_CALLS}
 
 
-def plain_code(fun: Any) -> CodeType | None:
+def plain_code(fun: Callable[..., Any]) -> CodeType | None:
     """The code of a plain function, whose signature it tells; None for any other callable."""
     if type(fun) is not FunctionType:
         return None
@@ -210,7 +210,7 @@ def with_static(args: Sequence[Any], static: Sequence[tuple[int, Any, type]]) ->
     return tuple(merged)
 
 
-def check_jittable(fun: Any) -> None:
+def check_jittable(fun: Callable[..., Any]) -> None:
     """Raise TypeError for what cannot be traced."""
     if isinstance(fun, staticmethod):
         raise TypeError(f"staticmethod arguments are not supported, got {fun}")
@@ -306,7 +306,8 @@ def _weak_reference(x: Any) -> Any:
 # -- errors ----------------------------------------------------------------------------------------
 
 
-def raise_bad_argument(fun: Any, in_tree: TreeDef, leaves: Sequence[Any], static: Any) -> NoReturn:
+def raise_bad_argument(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequence[Any], static: Any
+                      ) -> NoReturn:
     """Say which leaf is no array, and which argument it is of."""
     for i, x in enumerate(leaves):
         try:
@@ -356,7 +357,7 @@ def raise_bad_output(source: str, traced_for: str, tree: Any, outs: Sequence[Any
     )
 
 
-def raise_overflow(fun: Any, in_tree: TreeDef, leaves: Sequence[Any], static: Any,
+def raise_overflow(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequence[Any], static: Any,
                    error: OverflowError) -> NoReturn:
     """Say which integer does not fit the dtype of its argument."""
     for i, x in enumerate(leaves):

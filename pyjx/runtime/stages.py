@@ -33,6 +33,8 @@ from pyjx.runtime.sharding import devices_of
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
 if TYPE_CHECKING:
+    from pyjx.engine.types import TreeDef
+    from pyjx.jaxlib_api import Sharding
     from pyjx.runtime.costs import Costs
     from pyjx.runtime.explain import Explanation
 
@@ -526,7 +528,7 @@ class Compiled(_Stage):
         return tree_unflatten(self.out_tree, list(map(_format, layouts, shardings)))
 
 
-def _format(pjrt_layout: Any, sharding: Any) -> Format:
+def _format(pjrt_layout: Any, sharding: Sharding | None) -> Format:
     return Format(None if pjrt_layout is None else Layout.from_pjrt_layout(pjrt_layout), sharding)
 
 
@@ -540,7 +542,7 @@ def trace(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
     return Traced(spec, traced, tuple(map(committed_sharding, leaves)))
 
 
-def taking(traced: Traced, in_tree: Any) -> Traced:
+def taking(traced: Traced, in_tree: TreeDef) -> Traced:
     """The traced function, whose leaves come in arguments of this structure."""
     return Traced(traced._spec, traced._traced.but(in_tree=in_tree), traced._given)
 

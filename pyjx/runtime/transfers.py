@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,8 +31,13 @@ from pyjx.runtime.sharding import (
     summed,
 )
 
+if TYPE_CHECKING:
+    from pyjx.core.array_type import DTypeLike
+    from pyjx.jaxlib_api import Sharding
 
-def put_strings(x: np.ndarray[Any, Any], sharding: Any, dtype: Any = None) -> Any:
+
+def put_strings(x: np.ndarray[Any, Any], sharding: Sharding | None, dtype: DTypeLike | None = None
+               ) -> Any:
     """The array of strings with a sharding; `dtype` is the one that is asked for.
 
     Raises:
@@ -111,7 +116,7 @@ def array_for(x: Any) -> Any:
     return array_from_host(x) if type(x) is np.ndarray and x.dtype != dtypes.float0 else x
 
 
-def put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Any, alias: bool) -> Any:
+def put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Sharding, alias: bool) -> Any:
     """A committed array with the given sharding."""
     if open_sums(sharding):
         return moved(put_host(x, aval, summed(sharding), alias), sharding)
@@ -120,7 +125,8 @@ def put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Any, alias: b
     return _put_parts(aval, sharding, lambda index: x[index], alias)
 
 
-def _put_parts(aval: ShapedArray, sharding: Any, part: Callable[[Any], Any], alias: bool) -> Any:
+def _put_parts(aval: ShapedArray, sharding: Sharding, part: Callable[[Any], Any], alias: bool
+              ) -> Any:
     """A committed array of what `part` gives for each index, which several devices may share."""
     aval = aval_on(aval, sharding)
     devices, indices, places = _parts(sharding, aval)
@@ -134,7 +140,7 @@ def _put_parts(aval: ShapedArray, sharding: Any, part: Callable[[Any], Any], ali
 
 
 @kept(4096)
-def _parts(sharding: Any, aval: ShapedArray) -> tuple[list[Any], list[Any], list[int]]:
+def _parts(sharding: Sharding, aval: ShapedArray) -> tuple[list[Any], list[Any], list[int]]:
     """The addressable devices, the parts that an array has there, and which one each device has."""
     check_fits(sharding, aval)
     parts: dict[str, tuple[int, Any]] = {}
@@ -145,7 +151,7 @@ def _parts(sharding: Any, aval: ShapedArray) -> tuple[list[Any], list[Any], list
     return list(indices), [index for _, index in parts.values()], places
 
 
-def check_rank(sharding: Any, aval: ShapedArray) -> None:
+def check_rank(sharding: Sharding, aval: ShapedArray) -> None:
     """ValueError if the sharding is for arrays of more dimensions."""
     try:
         sharding.check_compatible_aval(aval.shape)
@@ -156,7 +162,7 @@ def check_rank(sharding: Any, aval: ShapedArray) -> None:
         ) from None
 
 
-def check_fits(sharding: Any, aval: ShapedArray) -> None:
+def check_fits(sharding: Sharding, aval: ShapedArray) -> None:
     """ValueError if the sharding is for arrays of more dimensions, or other sizes, or names no
     devices."""
     check_rank(sharding, aval)
@@ -173,7 +179,7 @@ def check_fits(sharding: Any, aval: ShapedArray) -> None:
 # ---- device to device ---------------------------------------------------------------------
 
 
-def moved(x: Any, sharding: Any) -> Any:
+def moved(x: Any, sharding: Sharding) -> Any:
     """The elements of `x` as a committed array with another sharding.
 
     Where its devices stay they exchange parts, in a compiled program; but devices of the host share
@@ -210,7 +216,7 @@ def moved(x: Any, sharding: Any) -> Any:
     return _of_parts(x, sharding)
 
 
-def _with_sums(x: Any, sharding: Any) -> Any:
+def _with_sums(x: Any, sharding: Sharding | None) -> Any:
     """An array whose sums along other axes are yet to be taken: those of `x` are, where it is."""
     old = x._sharding
     if open_sums(old):
@@ -221,7 +227,7 @@ def _with_sums(x: Any, sharding: Any) -> Any:
 _LONGEST_READ = 1 << 24  # bytes; where parts are to be joined a program is faster for more
 
 
-def _is_read(x: Any, sharding: Any) -> bool:
+def _is_read(x: Any, sharding: Sharding | None) -> bool:
     """Whether an array is to come from the memory of the host, which its devices share: collectives
     of CPU devices wait for each other's threads, three times as long as that takes."""
     old = x._sharding
@@ -230,7 +236,7 @@ def _is_read(x: Any, sharding: Any) -> bool:
             and (old.is_fully_replicated or x.nbytes <= _LONGEST_READ or x.dtype.kind == "T"))
 
 
-def _read(x: Any, sharding: Any) -> Any:
+def _read(x: Any, sharding: Sharding | None) -> Any:
     """An array of parts of the host's view of another one."""
     whole = value(x)
     return _put_parts(x.aval, sharding, lambda index: whole[index], True)
@@ -246,11 +252,11 @@ def exchange_by(formatted: Callable[[Any, Format], Any]) -> None:
     _formatted = formatted
 
 
-def _exchanged(x: Any, sharding: Any) -> Any:
+def _exchanged(x: Any, sharding: Sharding | None) -> Any:
     return _formatted(x, Format(None, sharding))
 
 
-def _within_process(x: Any, sharding: Any) -> Any:
+def _within_process(x: Any, sharding: Sharding) -> Any:
     """The array, whose parts as far as this process needs them this process has."""
     old = x._sharding
     if old.is_fully_addressable or (old.is_fully_replicated and old.has_addressable_devices):
@@ -283,7 +289,7 @@ def _same_parts(old: Any, new: Any, aval: ShapedArray) -> bool:
     return list(a.values()) == list(b.values())
 
 
-def _of_parts(x: Any, sharding: Any) -> Any:
+def _of_parts(x: Any, sharding: Sharding | None) -> Any:
     """An array of the parts of another one, on other devices."""
     aval = x.aval
     there = x._sharding.addressable_devices_indices_map(aval.shape)
@@ -305,7 +311,7 @@ def _bounds(index: Any, aval: ShapedArray) -> tuple[tuple[int, int, int], ...]:
 # ---- among processes ----------------------------------------------------------------------
 
 
-def check_agreement(x: np.ndarray[Any, Any], sharding: Any, what: str) -> None:
+def check_agreement(x: np.ndarray[Any, Any], sharding: Sharding, what: str) -> None:
     """Compare a value among the processes that `sharding` has devices of; all of them call this.
 
     Raises:

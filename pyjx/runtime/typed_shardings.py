@@ -9,7 +9,7 @@ computes its part; and what makes an open sum of whole values makes a whole one 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
@@ -28,6 +28,11 @@ from pyjx.engine.explicit import reshard_p
 from pyjx.engine.moves import sharding_constraint_p
 from pyjx.runtime.sharding import NamedSharding
 
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef
+    from pyjx.core.meshes import AbstractMesh, Mesh
+    from pyjx.jaxlib_api import Sharding
+
 
 def _shape_rule(*avals: Any, jaxpr: ClosedJaxpr, out_avals: Any, **params: Any) -> list[Any]:
     return list(out_avals)
@@ -42,7 +47,7 @@ on_parts_p: Primitive = register(Primitive(
 open_sum_p: Primitive = register(Primitive("open_sum", shape_rule=lambda x, sharding: x))
 
 
-def spec_in_full(mesh: Any, aval: Any) -> PartitionSpec:
+def spec_in_full(mesh: Mesh | AbstractMesh, aval: ShapedArray | AbstractRef) -> PartitionSpec:
     """What a type says of all dimensions; the compiler may cut them along Auto axes, too."""
     spec = spec_of(aval)
     entries = [*spec, *[None] * (aval.ndim - len(spec))]
@@ -60,7 +65,7 @@ def _adds_up(eqn: JaxprEqn) -> bool:
     return eqn.primitive.contracts or eqn.primitive is reduce_sum_p
 
 
-def made_types(eqn: JaxprEqn, aval: Any) -> list[Any]:
+def made_types(eqn: JaxprEqn, aval: ShapedArray | AbstractRef) -> list[Any]:
     """The types that a result of type `aval` takes one after the other: that which the operation
     gives it first, if it is not the last one as it opens sums or closes them."""
     found = _open_axes([v.aval for v in eqn.invars])
@@ -75,7 +80,7 @@ def made_types(eqn: JaxprEqn, aval: Any) -> list[Any]:
     return [retyped(aval, NamedSharding(mesh, PartitionSpec(*entries, unreduced=found))), aval]
 
 
-def on_parts(mesh: Any, eqn: JaxprEqn, made: JaxprEqn) -> list[JaxprEqn]:
+def on_parts(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, made: JaxprEqn) -> list[JaxprEqn]:
     """The equations that take the place of one, `eqn`, that has become `made`, whose types tell
     nothing of the mesh."""
     if holds_jaxprs(eqn):
@@ -95,8 +100,8 @@ def on_parts(mesh: Any, eqn: JaxprEqn, made: JaxprEqn) -> list[JaxprEqn]:
                     [spec_in_full(mesh, made_types(eqn, v.aval)[0]) for v in eqn.outvars], eqn)]
 
 
-def _region(mesh: Any, axes: Axes, program: ClosedJaxpr, operands: Any, results: Any,
-            in_specs: Any, out_specs: Any, eqn: JaxprEqn) -> JaxprEqn:
+def _region(mesh: Mesh | AbstractMesh | None, axes: Axes, program: ClosedJaxpr, operands: Any,
+            results: Any, in_specs: Any, out_specs: Any, eqn: JaxprEqn) -> JaxprEqn:
     """What each device along these axes does."""
     return JaxprEqn(on_parts_p, operands, results, {
         "jaxpr": program, "mesh": mesh, "newly_manual_axes": axes, "in_specs": tuple(in_specs),
@@ -131,7 +136,7 @@ def with_open_results(closed: ClosedJaxpr, types: Any, shardings: Any) -> Closed
 # -- stacks of open sums, which loops cut slices of and write slices to ----------------------------
 
 
-def _with_stacked_parts(mesh: Any, eqn: JaxprEqn, made: JaxprEqn) -> list[JaxprEqn]:
+def _with_stacked_parts(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, made: JaxprEqn) -> list[JaxprEqn]:
     """An equation that holds programs. Open sums that it takes slices of, or stacks, come and go as
     arrays that have the devices' parts along a dimension."""
     program = made.params.get("jaxpr")
@@ -170,7 +175,8 @@ def _cut_var(typed: Any, aval: ShapedArray, at: int) -> Var:
     return Var(aval.update(shape=(*aval.shape[:at], count, *aval.shape[at:])))
 
 
-def _specs(mesh: Any, typed: Any, ndim: int, at: int) -> tuple[PartitionSpec, PartitionSpec]:
+def _specs(mesh: Mesh | AbstractMesh, typed: Any, ndim: int, at: int
+          ) -> tuple[PartitionSpec, PartitionSpec]:
     """Those of an open sum of rank `ndim` and of its parts along dimension `at`; slices have the
     last dimensions of the whole."""
     spec = spec_in_full(mesh, typed)
@@ -179,7 +185,8 @@ def _specs(mesh: Any, typed: Any, ndim: int, at: int) -> tuple[PartitionSpec, Pa
     return spec.update(partitions=entries), PartitionSpec(*entries[:at], axes, *entries[at:])
 
 
-def _as_cut(mesh: Any, typed: Any, x: Any, at: int, eqn: JaxprEqn, eqns: list[JaxprEqn]) -> Var:
+def _as_cut(mesh: Mesh | AbstractMesh, typed: Any, x: Any, at: int, eqn: JaxprEqn,
+            eqns: list[JaxprEqn]) -> Var:
     """Append what makes of an open sum the array of its parts, which is cut."""
     aval = x.aval
     cut = _cut_var(typed, aval, at)
@@ -194,7 +201,7 @@ def _as_cut(mesh: Any, typed: Any, x: Any, at: int, eqn: JaxprEqn, eqns: list[Ja
     return cut
 
 
-def _as_part(mesh: Any, typed: Any, cut: Var, out: Var, at: int, eqn: JaxprEqn,
+def _as_part(mesh: Mesh | AbstractMesh, typed: Any, cut: Var, out: Var, at: int, eqn: JaxprEqn,
              eqns: list[JaxprEqn]) -> None:
     """Append what makes of the array of its parts the open sum `out`."""
     aval = out.aval
@@ -293,8 +300,8 @@ def _closed_before(eqn: JaxprEqn, operands: list[Any], eqns: list[JaxprEqn]) -> 
     return out
 
 
-def _numbers_at_shape(mesh: Any, eqn: JaxprEqn, operands: list[Any], eqns: list[JaxprEqn]
-                      ) -> list[Any]:
+def _numbers_at_shape(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, operands: list[Any],
+                      eqns: list[JaxprEqn]) -> list[Any]:
     """The operands, with arrays that lie as the result does for the numbers that an elementwise
     operation takes beside arrays."""
     wide = eqn.outvars[0].aval
@@ -316,7 +323,7 @@ def _numbers_at_shape(mesh: Any, eqn: JaxprEqn, operands: list[Any], eqns: list[
     return out
 
 
-def _constraint(x: Any, out: Var, sharding: Any, eqn: JaxprEqn, free: Any = frozenset()
+def _constraint(x: Any, out: Var, sharding: Sharding, eqn: JaxprEqn, free: Any = frozenset()
                 ) -> JaxprEqn:
     return JaxprEqn(sharding_constraint_p, [x], [out], {
         "sharding": sharding, "layout": None, "context_mesh": sharding.mesh,
@@ -329,7 +336,8 @@ def _opens(eqn: JaxprEqn) -> bool:
     return not OUTSIDE.unreduced(out.aval) <= OUTSIDE.unreduced(x.aval)
 
 
-def _opened(mesh: Any, aval: Any, out: Var, eqn: JaxprEqn, eqns: list[JaxprEqn]) -> Var:
+def _opened(mesh: Mesh | AbstractMesh, aval: ShapedArray | AbstractRef, out: Var, eqn: JaxprEqn,
+            eqns: list[JaxprEqn]) -> Var:
     """Append what makes `out` an open sum of this type; the variable of the whole value."""
     before = Var(out.aval)
     eqns.append(JaxprEqn(open_sum_p, [before], [out], {
@@ -337,7 +345,8 @@ def _opened(mesh: Any, aval: Any, out: Var, eqn: JaxprEqn, eqns: list[JaxprEqn])
     return before
 
 
-def _constrained(mesh: Any, aval: Any, out: Var, eqn: JaxprEqn, eqns: list[JaxprEqn]) -> Var:
+def _constrained(mesh: Mesh | AbstractMesh, aval: ShapedArray | AbstractRef, out: Var,
+                 eqn: JaxprEqn, eqns: list[JaxprEqn]) -> Var:
     """Append the constraint that makes `out` what its type says; the variable that it is put on."""
     if type(aval) is not ShapedArray or aval.dtype == dtypes.float0:
         return out

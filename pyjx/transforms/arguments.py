@@ -20,7 +20,8 @@ Argnums = int | tuple[int, ...]
 check_callable = check_jittable  # what is transformed is traced, compiled or not
 
 
-def wraps(fun: Any, wrapper: Callable[..., Any], doc: str | None = None) -> Callable[..., Any]:
+def wraps(fun: Callable[..., Any], wrapper: Callable[..., Any], doc: str | None = None
+         ) -> Callable[..., Any]:
     """`wrapper` as a public function with the name, the module and what else `fun` has been given
     as attributes, and its doc string; or with the text `doc`, which names it as `{fun}`, and has
     its doc string where it says `{original}`."""

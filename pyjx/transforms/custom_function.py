@@ -128,7 +128,8 @@ class CustomFunction(PositionalFunction):
         return result
 
 
-def _with_names(fun: Any, numbers: tuple[int, ...], names: Sequence[str]) -> tuple[int, ...]:
+def _with_names(fun: Callable[..., Any], numbers: tuple[int, ...], names: Sequence[str]
+               ) -> tuple[int, ...]:
     parameters = list(inspect.signature(fun).parameters)
     for name in names:
         if name not in parameters:

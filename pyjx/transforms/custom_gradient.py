@@ -4,7 +4,7 @@ they close over, `closure_convert`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
@@ -27,9 +27,12 @@ from pyjx.transforms.custom_vjp import (
 )
 from pyjx.tree_util import broadcast_prefix, register_pytree_node, tree_map, tree_structure
 
+if TYPE_CHECKING:
+    from pyjx.engine.types import Tangent
 
-def custom_gradient(fun: Any = None, *, with_logs: bool = False, remat: bool = False,
-                    with_accums: Any = None) -> Any:
+
+def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = False,
+                    remat: bool = False, with_accums: Any = None) -> Any:
     """A `custom_vjp` function from one that returns its output and its pull-back.
 
     Args:
@@ -74,7 +77,7 @@ def custom_gradient(fun: Any = None, *, with_logs: bool = False, remat: bool = F
     def pulling_back(out: Any, pull_back: Callable[..., Any], args: tuple[Any, ...]) -> _Closure:
         in_tree = flatten(args)[1]
 
-        def to_tuple(cotangent: Any) -> Any:
+        def to_tuple(cotangent: Tangent) -> Any:
             result = pull_back(cotangent)
             cts, log = result if with_logs else (result, None)
             if len(args) == 1 and flatten(cts)[1] != in_tree:
@@ -127,7 +130,7 @@ def _accumulating(fun: Callable[..., Any], with_accums: Any
         avals = [get_aval(x).to_tangent_aval() for x in leaves]
         kinds = _kinds_of_accumulators(with_accums, args, perturbed)
 
-        def to_tuple(cotangent: Any) -> Any:
+        def to_tuple(cotangent: Tangent) -> Any:
             accumulators = [kind(a) for kind, a in zip(kinds, avals, strict=True)]
             log = pull_back(cotangent, *in_tree.unflatten(accumulators))
             check_log(log, ACCUMS_CONVENTION)

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, NoReturn
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval, is_ref_type
 from pyjx.core.scalars import scalar_of
 from pyjx.engine.functions import FlatFun, check_values, flatten
@@ -184,7 +185,7 @@ def _integer_input(name: str, x: Any) -> str:
     return f" The input is {name}, of type {aval.str_short()}{cure}."
 
 
-def raise_not_inexact(name: str, dtype: Any, which: str = "") -> NoReturn:
+def raise_not_inexact(name: str, dtype: DTypeLike, which: str = "") -> NoReturn:
     """Say that `name` cannot differentiate by an input of this dtype; `which` tells more of it."""
     raise TypeError(
         f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
@@ -221,7 +222,7 @@ def _cure(out_tree: TreeDef) -> str:
     return " To differentiate several values, use jax.jacobian."
 
 
-def check_output_dtype(name: str, dtype: Any, holomorphic: bool) -> None:
+def check_output_dtype(name: str, dtype: DTypeLike, holomorphic: bool) -> None:
     """Raise TypeError unless reverse mode `name` may differentiate an output of this dtype."""
     if dtype in dtypes.complex_dtypes:
         if not holomorphic:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
+from pyjx.core.array_type import DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import with_dim
 from pyjx.core.open_sums import cotangent_aval
@@ -32,6 +33,9 @@ from pyjx.transforms.grad import check_output_dtype, raise_not_inexact
 from pyjx.transforms.jvp import jvp
 from pyjx.transforms.vjp import vjp
 from pyjx.transforms.vmap import vmap
+
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef, ShapedArray
 
 _DOC = (
     "Jacobian of {{fun}} with respect to positional argument(s) {argnums}. Takes the same "
@@ -201,7 +205,8 @@ def _basis(leaves: Sequence[Any], type_of: Callable[[Any], Any] = lambda aval: a
     return basis
 
 
-def _symbolic_block(n: Any, start: Any, aval: Any, dtype: Any) -> Any:
+def _symbolic_block(n: Any, start: Any, aval: ShapedArray | AbstractRef, dtype: np.dtype[Any]
+                   ) -> Any:
     """The columns of an `n` by `n` identity from `start` on that belong to a value."""
     rows = iota_p.bind(dtype=np.dtype(np.int32), shape=(n, aval.size), dimension=0, sharding=None)
     columns = iota_p.bind(dtype=np.dtype(np.int32), shape=(n, aval.size), dimension=1,
@@ -249,7 +254,7 @@ def _blocks(x: Any, like: Any, leaves: Sequence[Any], front: bool) -> list[Any]:
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _check_forward_input(dtype: Any, holomorphic: bool) -> None:
+def _check_forward_input(dtype: DTypeLike, holomorphic: bool) -> None:
     if holomorphic:
         if dtype not in dtypes.complex_dtypes:
             raise TypeError("jacfwd with holomorphic=True requires inputs with complex dtype, but "
@@ -263,13 +268,13 @@ def _check_forward_input(dtype: Any, holomorphic: bool) -> None:
         )
 
 
-def _check_complex_output(name: str, dtype: Any) -> None:
+def _check_complex_output(name: str, dtype: DTypeLike) -> None:
     if dtype not in dtypes.complex_dtypes:
         raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but "
                         f"got {dtypes.name(dtype)}.")
 
 
-def _check_reverse_input(dtype: Any, holomorphic: bool, allow_int: bool) -> None:
+def _check_reverse_input(dtype: DTypeLike, holomorphic: bool, allow_int: bool) -> None:
     if holomorphic and dtype not in dtypes.complex_dtypes:
         raise TypeError("jacrev with holomorphic=True requires inputs with complex dtype, but got "
                         f"{dtypes.name(dtype)}.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -43,6 +43,10 @@ from pyjx.tree_util import (
     register_static,
     tree_leaves,
 )
+
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractValue
+    from pyjx.engine.types import Tangent
 
 
 class _Place:
@@ -233,7 +237,7 @@ class VJP:
         return partial(self._pulled_into, leaves)
 
     @api_boundary
-    def _pulled_into(self, destinations: list[Any], out_ct: Any, *extra: Any) -> Any:
+    def _pulled_into(self, destinations: list[Any], out_ct: Tangent, *extra: Any) -> Any:
         """The call of the function that `with_refs` gives."""
         in_avals = self._ends()[1]
         refs = [d for d, a in zip(destinations, in_avals, strict=True)
@@ -274,7 +278,7 @@ class VJP:
                 "custom_vmap function, whose logs do not leave it. Log outside of it, or use scan.")
         return cotangents, log
 
-    def _pulled(self, out_ct: Any, extra: tuple[Any, ...]) -> tuple[Any, dict[Any, Any]]:
+    def _pulled(self, out_ct: Tangent, extra: tuple[Any, ...]) -> tuple[Any, dict[Any, Any]]:
         name, in_avals, _ = self._ends()
         for i, a in enumerate(in_avals):
             if _is_inexact_ref(a):
@@ -283,7 +287,7 @@ class VJP:
         return self.in_tree.unflatten(as_given(
             map(_value_of, in_cts, in_avals), tree_leaves(out_ct))), log
 
-    def _in_cts(self, out_ct: Any, extra: tuple[Any, ...], ref_cts: Sequence[Any]
+    def _in_cts(self, out_ct: Tangent, extra: tuple[Any, ...], ref_cts: Sequence[Any]
                 ) -> tuple[list[Any], dict[Any, Any]]:
         """Cotangents of the arguments, and the log; `ref_cts` are those of the arguments that are
         references, afterwards."""
@@ -458,14 +462,14 @@ class VJP:
                 f"args_res={self.args_res}, opaque_residuals={self.opaque_residuals})")
 
 
-def _value_of(ct: Any, aval: Any) -> Any:
+def _value_of(ct: Tangent, aval: AbstractValue) -> Any:
     """A cotangent, a zero among them. One of a reference of integers there is not."""
     if type(aval) is AbstractRef:
         return DidntWant()
     return Zero.cotangent_of(aval) if ct is None else ct
 
 
-def _is_inexact_ref(aval: Any) -> bool:
+def _is_inexact_ref(aval: AbstractValue) -> bool:
     """Whether values of this type are references that are differentiated."""
     return type(aval) is AbstractRef and dtypes.issubdtype(aval.dtype, np.inexact)
 
@@ -527,7 +531,7 @@ def _raise_splatted(name: str, n: int) -> None:
     )
 
 
-def _raise_other_tree(name: str, out_tree: TreeDef, cotangent: Any) -> None:
+def _raise_other_tree(name: str, out_tree: TreeDef, cotangent: Tangent) -> None:
     expected = out_tree.unflatten([0.0] * out_tree.num_leaves)
     details = "".join([f"\n  * {text}" for text in _differences((), expected, cotangent)])
     raise ValueError(

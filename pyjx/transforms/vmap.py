@@ -353,7 +353,7 @@ def _raise_rank(axis: Any, shape: tuple[int, ...], i: int, fun: Callable[..., An
     )
 
 
-def _raise_batched(out_tree: Any, i: int, dim: int, axis_name: Any) -> NoReturn:
+def _raise_batched(out_tree: TreeDef, i: int, dim: int, axis_name: Any) -> NoReturn:
     """Say which output, the leaf `i`, is batched though `out_axes` says None."""
     paths = tree_flatten_with_path(out_tree.unflatten([_Leaf()] * out_tree.num_leaves))[0]
     named = "" if axis_name is None else (
@@ -389,7 +389,8 @@ def _raise_sizes(
     raise ValueError(f"vmap got inconsistent sizes for array axes to be mapped:\n{bullets}")
 
 
-def _leaf_names(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[str]:
+def _leaf_names(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+               ) -> Iterator[str]:
     """For each leaf the argument that it is in, with the path to it."""
     parameters = _positional_names(fun, len(args))
     for path, _ in tree_flatten_with_path((args, kwargs), is_vmappable)[0]:
@@ -399,7 +400,7 @@ def _leaf_names(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iter
             yield f"kwargs{keystr(path[1:])}"
 
 
-def _positional_names(fun: Any, n: int) -> list[str]:
+def _positional_names(fun: Callable[..., Any], n: int) -> list[str]:
     import inspect  # slow to load, and seldom needed
 
     try:

@@ -20,6 +20,7 @@ from pyjx.core.symbolic.values import dim_as_value
 from pyjx.errors import InconclusiveDimensionOperation
 
 if TYPE_CHECKING:
+    from pyjx.core.array_type import DTypeLike
     from pyjx.core.symbolic.scopes import SymbolicScope
 
 FLOORDIV, MOD, MAX, MIN = "floordiv", "mod", "max", "min"
@@ -381,7 +382,7 @@ class DimExpr(SymbolicDim):
     def __jax_array__(self) -> Any:
         return self.as_scalar()
 
-    def as_scalar(self, dtype: Any = None) -> Any:
+    def as_scalar(self, dtype: DTypeLike | None = None) -> Any:
         """The value, traced; by default a weak integer."""
         return dim_as_value(self, dtype)
 
@@ -433,7 +434,7 @@ class DimExpr(SymbolicDim):
     def __copy__(self) -> DimExpr:
         return self
 
-    def __deepcopy__(self, memo: Any) -> DimExpr:
+    def __deepcopy__(self, memo: dict[int, Any]) -> DimExpr:
         return self
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -78,8 +78,8 @@ def filter_passes(regex: str) -> Sequence[Pass]:
     return [p for p in _passes.values() if re.match(regex, p.name)]
 
 
-def compile_with_env(f: Any, f_args: Any, f_kwargs: Any, env_flags: Mapping[str, str],
-                     compiler_flags: Mapping[str, Any]) -> Any:
+def compile_with_env(f: Callable[..., Any], f_args: Any, f_kwargs: Any,
+                     env_flags: Mapping[str, str], compiler_flags: Mapping[str, Any]) -> Any:
     """Compile a function under environment variables, and with flags of XLA."""
     saved = {name: os.environ.get(name) for name in env_flags}
     os.environ.update(env_flags)

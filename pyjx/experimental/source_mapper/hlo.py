@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from pyjx.experimental.source_mapper.common import Pass, SourceMapDump
@@ -40,11 +41,11 @@ def _hlo_sourcemap(text: str) -> SourceMap:
     return out.map()
 
 
-def _lowered(work_dir: str, f: Any, f_args: Any, f_kwargs: Any, **_: Any) -> Any:
+def _lowered(work_dir: str, f: Callable[..., Any], f_args: Any, f_kwargs: Any, **_: Any) -> Any:
     return jit(f).lower(*f_args, **f_kwargs)
 
 
-def _compiled(work_dir: str, f: Any, f_args: Any, f_kwargs: Any, **_: Any) -> Any:
+def _compiled(work_dir: str, f: Callable[..., Any], f_args: Any, f_kwargs: Any, **_: Any) -> Any:
     return _lowered(work_dir, f, f_args, f_kwargs).compile()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import ShapedArray, is_valid_value
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
@@ -64,7 +64,7 @@ def _format(name: str) -> Any:
 
 
 @api_boundary
-def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32",
+def empty(shape: Sequence[int], dtype: DTypeLike | None = None, index_dtype: DTypeLike = "int32",
           sparse_format: str = "bcoo", **kwds: Any) -> Any:
     """A sparse array without elements.
 
@@ -86,8 +86,8 @@ def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32",
 
 
 @api_boundary
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype: Any = "int32",
-        sparse_format: str = "bcoo", **kwds: Any) -> Any:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32", sparse_format: str = "bcoo", **kwds: Any) -> Any:
     """A sparse matrix with ones on a diagonal.
 
     Args:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.trace import concrete_or_error
@@ -34,6 +34,11 @@ from pyjx.runtime.operations import op_jit
 from pyjx.transforms.mappables import register_vmappable
 from pyjx.tree_util import register_pytree_node_class
 
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+    from pyjx.jaxlib_api import Sharding
+    from pyjx.lax.contractions import PrecisionLike
+
 
 class BCSRProperties(NamedTuple):
     n_batch: int
@@ -41,7 +46,7 @@ class BCSRProperties(NamedTuple):
     nse: int
 
 
-def _check(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> None:
+def _check(data: Array, indices: Array, indptr: Array, shape: tuple[int, ...]) -> None:
     """Raise ValueError unless the buffers go with the shape."""
     n_batch = indices.ndim - 1
     if n_batch < 0 or len(shape) < n_batch + 2:
@@ -94,7 +99,7 @@ class BCSR(JAXSparse):
         _check(self.data, self.indices, self.indptr, self.shape)
 
     @classmethod
-    def _of(cls, data: Any, indices: Any, indptr: Any, shape: Sequence[int],
+    def _of(cls, data: Array, indices: Array, indptr: Array, shape: Sequence[int],
             indices_sorted: bool = False, unique_indices: bool = False) -> BCSR:
         """The array of buffers that are known to be right."""
         self = object.__new__(cls)
@@ -179,7 +184,7 @@ class BCSR(JAXSparse):
     # -- making ------------------------------------------------------------------------------------
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32,
+    def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32,
                   n_dense: int = 0, n_batch: int = 0) -> BCSR:
         """The sparse array of the elements of `mat` that are not zero; see `bcsr_fromdense`."""
         return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense,
@@ -201,7 +206,7 @@ class BCSR(JAXSparse):
         return _from_bcoo(arr if arr.indices_sorted else arr.sort_indices())  # type: ignore[no-any-return]
 
     @classmethod
-    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0,
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: DTypeLike | None = None, n_dense: int = 0,
                           n_batch: int = 0) -> BCSR:
         """The array of a matrix of `scipy.sparse`.
 
@@ -217,8 +222,9 @@ class BCSR(JAXSparse):
         return cls((jnp.asarray(mat.data), indices, indptr), shape=mat.shape)
 
     @classmethod
-    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32",
-               n_dense: int = 0, n_batch: int = 0, nse: int = 0) -> BCSR:
+    def _empty(cls, shape: Sequence[int], *, dtype: DTypeLike | None = None,
+               index_dtype: DTypeLike = "int32", n_dense: int = 0, n_batch: int = 0, nse: int = 0
+              ) -> BCSR:
         shape = tuple(shape)
         if min(n_dense, n_batch, nse) < 0 or len(shape) - n_dense - n_batch != 2:
             raise ValueError("BCSR sparse.empty: must have 2 sparse dimensions, got "
@@ -273,11 +279,11 @@ register_vmappable(
     lambda cont, size, m, axis: m.whole_batch(cont, size, axis), None)
 
 
-def _rows(indptr: Any, nse: int) -> Any:
+def _rows(indptr: ArrayLike, nse: int) -> Any:
     return over_batch(lambda x: rows_of(x, nse), get_aval(indptr).ndim - 1, indptr)
 
 
-def _pairs(indices: Any, indptr: Any, n_rows: int, n_cols: int) -> Any:
+def _pairs(indices: ArrayLike, indptr: ArrayLike, n_rows: int, n_cols: int) -> Any:
     """Row and column of each element; those that belong to no row are out of bounds."""
     rows = _rows(indptr, get_aval(indices).shape[-1]).astype(get_aval(indices).dtype)
     rows, indices = jnp.broadcast_arrays(rows, indices)
@@ -290,7 +296,7 @@ def _to_bcoo(mat: BCSR) -> Any:
                     mat.indices_sorted, mat.unique_indices)
 
 
-def _row_starts(rows: Any, n_rows: int) -> Any:
+def _row_starts(rows: Array, n_rows: int) -> Any:
     """The place of the first element of each row, and of what follows the last one, in `rows`,
     which are in order."""
     counts = jnp.zeros(n_rows + 1, get_aval(rows).dtype).at[rows + 1].add(1, mode="drop")
@@ -305,7 +311,8 @@ def _from_bcoo(mat: BCOO) -> Any:
     return BCSR._of(mat.data, cols, indptr.astype(cols.dtype), mat.shape)
 
 
-def _fromdense(mat: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: Any) -> list[Array]:
+def _fromdense(mat: ArrayLike, *, nse: int, n_batch: int, n_dense: int, index_dtype: DTypeLike
+              ) -> list[Array]:
     sparse = bcoo.bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense,
                                  index_dtype=index_dtype)
     rows = _from_bcoo(sparse)
@@ -317,8 +324,8 @@ bcsr_fromdense_p = defined_by("bcsr_fromdense", _fromdense, "nse", "n_batch", "n
 
 
 @api_boundary
-def bcsr_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
-                   index_dtype: Any = np.int32) -> BCSR:
+def bcsr_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
+                   index_dtype: DTypeLike = np.int32) -> BCSR:
     """The BCSR array of the elements of a dense one that are not zero.
 
     Args:
@@ -352,7 +359,7 @@ def bcsr_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dens
     return BCSR._of(data, indices, indptr, mat.shape)
 
 
-def _todense(data: Any, indices: Any, indptr: Any, *, spinfo: SparseInfo) -> Array:
+def _todense(data: Array, indices: Array, indptr: Array, *, spinfo: SparseInfo) -> Array:
     return _to_bcoo(BCSR._of(data, indices, indptr, *spinfo)).todense()  # type: ignore[no-any-return]
 
 
@@ -370,7 +377,7 @@ def bcsr_todense(mat: BCSR) -> Array:
     return bcsr_todense_p.bind(*mat._bufs, spinfo=mat._info)  # type: ignore[no-any-return]
 
 
-def _extract(indices: Any, indptr: Any, mat: Any) -> Array:
+def _extract(indices: ArrayLike, indptr: ArrayLike, mat: Any) -> Array:
     n_batch = get_aval(indices).ndim - 1
     shape = get_aval(mat).shape
     pairs = _pairs(indices, indptr, *shape[n_batch:n_batch + 2])
@@ -381,7 +388,7 @@ bcsr_extract_p = defined_by("bcsr_extract", _extract)
 
 
 @api_boundary
-def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Array:
+def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: Any) -> Array:
     """The elements of a dense array at the places of those of a BCSR array.
 
     Args:
@@ -425,8 +432,8 @@ def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
     return BCSR.from_bcoo(bcoo.bcoo_eliminate_zeros(mat.to_bcoo(), nse=nse))
 
 
-def _dot_general(data: Any, indices: Any, indptr: Any, rhs: Any, *,
-                 dimension_numbers: DimensionNumbers, preferred_element_type: Any,
+def _dot_general(data: Array, indices: Array, indptr: Array, rhs: Any, *,
+                 dimension_numbers: DimensionNumbers, preferred_element_type: np.dtype[Any],
                  lhs_spinfo: SparseInfo) -> Array:
     if dimension_numbers == (((1,), (0,)), ((), ())) and len(lhs_spinfo.shape) == 2 and (
             preferred_element_type == data.dtype and suits_library(data, indices, indptr, rhs)):
@@ -443,8 +450,9 @@ bcsr_dot_general_p = defined_by("bcsr_dot_general", _dot_general, "dimension_num
 
 
 @api_boundary
-def bcsr_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any = None,
-                     preferred_element_type: Any = None, out_sharding: Any = None) -> Array:
+def bcsr_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: PrecisionLike = None,
+                     preferred_element_type: DTypeLike | None = None,
+                     out_sharding: ShardingLike = None) -> Array:
     """The product that `lax.dot_general` computes, of a BCSR array and a dense one.
 
     Args:
@@ -486,7 +494,7 @@ def bcsr_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: A
 
 @api_boundary
 def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int],
-                          sharding: Any = None) -> BCSR:
+                          sharding: Sharding | None = None) -> BCSR:
     """The array with further dimensions along which it is the same.
 
     Those in front of the sparse dimensions are batch dimensions, those behind the first dense one

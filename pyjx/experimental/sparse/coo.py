@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
@@ -82,7 +82,8 @@ class COO(JAXSparse):
         return self.data, self.row, self.col
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
+    def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+                 ) -> COO:
         """The matrix of the elements of `mat` that are not zero; see `coo_fromdense`."""
         return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
@@ -93,13 +94,15 @@ class COO(JAXSparse):
         return COO((self.data[place], row, col), shape=self.shape, rows_sorted=True)
 
     @classmethod
-    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> COO:
+    def _empty(cls, shape: Sequence[int], *, dtype: DTypeLike | None = None,
+               index_dtype: DTypeLike = "int32") -> COO:
         none = jnp.empty(0, index_dtype)
         return cls((jnp.empty(0, dtype), none, none), shape=as_matrix_shape("COO", shape),
                    rows_sorted=True, cols_sorted=True)
 
     @classmethod
-    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> COO:
+    def _eye(cls, N: int, M: int, k: int, *, dtype: DTypeLike | None = None,
+             index_dtype: DTypeLike = "int32") -> COO:
         first = jnp.arange(diagonal_length(N, M, k), dtype=index_dtype)
         return cls((jnp.ones(first.shape, dtype), first + max(0, -k), first + max(0, k)),
                    shape=(N, M), rows_sorted=True, cols_sorted=True)
@@ -130,7 +133,7 @@ class COO(JAXSparse):
         return product(self, other, coo_matvec, coo_matmat)
 
 
-def product(mat: Any, other: Any, matvec: Any, matmat: Any, **options: Any) -> Array:
+def product(mat: Any, other: Any, matvec: Callable[..., Any], matmat: Any, **options: Any) -> Array:
     """The product of a matrix with a dense vector or matrix, with the dtype of both."""
     if isinstance(other, JAXSparse):
         raise NotImplementedError("matmul between two sparse objects.")
@@ -155,8 +158,8 @@ def check_product(name: str, shape: tuple[int, ...], other: Any, ndim: int, tran
                         f"first axis has length {n}, got shape {aval.shape}.")
 
 
-def times_rows(data: Any, row: Any, col: Any, other: Any, n_rows: int, is_sorted: bool = False
-               ) -> Any:
+def times_rows(data: Any, row: ArrayLike, col: ArrayLike, other: Any, n_rows: int,
+               is_sorted: bool = False) -> Any:
     """For every element a_ij that is stored, a_ij times row j of `other`, added to row i."""
     taken = jnp.asarray(other).at[col].get(mode="fill", fill_value=0)
     terms = data.reshape(-1, *[1] * (taken.ndim - 1)) * taken
@@ -166,7 +169,7 @@ def times_rows(data: Any, row: Any, col: Any, other: Any, n_rows: int, is_sorted
 # -- coo_fromdense ---------------------------------------------------------------------------------
 
 
-def stored_elements(mat: Any, *, nse: int, index_dtype: Any) -> list[Array]:
+def stored_elements(mat: Any, *, nse: int, index_dtype: DTypeLike | None) -> list[Array]:
     """The elements that are not zero, padded with zeros, with their rows and columns."""
     row, col = jnp.nonzero(mat, size=nse)
     stored = jnp.arange(nse) < is_stored(mat).sum()
@@ -186,7 +189,8 @@ def stored_count(name: str, cls: str, mat: Any, nse: Any) -> int:
 
 
 @api_boundary
-def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
+def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+                 ) -> COO:
     """The COO matrix of the elements of a dense one that are not zero.
 
     Args:
@@ -210,12 +214,12 @@ def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int
 # -- coo_todense, coo_matvec, coo_matmat -----------------------------------------------------------
 
 
-def _todense(data: Any, row: Any, col: Any, *, spinfo: COOInfo) -> Array:
+def _todense(data: ArrayLike, row: ArrayLike, col: ArrayLike, *, spinfo: COOInfo) -> Array:
     return added_at(spinfo.shape, (row, col), data)  # type: ignore[no-any-return]
 
 
-def _product(data: Any, row: Any, col: Any, other: Any, *, spinfo: COOInfo, transpose: bool
-             ) -> Array:
+def _product(data: ArrayLike, row: ArrayLike, col: ArrayLike, other: Any, *, spinfo: COOInfo,
+             transpose: bool) -> Array:
     n, m = spinfo.shape  # padding, which is at (0, 0), may make flags of order untrue
     if transpose:
         return times_rows(data, col, row, other, m)  # type: ignore[no-any-return]
@@ -239,7 +243,7 @@ def coo_todense(mat: COO) -> Array:
 
 
 @api_boundary
-def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Array:
+def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of a COO matrix, or of its transpose, with a vector.
 
     >>> import pyjx.numpy as jnp

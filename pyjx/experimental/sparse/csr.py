@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.base import JAXSparse, defined_by, diagonal_length
@@ -53,13 +53,14 @@ class _Compressed(JAXSparse):
         raise NotImplementedError
 
     @classmethod
-    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> Any:
+    def _empty(cls, shape: Sequence[int], *, dtype: DTypeLike | None = None,
+               index_dtype: DTypeLike = "int32") -> Any:
         shape = as_matrix_shape(cls.__name__, shape)
         return cls((jnp.empty(0, dtype), jnp.empty(0, index_dtype),
                     jnp.zeros(cls._n_rows(shape) + 1, index_dtype)), shape=shape)
 
     @classmethod
-    def _diagonal(cls, n_rows: int, n_cols: int, k: int, dtype: Any, index_dtype: Any
+    def _diagonal(cls, n_rows: int, n_cols: int, k: int, dtype: DTypeLike, index_dtype: DTypeLike
                   ) -> tuple[Array, Array, Array]:
         length = diagonal_length(n_rows, n_cols, k)
         starts = np.clip(np.arange(n_rows + 1) - max(0, -k), 0, length)
@@ -102,7 +103,8 @@ class CSR(_Compressed):
         return shape[0]
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
+    def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+                 ) -> CSR:
         """The matrix of the elements of `mat` that are not zero; see `csr_fromdense`."""
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
@@ -143,7 +145,8 @@ class CSC(_Compressed):
         return shape[1]
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
+    def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+                 ) -> CSC:
         """The matrix of the elements of `mat` that are not zero; see `csr_fromdense`."""
         return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
 
@@ -175,7 +178,7 @@ def rows_of(indptr: Any, nse: int) -> Any:
 # -- csr_fromdense ---------------------------------------------------------------------------------
 
 
-def _fromdense(mat: Any, *, nse: int, index_dtype: Any) -> list[Array]:
+def _fromdense(mat: ArrayLike, *, nse: int, index_dtype: DTypeLike) -> list[Array]:
     data, _, col = stored_elements(mat, nse=nse, index_dtype=index_dtype)
     lengths = jnp.minimum(jnp.cumsum(is_stored(mat).sum(1)), nse)
     indptr = jnp.concatenate([jnp.zeros(1, lengths.dtype), lengths])
@@ -187,7 +190,8 @@ csr_fromdense_p = defined_by("csr_fromdense", _fromdense, "nse", "index_dtype",
 
 
 @api_boundary
-def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
+def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+                 ) -> CSR:
     """The CSR matrix of the elements of a dense one that are not zero.
 
     Args:
@@ -211,7 +215,7 @@ def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int
 # -- csr_todense, csr_matvec, csr_matmat -----------------------------------------------------------
 
 
-def _check_buffers(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> None:
+def _check_buffers(data: Array, indices: Array, indptr: Array, shape: tuple[int, ...]) -> None:
     if data.ndim != 1 or data.shape != indices.shape:
         raise ValueError("CSR, CSC: data and indices must be vectors of one length, got shapes "
                          f"{data.shape} and {indices.shape}.")
@@ -220,13 +224,13 @@ def _check_buffers(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...])
                          f"than there are rows (of CSC columns), got {indptr.shape}.")
 
 
-def _todense(data: Any, indices: Any, indptr: Any, *, shape: tuple[int, ...]) -> Array:
+def _todense(data: Any, indices: Array, indptr: Any, *, shape: tuple[int, ...]) -> Array:
     _check_buffers(data, indices, indptr, shape)
     row = rows_of(indptr, data.shape[0])
     return added_at(shape, (row, indices), data)  # type: ignore[no-any-return]
 
 
-def _by_elements(data: Any, indptr: Any, indices: Any, other: Any) -> Array:
+def _by_elements(data: Array, indptr: Array, indices: Array, other: Any) -> Array:
     row = rows_of(indptr, data.shape[0])
     return times_rows(data, row, indices, other, indptr.shape[0] - 1, True)  # type: ignore[no-any-return]
 
@@ -258,7 +262,7 @@ def csr_product(data: Any, indices: Any, indptr: Any, other: Any) -> Array:
         jnp.where(within, indices, 0), other)
 
 
-def _product(data: Any, indices: Any, indptr: Any, other: Any, *, shape: tuple[int, ...],
+def _product(data: Any, indices: Array, indptr: Any, other: Any, *, shape: tuple[int, ...],
              transpose: bool) -> Array:
     _check_buffers(data, indices, indptr, shape)
     if transpose:
@@ -284,7 +288,7 @@ def csr_todense(mat: CSR) -> Array:
 
 
 @api_boundary
-def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Array:
+def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of a CSR matrix, or of its transpose, with a vector.
 
     >>> import pyjx.numpy as jnp

@@ -12,13 +12,14 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.core import dtypes
+from pyjx.core.array_type import DTypeLike
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.transforms.vmap import vmap
 
 
 @api_boundary
-def random_bcoo(key: Any, shape: Sequence[int], *, dtype: Any = np.float64,
+def random_bcoo(key: Any, shape: Sequence[int], *, dtype: DTypeLike = np.float64,
                 indices_dtype: Any = None, nse: float = 0.2, n_batch: int = 0, n_dense: int = 0,
                 unique_indices: bool = True, sorted_indices: bool = False,
                 generator: Callable[..., Any] = random.uniform, **kwds: Any) -> BCOO:

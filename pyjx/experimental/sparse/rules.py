@@ -14,6 +14,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.engine.tangents import add_any_p
@@ -82,7 +83,7 @@ def narrow(x: Any) -> Any:
     return x.narrow if type(x) is Stretched else x
 
 
-def with_data(mat: Any, data: Any) -> Any:
+def with_data(mat: Any, data: ArrayLike) -> Any:
     """The array with other elements at the same indices."""
     children, aux = mat.tree_flatten()
     return mat.tree_unflatten(aux, (data, *children[1:]))
@@ -170,7 +171,7 @@ def _subtract(x: Any, y: Any) -> Any:
     return add(x, with_data(y, lax.neg(y.data)))
 
 
-def _multiply(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+def _multiply(x: Any, y: Any, *, out_dtype: DTypeLike | None = None) -> Any:
     x, y = narrow(x), narrow(y)
     if out_dtype is not None:
         x, y = [with_data(m, lax.convert_element_type(m.data, out_dtype)) if is_sparse(m)
@@ -199,8 +200,8 @@ def _divide(x: Any, y: Any) -> Any:
 # -- products and rearrangements -------------------------------------------------------------------
 
 
-def _dot_general(x: Any, y: Any, *, dimension_numbers: Any, preferred_element_type: Any = None,
-                 **_: Any) -> Any:
+def _dot_general(x: Any, y: Any, *, dimension_numbers: Any,
+                 preferred_element_type: DTypeLike | None = None, **_: Any) -> Any:
     room = (bcsr.bcsr_dot_general if isinstance(x, BCSR) or isinstance(y, BCSR)
             else bcoo.bcoo_dot_general)
     return room(x, y, dimension_numbers=dimension_numbers,
@@ -232,7 +233,8 @@ def _stack(*operands: Any, axis: int) -> Any:
     return _concatenate(*expanded, dimension=axis)
 
 
-def _gather(mat: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: Any, **_: Any) -> Any:
+def _gather(mat: Any, indices: ArrayLike, *, dimension_numbers: Any, slice_sizes: Any, **_: Any
+           ) -> Any:
     return gathered(mat, indices, dimension_numbers, slice_sizes)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pyjx.core.array_type import DTypeLike
+
 
 def _normal(rng: np.random.RandomState) -> Callable[[Sequence[int], Any], Any]:
     """A maker of arrays of normally distributed elements."""
@@ -33,7 +35,7 @@ def rand_sparse(rng: np.random.RandomState, nse: float = 0.5,
     >>> int((make((4, 5), np.float32) != 0).sum())
     3
     """
-    def make(shape: Sequence[int], dtype: Any) -> Any:
+    def make(shape: Sequence[int], dtype: DTypeLike | None) -> Any:
         size = int(np.prod(shape))
         count = min(int(nse * size) if 0 < nse < 1 else int(nse), size)
         flat = np.zeros(size, dtype)

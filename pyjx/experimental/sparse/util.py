@@ -9,7 +9,7 @@ import numpy as np
 
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.transforms.vmap import vmap
 
@@ -38,7 +38,7 @@ class SparseInfo(NamedTuple):
     unique_indices: bool = False
 
 
-def as_index_dtype(name: str, dtype: Any) -> Any:
+def as_index_dtype(name: str, dtype: DTypeLike | None) -> Any:
     """The dtype that the function `name` is to give indices.
 
     Raises:

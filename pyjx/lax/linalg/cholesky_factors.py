@@ -8,7 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core.arithmetic import of_matrix
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
@@ -55,7 +55,7 @@ cholesky_p = register(Primitive("cholesky", arithmetic=of_matrix(lambda m, n, ou
 cholesky_p.define(batch=batch_leading(cholesky_p))
 
 
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
+def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """The Cholesky decomposition: the lower triangular L with L L^H = x.
 
     Args:
@@ -102,7 +102,7 @@ def _rotated(r: Value, w: Value) -> Value:
     n = get_aval(w).shape[0]
     zero, one = (np.asarray(x, get_aval(w).dtype)[()] for x in (0, 1))
 
-    def rotate(k: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+    def rotate(k: ArrayLike, state: tuple[Any, Any]) -> tuple[Any, Any]:
         r, w = state
         row = lax.dynamic_index_in_dim(r, k, 0, keepdims=False)
         a = lax.dynamic_index_in_dim(row, k, 0, keepdims=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
@@ -34,7 +35,7 @@ from pyjx.lax.linalg.triangular_systems import triangular_solve
 from pyjx.transforms.custom_jvp import custom_jvp
 
 
-def _sign_of_order(pivots: Any, dtype: Any) -> Any:
+def _sign_of_order(pivots: ArrayLike, dtype: DTypeLike) -> Any:
     """1 or -1: whether the number of exchanges of rows is even."""
     aval = get_aval(pivots)
     axis = aval.ndim - 1
@@ -156,7 +157,7 @@ def _cross(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
     return [_minor((a, b), i, j) for i, j in ((1, 2), (2, 0), (0, 1))]
 
 
-def _rows(x: Any) -> list[list[Any]]:
+def _rows(x: ArrayLike) -> list[list[Any]]:
     """The elements of the last two axes."""
     aval = get_aval(x)
 
@@ -169,7 +170,7 @@ def _rows(x: Any) -> list[list[Any]]:
 
 
 @custom_jvp
-def _det_of_three(x: Any) -> Any:
+def _det_of_three(x: ArrayLike) -> Any:
     # By elimination of the first column with its greatest element: minors of rows nearly parallel
     # would cancel. Rows in turn are an even permutation, so there is no sign.
     rows = _rows(x)
@@ -191,7 +192,7 @@ def _det_of_three(x: Any) -> Any:
     return lax.mul(pivot[0], _minor(left, 1, 2))
 
 
-def _cofactor_sum(g: Any, out: Any, x: Any) -> Any:
+def _cofactor_sum(g: Any, out: Any, x: ArrayLike) -> Any:
     # d det A = sum of C dA with the cofactors C, which are the cross products of two rows
     a, b, c = _rows(x)
     cofactors = [*_cross(b, c), *_cross(c, a), *_cross(a, b)]
@@ -202,7 +203,7 @@ def _cofactor_sum(g: Any, out: Any, x: Any) -> Any:
 _det_of_three.defjvps(_cofactor_sum)
 
 
-def det(x: Any) -> Any:
+def det(x: ArrayLike) -> Any:
     """The determinants of matrices `[..., n, n]`; those of up to 3 rows by their elements."""
     aval = get_aval(x)
     n = aval.shape[-1]
@@ -218,7 +219,7 @@ def det(x: Any) -> Any:
 # -- its sign and logarithm ------------------------------------------------------------------------
 
 
-def slogdet(x: Any, method: str) -> list[Any]:
+def slogdet(x: ArrayLike, method: str) -> list[Any]:
     """The signs and logarithms; those of up to 2 rows by `lu` in any float dtype."""
     dtype = get_aval(x).dtype
     small = method == "lu" and get_aval(x).shape[-1] in (1, 2)

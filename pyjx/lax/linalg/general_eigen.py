@@ -7,7 +7,7 @@ from typing import Any
 
 from pyjx import lax
 from pyjx.core.arithmetic import of_matrix
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.frames import warn
@@ -109,9 +109,10 @@ eig_p = register(Primitive("eig", arithmetic=of_matrix(lambda m, n, out: 25.0 * 
 eig_p.define(batch=batch_leading(eig_p))
 
 
-def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
-        enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None,
-        use_magma: bool | None = None) -> tuple[Array, ...]:
+def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True,
+        compute_right_eigenvectors: bool = True, enable_eigvec_derivs: bool = False,
+        implementation: EigImplementation | None = None, use_magma: bool | None = None
+       ) -> tuple[Array, ...]:
     """The eigenvalues and eigenvectors of square matrices, x V = V diag(w); not on TPU.
 
     The derivatives of the eigenvalues hold where these differ.

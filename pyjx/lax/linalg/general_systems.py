@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, along_batch, entries_of
 from pyjx.core.linearity import LAST
@@ -29,7 +30,7 @@ from pyjx.lax.linalg.pivoted_factors import lu
 from pyjx.lax.linalg.triangular_systems import triangular_solve
 
 
-def solve_factored(factors: Any, order: Any, b: Any, *, transpose: bool = False,
+def solve_factored(factors: Any, order: Any, b: ArrayLike, *, transpose: bool = False,
                    conjugate: bool = False) -> Any:
     """The x with op(A) x = b, where P A = L U: `factors` and `order` are as `lu` returns them."""
     options = {"left_side": True, "transpose_a": transpose, "conjugate_a": conjugate}
@@ -116,7 +117,7 @@ solve_p = register(Primitive(
 ))
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: ArrayLike, b: ArrayLike) -> Any:
     """The x with a x = b, for matrices `[..., n, n]` and `[..., n, k]` of one batch and dtype."""
     factors, _, order = lu(lax.stop_gradient(a))
     return solve_p.bind(a, factors, order, b, transpose=False, conjugate=False)

@@ -14,6 +14,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.engine.axes import at_front, batch_along, transpose_p
@@ -31,7 +32,7 @@ _REAL_DTYPES = MATRIX_DTYPES[:2]
 # -- operands --------------------------------------------------------------------------------------
 
 
-def inexact_operand(name: str, x: Any) -> Any:
+def inexact_operand(name: str, x: ArrayLike) -> Any:
     """The operand, with a float dtype for integers and booleans. Weak integers stay weak; booleans
     become weak, too, as half of one is."""
     x = operand(name, x)
@@ -87,11 +88,11 @@ def check_rows_as_columns(name: str, aval: ShapedArray) -> None:
         raise ValueError(f"The input to {name} must have shape [..., n, n], got shape {aval.shape}")
 
 
-def is_complex(x: Any) -> bool:
+def is_complex(x: ArrayLike) -> bool:
     return bool(get_aval(x).dtype.kind == "c")
 
 
-def typed(aval: ShapedArray, *shape: int, dtype: Any = None) -> ShapedArray:
+def typed(aval: ShapedArray, *shape: int, dtype: DTypeLike | None = None) -> ShapedArray:
     """The type of arrays of the given shape for each matrix of a batch."""
     return ShapedArray((*aval.shape[:-2], *shape), aval.dtype if dtype is None else dtype)
 
@@ -126,21 +127,21 @@ def product(*factors: Any) -> Any:
     return out
 
 
-def transposed(x: Any) -> Any:
+def transposed(x: ArrayLike) -> Any:
     n = get_aval(x).ndim
     return transpose_p.bind(x, permutation=(*range(n - 2), n - 1, n - 2))
 
 
-def conjugate(x: Any) -> Any:
+def conjugate(x: ArrayLike) -> Any:
     return lax.conj(x) if is_complex(x) else x
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: ArrayLike) -> Any:
     """The conjugate transpose."""
     return conjugate(transposed(x))
 
 
-def symmetrized(x: Any) -> Any:
+def symmetrized(x: ArrayLike) -> Any:
     """(x + x^H) / 2"""
     return lax.mul(lax.add(x, adjoint(x)), like(x, 0.5))
 
@@ -154,14 +155,14 @@ def on_diagonal(shape: tuple[int, ...]) -> Any:
     return lax.eq(_positions(shape, -2), _positions(shape, -1))
 
 
-def identity_like(x: Any, shape: tuple[int, ...] | None = None) -> Any:
+def identity_like(x: ArrayLike, shape: tuple[int, ...] | None = None) -> Any:
     """Identity matrices of the dtype of `x`, by default of its shape."""
     aval = get_aval(x)
     return constant_beside(cast(on_diagonal(aval.shape if shape is None else shape), aval.dtype),
                            aval)
 
 
-def lower_triangle(x: Any, offset: int = 0) -> Any:
+def lower_triangle(x: ArrayLike, offset: int = 0) -> Any:
     """`x` with zeros above the diagonal with the given offset."""
     shape = get_aval(x).shape
     rows = _positions(shape, -2)
@@ -169,7 +170,7 @@ def lower_triangle(x: Any, offset: int = 0) -> Any:
     return lax.select(lax.ge(rows, _positions(shape, -1)), x, lax.full_like(x, 0))
 
 
-def upper_triangle(x: Any, offset: int = 0) -> Any:
+def upper_triangle(x: ArrayLike, offset: int = 0) -> Any:
     """`x` with zeros below the diagonal with the given offset."""
     shape = get_aval(x).shape
     rows = _positions(shape, -2)
@@ -177,7 +178,7 @@ def upper_triangle(x: Any, offset: int = 0) -> Any:
     return lax.select(lax.le(rows, _positions(shape, -1)), x, lax.full_like(x, 0))
 
 
-def half_lower_triangle(x: Any) -> Any:
+def half_lower_triangle(x: ArrayLike) -> Any:
     """`x` with zeros above the diagonal and half of itself on it."""
     aval = get_aval(x)
     side = lax.sign(lax.sub(_positions(aval.shape, -2), _positions(aval.shape, -1)))
@@ -185,34 +186,34 @@ def half_lower_triangle(x: Any) -> Any:
     return lax.mul(constant_beside(weight, aval), x)
 
 
-def diagonal(x: Any) -> Any:
+def diagonal(x: ArrayLike) -> Any:
     """The diagonals of square matrices."""
     aval = get_aval(x)
     only = lax.select(on_diagonal(aval.shape), x, lax.full_like(x, 0))
     return lax.reduce_sum(only, (aval.ndim - 1,))
 
 
-def as_row(x: Any) -> Any:
+def as_row(x: ArrayLike) -> Any:
     """Vectors as matrices of one row."""
     return lax.expand_dims(x, (get_aval(x).ndim - 1,))
 
 
-def as_column(x: Any) -> Any:
+def as_column(x: ArrayLike) -> Any:
     """Vectors as matrices of one column."""
     return lax.expand_dims(x, (get_aval(x).ndim,))
 
 
-def spread_rows(x: Any, shape: tuple[int, ...]) -> Any:
+def spread_rows(x: ArrayLike, shape: tuple[int, ...]) -> Any:
     """Vectors as the rows of matrices: element [i, j] is x[j]."""
     return lax.broadcast_in_dim(x, shape, (*range(len(shape) - 2), len(shape) - 1))
 
 
-def spread_columns(x: Any, shape: tuple[int, ...]) -> Any:
+def spread_columns(x: ArrayLike, shape: tuple[int, ...]) -> Any:
     """Vectors as the columns of matrices: element [i, j] is x[i]."""
     return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - 1)))
 
 
-def corner(x: Any, rows: int, columns: int) -> Any:
+def corner(x: ArrayLike, rows: int, columns: int) -> Any:
     """The first rows and columns of matrices."""
     shape = get_aval(x).shape
     if shape[-2:] == (rows, columns):
@@ -220,7 +221,7 @@ def corner(x: Any, rows: int, columns: int) -> Any:
     return lax.slice(x, (0,) * len(shape), (*shape[:-2], rows, columns))
 
 
-def take_rows(x: Any, order: Any) -> Any:
+def take_rows(x: ArrayLike, order: Any) -> Any:
     """The rows of matrices at positions `[..., m]`, which are known to be in range."""
     *batch, _, columns = get_aval(x).shape
     n = len(batch)

@@ -9,7 +9,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import of_matrix
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.integers import as_int
@@ -82,7 +82,7 @@ lu_pivots_to_permutation_p.define(
     jvp=jvp_zero(lu_pivots_to_permutation_p), batch=batch_leading(lu_pivots_to_permutation_p))
 
 
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The permutation of rows that a sequence of exchanges makes.
 
     Args:
@@ -178,7 +178,7 @@ lu_p = register(Primitive("lu", arithmetic=of_matrix(lambda m, n, out: m * n**2 
 lu_p.define(batch=batch_leading(lu_p))
 
 
-def lu(x: Any) -> tuple[Array, Array, Array]:
+def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """The LU decomposition with exchanges of rows, P x = L U.
 
     Args:

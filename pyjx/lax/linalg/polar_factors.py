@@ -8,7 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
 from pyjx.lax.linalg.cholesky_factors import cholesky
@@ -51,7 +51,7 @@ def _number(x: float, like: Any) -> Any:
     return np.asarray(x, get_aval(like).dtype)[()]
 
 
-def _step_by_qr(u: Any, a: float, b: float, c: float) -> Any:
+def _step_by_qr(u: ArrayLike, a: float, b: float, c: float) -> Any:
     # [sqrt(c) U; I] = [Q1; Q2] R, then U' = b/c U + (a - b/c) / sqrt(c) Q1 Q2^H
     m, n = get_aval(u).shape[-2:]
     eye = identity_like(u, (*get_aval(u).shape[:-2], n, n))
@@ -63,7 +63,7 @@ def _step_by_qr(u: Any, a: float, b: float, c: float) -> Any:
                    lax.mul(product(above, adjoint(below)), _number((a - b / c) / c ** 0.5, u)))
 
 
-def _step_by_cholesky(u: Any, a: float, b: float, c: float) -> Any:
+def _step_by_cholesky(u: ArrayLike, a: float, b: float, c: float) -> Any:
     # Z = I + c U^H U, then U' = b/c U + (a - b/c) U Z^-1
     gram = lax.mul(product(adjoint(u), u), _number(c, u))
     factor = cholesky(lax.add(gram, identity_like(gram)), symmetrize_input=False)
@@ -72,7 +72,7 @@ def _step_by_cholesky(u: Any, a: float, b: float, c: float) -> Any:
     return lax.add(lax.mul(u, _number(b / c, u)), lax.mul(solved, _number(a - b / c, u)))
 
 
-def _bound(x: Any) -> Any:
+def _bound(x: ArrayLike) -> Any:
     """An upper bound of the largest singular value, at least the smallest normal number."""
     sizes = lax.abs(x)
     axis = get_aval(x).ndim - 2
@@ -81,7 +81,7 @@ def _bound(x: Any) -> Any:
     return lax.max(bound, lax.full_like(bound, dtypes.finfo(get_aval(bound).dtype).tiny))
 
 
-def unitary_factor(x: Any, max_steps: int | None = None, eps: float | None = None
+def unitary_factor(x: ArrayLike, max_steps: int | None = None, eps: float | None = None
                    ) -> tuple[Any, int, Any]:
     """U of x = U H for matrices with as many rows as columns at least, the number of steps, and
     for each matrix whether the columns of U are orthonormal."""
@@ -100,7 +100,7 @@ def unitary_factor(x: Any, max_steps: int | None = None, eps: float | None = Non
     return u, len(weights), lax.lt(off, lax.full_like(off, 10 * max(n, 1) * tolerance))
 
 
-def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = None,
+def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None,
          eps: float | None = None, dynamic_shape: tuple[int, int] | None = None
          ) -> tuple[Array, Array, Array, Array]:
     """The polar decomposition x = U H by the dynamically weighted iteration of Halley.
@@ -148,7 +148,7 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
     return u, h, lax.full((), steps), settled  # a Python int makes a weak type, as in JAX
 
 
-def _cleared(x: Any, shape: tuple[Any, Any]) -> Any:
+def _cleared(x: ArrayLike, shape: tuple[Any, Any]) -> Any:
     """The matrix with zeros beyond the numbers of rows and columns, which may be traced."""
     inside = [lax.lt(lax.broadcasted_iota(np.int32, get_aval(x).shape, axis),
                      lax.broadcast(lax.convert_element_type(size, np.int32), get_aval(x).shape))

@@ -9,7 +9,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import of_matrix
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
@@ -84,7 +84,7 @@ for _p in (geqrf_p, geqp3_p, householder_product_p):
     _p.define(batch=batch_leading(_p))
 
 
-def householder_product(a: Any, taus: Any) -> Array:
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The product of Householder reflections H_1 H_2 ... H_k, or its first columns.
 
     H_i is I - tau_i v_i v_i^H, where v_i is zero above element i, 1 there, and column i of `a`
@@ -236,7 +236,7 @@ qr_p = register(Primitive("qr", arithmetic=of_matrix(lambda m, n, out: 4 * n**2 
 qr_p.define(batch=batch_leading(qr_p))
 
 
-def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True,
+def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
        use_magma: bool | None = None) -> tuple[Array, ...]:
     """The QR decomposition x = Q R, with Q unitary and R upper triangular.
 
@@ -293,7 +293,8 @@ ormqr_p = register(Primitive("ormqr", shape_rule=_ormqr_shape, decomposition=_re
 ormqr_p.define(batch=batch_leading(ormqr_p))
 
 
-def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Array:
+def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False
+         ) -> Array:
     """The product of `c` with the unitary matrix Q of a QR decomposition, without making Q.
 
     Args:

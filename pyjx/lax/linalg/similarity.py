@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
@@ -34,7 +34,7 @@ schur_p = register(Primitive("schur", sharding_rule=along_batch(2),
                              shape_rule=_schur_shape, multiple_results=True))
 
 
-def schur(x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
+def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
           select_callable: Callable[..., Any] | None = None) -> tuple[Array, ...]:
     """The Schur decomposition x = Z T Z^H; on CPU only.
 
@@ -84,7 +84,7 @@ hessenberg_p = register(Primitive("hessenberg", sharding_rule=along_batch(2),
                                   multiple_results=True))
 
 
-def hessenberg(a: Any) -> tuple[Array, Array]:
+def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """The reduction a = Q H Q^H to a Hessenberg matrix; on CPU only.
 
     Args:
@@ -127,7 +127,7 @@ for _p in (schur_p, hessenberg_p, tridiagonal_p):
     _p.define(batch=batch_leading(_p))
 
 
-def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """The reduction a = Q T Q^H of Hermitian matrices to real tridiagonal ones; not on TPU.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core.arithmetic import of_matrix
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dimensions import min_dim
 from pyjx.core.explicit import along_batch
@@ -159,7 +160,7 @@ svd_p = register(Primitive("svd", arithmetic=of_matrix(lambda m, n, out: 4 * m *
 svd_p.define(batch=batch_leading(svd_p))
 
 
-def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True,
+def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
         subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None
         ) -> Any:
     """The singular value decomposition x = U diag(s) V^H.

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyjx import lax
 from pyjx.core.arithmetic import of_matrix
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
@@ -83,7 +83,7 @@ def subset_bounds(name: str, subset: Any, n: int) -> tuple[int, int] | None:
     return None if (start, end) == (0, n) else (start, end)
 
 
-def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True,
+def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True,
          sort_eigenvalues: bool = True, subset_by_index: tuple[int, int] | None = None,
          implementation: EighImplementation | None = None) -> tuple[Array, Array]:
     """The eigenvalues and eigenvectors of Hermitian matrices, x V = V diag(w).

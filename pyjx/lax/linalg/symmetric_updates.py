@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.linalg.matrices import (
@@ -31,7 +31,7 @@ def _shape(a: ShapedArray, c: ShapedArray, *, alpha: float, beta: float) -> Shap
     return ShapedArray(c.shape, c.dtype)
 
 
-def _by_products(a: Any, c: Any, *, alpha: float, beta: float) -> Any:
+def _by_products(a: ArrayLike, c: ArrayLike, *, alpha: float, beta: float) -> Any:
     dtype = get_aval(a).dtype
     out = lax.mul(product(a, transposed(a)), np.asarray(alpha, dtype)[()])
     return out if beta == 0 else lax.add(out, lax.mul(c, np.asarray(beta, dtype)[()]))

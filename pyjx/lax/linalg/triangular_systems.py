@@ -6,7 +6,7 @@ from typing import Any
 
 from pyjx import lax
 from pyjx.core.arithmetic import of_matrix
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.linearity import LAST
@@ -104,7 +104,7 @@ triangular_solve_p = register(Primitive(
 ))
 
 
-def triangular_solve(a: Any, b: Any, *, left_side: bool = False, lower: bool = False,
+def triangular_solve(a: ArrayLike, b: ArrayLike, *, left_side: bool = False, lower: bool = False,
                      transpose_a: bool = False, conjugate_a: bool = False,
                      unit_diagonal: bool = False) -> Array:
     """Solve op(a) x = b, or x op(a) = b, for x, where the matrix `a` is triangular.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.linearity import LAST
 from pyjx.core.primitive import Primitive, register
@@ -114,8 +114,8 @@ tridiagonal_solve_p = register(Primitive(
 tridiagonal_solve_p.define(batch=batch_leading(tridiagonal_solve_p))
 
 
-def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False
-                      ) -> Array:
+def tridiagonal_solve(dl: Any, d: ArrayLike, du: Any, b: ArrayLike, *,
+                      perturb_singular: bool = False) -> Array:
     """The x with A x = b, where the matrix A has elements on three diagonals only.
 
     Args:

@@ -140,7 +140,7 @@ def _cg(A: Linear, M: Linear, b: Any, x0: Any, *, tol: Any, atol: Any, maxiter: 
 
 
 @api_boundary
-def cg(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0,
+def cg(A: Any, b: Any, x0: Any = None, *, tol: ArrayLike = 1e-5, atol: ArrayLike = 0.0,
        maxiter: int | None = None, M: Any = None) -> tuple[Any, None]:
     """Solve A x = b by conjugate gradients, for a Hermitian, positive definite A.
 
@@ -209,7 +209,7 @@ def _bicgstab(A: Linear, M: Linear, b: Any, x0: Any, *, tol: Any, atol: Any,
 
 
 @api_boundary
-def bicgstab(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0,
+def bicgstab(A: Any, b: Any, x0: Any = None, *, tol: ArrayLike = 1e-5, atol: ArrayLike = 0.0,
              maxiter: int | None = None, M: Any = None) -> tuple[Any, None]:
     """Solve A x = b by stabilized biconjugate gradients, for any invertible A.
 

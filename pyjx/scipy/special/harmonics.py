@@ -130,7 +130,7 @@ def _table(factors: Any, n: int, z: Array, s: Array, first: float = 1.0, bare: i
     return jnp.concatenate([start[2][None], rows]).transpose(1, 0, 2)
 
 
-def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
+def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
     """The associated Legendre functions of the first kind, of all orders and degrees up to n.
 
     JAX deprecates it; `sph_harm_y` serves spherical harmonics.
@@ -159,7 +159,7 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
     return _table(_normalized, n, z, s, NORM) if is_normalized else _table(_plain, n, z, s)
 
 
-def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
+def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     """The associated Legendre functions of the first kind and their derivatives, of all orders and
     degrees up to n.
 

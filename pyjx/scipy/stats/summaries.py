@@ -40,7 +40,7 @@ def _flat(x: Array, axis: int | None) -> tuple[Array, int]:
 
 @numpy_function(static_argnames=("axis", "nan_policy", "keepdims"))
 @any_ranks
-def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
+def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
          ) -> ModeResult:
     """The most frequent value along an axis, the smallest of several, and its count.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.experimental.sparse.base import JAXSparse, diagonal_length, functions
 from pyjx.experimental.sparse.operators import ArithmeticOperators
 from pyjx.experimental.sparse.util import SparseInfo
@@ -107,7 +107,7 @@ class BCOO(ArithmeticOperators, JAXSparse):
         properties(self.data.shape, self.indices.shape, self.shape)
 
     @classmethod
-    def _of(cls, data: Any, indices: Any, shape: Sequence[int], indices_sorted: bool = False,
+    def _of(cls, data: Array, indices: Array, shape: Sequence[int], indices_sorted: bool = False,
             unique_indices: bool = False) -> BCOO:
         """The array of buffers that are known to be right."""
         self = object.__new__(cls)
@@ -196,14 +196,14 @@ class BCOO(ArithmeticOperators, JAXSparse):
     # -- making ------------------------------------------------------------------------------------
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32,
+    def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32,
                   n_dense: int = 0, n_batch: int = 0) -> BCOO:
         """The sparse array of the elements of `mat` that are not zero; see `bcoo_fromdense`."""
         return functions["bcoo_fromdense"](mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense,
                                      n_batch=n_batch)  # type: ignore[no-any-return]
 
     @classmethod
-    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0,
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: DTypeLike | None = None, n_dense: int = 0,
                           n_batch: int = 0) -> BCOO:
         """The array of a matrix of `scipy.sparse`.
 
@@ -219,8 +219,9 @@ class BCOO(ArithmeticOperators, JAXSparse):
         return cls((jnp.asarray(mat.data), indices), shape=mat.shape)
 
     @classmethod
-    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32",
-               n_dense: int = 0, n_batch: int = 0, nse: int = 0) -> BCOO:
+    def _empty(cls, shape: Sequence[int], *, dtype: DTypeLike | None = None,
+               index_dtype: DTypeLike = "int32", n_dense: int = 0, n_batch: int = 0, nse: int = 0
+              ) -> BCOO:
         shape = tuple(shape)
         n_sparse = len(shape) - n_dense - n_batch
         if n_sparse < 0 or n_dense < 0 or n_batch < 0 or nse < 0:
@@ -253,8 +254,8 @@ class BCOO(ArithmeticOperators, JAXSparse):
         return cls._eye_of_batches(N, M, k, dtype, index_dtype, n_batch, n_dense)
 
     @classmethod
-    def _eye_of_batches(cls, N: int, M: int, k: int, dtype: Any, index_dtype: Any, n_batch: int,
-                        n_dense: int) -> BCOO:
+    def _eye_of_batches(cls, N: int, M: int, k: int, dtype: DTypeLike, index_dtype: DTypeLike,
+                        n_batch: int, n_dense: int) -> BCOO:
         """One element for each batch."""
         ones = jnp.eye(N, M, k, dtype)
         if n_batch == 1 and n_dense == 0:

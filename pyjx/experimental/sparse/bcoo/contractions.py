@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.dtypes import DType
@@ -37,6 +37,10 @@ from pyjx.experimental.sparse.bcoo.duplicates import bcoo_sum_duplicates
 from pyjx.experimental.sparse.bcoo.layout import batch_to_sparse, bcoo_update_layout
 from pyjx.experimental.sparse.util import SparseInfo, added_at, over_batch, stretched
 from pyjx.runtime.operations import op_jit
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import ShardingLike
+    from pyjx.lax.contractions import PrecisionLike
 
 
 class _Contraction(NamedTuple):
@@ -108,7 +112,7 @@ def _contraction(left: SparseInfo, right: SparseInfo, n_left: int, n_right: int,
 
 def _spdot_general(lhs_data: Any, lhs_indices: Any, rhs_data: Any, rhs_indices: Any, *,
                    lhs_spinfo: SparseInfo, rhs_spinfo: SparseInfo, dimension_numbers: Any,
-                   preferred_element_type: Any) -> list[Any]:
+                   preferred_element_type: DTypeLike) -> list[Any]:
     summed, (lb, rb) = dimension_numbers
     n_left, n_right = get_aval(lhs_indices).ndim - 2, get_aval(rhs_indices).ndim - 2
     dtype = preferred_element_type or dtypes.result_type(lhs_data.dtype, rhs_data.dtype)
@@ -144,7 +148,8 @@ bcoo_spdot_general_p = defined_by(
     "preferred_element_type", multiple_results=True)
 
 
-def bcoo_spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, preferred_element_type: Any) -> BCOO:
+def bcoo_spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, preferred_element_type: DTypeLike | None
+                      ) -> BCOO:
     """`bcoo_dot_general` of two BCOO arrays.
 
     Raises:
@@ -232,7 +237,7 @@ def accumulation_dtype(*operand_dtypes: Any) -> Any:
 # -- bcoo_dot_general ------------------------------------------------------------------------------
 
 
-def _product(data: Any, indices: Any, rhs: Any, n_summed: int, summed: tuple[int, ...],
+def _product(data: Array, indices: ArrayLike, rhs: Any, n_summed: int, summed: tuple[int, ...],
              free: tuple[int, ...], sizes: tuple[int, ...], is_sorted: bool) -> Any:
     """For one batch: `rhs` has its `n_summed` shared dimensions in front, which the columns
     `summed` of the indices are coordinates of; the columns `free` are coordinates of the result,
@@ -253,7 +258,7 @@ def _product(data: Any, indices: Any, rhs: Any, n_summed: int, summed: tuple[int
                     indices_are_sorted=is_sorted and free == tuple(range(len(free))))
 
 
-def _dot_general(data: Any, indices: Any, rhs: Any, *, dimension_numbers: DimensionNumbers,
+def _dot_general(data: Any, indices: Array, rhs: Any, *, dimension_numbers: DimensionNumbers,
                  preferred_element_type: Any, lhs_spinfo: SparseInfo) -> Array:
     (lc, rc), (lb, rb) = dimension_numbers
     shape = lhs_spinfo.shape
@@ -315,8 +320,9 @@ def _sparse_dense(mat: BCOO, rhs: Any, numbers: DimensionNumbers, preferred: Any
 
 
 @api_boundary
-def bcoo_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any = None,
-                     preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+def bcoo_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: PrecisionLike = None,
+                     preferred_element_type: DTypeLike | None = None,
+                     out_sharding: ShardingLike = None) -> Any:
     """The product that `lax.dot_general` computes, of operands of which at least one is sparse.
 
     Args:
@@ -363,7 +369,7 @@ def bcoo_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: A
 # -- bcoo_dot_general_sampled ----------------------------------------------------------------------
 
 
-def _sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: DimensionNumbers) -> Array:
+def _sampled(A: Any, B: Any, indices: ArrayLike, *, dimension_numbers: DimensionNumbers) -> Array:
     (ac, bc), (ab, bb) = dimension_numbers
     *_, n_sparse = get_aval(indices).shape
     n_batch = get_aval(indices).ndim - 2
@@ -383,7 +389,7 @@ def _sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: DimensionNumber
         x = jnp.transpose(x, [*[d for d in dims if d is not None], *summed])
         return jnp.expand_dims(x, [i for i, d in enumerate(dims[:n_batch]) if d is None])
 
-    def one(A: Any, B: Any, indices: Any) -> Any:
+    def one(A: Any, B: Any, indices: ArrayLike) -> Any:
         cols = columns(indices)
         used = [tuple([cols[i] for i, pair in enumerate(chosen) if pair[side] is not None])
                 for side in (0, 1)]
@@ -416,7 +422,8 @@ bcoo_dot_general_sampled_p = defined_by("bcoo_dot_general_sampled", _sampled, "d
 
 
 @api_boundary
-def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Array:
+def bcoo_dot_general_sampled(A: Any, B: Any, indices: ArrayLike, *, dimension_numbers: Any
+                            ) -> Array:
     """Elements of the product of two dense arrays, without computing the others.
 
     Args:
@@ -449,7 +456,7 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
 
 
 @api_boundary
-def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Array:
+def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     """The elements of the product of a BCOO array and a dense one.
 
     Args:
@@ -484,7 +491,7 @@ def data_times(mat: BCOO, v: Any, operation: str) -> Array:
 
 
 @op_jit(trees=True, static_argnames=("operation",))
-def _data_times(mat: BCOO, v: Any, *, operation: str) -> Any:
+def _data_times(mat: BCOO, v: Array, *, operation: str) -> Any:
     fun = getattr(jnp, operation)
     if not get_aval(v).ndim:
         return fun(mat.data, v)
@@ -492,7 +499,7 @@ def _data_times(mat: BCOO, v: Any, *, operation: str) -> Any:
     v = v.reshape(*[1] * (mat.ndim - v.ndim), *v.shape)
     outside = 1 if operation == "divide" else 0
 
-    def one(data: Any, indices: Any, v: Any) -> Any:
+    def one(data: ArrayLike, indices: ArrayLike, v: Any) -> Any:
         cols = tuple([jnp.where(c < n, 0, 1) if v.shape[i] == 1 else c for i, (c, n) in enumerate(
             zip(columns(indices), mat.shape[n_batch:], strict=False))])
         taken = v.at[cols].get(mode="fill", fill_value=outside) if cols else v[None]
@@ -573,7 +580,7 @@ def _elementwise_product(lhs: BCOO, rhs: BCOO) -> Any:
     return BCOO._of(data, indices, shape, unique_indices=bool(known and known.unique_indices))
 
 
-def _partner(xi: Any, left: tuple[int, ...], yi: Any, right: tuple[int, ...], common: list[int]
+def _partner(xi: Array, left: tuple[int, ...], yi: Array, right: tuple[int, ...], common: list[int]
              ) -> Any:
     """For each row of `xi` which row of `yi` has the same `common` columns; else their number.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
@@ -47,7 +47,7 @@ def in_bounds(indices: Any, sizes: Any) -> Any:
     return ((indices >= 0) & (indices < as_row(sizes, indices))).all(-1)
 
 
-def as_row(numbers: Any, indices: Any) -> Array:
+def as_row(numbers: Any, indices: ArrayLike) -> Array:
     """A number for each sparse dimension, in an array of the dtype and rank of `indices`: a flag
     may forbid that ranks are promoted."""
     aval = get_aval(indices)
@@ -57,13 +57,13 @@ def as_row(numbers: Any, indices: Any) -> Array:
 # -- bcoo_todense ----------------------------------------------------------------------------------
 
 
-def _todense(data: Any, indices: Any, *, spinfo: SparseInfo) -> Array:
+def _todense(data: Array, indices: ArrayLike, *, spinfo: SparseInfo) -> Array:
     shape = spinfo.shape
     n_batch, n_sparse, _n_dense, _ = properties(
         get_aval(data).shape, get_aval(indices).shape, shape)
     inner = shape[n_batch:]
 
-    def one(data: Any, indices: Any) -> Any:
+    def one(data: Any, indices: ArrayLike) -> Any:
         if n_sparse == 0:
             return data.any(0) if data.dtype == bool else data.sum(0, dtype=data.dtype)
         return added_at(inner, columns(indices), data, indices_are_sorted=spinfo.indices_sorted,
@@ -99,7 +99,8 @@ def bcoo_todense(mat: BCOO) -> Array:
 # -- bcoo_fromdense --------------------------------------------------------------------------------
 
 
-def _fromdense(mat: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: Any) -> list[Array]:
+def _fromdense(mat: ArrayLike, *, nse: int, n_batch: int, n_dense: int, index_dtype: DTypeLike
+              ) -> list[Array]:
     shape = get_aval(mat).shape
     sparse_end = len(shape) - n_dense
     sizes = shape[n_batch:sparse_end]
@@ -146,8 +147,8 @@ def check_layout(name: str, ndim: int, n_batch: int, n_dense: int) -> None:
 
 @function
 @api_boundary
-def bcoo_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
-                   index_dtype: Any = np.int32) -> BCOO:
+def bcoo_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
+                   index_dtype: DTypeLike = np.int32) -> BCOO:
     """The sparse array of the elements of a dense one that are not zero.
 
     Args:
@@ -207,18 +208,18 @@ def sorted_rows(indices: Any, sizes: tuple[int, ...] | None = None) -> tuple[Any
     return places, indices, jnp.concatenate([first, (indices[1:] != indices[:-1]).any(-1)])
 
 
-def canonical(indices: Any, sizes: Any) -> Any:
+def canonical(indices: ArrayLike, sizes: Any) -> Any:
     """The indices, with the sizes in place of all that are out of bounds."""
     return jnp.where(in_bounds(indices, sizes)[..., None], indices, as_row(sizes, indices))
 
 
-def _extract(indices: Any, arr: Any, *, assume_unique: bool) -> Array:
+def _extract(indices: ArrayLike, arr: Any, *, assume_unique: bool) -> Array:
     *batch, _, n_sparse = get_aval(indices).shape
     n_batch = len(batch)
     sizes = get_aval(arr).shape[n_batch:n_batch + n_sparse]
     dense = get_aval(arr).shape[n_batch + n_sparse:]
 
-    def one(indices: Any, arr: Any) -> Any:
+    def one(indices: ArrayLike, arr: Any) -> Any:
         if n_sparse:
             data = arr.at[columns(indices)].get(mode="fill", fill_value=0)
         else:

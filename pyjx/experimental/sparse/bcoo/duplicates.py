@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
@@ -17,7 +17,7 @@ from pyjx.experimental.sparse.util import SparseInfo, added_at, over_batch
 from pyjx.runtime.operations import op_jit
 
 
-def _sort_indices(data: Any, indices: Any, *, spinfo: SparseInfo) -> list[Array]:
+def _sort_indices(data: Array, indices: Array, *, spinfo: SparseInfo) -> list[Array]:
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         places, indices, _ = sorted_rows(indices)
         return data[places], indices
@@ -49,12 +49,13 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 # -- bcoo_sum_duplicates ---------------------------------------------------------------------------
 
 
-def _sum_duplicates(data: Any, indices: Any, *, spinfo: SparseInfo, nse: int) -> list[Array]:
+def _sum_duplicates(data: Array, indices: ArrayLike, *, spinfo: SparseInfo, nse: int
+                   ) -> list[Array]:
     n_batch, n_sparse, _, _ = properties(
         get_aval(data).shape, get_aval(indices).shape, spinfo.shape)
     sizes = spinfo.shape[n_batch:n_batch + n_sparse]
 
-    def one(data: Any, indices: Any) -> tuple[Any, Any]:
+    def one(data: Any, indices: ArrayLike) -> tuple[Any, Any]:
         places, rows, first = sorted_rows(canonical(indices, sizes), sizes)
         group = jnp.cumsum(first) - 1
         sums = added_at((nse, *get_aval(data).shape[1:]), (group,), data[places],
@@ -70,9 +71,9 @@ bcoo_sum_duplicates_p = defined_by("bcoo_sum_duplicates", _sum_duplicates, "spin
 
 
 @op_jit(static_argnames=("sizes",))
-def _count_different(indices: Any, *, sizes: tuple[int, ...]) -> Array:
+def _count_different(indices: ArrayLike, *, sizes: tuple[int, ...]) -> Array:
     """How many different indices in bounds the batch with the most of them has."""
-    def one(indices: Any) -> Any:
+    def one(indices: ArrayLike) -> Any:
         _, rows, first = sorted_rows(canonical(indices, sizes), sizes)
         return (first & in_bounds(rows, sizes)).sum()
 

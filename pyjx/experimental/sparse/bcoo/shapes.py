@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.tracebacks import api_boundary
@@ -22,6 +23,9 @@ from pyjx.experimental.sparse.bcoo.layout import batch_to_sparse
 from pyjx.experimental.sparse.util import SparseInfo, stretched
 from pyjx.runtime.operations import op_jit
 from pyjx.transforms.vmap import vmap
+
+if TYPE_CHECKING:
+    from pyjx.jaxlib_api import Sharding
 
 
 def as_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
@@ -47,8 +51,8 @@ def _parts(permutation: Sequence[int], n_batch: int, n_dense: int
             [p - first_dense for p in permutation[first_dense:]])
 
 
-def _transpose(data: Any, indices: Any, *, permutation: tuple[int, ...], spinfo: SparseInfo
-               ) -> list[Any]:
+def _transpose(data: ArrayLike, indices: ArrayLike, *, permutation: tuple[int, ...],
+               spinfo: SparseInfo) -> list[Any]:
     n_batch = get_aval(indices).ndim - 2
     n_dense = get_aval(data).ndim - 1 - n_batch
     batch, inner, dense = _parts(permutation, n_batch, n_dense)
@@ -106,7 +110,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 
 @api_boundary
 def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None,
-                 sharding: Any = None) -> BCOO:
+                 sharding: Sharding | None = None) -> BCOO:
     """The array with its elements, in row-major order, in another shape.
 
     Args:
@@ -182,7 +186,7 @@ def _reshaped(mat: BCOO, *, sizes: tuple[int, ...], first: int, last: int) -> An
 
 @api_boundary
 def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int],
-                          sharding: Any = None) -> BCOO:
+                          sharding: Sharding | None = None) -> BCOO:
     """The array with further dimensions along which it is the same.
 
     New dimensions in front of the sparse ones are batch dimensions, those behind the first dense
@@ -454,7 +458,7 @@ def _sum(mat: BCOO, *, axes: tuple[int, ...]) -> Any:
     return BCOO._of(mat.data, mat.indices, shape)
 
 
-def _kept(data: Any, indices: Any, keep: Any, moved: Any, sizes: Sequence[int],
+def _kept(data: Array, indices: ArrayLike, keep: Any, moved: Any, sizes: Sequence[int],
           shape: Sequence[int], unique: bool) -> BCOO:
     """The array of the elements for which `keep` holds, at the indices `moved`. Where fewer
     elements than are stored have room in it, they are brought together.

@@ -10,7 +10,7 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.base import JAXSparse
 from pyjx.runtime.jit import jit
@@ -90,7 +90,7 @@ def _of_matrix(A: Any, X: Any, m: int, tol: float) -> Any:
     return _lobpcg(lambda x: _product(A, x), X, m, tol)
 
 
-def _product(a: Any, b: Any) -> Any:
+def _product(a: ArrayLike, b: Any) -> Any:
     return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
 
 

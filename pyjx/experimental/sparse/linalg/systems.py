@@ -15,7 +15,7 @@ from scipy.sparse.linalg import spsolve as solve_on_host
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.linearity import LAST
 from pyjx.core.primitive import Primitive, register
@@ -28,7 +28,7 @@ from pyjx.lax.callbacks import pure_callback
 from pyjx.runtime.abstract import ShapeDtypeStruct
 
 
-def _solve_on_host(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
+def _solve_on_host(data: Array, indices: ArrayLike, indptr: Array, b: Any) -> Any:
     wide = np.result_type(data.dtype, np.float64)
     n = len(indptr) - 1
     matrix = csr_matrix((np.asarray(data, wide), indices, indptr), (n, n))
@@ -54,7 +54,8 @@ def _spsolve_shape(data: ShapedArray, indices: ShapedArray, indptr: ShapedArray,
     return ShapedArray(b.shape, b.dtype)
 
 
-def _spsolve(data: Any, indices: Any, indptr: Any, b: Any, *, tol: float, reorder: int) -> Array:
+def _spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: Any, *, tol: float,
+             reorder: int) -> Array:
     aval = get_aval(b)
     return pure_callback(  # type: ignore[no-any-return]
         _solve_on_host, ShapeDtypeStruct(aval.shape, aval.dtype), data, indices, indptr, b,
@@ -76,7 +77,7 @@ def _spsolve_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[An
     return x, spsolve_p.bind(data, indices, indptr, right, **params)
 
 
-def _transposed(data: Any, indices: Any, indptr: Any) -> tuple[Any, Any, Any]:
+def _transposed(data: Array, indices: Array, indptr: Array) -> tuple[Any, Any, Any]:
     """The buffers of the transpose of a CSR matrix."""
     n = get_aval(indptr).shape[0] - 1
     rows = rows_of(indptr, get_aval(data).shape[0])
@@ -117,8 +118,8 @@ spsolve_p = register(Primitive("spsolve", shape_rule=_spsolve_shape, decompositi
 
 
 @api_boundary
-def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reorder: int = 1
-            ) -> Array:
+def spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: Any, tol: float = 1e-6,
+            reorder: int = 1) -> Array:
     """The x with A x = b, for a sparse matrix A.
 
     It is solved on the host, by SciPy.
