@@ -15,10 +15,11 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.numpy.axes import canonical_axes, canonical_axis
-from pyjx.numpy.operands import constant_like, dtype_of
+from pyjx.numpy.operands import dtype_of
 from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import convert, operands
 from pyjx.runtime.operations import op_jit
+from pyjx.runtime.resharding import placed
 
 
 def _refuse_in_place(name: str) -> None:
@@ -159,50 +160,62 @@ def insert(arr: ArrayLike, obj: Any, values: Any, axis: int | None = None) -> Ar
         if get_aval(obj).ndim > 1:
             raise ValueError("jnp.insert(): obj must be a slice, a one-dimensional array, or a "
                              f"scalar; got {obj}")
-    if axis is None:
-        arr, axis = jnp.ravel(arr), 0
-    else:
-        axis = canonical_axis(axis, get_aval(arr).ndim)
+    arr, axis = _along("insert", arr, axis)
+    size = get_aval(arr).shape[axis]
     if isinstance(obj, slice):
-        obj = np.arange(*obj.indices(get_aval(arr).shape[axis]))
-    known = not isinstance(obj, Tracer) and type(get_aval(arr).shape[axis]) is int
-    if known and (isinstance(arr, Tracer) or isinstance(values, Tracer)):
-        return _inserted_at(arr, np.asarray(obj), values, axis)
+        obj = np.arange(*obj.indices(size))
+    known = type(size) is int and not isinstance(obj, Tracer)
+    inside = isinstance(arr, Tracer) or isinstance(values, Tracer)
+    if known and (inside or not isinstance(obj, Array)):  # eager calls wait for no device
+        obj = _places_within(np.asarray(obj), size, np)
+    if known and inside:
+        return _inserted_at(arr, obj, _new_slices(arr, obj, values, axis), axis)
     return _inserted(arr, obj, values, axis)  # for eager calls one program for all places
 
 
-def _new_slices(arr: ArrayLike, places: Any, values: ArrayLike, axis: int) -> Any:
-    """The values as slices of the array along the axis, as many as are put in."""
-    shape, ndim = get_aval(arr).shape, get_aval(arr).ndim
-    values = convert(values, dtype_of(arr), get_aval(arr).weak_type)
-    missing = ndim - get_aval(values).ndim
-    values = jnp.expand_dims(values, tuple(range(missing))) if missing > 0 else values
-    if not get_aval(places).ndim:  # all of `values` go to one place
+def _places_within(places: Any, size: int, module: Any) -> Any:
+    """Each place as the number, from 0 to the size, of the slice before which it is.
+
+    The `module` is NumPy's or ours. Integers as narrow as the places need not hold the size.
+    """
+    wide = places.astype(np.int64) if module is np else _as_index(places)
+    unsigned = dtypes.issubdtype(dtype_of(places), np.unsignedinteger)
+    # What is negative of unsigned ones did not fit: it is beyond the end.
+    return module.clip(module.where(wide < 0, size if unsigned else wide + size, wide), 0, size)
+
+
+def _new_slices(arr: ArrayLike, places: Any, values: Any, axis: int) -> Any:
+    """The values as slices of the array along the axis, as many as are put in, lying as it does.
+
+    Raises:
+      ValueError: they do not fit the array, or are more or fewer than the places.
+    """
+    aval, at = get_aval(arr), get_aval(places)
+    values = convert(values, aval.dtype, aval.weak_type)
+    shape = get_aval(values).shape
+    if len(shape) > aval.ndim:
+        raise ValueError(f"jnp.insert(): values must have at most the {aval.ndim} axes of the "
+                         f"array; got shape {shape}")
+    values = jnp.expand_dims(values, tuple(range(aval.ndim - len(shape))))
+    if not at.ndim:  # all of `values` go to one place
         values = jnp.moveaxis(values, 0, axis)
-        count = get_aval(values).shape[axis]
-    else:
-        count = get_aval(places).shape[0]
-        count = max(count, get_aval(values).shape[axis]) if count else 0
-    if not count:
-        return None
-    return jnp.broadcast_to(values, (*shape[:axis], count, *shape[axis + 1:]))
+    given = get_aval(values).shape[axis]
+    count = given if at.size == 1 else at.size
+    if given not in (1, count):
+        raise ValueError(f"jnp.insert(): Incompatible shapes for broadcasting: there are {count} "
+                         f"places in obj, and {given} slices in values. Pass as many, or one.")
+    values = jnp.broadcast_to(values, (*aval.shape[:axis], count, *aval.shape[axis + 1:]))
+    return placed(values, aval.explicit_sharding)
 
 
 def _inserted_at(arr: Any, places: np.ndarray, values: Any, axis: int) -> Any:
-    """At known places: the slices between them and the new ones, joined."""
-    values = _new_slices(arr, places, values, axis)
-    if values is None:
-        return arr
+    """The new slices at known places: few parts are joined, many are gathered."""
     size, count = get_aval(arr).shape[axis], get_aval(values).shape[axis]
-    places = np.clip(np.where(places < 0, places + size, places), 0, size)
     if places.size == 1:
         return _joined(arr, values, (int(places.reshape(())),), (0, count), axis)
     if count > 8:  # many parts
-        places = np.broadcast_to(places, count)
         order = np.argsort(np.concatenate([2 * np.arange(size) + 1, 2 * places]), kind="stable")
-        index = (slice(None),) * axis + (order,)
-        return jnp.concatenate([arr, values], axis).at[index].get(
-            mode="promise_in_bounds", unique_indices=True, wrap_negative_indices=False)
+        return _reordered(arr, values, order, axis)
     order = np.argsort(places, kind="stable")
     if (np.diff(order) != 1).any():
         values = jnp.take(values, order, axis)
@@ -219,47 +232,42 @@ def _joined(arr: ArrayLike, values: ArrayLike, places: tuple[int, ...], edges: t
             parts.append(lax.slice_in_dim(values, edges[k - 1], edges[k], axis=axis))
         if start < end:
             parts.append(lax.slice_in_dim(arr, start, end, axis=axis))
-    return lax.concatenate(parts, axis)
+    return lax.concatenate(parts or [arr], axis)
+
+
+def _reordered(arr: ArrayLike, values: ArrayLike, order: Any, axis: int) -> Any:
+    """The slices of the array and the new ones behind them, in an order."""
+    index = (slice(None),) * axis + (order,)
+    return lax.concatenate([arr, values], axis).at[index].get(
+        mode="promise_in_bounds", unique_indices=True, wrap_negative_indices=False)
+
+
+# What is known of the places of new slices in the result.
+_SORTED: Any = {"unique_indices": True, "indices_are_sorted": True, "mode": "promise_in_bounds"}
 
 
 @op_jit(static_argnames=("axis",))
 def _inserted(arr: Any, places: Any, values: Any, axis: int) -> Any:
+    """The new slices at places that are found by the program."""
     values = _new_slices(arr, places, values, axis)
-    if values is None:
-        return arr
     size, count = get_aval(arr).shape[axis], get_aval(values).shape[axis]
-    if type(size) is int and not size:
-        return values
-    places = _as_index(places)
-    places = jnp.clip(jnp.where(places < 0, places + size, places), 0, size)
-    if get_aval(places).size == 1:
-        return _inserted_together(arr, jnp.reshape(places, ()), values, axis)
-    places = jnp.broadcast_to(places, (count,))
-    order = jnp.argsort(places, stable=True)
-    places = places[order] + jnp.arange(count)  # in the result
+    places = _places_within(places, size, jnp)
+    if get_aval(places).size == 1:  # sooner chosen than gathered
+        place = jnp.reshape(places, ())
+        along = (size + count, *[1] * (get_aval(arr).ndim - axis - 1))
+        before = jnp.reshape(jnp.arange(size + count), along) < place
+        out = jnp.where(before, lax.concatenate([arr, values], axis),
+                        lax.concatenate([values, arr], axis))
+        out = lax.dynamic_update_slice_in_dim(out, values, place, axis)
+        return convert(out, dtype_of(arr), get_aval(arr).weak_type)
+    turn = jnp.argsort(places, stable=True)
+    places = places[turn] + jnp.arange(count)  # in the result
     number = jnp.arange(size + count)
     if type(count) is int and count <= 8:  # sooner compared with each than added up
-        before = jnp.sum(number[:, None] >= places, 1, dtype_of(places))
+        before = jnp.sum(number[:, None] > places, 1, dtype_of(places))
     else:
-        before = jnp.cumsum(jnp.zeros(size + count, dtype_of(places)).at[places].set(
-            1, unique_indices=True, indices_are_sorted=True, mode="promise_in_bounds"))
-    old = jnp.take(arr, number - before, axis, mode="clip")
-    index = (slice(None),) * axis + (places,)
-    return old.at[index].set(jnp.take(values, order, axis), unique_indices=True,
-                             indices_are_sorted=True, mode="promise_in_bounds")
-
-
-def _inserted_together(arr: ArrayLike, place: Any, values: ArrayLike, axis: int) -> Any:
-    """All new slices at one place: what stands behind it moves by as many."""
-    ndim, count = get_aval(arr).ndim, get_aval(values).shape[axis]
-    zero = constant_like(arr, 0)
-    front, back = [[(0, 0, 0)] * ndim for _ in range(2)]
-    front[axis], back[axis] = (0, count, 0), (count, 0, 0)
-    before, after = lax.pad(arr, zero, front), lax.pad(arr, zero, back)
-    number = lax.broadcasted_iota(dtype_of(place), get_aval(before).shape, axis)
-    out = lax.select(lax.lt(number, lax.broadcast(place, get_aval(before).shape)), before, after)
-    out = lax.dynamic_update_slice_in_dim(out, values, place, axis)
-    return convert(out, dtype_of(arr), get_aval(arr).weak_type)
+        before = jnp.cumsum(jnp.zeros_like(number).at[places].set(1, **_SORTED))
+    return _reordered(arr, values, (number - before).at[places].set(size + turn, **_SORTED), axis)
 
 
 # -- replacement -----------------------------------------------------------------------------------

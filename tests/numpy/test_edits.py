@@ -331,6 +331,53 @@ def test_derivatives_of_insert():
             np.testing.assert_allclose(other, got)
 
 
+def inserted(arr, obj, values, axis=None):
+    """By an eager call, at known places and at traced ones."""
+    yield jnp.insert(arr, obj, values, axis)
+    yield jax.jit(lambda a, v: jnp.insert(a, obj, v, axis))(arr, values)
+    yield jax.jit(lambda a, o, v: jnp.insert(a, o, v, axis))(arr, obj, values)
+
+
+@pytest.mark.parametrize("obj", [
+    -np.arange(1, 12, dtype=np.int8), np.uint8([200]), np.uint8([255, 2]), np.int8(-100),
+    np.uint32([2**32 - 1]),
+])
+def test_places_of_small_integer_types_are_inserted_at_exactly(obj):
+    a = np.arange(300, dtype=np.float32)
+    for got in inserted(a, obj, np.float32(7)):
+        same(got, np.insert(a, np.clip(obj.astype(np.int64), -300, 300), 7))
+
+
+@pytest.mark.parametrize(("obj", "values"), [
+    (np.array([0, 1]), np.ones(3)), (np.array([0, 1, 2]), np.ones(0)),
+    (np.zeros(0, int), np.ones(3)), (np.array([1]), np.ones((2, 3))), (1, np.ones((2, 3))),
+])
+def test_as_many_values_as_places_are_inserted(obj, values):
+    a = np.arange(3, dtype=np.float32)
+    for f in (jnp.insert, jax.jit(jnp.insert), jax.jit(lambda a, o, v: jnp.insert(a, obj, v))):
+        with pytest.raises(ValueError, match=r"jnp\.insert\(\): .*values"):
+            f(a, obj, values)
+
+
+def test_keys_are_inserted():
+    keys, key = jax.random.split(jax.random.key(0), 2), jax.random.key(1)
+    data = jax.random.key_data(keys), jax.random.key_data(key)
+    for obj in (1, np.array([1, 0])):
+        for got in inserted(keys, obj, key):
+            same(jax.random.key_data(got), np.insert(*data[:1], obj, data[1], 0))
+
+
+def test_inserted_slices_lie_as_the_array_does():
+    mesh = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))
+    a = np.arange(8, dtype=np.float32).reshape(4, 2)
+    with jax.set_mesh(mesh):
+        cut = jax.device_put(a, jax.NamedSharding(mesh, jax.P("d", None)))
+        for obj in (1, np.array([1, 0]), np.arange(10) % 2):
+            for got in inserted(cut, obj, 9.0, 1):
+                assert jax.typeof(got).sharding.spec == jax.P("d", None)
+                same(got, np.insert(a, obj, 9, 1))
+
+
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4), (4, 2), (3, 3, 3), (0, 2)])
 def test_fill_diagonal(shape):
     for value in (5, np.array([1, 2])):
