@@ -237,6 +237,7 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
     masks = np.uint8(1) << places if _lowest_first(bitorder) else np.uint8(128) >> places
     data, axis = _along_last(a, axis)
     *rest, n = get_aval(data).shape
+    masks = lax.reshape(masks, (*[1] * (len(rest) + 1), 8))
     bits = jnp.asarray((data[..., None] & masks) != 0, np.uint8)
     bits = jnp.reshape(bits, (*rest, 8 * n))
     if count is not None:

@@ -15,8 +15,9 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.experimental import compute_on as computing
 from pyjx.experimental.compilation_cache import compilation_cache
+from pyjx.experimental.control_deps import schedule
 from pyjx.experimental.fused import fused
-from pyjx.experimental.overlap import program_order, schedule
+from pyjx.experimental.overlap import program_order
 from pyjx.experimental.profiler import get_profiled_instructions_proto
 from pyjx.experimental.scheduling_groups import scheduling_group
 from pyjx.experimental.xla_metadata import (

@@ -82,7 +82,8 @@ class BCOO(ArithmeticOperators, JAXSparse):
       TypeError: the indices are no integers.
 
     >>> import pyjx.numpy as jnp
-    >>>     >>> M = sparse.BCOO.fromdense(jnp.array([[0., 1., 0.], [2., 0., 3.]]))
+    >>> from pyjx.experimental import sparse
+    >>> M = sparse.BCOO.fromdense(jnp.array([[0., 1., 0.], [2., 0., 3.]]))
     >>> M
     BCOO(float32[2, 3], nse=3)
     >>> (M @ jnp.ones(3)).tolist()
