@@ -197,14 +197,9 @@ def compile_closed(
             program = _program(closed, *key)
             executable = program.executable  # another thread may have been faster
             if executable is None:
-                # Passes, lowering and compiler, which need not load before the first program.
-                from pyjx.runtime import lower, pipeline
-
-                source = lowered or lower.lower_closed(
-                    closed, name, donated=donated, keep_unused=keep_unused,
-                    placement=placement)
-                executable = program.executable = pipeline.compile_lowered(
-                    source, closed, name, compiler_options, placement, quick)
+                source, executable = _compiled(closed, name, donated, keep_unused,
+                                               compiler_options, placement, lowered, quick)
+                program.executable = executable
                 note_loaded(program, len(source.text))
     return program, executable
 
@@ -212,14 +207,21 @@ def compile_closed(
 def compiled_anew(executable: Executable, closed: ClosedJaxpr, name: str, donated: Sequence[bool],
                   keep_unused: bool) -> Executable:
     """An executable that the disk cache had, as this process compiles it."""
+    with configuration.cache(False):
+        return _compiled(closed, name, donated, keep_unused, executable.from_disk,
+                         executable.placement)[1]
+
+
+def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unused: bool,
+              compiler_options: Any, placement: Placement, lowered: LoweredProgram | None = None,
+              quick: bool = False) -> tuple[LoweredProgram, Executable]:
+    # Passes, lowering and compiler, which need not load before the first program.
     from pyjx.runtime import lower, pipeline
 
-    placement = executable.placement
-    with configuration.cache(False):
-        source = lower.lower_closed(closed, name, donated=donated, keep_unused=keep_unused,
-                                    placement=placement)
-        return pipeline.compile_lowered(source, closed, name, executable.from_disk, placement,
-                                        quick=False)
+    source = lowered or lower.lower_closed(closed, name, donated=donated, keep_unused=keep_unused,
+                                           placement=placement)
+    return source, pipeline.compile_lowered(source, closed, name, compiler_options, placement,
+                                            quick)
 
 
 CAPACITY = 192  # programs of a kind
