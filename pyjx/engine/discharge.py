@@ -10,7 +10,7 @@ that take references: `bind_discharged`. So no rule of a loop or branch knows ab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pyjx.core.avals import AbstractRef
@@ -104,17 +104,6 @@ def without_own_refs(params: Params, derivable: bool = True) -> Params:
             j.effects) else j
 
     return map_jaxprs(params, closed, lambda j: j)
-
-
-def discharge_call(closed: ClosedJaxpr, operands: Sequence[Any], derivable: bool,
-                   bind: Callable[[ClosedJaxpr, list[Any]], list[Any]]) -> list[Any]:
-    """The rule of a call of `closed`; `bind` calls the program on values."""
-    check_distinct(closed, operands)
-    found = discharged(closed, tuple([isinstance(x, Box) for x in operands]), derivable)
-    outs = bind(found.jaxpr, values_of(operands))
-    n = len(closed.outvars)
-    store(operands, found.written, outs[n:])
-    return outs[:n]
 
 
 def check_distinct(closed: ClosedJaxpr, operands: Sequence[Any]) -> None:

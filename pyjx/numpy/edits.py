@@ -132,6 +132,10 @@ def _as_index(places: Any) -> Any:
     return convert(places, dtypes.default_int_dtype())
 
 
+# So many places are sooner treated one by one, each as an operation on the whole array.
+_FEW = 8
+
+
 def insert(arr: ArrayLike, obj: Any, values: Any, axis: int | None = None) -> Array:
     """The array with slices put in along an axis, each before the one at an index.
 
@@ -213,7 +217,7 @@ def _inserted_at(arr: Any, places: np.ndarray, values: Any, axis: int) -> Any:
     size, count = get_aval(arr).shape[axis], get_aval(values).shape[axis]
     if places.size == 1:
         return _joined(arr, values, (int(places.reshape(())),), (0, count), axis)
-    if count > 8:  # many parts
+    if count > _FEW:
         order = np.argsort(np.concatenate([2 * np.arange(size) + 1, 2 * places]), kind="stable")
         return _reordered(arr, values, order, axis)
     order = np.argsort(places, kind="stable")
@@ -263,7 +267,7 @@ def _inserted(arr: Any, places: Any, values: Any, axis: int) -> Any:
     turn = jnp.argsort(places, stable=True)
     places = places[turn] + jnp.arange(count)  # in the result
     number = jnp.arange(size + count)
-    if type(count) is int and count <= 8:  # sooner compared with each than added up
+    if type(count) is int and count <= _FEW:  # sooner compared with each than added up
         before = jnp.sum(number[:, None] > places, 1, dtype_of(places))
     else:
         before = jnp.cumsum(jnp.zeros_like(number).at[places].set(1, **_SORTED))
