@@ -167,16 +167,14 @@ def serve(library, shape):
 
 
 class Process:
-    """A process of one library, which answers requests."""
+    """A process of one library, which says that it is ready and answers requests."""
 
-    def __init__(self, python, library, size):
+    def __init__(self, *command):
         self.child = subprocess.Popen(
-            [python, str(HERE), "--serve", library, "--sizes", size], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            list(map(str, command)), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env={**os.environ, "JAX_PLATFORMS": "cpu", "PYJX_CACHE": "0"})
-        assert self.child.stdout is not None and self.child.stdin is not None
         if self.child.stdout.readline() != "ready\n":
-            raise RuntimeError(f"{library} did not start")
+            raise RuntimeError(f"{command} did not start")
 
     def ask(self, *request):
         self.child.stdin.write(json.dumps(request) + "\n")
@@ -212,8 +210,13 @@ def compared(both, work, rounds):
     return figures
 
 
+def geometric_mean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / max(1, len(ratios)))
+
+
 def measured(options, size):
-    both = [Process(options.pyjx_python, "pyjx", size), Process(options.jax_python, "jax", size)]
+    both = [Process(python, HERE, "--serve", library, "--sizes", size)
+            for python, library in ((options.pyjx_python, "pyjx"), (options.jax_python, "jax"))]
     work = [(text, gradient) for family, text in calls(SIZES[size]) for gradient in (False, True)
             if re.search(options.only, f"{family} {text}")]
     figures = {}
@@ -227,9 +230,8 @@ def measured(options, size):
     for p in both:
         p.end()
     ratios = [ours / theirs for ours, theirs in figures.values()]
-    mean = math.exp(sum(map(math.log, ratios)) / max(1, len(ratios)))
-    print(f"{size}: {len(ratios)} functions and gradients, {mean:.3f} of jax's time in the "
-          f"geometric mean, {sum(r > SLOWER for r in ratios)} over {SLOWER}, worst "
+    print(f"{size}: {len(ratios)} functions and gradients, {geometric_mean(ratios):.3f} of jax's "
+          f"time in the geometric mean, {sum(r > SLOWER for r in ratios)} over {SLOWER}, worst "
           f"{max(ratios, default=0):.2f}")
     return {f"{'gradient of ' * g}{t}": f for (t, g), f in figures.items()}
 

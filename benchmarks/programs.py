@@ -11,11 +11,14 @@ import argparse
 import json
 import math
 import os
-import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+from functions import Process, geometric_mean
 
 HERE = Path(__file__).resolve()
 
@@ -44,7 +47,7 @@ def trained(jax, update, params, *batch):
 
 
 def gpt_parts():
-    import models
+    import models  # which needs the library's name
 
     _, (params, _, inputs, targets) = models.transformer(layers=6)
     heads = 4
@@ -251,8 +254,6 @@ def hmc(jax, jnp, rng):
 
 def ode(jax, jnp, rng):
     """An adaptive solution of the Lotka-Volterra equations, and its gradient."""
-    from importlib import import_module
-
     odeint = import_module(f"{jax.__name__}.experimental.ode").odeint
 
     def field(y, t, rates):
@@ -263,14 +264,8 @@ def ode(jax, jnp, rng):
     def loss(rates, times):
         return jnp.sum(odeint(field, jnp.array([10.0, 5.0]), times, rates)[-1] ** 2)
 
-    return trained(jax, sgd(jax, loss, 1e-9), np_float([1.5, 0.1, 0.1, 1.0]),
-                   np_float([0.0, 1.0, 2.0, 5.0]))
-
-
-def np_float(values):
-    import numpy as np
-
-    return np.asarray(values, np.float32)
+    return trained(jax, sgd(jax, loss, 1e-9), np.float32([1.5, 0.1, 0.1, 1.0]),
+                   np.float32([0.0, 1.0, 2.0, 5.0]))
 
 
 def newton(jax, jnp, rng):
@@ -292,50 +287,35 @@ PROGRAMS = [gpt, gpt_adam, cnn, cnn_reports, unet, mlp, lstm, gnn, vae, hmc, ode
 
 
 def serve(name, library):
-    """Answer each line of input with the least seconds of a step; first, with memory."""
-    sys.path.insert(0, str(HERE.parent))
+    """Answer each request with the least seconds of a step in so many; the first one, for none,
+    with the bytes of temporary memory."""
     os.environ["BENCHMARK_LIBRARY"] = library
-    from importlib import import_module
-
-    import numpy as np
-
     jax, jnp = import_module(library), import_module(f"{library}.numpy")
     make = next(p for p in PROGRAMS if p.__name__ == name)
     program = make(jax, jnp, np.random.default_rng(0))
     compiled, *arguments = program.main
-    analysis = compiled.lower(*arguments).compile().memory_analysis()
+    memory = compiled.lower(*arguments).compile().memory_analysis().temp_size_in_bytes
     state = program.step(program.state)
-    print(json.dumps(analysis.temp_size_in_bytes), flush=True)
+    print("ready", flush=True)
     for line in sys.stdin:
-        end, least = time.perf_counter() + float(line), math.inf
+        (seconds,) = json.loads(line)
+        end, least = time.perf_counter() + seconds, math.inf
         while time.perf_counter() < end:
             start = time.perf_counter()
             state = jax.block_until_ready(program.step(state))
             least = min(least, time.perf_counter() - start)
-        print(json.dumps(least), flush=True)
+        print(json.dumps(least if seconds else memory), flush=True)
 
 
 def compared(name, pythons, rounds):
     """The least seconds of a later step, and bytes of memory, of both libraries."""
-    children = [subprocess.Popen([python, str(HERE), "--serve", name, library], text=True,
-                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                 env={**os.environ, "JAX_PLATFORMS": "cpu"})
-                for python, library in pythons]
-    memory = [json.loads(child.stdout.readline()) for child in children]
-    least = [math.inf, math.inf]
+    both = [Process(python, HERE, "--serve", name, library) for python, library in pythons]
+    memory, least = [process.ask(0) for process in both], [math.inf, math.inf]
     for _ in range(rounds):
-        for k, child in enumerate(children):
-            child.stdin.write("0.4\n")
-            child.stdin.flush()
-            least[k] = min(least[k], json.loads(child.stdout.readline()))
-    for child in children:
-        child.stdin.close()
-        child.wait()
+        least = [min(t, process.ask(0.4)) for t, process in zip(least, both, strict=True)]
+    for process in both:
+        process.end()
     return least, memory
-
-
-def mean(ratios):
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
 def main():
@@ -363,8 +343,8 @@ def main():
               f"{(held + 1) / (held_by_jax + 1):5.2f}", flush=True)
     steps = [ours / theirs for (ours, theirs), _ in figures.values()]
     held = [(ours + 1) / (theirs + 1) for _, (ours, theirs) in figures.values()]
-    print(f"a later step {mean(steps):.2f} of jax's in the geometric mean, worst {max(steps):.2f}; "
-          f"temporary memory {mean(held):.2f}, worst {max(held):.2f}")
+    print(f"a later step {geometric_mean(steps):.2f} of jax's in the geometric mean, worst "
+          f"{max(steps):.2f}; temporary memory {geometric_mean(held):.2f}, worst {max(held):.2f}")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 
