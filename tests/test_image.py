@@ -1,5 +1,8 @@
 """Images at another size: against weights computed by hand, and known properties."""
 
+from fractions import Fraction
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -40,6 +43,44 @@ def test_linear_is_interpolation():
                                rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(resize(jnp.arange(4.0), (2,), "linear", antialias=False), [0.5, 2.5])
     np.testing.assert_allclose(resize(jnp.arange(4.0), (2,), "area"), [0.5, 2.5])
+
+
+def weights(old, new, method, antialias):
+    """The matrix of weights by its definition, in numbers of Python; a row for each pixel."""
+    a = -0.75 if method == "cubic-pytorch" and not antialias else -0.5
+
+    def kernel(x):
+        if method == "linear":
+            return max(0, 1 - x)
+        if method.startswith("cubic"):
+            near, far = (a + 2) * x**3 - (a + 3) * x**2 + 1, a * (x**3 - 5 * x**2 + 8 * x - 4)
+            return near if x < 1 else far if x < 2 else 0
+        radius = int(method[-1])
+        return np.sinc(x) * np.sinc(x / radius) if x < radius else 0
+
+    found = np.zeros((old, new))
+    width = max(old / new, 1) if antialias else 1
+    for j in range(new):
+        for i in range(-2, old + 2):
+            at = min(max(i, 0), old - 1)
+            if method == "area":
+                start, end = Fraction(j * old, new), Fraction((j + 1) * old, new)
+                found[at, j] += max(0, min(end, i + 1) - max(start, i)) * (at == i)
+            elif at == i or (method == "cubic-pytorch" and not antialias):
+                found[at, j] += kernel(abs((j + 0.5) * old / new - 0.5 - i) / width)
+    return found / found.sum(0)
+
+
+@pytest.mark.parametrize("antialias", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_weights_are_those_of_the_definition(method, antialias):
+    for old, new in [(1, 1), (1, 4), (5, 1), (2, 3), (3, 2), (8, 3), (7, 16), (16, 7), (100, 250)]:
+        row = partial(resize, shape=(new,), method=method, antialias=antialias)
+        eye, atol = np.eye(old, dtype=np.float32), 1e-6 + 1e-7 * old
+        want = weights(old, new, method, antialias) if old != new else np.eye(old)
+        np.testing.assert_allclose(jax.vmap(row)(eye), want, atol=atol)
+        slope = jax.jacrev(row)(eye[0])
+        np.testing.assert_allclose(slope, want.T, atol=atol)
 
 
 def test_nearest_keeps_the_dtype():
@@ -83,6 +124,9 @@ def test_refuses():
         resize(x, (3,), "linear")
     with pytest.raises(ValueError, match='Unknown resize method "foo"'):
         resize(x, (3, 2), "foo")
+    for method in ["nearest", *METHODS]:
+        with pytest.raises(ValueError, match=r"resize: .* got shape \(0, 3\)"):
+            resize(x[:0], (2, 3), method)
     with pytest.raises(ValueError, match="Nearest neighbor"):
         scale_and_translate(x, (3, 3), (0,), jnp.ones(1), jnp.zeros(1), "nearest")
     with pytest.raises(ValueError, match=r"scale of shape \(1,\)"):

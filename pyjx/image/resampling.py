@@ -158,6 +158,10 @@ def _check_shape(name: str, x: Array, shape: Any) -> tuple[int, ...]:
     if len(shape) != x.ndim:
         raise ValueError("shape must have length equal to the number of dimensions of x;  "
                          f"{shape} vs {x.shape}")
+    if 0 in x.shape and 0 not in shape:
+        raise ValueError(f"{name}: expected an image with pixels, got shape {x.shape}, of which "
+                         f"no values of shape {shape} can be made; return zeros of it yourself "
+                         "where that is meant")
     return shape
 
 
