@@ -175,7 +175,7 @@ class Holder:
 
     def written_role(self, role: Role, aval: Any, params: Params) -> Role:
         """The role of the new value of a reference that is written."""
-        return role
+        return self.carried if role == self.constant and self.carried is not None else role
 
     def batch_place(self, role: Role) -> int:
         """Where values of a role have outside the axis that is the first one inside."""
@@ -377,10 +377,14 @@ class Holder:
                 [*head, *selected(given, known)], params,
                 self.roles_read_again(selected(held.ins, known), range(known.count(True))),
                 selected(held.outs, negated(dependent))))
-            tangents = iter(() if not any(dependent) else self.record(
-                trace, [part_of(p, dependent, (True,) * len(given), False) for p in programs],
-                operands, params, held.ins, selected(held.outs, dependent)))
-            return [next(tangents) if d else next(outs) for d in dependent]
+            if True not in dependent:
+                return list(outs)
+            moved = (True,) * len(dependent) if held.carry else dependent  # a carry as a whole
+            tangents = iter(self.record(
+                trace, [part_of(p, moved, (True,) * len(given), False) for p in programs],
+                operands, params, held.ins, selected(held.outs, moved), held.carry > 0))
+            found = [next(tangents) if flag else None for flag in moved]
+            return [t if d else next(outs) for d, t in zip(dependent, found, strict=True)]
         if all(dependent) and not any([p.effects for p in programs]):
             return trace.record(self.primitive, operands, params)  # type: ignore[no-any-return]
         parts = [split_jaxpr(p, linear, dependent if len(programs) > 1 else asked)

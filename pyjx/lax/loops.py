@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration
-from pyjx.core.avals import ShapedArray, abstract_token, get_aval
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived, derived_structure
-from pyjx.core.effects import Effects, is_ordered, unrepeatable
+from pyjx.core.effects import Effects, has_state, is_ordered, join_effects, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
@@ -29,15 +29,16 @@ from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import is_concrete, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
-from pyjx.engine.batching import BatchTrace
+from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.calls import call, call_eqn, call_params, jit_p
-from pyjx.engine.discharge import discharged
+from pyjx.engine.discharge import run
 from pyjx.engine.holders import Held, Holder, Programs, Roles, either
 from pyjx.engine.lanes import batched, run_lanes
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.references import Box
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
+    JvpJaxpr,
     batch_jaxpr,
     carry_as_consts,
     check_operands,
@@ -225,166 +226,32 @@ def bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
     return [x if flag else next(outs) for x, flag in zip(carry, same, strict=True)]
 
 
-def _while_discharge(operands: Values, params: Params, derivable: bool) -> list[Any]:
-    """References that are written are carried, in front of the carry."""
-    given = _parts(operands, params)
-    boxes = list(dict.fromkeys(
-        [x for x in (*given.cond_consts, *given.body_consts) if isinstance(x, Box)]))
-    cond = _with_boxes(params["cond_jaxpr"], given.cond_consts, len(given.carry), boxes, derivable)
-    body = _with_boxes(params["body_jaxpr"], given.body_consts, len(given.carry), boxes, derivable)
-    start = [*[b.value for b in boxes], *given.carry]
-    cond_consts, body_consts = _without_boxes(given.cond_consts), _without_boxes(given.body_consts)
-    if cond.writes:
-        outs = _while_writing(cond.jaxpr, cond_consts, body.jaxpr, body_consts, start, len(boxes),
-                              params["max_steps"])
-    else:
-        test = with_outputs(cond.jaxpr, (len(boxes),))
-        outs = bind_while(test, cond_consts, body.jaxpr, body_consts, start, params["max_steps"])
-    for i, box in enumerate(boxes):
-        if any([writes and writes[i] for writes in (cond.writes, body.writes)]):
-            box.value = outs[i]
-    return outs[len(boxes):]
-
-
-def _without_boxes(xs: Sequence[Any]) -> list[Any]:
-    return [x for x in xs if not isinstance(x, Box)]
-
-
-class _Boxed(Record):
-    """From (constants, values of all references, carry) to (these values, results), and which
-    references are written; `writes` is empty if none is."""
-
-    jaxpr: ClosedJaxpr
-    writes: Flags
-
-
-def _with_boxes(closed: ClosedJaxpr, consts: Sequence[Any], n_carry: int, boxes: Sequence[Box],
-                derivable: bool) -> _Boxed:
-    boxed = [isinstance(x, Box) for x in consts]
-    found = discharged(closed, (*boxed, *(False,) * n_carry), derivable)
-    where = {id(x): i for i, x in enumerate(consts) if isinstance(x, Box)}
-    plain = [i for i, b in enumerate(boxed) if not b]
-    n = len(consts)
-    values = [where.get(id(b), b.aval.inner_aval) for b in boxes]
-    program = with_inputs(found.jaxpr, (*plain, *values, *range(n, n + n_carry)))
-    n_out = len(closed.out_avals)
-    given = iter(range(n_out, len(found.jaxpr.out_avals)))
-    new = {i: next(given) for i, flag in enumerate(found.written) if flag}
-    writes = tuple([where.get(id(b), -1) in new for b in boxes])
-    order = [new[where[id(b)]] if flag else ~(len(plain) + i)
-             for i, (b, flag) in enumerate(zip(boxes, writes, strict=True))]
-    return _Boxed(with_outputs(program, (*order, *range(n_out))), writes if any(writes) else ())
-
-
-def _while_writing(cond: ClosedJaxpr, cond_consts: list[Any], body: ClosedJaxpr,
-                   body_consts: list[Any], start: list[Any], n_refs: int, max_steps: int | None
-                   ) -> list[Any]:
-    """A loop whose condition writes references: it is asked at the end of each iteration, and
-    whether it holds is carried."""
-    m = len(cond_consts)
-    test, step = jaxpr_as_fun(cond), jaxpr_as_fun(body)
-
-    def asked(consts: Sequence[Any], carry: Sequence[Any]) -> list[Any]:
-        *refs, holds = test(*consts, *carry)
-        return [holds, *refs, *carry[n_refs:]]
-
-    def again(*args: Any) -> list[Any]:
-        consts, more, carry = args[:m], args[m:m + len(body_consts)], args[m + len(body_consts):]
-        return asked(consts, step(*more, *carry[1:]))
-
-    first = asked(cond_consts, start)
-    carry_avals = list(map(get_aval, first))
-    consts = [*cond_consts, *body_consts]
-    step_jaxpr = trace_to_jaxpr(again, [*map(get_aval, consts), *carry_avals], body.debug_info)
-    holds = trace_to_jaxpr(lambda holds, *_: [holds], carry_avals, cond.debug_info)
-    return bind_while(holds, [], step_jaxpr, consts, first, max_steps)[1:]
-
-
 # -- reverse mode ----------------------------------------------------------------------------------
 
 
-def _while_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any
-                     ) -> Any:
-    """The loop now; in the linear program one that does it again and moves tangents along."""
-    values, given = _parts(primals, params), _parts(tangents, params)
-    cond, body, n = params["cond_jaxpr"], params["body_jaxpr"], len(values.carry)
-    consts = nonzero_flags(given.body_consts)
-    nonzero = fixpoint(lambda flags: linearize_jaxpr(body, consts + flags).nonzero,
-                       nonzero_flags(given.carry))
-    outs = while_p.bind(*primals, **params)
-    if not any(nonzero):
-        return outs, [Zero.of_primal(x) for x in outs]
-    _check_repeatable(params, "the derivative of a while_loop")
-    const_moving = selected(given.body_consts, consts)
-    moving = [instantiate(t) for t in selected(given.carry, nonzero)]
-    avals = list(map(get_aval, moving))
-    both, more = without_tracers(_with_tangents(body, consts, nonzero))
-    recorded = trace.record(
-        while_p,
-        [*values.cond_consts, *more, *values.body_consts, *const_moving, *values.carry, *moving],
-        {**params, "cond_jaxpr": with_inputs(
-            without_effects(cond), (*range(len(cond.in_avals)), *avals)),
-         "body_jaxpr": both,
-         "body_nconsts": len(more) + len(values.body_consts) + len(const_moving)})
-    return outs, with_zeros(recorded[n:], nonzero, list(map(get_aval, values.carry)))
-
-
 @derived
-def _with_tangents(body: ClosedJaxpr, consts: Flags, carry: Flags) -> ClosedJaxpr:
-    """From (constants, nonzero tangents of them, carry, nonzero tangents of it) to the next carry
-    and its tangents; what computes the one and what computes the other are apart."""
-    parts = linearize_jaxpr(without_effects(body), consts + carry, carry)
-    avals, n = body.in_avals, len(consts)
+def _with_tangents(body: ClosedJaxpr, nonzero: Flags, wanted: Flags | None = None) -> JvpJaxpr:
+    """As `jvp_jaxpr`, where what computes results and what computes tangents are apart."""
+    parts = linearize_jaxpr(without_effects(body), nonzero, wanted)
+    avals, n = body.in_avals, len(body.out_avals)
 
     def fun(*args: Any) -> list[Any]:
-        given = iter(args)
-        values = [next(given) for _ in consts]
-        tangents = [next(given) for flag in consts if flag]
-        values += [next(given) for _ in carry]
-        tangents += given
+        values, tangents = args[:len(avals)], args[len(avals):]
         outs = jaxpr_as_fun(parts.known)(*values)
-        return outs[:len(carry)] + jaxpr_as_fun(parts.linear)(
-            *outs[len(carry):], *[values[i] for i in parts.forwarded], *tangents)
+        return outs[:n] + jaxpr_as_fun(parts.linear)(
+            *outs[n:], *[values[i] for i in parts.forwarded], *tangents)
 
-    return trace_to_jaxpr(fun, [*avals[:n], *tangent_avals(avals[:n], consts), *avals[n:],
-                                *tangent_avals(avals[n:], carry)], body.debug_info)
-
-
-def _linear_carry(body: ClosedJaxpr, linear_consts: Flags, start: Flags) -> Flags:
-    """Which components of the carry are linear, from the start or later."""
-    return fixpoint(lambda flags: dependent_outputs(body, linear_consts + flags), start)
-
-
-def _known_cond(cond: ClosedJaxpr, linear_consts: Flags, linear: Flags) -> ClosedJaxpr:
-    """The condition as a program of the constants and components of the carry that are not linear.
-    """
-    kept = negated(linear_consts + linear)
-    if any([live and not keep
-            for live, keep in zip(live_inputs(cond, (True,)), kept, strict=True)]):
-        raise TypeError("The function is not linear: the condition of a while_loop depends on its "
-                        "arguments.")
-    return part_of(cond, (True,), kept)
-
-
-def _while_split(trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
-    """What does not depend on tangents is computed now; the recorded loop computes it again."""
-    values, body = _parts(operands, params), params["body_jaxpr"]
-    consts, start = map(trace.linear_flags, (values.body_consts, values.carry))
-    linear = _linear_carry(body, consts, start)
-    tested = trace.linear_flags(values.cond_consts)
-    cond = _known_cond(params["cond_jaxpr"], tested, linear)
-    known = iter(() if all(linear) else bind_while(
-        cond, selected(values.cond_consts, negated(tested)),
-        part_of(body, negated(linear), negated(consts + linear)),
-        selected(values.body_consts, negated(consts)), selected(values.carry, negated(linear)),
-        params["max_steps"]))
-    tangents = trace.record(while_p, operands, {
-        **params, "cond_jaxpr": without_effects(params["cond_jaxpr"]),
-        "body_jaxpr": without_effects(body)})
-    return [t if lin else next(known) for t, lin in zip(tangents, linear, strict=True)]
+    return JvpJaxpr(trace_to_jaxpr(fun, [*avals, *tangent_avals(avals, nonzero)],
+                                   body.debug_info), parts.nonzero)
 
 
 def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangents:
+    values, body = _parts(operands, params), params["body_jaxpr"]
+    consts, start = map(linear_flags, (values.body_consts, values.carry))
+    linear = fixpoint(lambda flags: dependent_outputs(body, consts + flags), start)
+    known = tuple([i for i, flag in enumerate(linear) if not flag])
+    cond = _cond_of(params["cond_jaxpr"], len(values.cond_consts), known,
+                    tuple(selected(body.out_avals, negated(linear))))
     bound = params["max_steps"]
     if bound is None:
         raise ValueError(
@@ -392,10 +259,6 @@ def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangen
             "dynamic start/stop values. Give lax.while_loop a bound on its iterations (max_steps), "
             "use lax.scan or lax.fori_loop with static bounds, or forward mode (jax.jvp, "
             "jax.jacfwd).")
-    values, body = _parts(operands, params), params["body_jaxpr"]
-    consts, start = map(linear_flags, (values.body_consts, values.carry))
-    linear = _linear_carry(body, consts, start)
-    cond = _known_cond(params["cond_jaxpr"], (False,) * params["cond_nconsts"], linear)
     backward = _backward(body, cond, consts, linear, bound)
     program, more = without_tracers(backward.jaxpr)
     outs = iter(call(
@@ -483,42 +346,37 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
     With a batched condition the loop goes on while any example does, and the examples that are
     done keep their values.
     """
-    axis = trace.axis
-    values, given = _parts(operands, params), _parts(dims, params)
-    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    cond_dims, body_dims = [in_front([d is not None for d in part])
-                            for part in (given.cond_consts, given.body_consts)]
+    axis, cond, body = trace.axis, params["cond_jaxpr"], params["body_jaxpr"]
+    a, n = params["cond_nconsts"], len(body.out_avals)
+    k = len(operands) - n
+    consts = in_front([d is not None for d in dims[:k]])
 
     def batched_cond(flags: Sequence[bool]) -> BatchedJaxpr:
-        return batch_jaxpr(cond, (*cond_dims, *in_front(flags)), axis)
+        return batch_jaxpr(cond, (*consts[:a], *in_front(flags)), axis)
 
     def grow(flags: Sequence[bool]) -> list[bool]:
         each = batched_cond(flags).dims[0] is not None
-        made = batch_jaxpr(body, (*body_dims, *in_front(flags)), axis).dims
+        made = batch_jaxpr(body, (*consts[a:], *in_front(flags)), axis).dims
         return [d is not None or each for d in made]
 
-    flags = fixpoint(grow, [d is not None for d in given.carry])
+    flags = fixpoint(grow, [d is not None for d in dims[k:]])
     places = in_front(flags)
     new_cond, cond_out = batched_cond(flags)
-    cond_consts = [x if d is None else at_front(x, d, axis)
-                   for x, d in zip(values.cond_consts, given.cond_consts, strict=True)]
-    body_consts = [x if d is None else at_front(x, d, axis)
-                   for x, d in zip(values.body_consts, given.body_consts, strict=True)]
-    carry = [at_front(x, d, axis) if flag else x
-             for x, d, flag in zip(values.carry, given.carry, flags, strict=True)]
+    values = [x if to is None else at_front(x, d, axis)
+              for x, d, to in zip(operands, dims, consts + places, strict=True)]
+    first = a
     if cond_out[0] is not None:
         _check_repeatable(params, "a while_loop with a batched predicate")
-        step = _Step(body, (*body_dims, *places), axis, len(cond_consts), len(carry),
-                     params["max_steps"] is not None)
         if is_ordered(new_cond.effects):
-            return _asked_once(new_cond, cond_consts, step, body_consts, carry,
-                               params["max_steps"]), places
-        body_consts = [*cond_consts, *body_consts]
-        new_body = _keeping_what_is_done(new_cond, step)
+            outs, out_dims = batch_flat(
+                jaxpr_as_fun(_asked_first(params, range(k))), operands, dims, axis)
+            return outs, out_dims
+        step = _Step(body, consts[a:] + places, axis, a, n, params["max_steps"] is not None)
+        new_body, first = _keeping_what_is_done(new_cond, step), 0
         new_cond = _while_any(new_cond)
     else:
-        new_body = batch_jaxpr(body, (*body_dims, *places), axis, places).jaxpr
-    return bind_while(new_cond, cond_consts, new_body, body_consts, carry,
+        new_body = batch_jaxpr(body, consts[a:] + places, axis, places).jaxpr
+    return bind_while(new_cond, values[:a], new_body, values[first:k], values[k:],
                       params["max_steps"]), places
 
 
@@ -546,33 +404,6 @@ class _Step(Record):
         return [*cond.in_avals[:self.n_cond], *own]
 
 
-def _asked_once(cond: ClosedJaxpr, cond_consts: Sequence[Any], step: _Step,
-                body_consts: Sequence[Any], carry: Sequence[Any], bound: int | None) -> list[Any]:
-    """A batched loop whose condition has ordered effects: they are had once before the loop and
-    once an iteration, so the loop carries for which examples the condition holds."""
-    holding = call(cond, "while_cond", *cond_consts, *carry)[0]
-    avals = list(map(get_aval, [holding, *carry]))
-    going_on = trace_to_jaxpr(lambda holding, *carry: [reduce_or(holding, (0,))], avals)
-    return bind_while(going_on, [], _body_then_condition(cond, step), [*cond_consts, *body_consts],
-                      [holding, *carry], bound)[1:]
-
-
-@derived
-def _body_then_condition(cond: ClosedJaxpr, step: _Step) -> ClosedJaxpr:
-    """From (constants, flags, carry) to new flags and a new carry: for examples with a flag that of
-    the body, and whether the condition holds for it."""
-
-    def fun(*args: Value) -> list[Any]:
-        consts, (holding, *carry) = args[:-step.n_carry - 1], args[-step.n_carry - 1:]
-        outs = step.run(holding, consts, carry)
-        again = jaxpr_as_fun(cond)(*consts[:step.n_cond], *outs)[0]
-        return [bitwise_and(holding, again), *_where(holding, outs, carry)]
-
-    avals = step.in_avals(cond)
-    avals.insert(len(avals) - step.n_carry, cond.out_avals[0])
-    return trace_to_jaxpr(fun, avals, step.body.debug_info)
-
-
 def _where(holding: Value, new: Sequence[Value], old: Sequence[Value]) -> list[Value]:
     """New values of the examples with a flag, the old ones of the others."""
     return [select(broadcast_in_dim(holding, get_aval(y).shape, (0,)), x, y)
@@ -598,35 +429,36 @@ def _keeping_what_is_done(cond: ClosedJaxpr, step: _Step) -> ClosedJaxpr:
     return trace_to_jaxpr(fun, step.in_avals(cond))
 
 
-@derived_structure
-def _body_then_cond(body: ClosedJaxpr, cond: ClosedJaxpr, n_cond: int, n_body: int
-                    ) -> ClosedJaxpr:
-    """From (constants of the condition, its own, token, holds, carry) to (token, holds, carry),
-    for programs with tokens."""
-    consts = [Var(a) for a in cond.in_avals[1:n_cond + 1]]
-    own = [Var(a) for a in body.in_avals[1:n_body + 1]]
-    token, holds = Var(abstract_token), Var(cond.out_avals[1])
-    carry = [Var(a) for a in body.in_avals[n_body + 1:]]
-    between, *now = [Var(a) for a in body.out_avals]
-    last, again = Var(abstract_token), Var(cond.out_avals[1])
-    eqns = [
-        JaxprEqn(jit_p, [token, *own, *carry], [between, *now],
-                 call_params(body, "while_body", 1 + len(own) + len(carry)), body.effects,
-                 no_source_info),
-        JaxprEqn(jit_p, [between, *consts, *now], [last, again],
-                 call_params(cond, "while_cond", 1 + len(consts) + len(now)), cond.effects,
-                 no_source_info),
-    ]
-    return ClosedJaxpr(Jaxpr([], [*consts, *own, token, holds, *carry], [last, again, *now], eqns,
-                             body.effects | cond.effects, body.jaxpr.debug_info), [])
+def _asked_first(params: Params, same: Sequence[int]) -> ClosedJaxpr:
+    """The loop as a program that asks the condition before the loop and at the end of its body,
+    which carries the answer: for conditions that do more than answer. Of the constants those with
+    the same number in `same` are the same."""
+    cond, body, a = params["cond_jaxpr"], params["body_jaxpr"], params["cond_nconsts"]
+    operands = list(map(Var, [*cond.in_avals[:a], *body.in_avals]))
+    answer, k = cond.out_avals[0], len(same)
 
+    def called(closed: ClosedJaxpr, name: str, inputs: Sequence[Any]) -> JaxprEqn:
+        return JaxprEqn(jit_p, inputs, list(map(Var, closed.out_avals)),
+                        call_params(closed, name, len(inputs)), closed.effects, no_source_info)
 
-@derived_structure
-def _holds(cond: ClosedJaxpr, n_carry: int) -> ClosedJaxpr:
-    """From (token, holds, carry) to `holds`."""
-    holds = Var(cond.out_avals[0])
-    avals = cond.in_avals[len(cond.in_avals) - n_carry:]
-    return ClosedJaxpr(Jaxpr([], [Var(abstract_token), holds, *map(Var, avals)], [holds], []), [])
+    def program(invars: Sequence[Any], outvars: Sequence[Any], *eqns: JaxprEqn) -> ClosedJaxpr:
+        return ClosedJaxpr(Jaxpr([], invars, outvars, eqns, join_effects(eqns),
+                                 body.jaxpr.debug_info), [])
+
+    own = {i: Var(operands[i].aval) for i in same}
+    consts, carry = [own[i] for i in same], list(map(Var, body.in_avals[k - a:]))
+    step = called(body, "while_body", [*consts[a:], *carry])
+    again = called(cond, "while_cond", [*consts[:a], *step.outvars])
+    now = list(map(Var, [answer, *body.out_avals]))
+    first = called(cond, "while_cond", [*[operands[i] for i in same[:a]], *operands[k:]])
+    inner = {**params, "cond_jaxpr": program(now, now[:1]), "cond_nconsts": 0,
+             "body_jaxpr": program([*own.values(), Var(answer), *carry],
+                                   [*again.outvars, *step.outvars], step, again),
+             "body_nconsts": len(own)}
+    loop = JaxprEqn(while_p, [*[operands[i] for i in own], *first.outvars, *operands[k:]],
+                    [Var(answer), *map(Var, body.out_avals)], inner, _holder.effects(inner),
+                    no_source_info)
+    return program(operands, loop.outvars[1:], first, loop)
 
 
 def _check_repeatable(params: Params, where: str) -> None:
@@ -640,9 +472,7 @@ def _check_repeatable(params: Params, where: str) -> None:
 
 while_p = register(Primitive(
     "while", multiple_results=True, cached=False, batch_axis=_while_batch,
-    linearize=_while_linearize, split=_while_split, transpose=_while_transpose,
-    discharge=_while_discharge,
-))
+    transpose=_while_transpose))
 
 CONST, NEW = -2, -1  # roles
 
@@ -671,6 +501,8 @@ class _While(Holder):
         n_consts = ins.count(CONST)
         cond = _cond_of(params["cond_jaxpr"], params["cond_nconsts"], tuple(ins[n_consts:]),
                         tuple(body.in_avals[n_consts:]))
+        if linear:
+            cond = without_effects(cond)
         return {**params, "cond_jaxpr": cond, "body_jaxpr": body, "body_nconsts": n_consts}
 
     def times(self, params: Params) -> None:
@@ -681,11 +513,6 @@ class _While(Holder):
 
     def effects(self, params: Params) -> Effects:
         return params["cond_jaxpr"].effects | params["body_jaxpr"].effects
-
-    def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
-        carry = avals[params["cond_nconsts"] + params["body_nconsts"]:]
-        return [a if out.weak_type == a.weak_type else a.update_weak_type(out.weak_type)
-                for a, out in zip(carry, params["body_jaxpr"].out_avals, strict=True)]
 
     def arranged(self, programs: Programs, operands: Sequence[Any], ins: Roles, outs: Roles,
                  params: Params) -> Any:
@@ -705,44 +532,56 @@ class _While(Holder):
         return bind_while(params["cond_jaxpr"], given.cond_consts, programs[0], given.body_consts,
                           given.carry, params["max_steps"])
 
+    def linearize(self, trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any
+                  ) -> Any:
+        """The loop now; in the linear program one that does it again and moves tangents along."""
+        held, n = self.held(params), params["cond_nconsts"]
+        nonzero, pushed, wanted = self.pushed(_with_tangents, held, params,
+                                              nonzero_flags(tangents[n:]))
+        outs, zeros = self.still(primals, params)
+        if not any(wanted):
+            return outs, zeros
+        _check_repeatable(params, "the derivative of a while_loop")
+        moving = list(map(instantiate, selected(tangents[n:], nonzero)))
+        recorded = self.record(
+            trace, [pushed[0].jaxpr], [*primals, *moving], params,
+            [*held.ins, *selected(held.ins, nonzero)], [*held.outs, *selected(held.outs, wanted)],
+            True)
+        return outs, with_zeros(recorded[len(outs):], wanted, list(map(get_aval, outs)))
+
+    def split(self, trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
+        operands, params = _asking(operands, params)
+        if any(trace.linear_flags(operands[:params["cond_nconsts"]])):
+            _refuse_linear_condition()
+        return super().split(trace, operands, params)
+
     def dce(self, eqn: JaxprEqn, used: Flags) -> JaxprEqn:
         """Components of the carry that neither the condition, nor an effect, nor a result needs go.
         """
-        cond, a = eqn.params["cond_jaxpr"], eqn.params["cond_nconsts"]
-        tested = live_inputs(cond, (True,))
-        needed = either([used, tested[a:]])
+        tested = live_inputs(eqn.params["cond_jaxpr"], (True,))[eqn.params["cond_nconsts"]:]
+        needed = either([used, tested])
         if not any(needed):
             return eqn
         eqn = super().dce(eqn, needed)
-        cond, tested = eqn.params["cond_jaxpr"], tested[:a]
-        live = tested + (True,) * (len(cond.in_avals) - a)
-        part = part_of(cond, (True,), live)
-        if part is cond:
-            return eqn
-        return eqn.replace(
-            invars=[*selected(eqn.invars, tested), *eqn.invars[a:]],
-            params={**eqn.params, "cond_jaxpr": part, "cond_nconsts": sum(tested)},
-            effects=part.effects | eqn.params["body_jaxpr"].effects)
+        operands, params = _asking(eqn.invars, eqn.params)
+        return eqn if params is eqn.params else eqn.replace(
+            invars=operands, params=params, effects=self.effects(params))
 
     def thread(self, eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
-        """A condition with ordered effects runs before the loop and at the end of the body, which
-        carries whether it holds."""
-        params, given = eqn.params, _parts(eqn.invars, eqn.params)
-        cond = params["cond_jaxpr"]
-        if not is_ordered(cond.effects):
+        if not is_ordered(eqn.params["cond_jaxpr"].effects):
             return super().thread(eqn, token, after)
-        holds, start = Var(cond.out_avals[0]), Var(abstract_token)
-        tested = threaded(cond)
-        before = call_eqn(eqn, tested, "while_cond", [token, *given.cond_consts, *given.carry],
-                          [start, holds])
-        consts = given.cond_consts + given.body_consts
-        body = _body_then_cond(threaded(params["body_jaxpr"]), tested, len(given.cond_consts),
-                               len(given.body_consts))
-        return [before, eqn.replace(
-            invars=[*consts, start, holds, *given.carry],
-            outvars=[after, Var(holds.aval), *eqn.outvars],
-            params={**params, "cond_jaxpr": _holds(cond, len(given.carry)), "cond_nconsts": 0,
-                    "body_jaxpr": body, "body_nconsts": len(consts)})]
+        program = threaded(_asked_first(eqn.params, range(len(eqn.invars) - len(eqn.outvars))))
+        return [call_eqn(eqn, program, "while", [token, *eqn.invars], [after, *eqn.outvars])]
+
+    def discharge(self, operands: Values, params: Params, derivable: bool) -> list[Any]:
+        n = params["cond_nconsts"]
+        consts = operands[:n + params["body_nconsts"]]
+        if has_state(params["cond_jaxpr"].effects) or any(
+                [isinstance(x, Box) for x in consts[:n]]):
+            first: dict[int, int] = {}
+            same = [first.setdefault(id(x), i) for i, x in enumerate(consts)]
+            return run(_asked_first(params, same), operands, derivable)
+        return super().discharge(operands, params, derivable)
 
     def check(self, eqn: JaxprEqn) -> None:
         given = _parts(eqn.invars, eqn.params)
@@ -760,7 +599,28 @@ def _cond_of(cond: ClosedJaxpr, n_consts: int, carry: tuple[int, ...], avals: tu
     for role, aval in zip(carry, avals, strict=True):
         order.append(aval if role == NEW or role in seen else n_consts + role)
         seen.add(role)
-    return cond if order == list(range(len(cond.in_avals))) else with_inputs(cond, tuple(order))
+    if order == list(range(len(cond.in_avals))):
+        return cond
+    if any([live and i - n_consts not in seen
+            for i, live in enumerate(live_inputs(cond, (True,))) if i >= n_consts]):
+        _refuse_linear_condition()
+    return with_inputs(cond, tuple(order))
 
 
-_While(while_p)
+def _refuse_linear_condition() -> None:
+    raise TypeError("The function is not linear: the condition of a while_loop depends on its "
+                    "arguments.")
+
+
+def _asking(operands: Sequence[Any], params: Params) -> tuple[Sequence[Any], Params]:
+    """Operands and parameters without constants of the condition that it does not read."""
+    cond, a = params["cond_jaxpr"], params["cond_nconsts"]
+    tested = live_inputs(cond, (True,))[:a]
+    part = part_of(cond, (True,), tested + (True,) * (len(cond.in_avals) - a))
+    if part is cond:
+        return operands, params
+    return [*selected(operands, tested), *operands[a:]], {
+        **params, "cond_jaxpr": part, "cond_nconsts": sum(tested)}
+
+
+_holder = _While(while_p)

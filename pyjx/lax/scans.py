@@ -334,11 +334,6 @@ class _Scan(Holder):
         results = bind_scan(programs[0], operands[:a], operands[a:a + n], operands[a + n:], params)
         return results if order is None else in_order(results, order)
 
-    def written_role(self, role: Any, aval: Any, params: Params) -> Any:
-        """A reference that the body writes is carried; one that is scanned over gives its new
-        elements as results."""
-        return CARRY if role is CONST else role
-
     def batch_place(self, role: Any) -> int:
         return 1 if role is SLICE else 0
 
