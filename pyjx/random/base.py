@@ -398,16 +398,20 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 
     Raises:
       TypeError: `data` is an array.
-      ValueError: `key` is an array of several keys.
-      OverflowError: `data` is negative or above 32 bits.
+      ValueError: `key` is an array of several keys, or `data` is nan.
+      OverflowError: `data` is negative, infinite or above 32 bits.
 
     >>> import pyjx as jax
     >>> bool(jax.random.fold_in(jax.random.key(42), 1) == jax.random.fold_in(jax.random.key(42), 2))
     False
     """
     wrapped, raw = check_key("fold_in", key)
-    if type(data) is int:
-        data = np.uint32(data)
+    if type(data) is int or isinstance(data, float):
+        try:
+            data = np.uint32(int(data))
+        except (ValueError, OverflowError) as error:
+            raise type(error)(f"fold_in: data must be an integer from 0 to 2**32 - 1, got {data} "
+                              f"({error})") from None
     else:
         if not is_valid_value(data) or dtypes.issubdtype(get_aval(data).dtype, np.complexfloating):
             raise TypeError(f"fold_in: data must be an integer, got {shortened(data)} of type "
