@@ -158,6 +158,11 @@ class Holder:
         run whether there is one."""
         return ()
 
+    def asked_first(self, params: Params) -> ClosedJaxpr:
+        """An equation that has conditions as a program that asks them before it and at the end of
+        each run, for conditions that do more than answer: of those in it that holds no more."""
+        raise NotImplementedError
+
     def outside(self, aval: Any, role: Role, params: Params) -> Any:
         """The type that a value of a role has outside."""
         return aval

@@ -369,7 +369,7 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
         _check_repeatable(params, "a while_loop with a batched predicate")
         if is_ordered(new_cond.effects):
             outs, out_dims = batch_flat(
-                jaxpr_as_fun(_asked_first(params, range(k))), operands, dims, axis)
+                jaxpr_as_fun(_holder.asked_first(params)), operands, dims, axis)
             return outs, out_dims
         step = _Step(body, consts[a:] + places, axis, a, n, params["max_steps"] is not None)
         new_body, first = _keeping_what_is_done(new_cond, step), 0
@@ -429,38 +429,6 @@ def _keeping_what_is_done(cond: ClosedJaxpr, step: _Step) -> ClosedJaxpr:
     return trace_to_jaxpr(fun, step.in_avals(cond))
 
 
-def _asked_first(params: Params, same: Sequence[int]) -> ClosedJaxpr:
-    """The loop as a program that asks the condition before the loop and at the end of its body,
-    which carries the answer: for conditions that do more than answer. Of the constants those with
-    the same number in `same` are the same."""
-    cond, body, a = params["cond_jaxpr"], params["body_jaxpr"], params["cond_nconsts"]
-    operands = list(map(Var, [*cond.in_avals[:a], *body.in_avals]))
-    answer, k = cond.out_avals[0], len(same)
-
-    def called(closed: ClosedJaxpr, name: str, inputs: Sequence[Any]) -> JaxprEqn:
-        return JaxprEqn(jit_p, inputs, list(map(Var, closed.out_avals)),
-                        call_params(closed, name, len(inputs)), closed.effects, no_source_info)
-
-    def program(invars: Sequence[Any], outvars: Sequence[Any], *eqns: JaxprEqn) -> ClosedJaxpr:
-        return ClosedJaxpr(Jaxpr([], invars, outvars, eqns, join_effects(eqns),
-                                 body.jaxpr.debug_info), [])
-
-    own = {i: Var(operands[i].aval) for i in same}
-    consts, carry = [own[i] for i in same], list(map(Var, body.in_avals[k - a:]))
-    step = called(body, "while_body", [*consts[a:], *carry])
-    again = called(cond, "while_cond", [*consts[:a], *step.outvars])
-    now = list(map(Var, [answer, *body.out_avals]))
-    first = called(cond, "while_cond", [*[operands[i] for i in same[:a]], *operands[k:]])
-    inner = {**params, "cond_jaxpr": program(now, now[:1]), "cond_nconsts": 0,
-             "body_jaxpr": program([*own.values(), Var(answer), *carry],
-                                   [*again.outvars, *step.outvars], step, again),
-             "body_nconsts": len(own)}
-    loop = JaxprEqn(while_p, [*[operands[i] for i in own], *first.outvars, *operands[k:]],
-                    [Var(answer), *map(Var, body.out_avals)], inner, _holder.effects(inner),
-                    no_source_info)
-    return program(operands, loop.outvars[1:], first, loop)
-
-
 def _check_repeatable(params: Params, where: str) -> None:
     refused = unrepeatable(params["cond_jaxpr"].effects | params["body_jaxpr"].effects)
     if refused:
@@ -510,6 +478,37 @@ class _While(Holder):
 
     def conditions(self, params: Params) -> Programs:
         return (params["cond_jaxpr"],)
+
+    def asked_first(self, params: Params, same: Sequence[int] | None = None) -> ClosedJaxpr:
+        """The loop carries the answer. Constants with one number in `same` are the same."""
+        cond, body, a = params["cond_jaxpr"], params["body_jaxpr"], params["cond_nconsts"]
+        k = a + params["body_nconsts"]
+        same = range(k) if same is None else same
+        operands = list(map(Var, [*cond.in_avals[:a], *body.in_avals]))
+        answer = cond.out_avals[0]
+
+        def called(closed: ClosedJaxpr, name: str, inputs: Sequence[Any]) -> JaxprEqn:
+            return JaxprEqn(jit_p, inputs, list(map(Var, closed.out_avals)),
+                            call_params(closed, name, len(inputs)), closed.effects, no_source_info)
+
+        def program(invars: Sequence[Any], outvars: Sequence[Any], *eqns: JaxprEqn) -> ClosedJaxpr:
+            return ClosedJaxpr(Jaxpr([], invars, outvars, eqns, join_effects(eqns),
+                                     body.jaxpr.debug_info), [])
+
+        own = {i: Var(operands[i].aval) for i in same}
+        consts, carry = [own[i] for i in same], list(map(Var, body.in_avals[k - a:]))
+        step = called(body, "while_body", [*consts[a:], *carry])
+        again = called(cond, "while_cond", [*consts[:a], *step.outvars])
+        now = list(map(Var, [answer, *body.out_avals]))
+        first = called(cond, "while_cond", [*[operands[i] for i in same[:a]], *operands[k:]])
+        inner = {**params, "cond_jaxpr": program(now, now[:1]), "cond_nconsts": 0,
+                 "body_jaxpr": program([*own.values(), Var(answer), *carry],
+                                       [*again.outvars, *step.outvars], step, again),
+                 "body_nconsts": len(own)}
+        loop = JaxprEqn(while_p, [*[operands[i] for i in own], *first.outvars, *operands[k:]],
+                        [Var(answer), *map(Var, body.out_avals)], inner, self.effects(inner),
+                        no_source_info)
+        return program(operands, loop.outvars[1:], first, loop)
 
     def effects(self, params: Params) -> Effects:
         return params["cond_jaxpr"].effects | params["body_jaxpr"].effects
@@ -570,7 +569,7 @@ class _While(Holder):
     def thread(self, eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
         if not is_ordered(eqn.params["cond_jaxpr"].effects):
             return super().thread(eqn, token, after)
-        program = threaded(_asked_first(eqn.params, range(len(eqn.invars) - len(eqn.outvars))))
+        program = threaded(self.asked_first(eqn.params))
         return [call_eqn(eqn, program, "while", [token, *eqn.invars], [after, *eqn.outvars])]
 
     def discharge(self, operands: Values, params: Params, derivable: bool) -> list[Any]:
@@ -580,7 +579,7 @@ class _While(Holder):
                 [isinstance(x, Box) for x in consts[:n]]):
             first: dict[int, int] = {}
             same = [first.setdefault(id(x), i) for i, x in enumerate(consts)]
-            return run(_asked_first(params, same), operands, derivable)
+            return run(self.asked_first(params, same), operands, derivable)
         return super().discharge(operands, params, derivable)
 
     def check(self, eqn: JaxprEqn) -> None:

@@ -330,4 +330,3 @@ class _ShardMap(Holder):
 
 
 _holder = _ShardMap(shard_map_p)
-bind_shard_map = _holder.bind

@@ -21,14 +21,15 @@ from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from pyjx.core.nested import holds_jaxprs, map_jaxprs, program_of, within
 from pyjx.core.passes.dce import without_effects
-from pyjx.core.primitive import Primitive
+from pyjx.core.primitive import Primitive, vary
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.varying import NO_AXES, Axes, varying_axes
 from pyjx.engine.calls import call
 from pyjx.engine.custom_derivative_calls import custom_jvp_call_p, custom_vjp_call_p
 from pyjx.engine.functions import name_of
-from pyjx.engine.lanes import batched, kept, lanes_p
+from pyjx.engine.lanes import kept, lanes_p
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Values
@@ -48,12 +49,9 @@ from pyjx.experimental.checkify.errors import (
 )
 from pyjx.experimental.checkify.operations import checks_of
 from pyjx.jaxlib_api import PjitFunction
-from pyjx.lax.conditionals import cond_p, switch
-from pyjx.lax.loops import while_loop, while_p
 from pyjx.lax.nary import operand
-from pyjx.lax.scans import scan, scan_p
 from pyjx.lax.shapes import expand_dims
-from pyjx.parallel.calls import bind_shard_map, ordered, shard_map_p
+from pyjx.parallel.calls import ordered, shard_map_p
 from pyjx.runtime.jit import JitOptions, jit, spec_of
 from pyjx.runtime.resharding import reshard
 from pyjx.transforms.arguments import wraps
@@ -132,13 +130,13 @@ def _checked(closed: ClosedJaxpr, categories: Categories) -> Checked:
 def _apply(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
     """The results of an equation; what its checks find is joined to `so_far`."""
     if holds_jaxprs(eqn):
-        rule = _RULES.get(eqn.primitive, _call if eqn.primitive.rebind is not None else None)
+        rule = _RULES.get(eqn.primitive, None if eqn.primitive.holder is None else _held)
         if rule is not None:
             return rule(eqn, operands, so_far, categories)
         program = program_of(eqn.primitive, eqn.params)
         if program is not None:
             return _holding(eqn, program, operands, so_far, categories)
-        if any([type(e) is CheckEffect for e in eqn.effects]):
+        if _asks(eqn):
             raise NotImplementedError(
                 f"checkify: there is a check in the function of '{eqn.primitive}', which cannot be "
                 "looked into. Make the check outside of it.")
@@ -162,8 +160,7 @@ def _holding(eqn: JaxprEqn, program: ClosedJaxpr, operands: list[Any], so_far: F
     itself, the checks from the program that it stands for; from that, too, come the results where
     it has effects, which are to be had once."""
     checked = _checked(program, categories)
-    asked = any([type(e) is CheckEffect for e in eqn.effects])
-    if not (checked.sites or asked):
+    if not (checked.sites or _asks(eqn)):
         return _bound(eqn, operands, eqn.params)
     more, results = checked.run(call(checked.program, eqn.primitive.name, *operands))
     so_far.join(more)
@@ -196,138 +193,68 @@ def _with_rules(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: C
     return results
 
 
-def _lanes(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories
-           ) -> list[Any]:
-    """Of the examples that run the first counts where a check failed."""
-    running, *values = operands
-    checked = _checked(eqn.params["jaxpr"], categories)
-    outs = call(batched(checked.program, eqn.params["dims"], eqn.params["axis"]), "lanes", *values)
-    if not checked.sites:
-        return outs
-    n = n_values(checked.sites)
-    so_far.join(of_lanes(outs[:n], checked.sites, running))
-    return outs[n:]
-
-
-def _call(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
-    primitive, params = eqn.primitive, eqn.params
-    assert primitive.rebind is not None
-    assert primitive.runs is not None
-    checked = _checked(primitive.runs(params), categories)
-    more, results = checked.run(primitive.rebind(
-        checked.program, operands, params, range(len(operands))))
-    so_far.join(more)
-    return results
-
-
-def _shard_map(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories
-               ) -> list[Any]:
-    """Each device says what it has found."""
-    params = eqn.params
+def _held(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
+    """Programs with their checks in the place of those that are held: what they find are further
+    results, and in loops a part of the carry."""
+    holder, params = eqn.primitive.holder, eqn.params
+    if any([_asks(c) or _checked(c, categories).sites for c in holder.conditions(params)]):
+        return walk(holder.asked_first(params).jaxpr, (), operands, lambda inner, values: _apply(
+            inner, values, so_far, categories))
+    held, primitive = holder.held(params), eqn.primitive
+    before, given = operands[:held.head], operands[held.head:]
     with within(eqn):
-        checked = _checked(params["jaxpr"], categories)
-        n = n_values(checked.sites) if checked.sites else 0
-        program = _with_rows(checked.program, n)
-    devices = PartitionSpec(ordered(params["mesh"], params["newly_manual_axes"]))
-    outs = bind_shard_map([program], operands, params, params["in_specs"],
-                       [*[devices] * n, *params["out_specs"]])
-    if n:
-        values = [x if (s := get_aval(x).explicit_sharding) is None
-                  else reshard(x, s.update(spec=PartitionSpec(None))) for x in outs[:n]]
-        so_far.join(of_devices(values, checked.sites))
-    return outs[n:]
+        each = [_checked(p, categories) for p in held.programs]
+        sites = tuple(dict.fromkeys([s for c in each for s in c.sites]))
+        n = n_values(sites) if sites else 0
+        axes = NO_AXES.union(*map(varying_axes, [
+            *map(get_aval, operands), *[a for c in each if n for a in c.program.out_avals[:n]]]))
+        start = [vary(x, axes) for x in Found().values(sites)] if holder.loops and n else []
+        programs = [_with_findings(c.program, c.sites, sites, axes, holder.loops,
+                                   primitive is shard_map_p) if n else c.program for c in each]
+    role = holder.carried  # of all that was found; or each example has found its own, or device
+    if primitive is lanes_p:
+        role = 0
+    elif primitive is shard_map_p:
+        role = PartitionSpec(ordered(params["mesh"], params["newly_manual_axes"]))
+    with kept(kept.value and primitive is not lanes_p):
+        outs = holder.bind(programs, [*before, *start, *given], params,
+                           [*[role] * len(start), *held.ins], [*[role] * n, *held.outs])
+    if primitive is lanes_p and n:
+        so_far.join(of_lanes(outs[:n], sites, before[0]))
+    elif primitive is shard_map_p and n:
+        so_far.join(of_devices([x if (s := get_aval(x).explicit_sharding) is None
+                                else reshard(x, s.update(spec=PartitionSpec(None)))
+                                for x in outs[:n]], sites))
+    elif n:
+        so_far.join(found(outs[:n], sites))
+    return outs[n:]  # type: ignore[no-any-return]
+
+
+def _asks(program: ClosedJaxpr | JaxprEqn) -> bool:
+    """Whether there is a check in a program."""
+    return any([type(e) is CheckEffect for e in program.effects])
 
 
 @derived
-def _with_rows(closed: ClosedJaxpr, n: int) -> ClosedJaxpr:
-    """The program whose first `n` results have an axis in front, along which devices lie."""
+def _with_findings(closed: ClosedJaxpr, own: tuple[Site, ...], sites: tuple[Site, ...], axes: Axes,
+                   loops: bool, rows: bool) -> ClosedJaxpr:
+    """A program with what it finds at `sites` before its results, of which it knows its own;
+    in a loop it takes that, too. Values vary along these axes, or lie along a first axis."""
+    checked, n = Checked(closed, own), n_values(sites)
+    avals = [get_aval(vary(x, axes)) for x in Found().values(sites)] if loops else []
 
     def fun(*args: Any) -> list[Any]:
-        outs = jaxpr_as_fun(closed)(*args)
-        return [*[expand_dims(x, (0,)) for x in outs[:n]], *outs[n:]]
-
-    return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
-
-
-def _cond(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
-    index, *rest = operands
-    branches = [_checked(b, categories) for b in eqn.params["branches"]]
-    sites = tuple(dict.fromkeys([s for b in branches for s in b.sites]))
-    if not sites:
-        return _bound(eqn, operands, {**eqn.params, "branches": tuple(
-            [b.program for b in branches])})
-
-    def branch(checked: Checked) -> Callable[..., list[Any]]:
-        def run(*xs: Any) -> list[Any]:
-            more, results = checked.run(jaxpr_as_fun(checked.program)(*xs))
-            return [*more.values(sites), *results]
-
-        return run
-
-    outs = switch(index, [branch(b) for b in branches], *rest)
-    more, results = Checked(branches[0].program, sites).run(outs)
-    so_far.join(more)
-    return results
-
-
-def _scan(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
-    params = eqn.params
-    checked = _checked(params["jaxpr"], categories)
-    if not checked.sites:
-        return _bound(eqn, operands, {**params, "jaxpr": checked.program})
-    first, n = params["num_consts"], params["num_carry"]
-    consts, carry, xs = operands[:first], operands[first:first + n], operands[first + n:]
-
-    def step(state: Any, x: Any) -> Any:
-        values, carry = state
-        now = found(values, checked.sites)
-        more, outs = checked.run(jaxpr_as_fun(checked.program)(*consts, *carry, *x))
+        now = found(args[:n], sites) if loops else Found()
+        more, results = checked.run(jaxpr_as_fun(closed)(*args[len(avals):]))
         now.join(more)
-        return (now.values(checked.sites), outs[:n]), outs[n:]
+        values = [vary(x, axes) for x in now.values(sites)]
+        return [*[expand_dims(x, (0,)) for x in values], *results] if rows else [*values, *results]
 
-    (values, carry), ys = scan(step, (Found().values(checked.sites), carry), xs,
-                               length=params["length"], reverse=params["reverse"],
-                               unroll=params["unroll"])
-    so_far.join(found(values, checked.sites))
-    return [*carry, *ys]
-
-
-def _while(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
-    """The checks of the condition are made before the loop and after each iteration."""
-    params = eqn.params
-    a, b = params["cond_nconsts"], params["body_nconsts"]
-    cond_consts, body_consts, carry = operands[:a], operands[a:a + b], operands[a + b:]
-    cond = _checked(params["cond_jaxpr"], categories)
-    body = _checked(params["body_jaxpr"], categories)
-    sites = tuple(dict.fromkeys([*cond.sites, *body.sites]))
-    if not sites:
-        return _bound(eqn, operands, {**params, "cond_jaxpr": cond.program,
-                                      "body_jaxpr": body.program})
-
-    def test(carry: Sequence[Any]) -> tuple[Found, Any]:
-        more, (holds,) = cond.run(jaxpr_as_fun(cond.program)(*cond_consts, *carry))
-        return more, holds
-
-    def step(state: Any) -> Any:
-        values, _, carry = state
-        now = found(values, sites)
-        more, carry = body.run(jaxpr_as_fun(body.program)(*body_consts, *carry))
-        now.join(more)
-        more, holds = test(carry)
-        now.join(more)
-        return now.values(sites), holds, carry
-
-    start, holds = test(carry)
-    values, _, carry = while_loop(lambda state: state[1], step, (start.values(sites), holds, carry),
-                                  max_steps=params["max_steps"])
-    so_far.join(found(values, sites))
-    return carry  # type: ignore[no-any-return]
+    return trace_to_jaxpr(fun, [*avals, *closed.in_avals], closed.debug_info)
 
 
 _RULES: dict[Primitive, Rule] = {
-    cond_p: _cond, custom_jvp_call_p: _custom_jvp, custom_vjp_call_p: _custom_vjp,
-    lanes_p: _lanes, scan_p: _scan, shard_map_p: _shard_map, while_p: _while,
-}
+    custom_jvp_call_p: _custom_jvp, custom_vjp_call_p: _custom_vjp}
 
 
 class _Rule:
