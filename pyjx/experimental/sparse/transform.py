@@ -19,9 +19,10 @@ from typing import Any
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import AbstractValue, ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.evaluation import walk
+from pyjx.core.explicit import without_dim
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn
 from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive
@@ -29,6 +30,7 @@ from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.custom_derivative_calls import called_function
 from pyjx.engine.functions import check_values, name_of
+from pyjx.engine.subjaxprs import live_inputs, selected
 from pyjx.experimental.sparse.base import function
 from pyjx.experimental.sparse.rules import (
     RULES,
@@ -39,7 +41,6 @@ from pyjx.experimental.sparse.rules import (
     whole,
 )
 from pyjx.experimental.sparse.util import stretched
-from pyjx.runtime.abstract import eval_shape
 from pyjx.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 ArrayOrSparse = Any
@@ -124,13 +125,11 @@ def _apply(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
     if not sparse:
         out = primitive.bind(*operands, **params)
         return list(out) if primitive.multiple_results else [out]
-    if primitive in _PROGRAM_RULES:
-        return _PROGRAM_RULES[primitive](operands, params)
     if primitive in RULES:
         return [RULES[primitive](primitive, operands, params)]
-    if primitive.rebind is not None:
-        return _call(primitive, operands, params)
     closed = program_of(primitive, params)
+    if primitive.holder is not None and not primitive.own_rules and primitive.within is None:
+        return _held(primitive, operands, params)
     if closed is None:
         refuse(primitive)
     return _run(closed, operands)
@@ -225,26 +224,66 @@ def _with_flags(x: Any, flags: Sequence[tuple[bool, bool] | None]) -> Any:
     return x.tree_unflatten(aux, children)
 
 
-def _promote_carry(shapes_after: Callable[[Sequence[Any]], Sequence[Any]], carry: Sequence[Any]
-                   ) -> list[Any]:
-    """The start of a loop with what is known of its indices before every step."""
-    carry = list(carry)
+def _held(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """What holds programs, on the buffers of sparse arrays, which have the roles of these. Of the
+    indices of a carry is known what is before every run."""
+    holder, held = primitive.holder, primitive.holder.held(params)
+    head, given = operands[:held.head], list(operands[held.head:])
+    first, n, behind = held.first, held.carry, held.first + held.carry
+    for condition in holder.conditions(params):
+        tested = selected([*head, *given[first:]], live_inputs(condition, (True,)))
+        if any(map(is_sparse, [*head, *tested])):
+            return eval_sparse(holder.asked_first(params).jaxpr, (), operands)
+    if any(map(is_sparse, head)):
+        raise NotImplementedError(f"sparse rule for {primitive} with a sparse predicate.")
+    inside = [x if is_sparse(x) else a
+              for x, a in zip(given, held.programs[0].in_avals, strict=True)]
+    if holder.loops:
+        given[behind:] = [_with_all_batches(x) if is_sparse(x) else x for x in given[behind:]]
+        inside[behind:] = [_row(x) if is_sparse(x) else a
+                           for x, a in zip(given[behind:], inside[behind:], strict=True)]
     while True:
-        after = shapes_after(carry)
-        now = [_with_flags(x, [_flags(x), _flags(y)]) for x, y in zip(carry, after, strict=True)]
-        if list(map(_flags, now)) == list(map(_flags, carry)):
-            return carry
-        carry = now
+        leaves, tree = tree_flatten(inside)
+        made = [_sparsified(p, tree, tuple(map(_type, leaves))) for p in held.programs]
+        outs = [tree_unflatten(out_tree, program.out_avals) for program, out_tree in made]
+        if n:
+            outs.append([*inside[first:behind], *outs[0][n:]])
+        if len({tuple(map(_kind, each)) for each in outs}) > 1:
+            what = "body_fun output and input" if n else "true_fun and false_fun output"
+            raise TypeError(f"sparsified {what} must have same type structure, got {outs}.")
+        common = [_with_flags(each[0], list(map(_flags, each)))
+                  for each in zip(*outs, strict=True)]
+        if list(map(_flags, common[:n])) == list(map(_flags, inside[first:behind])):
+            break
+        inside[first:behind] = common[:n]
+    results = holder.bind(
+        [program for program, _ in made], [*head, *tree_flatten(given)[0]], params,
+        _roles(holder, held.ins, given, first, behind), _roles(holder, held.outs, common, 0, n))
+    found = tree_unflatten(tree_flatten(common)[1], results)
+    return [*found[:n], *[
+        y.whole_batch(lambda _size, rows, _axis: rows, holder.times(params), 0)
+        if holder.loops and is_sparse(y) else y for y in found[n:]]]
 
 
-def _call(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    assert primitive.rebind is not None
-    assert primitive.runs is not None
-    leaves, tree = tree_flatten(list(operands))
-    program, out_tree = _sparsified(primitive.runs(params), tree, tuple(map(get_aval, leaves)))
-    origins = [i for i, x in enumerate(operands) for _ in tree_flatten(x)[0]]
-    outs = primitive.rebind(program, leaves, params, origins)
-    return tree_unflatten(out_tree, outs)  # type: ignore[no-any-return]
+def _roles(holder: Any, roles: Sequence[Any], values: Sequence[Any], first: int, behind: int
+           ) -> list[Any]:
+    """The roles of the buffers of values with these roles; a component of the carry is one of the
+    first such, and what goes along with it."""
+    found: list[Any] = []
+    for i, (role, x) in enumerate(zip(roles, values, strict=True)):
+        more = len(tree_leaves(x)) - 1
+        found += [role, *[holder.carried if first <= i < behind else role] * more]
+    return found
+
+
+def _type(x: Any) -> Any:
+    return x if isinstance(x, AbstractValue) else get_aval(x)
+
+
+def _kind(x: Any) -> Any:
+    """What values have in common that may stand for each other."""
+    avals = tuple([(a.shape, a.dtype) for a in map(_type, tree_leaves(x))])
+    return type(x) if is_sparse(x) else None, avals
 
 
 @derived
@@ -261,82 +300,14 @@ def _sparsified(closed: ClosedJaxpr, tree: Any, avals: tuple[Any, ...]) -> tuple
     return program, out_tree
 
 
-def _cond(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    index, *rest = operands
-    if is_sparse(index):
-        raise NotImplementedError("sparse rule for cond with a sparse predicate.")
-    funs = [lambda *xs, closed=b: _run(closed, xs) for b in params["branches"]]
-    shapes = [eval_shape(f, *rest) for f in funs]
-    for x, *others in zip(*shapes, strict=True):
-        if any([is_sparse(x) != is_sparse(y) for y in others]):
-            raise TypeError("sparsified true_fun and false_fun output must have same type "
-                            f"structure, got {list(shapes)}.")
-    flags = [list(map(_flags, each)) for each in zip(*shapes, strict=True)]
-
-    def branch(f: Callable[..., Any]) -> Callable[..., list[Any]]:
-        return lambda *xs: [_with_flags(x, fs) for x, fs in zip(f(*xs), flags, strict=True)]
-
-    return lax.switch(index, [branch(f) for f in funs], *rest)  # type: ignore[no-any-return]
-
-
-def _while(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    a, b = params["cond_nconsts"], params["body_nconsts"]
-    cond_consts, body_consts, start = operands[:a], operands[a:a + b], operands[a + b:]
-
-    def step(carry: Sequence[Any]) -> list[Any]:
-        return _run(params["body_jaxpr"], [*body_consts, *carry])
-
-    start = _promote_carry(lambda carry: eval_shape(step, carry), start)
-    flags = list(map(_flags, start))
-    return lax.while_loop(  # type: ignore[no-any-return]
-        lambda carry: _run(params["cond_jaxpr"], [*cond_consts, *carry])[0],
-        lambda carry: [_with_flags(x, [f]) for x, f in zip(step(carry), flags, strict=True)],
-        start, max_steps=params["max_steps"])
-
-
-def _scan(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Sparse arrays that are scanned over have a batch dimension, over which that is; so have those
-    that are stacked."""
-    a, n, length = params["num_consts"], params["num_carry"], params["length"]
-    consts, start, xs = operands[:a], operands[a:a + n], operands[a + n:]
-    if any([is_sparse(x) and not x.n_batch for x in xs]):
-        raise NotImplementedError("sparse rule for scan with x values.")
-    xs = [_with_all_batches(x) if is_sparse(x) else x for x in xs]
-
-    def run(carry: Sequence[Any], x: Sequence[Any]) -> list[Any]:
-        rows = [_row(full, r) for full, r in zip(xs, x, strict=True)]
-        return _run(params["jaxpr"], [*consts, *carry, *rows])
-
-    example = [tree_flatten(x)[0] for x in xs]
-    rows = eval_shape(lambda x: [[leaf[0] for leaf in leaves] for leaves in x], example)
-    start = _promote_carry(lambda carry: eval_shape(run, carry, rows)[:n], start)
-    flags = list(map(_flags, start))
-
-    def step(carry: Sequence[Any], x: Sequence[Any]) -> Any:
-        outs = run(carry, x)
-        return [_with_flags(y, [f]) for y, f in zip(outs[:n], flags, strict=True)], outs[n:]
-
-    carry, ys = lax.scan(step, start, example, length=length, reverse=params["reverse"],
-                         unroll=params["unroll"])
-    return [*carry, *[
-        y.whole_batch(lambda _size, rows, _axis: rows, length, 0) if is_sparse(y) else y
-        for y in ys]]
-
-
 def _with_all_batches(mat: Any) -> Any:
     """The array with each buffer of its own for each batch."""
+    if not mat.n_batch:
+        raise NotImplementedError("sparse rule for scan with x values.")
     children, aux = mat.tree_flatten()
     return mat.tree_unflatten(aux, [stretched(x, mat.shape[:1]) for x in children])
 
 
-def _row(full: Any, leaves: Sequence[Any]) -> Any:
-    """One row of `full`, from its buffers."""
-    if not is_sparse(full):
-        return leaves[0]
-    given = iter(leaves)
-    return full.one_of_batch(lambda _buffer, _axis: next(given), 0)
-
-
-_PROGRAM_RULES: dict[Primitive, Callable[[Sequence[Any], dict[str, Any]], list[Any]]] = {
-    lax.cond_p: _cond, lax.while_p: _while, lax.scan_p: _scan,
-}
+def _row(full: Any) -> Any:
+    """One row of a sparse array that is scanned over, of types in place of buffers."""
+    return full.one_of_batch(lambda buffer, _axis: without_dim(_type(buffer), 0), 0)
