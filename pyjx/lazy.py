@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, cast
 
@@ -17,6 +18,11 @@ from pyjx.not_yet import ImportHint, hint
 sys.meta_path.append(ImportHint())
 
 _dictionary = vars(ModuleType)["__dict__"]
+
+
+def _loaded(name: str) -> ModuleType:
+    """The module of that name; it is imported when a name of it is used."""
+    return importlib.import_module(name)
 
 
 def own_dictionary(module: ModuleType) -> dict[str, Any]:
@@ -45,6 +51,27 @@ class Package(ModuleType):
 
     def __reduce__(self) -> tuple[Any, ...]:  # libraries that pickle functions know modules alone
         return importlib.import_module, (self.__name__,)
+
+
+class Deferred(Package):
+    """A module whose names another one, its `home`, makes when the first of them is asked for."""
+
+    def __init__(self, name: str, home: str) -> None:
+        super().__init__(name)
+        self.__spec__ = ModuleSpec(name, None)
+        self.home = home
+        sys.modules[name] = self
+
+    def __getattr__(self, name: str) -> Any:
+        # Whoever walks over all modules asks for their files and the like.
+        if name == "__all__" or not (name.startswith("__") or "__all__" in own_dictionary(self)):
+            _loaded(self.home)
+            return getattr(self, name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        own = [name for name in own_dictionary(self) if name.startswith("__")]
+        return sorted({*self.__all__, *own})
 
 
 def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
@@ -91,15 +118,15 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
 
     def getattribute(name: str) -> Any:
         if first and first not in sys.modules:
-            importlib.import_module(first)
+            _loaded(first)
         if name in modules:
-            return importlib.import_module(f"{package}.{name}")
+            return _loaded(f"{package}.{name}")
         try:
             module, original = source[name]
         except KeyError:
             raise AttributeError(
                 f"module {package!r} has no attribute {name!r}{hint(package, name)}") from None
-        value = getattr(importlib.import_module(module), original)
+        value = getattr(_loaded(module), original)
         setattr(sys.modules[package], name, value)
         if describe is not None and module.startswith("pyjx.") and callable(value) and not (
                 isinstance(value, type)):

@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import sys
 from pathlib import Path
 
 import pyjx
+from pyjx.lazy import Deferred
 from pyjx.not_yet import TABLES
 
 ROOT = Path(pyjx.__file__).parent
@@ -17,11 +20,35 @@ PACKAGES = tuple(sorted(
     ".".join(("pyjx", *path.parent.relative_to(ROOT).parts)) for path in ROOT.rglob("__init__.py")
     if "attach(__name__" in path.read_text(encoding="utf-8")
 ))
+for _package in PACKAGES:
+    importlib.import_module(_package)
+# The modules that have no file: packages make them as they are imported.
+MADE = tuple(sorted(
+    [name for name, module in sys.modules.items() if isinstance(module, Deferred)]))
 
 
-def stub(package: str) -> str:
-    """The text of the package's `__init__.pyi`."""
-    module = importlib.import_module(package)
+def stub(name: str) -> str:
+    """The text of the stub of a package or of a module that another one makes."""
+    return _functions(name) if name in MADE else _table(name)
+
+
+def _functions(name: str) -> str:
+    """The stub of a module of functions that are compiled: their signatures."""
+    module = sys.modules[name]
+    lines = [f"# Written by `python -m pyjx.cli.stubs` from {module.home}.", "",
+             "from pyjx.core.array_type import Array, ArrayLike",
+             "from pyjx.numpy.dispatch import numpy_function"]
+    for public in module.__all__:
+        parameters = ", ".join([
+            f"{p.name}: ArrayLike" + (" = ..." if p.default is not p.empty else "")
+            for p in inspect.signature(getattr(module, public)).parameters.values()])
+        lines += ["", "@numpy_function", f"def {public}({parameters}) -> Array: ..."]
+    return "\n".join(lines) + "\n"
+
+
+def _table(package: str) -> str:
+    """The stub of a package: where its names are defined."""
+    module = sys.modules[package]
     sources = {}
     for source, names in module.FAMILIES.items():
         for entry in names.split():
@@ -45,13 +72,14 @@ def stub(package: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def stub_path(package: str) -> Path:
-    return ROOT.joinpath(*package.split(".")[1:], "__init__.pyi")
+def stub_path(name: str) -> Path:
+    place = ROOT.joinpath(*name.split(".")[1:])
+    return place.with_suffix(".pyi") if name in MADE else place / "__init__.pyi"
 
 
 def write_stubs() -> None:
-    for package in PACKAGES:
-        stub_path(package).write_text(stub(package), encoding="utf-8")
+    for name in (*PACKAGES, *MADE):
+        stub_path(name).write_text(stub(name), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,17 +5,26 @@ Names load their module when they are first used.
 
 from __future__ import annotations
 
-from pyjx.lazy import attach
+from pyjx.lazy import Deferred, attach
 
 FAMILIES: dict[str, str] = {
     "pyjx.scipy.stats.kernel_density": "gaussian_kde",
     "pyjx.scipy.stats.summaries": "mode rankdata sem",
 }
 
-SUBMODULES = (
-    "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom gumbel_l "
-    "gumbel_r laplace logistic multinomial multivariate_normal nbinom norm pareto poisson t "
-    "truncnorm uniform vonmises wrapcauchy"
-)
+# The modules that others make.
+DISTRIBUTIONS = {
+    "pyjx.scipy.stats.continuous": (
+        "beta cauchy chi2 expon gamma gennorm gumbel_l gumbel_r laplace logistic norm pareto t "
+        "truncnorm uniform vonmises wrapcauchy"
+    ),
+    "pyjx.scipy.stats.discrete": "bernoulli betabinom binom geom nbinom poisson",
+    "pyjx.scipy.stats.vectors": "dirichlet multinomial multivariate_normal",
+}
+for _home, _names in DISTRIBUTIONS.items():
+    for _name in _names.split():
+        Deferred(f"{__name__}.{_name}", _home)
+
+SUBMODULES = " ".join(sorted(" ".join(DISTRIBUTIONS.values()).split()))
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -1,0 +1,16 @@
+# Written by `python -m pyjx.cli.stubs` from pyjx.scipy.stats.discrete.
+
+from pyjx.core.array_type import Array, ArrayLike
+from pyjx.numpy.dispatch import numpy_function
+
+@numpy_function
+def cdf(k: ArrayLike, p: ArrayLike) -> Array: ...
+
+@numpy_function
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = ...) -> Array: ...
+
+@numpy_function
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = ...) -> Array: ...
+
+@numpy_function
+def ppf(q: ArrayLike, p: ArrayLike) -> Array: ...

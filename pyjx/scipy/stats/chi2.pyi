@@ -1,0 +1,22 @@
+# Written by `python -m pyjx.cli.stubs` from pyjx.scipy.stats.continuous.
+
+from pyjx.core.array_type import Array, ArrayLike
+from pyjx.numpy.dispatch import numpy_function
+
+@numpy_function
+def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = ..., scale: ArrayLike = ...) -> Array: ...
+
+@numpy_function
+def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = ..., scale: ArrayLike = ...) -> Array: ...
+
+@numpy_function
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = ..., scale: ArrayLike = ...) -> Array: ...
+
+@numpy_function
+def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = ..., scale: ArrayLike = ...) -> Array: ...
+
+@numpy_function
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = ..., scale: ArrayLike = ...) -> Array: ...
+
+@numpy_function
+def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = ..., scale: ArrayLike = ...) -> Array: ...

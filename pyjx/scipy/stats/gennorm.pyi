@@ -1,0 +1,13 @@
+# Written by `python -m pyjx.cli.stubs` from pyjx.scipy.stats.continuous.
+
+from pyjx.core.array_type import Array, ArrayLike
+from pyjx.numpy.dispatch import numpy_function
+
+@numpy_function
+def cdf(x: ArrayLike, beta: ArrayLike) -> Array: ...
+
+@numpy_function
+def logpdf(x: ArrayLike, beta: ArrayLike) -> Array: ...
+
+@numpy_function
+def pdf(x: ArrayLike, beta: ArrayLike) -> Array: ...

@@ -1,0 +1,16 @@
+# Written by `python -m pyjx.cli.stubs` from pyjx.scipy.stats.continuous.
+
+from pyjx.core.array_type import Array, ArrayLike
+from pyjx.numpy.dispatch import numpy_function
+
+@numpy_function
+def cdf(x: ArrayLike, loc: ArrayLike = ..., scale: ArrayLike = ...) -> Array: ...
+
+@numpy_function
+def logpdf(x: ArrayLike, loc: ArrayLike = ..., scale: ArrayLike = ...) -> Array: ...
+
+@numpy_function
+def pdf(x: ArrayLike, loc: ArrayLike = ..., scale: ArrayLike = ...) -> Array: ...
+
+@numpy_function
+def ppf(q: ArrayLike, loc: ArrayLike = ..., scale: ArrayLike = ...) -> Array: ...
