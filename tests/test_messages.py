@@ -427,7 +427,7 @@ def test_equations_of_wrong_types_name_operation_and_operand():
     (eqn,) = closed.eqns
     wrong = closed.jaxpr.replace(eqns=[eqn.replace(invars=eqn.invars[::-1])])
     with pytest.raises(TypeError, match=r"condition of while: operand 0 is of type ~float32"):
-        eqn.primitive.check(wrong.eqns[0])
+        eqn.primitive.holder.check(wrong.eqns[0])
 
 
 @pytest.mark.parametrize("jitted", [False, True])

@@ -69,7 +69,7 @@ BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
     (lambda: max(sources.homes().values(), key=len), 14),
     (homes_of_operations, 54),
     (sources.percent_typed_any, 19.0),
-    (lambda: primitive.RULE_KINDS, 28),
+    (lambda: primitive.RULE_KINDS, 18),
     (sources.repeated_names, 77),
 ]
 

@@ -98,8 +98,8 @@ class CallPrimitive(Primitive):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.multiple_results = True
-        self.define(decomposition=self._run, shape_rule=self._types, effects=self._effects,
-                    stands_for=self._program)
+        self.define(decomposition=self._run, shape_rule=self._types, effects=self._effects)
+        self.holder = core_primitive.Holding(stands_for=self._program)
 
     @staticmethod
     def _run(*operands: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
@@ -170,7 +170,8 @@ def register_call_primitive_rules(prim: Any, name: str | None = None,
     """
     prim.multiple_results = True
     prim.decomposition, prim.shape_rule = CallPrimitive._run, CallPrimitive._types
-    prim.effects, prim.stands_for = CallPrimitive._effects, CallPrimitive._program
+    prim.effects = CallPrimitive._effects
+    prim.holder = core_primitive.Holding(stands_for=CallPrimitive._program)
     if transpose_rule is not None:
         prim.transpose = transpose_rule
 

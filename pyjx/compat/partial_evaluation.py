@@ -21,7 +21,7 @@ from pyjx.core.jaxpr import (
     no_debug_info,
 )
 from pyjx.core.passes import dce as dead_code
-from pyjx.core.primitive import Primitive
+from pyjx.core.primitive import Holding, Primitive, nothing_held
 from pyjx.core.trace import Trace, Tracer, literal_types, new_level, trace_to_jaxpr
 from pyjx.engine.custom_derivative_calls import (
     called_function,
@@ -258,7 +258,7 @@ def move_binders_to_back(closed_jaxpr: ClosedJaxpr, to_move: Sequence[bool]) -> 
 # `(trace, *tracers, **params) -> results`, in place of recording the equation.
 custom_partial_eval_rules: dict[Primitive, Callable[..., Any]] = {}
 # What libraries put here is not asked for: rematerialization is a cut of programs, which takes an
-# operation as one, and what holds programs has a rule `cut`.
+# operation as one, and what holds programs is cut itself.
 partial_eval_jaxpr_custom_rules: dict[Primitive, Callable[..., Any]] = {}
 
 
@@ -273,7 +273,7 @@ def new_eqn_recipe(trace: JaxprTrace, in_tracers: Sequence[Any], out_tracers: Se
 
 
 def _read_dce(primitive: Primitive) -> Callable[..., Any] | None:
-    rule = primitive.dce
+    rule = primitive.holder.dce
     if rule is None:
         return None
     return getattr(rule, "__wrapped__", None) or _dce_of(rule)
@@ -293,9 +293,16 @@ def _dce_of(rule: Callable[..., JaxprEqn]) -> Callable[..., tuple[list[bool], Ja
     return dce
 
 
+def _holding_of(primitive: Primitive) -> Holding:
+    """What may be changed of what the primitive does by programs."""
+    if primitive.holder is nothing_held:
+        primitive.holder = Holding()
+    return primitive.holder
+
+
 def _write_dce(primitive: Primitive, rule: Callable[..., Any] | None) -> None:
     if rule is None:
-        primitive.dce = None
+        _holding_of(primitive).dce = None
         return
     given = rule
     takes_live = given.__code__.co_argcount > 2 if hasattr(given, "__code__") else True
@@ -306,7 +313,7 @@ def _write_dce(primitive: Primitive, rule: Callable[..., Any] | None) -> None:
         found = given(list(used), *live, eqn)[1]
         return eqn if found is None else found  # type: ignore[no-any-return]
 
-    primitive.dce = dce
+    _holding_of(primitive).dce = dce
 
 
 # `(used_outputs, live_ins, eqn) -> (used_inputs, eqn or None)`.

@@ -67,7 +67,7 @@ class RuleTable(MutableMapping[Primitive, Rule]):
 def _jvp(primitive: Primitive) -> Rule | None:
     if primitive.jvp is not None:
         return primitive.jvp
-    if primitive.linearize is None and primitive.decomposition is None:
+    if primitive.holder.linearize is None and primitive.decomposition is None:
         return None
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:

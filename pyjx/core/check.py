@@ -60,9 +60,9 @@ def _check_eqn(jaxpr: Jaxpr, eqn: JaxprEqn, bound: set[Var]) -> None:
         )
     for sub in subjaxprs(eqn):
         check_jaxpr(sub)
-    if eqn.primitive.check is not None:
+    if eqn.primitive.holder.check is not None:
         try:
-            eqn.primitive.check(eqn)
+            eqn.primitive.holder.check(eqn)
         except TypeError as error:
             raise JaxprTypeError(f"{error} {where}.") from None
 

@@ -75,7 +75,7 @@ def shared(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _is_plain(jaxpr: Jaxpr) -> bool:
-    return not any([e.primitive.stands_for is not None or not are_plain(e.params)
+    return not any([e.primitive.holder.stands_for is not None or not are_plain(e.params)
                     for e in jaxpr.eqns])
 
 
@@ -116,9 +116,9 @@ def _jaxpr_key(jaxpr: Jaxpr) -> Hashable:
     parts: list[Hashable] = [made(jaxpr.constvars), made(jaxpr.invars)]
     for eqn in jaxpr.eqns:
         primitive, params = eqn.primitive, eqn.params
-        stands_for = None if primitive.stands_for is None else primitive.stands_for(params)
+        rule = primitive.holder.stands_for
         parts.append((primitive, read(eqn.invars), made(eqn.outvars),
-                      _value_key(params) if stands_for is None else _closed_key(stands_for)))
+                      _value_key(params) if rule is None else _closed_key(rule(params))))
     return *parts, read(jaxpr.outvars)
 
 

@@ -40,13 +40,13 @@ def holders_in(jaxpr: Jaxpr) -> tuple[JaxprEqn, ...]:
 
 def program_of(primitive: Primitive, params: dict[str, Any]) -> ClosedJaxpr | None:
     """The program whose results on its operands are those of an operation, if it has one."""
-    rule = primitive.runs or primitive.stands_for
+    rule = primitive.holder.runs or primitive.holder.stands_for
     return None if rule is None else rule(params)
 
 
 def within(eqn: JaxprEqn) -> AbstractContextManager[Any]:
     """The context in which programs that an equation holds are traced anew."""
-    rule = eqn.primitive.within
+    rule = eqn.primitive.holder.within
     return nullcontext() if rule is None else rule(eqn.params)
 
 

@@ -38,14 +38,56 @@ OUT_AVALS_CAPACITY = 8192  # answers of a shape rule that are kept
 
 # All kinds of rules there are. `Primitive` documents them.
 RULE_KINDS = (
-    "accumulate", "arithmetic", "batch", "batch_axis", "check", "cut", "dce",
-    "decomposition", "discharge", "effects", "impl", "jvp", "label", "linearize", "physical",
-    "placed", "printed", "rebind", "record", "runs", "shape_rule", "sharding_rule", "split",
-    "stands_for", "text", "thread", "transpose", "within",
+    "accumulate", "arithmetic", "batch", "batch_axis", "decomposition", "discharge", "effects",
+    "impl", "jvp", "label", "physical", "placed", "printed", "record", "shape_rule",
+    "sharding_rule", "text", "transpose",
 )
 
 # What it costs to compute a byte of a result again, and to keep it in memory instead.
 CHEAP, DEAR, KEPT = 1, 8, 32
+
+
+class Holding:
+    """What an operation that holds programs does by them; None where it says nothing.
+
+    That of engine/holders.py makes all of it of the programs and their roles.
+
+    Args:
+      check: `(eqn) -> None`; raises TypeError where an equation is wrong in a way that the shape
+        rule does not see.
+      cut: `(eqn, policy, needed) -> CutEqn` (engine/residuals.py): the equation with what a policy
+        saves inside it.
+      dce: `(eqn, used) -> eqn` with only the results that are used.
+      held: `params -> Held`, the programs and the roles of what they take and give.
+      linearize: `(trace, primals, tangents, **params) -> (results, tangents)`: runs the nonlinear
+        part at once and records the linear part in `trace`.
+      runs: `params -> ClosedJaxpr`, the program that it runs once, on its operands.
+      split: `(trace, operands, params) -> results`, for linear operands among others: computes the
+        results that depend on no tangent and records the others in `trace`.
+      stands_for: `params -> ClosedJaxpr`, as `runs`, where nothing else is lowered in its place.
+      thread: `(eqn, token, after) -> eqns`: the equation with a token passed through it, where it
+        has ordered effects.
+      within: `params -> context`, in which its programs are traced anew.
+    """
+
+    check: Rule | None = None
+    cut: Rule | None = None
+    dce: Rule | None = None
+    held: Rule | None = None
+    linearize: Rule | None = None
+    runs: Callable[[dict[str, Any]], ClosedJaxpr] | None = None
+    split: Rule | None = None
+    stands_for: Callable[[dict[str, Any]], ClosedJaxpr] | None = None
+    thread: Rule | None = None
+    within: Callable[[dict[str, Any]], AbstractContextManager[Any]] | None = None
+
+    def __init__(self, **ways: Rule) -> None:
+        for name, way in ways.items():
+            getattr(self, name)  # there is one
+            setattr(self, name, way)
+
+
+nothing_held = Holding()
 
 
 class Primitive:
@@ -71,6 +113,9 @@ class Primitive:
         the shape rule refuses.
       own_rules: whether a user's rules, and not the program that it stands for, say how it is
         differentiated or batched.
+      takes_token: whether it takes a token before its operands, and gives one before its results,
+        where it has an ordered effect (core/passes/tokens.py).
+      holder: what says how it does what, of an operation that holds programs.
       arithmetic: `eqn -> (operations, transcendental ones)`, what it computes, where that is not
         one operation for each element of its results; None where nobody knows.
       shape_rule: `(*avals, **params) -> aval`, or a sequence of avals with `multiple_results`.
@@ -82,10 +127,6 @@ class Primitive:
         is missing.
       effects: `params -> effects`, for what has some (`effects_of`).
       jvp: `(primals, tangents, **params) -> (result, tangent)`.
-      linearize: `(trace, primals, tangents, **params) -> (results, tangents)`: runs the nonlinear
-        part at once and records the linear part in `trace`.
-      split: `(trace, operands, params) -> results`, for linear operands among others: computes the
-        results that depend on no tangent and records the others in `trace`.
       transpose: `(ct, *operands, **params) -> cotangents`, where the linear operands are
         `UndefinedPrimal`.
       accumulate: `(totals, ct, *operands, **params) -> cotangents`: as `transpose`, where operands
@@ -96,11 +137,6 @@ class Primitive:
         know the axis: those that hold jaxprs or read named axes.
       physical: `(avals, *operands, **params) -> result` on the data of extended dtypes; `avals` are
         the types before.
-      dce: `(eqn, used) -> eqn` with only the results that are used, of what holds jaxprs.
-      check: `(eqn) -> None`; raises TypeError where an equation is wrong in a way that the shape
-        rule does not see.
-      cut: `(eqn, policy, needed) -> CutEqn` (engine/residuals.py): the equation with what a policy
-        saves inside it, of what holds jaxprs.
       discharge: `(operands, params, derivable) -> results` on values, where a `Box` stands for each
         reference (engine/discharge.py).
       placed: `params -> [sharding or mesh]`, what it names devices by.
@@ -108,55 +144,40 @@ class Primitive:
       text: `(eqn, operands, results) -> str | None`, how jaxprs show an equation, given how they
         show its operands and results (None for one that is not read); None for the usual form.
       label: `params -> str`, what profiles and dumps call it, in place of its name.
-      rebind: `(closed, operands, params, origins) -> results`, a call of a program derived from the
-        one that it runs; `origins` says which of its operands each operand comes from, or None.
-      runs: `params -> ClosedJaxpr`, the program that it runs once, on its operands.
-      stands_for: `params -> ClosedJaxpr`, likewise, where nothing else is lowered in its place.
-      thread: `(eqn, token, after) -> eqns`: the equation with a token passed through it, where it
-        has ordered effects (core/passes/tokens.py).
-      within: `params -> context`, in which programs that it holds are traced anew.
       record: `(trace, operands, params) -> results`, in place of adding an equation to the program
         that is being recorded; None where the equation is to be added all the same.
     """
 
     __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "contracts", "cost", "holder",
                  "is_call", "length", "linear", "moves", "multiple_results", "name", "outlined",
-                 "own_impl", "own_rules", *[kind for kind in RULE_KINDS if kind != "impl"])
+                 "own_impl", "own_rules", "takes_token",
+                 *[kind for kind in RULE_KINDS if kind != "impl"])
 
     accumulate: Rule | None
     arithmetic: Callable[[Any], tuple[float, float] | None] | None
     batch: Rule | None
     batch_axis: Rule | None
-    check: Rule | None
-    cut: Rule | None
-    dce: Rule | None
     decomposition: Rule | None
     discharge: Rule | None
     effects: Callable[[dict[str, Any]], Effects] | None
     jvp: Rule | None
+    holder: Any  # a Holding
     label: Callable[[dict[str, Any]], str] | None
     own_impl: Rule | None  # the rule `impl`; None where the operation is compiled
-    holder: Any  # what knows the programs that it holds and makes its rules: engine/holders.py
-    linearize: Rule | None
     physical: Rule | None
     placed: Callable[[dict[str, Any]], Sequence[Any]] | None
     printed: Callable[[dict[str, Any]], list[tuple[str, Any]]] | None
-    rebind: Rule | None
     record: Rule | None
-    runs: Callable[[dict[str, Any]], ClosedJaxpr] | None
     shape_rule: Rule | None
     sharding_rule: Rule | None
-    split: Rule | None
-    stands_for: Callable[[dict[str, Any]], ClosedJaxpr] | None
     text: Rule | None
-    thread: Rule | None
     transpose: Rule | None
-    within: Callable[[dict[str, Any]], AbstractContextManager[Any]] | None
 
     def __init__(self, name: str, *, multiple_results: bool = False, linear: Linearity = NOWHERE,
                  cached: bool = True, cost: int | None = None, outlined: bool = True,
                  length: int = 1, is_call: bool = False, contracts: bool = False,
                  moves: bool = False, asked: bool = False, own_rules: bool = False,
+                 takes_token: bool = False, holder: Holding = nothing_held,
                  **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
@@ -170,7 +191,8 @@ class Primitive:
         self.moves = moves
         self.asked = asked
         self.own_rules = own_rules
-        self.holder = None
+        self.takes_token = takes_token
+        self.holder = holder
         self._out_avals = BoundedDict(OUT_AVALS_CAPACITY)
         for kind in RULE_KINDS:
             setattr(self, kind, None)

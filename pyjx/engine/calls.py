@@ -8,7 +8,7 @@ from typing import Any
 from pyjx.core.effects import Effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.options import NEVER_OUTLINED
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Holding, Primitive, register
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.holders import Held, Holder, Programs, Roles
 from pyjx.engine.linearize import LinearTrace
@@ -36,23 +36,23 @@ Linearized = Callable[[ClosedJaxpr, Flags, Params], LinearizedJaxpr]
 
 
 def define_call(primitive: Primitive, derive: Derive = lambda params, origins, linear: params,
-                linearized: Linearized | None = None) -> Primitive:
+                linearized: Linearized | None = None,
+                stands_for: Callable[[Params], ClosedJaxpr] | None = None) -> Primitive:
     """Give a call all its rules, but for those that it has.
 
     Args:
       primitive: has several results, those of the jaxpr that is its parameter `jaxpr`.
       derive: the parameters of a call of a jaxpr derived from it.
       linearized: how its jaxpr is linearized, if not as any other.
+      stands_for: the program that is lowered in its place, if it has no lowering of its own.
     """
-    _Call(primitive, derive, linearized)
+    _Call(primitive, derive, linearized).stands_for = stands_for
     return primitive
 
 
 class _Call(Holder):
     """What runs a program once, on its operands. The role of one of these is its place; None stands
     for what is no operand of the call that a program is derived from."""
-
-    kinds = (*Holder.kinds, "rebind", "runs")
 
     def __init__(self, primitive: Primitive, derive: Derive, linearized: Linearized | None
                  ) -> None:
@@ -72,10 +72,6 @@ class _Call(Holder):
     def derived_params(self, params: Params, programs: Programs, ins: Roles, outs: Roles,
                        linear: bool = False) -> Params:
         return {**self.derive(params, ins, linear), "jaxpr": programs[0]}
-
-    def rebind(self, closed: ClosedJaxpr, args: Values, params: Params, origins: Dims) -> list[Any]:
-        """A call of a jaxpr derived from that of a call with parameters `params`."""
-        return self.bind([closed], args, params, origins, ())
 
     def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
         out_avals: list[Any] = params["jaxpr"].out_avals
@@ -190,7 +186,8 @@ def call_in_place(closed: ClosedJaxpr, name: str, *args: Any) -> list[Any]:
     return jit_p.bind(*args, **params)  # type: ignore[no-any-return]
 
 
-def standing_for(name: str, program: Callable[[Params], ClosedJaxpr], **rules: Any) -> Primitive:
+def standing_for(name: str, program: Callable[[Params], ClosedJaxpr],
+                 holder: Holding | None = None, **rules: Any) -> Primitive:
     """A primitive that is typed, run and lowered as the program that it stands for, which `program`
     makes of its parameters; the other rules, and those that differ, are given."""
     def run(*args: Any, **params: Any) -> list[Any]:
@@ -199,4 +196,5 @@ def standing_for(name: str, program: Callable[[Params], ClosedJaxpr], **rules: A
 
     return register(Primitive(name, multiple_results=True, cached=False, **{
         "impl": run, "shape_rule": lambda *avals, **params: program(params).out_avals,
-        "effects": lambda params: program(params).effects, "stands_for": program, **rules}))
+        "effects": lambda params: program(params).effects,
+        "holder": Holding(stands_for=program) if holder is None else holder, **rules}))

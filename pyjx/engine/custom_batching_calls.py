@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from pyjx.core import dtypes
@@ -20,6 +21,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis, outside_axis
+from pyjx.core.primitive import Holding
 from pyjx.core.trace import new_level, trace_to_jaxpr
 from pyjx.engine.axes import reduce_sum
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
@@ -447,5 +449,6 @@ def _transpose(cts: Tangents, *operands: Operand, call: ClosedJaxpr, rule: Batch
 
 
 custom_vmap_call_p = standing_for(
-    "custom_vmap_call", lambda params: params["call"], own_rules=True, jvp=_jvp,
-    linearize=_linearize, split=_split, transpose=_transpose, batch_axis=_batch)
+    "custom_vmap_call", itemgetter("call"),
+    Holding(stands_for=itemgetter("call"), linearize=_linearize, split=_split), own_rules=True,
+    jvp=_jvp, transpose=_transpose, batch_axis=_batch)

@@ -22,7 +22,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effects, axis_names, no_effects
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Holding, Primitive, register
 from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
 from pyjx.engine import logs
 from pyjx.engine.axes import reduce_sum
@@ -122,14 +122,15 @@ def _printed(params: Params, *rules: str) -> list[tuple[str, Any]]:
 def _custom_call(name: str, *rules: str) -> Primitive:
     """A call whose `call_jaxpr` is a jaxpr, or (until it is recorded) a Python function."""
     primitive = register(Primitive(
-        name, multiple_results=True, cached=False, own_rules=True))
+        name, multiple_results=True, cached=False, own_rules=True, holder=Holding(
+            stands_for=lambda params: params["call_jaxpr"],
+            split=lambda trace, operands, params: called_function(
+                params["call_jaxpr"])(*operands))))
     return primitive.define(
         shape_rule=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals, effects=_effects,
         impl=lambda *args, call_jaxpr, **_: _run(primitive, args, call_jaxpr),
         printed=lambda params: _printed(params, *rules),
-        stands_for=lambda params: params["call_jaxpr"],
         record=lambda trace, operands, params: record_call(primitive, operands, params),
-        split=lambda trace, operands, params: called_function(params["call_jaxpr"])(*operands),
         transpose=lambda cts, *operands, call_jaxpr, **_: backward_jaxpr(
             call_jaxpr, operands, cts),
     )

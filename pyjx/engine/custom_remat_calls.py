@@ -18,7 +18,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
 from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Var
-from pyjx.core.primitive import Primitive
+from pyjx.core.primitive import Holding, Primitive
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call_eqn, standing_for
@@ -58,13 +58,15 @@ def _batched(trace: BatchTrace, jaxpr: ClosedJaxpr, dims: Dims) -> ClosedJaxpr:
     return batch_jaxpr(jaxpr, tuple(dims), trace.axis, front).jaxpr
 
 
-def _forward_rule(name: str, forward: Callable[[Params], ClosedJaxpr], **rules: Any) -> Primitive:
+def _forward_rule(name: str, forward: Callable[[Params], ClosedJaxpr], batch_axis: Any,
+                  **ways: Any) -> Primitive:
     """A primitive that stands for the program that `forward` makes of its parameters."""
     def inline(*args: Value, **params: Any) -> list[Any]:
         closed = forward(params)
         return eval_jaxpr(closed.jaxpr, closed.consts, *args)
 
-    return standing_for(name, forward, own_rules=True, decomposition=inline, **rules)
+    return standing_for(name, forward, Holding(stands_for=forward, **ways), own_rules=True,
+                        decomposition=inline, batch_axis=batch_axis)
 
 
 def _traced(rule: FlatRule, avals: Sequence[Any]) -> tuple[ClosedJaxpr, int]:

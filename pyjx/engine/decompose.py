@@ -55,7 +55,7 @@ def _rewritten(jaxpr: Jaxpr, platform: str, holding: Collection[int]) -> Jaxpr:
             _put_in_place(eqn, inlined, eqns, values, _names_inside(eqn))
             continue
         program = _program_of(eqn, platform) if rules[eqn.primitive.name] is None else None
-        users = eqn.primitive.stands_for is not None
+        users = eqn.primitive.holder.stands_for is not None
         if program is None:
             eqns.append(_with_rewritten_jaxprs(eqn, platform) if holds else eqn)
         elif program.consts or (len(program.eqns) > IN_PLACE_EQNS and not users):
@@ -95,7 +95,7 @@ def _with_rewritten_jaxprs(eqn: JaxprEqn, platform: str) -> JaxprEqn:
 
 def _program_of(eqn: JaxprEqn, platform: str) -> ClosedJaxpr | None:
     """What an operation without a rule is made of, decomposed; None if nobody has said."""
-    stands_for = eqn.primitive.stands_for
+    stands_for = eqn.primitive.holder.stands_for
     program = decomposition_of(eqn) if stands_for is None else stands_for(eqn.params)
     return None if program is None else decompose(program, platform)
 

@@ -85,8 +85,8 @@ def apply(primitive: Primitive, operands: Sequence[Any], params: Params, derivab
     boxes = [x for x in operands if isinstance(x, Box)]
     if boxes and primitive.discharge is not None:
         return primitive.discharge(operands, params, derivable)
-    if not derivable and primitive.stands_for is not None:
-        return run(primitive.stands_for(params), operands, derivable)
+    if not derivable and primitive.holder.stands_for is not None:
+        return run(primitive.holder.stands_for(params), operands, derivable)
     if boxes:
         why = ("has a derivative rule of its own, and is under differentiation together with the "
                "reference" if primitive.own_rules else "has no rule for them")

@@ -147,11 +147,11 @@ class JVPTrace(Trace):
                     ) -> list[Any]:
         """The results of a call, operation by operation: rules that a user gave find in it the
         references that they take, with their tangents."""
-        if primitive.runs is None:
+        if primitive.holder.runs is None:
             raise NotImplementedError(
                 f"'{primitive}' holds a function with a derivative rule of its own, which takes a "
                 "reference that is differentiated. Read the reference before, or write it behind.")
-        return jaxpr_as_fun(primitive.runs(params))(*operands)
+        return jaxpr_as_fun(primitive.holder.runs(params))(*operands)
 
     def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                 ) -> Any:
@@ -180,8 +180,9 @@ class JVPTrace(Trace):
             tangents.append(tangent)
         if primitive.asked:
             primitive.check_operands(operands, params)
-        if self.linear_trace is not None and primitive.linearize is not None:
-            out, tangent_out = primitive.linearize(self.linear_trace, primals, tangents, **params)
+        if self.linear_trace is not None and primitive.holder.linearize is not None:
+            out, tangent_out = primitive.holder.linearize(
+                self.linear_trace, primals, tangents, **params)
             if not primitive.multiple_results:
                 return self.join(out, tangent_out)
             return self.join_all(primitive, out, tangent_out)

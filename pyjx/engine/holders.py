@@ -23,7 +23,7 @@ from pyjx.core.effects import Effects, join_effects
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.passes.tokens import threaded
-from pyjx.core.primitive import Primitive
+from pyjx.core.primitive import Holding, Primitive
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine import logs
@@ -104,13 +104,14 @@ def with_all_consts(programs: Programs) -> tuple[list[ClosedJaxpr], list[Any]]:
     return joined, list(consts.values())
 
 
-class Holder:
-    """The rules of a primitive that holds programs; a subclass declares these and their roles.
+class Holder(Holding):
+    """What a primitive does that holds programs; a subclass declares these and their roles.
 
     Args:
-      primitive: gets the rules `kinds`, but for those that it has.
+      primitive: gets rules, but for those that it has.
 
     Attributes:
+      lacks: what is not made of them.
       constant: the role of a value that is the same wherever and whenever it is read.
       carried: the role of a component of the carry, if there is one. Also of a reference that is
         written and of tokens, which are part of it then.
@@ -119,21 +120,20 @@ class Holder:
         part has computed; else it computes that again.
     """
 
+    lacks: tuple[str, ...] = ()
     constant: Role = None
     carried: Role = None
     loops = False
     keeps = False
-    kinds: tuple[str, ...] = (
-        "accumulate", "batch_axis", "check", "cut", "dce", "discharge", "effects", "jvp",
-        "linearize", "shape_rule", "split", "thread", "transpose")
 
     def __init__(self, primitive: Primitive) -> None:
         self.primitive: Any = primitive
         primitive.holder = self
-        given = primitive.transpose is not None
-        for kind in self.kinds:
-            if given and kind == "accumulate":
-                continue
+        given = ("accumulate",) if primitive.transpose is not None else ()
+        for name in (*self.lacks, *given):
+            setattr(self, name, None)
+        for kind in ("accumulate", "batch_axis", "discharge", "effects", "jvp", "shape_rule",
+                     "transpose"):
             if getattr(primitive, kind) is None:
                 primitive.define(**{kind: getattr(self, kind)})
 

@@ -343,7 +343,7 @@ def _results(eqn: JaxprEqn, operands: Operands) -> Results:
         program = program_of(eqn.primitive, eqn.params)
         if program is not None:
             return _run(eqn.primitive.name, program, operands, eqn)
-        return (_use_all if eqn.primitive.holder is None else _held)(eqn, operands)
+        return (_use_all if eqn.primitive.holder.held is None else _held)(eqn, operands)
     signature = SIGNATURES.get(eqn.primitive.name)
     if signature is None:
         return _use_all(eqn, operands)

@@ -95,7 +95,8 @@ lanes_p = standing_for("lanes", _stands_for, batch_axis=_batch)
 class _Lanes(Holder):
     """The role of a value is its batch axis: 0, or None where it is the same for all examples."""
 
-    kinds = ("dce", "jvp", "linearize", "split", "transpose")
+    lacks = ("accumulate", "check", "cut", "discharge", "thread")
+    stands_for = staticmethod(_stands_for)
 
     def held(self, params: Params) -> Held:
         closed = params["jaxpr"]

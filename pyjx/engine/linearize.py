@@ -30,7 +30,7 @@ from pyjx.core.trace import (
 from pyjx.engine.discharge import bind_discharged, holds_state
 from pyjx.engine.explicit import as_cotangent, with_sharding_of
 from pyjx.engine.forward import LinearizeTrace, LinearizeTracer
-from pyjx.engine.references import Box
+from pyjx.engine.references import Box, operations
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Flags, FlatFunction, Params, Tangent, Tangents, Value, Values
 
@@ -69,10 +69,15 @@ class LinearTrace(Trace):
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
-        if primitive.effects is not None and holds_state(primitive, params):
-            return bind_discharged(primitive, operands, params)
-        if primitive.split is not None:
-            return primitive.split(self, operands, params)
+        if primitive.effects is not None:
+            if holds_state(primitive, params):
+                return bind_discharged(primitive, operands, params)
+            if primitive in operations:
+                raise NotImplementedError(
+                    f"'{primitive}' of a value that a linear function is transposed by. Wrap the "
+                    "function in `jit`, so that its references are known before.")
+        if primitive.holder.split is not None:
+            return primitive.holder.split(self, operands, params)
         if is_decomposed(primitive):
             return primitive.decomposition(*operands, **params)  # type: ignore[misc]
         return self.record(primitive, operands, params)
@@ -107,6 +112,8 @@ class LinearTrace(Trace):
         source = (source_info.no_source_info if eager else
                   source_state.source or source_info.current())
         if primitive.multiple_results:
+            if not out:  # what is linear has no value to look at
+                return []
             results = [LinearVar(a) for a in out]
             self.eqns.append((primitive, inputs, results, params, source))
             return [LinearTracer(self, v) for v in results]

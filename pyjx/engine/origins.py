@@ -19,7 +19,7 @@ def origin(jaxpr: Jaxpr, v: Atom) -> tuple[Place, str]:
         if v not in eqn.outvars:
             continue
         where = source_info.summarize(eqn.source_info)
-        if eqn.primitive.rebind is not None and not eqn.primitive.is_call:
+        if eqn.primitive.holder.runs is not None and not eqn.primitive.is_call:
             place, text = _inside(jaxpr, eqn, eqn.outvars.index(v))
             return (place if place[0] < 2 else (2, i, *place)), text
         for j, e in enumerate(jaxpr.eqns):
@@ -34,8 +34,8 @@ def origin(jaxpr: Jaxpr, v: Atom) -> tuple[Place, str]:
 
 def _inside(jaxpr: Jaxpr, eqn: JaxprEqn, position: int) -> tuple[Place, str]:
     """The origin of a result of a call, such as the forward pass of a `checkpoint` function."""
-    assert eqn.primitive.runs is not None
-    called = eqn.primitive.runs(eqn.params).jaxpr
+    assert eqn.primitive.holder.runs is not None
+    called = eqn.primitive.holder.runs(eqn.params).jaxpr
     v = called.outvars[position]
     if v in called.invars:
         return origin(jaxpr, eqn.invars[called.invars.index(v)])

@@ -79,7 +79,7 @@ def _is_python(closed: ClosedJaxpr) -> bool:
     that have no lowering rule: it cannot be compiled."""
     rules = rules_for("cpu")
     return any([p.own_impl is not None and rules[p.name] is None and p.decomposition is None
-                and p.stands_for is None for p in {e.primitive for e in closed.eqns}])
+                and p.holder.stands_for is None for p in {e.primitive for e in closed.eqns}])
 
 
 # -- derivatives -----------------------------------------------------------------------------------
@@ -120,6 +120,5 @@ def _printed(params: Params) -> list[tuple[str, Any]]:
 
 
 remat_p = define_call(register(Primitive(
-    "remat2", multiple_results=True, cached=False, impl=_run, stands_for=_with_barrier,
-    printed=_printed,
-)), _derive_remat, linearized=_linearized)
+    "remat2", multiple_results=True, cached=False, impl=_run, printed=_printed,
+)), _derive_remat, _linearized, _with_barrier)

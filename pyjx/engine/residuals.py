@@ -3,8 +3,8 @@
 A policy `(primitive, *avals, **params) -> bool`, or one of the answers below, is asked of each
 equation in turn; of the results that it allows to save those are saved that a backward pass reads.
 What is not saved is computed again from what is, and from the inputs, which are always there. Where
-an equation holds a program its rule `cut` goes on inside with the same policy; `cut_jaxpr` is what
-such rules are made of.
+an equation holds a program its holder's `cut` goes on inside with the same policy; `cut_jaxpr` is
+what such rules are made of.
 """
 
 from __future__ import annotations
@@ -81,8 +81,9 @@ def kept_by(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
 
 
 class CutEqn(Record):
-    """What a rule `cut` gives: the equation, with saved values as further results; these; and the
-    equation that computes the needed results that are not saved again, from them and operands."""
+    """What a holder's `cut` gives: the equation, with saved values as further results; these; and
+    the equation that computes the needed results that are not saved again, from them and operands.
+    """
 
     known: JaxprEqn
     saved: list[Var]
@@ -114,13 +115,13 @@ def cut_jaxpr(closed: ClosedJaxpr, policy: Policy, results: Flags, needed: Flags
     known: list[JaxprEqn] = []
     again: list[JaxprEqn] = []
     saved: list[Var] = []
-    keep = [e.primitive.cut is None and kept_by(policy, e) for e in jaxpr.eqns]
+    keep = [e.primitive.holder.cut is None and kept_by(policy, e) for e in jaxpr.eqns]
     for eqn, kept in zip(reversed(jaxpr.eqns), reversed(keep), strict=True):
         used = tuple([v in live for v in eqn.outvars])
         if not any(used) and (kept or not _repeated(eqn)):
             known.append(eqn)
-        elif eqn.primitive.cut is not None:
-            parts: CutEqn = eqn.primitive.cut(eqn, policy, used)
+        elif eqn.primitive.holder.cut is not None:
+            parts: CutEqn = eqn.primitive.holder.cut(eqn, policy, used)
             known.append(parts.known)
             saved += reversed(parts.saved)
             if parts.again is not None:

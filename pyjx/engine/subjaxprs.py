@@ -391,7 +391,8 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
             primitive = eqn.primitive
             values = [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
             if any([type(v) is UndefinedPrimal for v in values]):
-                if (primitive.split is not None or is_decomposed(primitive)) and not eqn.effects:
+                apart = primitive.holder.split is not None or is_decomposed(primitive)
+                if apart and not eqn.effects:
                     replay.source = eqn.source_info
                     results = taken_apart(trace, primitive, values, eqn.params)
                 else:
@@ -509,7 +510,7 @@ def read_in_parts(closed: ClosedJaxpr) -> Flags:
     found: set[Any] = set()
     for eqn in closed.jaxpr.eqns:
         if eqn.primitive.accumulate is not None:
-            if eqn.primitive.holder is None:
+            if eqn.primitive.holder.held is None:
                 found.update(eqn.invars)
                 continue
             held = eqn.primitive.holder.held(eqn.params)

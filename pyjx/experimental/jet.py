@@ -220,7 +220,7 @@ class JetTrace(Trace):
         rule = _RULES.get(primitive)
         if rule is not None:
             return self._joined(*rule(primitive, primals, terms, order, params))
-        if order and primitive.holder is not None:
+        if order and primitive.holder.held is not None:
             pairs = _inside(primitive, primals, terms, order, params)
         else:
             pairs = self._along(primitive, primals, terms, order, params)

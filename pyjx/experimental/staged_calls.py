@@ -31,8 +31,9 @@ class PlacedCall(Primitive):
         super().__init__(name, multiple_results=True, cached=False,
                          printed=lambda params: sorted(params.items()))
         self.spaces = spaces
-        self.define(batch_axis=self._batched, dce=self._some_results)
+        self.define(batch_axis=self._batched)
         define_call(self, lambda params, origins, linear: {**params, spaces: None})
+        self.holder.dce = self._some_results
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         if params[self.spaces] is None:

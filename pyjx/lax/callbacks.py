@@ -18,7 +18,6 @@ from pyjx.core import dtypes, logs
 from pyjx.core.arithmetic import unknown
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects
-from pyjx.core.passes.tokens import thread_operand
 from pyjx.core.primitive import Primitive, Rule, register
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis
@@ -389,7 +388,7 @@ io_callback_p: Primitive = register(Primitive(
     "io_callback", multiple_results=True, cached=False, shape_rule=_shape, impl=_impl,
     batch_axis=_io_batch,
     printed=printed, physical=_physical(lambda: io_callback_p), effects=_io_effects,
-    thread=thread_operand,
+    takes_token=True,
     jvp=refused("IO callbacks do not support JVP."),
     transpose=refused("IO callbacks do not support transpose."),
 ))
@@ -398,6 +397,5 @@ debug_callback_p: Primitive = register(Primitive(
     "debug_callback", multiple_results=True, cached=False, impl=_debug_impl,
     shape_rule=lambda *avals, **params: [],
     batch_axis=_debug_batch, printed=printed, physical=_physical(lambda: debug_callback_p),
-    effects=_debug_effects, thread=thread_operand, jvp=_debug_jvp,
-    split=lambda trace, operands, params: [],  # what is linear has no value to look at
+    effects=_debug_effects, takes_token=True, jvp=_debug_jvp,
 ))

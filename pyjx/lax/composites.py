@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, wraps
+from operator import itemgetter
 from typing import Any, NoReturn
 
 from lowering.types import Attribute, attribute
@@ -12,6 +13,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, JaxprEqn, Var
 from pyjx.core.passes.tokens import threaded
+from pyjx.core.primitive import Holding
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import call_eqn, standing_for
@@ -107,5 +109,5 @@ def _thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
 
 
 composite_p = standing_for(
-    "composite", lambda params: params["call_jaxpr"], stands_for=None, jvp=_jvp,
-    transpose=_transpose, runs=lambda params: params["call_jaxpr"], thread=_thread)
+    "composite", itemgetter("call_jaxpr"), Holding(runs=itemgetter("call_jaxpr"), thread=_thread),
+    jvp=_jvp, transpose=_transpose)

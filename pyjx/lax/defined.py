@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.primitive import Rule
 from pyjx.engine.calls import standing_for
 from pyjx.engine.subjaxprs import with_inputs, without_tracers
 from pyjx.engine.types import Params
@@ -26,7 +25,7 @@ class DefinedValue:
       rules: those that depend on what the functions mean.
     """
 
-    def __init__(self, name: str, functions: Any, **rules: Rule) -> None:
+    def __init__(self, name: str, functions: Any, **rules: Any) -> None:
         self.functions = functions
         self.primitive = standing_for(name, self._stands_for, own_rules=True, **rules)
 

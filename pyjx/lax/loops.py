@@ -456,7 +456,7 @@ class _While(Holder):
     constant = CONST
     carried = NEW
     loops = True
-    kinds = tuple([kind for kind in Holder.kinds if kind not in ("accumulate", "cut")])
+    lacks = ("cut",)
 
     def held(self, params: Params) -> Held:
         body, b = params["body_jaxpr"], params["body_nconsts"]

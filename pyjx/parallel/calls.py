@@ -235,7 +235,7 @@ _BORDER = ("mesh", "in_specs", "out_specs", "check_vma", "newly_manual_axes")
 
 shard_map_p: Primitive = register(Primitive(
     "shard_map", multiple_results=True, cached=False, batch_axis=_batch,
-    within=_within, impl=_impl, placed=lambda params: (params["mesh"],),
+    impl=_impl, placed=lambda params: (params["mesh"],),
     physical=lambda avals, *operands, **params: shard_map_p.bind(*operands, **params),
 ))
 
@@ -245,7 +245,8 @@ class _ShardMap(Holder):
     each goes through its effects in order. New values of references lie as these do."""
 
     constant = WHOLE
-    kinds = tuple([kind for kind in Holder.kinds if kind != "accumulate"])
+    lacks = ("accumulate",)
+    within = staticmethod(_within)
 
     def held(self, params: Params) -> Held:
         return Held((params["jaxpr"],), 0, params["in_specs"], params["out_specs"], 0, 0)

@@ -114,7 +114,7 @@ class _Counted:
             primitive, params = eqn.primitive, eqn.params
             if holds_jaxprs(eqn) and (inner := program_of(primitive, params)) is not None:
                 self.program(inner, times)
-            elif primitive.holder is not None:
+            elif primitive.holder.held is not None:
                 self.held(primitive.holder, params, times)
             else:
                 self.operation(eqn, times)

@@ -92,7 +92,7 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
             f"invalid value ({kind}) encountered in {name}. As it was given donated arguments, it "
             "cannot be run again to find the operation: take donate_argnums away.")
     eqns = closed.eqns
-    if len(eqns) == 1 and eqns[0].primitive.within is not None:
+    if len(eqns) == 1 and eqns[0].primitive.holder.within is not None:
         raise FloatingPointError(
             f"Invalid value ({kind}) encountered in sharded computation. What each device does "
             f"is run as a whole, so which operation of {name} made it is not known: call the "

@@ -140,7 +140,7 @@ def _with_stacked_parts(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, made: JaxprEqn
     """An equation that holds programs. Open sums that it takes slices of, or stacks, come and go as
     arrays that have the devices' parts along a dimension."""
     program = made.params.get("jaxpr")
-    if not isinstance(program, ClosedJaxpr) or eqn.primitive.within is not None or (
+    if not isinstance(program, ClosedJaxpr) or eqn.primitive.holder.within is not None or (
             len(program.in_avals) != len(eqn.invars)):
         return [made]
     inside = program.jaxpr
@@ -254,7 +254,7 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
             out = v
             if v.aval.explicit_sharding is not None:
                 out = new[v] = Var(retyped(v.aval, None))
-            placed = eqn.primitive.placed is not None and eqn.primitive.within is None
+            placed = eqn.primitive.placed is not None and eqn.primitive.holder.within is None
             if not placed and not (eqn.primitive.placed and out is v):
                 made = made_types(eqn, v.aval)
                 if len(made) > 1 and OUTSIDE.unreduced(v.aval) - OUTSIDE.unreduced(made[0]):
@@ -263,7 +263,7 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
                 for aval in made[::-1]:
                     out = _constrained(mesh, aval, out, eqn, constraints)
             results.append(out)
-        if eqn.primitive.placed is not None and eqn.primitive.within is None:
+        if eqn.primitive.placed is not None and eqn.primitive.holder.within is None:
             invars = _closed_before(eqn, invars, eqns)
         elif len(results) == 1 and any([type(v) is Literal for v in invars]):
             invars = _numbers_at_shape(mesh, eqn, invars, eqns)

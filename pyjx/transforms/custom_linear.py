@@ -13,7 +13,7 @@ from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.linearity import LAST
 from pyjx.core.named_axes import Axis
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Holding, Primitive, register
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace, match_axis
@@ -101,7 +101,8 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, callee: Jaxpr, tr
 linear_call_p = register(Primitive(
     "linear_call", shape_rule=_shape, jvp=_jvp, batch_axis=_batch, transpose=_transpose,
     decomposition=_apply, multiple_results=True, cached=False, linear=LAST,
-    effects=lambda params: params["callee"].effects, own_rules=True, runs=_runs,
+    effects=lambda params: params["callee"].effects, own_rules=True,
+    holder=Holding(runs=_runs),
 ))
 
 

@@ -154,8 +154,8 @@ def _jaxprs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
 
 def _runs_bodies(eqn: JaxprEqn) -> bool:
     """Whether the operation does what its jaxprs do, and not what a formula says."""
-    p = eqn.primitive
-    return any([rule is not None for rule in (p.runs, p.stands_for, p.holder)])
+    h = eqn.primitive.holder
+    return any([rule is not None for rule in (h.runs, h.stands_for, h.held)])
 
 
 def _inner_scope(scope: Scope, eqn: JaxprEqn, key: str) -> Scope:

@@ -62,8 +62,9 @@ def remat_transpose(cts, *operands, jaxpr):
 
 
 remat_p = define_call(Primitive(
-    "test_remat", multiple_results=True, cached=False, linearize=remat_linearize,
-    transpose=remat_transpose, decomposition=lambda *xs, jaxpr: jaxpr_as_fun(jaxpr)(*xs)))
+    "test_remat", multiple_results=True, cached=False, transpose=remat_transpose,
+    decomposition=lambda *xs, jaxpr: jaxpr_as_fun(jaxpr)(*xs)))
+remat_p.holder.linearize = remat_linearize
 
 # -- a choice between two programs ----------------------------------------------------------------
 
@@ -105,7 +106,7 @@ class Repeat(Holder):
     """Constants come first, then the carry; what comes to a carry is put behind it."""
 
     constant, carried, loops = "constant", "carry", True
-    kinds = ("batch_axis", "check", "dce", "effects", "jvp", "shape_rule")
+    lacks = ("accumulate", "cut", "linearize", "split", "transpose")
 
     def held(self, params):
         n, first = len(params["jaxpr"].outvars), params["consts"]

@@ -35,8 +35,8 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Jaxpr:
         if live.isdisjoint(eqn.outvars) and not (eqn.effects and keeps_alive(eqn.effects)):
             changed = True
             continue
-        if eqn.primitive.dce is not None:
-            live_eqn = eqn.primitive.dce(eqn, tuple([v in live for v in eqn.outvars]))
+        if eqn.primitive.holder.dce is not None:
+            live_eqn = eqn.primitive.holder.dce(eqn, tuple([v in live for v in eqn.outvars]))
             changed = changed or live_eqn is not eqn
             eqn = live_eqn
         eqns.append(eqn)

@@ -42,7 +42,7 @@ from pyjx.core.nested import holders, map_jaxprs
 from pyjx.core.passes.blocks import Flow, Group, Program, Users, groups_of
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
 from pyjx.core.passes.recompute import narrow_borders
-from pyjx.core.primitive import Primitive
+from pyjx.core.primitive import Holding, Primitive
 from pyjx.core.records import Record
 
 # Blocks of fewer equations stay where they are: calling them costs more than compiling them.
@@ -58,7 +58,8 @@ MAX_DEPTH = 4
 outlined_call_p = Primitive(
     "outlined_call", shape_rule=lambda *avals, jaxpr, name: jaxpr.out_avals,
     multiple_results=True, cached=False, is_call=True, label=lambda params: params["name"],
-    effects=lambda params: params["jaxpr"].effects, runs=lambda params: params["jaxpr"],
+    effects=lambda params: params["jaxpr"].effects,
+    holder=Holding(runs=lambda params: params["jaxpr"]),
 )
 
 

@@ -1,7 +1,7 @@
 """Ordered effects made explicit: a token goes from each operation that has one to the next.
 
 A program with ordered effects takes a token before its inputs and gives one before its results;
-what holds programs is told by its rule `thread` how to pass the token through them.
+what holds programs says how the token is passed through them (`Holding.thread`).
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ def threaded(closed: ClosedJaxpr) -> ClosedJaxpr:
     for eqn in jaxpr.eqns:
         if eqn.effects and is_ordered(eqn.effects):
             after = Var(abstract_token)
-            rule = eqn.primitive.thread
-            if rule is None:
+            rule = eqn.primitive.holder.thread
+            if eqn.primitive.takes_token:
+                eqns.append(eqn.replace(invars=[token, *eqn.invars], outvars=[after, *eqn.outvars]))
+            elif rule is None:
                 raise NotImplementedError(f"Ordered effects are not supported in "
                                           f"'{eqn.primitive}': {sorted(map(str, eqn.effects))}")
-            eqns += rule(eqn, token, after)
+            else:
+                eqns += rule(eqn, token, after)
             token = after
         else:
             eqns.append(eqn)
     return ClosedJaxpr(jaxpr.replace(invars=[first, *jaxpr.invars], eqns=eqns,
                                      outvars=[token, *jaxpr.outvars]), closed.consts)
-
-
-def thread_operand(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
-    """The rule of an operation that itself takes a token first and gives one first."""
-    return [eqn.replace(invars=[token, *eqn.invars], outvars=[after, *eqn.outvars])]

@@ -214,5 +214,4 @@ def _not_functionalized(*operands: Any, debug: bool, **params: Any) -> list[Any]
 check_p: Primitive = register(Primitive(
     "check", multiple_results=True, shape_rule=lambda *avals, **params: [], impl=_impl, jvp=_jvp,
     batch_axis=_batch, decomposition=_not_functionalized, effects=lambda params: _effects,
-    split=lambda trace, operands, params: [],
 ))

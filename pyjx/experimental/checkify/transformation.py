@@ -130,7 +130,7 @@ def _checked(closed: ClosedJaxpr, categories: Categories) -> Checked:
 def _apply(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
     """The results of an equation; what its checks find is joined to `so_far`."""
     if holds_jaxprs(eqn):
-        rule = _RULES.get(eqn.primitive, None if eqn.primitive.holder is None else _held)
+        rule = _RULES.get(eqn.primitive, None if eqn.primitive.holder.held is None else _held)
         if rule is not None:
             return rule(eqn, operands, so_far, categories)
         program = program_of(eqn.primitive, eqn.params)

@@ -128,7 +128,8 @@ def _apply(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
     if primitive in RULES:
         return [RULES[primitive](primitive, operands, params)]
     closed = program_of(primitive, params)
-    if primitive.holder is not None and not primitive.own_rules and primitive.within is None:
+    holder = primitive.holder
+    if holder.held is not None and holder.within is None and not primitive.own_rules:
         return _held(primitive, operands, params)
     if closed is None:
         refuse(primitive)
