@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.primitive import DEAR
 from pyjx.engine.conversion import cast
-from pyjx.engine.rules import jvp_by_operand
+from pyjx.engine.rules import jvp_by_operand, jvp_by_result
 from pyjx.engine.types import Value
 from pyjx.lax.elementwise import (
     abs,
@@ -42,7 +43,11 @@ from pyjx.lax.nary import (
 
 
 class AccuracyMode(enum.Enum):
-    """How accurately to compute a function, where an implementation has a choice."""
+    """How accurately to compute a function, where an implementation has a choice.
+
+    By DEFAULT slopes of `tanh` and `logistic` are as accurate as the functions, which are rounded
+    to 1 long before their slopes are 0; without a mode slopes are accurate to their own size.
+    """
 
     HIGHEST = 1
     DEFAULT = 2
@@ -212,23 +217,60 @@ logistic_p = elementwise("logistic", INEXACT, arithmetic=transcendental, decompo
                          cost=DEAR)
 
 
-def _logistic_grad(x: Value) -> Value:
-    """s(x) (1 - s(x)), as s(x) s(x) e^-x: the difference is nothing where s(x) is rounded to 1.
+# Programs of fewer operations on numbers than a thousand run in the thread that calls them; so few
+# numbers are better served by exponentials, which are not counted.
+_FEW = 180
+# How often to halve a number to where a series of how many terms has all digits.
+_HALVED = {np.dtype(np.float32): (5, 7), np.dtype(np.float64): (8, 12)}
 
-    The exponential is the one that s(x) is made of, which XLA computes once for both.
+
+def _paired(x: Value, coefficients: list[Any]) -> Value:
+    """A polynomial, c_0 first, as one in x^2 of sums of two terms, and so on (Estrin's scheme), so
+    that little waits for what is before it."""
+    if len(coefficients) == 1:
+        return coefficients[0]
+    pairs = [add(mul(x, high), low) for low, high in zip(
+        coefficients[::2], coefficients[1::2], strict=False)]
+    return _paired(mul(x, x), pairs + coefficients[2 * len(pairs):])
+
+
+def _bell(x: Value, height: float, scale: float) -> Value:
+    """height / cosh^2(scale x) of real x: the slope of a sigmoid function, right in its tails too,
+    where it is less than what the function is rounded to.
+
+    Of many numbers it takes no exponential: s = 4 sinh^2 x has a series, and becomes s (s + 4)
+    where x doubles; and 4 cosh^2 x = (s + 2)^2 for s at x / 2.
     """
-    dtype = get_aval(x).dtype
-    s = logistic_p.bind(x, accuracy=None)
-    if dtypes.issubdtype(dtype, np.complexfloating):
+    aval = get_aval(x)
+    if aval.dtype not in _HALVED:
+        return cast(_bell(cast(x, np.dtype(np.float32)), height, scale), aval.dtype, aval.weak_type)
+    halvings, terms = _HALVED[aval.dtype]
+    if type(aval.size) is int and aval.size < _FEW:
+        e = exp(x if scale == 0.5 else mul(x, like(x, 2 * scale)))
+        return div(like(x, 4 * height), add(add(e, like(x, 2)), div(like(x, 1), e)))
+    square = mul(x, x)
+    unit = 4 * scale**2 / 4.0**halvings
+    s = mul(square, _paired(square, [like(x, 2 * unit**n / math.factorial(2 * n))
+                                     for n in range(1, terms + 1)]))
+    for _ in range(halvings - 1):
+        s = mul(s, add(s, like(x, 4)))
+    root = add(s, like(x, 2))
+    return div(like(x, 4 * height), mul(root, root))
+
+
+def _logistic_grad(x: Value) -> Value:
+    """s(x) (1 - s(x)) = 1 / (4 cosh^2(x/2))."""
+    if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
+        s = logistic_p.bind(x, accuracy=None)
         return mul(s, sub(like(s, 1), s))
-    # e^-x overflows far to the left; long before that 1 - s(x) is 1
-    far = lax.lt(x, like(x, 1.5 * math.log(dtypes.finfo(dtype).eps)))
-    return lax.select(far, s, mul(s, mul(s, exp(neg(x)))))
+    return _bell(x, 0.25, 0.5)
 
 
 logistic_grad_p = elementwise("logistic_grad", INEXACT, arithmetic=transcendental,
                               decomposition=_logistic_grad, cost=DEAR)
-differentiate(logistic_p, lambda g, x: mul(g, logistic_grad_p.bind(x)))
+logistic_p.define(jvp=jvp_by_result(logistic_p, lambda g, ans, x, accuracy=None: mul(g, (
+    mul(ans, sub(like(x, 1), ans)) if accuracy is AccuracyMode.DEFAULT else
+    logistic_grad_p.bind(x)))))
 # d s' = s' (1 - 2 s) dx
 differentiate_by_result(logistic_grad_p, lambda g, ans, x: mul(g, mul(ans, sub(
     like(x, 1), mul(like(x, 2), logistic_p.bind(x, accuracy=None))))))
@@ -423,17 +465,16 @@ differentiate(cosh_p, lambda g, x: mul(g, sinh(x)))
 
 
 def _tanh_grad(x: Value) -> Value:
-    """1 - tanh^2 x, as e (2 / (1 + e))^2 with e = e^-2|x|: the difference is nothing where tanh x
-    is rounded to 1."""
+    """1 - tanh^2 x = 1 / cosh^2 x."""
     if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
         return one_minus_square(tanh_p.bind(x, accuracy=None))
-    e = exp(mul(abs(x), like(x, -2)))
-    return mul(e, square(div(like(x, 2), add(e, like(x, 1)))))
+    return _bell(x, 1, 1)
 
 
 tanh_grad_p = elementwise("tanh_grad", INEXACT, arithmetic=transcendental,
                           decomposition=_tanh_grad, cost=DEAR)
-differentiate(tanh_p, lambda g, x: mul(g, tanh_grad_p.bind(x)))
+tanh_p.define(jvp=jvp_by_result(tanh_p, lambda g, ans, x, accuracy=None: mul(g, (
+    one_minus_square(ans) if accuracy is AccuracyMode.DEFAULT else tanh_grad_p.bind(x)))))
 # d t' = -2 t t' dx
 differentiate_by_result(tanh_grad_p, lambda g, ans, x: mul(g, mul(
     ans, mul(like(x, -2), tanh_p.bind(x, accuracy=None)))))

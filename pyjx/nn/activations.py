@@ -63,6 +63,11 @@ def _times(x: Value, y: Value) -> Value:
     return lax.mul_p.bind(x, y, out_dtype=None)
 
 
+# In a product with a sigmoid function that function is beside its slope in the derivative, so what
+# is rounded away in their sum need not be right in the slope.
+_usual = lax.AccuracyMode.DEFAULT
+
+
 @numpy_function
 def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)), elementwise.
@@ -134,7 +139,7 @@ def silu(x: ArrayLike) -> Array:
     0.0
     """
     x = promote_inexact("silu", x)
-    return _times(x, lax.logistic_p.bind(x, accuracy=None))
+    return _times(x, lax.logistic_p.bind(x, accuracy=_usual))
 
 
 swish = silu
@@ -149,7 +154,7 @@ def mish(x: ArrayLike) -> Array:
     0.0
     """
     x = promote_inexact("mish", weak_int("mish", x))
-    return lax.mul(x, lax.tanh(jnp.logaddexp(x, like(x, 0.0))))
+    return lax.mul(x, lax.tanh(jnp.logaddexp(x, like(x, 0.0)), accuracy=_usual))
 
 
 @numpy_function
@@ -169,7 +174,7 @@ _root_two_over_pi = math.sqrt(2 / math.pi)
 
 def _gelu_tanh(x: Value) -> Value:
     cubic = lax.add_p.bind(x, _times(like(x, 0.044715), lax.integer_pow_p.bind(x, y=3)))
-    inner = lax.tanh_p.bind(_times(like(x, _root_two_over_pi), cubic), accuracy=None)
+    inner = lax.tanh_p.bind(_times(like(x, _root_two_over_pi), cubic), accuracy=_usual)
     return _times(x, _times(like(x, 0.5), lax.add_p.bind(like(x, 1.0), inner)))
 
 
@@ -215,7 +220,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
         raise AssertionError(f"glu: axis size must be divisible by 2, got size {size} of axis "
                              f"{axis} of shape {aval.shape}.")
     first, second = lax.split(x, [size // 2, size // 2], axis)
-    return lax.mul(first, lax.logistic(second))
+    return lax.mul(first, lax.logistic(second, accuracy=_usual))
 
 
 @numpy_function

@@ -173,6 +173,16 @@ def test_slopes_in_the_tails(name, slope):
     x = np.concatenate([x, -x])
     f = getattr(jax.nn, name)
     np.testing.assert_allclose(jax.vmap(jax.grad(f))(x), slope(x.astype(float)), rtol=1e-5)
+    for dtype, rtol in ((np.float32, 1e-5), (np.float64, 1e-13), ("float16", 1e-3),
+                        ("bfloat16", 5e-3)):  # many numbers, by a series
+        with jax.enable_x64():
+            many = jnp.array(np.linspace(-7.5, 7.5, 400), dtype)
+            many = jnp.concatenate([many, 5 * many]) if dtype != "float16" else many
+            want = slope(np.asarray(many, np.float64))
+            np.testing.assert_allclose(np.asarray(jax.grad(lambda x: f(x).sum())(many), float),
+                                       want, rtol=rtol, atol=1e-6 if dtype == "float16" else 0)
+            edges = jax.grad(lambda x: f(x).sum())(jnp.full(400, np.inf, dtype).at[::2].set(-1e4))
+            np.testing.assert_array_equal(edges, 0)
     one = jnp.array([np.inf, -np.inf])
     for order in range(3):  # odd and even ones, at 0 and where an exponential is 0
         f = jax.grad(f)
@@ -184,6 +194,14 @@ def test_slopes_in_the_tails(name, slope):
     near = (getattr(jax.nn, name)(z + 1e-3) - getattr(jax.nn, name)(z - 1e-3)) / 2e-3
     np.testing.assert_allclose(jax.grad(getattr(jax.nn, name), holomorphic=True)(z), near,
                                rtol=1e-3)
+
+
+@pytest.mark.parametrize("name, exponentials", [
+    ("tanh", 0), ("sigmoid", 0), ("gelu", 0), ("silu", 1), ("glu", 1)])
+def test_slopes_take_no_exponential_of_their_own(name, exponentials):
+    f = getattr(jax.nn, name)
+    text = jax.jit(jax.grad(lambda x: f(x).sum())).lower(jnp.ones(400)).as_text()
+    assert text.count("stablehlo.exponential") == exponentials
 
 
 @pytest.mark.parametrize("function", [jax.nn.softplus, jax.nn.log_sigmoid, jax.nn.mish])
