@@ -18,13 +18,14 @@ from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.references import is_ref
 from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
-from pyjx.core.varying import varying_axes
+from pyjx.core.varying import reduced_axes, varying_axes
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.holders import Held, Holder, Programs, Roles, with_all_consts
 from pyjx.engine.lanes import run_lanes
 from pyjx.engine.subjaxprs import with_outputs
-from pyjx.engine.types import Dims, Params, Values
+from pyjx.engine.tangents import UndefinedPrimal
+from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 from pyjx.lax.agreement import trace_branches
 from pyjx.lax.bodies import check_operands_distinct
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
@@ -267,6 +268,22 @@ class _Cond(Holder):
         if dims[0] is not None:
             return _select_batch(trace, operands, dims, params["branches"])
         return super().batch_axis(trace, operands, dims, **params)
+
+    def pulled_back(self, cts: Tangents, operands: Sequence[Operand], params: Params,
+                    totals: Sequence[Any], added: Flags | None) -> list[Any]:
+        """As of all holders, but a sum over devices stands in no branch that some do not take."""
+        apart = varying_axes(get_aval(operands[0]))
+        for x in operands[1:]:
+            if apart and type(x) is UndefinedPrimal and not (
+                    apart <= varying_axes(x.aval) | reduced_axes(x.aval)):
+                axes = ", ".join([repr(axis) for axis in sorted(apart, key=str)])
+                raise ValueError(
+                    f"lax.cond, lax.switch: devices along the axes {axes} take branches of their "
+                    f"own, which close over a value of type {x.aval.str_short()} that is one for "
+                    "them all, so that its gradient is a sum over them. Give the value to the "
+                    f"branches as an operand, or cast it before: lax.pcast(x, ({axes},), "
+                    "to='varying').")
+        return super().pulled_back(cts, operands, params, totals, added)
 
 
 _Cond(cond_p)

@@ -159,5 +159,16 @@ def test_devices_that_choose_differently_add_up_outside_of_the_choice(smap):
     def f(w, x):
         return lax.cond(lax.axis_index("i") > 3, lambda w, x: w * x, lambda w, x: x * 0, w, x)
 
-    grad = jax.grad(lambda w: smap(f, (P(), P("i")))(w, X).sum())(np.ones(1, np.float32))
-    np.testing.assert_array_equal(grad, [X[8:].sum()])
+    def closing(w, x):
+        return lax.cond(lax.axis_index("i") > 3, lambda: w * x, lambda: x * 0)
+
+    def cast(w, x):
+        return closing(lax.pcast(w, "i", to="varying"), x)
+
+    def grad(f):
+        return jax.grad(lambda w: smap(f, (P(), P("i")))(w, X).sum())(np.ones(1, np.float32))
+
+    np.testing.assert_array_equal(grad(f), [X[8:].sum()])
+    np.testing.assert_array_equal(grad(cast), [X[8:].sum()])
+    with pytest.raises(ValueError, match=r"axes 'i' take branches .* float32\[1\] that is one"):
+        grad(closing)
