@@ -21,7 +21,7 @@ import sys
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 
-from pyjx.lazy import attach
+from pyjx.lazy import attach, views
 from pyjx.version import PYJX_VERSION, PYJX_VERSION_INFO
 
 __version__ = PYJX_VERSION
@@ -81,11 +81,72 @@ FAMILIES = {
     "pyjx.runtime.sharding": "NamedSharding",
 }
 
-SUBMODULES = (
-    "ad ad_checkpoint api_util collect_profile core custom_batching custom_derivatives debug "
-    "distributed dlpack dtypes errors example_libraries experimental export extend ffi "
-    "flatten_util image inspect interpreters lax lib memory monitoring nn numpy ops profiler "
-    "random ref scipy sharding stages test_util tools tree tree_util typing version viewer"
+_TYPING = """What annotations of functions of arrays are made of.
+
+>>> from pyjx.typing import ArrayLike
+>>> isinstance(1.5, ArrayLike)
+True
+
+Libraries that check arguments at run time build their checks from these.
+
+>>> from pyjx.typing import DTypeLike
+>>> [isinstance("float32", kind) for kind in DTypeLike.__args__ if isinstance(kind, type)]
+[True, False, False]
+"""
+
+MODULES: dict[str, tuple[str, dict[str, str]]] = {
+    "ad": ("Where gradients go: what `with_refs` of the result of `vjp` takes and gives.", {
+        "pyjx.transforms.vjp": "DidntWant DontWant GradRef GradValue",
+    }),
+    "ad_checkpoint": ("Rematerialization: what is kept for a backward pass, and names for it.", {
+        "pyjx.engine.checkpoint_names": "name_p",
+        "pyjx.engine.residuals": "Offloadable Recompute Saveable",
+        "pyjx.transforms.checkpointing": (
+            "checkpoint checkpoint_name checkpoint_name_fwd checkpoint_policies "
+            "print_saved_residuals remat"
+        ),
+    }),
+    "custom_derivatives": ("Functions with derivatives of the user's, and what their rules use.", {
+        "pyjx.engine.custom_derivative_calls": (
+            "SymbolicZero custom_jvp_call_p custom_vjp_call_p zero_from_primal"
+        ),
+        "pyjx.engine.custom_remat_calls": "remat_opt_p",
+        "pyjx.transforms.custom_gradient": "closure_convert custom_gradient",
+        "pyjx.transforms.custom_jvp": "custom_jvp",
+        "pyjx.transforms.custom_linear": "linear_call",
+        "pyjx.transforms.custom_vjp": "CustomVJPPrimal custom_vjp custom_vjp_primal_tree_values",
+    }),
+    "dtypes": ("Functions and classes of element types.", {
+        "pyjx.core.dtypes": (
+            "TypePromotionError bfloat16 canonicalize_dtype extended finfo float0 iinfo issubdtype "
+            "itemsize_bits prng_key result_type scalar_type_of"
+        ),
+    }),
+    "memory": ("The memories that an array may lie in.", {
+        "pyjx.core.spaces": "Space",
+    }),
+    "sharding": ("Shardings: how the elements of an array lie on devices, and meshes of devices.", {
+        "pyjx.core.meshes": "AbstractDevice AbstractMesh AxisType Mesh",
+        "pyjx.core.primitive": "no_collectives",
+        "pyjx.core.specs": "ManualAxisType PartitionSpec UnreducedKind",
+        "pyjx.runtime.meshes": "get_abstract_mesh get_mesh set_mesh use_abstract_mesh",
+        "pyjx.runtime.resharding": "auto_axes explicit_axes reshard",
+        "pyjx.runtime.sharding": (
+            "NamedSharding Sharding SingleDeviceSharding make_single_device_sharding"
+        ),
+    }),
+    "stages": ("The stages of a jitted function: traced, lowered, compiled.", {
+        "pyjx.jaxlib_api": "Wrapped=PjitFunction",
+        "pyjx.runtime.stages": "ArgInfo Compiled CompilerOptions Lowered Traced",
+    }),
+    "typing": (_TYPING, {"pyjx.core.array_type": "ArrayLike DTypeLike"}),
+}
+
+SUBMODULES = views(__name__, MODULES) + (
+    " api_util collect_profile core custom_batching debug distributed dlpack errors "
+    "example_libraries experimental export extend ffi flatten_util image inspect interpreters lax "
+    "lib monitoring nn numpy ops profiler random ref scipy test_util tools tree tree_util version "
+    "viewer"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -3,14 +3,18 @@
 from types import ModuleType as _ModuleType
 from pyjx import ad as ad
 from pyjx import ad_checkpoint as ad_checkpoint
+from pyjx import custom_derivatives as custom_derivatives
+from pyjx import dtypes as dtypes
+from pyjx import memory as memory
+from pyjx import sharding as sharding
+from pyjx import stages as stages
+from pyjx import typing as typing
 from pyjx import api_util as api_util
 from pyjx import core as core
 from pyjx import custom_batching as custom_batching
-from pyjx import custom_derivatives as custom_derivatives
 from pyjx import debug as debug
 from pyjx import distributed as distributed
 from pyjx import dlpack as dlpack
-from pyjx import dtypes as dtypes
 from pyjx import errors as errors
 from pyjx import example_libraries as example_libraries
 from pyjx import experimental as experimental
@@ -23,7 +27,6 @@ from pyjx import inspect as inspect
 from pyjx import interpreters as interpreters
 from pyjx import lax as lax
 from pyjx import lib as lib
-from pyjx import memory as memory
 from pyjx import monitoring as monitoring
 from pyjx import nn as nn
 from pyjx import numpy as numpy
@@ -32,13 +35,10 @@ from pyjx import profiler as profiler
 from pyjx import random as random
 from pyjx import ref as ref
 from pyjx import scipy as scipy
-from pyjx import sharding as sharding
-from pyjx import stages as stages
 from pyjx import test_util as test_util
 from pyjx import tools as tools
 from pyjx import tree as tree
 from pyjx import tree_util as tree_util
-from pyjx import typing as typing
 from pyjx import version as version
 from pyjx import viewer as viewer
 from pyjx.configuration import allow_f16_reductions as allow_f16_reductions
@@ -158,15 +158,19 @@ __version_info__: tuple[int, int, int]
 __all__ = [
     "ad",
     "ad_checkpoint",
+    "custom_derivatives",
+    "dtypes",
+    "memory",
+    "sharding",
+    "stages",
+    "typing",
     "api_util",
     "collect_profile",
     "core",
     "custom_batching",
-    "custom_derivatives",
     "debug",
     "distributed",
     "dlpack",
-    "dtypes",
     "errors",
     "example_libraries",
     "experimental",
@@ -179,7 +183,6 @@ __all__ = [
     "interpreters",
     "lax",
     "lib",
-    "memory",
     "monitoring",
     "nn",
     "numpy",
@@ -188,13 +191,10 @@ __all__ = [
     "random",
     "ref",
     "scipy",
-    "sharding",
-    "stages",
     "test_util",
     "tools",
     "tree",
     "tree_util",
-    "typing",
     "version",
     "viewer",
     "allow_f16_reductions",

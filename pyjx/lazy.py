@@ -140,3 +140,30 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
     sys.modules[package].__class__ = Package
 
     return getattribute, directory, [*modules, *source]
+
+
+def views(package: str, modules: Mapping[str, tuple[str, Mapping[str, str]]]) -> str:
+    """The public modules of a package that only show names of others: they have no file.
+
+    Args:
+      package: its name.
+      modules: for each module, whose name below the package may have dots, its documentation and
+        its names, as `attach` takes them.
+
+    Returns:
+      The names of those that are directly in the package, for its own table.
+
+    >>> import pyjx.interpreters.ad
+    >>> pyjx.interpreters.ad.Zero.__name__
+    'Zero'
+    """
+    for below, (doc, families) in modules.items():
+        name = f"{package}.{below}"
+        module = sys.modules[name] = ModuleType(name, doc)
+        inner = [m[len(below) + 1:] for m in modules if m.startswith(f"{below}.")]
+        table = families, " ".join(inner)
+        shown = dict(zip(("__getattr__", "__dir__", "__all__"), attach(name, *table), strict=True))
+        own_dictionary(module).update(
+            shown, FAMILIES=families, SUBMODULES=table[1], __path__=[],
+            __spec__=ModuleSpec(name, None, is_package=True))
+    return " ".join([name for name in modules if "." not in name])

@@ -29,7 +29,7 @@ def module_names() -> list[str]:
             # Importing `as_jax` changes what `import jax` means in this process.
             if not info.name.endswith(("__main__", "as_jax")):
                 names.append(info.name)
-    return names
+    return sorted({*names, *stubs.PACKAGES, *stubs.MADE})  # those that have no file, too
 
 
 @pytest.fixture(autouse=True)

@@ -11,18 +11,19 @@ import sys
 from pathlib import Path
 
 import pyjx
-from pyjx.lazy import Deferred
+from pyjx.lazy import Deferred, Package, own_dictionary
 from pyjx.not_yet import TABLES
 
 ROOT = Path(pyjx.__file__).parent
-# The packages whose `__init__.py` attaches its names.
-PACKAGES = tuple(sorted(
-    ".".join(("pyjx", *path.parent.relative_to(ROOT).parts)) for path in ROOT.rglob("__init__.py")
-    if "attach(__name__" in path.read_text(encoding="utf-8")
-))
-for _package in PACKAGES:
-    importlib.import_module(_package)
-# The modules that have no file: packages make them as they are imported.
+_FILES = sorted(ROOT.rglob("__init__.py"))
+for _path in [p for p in _FILES if "attach(__name__" in p.read_text(encoding="utf-8")]:
+    importlib.import_module(".".join(("pyjx", *_path.parent.relative_to(ROOT).parts)))
+# The packages whose names a table says, those that have no file too.
+PACKAGES = tuple(sorted([
+    name for name, module in sys.modules.items()
+    if name.split(".")[0] == "pyjx" and isinstance(module, Package)
+    and "FAMILIES" in own_dictionary(module)]))
+# The modules that others make; they have no file either.
 MADE = tuple(sorted(
     [name for name, module in sys.modules.items() if isinstance(module, Deferred)]))
 
@@ -74,7 +75,8 @@ def _table(package: str) -> str:
 
 def stub_path(name: str) -> Path:
     place = ROOT.joinpath(*name.split(".")[1:])
-    return place.with_suffix(".pyi") if name in MADE else place / "__init__.pyi"
+    holds = any(other.startswith(f"{name}.") for other in PACKAGES)
+    return place / "__init__.pyi" if place.is_dir() or holds else place.with_suffix(".pyi")
 
 
 def write_stubs() -> None:

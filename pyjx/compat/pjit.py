@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pyjx.engine.calls import jit_p
 from pyjx.experimental.pjit import pjit
-from pyjx.extend.core.primitives import jit_p
-from pyjx.sharding import auto_axes
+from pyjx.runtime.resharding import auto_axes
 
 __all__ = ["auto_axes", "jit_p", "pjit"]

@@ -1,6 +1,8 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.experimental.
 
 from types import ModuleType as _ModuleType
+from pyjx.experimental import hijax as hijax
+from pyjx.experimental import transfer as transfer
 from pyjx.experimental import array_serialization as array_serialization
 from pyjx.experimental import buffer_callback as buffer_callback
 from pyjx.experimental import checkify as checkify
@@ -10,7 +12,6 @@ from pyjx.experimental import compute_on as compute_on
 from pyjx.experimental import control_deps as control_deps
 from pyjx.experimental import custom_partitioning as custom_partitioning
 from pyjx.experimental import fused as fused
-from pyjx.experimental import hijax as hijax
 from pyjx.experimental import jet as jet
 from pyjx.experimental import key_reuse as key_reuse
 from pyjx.experimental import layout as layout
@@ -30,7 +31,6 @@ from pyjx.experimental import shard_map as shard_map
 from pyjx.experimental import source_mapper as source_mapper
 from pyjx.experimental import sparse as sparse
 from pyjx.experimental import topologies as topologies
-from pyjx.experimental import transfer as transfer
 from pyjx.experimental import xla_metadata as xla_metadata
 from pyjx.experimental.earray import EArray as EArray
 from pyjx.experimental.earray import primal_tangent_dtype as primal_tangent_dtype
@@ -43,6 +43,8 @@ pallas: _ModuleType
 thunky: _ModuleType
 
 __all__ = [
+    "hijax",
+    "transfer",
     "array_serialization",
     "buffer_callback",
     "checkify",
@@ -52,7 +54,6 @@ __all__ = [
     "control_deps",
     "custom_partitioning",
     "fused",
-    "hijax",
     "jax2tf",
     "jet",
     "key_reuse",
@@ -76,7 +77,6 @@ __all__ = [
     "sparse",
     "thunky",
     "topologies",
-    "transfer",
     "xla_metadata",
     "EArray",
     "primal_tangent_dtype",

@@ -8,10 +8,10 @@ from typing import Any
 
 from pyjx.core.avals import is_valid_value
 from pyjx.core.primitive import register
+from pyjx.core.spaces import Space
 from pyjx.engine.types import Params
 from pyjx.experimental.staged_calls import PlacedCall, in_memory_of, spread, staged_call
 from pyjx.lazy import directory
-from pyjx.memory import Space
 from pyjx.tree_util import tree_map
 
 __all__ = ["fused", "fused_p"]

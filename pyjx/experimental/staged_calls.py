@@ -9,13 +9,13 @@ from typing import Any
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
+from pyjx.core.spaces import Space
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import define_call
 from pyjx.engine.moves import moved
 from pyjx.engine.subjaxprs import batch_jaxpr, consts_as_inputs, live_inputs, part_of, selected
 from pyjx.engine.types import Dims, Values
-from pyjx.memory import Space
 from pyjx.runtime.jit import JitSpec, Options
 from pyjx.tree_util import tree_unflatten
 

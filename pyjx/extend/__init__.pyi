@@ -4,11 +4,11 @@ from types import ModuleType as _ModuleType
 from pyjx.extend import backend as backend
 from pyjx.extend import core as core
 from pyjx.extend import ifrt_programs as ifrt_programs
-from pyjx.extend import linear_util as linear_util
 from pyjx.extend import lowering as lowering
 from pyjx.extend import mlir as mlir
-from pyjx.extend import random as random
 from pyjx.extend import sharding as sharding
+from pyjx.extend import linear_util as linear_util
+from pyjx.extend import random as random
 from pyjx.extend import source_info_util as source_info_util
 from pyjx.extend import xla as xla
 
@@ -18,12 +18,12 @@ __all__ = [
     "backend",
     "core",
     "ifrt_programs",
-    "linear_util",
     "lowering",
     "mlir",
+    "sharding",
+    "linear_util",
     "pallas",
     "random",
-    "sharding",
     "source_info_util",
     "xla",
 ]

@@ -564,3 +564,13 @@ def _same_parts(a: Any, b: Any) -> bool:
     orders = [np.sort(np.asarray(h.tile_assignment_devices()).reshape(*tiles, -1), axis=-1)
               for h in (a, b)]
     return bool((orders[0] == orders[1]).all())
+
+
+def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
+    """The sharding of arrays on one device, in one of its memories.
+
+    >>> import pyjx as jax
+    >>> jax.sharding.make_single_device_sharding(jax.devices()[0]).num_devices
+    1
+    """
+    return SingleDeviceSharding(device, memory_kind=memory_kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from pyjx.jaxlib_api import Sharding
     from pyjx.runtime.costs import Costs
     from pyjx.runtime.explain import Explanation
+
+CompilerOptions = Mapping[str, str | bool | int | float]
 
 
 class ArgInfo:

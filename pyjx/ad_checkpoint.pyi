@@ -1,12 +1,9 @@
-"""Rematerialization: what is kept for a backward pass, and names to say it by."""
-
-from __future__ import annotations
+# Written by `python -m pyjx.cli.stubs` from the table of pyjx.ad_checkpoint.
 
 from pyjx.engine.checkpoint_names import name_p as name_p
 from pyjx.engine.residuals import Offloadable as Offloadable
 from pyjx.engine.residuals import Recompute as Recompute
 from pyjx.engine.residuals import Saveable as Saveable
-from pyjx.lazy import directory
 from pyjx.transforms.checkpointing import checkpoint as checkpoint
 from pyjx.transforms.checkpointing import checkpoint_name as checkpoint_name
 from pyjx.transforms.checkpointing import checkpoint_name_fwd as checkpoint_name_fwd
@@ -15,7 +12,14 @@ from pyjx.transforms.checkpointing import print_saved_residuals as print_saved_r
 from pyjx.transforms.checkpointing import remat as remat
 
 __all__ = [
-    "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_name_fwd",
-    "checkpoint_policies", "name_p", "print_saved_residuals", "remat",
+    "name_p",
+    "Offloadable",
+    "Recompute",
+    "Saveable",
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_name_fwd",
+    "checkpoint_policies",
+    "print_saved_residuals",
+    "remat",
 ]
-__dir__ = directory(__name__, __all__)

@@ -1,26 +1,29 @@
-"""Functions with derivatives that the user gives, and what their rules work with."""
-
-from __future__ import annotations
+# Written by `python -m pyjx.cli.stubs` from the table of pyjx.custom_derivatives.
 
 from pyjx.engine.custom_derivative_calls import SymbolicZero as SymbolicZero
 from pyjx.engine.custom_derivative_calls import custom_jvp_call_p as custom_jvp_call_p
 from pyjx.engine.custom_derivative_calls import custom_vjp_call_p as custom_vjp_call_p
 from pyjx.engine.custom_derivative_calls import zero_from_primal as zero_from_primal
 from pyjx.engine.custom_remat_calls import remat_opt_p as remat_opt_p
-from pyjx.lazy import directory
 from pyjx.transforms.custom_gradient import closure_convert as closure_convert
 from pyjx.transforms.custom_gradient import custom_gradient as custom_gradient
 from pyjx.transforms.custom_jvp import custom_jvp as custom_jvp
 from pyjx.transforms.custom_linear import linear_call as linear_call
 from pyjx.transforms.custom_vjp import CustomVJPPrimal as CustomVJPPrimal
 from pyjx.transforms.custom_vjp import custom_vjp as custom_vjp
-from pyjx.transforms.custom_vjp import (
-    custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
-)
+from pyjx.transforms.custom_vjp import custom_vjp_primal_tree_values as custom_vjp_primal_tree_values
 
 __all__ = [
-    "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",
-    "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_p", "custom_vjp_primal_tree_values",
-    "linear_call", "remat_opt_p", "zero_from_primal",
+    "SymbolicZero",
+    "custom_jvp_call_p",
+    "custom_vjp_call_p",
+    "zero_from_primal",
+    "remat_opt_p",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "linear_call",
+    "CustomVJPPrimal",
+    "custom_vjp",
+    "custom_vjp_primal_tree_values",
 ]
-__dir__ = directory(__name__, __all__)

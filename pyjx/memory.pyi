@@ -1,0 +1,7 @@
+# Written by `python -m pyjx.cli.stubs` from the table of pyjx.memory.
+
+from pyjx.core.spaces import Space as Space
+
+__all__ = [
+    "Space",
+]
