@@ -23,11 +23,12 @@ from pyjx.core.named_axes import Axis
 from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.passes.dce import without_effects
 from pyjx.core.passes.tokens import threaded
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.records import Record
 from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import is_concrete, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.varying import varying_axes
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.calls import call, call_eqn, call_params, jit_p
@@ -64,7 +65,7 @@ from pyjx.engine.subjaxprs import (
     without_tracers,
 )
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
-from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Value, Values
+from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, TreeDef, Value, Values
 from pyjx.lax.agreement import as_in_program, check_carry, promote_carry, varied
 from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.bodies import trace_body
@@ -117,6 +118,19 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
             return init_val
     leaves, tree = tree_flatten(init_val)
     leaves = [operand("while_loop (init_val)", x, i) for i, x in enumerate(leaves)]
+    leaves, cond, body = _agreeing(cond_fun, body_fun, leaves, tree)
+    cond_jaxpr, body_jaxpr = consts_as_inputs(cond), consts_as_inputs(body)
+    if bound is not None:
+        leaves = [np.int32(0), *leaves]
+        cond_jaxpr = _cond_of_counted(cond_jaxpr, len(cond.consts), bound)
+        body_jaxpr = _body_of_counted(body_jaxpr, len(body.consts))
+    outs = bind_while(cond_jaxpr, cond.consts, body_jaxpr, body.consts, leaves, bound)
+    return tree_unflatten(tree, outs if bound is None else outs[1:])
+
+
+def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves: list[Any],
+              tree: TreeDef) -> tuple[list[Any], ClosedJaxpr, ClosedJaxpr]:
+    """The carry, of the types that the body gives it, and the condition and the body for these."""
     avals = list(map(get_aval, leaves))
     body, out_tree = trace_body("while_loop", "body_fun", body_fun, tree, avals)
     if out_tree == tree:
@@ -129,13 +143,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     check_carry("while_loop", "body_fun", body_fun, tree, avals, out_tree, body.out_avals)
     cond, cond_tree = trace_body("while_loop", "cond_fun", cond_fun, tree, avals)
     _check_cond(cond_tree, cond.out_avals)
-    cond_jaxpr, body_jaxpr = consts_as_inputs(cond), consts_as_inputs(body)
-    if bound is not None:
-        leaves = [np.int32(0), *leaves]
-        cond_jaxpr = _cond_of_counted(cond_jaxpr, len(cond.consts), bound)
-        body_jaxpr = _body_of_counted(body_jaxpr, len(body.consts))
-    outs = bind_while(cond_jaxpr, cond.consts, body_jaxpr, body.consts, leaves, bound)
-    return tree_unflatten(tree, outs if bound is None else outs[1:])
+    apart = varying_axes(cond.out_avals[0])  # devices that go on while others stop differ in all
+    if not all([apart <= varying_axes(aval) for aval in avals]):
+        return _agreeing(cond_fun, body_fun, [vary(x, apart) for x in leaves], tree)
+    return leaves, cond, body
 
 
 def _bound(max_steps: Any) -> int | None:

@@ -188,6 +188,21 @@ def test_carries_and_branches_vary_alike(smap):
                 lambda x: jnp.stack([one(p) for p in jnp.split(x, 4)]), X)
 
 
+def test_what_devices_repeat_more_or_less_often_varies(smap):
+    def doubled(x):
+        return lax.while_loop(lambda c: c[0] < lax.axis_index("x"),
+                              lambda c: (c[0] + 1, 2 * c[1]), (0, x))[1]
+
+    one = np.ones(1, np.float32)
+    for f in (doubled, lambda x: jax.jvp(doubled, (x,), (x,))[1],
+              lambda x: jax.vmap(doubled)(x[None])[0],
+              lambda x: lax.fori_loop(0, lax.axis_index("x"), lambda i, y: 2 * y, x)):
+        np.testing.assert_array_equal(smap(f, P(), P("x"))(one), [1, 2, 4, 8])
+        if smap.types:
+            with pytest.raises(ValueError, match="which require replication"):
+                smap(f, P(), P())(one)
+
+
 def test_mapped(smap):
     f = smap(lambda a: lax.psum(jnp.sin(a), "x"), P("x"), P())
     batch = np.stack([X, 2 * X, X ** 2, X + 1])
