@@ -10,9 +10,9 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
+from pyjx.lax.common import operand
 from pyjx.lax.convert import convert_element_type, full, real
 from pyjx.lax.joining import concatenate, split
-from pyjx.lax.nary import operand
 from pyjx.lax.shapes import reshape
 from pyjx.lazy import directory
 from pyjx.tree_util import tree_flatten, tree_unflatten

@@ -15,7 +15,7 @@ from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Tangents, Values
 from pyjx.jaxlib_api import inspection_config
 from pyjx.lax.callbacks import debug_effect
-from pyjx.lax.nary import operand
+from pyjx.lax.common import operand
 from pyjx.runtime.sharding import Sharding
 
 _Color = tuple[float, float, float]

@@ -20,8 +20,8 @@ from pyjx.lax.callbacks import (
     refused,
     result_aval,
 )
+from pyjx.lax.common import operand
 from pyjx.lax.foreign_calls import alias_pairs
-from pyjx.lax.nary import operand
 from pyjx.lazy import directory, refuse
 from pyjx.tree_util import tree_flatten, tree_unflatten
 

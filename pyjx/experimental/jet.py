@@ -42,8 +42,8 @@ from pyjx.engine.moves import sharding_constraint_p
 from pyjx.engine.tangents import Zero, add_any_p, instantiate, materialized, zero_tangent
 from pyjx.engine.types import Flags
 from pyjx.lax.collectives import psum_invariant_p
-from pyjx.lax.common import broadcast_to
 from pyjx.lax.exchanges import all_gather_invariant_p, pbroadcast_p, reduce_scatter_p
+from pyjx.lax.nary import broadcast_to
 from pyjx.lazy import directory, refuse
 from pyjx.tree_util import tree_flatten, tree_unflatten
 

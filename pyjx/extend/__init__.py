@@ -45,77 +45,42 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "call_p closed_call_p create_call_primitive empty2_p eval_jaxpr_transpose "
             "register_call_primitive_rules xla_pmap_p"
         ),
-        "pyjx.engine.axes": "broadcast_in_dim_p reduce_sum_p transpose_p",
         "pyjx.engine.calls": "jit_p",
-        "pyjx.engine.conversion": "convert_element_type_p",
-        "pyjx.engine.custom_derivative_calls": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
-        "pyjx.engine.positions": "iota_p",
-        "pyjx.engine.references": "get_p swap_p",
         "pyjx.engine.checkpoint_names": "name_p",
+        "pyjx.engine.custom_derivative_calls": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
+        "pyjx.engine.references": "get_p swap_p",
         "pyjx.engine.remat_calls": "remat_p",
         "pyjx.engine.tangents": "add_jaxvals_p=add_any_p",
-        "pyjx.lax.bitwise": (
-            "and_p clz_p not_p or_p population_count_p shift_left_p shift_right_arithmetic_p "
-            "shift_right_logical_p xor_p"
+        "pyjx.lax": (
+            "abs_p acos_p acosh_p add_p after_all_p all_gather_p all_to_all_p and_p "
+            "approx_top_k_p argmax_p argmin_p asin_p asinh_p atan2_p atan_p atanh_p axis_index_p "
+            "bessel_i0e_p bessel_i1e_p bitcast_convert_type_p broadcast_in_dim_p cbrt_p ceil_p "
+            "clamp_p clz_p complex_p concatenate_p cond_p conj_p conv_general_dilated_p "
+            "convert_element_type_p copy_p cos_p cosh_p create_token_p cumlogsumexp_p cummax_p "
+            "cummin_p cumprod_p cumsum_p device_put_p digamma_p div_p dot_general_p "
+            "dynamic_slice_p dynamic_update_slice_p eq_p eq_to_p erf_inv_p erf_p erfc_p exp2_p "
+            "exp_p expm1_p fft_p floor_p gather_p ge_p gt_p igamma_grad_a_p igamma_p igammac_p "
+            "imag_p integer_pow_p iota_p is_finite_p le_p le_to_p lgamma_p linear_solve_p log1p_p "
+            "log2_p log_p logistic_p lt_p lt_to_p max_p min_p mul_p ne_p neg_p nextafter_p not_p "
+            "one_minus_square_p or_p pad_p pmax_p pmin_p polygamma_p polynomial_p "
+            "population_count_p pow_p ppermute_p psum_p ragged_all_to_all_p real_p reduce_and_p "
+            "reduce_max_p reduce_min_p reduce_or_p reduce_p reduce_precision_p reduce_prod_p "
+            "reduce_sum_p reduce_window_max_p reduce_window_min_p reduce_window_p "
+            "reduce_window_sum_p reduce_xor_p regularized_incomplete_beta_p rem_p reshape_p rev_p "
+            "rng_bit_generator_p rng_uniform_p round_p rsqrt_p scan_p scatter_add_p scatter_max_p "
+            "scatter_min_p scatter_mul_p scatter_p select_and_gather_add_p "
+            "select_and_scatter_add_p select_and_scatter_p select_n_p sharding_constraint_p "
+            "shift_left_p shift_right_arithmetic_p shift_right_logical_p sign_p sin_p sinh_p "
+            "slice_p sort_p sqrt_p square_p squeeze_p stop_gradient_p sub_p tan_p tanh_p top_k_p "
+            "transpose_p while_p xor_p zeta_p"
         ),
-        "pyjx.lax.collectives": "axis_index_p pmax_p pmin_p psum_p",
-        "pyjx.lax.compare": (
-            "clamp_p eq_p eq_to_p ge_p gt_p is_finite_p le_p le_to_p lt_p lt_to_p max_p min_p ne_p "
-            "select_n_p"
+        "pyjx.lax.linalg": (
+            "cholesky_p eig_p eigh_p hessenberg_p householder_product_p lu_p qr_p schur_p svd_p "
+            "triangular_solve_p tridiagonal_p tridiagonal_solve_p"
         ),
-        "pyjx.lax.conditionals": "cond_p",
-        "pyjx.lax.contractions": "dot_general_p",
-        "pyjx.lax.convert":
-            "complex_p conj_p copy_p imag_p real_p reduce_precision_p stop_gradient_p",
-        "pyjx.lax.convolution": "conv_general_dilated_p",
-            "pyjx.lax.cumulative": "cumlogsumexp_p cummax_p cummin_p cumprod_p cumsum_p",
-        "pyjx.lax.elementwise": (
-            "abs_p add_p ceil_p div_p floor_p integer_pow_p mul_p neg_p nextafter_p "
-            "one_minus_square_p polynomial_p pow_p rem_p round_p sign_p square_p sub_p"
-        ),
-        "pyjx.lax.exchanges": "all_gather_p all_to_all_p ppermute_p",
-        "pyjx.lax.fourier": "fft_p",
-        "pyjx.lax.indexing": "gather_p",
-        "pyjx.lax.joining": "concatenate_p",
-        "pyjx.lax.linalg.cholesky_factors": "cholesky_p",
-        "pyjx.lax.linalg.general_eigen": "eig_p",
-        "pyjx.lax.linalg.pivoted_factors": "lu_p",
-        "pyjx.lax.linalg.reflectors": "householder_product_p qr_p",
-        "pyjx.lax.linalg.similarity": "hessenberg_p schur_p tridiagonal_p",
-        "pyjx.lax.linalg.singular_values": "svd_p",
-        "pyjx.lax.linalg.symmetric_eigen": "eigh_p",
-        "pyjx.lax.linalg.triangular_systems": "triangular_solve_p",
-        "pyjx.lax.linalg.tridiagonal_systems": "tridiagonal_solve_p",
-        "pyjx.lax.linear_solves": "linear_solve_p",
-        "pyjx.lax.loops": "while_p",
-        "pyjx.lax.ragged_exchange": "ragged_all_to_all_p",
-        "pyjx.lax.random_bits": "rng_bit_generator_p rng_uniform_p threefry2x32_p",
-        "pyjx.lax.reductions": (
-            "argmax_p argmin_p reduce_and_p reduce_max_p reduce_min_p reduce_or_p reduce_p "
-            "reduce_prod_p reduce_xor_p"
-        ),
-        "pyjx.lax.scans": "scan_p",
-        "pyjx.lax.scattering": "scatter_add_p scatter_max_p scatter_min_p scatter_mul_p scatter_p",
-        "pyjx.lax.shapes": "bitcast_convert_type_p pad_p reshape_p rev_p squeeze_p",
-        "pyjx.lax.slicing": "dynamic_slice_p dynamic_update_slice_p slice_p",
-        "pyjx.lax.sorting": "approx_top_k_p sort_p top_k_p",
-        "pyjx.lax.special": (
-            "bessel_i0e_p bessel_i1e_p digamma_p erf_inv_p erf_p erfc_p igamma_grad_a_p igamma_p "
-            "igammac_p lgamma_p polygamma_p regularized_incomplete_beta_p zeta_p"
-        ),
-        "pyjx.lax.staging": "after_all_p create_token_p",
-        "pyjx.lax.transcendental": (
-            "acos_p acosh_p asin_p asinh_p atan2_p atan_p atanh_p cbrt_p cos_p cosh_p exp2_p exp_p "
-            "expm1_p log1p_p log2_p log_p logistic_p rsqrt_p sin_p sinh_p sqrt_p tan_p tanh_p"
-        ),
-        "pyjx.lax.windows": (
-            "reduce_window_max_p reduce_window_min_p reduce_window_p reduce_window_sum_p "
-            "select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p"
-        ),
+        "pyjx.lax.random_bits": "threefry2x32_p",
         "pyjx.random.gamma_samplers": "random_gamma_p",
         "pyjx.random.keys": "random_bits_p random_fold_in_p random_seed_p random_split_p",
-        "pyjx.runtime.constraints": "sharding_constraint_p",
-        "pyjx.runtime.device_put": "device_put_p",
     }),
     "ifrt_programs": ("Programs of runtimes that bring their own compiler.", {
         "pyjx.extend.bindings": "ifrt_programs",

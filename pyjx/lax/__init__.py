@@ -28,20 +28,20 @@ FAMILIES: dict[str, str] = {
         "broadcast_in_dim broadcast_in_dim_p reduce_sum_p transpose transpose_p"
     ),
     "pyjx.lax.elementwise": (
-        "RoundingMethod abs abs_p add add_p ceil ceil_p div div_p floor floor_p integer_pow "
-        "integer_pow_p mul mul_p neg neg_p nextafter nextafter_p one_minus_square "
-        "one_minus_square_p polynomial polynomial_p pow pow_p reciprocal rem rem_p round round_p "
-        "sign sign_p square square_p sub sub_p"
+        "RoundingMethod add add_p ceil ceil_p div div_p floor floor_p integer_pow integer_pow_p "
+        "mul mul_p neg neg_p nextafter nextafter_p one_minus_square one_minus_square_p polynomial "
+        "polynomial_p reciprocal round round_p square square_p sub sub_p"
     ),
     "pyjx.lax.transcendental": (
         "AccuracyMode Tolerance acos acos_p acosh acosh_p asin asin_p asinh asinh_p atan atan2 "
         "atan2_p atan_p atanh atanh_p cbrt cbrt_p cos cos_p cosh cosh_p exp exp2 exp2_p exp_p "
-        "expm1 expm1_p log log1p log1p_p log2 log2_p log_p logistic logistic_p rsqrt rsqrt_p sin "
-        "sin_p sinh sinh_p sqrt sqrt_p tan tan_p tanh tanh_p"
+        "expm1 expm1_p log log1p log1p_p log2 log2_p log_p logistic logistic_p pow pow_p rsqrt "
+        "rsqrt_p sin sin_p sinh sinh_p sqrt sqrt_p tan tan_p tanh tanh_p"
     ),
     "pyjx.lax.compare": (
-        "clamp clamp_p eq eq_p eq_to_p ge ge_p gt gt_p is_finite is_finite_p le le_p le_to_p lt "
-        "lt_p lt_to_p max max_p min min_p ne ne_p select select_n select_n_p"
+        "abs abs_p clamp clamp_p eq eq_p eq_to_p ge ge_p gt gt_p is_finite is_finite_p le le_p "
+        "le_to_p lt lt_p lt_to_p max max_p min min_p ne ne_p rem rem_p select select_n select_n_p "
+        "sign sign_p"
     ),
     "pyjx.lax.bitwise": (
         "and_p bitwise_and bitwise_not bitwise_or bitwise_xor clz clz_p mulhi mulhi_p not_p or_p "
@@ -62,10 +62,12 @@ FAMILIES: dict[str, str] = {
         "reduce_precision reduce_precision_p stop_gradient stop_gradient_p"
     ),
     "pyjx.lax.special": (
-        "bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p betainc digamma digamma_p erf erf_inv "
-        "erf_inv_p erf_p erfc erfc_p igamma igamma_grad_a igamma_grad_a_p igamma_p igammac "
-        "igammac_p lgamma lgamma_p polygamma polygamma_p random_gamma_grad random_gamma_grad_p "
-        "regularized_incomplete_beta_p zeta zeta_p"
+        "bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p erf erf_inv erf_inv_p erf_p erfc erfc_p"
+    ),
+    "pyjx.lax.gamma": "digamma digamma_p lgamma lgamma_p polygamma polygamma_p zeta zeta_p",
+    "pyjx.lax.incomplete": (
+        "betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p "
+        "random_gamma_grad random_gamma_grad_p regularized_incomplete_beta_p"
     ),
     "pyjx.lax.contractions": (
         "DotAlgorithm DotAlgorithmPreset DotDimensionNumbers Precision PrecisionLike batch_matmul "
@@ -100,10 +102,11 @@ FAMILIES: dict[str, str] = {
     ),
     "pyjx.lax.shapes": (
         "bitcast_convert_type bitcast_convert_type_p broadcast broadcast_to_rank collapse "
-        "expand_dims pad pad_p reshape reshape_p rev rev_p squeeze squeeze_p tile tile_p"
+        "expand_dims reshape reshape_p rev rev_p squeeze squeeze_p tile tile_p"
     ),
     "pyjx.lax.joining": (
-        "concatenate concatenate_p split split_p stack stack_p unstack unstack_p"
+        "concatenate concatenate_p index_in_dim pad pad_p slice slice_in_dim slice_p split "
+        "split_p stack stack_p unstack unstack_p"
     ),
     "pyjx.lax.fourier": "FftType fft fft_p",
     "pyjx.lax.staging": (
@@ -117,14 +120,16 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.slicing": (
         "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_slice_p "
         "dynamic_update_index_in_dim dynamic_update_slice dynamic_update_slice_in_dim "
-        "dynamic_update_slice_p index_in_dim index_take slice slice_in_dim slice_p"
+        "dynamic_update_slice_p index_take"
     ),
-    "pyjx.lax.indexing": "GatherDimensionNumbers GatherScatterMode gather gather_p",
+    "pyjx.lax.indexing": (
+        "GatherDimensionNumbers GatherScatterMode ScatterDimensionNumbers gather gather_p "
+        "scatter_add scatter_add_p scatter_sub scatter_sub_p"
+    ),
     "pyjx.lax.scattering": (
-        "ScatterDimensionNumbers scatter scatter_add scatter_add_p scatter_apply scatter_max "
-        "scatter_max_p scatter_min scatter_min_p scatter_mul scatter_mul_p scatter_p scatter_sub "
-        "scatter_sub_p"
+        "scatter scatter_apply scatter_max scatter_max_p scatter_min scatter_min_p scatter_p"
     ),
+    "pyjx.lax.scattered_products": "scatter_mul scatter_mul_p",
 }
 
 SUBMODULES = "linalg"

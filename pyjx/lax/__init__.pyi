@@ -29,8 +29,6 @@ from pyjx.engine.axes import reduce_sum_p as reduce_sum_p
 from pyjx.engine.axes import transpose as transpose
 from pyjx.engine.axes import transpose_p as transpose_p
 from pyjx.lax.elementwise import RoundingMethod as RoundingMethod
-from pyjx.lax.elementwise import abs as abs
-from pyjx.lax.elementwise import abs_p as abs_p
 from pyjx.lax.elementwise import add as add
 from pyjx.lax.elementwise import add_p as add_p
 from pyjx.lax.elementwise import ceil as ceil
@@ -51,15 +49,9 @@ from pyjx.lax.elementwise import one_minus_square as one_minus_square
 from pyjx.lax.elementwise import one_minus_square_p as one_minus_square_p
 from pyjx.lax.elementwise import polynomial as polynomial
 from pyjx.lax.elementwise import polynomial_p as polynomial_p
-from pyjx.lax.elementwise import pow as pow
-from pyjx.lax.elementwise import pow_p as pow_p
 from pyjx.lax.elementwise import reciprocal as reciprocal
-from pyjx.lax.elementwise import rem as rem
-from pyjx.lax.elementwise import rem_p as rem_p
 from pyjx.lax.elementwise import round as round
 from pyjx.lax.elementwise import round_p as round_p
-from pyjx.lax.elementwise import sign as sign
-from pyjx.lax.elementwise import sign_p as sign_p
 from pyjx.lax.elementwise import square as square
 from pyjx.lax.elementwise import square_p as square_p
 from pyjx.lax.elementwise import sub as sub
@@ -100,6 +92,8 @@ from pyjx.lax.transcendental import log2_p as log2_p
 from pyjx.lax.transcendental import log_p as log_p
 from pyjx.lax.transcendental import logistic as logistic
 from pyjx.lax.transcendental import logistic_p as logistic_p
+from pyjx.lax.transcendental import pow as pow
+from pyjx.lax.transcendental import pow_p as pow_p
 from pyjx.lax.transcendental import rsqrt as rsqrt
 from pyjx.lax.transcendental import rsqrt_p as rsqrt_p
 from pyjx.lax.transcendental import sin as sin
@@ -112,6 +106,8 @@ from pyjx.lax.transcendental import tan as tan
 from pyjx.lax.transcendental import tan_p as tan_p
 from pyjx.lax.transcendental import tanh as tanh
 from pyjx.lax.transcendental import tanh_p as tanh_p
+from pyjx.lax.compare import abs as abs
+from pyjx.lax.compare import abs_p as abs_p
 from pyjx.lax.compare import clamp as clamp
 from pyjx.lax.compare import clamp_p as clamp_p
 from pyjx.lax.compare import eq as eq
@@ -135,9 +131,13 @@ from pyjx.lax.compare import min as min
 from pyjx.lax.compare import min_p as min_p
 from pyjx.lax.compare import ne as ne
 from pyjx.lax.compare import ne_p as ne_p
+from pyjx.lax.compare import rem as rem
+from pyjx.lax.compare import rem_p as rem_p
 from pyjx.lax.compare import select as select
 from pyjx.lax.compare import select_n as select_n
 from pyjx.lax.compare import select_n_p as select_n_p
+from pyjx.lax.compare import sign as sign
+from pyjx.lax.compare import sign_p as sign_p
 from pyjx.lax.bitwise import and_p as and_p
 from pyjx.lax.bitwise import bitwise_and as bitwise_and
 from pyjx.lax.bitwise import bitwise_not as bitwise_not
@@ -204,30 +204,30 @@ from pyjx.lax.special import bessel_i0e as bessel_i0e
 from pyjx.lax.special import bessel_i0e_p as bessel_i0e_p
 from pyjx.lax.special import bessel_i1e as bessel_i1e
 from pyjx.lax.special import bessel_i1e_p as bessel_i1e_p
-from pyjx.lax.special import betainc as betainc
-from pyjx.lax.special import digamma as digamma
-from pyjx.lax.special import digamma_p as digamma_p
 from pyjx.lax.special import erf as erf
 from pyjx.lax.special import erf_inv as erf_inv
 from pyjx.lax.special import erf_inv_p as erf_inv_p
 from pyjx.lax.special import erf_p as erf_p
 from pyjx.lax.special import erfc as erfc
 from pyjx.lax.special import erfc_p as erfc_p
-from pyjx.lax.special import igamma as igamma
-from pyjx.lax.special import igamma_grad_a as igamma_grad_a
-from pyjx.lax.special import igamma_grad_a_p as igamma_grad_a_p
-from pyjx.lax.special import igamma_p as igamma_p
-from pyjx.lax.special import igammac as igammac
-from pyjx.lax.special import igammac_p as igammac_p
-from pyjx.lax.special import lgamma as lgamma
-from pyjx.lax.special import lgamma_p as lgamma_p
-from pyjx.lax.special import polygamma as polygamma
-from pyjx.lax.special import polygamma_p as polygamma_p
-from pyjx.lax.special import random_gamma_grad as random_gamma_grad
-from pyjx.lax.special import random_gamma_grad_p as random_gamma_grad_p
-from pyjx.lax.special import regularized_incomplete_beta_p as regularized_incomplete_beta_p
-from pyjx.lax.special import zeta as zeta
-from pyjx.lax.special import zeta_p as zeta_p
+from pyjx.lax.gamma import digamma as digamma
+from pyjx.lax.gamma import digamma_p as digamma_p
+from pyjx.lax.gamma import lgamma as lgamma
+from pyjx.lax.gamma import lgamma_p as lgamma_p
+from pyjx.lax.gamma import polygamma as polygamma
+from pyjx.lax.gamma import polygamma_p as polygamma_p
+from pyjx.lax.gamma import zeta as zeta
+from pyjx.lax.gamma import zeta_p as zeta_p
+from pyjx.lax.incomplete import betainc as betainc
+from pyjx.lax.incomplete import igamma as igamma
+from pyjx.lax.incomplete import igamma_grad_a as igamma_grad_a
+from pyjx.lax.incomplete import igamma_grad_a_p as igamma_grad_a_p
+from pyjx.lax.incomplete import igamma_p as igamma_p
+from pyjx.lax.incomplete import igammac as igammac
+from pyjx.lax.incomplete import igammac_p as igammac_p
+from pyjx.lax.incomplete import random_gamma_grad as random_gamma_grad
+from pyjx.lax.incomplete import random_gamma_grad_p as random_gamma_grad_p
+from pyjx.lax.incomplete import regularized_incomplete_beta_p as regularized_incomplete_beta_p
 from pyjx.lax.contractions import DotAlgorithm as DotAlgorithm
 from pyjx.lax.contractions import DotAlgorithmPreset as DotAlgorithmPreset
 from pyjx.lax.contractions import DotDimensionNumbers as DotDimensionNumbers
@@ -308,8 +308,6 @@ from pyjx.lax.shapes import broadcast as broadcast
 from pyjx.lax.shapes import broadcast_to_rank as broadcast_to_rank
 from pyjx.lax.shapes import collapse as collapse
 from pyjx.lax.shapes import expand_dims as expand_dims
-from pyjx.lax.shapes import pad as pad
-from pyjx.lax.shapes import pad_p as pad_p
 from pyjx.lax.shapes import reshape as reshape
 from pyjx.lax.shapes import reshape_p as reshape_p
 from pyjx.lax.shapes import rev as rev
@@ -320,6 +318,12 @@ from pyjx.lax.shapes import tile as tile
 from pyjx.lax.shapes import tile_p as tile_p
 from pyjx.lax.joining import concatenate as concatenate
 from pyjx.lax.joining import concatenate_p as concatenate_p
+from pyjx.lax.joining import index_in_dim as index_in_dim
+from pyjx.lax.joining import pad as pad
+from pyjx.lax.joining import pad_p as pad_p
+from pyjx.lax.joining import slice as slice
+from pyjx.lax.joining import slice_in_dim as slice_in_dim
+from pyjx.lax.joining import slice_p as slice_p
 from pyjx.lax.joining import split as split
 from pyjx.lax.joining import split_p as split_p
 from pyjx.lax.joining import stack as stack
@@ -355,29 +359,25 @@ from pyjx.lax.slicing import dynamic_update_index_in_dim as dynamic_update_index
 from pyjx.lax.slicing import dynamic_update_slice as dynamic_update_slice
 from pyjx.lax.slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
 from pyjx.lax.slicing import dynamic_update_slice_p as dynamic_update_slice_p
-from pyjx.lax.slicing import index_in_dim as index_in_dim
 from pyjx.lax.slicing import index_take as index_take
-from pyjx.lax.slicing import slice as slice
-from pyjx.lax.slicing import slice_in_dim as slice_in_dim
-from pyjx.lax.slicing import slice_p as slice_p
 from pyjx.lax.indexing import GatherDimensionNumbers as GatherDimensionNumbers
 from pyjx.lax.indexing import GatherScatterMode as GatherScatterMode
+from pyjx.lax.indexing import ScatterDimensionNumbers as ScatterDimensionNumbers
 from pyjx.lax.indexing import gather as gather
 from pyjx.lax.indexing import gather_p as gather_p
-from pyjx.lax.scattering import ScatterDimensionNumbers as ScatterDimensionNumbers
+from pyjx.lax.indexing import scatter_add as scatter_add
+from pyjx.lax.indexing import scatter_add_p as scatter_add_p
+from pyjx.lax.indexing import scatter_sub as scatter_sub
+from pyjx.lax.indexing import scatter_sub_p as scatter_sub_p
 from pyjx.lax.scattering import scatter as scatter
-from pyjx.lax.scattering import scatter_add as scatter_add
-from pyjx.lax.scattering import scatter_add_p as scatter_add_p
 from pyjx.lax.scattering import scatter_apply as scatter_apply
 from pyjx.lax.scattering import scatter_max as scatter_max
 from pyjx.lax.scattering import scatter_max_p as scatter_max_p
 from pyjx.lax.scattering import scatter_min as scatter_min
 from pyjx.lax.scattering import scatter_min_p as scatter_min_p
-from pyjx.lax.scattering import scatter_mul as scatter_mul
-from pyjx.lax.scattering import scatter_mul_p as scatter_mul_p
 from pyjx.lax.scattering import scatter_p as scatter_p
-from pyjx.lax.scattering import scatter_sub as scatter_sub
-from pyjx.lax.scattering import scatter_sub_p as scatter_sub_p
+from pyjx.lax.scattered_products import scatter_mul as scatter_mul
+from pyjx.lax.scattered_products import scatter_mul_p as scatter_mul_p
 
 __all__ = [
     "linalg",
@@ -409,8 +409,6 @@ __all__ = [
     "transpose",
     "transpose_p",
     "RoundingMethod",
-    "abs",
-    "abs_p",
     "add",
     "add_p",
     "ceil",
@@ -431,15 +429,9 @@ __all__ = [
     "one_minus_square_p",
     "polynomial",
     "polynomial_p",
-    "pow",
-    "pow_p",
     "reciprocal",
-    "rem",
-    "rem_p",
     "round",
     "round_p",
-    "sign",
-    "sign_p",
     "square",
     "square_p",
     "sub",
@@ -480,6 +472,8 @@ __all__ = [
     "log_p",
     "logistic",
     "logistic_p",
+    "pow",
+    "pow_p",
     "rsqrt",
     "rsqrt_p",
     "sin",
@@ -492,6 +486,8 @@ __all__ = [
     "tan_p",
     "tanh",
     "tanh_p",
+    "abs",
+    "abs_p",
     "clamp",
     "clamp_p",
     "eq",
@@ -515,9 +511,13 @@ __all__ = [
     "min_p",
     "ne",
     "ne_p",
+    "rem",
+    "rem_p",
     "select",
     "select_n",
     "select_n_p",
+    "sign",
+    "sign_p",
     "and_p",
     "bitwise_and",
     "bitwise_not",
@@ -584,30 +584,30 @@ __all__ = [
     "bessel_i0e_p",
     "bessel_i1e",
     "bessel_i1e_p",
-    "betainc",
-    "digamma",
-    "digamma_p",
     "erf",
     "erf_inv",
     "erf_inv_p",
     "erf_p",
     "erfc",
     "erfc_p",
+    "digamma",
+    "digamma_p",
+    "lgamma",
+    "lgamma_p",
+    "polygamma",
+    "polygamma_p",
+    "zeta",
+    "zeta_p",
+    "betainc",
     "igamma",
     "igamma_grad_a",
     "igamma_grad_a_p",
     "igamma_p",
     "igammac",
     "igammac_p",
-    "lgamma",
-    "lgamma_p",
-    "polygamma",
-    "polygamma_p",
     "random_gamma_grad",
     "random_gamma_grad_p",
     "regularized_incomplete_beta_p",
-    "zeta",
-    "zeta_p",
     "DotAlgorithm",
     "DotAlgorithmPreset",
     "DotDimensionNumbers",
@@ -688,8 +688,6 @@ __all__ = [
     "broadcast_to_rank",
     "collapse",
     "expand_dims",
-    "pad",
-    "pad_p",
     "reshape",
     "reshape_p",
     "rev",
@@ -700,6 +698,12 @@ __all__ = [
     "tile_p",
     "concatenate",
     "concatenate_p",
+    "index_in_dim",
+    "pad",
+    "pad_p",
+    "slice",
+    "slice_in_dim",
+    "slice_p",
     "split",
     "split_p",
     "stack",
@@ -735,27 +739,23 @@ __all__ = [
     "dynamic_update_slice",
     "dynamic_update_slice_in_dim",
     "dynamic_update_slice_p",
-    "index_in_dim",
     "index_take",
-    "slice",
-    "slice_in_dim",
-    "slice_p",
     "GatherDimensionNumbers",
     "GatherScatterMode",
+    "ScatterDimensionNumbers",
     "gather",
     "gather_p",
-    "ScatterDimensionNumbers",
-    "scatter",
     "scatter_add",
     "scatter_add_p",
+    "scatter_sub",
+    "scatter_sub_p",
+    "scatter",
     "scatter_apply",
     "scatter_max",
     "scatter_max_p",
     "scatter_min",
     "scatter_min_p",
+    "scatter_p",
     "scatter_mul",
     "scatter_mul_p",
-    "scatter_p",
-    "scatter_sub",
-    "scatter_sub_p",
 ]

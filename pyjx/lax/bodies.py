@@ -18,7 +18,7 @@ from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.functions import source_of
 from pyjx.engine.types import TreeDef
-from pyjx.lax.nary import operand
+from pyjx.lax.common import operand
 from pyjx.runtime.jit import path_in
 from pyjx.runtime.signature import names_when_asked
 from pyjx.tree_util import tree_flatten, tree_structure, tree_unflatten, treedef_tuple

@@ -23,11 +23,10 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Params, Tangents, TreeDef, Values
-from pyjx.lax.joining import concatenate
+from pyjx.lax.common import operand
+from pyjx.lax.joining import concatenate, index_in_dim
 from pyjx.lax.mapping import map as map_in_turn
-from pyjx.lax.nary import operand
 from pyjx.lax.shapes import expand_dims
-from pyjx.lax.slicing import index_in_dim
 from pyjx.runtime.host_calls import call_on_host, check_device, show_on_host
 from pyjx.runtime.sharding import SingleDeviceSharding
 from pyjx.tree_util import tree_flatten, tree_leaves, tree_unflatten

@@ -53,8 +53,8 @@ from pyjx.engine.batching import BatchTrace
 from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_result, jvp_linear, jvp_zero, unbatched_dims
 from pyjx.engine.types import Dims, Operand, Params, Tangent, Value, Values
-from pyjx.lax.common import accepted, host_converted
-from pyjx.lax.nary import like, operand
+from pyjx.lax.common import accepted, host_converted, operand
+from pyjx.lax.nary import like
 from pyjx.lax.reductions import reduce_max_p, reduce_min_p
 from pyjx.tree_util import tree_map
 

@@ -7,20 +7,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import ArrayLike, DTypeLike
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.array_type import DTypeLike
+from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.brief import shortened
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_shape
-from pyjx.core.scalars import is_scalar_constant, scalar_constant
+from pyjx.core.scalars import scalar_constant
 from pyjx.core.wide import unnarrowed
-from pyjx.engine.axes import broadcast_in_dim
-from pyjx.engine.explicit import number_beside
 
 if TYPE_CHECKING:
     from pyjx.engine.types import Value
+
+
+def operand(name: str, x: Value, position: int = 0) -> Any:
+    """`x`, if it is a value that operations take; TypeError otherwise."""
+    kind = type(x)
+    if kind is np.ndarray:
+        if x.dtype in dtypes.all_dtypes:
+            return x
+    elif kind in aval_makers:
+        return x
+    convert = getattr(x, "__jax_array__", None)
+    if convert is not None:
+        return convert()
+    try:
+        get_aval(x)
+    except TypeError as error:
+        why = (error if hasattr(x, "dtype")
+               else f"Argument {shortened(x)} is not a valid JAX type.")
+        raise TypeError(
+            f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
+            f"type {type(x)} and was passed to {name} at position {position}. {why}"
+        ) from None
+    return x
 
 
 def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
@@ -63,7 +84,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     >>> jax.lax.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
-    return _broadcast(tuple([as_shape("broadcast_shapes", "shapes", s) for s in shapes]))
+    return joint_shape(tuple([as_shape("broadcast_shapes", "shapes", s) for s in shapes]))
 
 
 def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
@@ -90,17 +111,18 @@ def misfit(shapes: Sequence[tuple[int, ...]]) -> str:
     return ""
 
 
-_broadcasts = BoundedDict(8192)
+_joint_shapes = BoundedDict(8192)
 
 
-def _broadcast(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
-    out = _broadcasts.get(shapes)
+def joint_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    """`broadcast_shapes`, of shapes that are tuples."""
+    out = _joint_shapes.get(shapes)
     if out is None:
-        out = _broadcasts[shapes] = _broadcast_anew(shapes)
+        out = _joint_shapes[shapes] = _joint_shape_anew(shapes)
     return out  # type: ignore[no-any-return]
 
 
-def _broadcast_anew(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+def _joint_shape_anew(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     for shape in shapes:
         if any([type(n) is int and n < 0 for n in shape]):
             raise TypeError("broadcast_shapes: Only non-negative indices are allowed when "
@@ -120,46 +142,6 @@ def _broadcast_anew(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
                     )
                 out[i] = n
     return tuple(out)
-
-
-def broadcast_to(x: ArrayLike, shape: tuple[int, ...]) -> Any:
-    """`x` stretched to `shape` by NumPy's rules; `shape` is known to fit."""
-    in_shape = get_aval(x).shape
-    if in_shape == shape:
-        return x
-    offset = len(shape) - len(in_shape)
-    kept = [i for i, n in enumerate(in_shape) if n == shape[offset + i]]
-    if len(kept) < len(in_shape):  # axes of size 1 that are stretched are dropped, then made anew
-
-        x = lax.squeeze(x, [i for i in range(len(in_shape)) if i not in kept])
-    return broadcast_in_dim(x, shape, [offset + i for i in kept])
-
-
-def broadcast_operands(name: str, *operands: Any) -> tuple[Any, ...]:
-    """The operands of an elementwise operation, brought to one shape.
-
-    NumPy and Python scalars stay as they are: they become literals, which go with any shape.
-    """
-    avals = [get_aval(x) for x in operands]
-    shape = avals[0].shape
-    for a in avals:
-        if a.shape != shape:
-            break
-    else:
-        return operands
-    got = ", ".join([str(a.shape) for a in avals])
-    ranks = {a.ndim for a in avals if a.shape}
-    if len(ranks) > 1:
-        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}, in "
-                        f"shapes {got}. Put axes of size 1 in front by lax.expand_dims, or use "
-                        "jax.numpy, which broadcasts.")
-    try:
-        shape = _broadcast(tuple([a.shape for a in avals]))
-    except ValueError:
-        raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.") from None
-    return tuple([x if is_scalar_constant(x) else broadcast_to(
-        x if a.shape else number_beside(x, avals), shape)
-        for x, a in zip(operands, avals, strict=True)])
 
 
 def nary_shape(name: str, avals: tuple[ShapedArray, ...]) -> tuple[int, ...]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
@@ -14,7 +13,7 @@ from pyjx.core.explicit import Entries, agreed, full_sharding, mesh_of
 from pyjx.core.linearity import BUT_FIRST
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
-from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim
+from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim, reduce_sum
 from pyjx.engine.conversion import cast
 from pyjx.engine.rules import (
     elementwise_batch,
@@ -24,17 +23,23 @@ from pyjx.engine.rules import (
 )
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
 from pyjx.engine.types import Avals, Dims, Operand, Rule, Tangent, Tangents, Value, Values
-from pyjx.lax.common import all_weak, broadcast_to, check_same_dtypes
-from pyjx.lax.elementwise import mul
+from pyjx.lax.bitwise import bitwise_and
+from pyjx.lax.common import all_weak, check_same_dtypes, operand
+from pyjx.lax.convert import complex, conj, imag, real
+from pyjx.lax.elementwise import div, floor, mul, neg
 from pyjx.lax.nary import (
     COMPARABLE,
     FLOATING,
     NUMBER_OR_BOOL,
     ORDERED,
+    REAL_OR_COMPLEX,
+    broadcast_to,
     check_kinds,
+    differentiate_by_result,
     elementwise,
-    operand,
+    like,
     operands,
+    real_dtype,
 )
 
 # -- comparisons -----------------------------------------------------------------------------------
@@ -57,14 +62,20 @@ le_to_p = _comparison("le_to", ORDERED)
 lt_to_p = _comparison("lt_to", ORDERED)
 
 
-def _all_words_equal(avals: Avals, x: Value, y: Value) -> Value:
-    """Whether elements of an extended dtype, which are arrays of words, are equal."""
-    same = eq_p.bind(x, y)
-    return lax.reduce_and(same, tuple(range(avals[0].ndim, get_aval(same).ndim)))
+def _by_words(compare: Primitive) -> Rule:
+    """How elements of an extended dtype, which are arrays of words, compare: by the number of words
+    that differ."""
+
+    def physical(avals: Avals, x: Value, y: Value) -> Value:
+        differ = ne_p.bind(x, y)
+        axes = range(avals[0].ndim, get_aval(differ).ndim)
+        return compare.bind(reduce_sum(cast(differ, np.dtype(np.int32)), axes), np.int32(0))
+
+    return physical
 
 
-eq_p.define(physical=_all_words_equal)
-ne_p.define(physical=lambda avals, x, y: lax.bitwise_not(_all_words_equal(avals, x, y)))
+for _p in (eq_p, ne_p):
+    _p.define(physical=_by_words(_p))
 
 
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
@@ -226,7 +237,7 @@ def _clamp_shape(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedA
 
 
 def _inside(x: Value, low: Value, high: Value) -> Value:
-    return lax.bitwise_and(gt(x, low), lt(x, high))
+    return bitwise_and(gt(x, low), lt(x, high))
 
 
 clamp_p = register(Primitive("clamp", shape_rule=_clamp_shape, cost=CHEAP))
@@ -391,3 +402,80 @@ def select(pred: Any, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     [0.0, 1.0]
     """
     return select_n(pred, on_false, on_true)
+
+
+# -- magnitude and sign ----------------------------------------------------------------------------
+
+
+def _abs_tangent(g: Tangent, ans: Value, x: Value) -> Value:
+    dtype = get_aval(x).dtype
+    if not dtypes.issubdtype(dtype, np.complexfloating):
+        return select(ge(x, like(x, 0)), g, neg(g))
+    # d|z| = Re(conj(z) / |z| dz)
+    size = cast(ans, dtype)
+    size = select(eq(size, like(x, 0)), full_aval(get_aval(x), 1), size)
+    return real(mul(g, div(conj(x), size)))
+
+
+abs_p = elementwise("abs", "signedinteger, floating, complexfloating", out=real_dtype, cost=CHEAP)
+differentiate_by_result(abs_p, _abs_tangent)
+
+
+def abs(x: ArrayLike) -> Array:
+    """|x|, of the real dtype for complex `x`.
+
+    Raises:
+      TypeError: `x` is boolean or unsigned.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.abs(3 + 4j))
+    5.0
+    """
+    return abs_p.bind(operand("abs", x))
+
+
+def _sign_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
+    (x,), (g,) = primals, tangents
+    ans = sign_p.bind(x)
+    if not dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
+        return ans, Zero.of_primal(ans)
+    # d(z / |z|) = i s Im(conj(s) dz) / |z|, where s = z / |z|
+    size = abs(x)
+    size = select(eq(size, like(size, 0)), full_aval(get_aval(size), 1), size)
+    turn = div(imag(mul(conj(ans), instantiate(g))), size)
+    return ans, mul(ans, complex(zeros_like(turn), turn))
+
+
+sign_p = elementwise("sign", REAL_OR_COMPLEX, jvp=_sign_jvp, cost=CHEAP)
+
+
+def sign(x: ArrayLike) -> Array:
+    """-1, 0 or 1 as `x` is negative, zero or positive; x / |x| for complex `x`, and 0 at 0.
+
+    >>> import pyjx as jax
+    >>> jax.lax.sign(jax.numpy.array([-2.0, 0.0, 3.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    return sign_p.bind(operand("sign", x))
+
+
+rem_p = elementwise("rem", "integer, floating", "integer, floating")
+# rem(x, y) = x - y trunc(x / y), and trunc is constant almost everywhere
+rem_p.define(jvp=jvp_by_operand(
+    rem_p, lambda g, x, y: g,
+    lambda g, x, y: mul(neg(g), mul(sign(div(x, y)), floor(abs(div(x, y))))),
+))
+
+
+def rem(x: ArrayLike, y: ArrayLike) -> Array:
+    """The remainder of x / y rounded toward zero: it has the sign of `x`, as C's fmod.
+
+    Raises:
+      TypeError: the dtypes differ, or are boolean or complex; the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.rem(-7, 3))
+    -1
+    """
+    x, y = operands("rem", x, y)
+    return rem_p.bind(x, y)

@@ -20,7 +20,7 @@ from pyjx.engine.calls import call_eqn, standing_for
 from pyjx.engine.functions import name_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.lax.bodies import trace_body
-from pyjx.lax.nary import operand
+from pyjx.lax.common import operand
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 Attributes = tuple[tuple[str, Attribute | None], ...]

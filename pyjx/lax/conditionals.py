@@ -28,9 +28,10 @@ from pyjx.engine.tangents import UndefinedPrimal
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 from pyjx.lax.agreement import trace_branches
 from pyjx.lax.bodies import check_operands_distinct
+from pyjx.lax.common import operand
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
 from pyjx.lax.convert import convert_element_type, full, stop_gradient
-from pyjx.lax.nary import FLOATING, INTEGER, accepts, operand
+from pyjx.lax.nary import FLOATING, INTEGER, accepts
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 _no_operand = object()

@@ -30,7 +30,7 @@ from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Operand, Params, Tangent, Tangents, Value, Values
-from pyjx.lax.nary import operand as _operand
+from pyjx.lax.common import operand as _operand
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike

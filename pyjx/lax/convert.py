@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
@@ -25,7 +24,8 @@ from pyjx.engine.rounding import reduce_precision_p as reduce_precision_p
 from pyjx.engine.rules import elementwise_batch, jvp_linear, jvp_zero
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal
 from pyjx.engine.types import Tangent, Tangents, Value, Values
-from pyjx.lax.common import host_converted, warn_of_complex
+from pyjx.lax.common import host_converted, operand, warn_of_complex
+from pyjx.lax.elementwise import neg
 from pyjx.lax.nary import (
     ANY,
     COMPLEX,
@@ -33,7 +33,6 @@ from pyjx.lax.nary import (
     check_kinds,
     complex_dtype,
     elementwise,
-    operand,
     operands,
     real_dtype,
     transpose_nary,
@@ -161,13 +160,9 @@ def _complex_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     return complex_p.bind(*primals), complex_p.bind(*map(instantiate, tangents))
 
 
-def _neg(x: Value) -> Value:
-    return lax.neg(x)
-
-
 # Re(ct (x + iy)) = Re(ct) x - Im(ct) y
 complex_p.define(jvp=_complex_jvp,
-       transpose=transpose_nary(lambda ct, x, y: real(ct), lambda ct, x, y: _neg(imag(ct))))
+       transpose=transpose_nary(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))))
 def _zero(ct: Value) -> Value:
     """Never of a weak type, so that no cotangent of a complex number is."""
     aval = get_aval(ct)
@@ -179,7 +174,7 @@ real_p.define(jvp=jvp_linear(real_p),
               transpose=transpose_unary(lambda ct, z: complex(ct, _zero(ct))))
 # ct Im(z) = Re(-i ct z)
 imag_p.define(jvp=jvp_linear(imag_p),
-              transpose=transpose_unary(lambda ct, z: complex(_zero(ct), _neg(ct))))
+              transpose=transpose_unary(lambda ct, z: complex(_zero(ct), neg(ct))))
 
 
 def complex(x: ArrayLike, y: ArrayLike) -> Array:

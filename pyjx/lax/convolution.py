@@ -44,6 +44,7 @@ from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear, full_aval
 from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import check_same_dtypes
+from pyjx.lax.common import operand as _operand
 from pyjx.lax.contractions import (
     PrecisionLike,
     canonicalize_precision,
@@ -67,7 +68,6 @@ from pyjx.lax.convolution_shapes import (
     permuted,
     transpose_pads,
 )
-from pyjx.lax.nary import operand as _operand
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.dtypes import DType
@@ -15,6 +14,9 @@ from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int, as_shape
 from pyjx.engine.positions import iota_p
 from pyjx.engine.types import Rule
+from pyjx.lax.compare import eq, ge
+from pyjx.lax.convert import convert_element_type, full
+from pyjx.lax.elementwise import add
 from pyjx.runtime.resharding import check_mesh_is_set, placed
 
 if TYPE_CHECKING:
@@ -62,8 +64,8 @@ def _compared(compare: Rule, dtype: DType, shape: Sequence[int], offset: Any) ->
     rows = broadcasted_iota(np.int32, shape, 0)
     columns = broadcasted_iota(np.int32, shape, 1)
     if type(offset) is not int or offset:
-        rows = lax.add(rows, lax.convert_element_type(offset, np.int32))
-    return lax.convert_element_type(compare(rows, columns), dtype)
+        rows = add(rows, convert_element_type(offset, np.int32))
+    return convert_element_type(compare(rows, columns), dtype)
 
 
 def eye(dtype: DTypeLike | None, shape: Sequence[int], offset: Any = 0) -> Any:
@@ -72,7 +74,7 @@ def eye(dtype: DTypeLike | None, shape: Sequence[int], offset: Any = 0) -> Any:
     >>> eye(int, (2, 3), 1).tolist()
     [[0, 1, 0], [0, 0, 1]]
     """
-    return _compared(lax.eq, dtype, shape, offset)
+    return _compared(eq, dtype, shape, offset)
 
 
 def tri(dtype: DTypeLike | None, shape: Sequence[int], offset: Any = 0) -> Any:
@@ -81,7 +83,7 @@ def tri(dtype: DTypeLike | None, shape: Sequence[int], offset: Any = 0) -> Any:
     >>> tri(int, (2, 3)).tolist()
     [[1, 0, 0], [1, 1, 0]]
     """
-    return _compared(lax.ge, dtype, shape, offset)
+    return _compared(ge, dtype, shape, offset)
 
 
 def empty(shape: Any, dtype: DTypeLike | None, *, out_sharding: ShardingLike = None) -> Any:
@@ -94,4 +96,4 @@ def empty(shape: Any, dtype: DTypeLike | None, *, out_sharding: ShardingLike = N
     if out_sharding is not None:
         check_out_sharding(out_sharding, "empty")
         check_mesh_is_set(out_sharding, "empty")
-    return lax.full(shape, 0, dtype, sharding=out_sharding)
+    return full(shape, 0, dtype, sharding=out_sharding)

@@ -31,7 +31,7 @@ from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_linear
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
 from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
-from pyjx.lax.nary import operand as _operand
+from pyjx.lax.common import operand as _operand
 
 __all__ = [
     "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod",

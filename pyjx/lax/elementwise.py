@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import transcendental
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
@@ -18,12 +16,11 @@ from pyjx.core.integers import as_int
 from pyjx.core.linearity import EACH, FIRST, TOGETHER
 from pyjx.core.primitive import CHEAP, DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
+from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.conversion import cast
-from pyjx.engine.explicit import constant_beside
 from pyjx.engine.rules import (
     elementwise_batch,
     jvp_by_operand,
-    jvp_by_result,
     jvp_linear,
     jvp_zero,
 )
@@ -36,22 +33,18 @@ from pyjx.engine.tangents import (
     zeros_like,
 )
 from pyjx.engine.types import Rule, Tangent, Tangents, Value, Values
-from pyjx.lax.common import all_weak, broadcast_operands, nary_shape
-from pyjx.lax.convert import full_like
+from pyjx.lax.common import all_weak, nary_shape, operand
 from pyjx.lax.nary import (
     FLOATING,
-    INEXACT,
     REAL_OR_COMPLEX,
     accepts,
+    broadcast_operands,
     check_kinds,
     coefficient,
     differentiate,
-    differentiate_by_result,
     elementwise,
     like,
-    operand,
     operands,
-    real_dtype,
     transpose_nary,
     transpose_unary,
 )
@@ -211,28 +204,6 @@ def div(x: ArrayLike, y: Value) -> Array:
     return div_p.bind(x, y)
 
 
-rem_p = elementwise("rem", "integer, floating", "integer, floating")
-# rem(x, y) = x - y trunc(x / y), and trunc is constant almost everywhere
-rem_p.define(jvp=jvp_by_operand(
-    rem_p, lambda g, x, y: g,
-    lambda g, x, y: mul(neg(g), mul(sign(div(x, y)), floor(abs(div(x, y))))),
-))
-
-
-def rem(x: ArrayLike, y: ArrayLike) -> Array:
-    """The remainder of x / y rounded toward zero: it has the sign of `x`, as C's fmod.
-
-    Raises:
-      TypeError: the dtypes differ, or are boolean or complex; the shapes do not broadcast.
-
-    >>> import pyjx as jax
-    >>> int(jax.lax.rem(-7, 3))
-    -1
-    """
-    x, y = operands("rem", x, y)
-    return rem_p.bind(x, y)
-
-
 # -- powers ----------------------------------------------------------------------------------------
 
 
@@ -332,122 +303,6 @@ def one_minus_square(x: ArrayLike) -> Array:
     0.75
     """
     return one_minus_square_p.bind(operand("one_minus_square", x))
-
-
-def _pow_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
-    check_kinds("pow", (INEXACT, REAL_OR_COMPLEX), (x, y))
-    if x.dtype != y.dtype and not dtypes.issubdtype(y.dtype, np.integer):
-        raise TypeError(
-            "the first argument to pow must have an inexact dtype (float or complex), and the "
-            "second argument must have an inexact or integer dtype, and two inexact dtypes must "
-            f"match, but got {x.dtype} and {y.dtype} respectively."
-        )
-    return ShapedArray(nary_shape("pow", (x, y)), x.dtype, all_weak((x, y)))
-
-
-def _pow_tangent_x(g: Tangent, x: Value, y: Value) -> Value:
-    # d/dx x^y = y x^(y-1); for integers y = 0 it is 0 even at x = 0
-    dtype = get_aval(x).dtype
-    integer = dtypes.issubdtype(get_aval(y).dtype, np.integer)
-    if is_scalar_constant(y):
-        less = y if integer and y == 0 else y - 1
-        less = less if integer else scalar_constant(less, dtype)
-        return mul(g, mul(scalar_constant(y, dtype), pow(cast(x, dtype), less)))
-    less = sub(y, scalar_constant(1, get_aval(y).dtype))
-    if integer:
-        less = lax.select(lax.eq(y, like(y, 0)), y, less)
-        y = constant_beside(cast(y, dtype), get_aval(x))
-    return mul(g, mul(y, pow(x, less)))
-
-
-def _pow_tangent_y(g: Tangent, ans: Value, x: Value, y: Value) -> Value:
-    # d/dy x^y = log(x) x^y, where log(0) is taken as 0: its limit for y > 0
-
-    if is_scalar_constant(x):
-        safe = like(g, x if x != 0 else 1)
-    else:
-        safe = lax.select(lax.eq(x, like(x, 0)), full_aval(get_aval(x), 1), x)
-    return cast(mul(g, mul(lax.log(safe), ans)), get_aval(ans).dtype)
-
-
-pow_p = register(Primitive("pow", arithmetic=transcendental, shape_rule=_pow_shape, cost=DEAR))
-pow_p.define(batch=elementwise_batch(pow_p), jvp=jvp_by_result(
-    pow_p, lambda g, ans, x, y: _pow_tangent_x(g, x, y), _pow_tangent_y))
-
-
-def pow(x: ArrayLike, y: ArrayLike) -> Array:
-    """x to the power y.
-
-    Args:
-      x: an array of an inexact dtype.
-      y: an array of the same dtype, or of integers.
-
-    Raises:
-      TypeError: other dtypes, or shapes that do not broadcast.
-
-    >>> import pyjx as jax
-    >>> float(jax.lax.pow(9.0, 0.5))
-    3.0
-    """
-    x, y = operand("pow", x), operand("pow", y, 1)
-    if get_aval(x).shape != get_aval(y).shape:
-        x, y = broadcast_operands("pow", x, y)
-    return pow_p.bind(x, y)
-
-
-# -- magnitude and sign ----------------------------------------------------------------------------
-
-
-def _abs_tangent(g: Tangent, ans: Value, x: Value) -> Value:
-    dtype = get_aval(x).dtype
-    if not dtypes.issubdtype(dtype, np.complexfloating):
-        return lax.select(lax.ge(x, like(x, 0)), g, neg(g))
-    # d|z| = Re(conj(z) / |z| dz)
-    size = cast(ans, dtype)
-    size = lax.select(lax.eq(size, like(x, 0)), full_aval(get_aval(x), 1), size)
-    return lax.real(mul(g, div(lax.conj(x), size)))
-
-
-abs_p = elementwise("abs", "signedinteger, floating, complexfloating", out=real_dtype, cost=CHEAP)
-differentiate_by_result(abs_p, _abs_tangent)
-
-
-def abs(x: ArrayLike) -> Array:
-    """|x|, of the real dtype for complex `x`.
-
-    Raises:
-      TypeError: `x` is boolean or unsigned.
-
-    >>> import pyjx as jax
-    >>> float(jax.lax.abs(3 + 4j))
-    5.0
-    """
-    return abs_p.bind(operand("abs", x))
-
-
-def _sign_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
-    (x,), (g,) = primals, tangents
-    ans = sign_p.bind(x)
-    if not dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
-        return ans, Zero.of_primal(ans)
-    # d(z / |z|) = i s Im(conj(s) dz) / |z|, where s = z / |z|
-    size = abs(x)
-    size = lax.select(lax.eq(size, like(size, 0)), full_aval(get_aval(size), 1), size)
-    turn = div(lax.imag(mul(lax.conj(ans), instantiate(g))), size)
-    return ans, mul(ans, lax.complex(zeros_like(turn), turn))
-
-
-sign_p = elementwise("sign", REAL_OR_COMPLEX, jvp=_sign_jvp, cost=CHEAP)
-
-
-def sign(x: ArrayLike) -> Array:
-    """-1, 0 or 1 as `x` is negative, zero or positive; x / |x| for complex `x`, and 0 at 0.
-
-    >>> import pyjx as jax
-    >>> jax.lax.sign(jax.numpy.array([-2.0, 0.0, 3.0])).tolist()
-    [-1.0, 0.0, 1.0]
-    """
-    return sign_p.bind(operand("sign", x))
 
 
 # -- rounding --------------------------------------------------------------------------------------
@@ -602,7 +457,7 @@ def polynomial(x: ArrayLike, coeffs: Any, *, unroll: int | None = None) -> Array
     terms = [scalar_constant(c, dtype) if isinstance(c, (int, float)) else
              operand("polynomial", c, i) for i, c in enumerate(_unstacked(coeffs), 1)]
     if not terms:
-        return full_like(x, 0)
+        return broadcast_in_dim(like(x, 0), get_aval(x).shape, ())
     beside_arrays = get_aval(x).ndim or not all(map(is_scalar_constant, terms))
     terms = [c if get_aval(c).dtype == dtype else cast(c, dtype) for c in terms]
     if any(get_aval(c).shape != get_aval(x).shape for c in terms):

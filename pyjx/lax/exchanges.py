@@ -53,8 +53,7 @@ from pyjx.lax.collectives import (
     times,
     typed_names,
 )
-from pyjx.lax.common import accepted
-from pyjx.lax.nary import operand
+from pyjx.lax.common import accepted, operand
 from pyjx.tree_util import register_pytree_node_class, tree_map
 
 __all__ = [

@@ -18,7 +18,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Params, Values
 from pyjx.lax.callbacks import VMAP_METHODS, batch_by_method, refused
-from pyjx.lax.nary import operand
+from pyjx.lax.common import operand
 from pyjx.runtime.executable import physical_aval
 
 

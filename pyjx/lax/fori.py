@@ -17,11 +17,11 @@ from pyjx.core.trace import int_fits, is_concrete
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.types import TreeDef
 from pyjx.lax.bodies import KeptFunctions, debug_info_of
+from pyjx.lax.common import operand
 from pyjx.lax.compare import lt
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.elementwise import add
 from pyjx.lax.loops import while_loop
-from pyjx.lax.nary import operand
 from pyjx.lax.scans import scan
 from pyjx.tree_util import treedef_tuple
 

@@ -36,8 +36,8 @@ from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.explicit import constant_beside
 from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Values
+from pyjx.lax.common import operand as _operand
 from pyjx.lax.nary import complex_dtype, real_dtype
-from pyjx.lax.nary import operand as _operand
 
 __all__ = ["FftType", "fft", "fft_p"]
 

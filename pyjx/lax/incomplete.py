@@ -13,49 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
-from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.conversion import cast
-from pyjx.engine.tangents import full_aval
-from pyjx.engine.types import Value, Values
+from pyjx.engine.forward import jvp_flat
+from pyjx.engine.rules import jvp_by_operand
+from pyjx.engine.tangents import Zero, full_aval
+from pyjx.engine.types import Tangent, Value, Values
 from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
-from pyjx.lax.compare import clamp, eq, ge, gt, le, lt, ne, select
-from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sign, sub
+from pyjx.lax.common import broadcast_shapes, check_same_dtypes, operand
+from pyjx.lax.compare import abs, clamp, eq, ge, gt, le, lt, min, ne, select, sign
+from pyjx.lax.elementwise import add, div, integer_pow, mul, neg, sub
+from pyjx.lax.gamma import digamma, lgamma
 from pyjx.lax.loops import while_loop
-from pyjx.lax.nary import like
-from pyjx.lax.reductions import reduce_or
+from pyjx.lax.nary import FLOATING, broadcast_operands, elementwise, like, operands
+from pyjx.lax.special import any_of, constant, erfc, in_single, no_derivative, where
 from pyjx.lax.transcendental import exp, log, log1p, sqrt
 
 MAX_ITERATIONS = 10_000
 LARGE = 1e5  # from here on the gamma functions take their asymptotic form
-
-
-def constant(x: Value, value: float) -> Value:
-    """An array like `x`, filled with `value`."""
-    return full_aval(get_aval(x).strip_weak_type(), value)
-
-
-def where(condition: Value, x: Value, value: float) -> Value:
-    """`x`, but `value` where the condition holds."""
-    return select(condition, constant(x, value), x)
-
-
-def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of arrays of one shape, computed in float32 for dtypes that are narrower."""
-
-    def wrapped(*xs: Value) -> Value:
-        shape = max([get_aval(x).shape for x in xs], key=len)
-        xs = tuple([x if get_aval(x).shape == shape else broadcast_in_dim(x, shape, ())
-                    for x in xs])
-        dtype = get_aval(xs[0]).dtype
-        if dtype.itemsize >= 4:
-            return fun(*xs)
-        single = np.dtype(np.float32)
-        return cast(fun(*[cast(x, single) for x in xs]), dtype)
-
-    return wrapped
 
 
 def _epsilon(x: Value) -> Value:
@@ -65,10 +42,6 @@ def _epsilon(x: Value) -> Value:
 def _tiny(x: Value) -> float:
     # far from underflow, and so is its inverse from overflow
     return 1e-30 if get_aval(x).dtype == np.float32 else 1e-200
-
-
-def any_of(x: Value) -> Value:
-    return reduce_or(x, tuple(range(get_aval(x).ndim)))
 
 
 def _until_converged(step: Callable[..., Any], *init: Value, at_once: int = 1) -> list[Any]:
@@ -183,7 +156,7 @@ def _gamma_density(a: Value, x: Value) -> Value:
     # parts of the exponent cancel: a log x - x - log Gamma(a+1)
     #   = -a (m - log(1+m)) - log(2 pi a)/2 - 1/(12 a) + 1/(360 a^3) - ..., m = (x - a)/a
 
-    small = exp(sub(sub(mul(a, log(x)), x), lax.lgamma(add(a, like(a, 1)))))
+    small = exp(sub(sub(mul(a, log(x)), x), lgamma(add(a, like(a, 1)))))
     exponent = neg(add(mul(a, _excess_of(div(sub(x, a), a), div(x, a))), _stirling_rest(a)))
     large = div(exp(exponent), sqrt(mul(like(a, 2 * math.pi), a)))
     return select(gt(a, like(a, 10)), large, small)
@@ -230,7 +203,7 @@ def _upper_for_large(a: Value, x: Value) -> Value:
     for c in (1 / 864, -2 / 135, 1 / 12, -1 / 3):
         c0 = add(mul(c0, eta), like(a, c))
     rest = div(mul(exp(neg(mul(a, half_square))), c0), sqrt(mul(like(a, 2 * math.pi), a)))
-    return add(mul(like(a, 0.5), lax.erfc(mul(eta, sqrt(mul(like(a, 0.5), a))))), rest)
+    return add(mul(like(a, 0.5), erfc(mul(eta, sqrt(mul(like(a, 0.5), a))))), rest)
 
 
 def _gamma_domain(a: Value, x: Value) -> tuple[Value, Value, Value, Value]:
@@ -263,7 +236,7 @@ def _gamma_parts(a: Value, x: Value) -> tuple[Value, Value, Value]:
     h = _gamma_fraction(a_fraction, x_fraction)
     density = _gamma_density(safe, select(by_series, x_series, x_fraction))
     # Where `a` is small the product is 1 but for rounding.
-    return by_series, lax.min(mul(density, total), like(x, 1)), mul(mul(density, a_fraction), h)
+    return by_series, min(mul(density, total), like(x, 1)), mul(mul(density, a_fraction), h)
 
 
 def _gamma_limits(a: Value, x: Value, p: Value, at_zero: float, at_infinity: float) -> Value:
@@ -305,8 +278,8 @@ def _slope_per_density(a: Value, x: Value) -> tuple[Value, Value, Value]:
     total, total_slope = _gamma_series_slope(a_series, x_series)
     h, h_slope = _gamma_fraction_slope(a_fraction, x_fraction)
     # d log(x^a e^-x / Gamma(a+1)) / da = log x - psi(a+1); of Q's factor, log x - psi(a).
-    lower = add(mul(total, sub(log(x_series), lax.digamma(add(a_series, like(a, 1))))), total_slope)
-    upper = add(mul(h, sub(log(x_fraction), lax.digamma(a_fraction))), h_slope)
+    lower = add(mul(total, sub(log(x_series), digamma(add(a_series, like(a, 1))))), total_slope)
+    upper = add(mul(h, sub(log(x_fraction), digamma(a_fraction))), h_slope)
     safe_x = select(by_series, x_series, x_fraction)
     return select(by_series, lower, neg(mul(a_fraction, upper))), safe, safe_x
 
@@ -398,7 +371,7 @@ def _gamma_rest(a: Value) -> Value:
     # log Gamma(a) - ((a - 1/2) log a - a + log(2 pi)/2)
     small = where(gt(a, like(a, 10)), a, 1.0)
     leading = sub(mul(sub(small, like(a, 0.5)), log(small)), small)
-    near = sub(lax.lgamma(small), add(leading, like(a, math.log(2 * math.pi) / 2)))
+    near = sub(lgamma(small), add(leading, like(a, math.log(2 * math.pi) / 2)))
     return select(gt(a, like(a, 10)), _stirling_rest(a), near)
 
 
@@ -420,7 +393,7 @@ def _beta_for_large(a: Value, b: Value, deviance: Value, d: Value) -> Value:
     away = sub(div(sign(d), mul(where(level, root, 1.0), like(root, math.sqrt(2)))),
                div(spread, where(eq(d, like(d, 0)), d, 1.0)))
     c0 = mul(select(level, at_mean, away), like(a, 1 / math.sqrt(2 * math.pi)))
-    return add(mul(like(a, 0.5), lax.erfc(neg(mul(sign(d), root)))), mul(exp(neg(deviance)), c0))
+    return add(mul(like(a, 0.5), erfc(neg(mul(sign(d), root)))), mul(exp(neg(deviance)), c0))
 
 
 def _beta_inside(a: Value, b: Value, x: Value) -> Value:
@@ -461,3 +434,158 @@ def incomplete_beta(a: Value, b: Value, x: Value) -> Value:
     contrary = bitwise_or(bitwise_and(eq(a, zero), eq(b, zero)),
                           bitwise_and(eq(a, infinity), eq(b, infinity)))
     return where(bitwise_or(bitwise_not(valid), contrary), value, np.nan)
+
+
+# -- the operations --------------------------------------------------------------------------------
+
+def _density(a: Value, x: Value) -> Value:
+    # dP(a, x)/dx = e^-x x^(a-1) / Gamma(a), DLMF 8.8.13; 0 at infinity, as at the largest number
+    largest = float(dtypes.finfo(get_aval(x).dtype).max)
+    x = select(gt(x, like(x, largest)), full_aval(get_aval(x), largest), x)
+    return exp(sub(sub(mul(sub(a, like(a, 1)), log(x)), x), lgamma(a)))
+
+
+igamma_p = elementwise("igamma", FLOATING, FLOATING, decomposition=lower_gamma)
+igammac_p = elementwise("igammac", FLOATING, FLOATING, decomposition=upper_gamma)
+igamma_grad_a_p = elementwise("igamma_grad_a", FLOATING, FLOATING,
+                              decomposition=lower_gamma_slope)
+random_gamma_grad_p = elementwise("random_gamma_grad", FLOATING, FLOATING,
+                                  decomposition=gamma_sample_slope)
+igamma_p.define(jvp=jvp_by_operand(
+    igamma_p, lambda g, a, x: mul(g, igamma_grad_a(a, x)),
+    lambda g, a, x: mul(g, _density(a, x))))
+# Q = 1 - P
+igammac_p.define(jvp=jvp_by_operand(
+    igammac_p, lambda g, a, x: neg(mul(g, igamma_grad_a(a, x))),
+    lambda g, a, x: neg(mul(g, _density(a, x)))))
+# d/dx dP/da = d/da dP/dx = (log x - psi(a)) dP/dx
+igamma_grad_a_p.define(jvp=jvp_by_operand(
+    igamma_grad_a_p,
+    no_derivative("igamma_grad_a gradient with respect to a is not supported"),
+    lambda g, a, x: mul(g, mul(_density(a, x), sub(log(x), digamma(a))))))
+
+
+def _sample_slope_rule(i: int) -> Callable[..., Tangent]:
+    """The rule of an operand: there is no formula, so what computes the number is differentiated,
+    which gives the slope at each element; the tangent times it is linear."""
+
+    def rule(g: Tangent, *operands: Value) -> Tangent:
+        units = [full_aval(get_aval(v), 1) if j == i else Zero.of_primal(v)
+                 for j, v in enumerate(operands)]
+        _, (slope,) = jvp_flat(lambda a, x: [gamma_sample_slope(a, x)], operands, units)
+        return mul(g, slope)
+
+    return rule
+
+
+random_gamma_grad_p.define(jvp=jvp_by_operand(
+    random_gamma_grad_p, _sample_slope_rule(0), _sample_slope_rule(1)))
+
+
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
+    """The regularized lower incomplete gamma function P(a, x) (DLMF 8.2.4), for a, x >= 0.
+
+    The integral of t^(a-1) e^-t from 0 to x, divided by Gamma(a).
+
+    Raises:
+      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.lax.igamma(1.0, 1.0)), 4)
+    0.6321
+    """
+    a, x = operands("igamma", a, x)
+    return igamma_p.bind(a, x)
+
+
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
+    """The regularized upper incomplete gamma function 1 - P(a, x) (DLMF 8.2.4), for a, x >= 0.
+
+    Raises:
+      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.lax.igammac(1.0, 1.0)), 4)
+    0.3679
+    """
+    a, x = operands("igammac", a, x)
+    return igammac_p.bind(a, x)
+
+
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
+    """The derivative of `igamma(a, x)` in a.
+
+    Raises:
+      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.lax.igamma_grad_a(1.0, 1.0)), 3)
+    -0.432
+    """
+    a, x = operands("igamma_grad_a", a, x)
+    return igamma_grad_a_p.bind(a, x)
+
+
+_halves = frozenset((np.dtype(np.float16), np.dtype(dtypes.bfloat16)))
+
+
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Any:
+    """The derivative in a of a sample x of the gamma distribution with shape a.
+
+    It is that of the sample at a fixed quantile: -(dP/da) / (dP/dx), with P = `igamma`.
+
+    Raises:
+      TypeError: the dtypes are not floating, or they differ and that of `a` is not of 16 bits; the
+        shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.lax.random_gamma_grad(1.0, 1.0)), 3)
+    1.174
+    """
+    shapes = [get_aval(operand("random_gamma_grad", v, i)).shape for i, v in enumerate((a, x))]
+    try:
+        broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError("random_gamma_grad: Incompatible shapes for broadcasting: "
+                         f"shapes={shapes}") from None
+    if get_aval(a).dtype in _halves:  # which is computed in float32: any number goes with it
+        x = cast(x, get_aval(a).dtype)
+    a, x = operands("random_gamma_grad", a, x)
+    if get_aval(a).ndim:  # samples are of strong type
+        a, x = cast(a, get_aval(a).dtype), cast(x, get_aval(x).dtype)
+    return random_gamma_grad_p.bind(a, x)
+
+
+def _betainc_slope(g: Tangent, a: Value, b: Value, x: Value) -> Value:
+    # dI/dx = x^(a-1) (1-x)^(b-1) / B(a, b), DLMF 8.17.2
+    one = like(x, 1)
+    log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
+    exponent = add(mul(sub(b, one), log1p(neg(x))), mul(sub(a, one), log(x)))
+    return mul(g, exp(sub(exponent, log_beta)))
+
+
+_NO_BETA = no_derivative("Betainc gradient with respect to a and b not supported.")
+regularized_incomplete_beta_p = elementwise(
+    "regularized_incomplete_beta", FLOATING, FLOATING, FLOATING,
+    decomposition=incomplete_beta)
+regularized_incomplete_beta_p.define(jvp=jvp_by_operand(
+    regularized_incomplete_beta_p, _NO_BETA, _NO_BETA, _betainc_slope))
+
+
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """The regularized incomplete beta function I_x(a, b) (DLMF 8.17.2), for x in [0, 1].
+
+    The integral of t^(a-1) (1-t)^(b-1) from 0 to x, divided by that from 0 to 1.
+
+    Raises:
+      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
+      ValueError: the derivative in a or b is asked for.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.lax.betainc(1.0, 1.0, 0.25)), 4)
+    0.25
+    """
+    a, b, x = operand("betainc", a), operand("betainc", b, 1), operand("betainc", x, 2)
+    check_same_dtypes("betainc", get_aval(a), get_aval(b), get_aval(x))
+    a, b, x = broadcast_operands("regularized_incomplete_beta", a, b, x)
+    return regularized_incomplete_beta_p.bind(a, b, x)

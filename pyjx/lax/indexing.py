@@ -1,4 +1,4 @@
-"""Gather: slices at an array of positions. Scatter, its counterpart, is in `scattering`.
+"""Gather: slices at an array of positions; and its transpose, which adds to these slices.
 
 The operation is that of the StableHLO specification: each vector along the last axis of the
 indices is where a window of the operand starts, `start_index_map` says along which axes; the
@@ -8,25 +8,31 @@ windows' axes become the `offset_dims` of the result, without those that are col
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import size as n_elements
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounded import kept
+from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, one_entry
 from pyjx.core.integers import as_ints, as_shape
-from pyjx.core.linearity import FIRST
+from pyjx.core.jaxpr import Jaxpr
+from pyjx.core.linearity import FIRST, FIRST_AND_THIRD
 from pyjx.core.open_sums import ShardingTypeError, cotangent_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
-from pyjx.engine.axes import moveaxis
-from pyjx.engine.tangents import Zero, full_aval
-from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
-from pyjx.lax.nary import operand as _operand
+from pyjx.core.trace import trace_to_jaxpr
+from pyjx.engine.axes import at_front, batch_along, moveaxis
+from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal
+from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
+from pyjx.lax.common import check_same_dtypes
+from pyjx.lax.common import operand as _operand
+from pyjx.lax.elementwise import add, neg, sub
 
 Axes = tuple[int, ...]
 
@@ -275,8 +281,8 @@ def _gather_accumulate(totals: Tangents, ct: Tangent, x: Operand, indices: Opera
                        dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes,
                        unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode,
                        fill_value: ArrayLike) -> Tangents:
-    return lax.scatter_add(
-        totals[0], indices, ct, lax.ScatterDimensionNumbers(*dimension_numbers),
+    return scatter_add(
+        totals[0], indices, ct, ScatterDimensionNumbers(*dimension_numbers),
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
     ), None
 
@@ -397,3 +403,261 @@ def gather(
         unique_indices=bool(unique_indices), indices_are_sorted=bool(indices_are_sorted),
         mode=mode, fill_value=fill_value,
     )
+
+
+# -- scatter ---------------------------------------------------------------------------------------
+
+
+class ScatterDimensionNumbers(Record):
+    """How the axes of a scatter's operand, indices and updates belong together.
+
+    Attributes:
+      update_window_dims: the axes of the updates that are axes of the windows, increasing.
+      inserted_window_dims: the axes of the operand, of window size 1, that the updates leave out.
+      scatter_dims_to_operand_dims: for each component of an index vector the operand's axis that it
+        counts along.
+      operand_batching_dims: axes of the operand along which each batch of indices has its own part.
+      scatter_indices_batching_dims: the axes of the indices that belong to these.
+    """
+
+    update_window_dims: Axes
+    inserted_window_dims: Axes
+    scatter_dims_to_operand_dims: Axes
+    operand_batching_dims: Axes = ()
+    scatter_indices_batching_dims: Axes = ()
+
+
+def _window(x: ShapedArray, updates_shape: tuple[int, ...], dnums: ScatterDimensionNumbers
+            ) -> tuple[int, ...]:
+    """The shape of a window of the operand."""
+    sizes = iter([updates_shape[a] for a in dnums.update_window_dims])
+    left_out = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
+    return tuple([1 if i in left_out else next(sizes) for i in range(x.ndim)])
+
+
+def positions(updates_shape: tuple[int, ...], dnums: ScatterDimensionNumbers) -> list[int]:
+    """The axes of the updates that are not axes of the windows."""
+    return [i for i in range(len(updates_shape)) if i not in dnums.update_window_dims]
+
+
+def _scatter_shape(name: str) -> Callable[..., ShapedArray]:
+    def shape_rule(x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *,
+                   dimension_numbers: ScatterDimensionNumbers, **_: Any) -> ShapedArray:
+        check_numbers(name, dimension_numbers)
+        window_dims, inserted, index_map, batching, indices_batching = dimension_numbers
+        check_indices("Scatter", indices)
+        check_same_dtypes(name, x, updates)
+        rank = len(window_dims) + indices.ndim - 1
+        if updates.ndim != rank:
+            raise TypeError(f"{name}: Updates tensor must be of rank {rank}; got {updates.ndim}.")
+        check_axes("scatter", "update_window_dims", window_dims, updates.ndim)
+        check_axes("scatter", "inserted_window_dims", inserted, x.ndim)
+        check_disjoint("scatter", "inserted_window_dims", inserted,
+                       "operand_batching_dims", batching)
+        check_batching("Scatter", x, batching, indices, "scatter_indices_batching_dims",
+                       indices_batching)
+        size = len(window_dims) + len(inserted) + len(batching)
+        if size != x.ndim:
+            raise TypeError(
+                f"Scatter op has window of size {size}; doesn't match operand of rank {x.ndim}."
+            )
+        check_index_map("Scatter", "scatter_dims_to_operand_dims",
+                        "scatter_dims_to_operand_dims mapping", index_map, x, indices)
+        check_disjoint("scatter", "scatter_dims_to_operand_dims", index_map,
+                       "operand_batching_dims", batching)
+        _check_sizes(name, x, indices, updates, dimension_numbers)
+        return x
+
+    return shape_rule
+
+
+def _check_sizes(name: str, x: ShapedArray, indices: ShapedArray, updates: ShapedArray,
+                 dnums: ScatterDimensionNumbers) -> None:
+    left_out = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
+    bounds = [n for i, n in enumerate(x.shape) if i not in left_out]
+    for a, bound in zip(dnums.update_window_dims, bounds, strict=True):
+        if updates.shape[a] > bound:
+            raise TypeError(
+                f"{name}: Bounds of the window dimensions of updates must not exceed the bounds of "
+                f"the corresponding dimensions of operand. For dimension {a}, updates bound is "
+                f"{updates.shape[a]}, operand bound is {bound}."
+            )
+    for i, a in enumerate(positions(updates.shape, dnums)):
+        if updates.shape[a] != indices.shape[i]:
+            raise TypeError(
+                f"{name}: Bounds of the scatter dimensions of updates must be the same as the "
+                "bounds of the corresponding dimensions of scatter indices. For scatter dimension "
+                f"{a}, updates bound is {updates.shape[a]}, indices bound is {indices.shape[i]}."
+            )
+
+
+def _scatter_batch(primitive: Primitive) -> Rule:
+    def batch(operands: Values, dims: Dims, *, dimension_numbers: ScatterDimensionNumbers,
+              **params: Any) -> tuple[Value, int | None]:
+        (x, indices, updates), (d, d_indices, d_updates) = operands, dims
+        window_dims, inserted, index_map, batching, indices_batching = dimension_numbers
+        along = batch_along(operands, dims)
+        x, updates = at_front(x, d, along), at_front(updates, d_updates, along)
+        if along.size == 0:
+            return x, 0
+        window_dims, batching = shifted(window_dims), shifted(batching)
+        if d_indices is None:  # the batch axis is one more axis of the windows
+            window_dims = (0, *window_dims)
+        else:
+            indices = at_front(indices, d_indices, along)
+            batching, indices_batching = (0, *batching), (0, *shifted(indices_batching))
+        dnums = ScatterDimensionNumbers(window_dims, shifted(inserted), shifted(index_map),
+                                        batching, indices_batching)
+        return primitive.bind(x, indices, updates, dimension_numbers=dnums, **params), 0
+
+    return batch
+
+
+def gathered(x: Value, indices: Value, updates_shape: tuple[int, ...], params: Params) -> Value:
+    """The windows of `x` that a scatter with these parameters writes; zeros for those it drops."""
+    dnums = params["dimension_numbers"]
+    return gather(
+        x, indices, GatherDimensionNumbers(*dnums), _window(get_aval(x), updates_shape, dnums),
+        unique_indices=params["unique_indices"], indices_are_sorted=params["indices_are_sorted"],
+        mode=params["mode"], fill_value=0,
+    )
+
+
+def scatter_as(scatter: Callable[..., Any], x: Value, indices: Value, updates: Value, params: Params
+          ) -> Value:
+    """Another scatter with the same parameters."""
+    return scatter(
+        x, indices, updates, params["dimension_numbers"], mode=params["mode"],
+        indices_are_sorted=params["indices_are_sorted"], unique_indices=params["unique_indices"],
+    )
+
+
+def aval_of(x: Value) -> ShapedArray:
+    return x.aval if is_undefined_primal(x) else get_aval(x)
+
+
+def _sum_jvp(primitive: Primitive) -> Rule:
+    """scatter-add and scatter-sub are linear in operand and updates together."""
+
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
+        out = primitive.bind(*primals, **params)
+        g, _, g_updates = tangents
+        if type(g_updates) is Zero:
+            return out, g
+        return out, primitive.bind(instantiate(g), primals[1], g_updates, **params)
+
+    return jvp
+
+
+def _sum_transpose(sign: Callable[[Any], Any]) -> Rule:
+    def transpose(ct: Tangent, x: Operand, indices: Operand, updates: Operand, **params: Any
+                  ) -> Tangents:
+        ct_updates = None
+        if is_undefined_primal(updates):
+            ct_updates = sign(gathered(ct, indices, updates.aval.shape, params))
+        return ct if is_undefined_primal(x) else None, None, ct_updates
+
+    return transpose
+
+
+def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray,
+                      updates: ShapedArray, *, dimension_numbers: ScatterDimensionNumbers,
+                      **params: Any) -> Entries:
+    """The operand stays cut along axes that are written whole; those that it goes along together
+    with indices and updates are cut like any of them; the updates are cut likewise, or not."""
+    dn = dimension_numbers
+    message = (
+        "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the "
+        "scatter update as out sharding could not be resolved unambiguously (or would require "
+        f"collectives on inputs). Got operand={x!r}, indices={indices!r}, updates={updates!r}")
+    entries: list[Any] = []
+    given, places, written = entries_of(x), entries_of(indices), entries_of(updates)
+    allowed: list[Any] = [None] * updates.ndim
+    batch = [i for i in range(updates.ndim) if i not in dn.update_window_dims]
+    clear = all([e is None or i in dn.scatter_indices_batching_dims for i, e in enumerate(places)])
+    window = iter(dn.update_window_dims)
+    for i, entry in enumerate(given):
+        if i in dn.operand_batching_dims:
+            j = dn.scatter_indices_batching_dims[dn.operand_batching_dims.index(i)]
+            entry = one_entry((entry, places[j], written[batch[j]]), message)
+            allowed[batch[j]] = entry
+        elif i in dn.inserted_window_dims:
+            clear = clear and entry is None
+        else:
+            j = next(window)
+            allowed[j] = entry
+            clear = clear and (entry is None or updates.shape[j] == x.shape[i])
+        entries.append(entry)
+    if not clear or any([e not in (None, a) for e, a in zip(written, allowed, strict=True)]):
+        raise ShardingTypeError(message)
+    return tuple(entries)
+
+
+def scatter_primitive(name: str, function: str, *, moves: bool = False, **rules: Any) -> Primitive:
+    """A scatter; with `moves` one whose updates take the place of what is there."""
+    p = register(Primitive(
+        name, moves=moves, shape_rule=_scatter_shape(function), sharding_rule=_scatter_sharding,
+        arithmetic=None if moves else lambda eqn: (n_elements(eqn.invars[2]), 0.0), asked=True,
+        **rules))
+    return p.define(batch=_scatter_batch(p))
+
+
+scatter_add_p = scatter_primitive("scatter-add", "scatter_add", linear=FIRST_AND_THIRD,
+                                  transpose=_sum_transpose(lambda ct: ct))
+scatter_sub_p = scatter_primitive("scatter-sub", "scatter_sub", linear=FIRST_AND_THIRD,
+                                  transpose=_sum_transpose(neg))
+for _p in (scatter_add_p, scatter_sub_p):
+    _p.define(jvp=_sum_jvp(_p))
+
+
+@kept(256)
+def _combiner(fun: Callable[..., Any], dtype: DType) -> Jaxpr:
+    """The jaxpr of how an update meets the value that is there."""
+    scalar = ShapedArray((), dtype)
+    return trace_to_jaxpr(lambda x, y: [fun(x, y)], (scalar, scalar)).jaxpr
+
+
+def call_scatter(primitive: Primitive, combine: Callable[..., Any] | None, operand: Value,
+                 indices: Value, updates: Value, dimension_numbers: ScatterDimensionNumbers,
+                 indices_are_sorted: bool, unique_indices: bool, mode: Any) -> Value:
+    """One of the public functions; `combine` says how an update meets the value that is there."""
+    name = primitive.name
+    operand = _operand(name, operand)
+    return primitive.bind(
+        operand, _operand(name, indices, 1), _operand(name, updates, 2),
+        dimension_numbers=with_tuples(name, ScatterDimensionNumbers, dimension_numbers),
+        indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+        mode=as_mode(name, mode),
+        update_jaxpr=None if combine is None else _combiner(combine, get_aval(operand).dtype),
+        update_consts=(),
+    )
+
+
+def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
+    """The operand with the updates added to its windows. Arguments and errors as for `scatter`.
+
+    >>> import pyjx as jax
+    >>> lax, jnp = jax.lax, jax.numpy
+    >>> dnums = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_add(jnp.zeros(3), jnp.array([[2], [2]]), jnp.array([1., 2.]), dnums).tolist()
+    [0.0, 0.0, 3.0]
+    """
+    return call_scatter(scatter_add_p, add, operand, scatter_indices, updates, dimension_numbers,
+                        indices_are_sorted, unique_indices, mode)
+
+
+def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
+    """The operand with the updates taken from its windows. Arguments and errors as for `scatter`.
+
+    >>> import pyjx as jax
+    >>> lax, jnp = jax.lax, jax.numpy
+    >>> dnums = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_sub(jnp.zeros(3), jnp.array([[2], [2]]), jnp.array([1., 2.]), dnums).tolist()
+    [0.0, 0.0, -3.0]
+    """
+    return call_scatter(scatter_sub_p, sub, operand, scatter_indices, updates, dimension_numbers,
+                        indices_are_sorted, unique_indices, mode)

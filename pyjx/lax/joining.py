@@ -1,4 +1,4 @@
-"""Operations that join arrays and take them apart."""
+"""Operations that cut arrays, pad them, join them and take them apart."""
 
 from __future__ import annotations
 
@@ -7,21 +7,267 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
+from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, entries_of, full_sharding, mesh_of, resized, whole_along
-from pyjx.core.integers import as_axis, as_int, as_shape
-from pyjx.core.linearity import TOGETHER
-from pyjx.core.open_sums import ShardingTypeError
-from pyjx.core.primitive import Primitive, register
-from pyjx.engine.axes import at_front, batch_along, moveaxis
+from pyjx.core.integers import as_axis, as_int, as_shape, index
+from pyjx.core.linearity import FIRST, FIRST_TWO, TOGETHER
+from pyjx.core.open_sums import ShardingTypeError, is_open
+from pyjx.core.primitive import CHEAP, Primitive, register
+from pyjx.core.scalars import scalar_constant
+from pyjx.core.trace import is_concrete
+from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim, moveaxis, reduce_sum
 from pyjx.engine.rules import unbatched_dims
 from pyjx.engine.tangents import instantiate, is_undefined_primal
 from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import all_weak, check_same_dtypes
-from pyjx.lax.nary import operand as _operand
-from pyjx.lax.shapes import insert, is_array, jointly_linear_jvp
+from pyjx.lax.common import operand as _operand
+from pyjx.lax.compare import select
+from pyjx.lax.convert import full
+from pyjx.lax.elementwise import sub
+from pyjx.lax.shapes import insert, is_array, jointly_linear_jvp, linear_primitive, squeeze
+
+# -- slice -----------------------------------------------------------------------------------------
+
+
+def _slice_shape(x: ShapedArray, *, start_indices: tuple[int, ...],
+                 limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> ShapedArray:
+    for name, values in (("start_indices", start_indices), ("limit_indices", limit_indices),
+                         ("strides", strides)):
+        if values is not None and len(values) != x.ndim:
+            raise TypeError(
+                f"slice {name} must have length equal to the number of dimensions of the operand, "
+                f"got {name} {values} for operand shape {x.shape}."
+            )
+    steps = strides or (1,) * x.ndim
+    if any(s <= 0 for s in steps):
+        raise TypeError(f"slice strides must be positive, got {strides}.")
+    if any(s < 0 for s in start_indices):
+        raise TypeError("slice start_indices must be greater than or equal to zero, "
+                        f"got start_indices of {start_indices}.")
+    if any(limit > n for limit, n in zip(limit_indices, x.shape, strict=True)):
+        raise TypeError(
+            "slice limit_indices must be less than or equal to operand shape, "
+            f"got limit_indices {limit_indices} for operand shape {x.shape}."
+        )
+    if any(s > limit for s, limit in zip(start_indices, limit_indices, strict=True)):
+        raise TypeError(
+            "slice limit_indices must be greater than or equal to start_indices, "
+            f"got start_indices {start_indices} and limit_indices {limit_indices}."
+        )
+    return x.update(shape=tuple([
+        -((start - limit) // step)
+        for start, limit, step in zip(start_indices, limit_indices, steps, strict=True)
+    ]))
+
+
+def _slice_transpose(ct: Tangent, aval: ShapedArray, *, start_indices: tuple[int, ...],
+                     limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> Value:
+    config = []
+    steps = strides or (1,) * aval.ndim
+    for n, start, step, kept in zip(aval.shape, start_indices, steps, get_aval(ct).shape,
+                                    strict=True):
+        end = start + (step * (kept - 1) + 1 if kept else 0)
+        config.append((start, n - end, step - 1))
+    return pad(ct, scalar_constant(0, get_aval(ct).dtype), config)
+
+
+def _slice_batch(operands: Values, dims: BatchDims, *, start_indices: tuple[int, ...],
+                 limit_indices: tuple[int, ...], strides: tuple[int, ...] | None
+                 ) -> tuple[Value, int]:
+    (x,), (d,) = operands, dims
+    return slice_p.bind(
+        x, start_indices=insert(start_indices, d, 0),
+        limit_indices=insert(limit_indices, d, get_aval(x).shape[d]),
+        strides=None if strides is None else insert(strides, d, 1),
+    ), d
+
+
+slice_p = linear_primitive("slice", _slice_shape, _slice_transpose, CHEAP)
+slice_p.define(sharding_rule=resized("slicing"))
+slice_p.define(batch=_slice_batch)
+
+
+def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int],
+          strides: Sequence[int] | None = None) -> Array:
+    """The part of the operand from `start_indices` up to `limit_indices`.
+
+    Args:
+      operand: an array.
+      start_indices: for each axis the first position; not negative.
+      limit_indices: for each axis the position after the last one, at most its size.
+      strides: for each axis how far apart the positions are; 1 by default.
+
+    Raises:
+      TypeError: there is not one number for each axis, or one is out of range.
+
+    >>> import pyjx as jax
+    >>> jax.lax.slice(jax.numpy.arange(9), (1,), (8,), (3,)).tolist()
+    [1, 4, 7]
+    """
+    return slice_p.bind(
+        _operand("slice", operand), start_indices=as_shape("slice", "start_indices", start_indices),
+        limit_indices=as_shape("slice", "limit_indices", limit_indices),
+        strides=None if strides is None else as_shape("slice", "strides", strides),
+    )
+
+
+def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int | None,
+                 stride: int = 1, axis: int = 0) -> Array:
+    """The part of the operand from `start_index` up to `limit_index` along one axis.
+
+    Negative positions count from the end; None stands for the ends.
+
+    Raises:
+      ValueError: the axis is out of range.
+      TypeError: a position is out of range.
+
+    >>> import pyjx as jax
+    >>> jax.lax.slice_in_dim(jax.numpy.arange(5), -2, None).tolist()
+    [3, 4]
+    """
+    shape = get_aval(_operand("slice_in_dim", operand)).shape
+    name = "slice_in_dim"
+    axis = as_axis(name, "axis", axis, len(shape))
+    n = shape[axis]
+    start = 0 if start_index is None else as_int(name, "start_index", start_index)
+    limit = n if limit_index is None else as_int(name, "limit_index", limit_index)
+    starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis] = start + n if start < 0 else start
+    limits[axis] = limit + n if limit < 0 else limit
+    steps[axis] = as_int(name, "stride", stride)
+    return slice(operand, starts, limits, steps)
+
+
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+    """The slice of size 1 at a static position along one axis, without that axis if wanted.
+
+    Raises:
+      ValueError: the axis is out of range.
+      IndexError: the position is out of range.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.index_in_dim(jax.numpy.arange(5), -1, keepdims=False))
+    4
+    """
+    shape = get_aval(_operand("index_in_dim", operand)).shape
+    axis = as_axis("index_in_dim", "axis", axis, len(shape))
+    index, n = as_int("index_in_dim", "index", index), shape[axis]
+    if not -n <= index < n:
+        raise IndexError(
+            f"index_in_dim: index {index} is out of bounds for axis {axis} with size {n}"
+        )
+    index %= n
+    out = slice_in_dim(operand, index, index + 1, 1, axis)
+    return out if keepdims else squeeze(out, (axis,))
+
+
+# -- pad -------------------------------------------------------------------------------------------
+
+PaddingConfig = tuple[tuple[int, int, int], ...]
+
+
+def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig
+               ) -> ShapedArray:
+    if value.shape:
+        raise ValueError(f"pad: padding_value must be a scalar; got np.shape(padding_value)="
+                         f"{value.shape}")
+    if x.dtype != value.dtype:
+        raise TypeError(
+            "pad operand and padding_value must be same dtype: got "
+            f"{dtypes.name(x.dtype)} and {dtypes.name(value.dtype)}."
+        )
+    if len(padding_config) != x.ndim:
+        raise ValueError(
+            "pad: length of padding_config must equal the number of axes of operand, got "
+            f"padding_config {padding_config} for operand shape {x.shape}"
+        )
+    if any(i < 0 for _, _, i in padding_config):
+        raise ValueError(
+            f"pad: interior padding in padding_config must be nonnegative, got padding_config "
+            f"{padding_config}"
+        )
+    shape = tuple([low + high + n + max(n - 1, 0) * inside
+                   for n, (low, high, inside) in zip(x.shape, padding_config, strict=True)])
+    if any(n < 0 for n in shape):
+        raise ValueError(
+            f"pad: Dimension size after padding is not at least 0, got result shape {shape}, "
+            f"for padding_config {padding_config} and operand shape {x.shape}"
+        )
+    return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
+
+
+def _pad_transpose(ct: Tangent, x: Operand, value: Operand, *, padding_config: PaddingConfig
+                   ) -> Tangents:
+    shape = x.aval.shape if is_undefined_primal(x) else get_aval(x).shape
+    zero = scalar_constant(0, get_aval(ct).dtype)
+    cropped = pad(ct, zero, [(-low, -high, 0) for low, high, _ in padding_config])
+    steps = [inside + 1 for _, _, inside in padding_config]
+    back = slice(cropped, [0] * len(shape), get_aval(cropped).shape, steps)
+    ct_value = None
+    if is_undefined_primal(value):  # it has the rest of the cotangent
+        axes = range(len(shape))
+        ct_value = sub(reduce_sum(ct, axes), reduce_sum(back, axes))
+    return back if is_undefined_primal(x) else None, ct_value
+
+
+def _pad_batch(operands: Values, dims: Any, *, padding_config: PaddingConfig
+               ) -> tuple[Value, int]:
+    (x, value), (d, d_value) = operands, dims
+    if d_value is None:
+        return pad_p.bind(x, value, padding_config=insert(padding_config, d, (0, 0, 0))), d
+    size = get_aval(value).shape[d_value]
+    x = at_front(x, d, size)
+    config = ((0, 0, 0), *padding_config)
+    aval = get_aval(x)
+    padded = pad(x, scalar_constant(0, aval.dtype), config)
+    shape = get_aval(padded).shape
+    inside = pad(full(aval.shape, True), np.bool_(False), config)
+    return select(inside, padded, broadcast_in_dim(value, shape, (0,))), 0
+
+
+pad_p = register(Primitive("pad", moves=True, shape_rule=_pad_shape,
+                           sharding_rule=resized("padding"),
+                           transpose=_pad_transpose, batch=_pad_batch, linear=FIRST + FIRST_TWO))
+pad_p.define(jvp=jointly_linear_jvp(pad_p))
+
+
+def pad(operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]
+       ) -> Array:
+    """The operand with padding around and between its elements.
+
+    Args:
+      operand: an array.
+      padding_value: a scalar of the operand's dtype.
+      padding_config: for each axis how much padding comes before, after, and between any two
+        elements. Where the first two are negative, elements are removed.
+
+    Raises:
+      TypeError: the dtypes differ.
+      ValueError: `padding_value` is no scalar, or the configuration does not fit the operand.
+
+    >>> import pyjx as jax
+    >>> jax.lax.pad(jax.numpy.arange(1, 4), 0, [(1, 0, 1)]).tolist()
+    [0, 1, 0, 2, 0, 3]
+    """
+    try:
+        config = tuple([(index(low), index(high), index(inside))
+                        for low, high, inside in padding_config])
+    except (TypeError, ValueError) as error:
+        if type(error) not in (TypeError, ValueError):  # a traced value
+            raise
+        raise TypeError("pad: padding_config must be a sequence of triples of integers "
+                        f"(low, high, interior), got {padding_config!r}") from None
+    operand, padding_value = _operand("pad", operand), _operand("pad", padding_value, 1)
+    if is_open(get_aval(operand)) and not is_open(get_aval(padding_value)) and (
+            not is_concrete(padding_value) or np.any(np.asarray(padding_value) != 0)):
+        raise ShardingTypeError(
+            "lhs is unreduced while rhs is not. `pad` operation does not allow this, as each "
+            "device would add the padding value. Pad by 0, or reduce lhs before. Got "
+            f"{get_aval(operand).str_short()}.")
+    return pad_p.bind(operand, padding_value, padding_config=config)
+
 
 # -- concatenate -----------------------------------------------------------------------------------
 
@@ -54,7 +300,7 @@ def _concatenate_transpose(ct: Tangent, *xs: Operand, dimension: int) -> Tangent
     shapes = [x.aval.shape if is_undefined_primal(x) else get_aval(x).shape for x in xs]
     ends = np.cumsum([s[dimension] for s in shapes]).tolist()
     return [
-        lax.slice_in_dim(ct, end - s[dimension], end, axis=dimension)
+        slice_in_dim(ct, end - s[dimension], end, axis=dimension)
         if is_undefined_primal(x) else None
         for x, s, end in zip(xs, shapes, ends, strict=True)
     ]

@@ -31,9 +31,9 @@ from pyjx.engine.subjaxprs import (
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Tangents, Values
 from pyjx.lax.bodies import TracedBody, trace_body
+from pyjx.lax.common import operand
 from pyjx.lax.defined import DefinedValue
 from pyjx.lax.elementwise import neg
-from pyjx.lax.nary import operand
 from pyjx.transforms.linearize import linear_transpose
 from pyjx.tree_util import tree_flatten, tree_unflatten
 

@@ -69,10 +69,10 @@ from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, TreeDef, V
 from pyjx.lax.agreement import as_in_program, check_carry, promote_carry, varied
 from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.bodies import trace_body
+from pyjx.lax.common import operand
 from pyjx.lax.compare import lt, select
 from pyjx.lax.conditionals import cut_off
 from pyjx.lax.elementwise import add
-from pyjx.lax.nary import operand
 from pyjx.lax.reductions import reduce_or
 from pyjx.lax.replays import Replay
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_is_leaf

@@ -9,14 +9,16 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
-from pyjx.core.avals import ShapedArray, aval_makers, get_aval
-from pyjx.core.brief import shortened
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.scalars import scalar_constant, scalar_of
+from pyjx.core.scalars import is_scalar_constant, scalar_constant, scalar_of
+from pyjx.engine.axes import broadcast_in_dim
+from pyjx.engine.explicit import number_beside
 from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import Zero, is_undefined_primal
 from pyjx.engine.types import Operand, Tangent, Tangents, Value
-from pyjx.lax.common import all_weak, broadcast_operands, check_same_dtypes, nary_shape
+from pyjx.lax.common import all_weak, check_same_dtypes, joint_shape, nary_shape, operand
+from pyjx.lax.shapes import squeeze
 
 # Which dtypes an operand may have, in the words of the error message.
 REAL_OR_COMPLEX = "integer, floating, complexfloating"
@@ -115,27 +117,43 @@ _COMPLEX = {real: cplx for cplx, real in _REAL.items()}
 # -- operands of public functions ------------------------------------------------------------------
 
 
-def operand(name: str, x: Value, position: int = 0) -> Any:
-    """`x`, if it is a value that operations take; TypeError otherwise."""
-    kind = type(x)
-    if kind is np.ndarray:
-        if x.dtype in dtypes.all_dtypes:
-            return x
-    elif kind in aval_makers:
+def broadcast_to(x: ArrayLike, shape: tuple[int, ...]) -> Any:
+    """`x` stretched to `shape` by NumPy's rules; `shape` is known to fit."""
+    in_shape = get_aval(x).shape
+    if in_shape == shape:
         return x
-    convert = getattr(x, "__jax_array__", None)
-    if convert is not None:
-        return convert()
+    offset = len(shape) - len(in_shape)
+    kept = [i for i, n in enumerate(in_shape) if n == shape[offset + i]]
+    if len(kept) < len(in_shape):  # axes of size 1 that are stretched are dropped, then made anew
+        x = squeeze(x, [i for i in range(len(in_shape)) if i not in kept])
+    return broadcast_in_dim(x, shape, [offset + i for i in kept])
+
+
+def broadcast_operands(name: str, *operands: Any) -> tuple[Any, ...]:
+    """The operands of an elementwise operation, brought to one shape.
+
+    NumPy and Python scalars stay as they are: they become literals, which go with any shape.
+    """
+    avals = [get_aval(x) for x in operands]
+    shape = avals[0].shape
+    for a in avals:
+        if a.shape != shape:
+            break
+    else:
+        return operands
+    got = ", ".join([str(a.shape) for a in avals])
+    ranks = {a.ndim for a in avals if a.shape}
+    if len(ranks) > 1:
+        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}, in "
+                        f"shapes {got}. Put axes of size 1 in front by lax.expand_dims, or use "
+                        "jax.numpy, which broadcasts.")
     try:
-        get_aval(x)
-    except TypeError as error:
-        why = (error if hasattr(x, "dtype")
-               else f"Argument {shortened(x)} is not a valid JAX type.")
-        raise TypeError(
-            f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
-            f"type {type(x)} and was passed to {name} at position {position}. {why}"
-        ) from None
-    return x
+        shape = joint_shape(tuple([a.shape for a in avals]))
+    except ValueError:
+        raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.") from None
+    return tuple([x if is_scalar_constant(x) else broadcast_to(
+        x if a.shape else number_beside(x, avals), shape)
+        for x, a in zip(operands, avals, strict=True)])
 
 
 def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Any, ...]:

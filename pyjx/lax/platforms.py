@@ -16,8 +16,8 @@ from pyjx.engine.holders import with_all_consts
 from pyjx.engine.rules import jvp_zero
 from pyjx.jaxlib_api import raw_platform
 from pyjx.lax.agreement import trace_branches
+from pyjx.lax.common import operand
 from pyjx.lax.conditionals import cond_p
-from pyjx.lax.nary import operand
 from pyjx.runtime import backends
 from pyjx.tree_util import tree_flatten, tree_unflatten
 

@@ -23,6 +23,7 @@ from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
+from pyjx.lax.common import operand
 from pyjx.lax.contractions import (
     PrecisionLike,
     axis_tuple,
@@ -34,7 +35,6 @@ from pyjx.lax.contractions import (
     preferred_dtype,
     product_dtype,
 )
-from pyjx.lax.nary import operand
 from pyjx.transforms.linearize import linear_transpose
 
 if TYPE_CHECKING:

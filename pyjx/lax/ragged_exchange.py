@@ -33,8 +33,8 @@ from pyjx.lax.collectives import (
     size_of,
     typed_names,
 )
+from pyjx.lax.common import operand as _operand
 from pyjx.lax.exchanges import all_gather, all_to_all
-from pyjx.lax.nary import operand as _operand
 from pyjx.transforms.linearize import linear_transpose
 
 __all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]

@@ -19,7 +19,8 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import BatchDims, Dims, Value, Values
-from pyjx.lax.nary import ANY, elementwise, operand
+from pyjx.lax.common import operand
+from pyjx.lax.nary import ANY, elementwise
 from pyjx.runtime.resharding import placed
 
 if TYPE_CHECKING:

@@ -41,8 +41,13 @@ from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Dims, Tangent, Tangents, TreeDef, Value, Values
 from pyjx.lax.common import as_dtype, host_converted
+from pyjx.lax.common import operand as _operand
+from pyjx.lax.compare import eq
+from pyjx.lax.convert import convert_element_type
+from pyjx.lax.elementwise import div, mul
+from pyjx.lax.joining import concatenate, slice_in_dim
 from pyjx.lax.nary import NUMBER_OR_BOOL, ORDERED, accepts, check_kinds
-from pyjx.lax.nary import operand as _operand
+from pyjx.lax.shapes import reshape, squeeze
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
@@ -108,8 +113,8 @@ def _extremum_jvp(g: Tangent, ans: Value, x: Value, *, axes: tuple[int, ...],
                   out_sharding: ShardingLike = None) -> Value:
     # The mean of the tangents at the places where the extremum is attained.
     shape = get_aval(x).shape
-    places = lax.convert_element_type(lax.eq(x, _along(ans, shape, axes)), get_aval(g).dtype)
-    return lax.div(reduce_sum(lax.mul(g, places), axes), reduce_sum(places, axes))
+    places = convert_element_type(eq(x, _along(ans, shape, axes)), get_aval(g).dtype)
+    return div(reduce_sum(mul(g, places), axes), reduce_sum(places, axes))
 
 
 reduce_max_p.define(jvp=jvp_by_result(reduce_max_p, _extremum_jvp))
@@ -120,9 +125,9 @@ def _halves(x: Value, axis: int) -> tuple[Any, Any, Any]:
     """The first and second half along an axis, and what is left (None, or one element)."""
     n = get_aval(x).shape[axis]
     half = n // 2
-    rest = lax.slice_in_dim(x, 2 * half, n, axis=axis) if n % 2 else None
-    return (lax.slice_in_dim(x, 0, half, axis=axis),
-            lax.slice_in_dim(x, half, 2 * half, axis=axis), rest)
+    rest = slice_in_dim(x, 2 * half, n, axis=axis) if n % 2 else None
+    return (slice_in_dim(x, 0, half, axis=axis),
+            slice_in_dim(x, half, 2 * half, axis=axis), rest)
 
 
 def _product_tree(x: Value, axes: tuple[int, ...]) -> Value:
@@ -137,11 +142,11 @@ def _product_tree(x: Value, axes: tuple[int, ...]) -> Value:
             continue
         while n > 1:
             first, second, rest = _halves(x, axis)
-            x = lax.mul(first, second)
+            x = mul(first, second)
             if rest is not None:
-                x = lax.concatenate([x, rest], axis)
+                x = concatenate([x, rest], axis)
             n = get_aval(x).shape[axis]
-        x = lax.squeeze(x, (axis,))
+        x = squeeze(x, (axis,))
     return x
 
 
@@ -347,10 +352,10 @@ def pointwise(closed: ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
     """A jaxpr on scalars applied to each element of arrays of one shape."""
     shape = get_aval(operands[0]).shape
     size = get_aval(operands[0]).size
-    flat = [lax.reshape(x, (size,)) for x in operands]
+    flat = [reshape(x, (size,)) for x in operands]
     outs, dims = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), flat,
                             [0] * len(flat), size)
-    return [broadcast_in_dim(y, shape, ()) if d is None else lax.reshape(y, shape)
+    return [broadcast_in_dim(y, shape, ()) if d is None else reshape(y, shape)
             for y, d in zip(outs, dims, strict=True)]
 
 
@@ -365,7 +370,7 @@ def _reduce_tree(closed: ClosedJaxpr, dimensions: tuple[int, ...], operands: Val
             firsts, seconds, rests = zip(*[_halves(x, axis) for x in xs], strict=True)
             xs = pointwise(closed, [*firsts, *seconds])
             if n % 2:
-                xs = [lax.concatenate([x, r], axis) for x, r in zip(xs, rests, strict=True)]
+                xs = [concatenate([x, r], axis) for x, r in zip(xs, rests, strict=True)]
     shape = get_aval(xs[0]).shape
     kept = tuple([n for i, n in enumerate(shape) if i not in dimensions])
     starts = [v if get_aval(v).shape else
@@ -373,7 +378,7 @@ def _reduce_tree(closed: ClosedJaxpr, dimensions: tuple[int, ...], operands: Val
               for v, x in zip(inits, xs, strict=True)]
     if any(shape[a] == 0 for a in dimensions):
         return starts
-    return pointwise(closed, [*starts, *[lax.squeeze(x, dimensions) for x in xs]])
+    return pointwise(closed, [*starts, *[squeeze(x, dimensions) for x in xs]])
 
 
 def _reduce_jvp(primals: Values, tangents: Tangents, *, computation: Callable[..., Any],

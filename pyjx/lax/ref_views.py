@@ -21,13 +21,13 @@ from pyjx.core.records import Record
 from pyjx.core.slices import Slice as DynamicSlice
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
-from pyjx.lax import indexing, scattering, slicing
+from pyjx.lax import indexing, joining, scattering, slicing
 from pyjx.lax.compare import clamp, lt, select
 from pyjx.lax.convert import convert_element_type, full
 from pyjx.lax.elementwise import add
-from pyjx.lax.joining import concatenate
+from pyjx.lax.joining import concatenate, pad
 from pyjx.lax.ref_transforms import Transform
-from pyjx.lax.shapes import expand_dims, pad, reshape
+from pyjx.lax.shapes import expand_dims, reshape
 
 if TYPE_CHECKING:
     from pyjx.engine.types import Value
@@ -296,11 +296,11 @@ def write(x: ArrayLike, part: Any, indexers: Indexers, integers: Sequence[Any],
 def _read(view: _View, x: Array) -> Any:
     thinned = _thinned(view)
     if thinned is not None:
-        x = slicing.slice(x, *thinned)
+        x = joining.slice(x, *thinned)
         view = _of_thinned(view)
     if not view.axes:
         starts = [e[0] for e in view.entries]  # type: ignore[index]
-        return slicing.slice(x, starts, [s + n for s, n in zip(starts, view.part_shape,
+        return joining.slice(x, starts, [s + n for s, n in zip(starts, view.part_shape,
                                                                strict=True)])
     if not view.int_shape:
         found = slicing.dynamic_slice(x, _starts(view), _sizes(view))
@@ -315,14 +315,14 @@ def _written(view: _View, x: Array, part: Any, adding: bool, distinct: bool) -> 
     thinned = _thinned(view)
     if thinned is not None:
         inner = _of_thinned(view)
-        new = _written(inner, slicing.slice(x, *thinned), part, adding, distinct)
+        new = _written(inner, joining.slice(x, *thinned), part, adding, distinct)
         return _interleaved(x, new, *thinned)
     if view.int_shape:
         dims = _dims(view)
-        scatter = scattering.scatter_add if adding else scattering.scatter
+        scatter = indexing.scatter_add if adding else scattering.scatter
         return scatter(
             x, _vectors(view), part,
-            scattering.ScatterDimensionNumbers(dims.windows, dims.axes, dims.starts),
+            indexing.ScatterDimensionNumbers(dims.windows, dims.axes, dims.starts),
             unique_indices=distinct, mode="clip")
     if adding:
         part = add(_read(view, x), part)
@@ -416,7 +416,7 @@ def _interleaved(x: ArrayLike, part: Any, starts: list[int], limits: list[int], 
         return x
     spread = [(a, n - a - (k - 1) * s - 1, s - 1)
               for a, n, k, s in zip(starts, aval.shape, sizes, strides, strict=True)]
-    filler = reshape(slicing.slice(part, [0] * len(sizes), [1] * len(sizes)), ())
+    filler = reshape(joining.slice(part, [0] * len(sizes), [1] * len(sizes)), ())
     spread_part = pad(part, filler, spread)
     there = pad(full(sizes, True, np.bool_), np.bool_(False), spread)
     return select(there, spread_part, x)

@@ -28,10 +28,10 @@ from pyjx.engine.subjaxprs import (
 from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Tangents, Values
 from pyjx.lax.bodies import trace_body
+from pyjx.lax.common import operand
 from pyjx.lax.defined import DefinedValue
 from pyjx.lax.elementwise import neg
 from pyjx.lax.linear_solves import check_tree, solution_tree
-from pyjx.lax.nary import operand
 from pyjx.transforms.linearize import linearize
 from pyjx.tree_util import tree_flatten, tree_structure, tree_unflatten
 

@@ -44,7 +44,7 @@ from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Flags, Operand, Params, Tangents
 from pyjx.lax.agreement import as_in_program, check_carry, promote_carry, varied
 from pyjx.lax.bodies import TracedBody, check_operands_distinct, trace_body
-from pyjx.lax.nary import operand
+from pyjx.lax.common import operand
 from pyjx.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
 
 # -- the function ----------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
@@ -19,24 +18,22 @@ from pyjx.core.explicit import (
     entries_of,
     mesh_of,
     permuted_sharding,
-    resized,
     resolved_sharding,
     sharding_for,
     whole_along,
 )
-from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes, index
-from pyjx.core.linearity import FIRST, FIRST_TWO, TOGETHER
-from pyjx.core.open_sums import OUTSIDE, ShardingTypeError, is_open
+from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
+from pyjx.core.linearity import TOGETHER
+from pyjx.core.open_sums import OUTSIDE, ShardingTypeError
 from pyjx.core.primitive import CHEAP, Primitive, register
-from pyjx.core.scalars import is_scalar_constant, scalar_constant, stands_for_constant
+from pyjx.core.scalars import is_scalar_constant, stands_for_constant
 from pyjx.core.specs import axes_of
-from pyjx.core.trace import is_concrete
-from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis, reduce_sum, transpose
+from pyjx.engine.axes import broadcast_in_dim, moveaxis, reduce_sum, transpose
 from pyjx.engine.recording import unless_idle
 from pyjx.engine.rules import jvp_linear, jvp_zero, unbatched_dims
-from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
-from pyjx.engine.types import BatchDims, Operand, Rule, Tangent, Tangents, Value, Values
-from pyjx.lax.nary import operand as _operand
+from pyjx.engine.tangents import Zero, instantiate
+from pyjx.engine.types import BatchDims, Rule, Tangent, Tangents, Value, Values
+from pyjx.lax.common import operand as _operand
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
@@ -463,112 +460,6 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     [0, 1, 0, 1]
     """
     return tile_p.bind(_operand("tile", operand), reps=as_shape("tile", "reps", reps))
-
-
-# -- pad -------------------------------------------------------------------------------------------
-
-PaddingConfig = tuple[tuple[int, int, int], ...]
-
-
-def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig
-               ) -> ShapedArray:
-    if value.shape:
-        raise ValueError(f"pad: padding_value must be a scalar; got np.shape(padding_value)="
-                         f"{value.shape}")
-    if x.dtype != value.dtype:
-        raise TypeError(
-            "pad operand and padding_value must be same dtype: got "
-            f"{dtypes.name(x.dtype)} and {dtypes.name(value.dtype)}."
-        )
-    if len(padding_config) != x.ndim:
-        raise ValueError(
-            "pad: length of padding_config must equal the number of axes of operand, got "
-            f"padding_config {padding_config} for operand shape {x.shape}"
-        )
-    if any(i < 0 for _, _, i in padding_config):
-        raise ValueError(
-            f"pad: interior padding in padding_config must be nonnegative, got padding_config "
-            f"{padding_config}"
-        )
-    shape = tuple([low + high + n + max(n - 1, 0) * inside
-                   for n, (low, high, inside) in zip(x.shape, padding_config, strict=True)])
-    if any(n < 0 for n in shape):
-        raise ValueError(
-            f"pad: Dimension size after padding is not at least 0, got result shape {shape}, "
-            f"for padding_config {padding_config} and operand shape {x.shape}"
-        )
-    return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
-
-
-def _pad_transpose(ct: Tangent, x: Operand, value: Operand, *, padding_config: PaddingConfig
-                   ) -> Tangents:
-    shape = x.aval.shape if is_undefined_primal(x) else get_aval(x).shape
-    zero = scalar_constant(0, get_aval(ct).dtype)
-    cropped = pad(ct, zero, [(-low, -high, 0) for low, high, _ in padding_config])
-    steps = [inside + 1 for _, _, inside in padding_config]
-    back = lax.slice(cropped, [0] * len(shape), get_aval(cropped).shape, steps)
-    ct_value = None
-    if is_undefined_primal(value):  # it has the rest of the cotangent
-        axes = range(len(shape))
-        ct_value = lax.sub(reduce_sum(ct, axes), reduce_sum(back, axes))
-    return back if is_undefined_primal(x) else None, ct_value
-
-
-def _pad_batch(operands: Values, dims: Any, *, padding_config: PaddingConfig
-               ) -> tuple[Value, int]:
-    (x, value), (d, d_value) = operands, dims
-    if d_value is None:
-        return pad_p.bind(x, value, padding_config=insert(padding_config, d, (0, 0, 0))), d
-    size = get_aval(value).shape[d_value]
-    x = at_front(x, d, size)
-    config = ((0, 0, 0), *padding_config)
-    aval = get_aval(x)
-    padded = pad(x, scalar_constant(0, aval.dtype), config)
-    shape = get_aval(padded).shape
-    inside = pad(lax.full(aval.shape, True), np.bool_(False), config)
-    return lax.select(inside, padded, broadcast_in_dim(value, shape, (0,))), 0
-
-
-pad_p = register(Primitive("pad", moves=True, shape_rule=_pad_shape,
-                           sharding_rule=resized("padding"),
-                           transpose=_pad_transpose, batch=_pad_batch, linear=FIRST + FIRST_TWO))
-pad_p.define(jvp=jointly_linear_jvp(pad_p))
-
-
-def pad(operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]
-       ) -> Array:
-    """The operand with padding around and between its elements.
-
-    Args:
-      operand: an array.
-      padding_value: a scalar of the operand's dtype.
-      padding_config: for each axis how much padding comes before, after, and between any two
-        elements. Where the first two are negative, elements are removed.
-
-    Raises:
-      TypeError: the dtypes differ.
-      ValueError: `padding_value` is no scalar, or the configuration does not fit the operand.
-
-    >>> import pyjx as jax
-    >>> jax.lax.pad(jax.numpy.arange(1, 4), 0, [(1, 0, 1)]).tolist()
-    [0, 1, 0, 2, 0, 3]
-    """
-    try:
-        config = tuple([(index(low), index(high), index(inside))
-                        for low, high, inside in padding_config])
-    except (TypeError, ValueError) as error:
-        if type(error) not in (TypeError, ValueError):  # a traced value
-            raise
-        raise TypeError("pad: padding_config must be a sequence of triples of integers "
-                        f"(low, high, interior), got {padding_config!r}") from None
-    operand, padding_value = _operand("pad", operand), _operand("pad", padding_value, 1)
-    if is_open(get_aval(operand)) and not is_open(get_aval(padding_value)) and (
-            not is_concrete(padding_value) or np.any(np.asarray(padding_value) != 0)):
-        raise ShardingTypeError(
-            "lhs is unreduced while rhs is not. `pad` operation does not allow this, as each "
-            "device would add the padding value. Pad by 0, or reduce lhs before. Got "
-            f"{get_aval(operand).str_short()}.")
-    return pad_p.bind(operand, padding_value, padding_config=config)
 
 
 # -- bitcast_convert_type --------------------------------------------------------------------------

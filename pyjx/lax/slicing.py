@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
@@ -19,7 +18,7 @@ from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
 from pyjx.core.linearity import FIRST, FIRST_TWO
 from pyjx.core.named_axes import Axis
 from pyjx.core.open_sums import ShardingTypeError, cotangent_aval
-from pyjx.core.primitive import CHEAP, Primitive, register
+from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant, wrapped_int
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim
@@ -33,145 +32,21 @@ from pyjx.engine.tangents import (
 )
 from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import check_same_dtypes
-from pyjx.lax.indexing import GatherDimensionNumbers, GatherScatterMode, gather, gather_p
-from pyjx.lax.nary import operand as _operand
-from pyjx.lax.shapes import expand_dims, insert, linear_primitive, pad, squeeze
+from pyjx.lax.common import operand as _operand
+from pyjx.lax.compare import lt, rem, select, select_n
+from pyjx.lax.convert import convert_element_type
+from pyjx.lax.elementwise import add
+from pyjx.lax.indexing import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    gather,
+    gather_p,
+)
+from pyjx.lax.joining import concatenate, unstack
+from pyjx.lax.scattering import scatter_p
+from pyjx.lax.shapes import expand_dims, insert, squeeze
 from pyjx.runtime.operations import op_jit
-
-# -- slice -----------------------------------------------------------------------------------------
-
-
-def _slice_shape(x: ShapedArray, *, start_indices: tuple[int, ...],
-                 limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> ShapedArray:
-    for name, values in (("start_indices", start_indices), ("limit_indices", limit_indices),
-                         ("strides", strides)):
-        if values is not None and len(values) != x.ndim:
-            raise TypeError(
-                f"slice {name} must have length equal to the number of dimensions of the operand, "
-                f"got {name} {values} for operand shape {x.shape}."
-            )
-    steps = strides or (1,) * x.ndim
-    if any(s <= 0 for s in steps):
-        raise TypeError(f"slice strides must be positive, got {strides}.")
-    if any(s < 0 for s in start_indices):
-        raise TypeError("slice start_indices must be greater than or equal to zero, "
-                        f"got start_indices of {start_indices}.")
-    if any(limit > n for limit, n in zip(limit_indices, x.shape, strict=True)):
-        raise TypeError(
-            "slice limit_indices must be less than or equal to operand shape, "
-            f"got limit_indices {limit_indices} for operand shape {x.shape}."
-        )
-    if any(s > limit for s, limit in zip(start_indices, limit_indices, strict=True)):
-        raise TypeError(
-            "slice limit_indices must be greater than or equal to start_indices, "
-            f"got start_indices {start_indices} and limit_indices {limit_indices}."
-        )
-    return x.update(shape=tuple([
-        -((start - limit) // step)
-        for start, limit, step in zip(start_indices, limit_indices, steps, strict=True)
-    ]))
-
-
-def _slice_transpose(ct: Tangent, aval: ShapedArray, *, start_indices: tuple[int, ...],
-                     limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> Value:
-    config = []
-    steps = strides or (1,) * aval.ndim
-    for n, start, step, kept in zip(aval.shape, start_indices, steps, get_aval(ct).shape,
-                                    strict=True):
-        end = start + (step * (kept - 1) + 1 if kept else 0)
-        config.append((start, n - end, step - 1))
-    return pad(ct, scalar_constant(0, get_aval(ct).dtype), config)
-
-
-def _slice_batch(operands: Values, dims: BatchDims, *, start_indices: tuple[int, ...],
-                 limit_indices: tuple[int, ...], strides: tuple[int, ...] | None
-                 ) -> tuple[Value, int]:
-    (x,), (d,) = operands, dims
-    return slice_p.bind(
-        x, start_indices=insert(start_indices, d, 0),
-        limit_indices=insert(limit_indices, d, get_aval(x).shape[d]),
-        strides=None if strides is None else insert(strides, d, 1),
-    ), d
-
-
-slice_p = linear_primitive("slice", _slice_shape, _slice_transpose, CHEAP)
-slice_p.define(sharding_rule=resized("slicing"))
-slice_p.define(batch=_slice_batch)
-
-
-def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int],
-          strides: Sequence[int] | None = None) -> Array:
-    """The part of the operand from `start_indices` up to `limit_indices`.
-
-    Args:
-      operand: an array.
-      start_indices: for each axis the first position; not negative.
-      limit_indices: for each axis the position after the last one, at most its size.
-      strides: for each axis how far apart the positions are; 1 by default.
-
-    Raises:
-      TypeError: there is not one number for each axis, or one is out of range.
-
-    >>> import pyjx as jax
-    >>> jax.lax.slice(jax.numpy.arange(9), (1,), (8,), (3,)).tolist()
-    [1, 4, 7]
-    """
-    return slice_p.bind(
-        _operand("slice", operand), start_indices=as_shape("slice", "start_indices", start_indices),
-        limit_indices=as_shape("slice", "limit_indices", limit_indices),
-        strides=None if strides is None else as_shape("slice", "strides", strides),
-    )
-
-
-def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int | None,
-                 stride: int = 1, axis: int = 0) -> Array:
-    """The part of the operand from `start_index` up to `limit_index` along one axis.
-
-    Negative positions count from the end; None stands for the ends.
-
-    Raises:
-      ValueError: the axis is out of range.
-      TypeError: a position is out of range.
-
-    >>> import pyjx as jax
-    >>> jax.lax.slice_in_dim(jax.numpy.arange(5), -2, None).tolist()
-    [3, 4]
-    """
-    shape = get_aval(_operand("slice_in_dim", operand)).shape
-    name = "slice_in_dim"
-    axis = as_axis(name, "axis", axis, len(shape))
-    n = shape[axis]
-    start = 0 if start_index is None else as_int(name, "start_index", start_index)
-    limit = n if limit_index is None else as_int(name, "limit_index", limit_index)
-    starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[axis] = start + n if start < 0 else start
-    limits[axis] = limit + n if limit < 0 else limit
-    steps[axis] = as_int(name, "stride", stride)
-    return slice(operand, starts, limits, steps)
-
-
-def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """The slice of size 1 at a static position along one axis, without that axis if wanted.
-
-    Raises:
-      ValueError: the axis is out of range.
-      IndexError: the position is out of range.
-
-    >>> import pyjx as jax
-    >>> int(jax.lax.index_in_dim(jax.numpy.arange(5), -1, keepdims=False))
-    4
-    """
-    shape = get_aval(_operand("index_in_dim", operand)).shape
-    axis = as_axis("index_in_dim", "axis", axis, len(shape))
-    index, n = as_int("index_in_dim", "index", index), shape[axis]
-    if not -n <= index < n:
-        raise IndexError(
-            f"index_in_dim: index {index} is out of bounds for axis {axis} with size {n}"
-        )
-    index %= n
-    out = slice_in_dim(operand, index, index + 1, 1, axis)
-    return out if keepdims else squeeze(out, (axis,))
-
 
 # -- starts ----------------------------------------------------------------------------------------
 
@@ -228,7 +103,7 @@ def _starts(shape: tuple[int, ...], starts: Any, allow_negative: bool | tuple[bo
             ) -> list[Value]:
     """The starts as scalars of one dtype, those that count from the end made positive."""
     if not isinstance(starts, (tuple, list)):
-        starts = lax.unstack(starts)
+        starts = unstack(starts)
     if isinstance(allow_negative, bool):
         allow_negative = (allow_negative,) * len(shape)
     out = []
@@ -237,7 +112,7 @@ def _starts(shape: tuple[int, ...], starts: Any, allow_negative: bool | tuple[bo
         if dtypes.issubdtype(dtype, np.integer) and _any_above(
                 shape, dtypes.iinfo(dtype).max):
             # The sizes do not fit the narrow dtype, so neither would their sum with a start.
-            s = lax.convert_element_type(s, np.int32)
+            s = convert_element_type(s, np.int32)
         out.append(_start(s, n, wrap))
     return out
 
@@ -269,9 +144,9 @@ def _start(s: Value, n: int, wrap: bool) -> Value:
     aval = get_aval(s)
     if not wrap or not dtypes.issubdtype(aval.dtype, np.signedinteger):
         return s
-    negative = lax.lt(s, scalar_constant(0, aval.dtype))
-    strong = lax.convert_element_type(s, aval.dtype) if aval.weak_type else s
-    return lax.select_n(negative, s, lax.add(strong, scalar_constant(n, aval.dtype)))
+    negative = lt(s, scalar_constant(0, aval.dtype))
+    strong = convert_element_type(s, aval.dtype) if aval.weak_type else s
+    return select_n(negative, s, add(strong, scalar_constant(n, aval.dtype)))
 
 
 # -- dynamic_slice ---------------------------------------------------------------------------------
@@ -335,7 +210,7 @@ def _dynamic_slice_accumulate(totals: Tangents, ct: Tangent, x: Operand, *starts
 def _stacked_starts(starts: Values, dims: Dims, along: Axis) -> Value:
     """Starts, some of them batched, as an array of shape (batch, number of starts)."""
     columns = [expand_dims(at_front(s, d, along), (1,)) for s, d in zip(starts, dims, strict=True)]
-    return lax.concatenate(columns, 1)
+    return concatenate(columns, 1)
 
 
 def _dynamic_slice_batch(operands: Values, dims: BatchDims, *, slice_sizes: tuple[int, ...]
@@ -487,9 +362,9 @@ def _update_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
         ), 0
     indices = _stacked_starts(starts, start_dims, along)
     axes = tuple(range(len(starts)))
-    return lax.scatter_p.batch(  # type: ignore[misc]
+    return scatter_p.batch(  # type: ignore[misc]
         (x, indices, update), (d, 0, d_update),
-        dimension_numbers=lax.ScatterDimensionNumbers(axes, (), axes), indices_are_sorted=True,
+        dimension_numbers=ScatterDimensionNumbers(axes, (), axes), indices_are_sorted=True,
         unique_indices=True, mode=GatherScatterMode.CLIP, update_jaxpr=None, update_consts=(),
     )
 
@@ -637,13 +512,13 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     axes = tuple([as_axis("index_take", "axes", a, len(shape))
                   for a in as_ints("index_take", "axes", axes)])
     _check_index_vectors(idxs, axes)
-    indices = lax.concatenate([expand_dims(i, (1,)) for i in idxs], 1)
+    indices = concatenate([expand_dims(i, (1,)) for i in idxs], 1)
     if get_aval(indices).dtype == np.bool_:  # numbers, not a mask
-        indices = lax.convert_element_type(indices, np.int32)
+        indices = convert_element_type(indices, np.int32)
     aval = get_aval(indices)
     sizes = broadcast_in_dim(np.array([shape[a] for a in axes], aval.dtype), aval.shape, (1,))
-    rest = lax.rem(indices, sizes)
-    indices = lax.select(lax.lt(rest, zeros_like(rest)), lax.add(rest, sizes), rest)
+    rest = rem(indices, sizes)
+    indices = select(lt(rest, zeros_like(rest)), add(rest, sizes), rest)
     slice_sizes = [1 if i in axes else n for i, n in enumerate(shape)]
     dnums = GatherDimensionNumbers(
         offset_dims=tuple(range(1, len(shape) - len(axes) + 1)),

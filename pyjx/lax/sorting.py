@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import size
 from pyjx.core.array_type import Array, ArrayLike
@@ -20,8 +19,14 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import batch_along, broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import BatchDims, Dims, Params, Rule, Tangent, Tangents, Value, Values
+from pyjx.lax.common import operand as _operand
+from pyjx.lax.convert import full_like
+from pyjx.lax.creation import broadcasted_iota
+from pyjx.lax.elementwise import neg
+from pyjx.lax.indexing import GatherDimensionNumbers, GatherScatterMode, gather
+from pyjx.lax.joining import slice_in_dim
 from pyjx.lax.nary import NUMBER_OR_BOOL, ORDERED, check_kinds
-from pyjx.lax.nary import operand as _operand
+from pyjx.lax.shapes import reshape, rev
 
 __all__ = [
     "approx_max_k", "approx_min_k", "approx_top_k_p", "sort", "sort_key_val", "sort_p", "top_k",
@@ -33,15 +38,15 @@ def take_along(x: ArrayLike, indices: ArrayLike, axis: int) -> Any:
     """`x[..., indices[...], ...]` along `axis`, for indices that are known to be in range."""
     aval = get_aval(indices)
     if aval.size == 0:
-        return lax.full_like(x, 0, shape=aval.shape)  # of its weak type too
+        return full_like(x, 0, shape=aval.shape)  # of its weak type too
     others = tuple([i for i in range(aval.ndim) if i != axis])
-    numbers = lax.GatherDimensionNumbers(
+    numbers = GatherDimensionNumbers(
         offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,),
         operand_batching_dims=others, start_indices_batching_dims=others,
     )
-    places = lax.reshape(indices, (*aval.shape, 1))
-    return lax.gather(x, places, numbers, (1,) * aval.ndim,
-                      mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+    places = reshape(indices, (*aval.shape, 1))
+    return gather(x, places, numbers, (1,) * aval.ndim,
+                  mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 # -- sort ------------------------------------------------------------------------------------------
@@ -65,7 +70,7 @@ def _sort_shape(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: 
 def _sort_jvp(primals: Values, tangents: Tangents, *, dimension: int, is_stable: bool, num_keys: int
               ) -> tuple[Value, Tangent]:
     shape = get_aval(primals[0]).shape
-    places = lax.broadcasted_iota(np.uint32, shape, dimension)
+    places = broadcasted_iota(np.uint32, shape, dimension)
     *outs, order = sort_p.bind(*primals, places, dimension=dimension, is_stable=is_stable,
                                num_keys=num_keys)
     return outs, [
@@ -245,10 +250,10 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> li
 
 def _symbolic_top_k(x: Value, axis: int, k: Any) -> list[Any]:
     """All sorted, from the last one on; sorting the reversed array puts equal ones in order."""
-    places = lax.broadcasted_iota(np.int32, get_aval(x).shape, axis)
-    reverse = [lax.rev(y, (axis,)) for y in (x, places)]
+    places = broadcasted_iota(np.int32, get_aval(x).shape, axis)
+    reverse = [rev(y, (axis,)) for y in (x, places)]
     ordered = sort(reverse, dimension=axis, num_keys=1)
-    return [lax.slice_in_dim(lax.rev(y, (axis,)), 0, k, axis=axis) for y in ordered]
+    return [slice_in_dim(rev(y, (axis,)), 0, k, axis=axis) for y in ordered]
 
 
 # -- approx_max_k, approx_min_k --------------------------------------------------------------------
@@ -289,11 +294,11 @@ def _approx_exact(x: Value, *, aggregate_to_topk: bool, is_max_k: bool, k: int,
     aval = get_aval(x)
     axis = _approx_axis(reduction_dimension, aval.ndim)
     if not aggregate_to_topk:
-        return [x, lax.broadcasted_iota(np.int32, aval.shape, axis)]
+        return [x, broadcasted_iota(np.int32, aval.shape, axis)]
     if is_max_k:
         return top_k_p.bind(x, axis=axis, is_stable=True, k=k)
-    values, indices = top_k_p.bind(lax.neg(x), axis=axis, is_stable=True, k=k)
-    return [lax.neg(values), indices]
+    values, indices = top_k_p.bind(neg(x), axis=axis, is_stable=True, k=k)
+    return [neg(values), indices]
 
 
 def _approx_batch(operands: Values, dims: BatchDims, *, reduction_dimension: int, **params: Any

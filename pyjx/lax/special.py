@@ -1,4 +1,4 @@
-"""Special functions: error function, gamma and beta families, Bessel functions.
+"""Special functions: error function and Bessel functions; what all special functions share.
 
 Their definitions are those of the NIST Digital Library of Mathematical Functions (DLMF).
 """
@@ -17,27 +17,13 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import DEAR
 from pyjx.core.scalars import scalar_constant
+from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.conversion import cast
-from pyjx.engine.forward import jvp_flat
-from pyjx.engine.rules import jvp_by_operand
-from pyjx.engine.tangents import Zero, full_aval
+from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Tangent, Value
-from pyjx.lax import incomplete
-from pyjx.lax.common import broadcast_operands, broadcast_shapes, check_same_dtypes
-from pyjx.lax.compare import gt, le, select
-from pyjx.lax.elementwise import (
-    abs,
-    add,
-    div,
-    integer_pow,
-    mul,
-    neg,
-    sign,
-    square,
-    sub,
-)
-from pyjx.lax.hurwitz import hurwitz_zeta, polygamma_of, zeta_slope
-from pyjx.lax.log_gamma import log_gamma
+from pyjx.lax.common import operand
+from pyjx.lax.compare import abs, gt, le, select, sign
+from pyjx.lax.elementwise import add, div, integer_pow, mul, neg, square, sub
 from pyjx.lax.nary import (
     FLOATING,
     coefficient,
@@ -45,16 +31,47 @@ from pyjx.lax.nary import (
     differentiate_by_result,
     elementwise,
     like,
-    operand,
-    operands,
 )
-from pyjx.lax.transcendental import accurate, exp, log, log1p, rsqrt
+from pyjx.lax.reductions import reduce_or
+from pyjx.lax.transcendental import accurate, exp, rsqrt
 
 if TYPE_CHECKING:
     from pyjx.lax.transcendental import AccuracyMode, Tolerance
 
+# -- what they share -------------------------------------------------------------------------------
 
-def _no_derivative(message: str) -> Callable[..., NoReturn]:
+
+def constant(x: Value, value: float) -> Value:
+    """An array like `x`, filled with `value`."""
+    return full_aval(get_aval(x).strip_weak_type(), value)
+
+
+def where(condition: Value, x: Value, value: float) -> Value:
+    """`x`, but `value` where the condition holds."""
+    return select(condition, constant(x, value), x)
+
+
+def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of arrays of one shape, computed in float32 for dtypes that are narrower."""
+
+    def wrapped(*xs: Value) -> Value:
+        shape = max([get_aval(x).shape for x in xs], key=len)
+        xs = tuple([x if get_aval(x).shape == shape else broadcast_in_dim(x, shape, ())
+                    for x in xs])
+        dtype = get_aval(xs[0]).dtype
+        if dtype.itemsize >= 4:
+            return fun(*xs)
+        single = np.dtype(np.float32)
+        return cast(fun(*[cast(x, single) for x in xs]), dtype)
+
+    return wrapped
+
+
+def any_of(x: Value) -> Value:
+    return reduce_or(x, tuple(range(get_aval(x).ndim)))
+
+
+def no_derivative(message: str) -> Callable[..., NoReturn]:
     """The rule of an operand in which there is no derivative."""
 
     def rule(*_: Any, **__: Any) -> NoReturn:
@@ -126,244 +143,6 @@ def erf_inv(x: ArrayLike) -> Array:
     return erf_inv_p.bind(operand("erf_inv", x))
 
 
-# -- gamma function and its relatives --------------------------------------------------------------
-
-lgamma_p = elementwise("lgamma", FLOATING, arithmetic=transcendental, decomposition=log_gamma)
-digamma_p = elementwise("digamma", FLOATING, arithmetic=transcendental)
-polygamma_p = elementwise("polygamma", FLOATING, FLOATING, decomposition=polygamma_of)
-zeta_p = elementwise("zeta", FLOATING, FLOATING, decomposition=hurwitz_zeta)
-# d log |Gamma(x)| = psi(x) dx
-differentiate(lgamma_p, lambda g, x: mul(g, digamma(x)))
-
-# d psi(x) = psi'(x) dx
-differentiate(digamma_p, lambda g, x: mul(g, polygamma(coefficient(x, 1), x)))
-# d/dx psi^(m)(x) = psi^(m+1)(x)
-polygamma_p.define(jvp=jvp_by_operand(
-    polygamma_p, _no_derivative("polygamma gradient with respect to m is not supported"),
-    lambda g, m, x: mul(g, polygamma(add(m, like(m, 1)), x))))
-# d/dq zeta(s, q) = -s zeta(s + 1, q)
-zeta_p.define(jvp=jvp_by_operand(
-    zeta_p, lambda g, s, q: mul(g, zeta_slope(s, q)),
-    lambda g, s, q: mul(g, mul(neg(s), zeta(add(s, like(s, 1)), q)))))
-
-
-def lgamma(x: ArrayLike) -> Array:
-    """The logarithm of |Gamma(x)| (DLMF 5.2.1): infinite at 0, -1, -2, ...
-
-    Raises:
-      TypeError: `x` is not of a floating dtype.
-
-    >>> import pyjx as jax
-    >>> round(float(jax.lax.lgamma(5.0)), 4)
-    3.1781
-    """
-    return lgamma_p.bind(operand("lgamma", x))
-
-
-def digamma(x: ArrayLike) -> Array:
-    """The logarithmic derivative of the gamma function, psi(x) (DLMF 5.2.2).
-
-    Raises:
-      TypeError: `x` is not of a floating dtype.
-
-    >>> import pyjx as jax
-    >>> round(float(jax.lax.digamma(1.0)), 4)
-    -0.5772
-    """
-    return digamma_p.bind(operand("digamma", x))
-
-
-def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """The m-th derivative of `digamma` at x (DLMF 5.15).
-
-    Args:
-      m: an array of a floating dtype, whose elements are integers.
-      x: an array of the same dtype.
-
-    Raises:
-      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
-
-    >>> import pyjx as jax
-    >>> round(float(jax.lax.polygamma(1.0, 1.0)), 4)
-    1.6449
-    """
-    m, x = operands("polygamma", m, x)
-    return polygamma_p.bind(m, x)
-
-
-def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """The Hurwitz zeta function, the sum of (k + q)^-x over k = 0, 1, ... (DLMF 25.11.1).
-
-    Raises:
-      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
-
-    >>> import pyjx as jax
-    >>> round(float(jax.lax.zeta(2.0, 1.0)), 4)
-    1.6449
-    """
-    x, q = operands("zeta", x, q)
-    return zeta_p.bind(x, q)
-
-
-# -- incomplete gamma functions --------------------------------------------------------------------
-
-
-def _density(a: Value, x: Value) -> Value:
-    # dP(a, x)/dx = e^-x x^(a-1) / Gamma(a), DLMF 8.8.13; 0 at infinity, as at the largest number
-    largest = float(dtypes.finfo(get_aval(x).dtype).max)
-    x = select(gt(x, like(x, largest)), full_aval(get_aval(x), largest), x)
-    return exp(sub(sub(mul(sub(a, like(a, 1)), log(x)), x), lgamma(a)))
-
-
-igamma_p = elementwise("igamma", FLOATING, FLOATING, decomposition=incomplete.lower_gamma)
-igammac_p = elementwise("igammac", FLOATING, FLOATING, decomposition=incomplete.upper_gamma)
-igamma_grad_a_p = elementwise("igamma_grad_a", FLOATING, FLOATING,
-                              decomposition=incomplete.lower_gamma_slope)
-random_gamma_grad_p = elementwise("random_gamma_grad", FLOATING, FLOATING,
-                                  decomposition=incomplete.gamma_sample_slope)
-igamma_p.define(jvp=jvp_by_operand(
-    igamma_p, lambda g, a, x: mul(g, igamma_grad_a(a, x)),
-    lambda g, a, x: mul(g, _density(a, x))))
-# Q = 1 - P
-igammac_p.define(jvp=jvp_by_operand(
-    igammac_p, lambda g, a, x: neg(mul(g, igamma_grad_a(a, x))),
-    lambda g, a, x: neg(mul(g, _density(a, x)))))
-# d/dx dP/da = d/da dP/dx = (log x - psi(a)) dP/dx
-igamma_grad_a_p.define(jvp=jvp_by_operand(
-    igamma_grad_a_p,
-    _no_derivative("igamma_grad_a gradient with respect to a is not supported"),
-    lambda g, a, x: mul(g, mul(_density(a, x), sub(log(x), digamma(a))))))
-
-
-def _sample_slope_rule(i: int) -> Callable[..., Tangent]:
-    """The rule of an operand: there is no formula, so what computes the number is differentiated,
-    which gives the slope at each element; the tangent times it is linear."""
-
-    def rule(g: Tangent, *operands: Value) -> Tangent:
-        units = [full_aval(get_aval(v), 1) if j == i else Zero.of_primal(v)
-                 for j, v in enumerate(operands)]
-        _, (slope,) = jvp_flat(lambda a, x: [incomplete.gamma_sample_slope(a, x)], operands, units)
-        return mul(g, slope)
-
-    return rule
-
-
-random_gamma_grad_p.define(jvp=jvp_by_operand(
-    random_gamma_grad_p, _sample_slope_rule(0), _sample_slope_rule(1)))
-
-
-def igamma(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized lower incomplete gamma function P(a, x) (DLMF 8.2.4), for a, x >= 0.
-
-    The integral of t^(a-1) e^-t from 0 to x, divided by Gamma(a).
-
-    Raises:
-      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
-
-    >>> import pyjx as jax
-    >>> round(float(jax.lax.igamma(1.0, 1.0)), 4)
-    0.6321
-    """
-    a, x = operands("igamma", a, x)
-    return igamma_p.bind(a, x)
-
-
-def igammac(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized upper incomplete gamma function 1 - P(a, x) (DLMF 8.2.4), for a, x >= 0.
-
-    Raises:
-      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
-
-    >>> import pyjx as jax
-    >>> round(float(jax.lax.igammac(1.0, 1.0)), 4)
-    0.3679
-    """
-    a, x = operands("igammac", a, x)
-    return igammac_p.bind(a, x)
-
-
-def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of `igamma(a, x)` in a.
-
-    Raises:
-      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
-
-    >>> import pyjx as jax
-    >>> round(float(jax.lax.igamma_grad_a(1.0, 1.0)), 3)
-    -0.432
-    """
-    a, x = operands("igamma_grad_a", a, x)
-    return igamma_grad_a_p.bind(a, x)
-
-
-_halves = frozenset((np.dtype(np.float16), np.dtype(dtypes.bfloat16)))
-
-
-def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Any:
-    """The derivative in a of a sample x of the gamma distribution with shape a.
-
-    It is that of the sample at a fixed quantile: -(dP/da) / (dP/dx), with P = `igamma`.
-
-    Raises:
-      TypeError: the dtypes are not floating, or they differ and that of `a` is not of 16 bits; the
-        shapes do not broadcast.
-
-    >>> import pyjx as jax
-    >>> round(float(jax.lax.random_gamma_grad(1.0, 1.0)), 3)
-    1.174
-    """
-    shapes = [get_aval(operand("random_gamma_grad", v, i)).shape for i, v in enumerate((a, x))]
-    try:
-        broadcast_shapes(*shapes)
-    except ValueError:
-        raise ValueError("random_gamma_grad: Incompatible shapes for broadcasting: "
-                         f"shapes={shapes}") from None
-    if get_aval(a).dtype in _halves:  # which is computed in float32: any number goes with it
-        x = cast(x, get_aval(a).dtype)
-    a, x = operands("random_gamma_grad", a, x)
-    if get_aval(a).ndim:  # samples are of strong type
-        a, x = cast(a, get_aval(a).dtype), cast(x, get_aval(x).dtype)
-    return random_gamma_grad_p.bind(a, x)
-
-
-# -- incomplete beta function ----------------------------------------------------------------------
-
-
-def _betainc_slope(g: Tangent, a: Value, b: Value, x: Value) -> Value:
-    # dI/dx = x^(a-1) (1-x)^(b-1) / B(a, b), DLMF 8.17.2
-    one = like(x, 1)
-    log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
-    exponent = add(mul(sub(b, one), log1p(neg(x))), mul(sub(a, one), log(x)))
-    return mul(g, exp(sub(exponent, log_beta)))
-
-
-_NO_BETA = _no_derivative("Betainc gradient with respect to a and b not supported.")
-regularized_incomplete_beta_p = elementwise(
-    "regularized_incomplete_beta", FLOATING, FLOATING, FLOATING,
-    decomposition=incomplete.incomplete_beta)
-regularized_incomplete_beta_p.define(jvp=jvp_by_operand(
-    regularized_incomplete_beta_p, _NO_BETA, _NO_BETA, _betainc_slope))
-
-
-def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete beta function I_x(a, b) (DLMF 8.17.2), for x in [0, 1].
-
-    The integral of t^(a-1) (1-t)^(b-1) from 0 to x, divided by that from 0 to 1.
-
-    Raises:
-      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
-      ValueError: the derivative in a or b is asked for.
-
-    >>> import pyjx as jax
-    >>> round(float(jax.lax.betainc(1.0, 1.0, 0.25)), 4)
-    0.25
-    """
-    a, b, x = operand("betainc", a), operand("betainc", b, 1), operand("betainc", x, 2)
-    check_same_dtypes("betainc", get_aval(a), get_aval(b), get_aval(x))
-    a, b, x = broadcast_operands("regularized_incomplete_beta", a, b, x)
-    return regularized_incomplete_beta_p.bind(a, b, x)
-
-
 # -- modified Bessel functions ---------------------------------------------------------------------
 
 # Chebyshev coefficients of e^-x I_0(x) in x/4 - 1 on [0, 8], and of sqrt(x) e^-x I_0(x) in
@@ -414,7 +193,7 @@ def _bessel_i0e(x: Value) -> Value:
 
 
 bessel_i0e_p = elementwise("bessel_i0e", FLOATING,
-                           decomposition=incomplete.in_single(_bessel_i0e))
+                           decomposition=in_single(_bessel_i0e))
 bessel_i1e_p = elementwise("bessel_i1e", FLOATING)
 # With I_0' = I_1: d (e^-|x| I_0(x)) = (e^-|x| I_1(x) - sign(x) e^-|x| I_0(x)) dx
 differentiate_by_result(

@@ -19,7 +19,7 @@ from pyjx.core.trace import DynamicJaxprTrace, Tracer
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Params, Tangent, Tangents, Value, Values
-from pyjx.lax.nary import operand
+from pyjx.lax.common import operand
 from pyjx.lax.shapes import squeeze
 from pyjx.runtime.device_put import device_put
 from pyjx.tree_util import tree_leaves

@@ -8,36 +8,33 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import transcendental
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
-from pyjx.core.primitive import DEAR
+from pyjx.core.primitive import DEAR, Primitive, register
+from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.engine.conversion import cast
-from pyjx.engine.rules import jvp_by_operand, jvp_by_result
-from pyjx.engine.types import Value
-from pyjx.lax.elementwise import (
-    abs,
-    add,
-    div,
-    integer_pow,
-    mul,
-    neg,
-    one_minus_square,
-    square,
-    sub,
-)
+from pyjx.engine.explicit import constant_beside
+from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
+from pyjx.engine.tangents import full_aval
+from pyjx.engine.types import Tangent, Value
+from pyjx.lax.common import all_weak, nary_shape, operand
+from pyjx.lax.compare import abs, clamp, eq, select
+from pyjx.lax.convert import complex, imag, real, stop_gradient
+from pyjx.lax.elementwise import add, div, integer_pow, mul, neg, one_minus_square, square, sub
 from pyjx.lax.nary import (
     FLOATING,
     INEXACT,
+    REAL_OR_COMPLEX,
+    broadcast_operands,
+    check_kinds,
     coefficient,
     differentiate,
     differentiate_by_result,
     elementwise,
     like,
-    operand,
     operands,
 )
 
@@ -173,9 +170,9 @@ def _log2(x: Value, *, accuracy: AccuracyMode | Tolerance | None = None) -> Valu
     if not dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
         return mul(y, like(y, 1 / math.log(2.0)))
 
-    re, im = lax.real(y), lax.imag(y)
+    re, im = real(y), imag(y)
     scale = like(re, 1 / math.log(2.0))
-    return lax.complex(mul(re, scale), mul(im, scale))
+    return complex(mul(re, scale), mul(im, scale))
 
 
 log2_p = elementwise("log2", INEXACT, decomposition=_log2)
@@ -335,6 +332,70 @@ def cbrt(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> A
     -2.0
     """
     return cbrt_p.bind(operand("cbrt", x), accuracy=accurate("cbrt", accuracy))
+
+
+# -- powers ---------------------------------------------------------------------------------------
+
+
+def _pow_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
+    check_kinds("pow", (INEXACT, REAL_OR_COMPLEX), (x, y))
+    if x.dtype != y.dtype and not dtypes.issubdtype(y.dtype, np.integer):
+        raise TypeError(
+            "the first argument to pow must have an inexact dtype (float or complex), and the "
+            "second argument must have an inexact or integer dtype, and two inexact dtypes must "
+            f"match, but got {x.dtype} and {y.dtype} respectively."
+        )
+    return ShapedArray(nary_shape("pow", (x, y)), x.dtype, all_weak((x, y)))
+
+
+def _pow_tangent_x(g: Tangent, x: Value, y: Value) -> Value:
+    # d/dx x^y = y x^(y-1); for integers y = 0 it is 0 even at x = 0
+    dtype = get_aval(x).dtype
+    integer = dtypes.issubdtype(get_aval(y).dtype, np.integer)
+    if is_scalar_constant(y):
+        less = y if integer and y == 0 else y - 1
+        less = less if integer else scalar_constant(less, dtype)
+        return mul(g, mul(scalar_constant(y, dtype), pow(cast(x, dtype), less)))
+    less = sub(y, scalar_constant(1, get_aval(y).dtype))
+    if integer:
+        less = select(eq(y, like(y, 0)), y, less)
+        y = constant_beside(cast(y, dtype), get_aval(x))
+    return mul(g, mul(y, pow(x, less)))
+
+
+def _pow_tangent_y(g: Tangent, ans: Value, x: Value, y: Value) -> Value:
+    # d/dy x^y = log(x) x^y, where log(0) is taken as 0: its limit for y > 0
+
+    if is_scalar_constant(x):
+        safe = like(g, x if x != 0 else 1)
+    else:
+        safe = select(eq(x, like(x, 0)), full_aval(get_aval(x), 1), x)
+    return cast(mul(g, mul(log(safe), ans)), get_aval(ans).dtype)
+
+
+pow_p = register(Primitive("pow", arithmetic=transcendental, shape_rule=_pow_shape, cost=DEAR))
+pow_p.define(batch=elementwise_batch(pow_p), jvp=jvp_by_result(
+    pow_p, lambda g, ans, x, y: _pow_tangent_x(g, x, y), _pow_tangent_y))
+
+
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
+    """x to the power y.
+
+    Args:
+      x: an array of an inexact dtype.
+      y: an array of the same dtype, or of integers.
+
+    Raises:
+      TypeError: other dtypes, or shapes that do not broadcast.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.pow(9.0, 0.5))
+    3.0
+    """
+    x, y = operand("pow", x), operand("pow", y, 1)
+    if get_aval(x).shape != get_aval(y).shape:
+        x, y = broadcast_operands("pow", x, y)
+    return pow_p.bind(x, y)
 
 
 # -- trigonometric functions -----------------------------------------------------------------------
@@ -518,11 +579,9 @@ def tanh(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> A
 
 def _asinh_slope(x: Value) -> Value:
     # 1 / sqrt(x^2 + 1), as r / sqrt((r x)^2 + r^2) with r = 1 / max(|x|, 1): x^2 may overflow
-    from pyjx.lax.convert import stop_gradient  # stands above
-
     size = stop_gradient(abs(x))
     bound = float(dtypes.finfo(get_aval(size).dtype).max) ** 0.5
-    r = integer_pow(lax.clamp(like(size, 1), size, like(size, bound)), -1)
+    r = integer_pow(clamp(like(size, 1), size, like(size, bound)), -1)
     aval = get_aval(x)
     r = cast(r, aval.dtype, aval.weak_type and not aval.shape)  # as a `coefficient`
     return mul(r, rsqrt(add(square(mul(x, r)), square(r))))

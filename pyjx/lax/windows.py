@@ -29,8 +29,8 @@ from pyjx.engine.forward import jvp_flat
 from pyjx.engine.rules import jvp_by_operand, jvp_linear
 from pyjx.engine.tangents import full_aval, is_undefined_primal
 from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
+from pyjx.lax.common import operand as _operand
 from pyjx.lax.convolution_shapes import named_pads, padding_pairs
-from pyjx.lax.nary import operand as _operand
 from pyjx.lax.reductions import initial_scalar, known_value, pointwise, trace_reducer
 
 __all__ = [

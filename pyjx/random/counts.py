@@ -15,7 +15,8 @@ from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.engine.types import Value
-from pyjx.lax.common import broadcast_to, broadcasts_to
+from pyjx.lax.common import broadcasts_to
+from pyjx.lax.nary import broadcast_to
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.distributions import arrays
 from pyjx.random.gamma_samplers import check_method

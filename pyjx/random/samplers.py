@@ -21,7 +21,8 @@ from pyjx.core.integers import as_sizes
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.wide import unnarrowed
 from pyjx.engine.types import Value
-from pyjx.lax.common import broadcast_shapes, broadcast_to, broadcasts_to
+from pyjx.lax.common import broadcast_shapes, broadcasts_to
+from pyjx.lax.nary import broadcast_to
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.keys import draw_bits
 

@@ -49,7 +49,7 @@ from pyjx.experimental.checkify.errors import (
 )
 from pyjx.experimental.checkify.operations import checks_of
 from pyjx.jaxlib_api import PjitFunction
-from pyjx.lax.nary import operand
+from pyjx.lax.common import operand
 from pyjx.lax.shapes import expand_dims
 from pyjx.parallel.calls import ordered, shard_map_p
 from pyjx.runtime.jit import JitOptions, jit, spec_of

@@ -13,6 +13,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.types import Tangent, Tangents, Value, Values
+from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (
     adjoint,
     batch_leading,
@@ -25,7 +26,6 @@ from pyjx.lax.linalg.matrices import (
     weak_as_operands,
 )
 from pyjx.lax.linalg.triangular_systems import triangular_solve
-from pyjx.lax.nary import operand
 
 
 @weak_as_operands

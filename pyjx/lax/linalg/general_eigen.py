@@ -14,6 +14,7 @@ from pyjx.core.frames import warn
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.conversion import cast
 from pyjx.engine.types import Tangents, Value, Values
+from pyjx.lax.common import operand
 from pyjx.lax.linalg.general_systems import solve
 from pyjx.lax.linalg.matrices import (
     adjoint,
@@ -29,7 +30,7 @@ from pyjx.lax.linalg.matrices import (
     typed,
     weak_as_operands,
 )
-from pyjx.lax.nary import complex_dtype, operand
+from pyjx.lax.nary import complex_dtype
 
 
 class EigImplementation(enum.Enum):

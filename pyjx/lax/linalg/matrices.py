@@ -21,7 +21,8 @@ from pyjx.engine.axes import at_front, batch_along, transpose_p
 from pyjx.engine.conversion import cast
 from pyjx.engine.explicit import constant_beside
 from pyjx.engine.types import Dims, Rule, Value, Values
-from pyjx.lax.nary import like, operand, real_dtype
+from pyjx.lax.common import operand
+from pyjx.lax.nary import like, real_dtype
 
 # What LAPACK and its like compute with.
 MATRIX_DTYPES = tuple([np.dtype(name) for name in ("float32", "float64", "complex64",

@@ -17,6 +17,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Value, Values
+from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (
     batch_leading,
     check_operands,
@@ -30,7 +31,6 @@ from pyjx.lax.linalg.matrices import (
     weak_as_operands,
 )
 from pyjx.lax.linalg.triangular_systems import triangular_solve
-from pyjx.lax.nary import operand
 from pyjx.lax.sorting import take_along
 
 _INT = np.dtype(np.int32)

@@ -11,6 +11,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
+from pyjx.lax.common import operand
 from pyjx.lax.linalg.cholesky_factors import cholesky
 from pyjx.lax.linalg.matrices import (
     MATRIX_DTYPES,
@@ -21,7 +22,7 @@ from pyjx.lax.linalg.matrices import (
 )
 from pyjx.lax.linalg.reflectors import qr
 from pyjx.lax.linalg.triangular_systems import triangular_solve
-from pyjx.lax.nary import operand, real_dtype
+from pyjx.lax.nary import real_dtype
 
 # Weights up to this one are for the step by the Cholesky decomposition, which is cheaper.
 _LARGE_WEIGHT = 100.0

@@ -15,6 +15,7 @@ from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Value, Values
+from pyjx.lax.common import operand
 from pyjx.lax.linalg.general_systems import solve
 from pyjx.lax.linalg.matrices import (
     adjoint,
@@ -33,7 +34,6 @@ from pyjx.lax.linalg.matrices import (
 )
 from pyjx.lax.linalg.pivoted_factors import lu
 from pyjx.lax.linalg.triangular_systems import triangular_solve
-from pyjx.lax.nary import operand
 
 _INT = np.dtype(np.int32)
 

@@ -9,6 +9,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
+from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (
     batch_leading,
     check_operands,
@@ -17,7 +18,6 @@ from pyjx.lax.linalg.matrices import (
     typed_real,
     weak_as_operands,
 )
-from pyjx.lax.nary import operand
 
 # -- schur -----------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.conversion import cast
 from pyjx.engine.types import Tangents, Value, Values
+from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (
     adjoint,
     batch_leading,
@@ -35,7 +36,6 @@ from pyjx.lax.linalg.matrices import (
 from pyjx.lax.linalg.polar_factors import unitary_factor
 from pyjx.lax.linalg.reflectors import qr
 from pyjx.lax.linalg.symmetric_eigen import eigh, subset_bounds
-from pyjx.lax.nary import operand
 
 
 class SvdAlgorithm(enum.Enum):

@@ -10,6 +10,7 @@ from pyjx import lax
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
+from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (
     check_operands,
     lower_triangle,
@@ -18,7 +19,6 @@ from pyjx.lax.linalg.matrices import (
     upper_triangle,
     weak_as_operands,
 )
-from pyjx.lax.nary import operand
 
 
 @weak_as_operands

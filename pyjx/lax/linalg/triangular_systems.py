@@ -14,7 +14,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
-from pyjx.lax.common import check_same_dtypes
+from pyjx.lax.common import check_same_dtypes, operand
 from pyjx.lax.linalg.matrices import (
     check_square,
     conjugate,
@@ -25,7 +25,7 @@ from pyjx.lax.linalg.matrices import (
     upper_triangle,
     weak_as_operands,
 )
-from pyjx.lax.nary import INEXACT, check_kinds, operand
+from pyjx.lax.nary import INEXACT, check_kinds
 
 
 @weak_as_operands

@@ -14,13 +14,13 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
 from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
+from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (
     as_column,
     batch_leading,
     check_operands,
     weak_as_operands,
 )
-from pyjx.lax.nary import operand
 
 
 @weak_as_operands

@@ -1,0 +1,312 @@
+"""The gamma function: its logarithm, the derivatives of that, and the Hurwitz zeta function.
+
+The logarithm is precise also where it vanishes: at 1 and 2. Arguments between -1/2 and a bound are
+brought to [3/2, 5/2) by the recurrence Gamma(y + 1) = y Gamma(y), where a series about 2 serves
+(DLMF 5.7.3 with z = y - 2):
+
+    log Gamma(2 + z) = (1 - gamma) z + sum_k (-1)^k (zeta(k) - 1) z^k / k,  k = 2, 3, ...
+
+Above the bound it is Stirling's series (DLMF 5.11.1), below -1/2 the reflection formula (5.5.3).
+DLMF is the NIST Digital Library of Mathematical Functions.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pyjx.core.arithmetic import transcendental
+from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.avals import get_aval
+from pyjx.engine.rules import jvp_by_operand
+from pyjx.engine.types import Value, Values
+from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
+from pyjx.lax.common import operand
+from pyjx.lax.compare import abs, clamp, eq, ge, gt, le, lt, min, ne, select
+from pyjx.lax.elementwise import (
+    RoundingMethod,
+    add,
+    ceil,
+    div,
+    floor,
+    integer_pow,
+    mul,
+    neg,
+    round,
+    sub,
+)
+from pyjx.lax.loops import while_loop
+from pyjx.lax.nary import FLOATING, coefficient, differentiate, elementwise, like, operands
+from pyjx.lax.special import any_of, constant, in_single, no_derivative, where
+from pyjx.lax.transcendental import exp, log, log1p, pow
+
+# -- the logarithm ---------------------------------------------------------------------------------
+
+
+def _zeta_minus_one(k: int) -> float:
+    # the first terms, and the rest by Euler and Maclaurin (DLMF 25.2.9)
+    n = 40
+    rest = [n ** (1 - k) / (k - 1), -(n**-k) / 2, k * n ** (-k - 1) / 12]
+    rest.append(-math.prod(range(k, k + 3)) * n ** (-k - 3) / 720)
+    rest.append(math.prod(range(k, k + 5)) * n ** (-k - 5) / 30240)
+    return math.fsum([*[i**-k for i in range(2, n + 1)], *rest])
+
+
+_EULER = 0.57721566490153286
+_ABOUT_TWO = [1 - _EULER, *[(-1) ** k * _zeta_minus_one(k) / k for k in range(2, 30)]]
+# B_2k / (2k (2k - 1))
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+
+
+def _polynomial(x: Value, coefficients: Value) -> Value:
+    total = constant(x, 0)
+    for c in reversed(coefficients):
+        total = add(mul(total, x), like(x, c))
+    return total
+
+
+# (-1)^k pi^(2k+1) / (2k+1)!: sin(pi r)/r in r^2, for |r| <= 1/2
+_SINE_OF_HALF_TURNS = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1)
+                       for k in range(11)]
+
+
+def _recurrence(y: Value, terms: int, steps: int) -> tuple[Value, Value, Value]:
+    """For y in [-1/2, 5/2 + steps): log Gamma of the number in [3/2, 5/2), whether that is above y,
+    and the product of the numbers in between."""
+    n = floor(sub(y, like(y, 1.5)))  # how far it is from [3/2, 5/2)
+    z = sub(y, add(n, like(y, 2)))
+    near_two = mul(z, _polynomial(z, _ABOUT_TWO[:terms]))
+    one = constant(y, 1)
+    below = lt(n, like(n, 0))
+    factor = select(below, y, one)
+    factor = mul(factor, select(lt(n, like(n, -1)), add(y, like(y, 1)), one))
+    for k in range(1, steps + 1):
+        factor = mul(factor, select(lt(n, like(n, k)), one, sub(y, like(y, k))))
+    return near_two, below, abs(factor)
+
+
+def _by_stirling(y: Value, log_y: Value, terms: int) -> Value:
+    inverse = integer_pow(y, -1)
+    series = mul(inverse, _polynomial(mul(inverse, inverse), _STIRLING[:terms]))
+    # (y - 1/2) log y - y without the difference of infinities
+    main = mul(sub(y, like(y, 0.5)), sub(log_y, like(y, 1)))
+    return add(main, add(like(y, 0.5 * math.log(2 * math.pi) - 0.5), series))
+
+
+@in_single
+def _log_gamma(x: Value) -> Value:
+    """log |Gamma(x)|."""
+    single = get_aval(x).dtype == np.float32
+    bound, terms, steps, stirling, sine = (4.5, 13, 2, 4, 7) if single else (9.5, 29, 7, 7, 11)
+    reflected = lt(x, like(x, -0.5))
+    y = select(reflected, sub(like(x, 1), x), x)
+    large = ge(y, like(y, bound))
+    near_two, below, factor = _recurrence(y, terms, steps)
+    log_of_one = log(select(large, y, factor))
+    low = add(near_two, select(below, neg(log_of_one), log_of_one))
+    positive = select(large, _by_stirling(y, log_of_one, stirling), low)
+    # |Gamma(x) Gamma(1 - x) sin(pi x)| = pi
+    safe = clamp(like(x, -1e30), x, like(x, 0))
+    rest = sub(safe, round(safe, RoundingMethod.TO_NEAREST_EVEN))
+    size = abs(mul(rest, _polynomial(mul(rest, rest), _SINE_OF_HALF_TURNS[:sine])))
+    negative = sub(sub(like(x, math.log(math.pi)), log(size)), positive)
+    # Numbers below -1e30 are poles, as all integers, but `positive` may have overflowed by then.
+    infinite = bitwise_or(eq(x, like(x, np.inf)),
+                          bitwise_or(eq(x, like(x, 0)), lt(x, like(x, -1e30))))
+    return where(infinite, select(reflected, negative, positive), np.inf)
+
+
+# -- the Hurwitz zeta function ---------------------------------------------------------------------
+
+_TERMS = 10  # that are added one by one
+# B_2j / (2j)!, DLMF 24.2
+_BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
+             1 / 74724249600, -3617 / 10670622842880000)
+
+
+@in_single
+def _zeta_slope(s: Value, q: Value) -> Value:
+    """d zeta(s, q)/ds for s > 1, by the Euler-Maclaurin formula: DLMF 25.11.5, differentiated."""
+    # sum of (q + k)^-s log(q + k)
+    total = like(s, 0)
+    for k in range(_TERMS):
+        length = log(add(q, like(q, k)))
+        total = add(total, mul(length, exp(neg(mul(s, length)))))
+    # a^(1-s)/(s - 1) (log a + 1/(s - 1)), where a = q + _TERMS
+    a = add(q, like(q, _TERMS))
+    length = log(a)
+    power = exp(neg(mul(s, length)))
+    beyond = sub(s, like(s, 1))
+    total = add(total, mul(div(mul(a, power), beyond), add(length, div(like(s, 1), beyond))))
+    # a^-s (log a c - dc/ds), where c = 1/2 + sum of B_2j/(2j)! (s)_(2j-1) a^(1-2j)
+    correction, slope = like(s, 0.5), like(s, 0)
+    rising, rate = div(s, a), div(like(s, 1), a)  # (s)_(2j-1) a^(1-2j) and its derivative
+    for j, factor in enumerate(_BERNOULLI):
+        correction = add(correction, mul(like(s, factor), rising))
+        slope = add(slope, mul(like(s, factor), rate))
+        for i in (2 * j + 1, 2 * j + 2):
+            step = div(add(s, like(s, i)), a)
+            rising, rate = mul(rising, step), add(mul(rate, step), div(rising, a))
+    total = add(total, mul(power, sub(mul(length, correction), slope)))
+    return where(lt(s, like(s, 1)), neg(total), math.nan)
+
+
+def _of_positive(s: Value, q: Value) -> Value:
+    """zeta(s, q) for s > 1 and q > 0, by the Euler-Maclaurin formula (DLMF 25.11.5).
+
+    In units of q^-s, so that one power has to be exact: ((q + k)/q)^-s is at most 1.
+    """
+    terms, rest = (5, 4) if get_aval(q).dtype == np.float32 else (_TERMS, len(_BERNOULLI))
+
+    def share(k: int) -> Value:
+        return exp(neg(mul(s, log1p(div(like(q, k), q)))))
+
+    total = constant(q, 1)
+    for k in range(1, terms):
+        total = add(total, share(k))
+    a = add(q, like(q, terms))
+    inverse = integer_pow(a, -1)
+    # beyond, where the share is 0, powers of s/a would overflow
+    ratio = min(mul(s, inverse), like(s, 1e3))
+    correction, rising = like(s, 0.5), ratio
+    for j, factor in enumerate(_BERNOULLI[:rest]):
+        correction = add(correction, mul(like(s, factor), rising))
+        for i in (2 * j + 1, 2 * j + 2):
+            rising = mul(rising, add(ratio, mul(like(s, i), inverse)))
+    less, power = sub(s, like(s, 1)), share(terms)
+    total = div(add(total, mul(power, correction)), q)
+    integral = div(mul(power, min(div(a, q), like(q, 1e30))), less)
+    # q^-s alone underflows for large q, for which the integral is about 1/(s - 1)
+    return mul(pow(q, neg(less)), add(total, integral))
+
+
+def _is_even(s: Value) -> Value:
+    half = mul(s, like(s, 0.5))
+    return eq(half, floor(half))
+
+
+def _over_all(s: Value, q: Value) -> Value:
+    """The sum of (q + k)^-s for s > 1; below 0, where s is to be whole, of the numbers there too.
+
+    These have the powers of their opposites, but for the sign: they are a sum of all opposites less
+    what is beyond the first. A loop adds the three sums, or the first one alone where it is all.
+    """
+    below = bitwise_and(lt(q, like(q, 0)), ne(q, floor(q)))
+
+    def step(i: Value, total: Value) -> Values:
+        first, second = eq(i, np.int32(0)), eq(i, np.int32(1))
+        start = select(first, sub(q, floor(q)), select(second, sub(ceil(q), q), sub(like(q, 1), q)))
+        part = _of_positive(s, select(below, start, q))
+        odd = bitwise_not(_is_even(s))
+        # the second sum counts with the sign of the powers, the third one with the opposite sign
+        part = select(bitwise_and(bitwise_not(first), eq(odd, second)), neg(part), part)
+        return [add(i, np.int32(1)), add(total, select(bitwise_or(first, below), part, zero))]
+
+    zero = constant(q, 0)
+    parts = select(any_of(below), np.int32(3), np.int32(1))
+    _, total = while_loop(lambda c: lt(c[0], parts), lambda c: step(*c), [np.int32(0), zero])
+    return total
+
+
+@in_single
+def _hurwitz_zeta(s: Value, q: Value) -> Value:
+    """zeta(s, q); at poles infinite for even s, and nan for others, which have both signs there."""
+    one = like(s, 1)
+    nonpositive, whole = le(q, like(q, 0)), eq(q, floor(q))
+    total = _over_all(select(gt(s, one), s, constant(s, 2)), q)
+    total = where(eq(q, like(q, np.inf)), total, 0.0)
+    unknown = bitwise_and(nonpositive, bitwise_or(whole, ne(s, floor(s))))
+    total = where(bitwise_or(bitwise_not(ge(s, one)), unknown), total, math.nan)
+    total = where(bitwise_and(bitwise_and(nonpositive, whole), _is_even(s)), total, math.inf)
+    return where(eq(s, one), total, math.inf)
+
+
+@in_single
+def _polygamma(m: Value, x: Value) -> Value:
+    """The m-th derivative of psi: (-1)^(m+1) m! zeta(m + 1, x) for m > 0, DLMF 25.11.12."""
+    zero, order = like(m, 0), add(m, like(m, 1))
+    size = mul(exp(lgamma(order)), _hurwitz_zeta(order, x))
+    value = select(_is_even(m), neg(size), size)
+    value = select(eq(m, zero), digamma(x), value)
+    fraction = sub(m, floor(m))  # nan at infinity
+    return select(bitwise_and(ge(m, zero), eq(fraction, zero)), value, constant(m, math.nan))
+
+
+# -- the operations --------------------------------------------------------------------------------
+
+lgamma_p = elementwise("lgamma", FLOATING, arithmetic=transcendental, decomposition=_log_gamma)
+digamma_p = elementwise("digamma", FLOATING, arithmetic=transcendental)
+polygamma_p = elementwise("polygamma", FLOATING, FLOATING, decomposition=_polygamma)
+zeta_p = elementwise("zeta", FLOATING, FLOATING, decomposition=_hurwitz_zeta)
+# d log |Gamma(x)| = psi(x) dx
+differentiate(lgamma_p, lambda g, x: mul(g, digamma(x)))
+
+# d psi(x) = psi'(x) dx
+differentiate(digamma_p, lambda g, x: mul(g, polygamma(coefficient(x, 1), x)))
+# d/dx psi^(m)(x) = psi^(m+1)(x)
+polygamma_p.define(jvp=jvp_by_operand(
+    polygamma_p, no_derivative("polygamma gradient with respect to m is not supported"),
+    lambda g, m, x: mul(g, polygamma(add(m, like(m, 1)), x))))
+# d/dq zeta(s, q) = -s zeta(s + 1, q)
+zeta_p.define(jvp=jvp_by_operand(
+    zeta_p, lambda g, s, q: mul(g, _zeta_slope(s, q)),
+    lambda g, s, q: mul(g, mul(neg(s), zeta(add(s, like(s, 1)), q)))))
+
+
+def lgamma(x: ArrayLike) -> Array:
+    """The logarithm of |Gamma(x)| (DLMF 5.2.1): infinite at 0, -1, -2, ...
+
+    Raises:
+      TypeError: `x` is not of a floating dtype.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.lax.lgamma(5.0)), 4)
+    3.1781
+    """
+    return lgamma_p.bind(operand("lgamma", x))
+
+
+def digamma(x: ArrayLike) -> Array:
+    """The logarithmic derivative of the gamma function, psi(x) (DLMF 5.2.2).
+
+    Raises:
+      TypeError: `x` is not of a floating dtype.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.lax.digamma(1.0)), 4)
+    -0.5772
+    """
+    return digamma_p.bind(operand("digamma", x))
+
+
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
+    """The m-th derivative of `digamma` at x (DLMF 5.15).
+
+    Args:
+      m: an array of a floating dtype, whose elements are integers.
+      x: an array of the same dtype.
+
+    Raises:
+      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.lax.polygamma(1.0, 1.0)), 4)
+    1.6449
+    """
+    m, x = operands("polygamma", m, x)
+    return polygamma_p.bind(m, x)
+
+
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
+    """The Hurwitz zeta function, the sum of (k + q)^-x over k = 0, 1, ... (DLMF 25.11.1).
+
+    Raises:
+      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.lax.zeta(2.0, 1.0)), 4)
+    1.6449
+    """
+    x, q = operands("zeta", x, q)
+    return zeta_p.bind(x, q)
