@@ -7,6 +7,11 @@ from typing import Any
 
 from pyjx.jaxlib_api import pytree
 
+# By what C++ flattens the arguments of compiled functions: nodes as everywhere, and arrays that are
+# data with a type of their own (keys), of which it knows the data.
+of_calls = pytree.PyTreeRegistry()
+of_calls.__module__ = __name__  # so that what refers to it is pickled with its name
+of_calls.__name__ = "of_calls"
 all_leaves = pytree.all_leaves
 treedef_tuple = getattr(pytree, "treedef_tuple", None) or pytree.tuple
 
@@ -41,6 +46,7 @@ def register_node(registry: Any, typ: type, flatten: Any, unflatten: Any, flatte
                   ) -> None:
     """Make a class a node, by functions."""
     registry.register_node(typ, flatten, unflatten, flatten_with_keys)
+    of_calls.register_node(typ, flatten, unflatten)
     _registered[typ] = _CUSTOM
 
 
@@ -48,6 +54,7 @@ def register_dataclass_node(registry: Any, typ: type, data_fields: list[str],
                             meta_fields: list[str]) -> None:
     """Make a class a node, by names of attributes."""
     registry.register_dataclass_node(typ, data_fields, meta_fields)
+    of_calls.register_dataclass_node(typ, data_fields, meta_fields)
     _registered[typ] = _DATACLASS
 
 

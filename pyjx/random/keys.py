@@ -25,6 +25,7 @@ from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import Avals, Dims, Rule, Value, Values
+from pyjx.jaxlib_pytrees import of_calls
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.shapes import expand_dims
 from pyjx.numpy import array_methods
@@ -316,6 +317,8 @@ def _put(keys: PRNGKeyArray, device: Any, donate: bool) -> PRNGKeyArray:
 
 
 aval_makers[PRNGKeyArray] = lambda x: x.aval
+of_calls.register_node(PRNGKeyArray, lambda keys: ((keys._base_array,), keys._impl),
+                       lambda impl, data: PRNGKeyArray(impl, data[0]))
 put_handlers[PRNGKeyArray] = _put
 
 

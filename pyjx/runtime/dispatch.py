@@ -18,9 +18,11 @@ from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.explicit import reshard_p
 from pyjx.engine.physical import closed_has_keys
 from pyjx.engine.types import TreeDef
+from pyjx.jaxlib_pytrees import of_calls
 from pyjx.runtime import flag_checks
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.executable import Executable, argument, shard_argument
+from pyjx.runtime.extended_arrays import DataArray
 from pyjx.runtime.flag_checks import check_results, checks_results
 from pyjx.runtime.placement import NO_REQUEST, Request, committed_sharding, placement_of
 from pyjx.runtime.programs import (
@@ -47,7 +49,7 @@ def compiled_callable(name: str, fun: Callable[..., Any], miss: Callable[..., Mi
 
     Callables with equal `fun` and `key` share what C++ knows.
     """
-    return jaxlib_api.make_pjit(name, fun, miss, static_argnums, static_argnames, key, registry,
+    return jaxlib_api.make_pjit(name, fun, miss, static_argnums, static_argnames, key, of_calls,
                                 shard_argument, fast_paths)
 
 
@@ -105,10 +107,14 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
         check_results(closed, label, leaves, outs)
     mistaken = any([type(x) in wide.kinds for x in leaves])  # by C++, for NumPy's scalars
     fast = (laid_out is leaves and not checked and not mistaken
-            and all([type(x) is ArrayImpl for x in outs]))
+            and all([type(x) is ArrayImpl or isinstance(x, DataArray) for x in outs]))
     if on_probation is not None and not passes_probation(on_probation, fast):
         return out, None, fast or mistaken
-    return out, executable.fast_path(out_tree, committed) if fast else None, mistaken
+    if not fast:
+        return out, None, mistaken
+    if any([type(x) is not ArrayImpl for x in outs]):
+        out_tree = of_calls.flatten(out)[1]
+    return out, executable.fast_path(out_tree, committed), mistaken
 
 
 def _laid_out(executable: Executable, leaves: Sequence[Any]) -> Sequence[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn, Self
 
 from pyjx.core.avals import ShapedArray, aval_makers
+from pyjx.jaxlib_pytrees import of_calls
 from pyjx.runtime.array import Array
 
 
@@ -93,3 +94,5 @@ class ExtendedArray(DataArray):
 
 
 aval_makers[ExtendedArray] = lambda x: x.aval
+of_calls.register_node(ExtendedArray, lambda x: ((x._base_array,), x.aval),
+                       lambda aval, data: ExtendedArray(aval, data[0]))

@@ -339,3 +339,37 @@ def test_bits_are_counted_as_the_flag_says_where_a_draw_is_called(draw):
             for flag, want in wanted.items():
                 for fun in (under, in_a_branch):
                     np.testing.assert_array_equal(jax.jit(fun, static_argnums=0)(flag), want)
+
+
+def test_calls_with_keys_are_known_to_the_dispatcher() -> None:
+    seen: list[str] = []
+
+    def listen(event: str, **kwargs: Any) -> None:
+        if event == "/pyjx/jit/call_miss":
+            seen.append(str(kwargs["fun_name"]))
+
+    @jax.jit
+    def moved(state: Any) -> Any:
+        keys, x = state
+        key, now = random.split(keys["next"])
+        return {"next": key}, x + random.normal(now)
+
+    jax.monitoring.register_event_listener(listen)
+    try:
+        state = {"next": random.key(0)}, jnp.float32(0)
+        for _ in range(4):
+            state = moved(state)
+        other = moved(({"next": random.key(0, impl="rbg")}, jnp.float32(0)))
+    finally:
+        jax.monitoring.unregister_event_listener(listen)
+    assert seen.count("moved") <= 3  # two implementations, and maybe what is committed
+    assert type(state[0]["next"]) is type(KEY)
+    assert random.key_impl(state[0]["next"]) == "threefry2x32"
+    assert random.key_impl(other[0]["next"]) == "rbg"
+    with jax.disable_jit():
+        want = {"next": random.key(0)}, jnp.float32(0)
+        for _ in range(4):
+            want = moved(want)
+    np.testing.assert_array_equal(random.key_data(state[0]["next"]),
+                                  random.key_data(want[0]["next"]))
+    np.testing.assert_allclose(state[1], want[1], rtol=1e-6)
