@@ -21,7 +21,7 @@ __dir__ = directory(__name__, __all__)
 if not TYPE_CHECKING:
     def __getattr__(name):
         if name in _LOWERING:  # they build MLIR operations, which few need
-            return getattr(importlib.import_module("pyjx.compat.foreign_rules"), name)
+            return getattr(importlib.import_module("pyjx.compat.lowering_rules"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 _LOWERING = ("build_ffi_lowering_function", "ffi_lowering")

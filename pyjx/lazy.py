@@ -53,12 +53,19 @@ class Package(ModuleType):
         return importlib.import_module, (self.__name__,)
 
 
+def place_of_table(name: str, file: str | None) -> ModuleSpec:
+    """What `importlib` says of a module without a file: its place is that of its table."""
+    spec = ModuleSpec(name, None, origin=file, is_package=True)
+    spec.has_location = True
+    return spec
+
+
 class Deferred(Package):
     """A module whose names another one, its `home`, makes when the first of them is asked for."""
 
     def __init__(self, name: str, home: str) -> None:
         super().__init__(name)
-        self.__spec__ = ModuleSpec(name, None)
+        self.__spec__ = place_of_table(name, sys.modules[name.rpartition(".")[0]].__file__)
         self.home = home
         sys.modules[name] = self
 
@@ -165,5 +172,5 @@ def views(package: str, modules: Mapping[str, tuple[str, Mapping[str, str]]]) ->
         shown = dict(zip(("__getattr__", "__dir__", "__all__"), attach(name, *table), strict=True))
         own_dictionary(module).update(
             shown, FAMILIES=families, SUBMODULES=table[1], __path__=[],
-            __spec__=ModuleSpec(name, None, is_package=True))
+            __spec__=place_of_table(name, sys.modules[package].__file__))
     return " ".join([name for name in modules if "." not in name])

@@ -12,8 +12,8 @@ import pytest
 import pyjx as jax
 from pyjx import api_util, version
 from pyjx import numpy as jnp
-from pyjx.compat import derivatives, partial_evaluation
-from pyjx.compat import dtypes as compat_dtypes
+from pyjx.compat import flat_functions, partial_evaluation
+from pyjx.compat import values as compat_values
 from pyjx.experimental import layout
 from pyjx.extend import core as jex
 from pyjx.extend import linear_util as lu
@@ -308,7 +308,7 @@ def test_partial_evaluation_keeps_the_rules_of_custom_vjp():
 
 def test_derivatives_of_programs():
     closed = jax.make_jaxpr(lambda x, y: x * y)(1.0, 2.0)
-    derived, nonzero = derivatives.jvp_jaxpr(closed, [True, False], False)
+    derived, nonzero = flat_functions.jvp_jaxpr(closed, [True, False], False)
     assert nonzero == [True]
     assert jax.core.eval_jaxpr(derived.jaxpr, derived.consts, 3.0, 4.0, 1.0) == [12, 4]
     cts = ad.backward_pass(closed.jaxpr, True, (), [ad.UndefinedPrimal(jax.typeof(1.0)), 2.0],
@@ -340,8 +340,8 @@ def test_shapes_of_what_is_no_array():
 
 
 def test_dtypes_without_infinity():
-    assert compat_dtypes.supports_inf(jnp.float32)
-    assert not compat_dtypes.supports_inf(jnp.float8_e4m3fn)
+    assert compat_values.supports_inf(jnp.float32)
+    assert not compat_values.supports_inf(jnp.float8_e4m3fn)
 
 
 def test_values_known_and_unknown():

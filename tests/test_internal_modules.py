@@ -14,7 +14,7 @@ import pytest
 import pyjx as jax
 from pyjx import compat
 from pyjx import numpy as jnp
-from pyjx.core.members import give
+from pyjx.compat.given_members import give
 from pyjx.core.trace import Trace
 from pyjx.runtime import clusters as launchers
 from tests.test_internals import find
@@ -38,7 +38,7 @@ from jax._src.lib import xla_client as xc
 assert functions.relu is jax.nn.relu and initializers is jax.nn.initializers
 assert lax is module is jax.lax and control_flow.scan is jax.lax.scan
 assert linalg is jax.lax.linalg and lax_numpy is jax.numpy
-assert vectorize.__name__.endswith("compat.vectorize") and callable(jax.numpy.vectorize)
+assert vectorize.__name__.endswith("compat.numpy.vectorize") and callable(jax.numpy.vectorize)
 assert not any(hasattr(x, n) for x, n in ((jax.nn, "functions"), (jax.lax, "control_flow")))
 assert xc.OpSharding
 try:

@@ -1,59 +1,91 @@
 """What libraries import of JAX beyond its public names, over pyjx's own ideas.
 
-Under the alias `jax._src` is this package. A module of JAX's internals whose names one module of
-pyjx has is that module (`MODULES`); the others are here. `jax.extend` and `jax.interpreters` are
-tables of the names that these modules define.
+Under the alias `jax._src` is this package, and a table says what each of its modules is.
+`jax.extend` and `jax.interpreters` are tables, too, of names that modules here define.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
-from importlib.machinery import ModuleSpec
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-import pyjx.compat.members  # noqa: F401  # which classes get by it
+import pyjx.compat.given_members  # noqa: F401  # which classes get by it
+from pyjx.lazy import place_of_table
 
-# Modules of `jax._src` that are modules of pyjx, by their names there.
+# Where the names of each module of `jax._src` are. One module of pyjx is that module itself. Of
+# several, the first that has a name gives it; `module:a,b=c` has these alone, `c` by the name `b`.
 MODULES = {
+    "ad_checkpoint": "pyjx.ad_checkpoint pyjx.transforms.checkpointing:saved_residuals",
     "ad_util": "pyjx.lax.convert",
+    "api": "pyjx pyjx.core.dtypes:_dtype=dtype",
     "api_util": "pyjx.api_util",
     "array": "pyjx.runtime.array",
+    "checkify": "pyjx.experimental.checkify pyjx.compat.callables:Out",
+    "clusters": "pyjx.compat.launchers",
     "compiler": "pyjx.runtime.compile",
     "config": "pyjx.configuration",
+    "core": "pyjx.extend.core pyjx.core pyjx.extend.core.primitives "
+            "pyjx.compat.contexts:OpaqueTraceState,TracingContext,trace_ctx,trace_state_clean "
+            "pyjx.core.trace:EvalTrace=EagerTrace pyjx.runtime.executable:physical_aval "
+            "pyjx.errors",
+    "cudnn.fused_attention_stablehlo": "pyjx.compat.attention",
+    "dispatch": "pyjx.compat.open_primitives:apply_primitive "
+                "pyjx.runtime.tokens:wait_for_tokens=effects_barrier",
+    "distributed": "pyjx.distributed pyjx.runtime.processes:global_state=group",
+    "dtypes": "pyjx.compat.values:DType,_jax_types,supports_inf pyjx.numpy:finfo,iinfo pyjx.dtypes "
+              "pyjx.core.dtypes",
     "earray": "pyjx.experimental.earray",
     "flatten_util": "pyjx.flatten_util",
+    "flattree": "pyjx.compat.trees",
     "interpreters": "pyjx.interpreters",
     "lax": "pyjx.lax",
     "lax.control_flow": "pyjx.lax",
     "lax.lax": "pyjx.lax",
     "lax.linalg": "pyjx.lax.linalg",
     "layout": "pyjx.experimental.layout",
+    "lib": "pyjx.extend.bindings",
+    "literals": "pyjx.compat.values",
+    "mesh": "pyjx.core.meshes pyjx.compat.devices:thread_resources",
     "mesh_utils": "pyjx.experimental.mesh_utils",
     "nn": "pyjx.nn",
     "nn.functions": "pyjx.nn",
     "numpy": "pyjx.numpy",
-    "numpy.array_methods": "pyjx.compat.array_methods",
+    "numpy.array_methods": "pyjx.numpy.indexing:_IndexUpdateHelper=IndexUpdateHelper,"
+                           "_IndexUpdateRef=IndexUpdateRef",
     "numpy.einsum": "pyjx.numpy",
     "numpy.index_tricks": "pyjx.numpy.grids",
     "numpy.lax_numpy": "pyjx.numpy",
     "numpy.ufuncs": "pyjx.numpy",
     "numpy.util": "pyjx.numpy.promotion",
-    "numpy.vectorize": "pyjx.compat.vectorize",
+    "numpy.vectorize": "pyjx.compat.callables "
+                       "pyjx.numpy.vectorization:_parse_gufunc_signature=parse_signature,vectorize",
     "ops": "pyjx.ops",
     "ops.scatter": "pyjx.ops",
     "partition_spec": "pyjx.core.specs",
+    "pjit": "pyjx.experimental.pjit pyjx.engine.calls:jit_p pyjx.runtime.resharding:auto_axes",
     "prng": "pyjx.extend.random",
     "public_test_util": "pyjx.test_util",
     "random": "pyjx.random",
     "random.core": "pyjx.compat.random_core",
     "sharding": "pyjx.runtime.sharding",
+    # C++ asks for `make_single_device_sharding`.
+    "sharding_impls": "pyjx.runtime.sharding:GSPMDSharding,NamedSharding,Sharding,"
+                      "SingleDeviceSharding,make_single_device_sharding=SingleDeviceSharding "
+                      "pyjx.core.specs:PartitionSpec pyjx.compat.devices:canonicalize_sharding",
     "source_info_util": "pyjx.extend.source_info_util",
     "state": "pyjx.ref",
     "state.types": "pyjx.core.avals",
+    "traceback_util": "pyjx.compat.callables:api_boundary,include_frame "
+                      "pyjx.core.tracebacks:UnfilteredStackTrace "
+                      "pyjx.core.frames:register_exclusion,_exclude_paths=excluded",
+    "tree_util": "pyjx.tree_util "
+                 "pyjx.compat.trees:_registry,default_registry,none_leaf_registry",
     "typing": "pyjx.core.array_type",
+    "util": "pyjx.compat.callables",
+    "xla_bridge": "pyjx.compat.clients",
 }
 
 
@@ -65,49 +97,21 @@ def module_of(name: str) -> str:
     >>> module_of("nn"), module_of("nn.functions"), module_of("nn.initializers")
     ('pyjx.compat.nn', 'pyjx.nn', 'pyjx.nn.initializers')
     """
-    return f"pyjx.compat.{name}" if name in _packages else _listed(name)
+    return f"pyjx.compat.{name}" if name in _made else _listed(name)
 
 
 def _listed(name: str) -> str:
-    """The module that the table says: that of the longest beginning that is in it, and the rest."""
+    """What the table says: for the longest beginning that is in it, and the rest."""
     known, rest = name, ""
     while known and known not in MODULES:
         known, _, last = known.rpartition(".")
         rest = f".{last}{rest}"
-    return MODULES.get(known, "pyjx.compat") + rest
+    found = MODULES.get(known, "pyjx.compat")
+    return f"pyjx.compat.{name}" if rest and (" " in found or ":" in found) else found + rest
 
 
-def names_of(package: str, names: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a package of `jax._src`: modules of the table, else a module's names.
-
-    >>> import pyjx.numpy
-    >>> find = names_of("numpy", "pyjx.numpy")
-    >>> find("index_tricks").__name__, find("sin") is pyjx.numpy.sin
-    ('pyjx.numpy.grids', True)
-    """
-    def find(name: str) -> Any:
-        if name.startswith("__") and name != "__all__":  # whoever walks over all modules asks
-            raise AttributeError(f"module 'jax._src.{package}' has no attribute {name!r}")
-        below = f"{package}.{name}"
-        if below in MODULES or below in _packages:
-            return importlib.import_module(module_of(below))
-        return getattr(importlib.import_module(names), name)
-
-    return find
-
-
-def _above() -> Iterator[str]:
-    """The packages that modules of the table are in, and that have no file here."""
-    for name in MODULES:
-        parts = name.split(".")
-        for n in range(1, len(parts)):
-            package = ".".join(parts[:n])
-            if not _listed(package).startswith("pyjx.compat."):
-                yield package
-
-
-def _package(name: str) -> ModuleType:
-    """A package of `jax._src` with the names of one of pyjx, and the modules of the table below.
+class _Gathered(ModuleType):
+    """A module of `jax._src` whose names are in several modules, or that has modules below.
 
     It is a module of its own, because importing a module sets an attribute of the package that it
     is in: `jax._src.nn.functions` is none of `jax.nn`.
@@ -116,15 +120,45 @@ def _package(name: str) -> ModuleType:
     >>> nn.functions.relu is nn.relu
     True
     """
-    module = ModuleType(f"pyjx.compat.{name}", f"`jax._src.{name}`.")
-    module.__spec__ = ModuleSpec(module.__name__, None, is_package=True)
-    module.__path__ = []
-    module.__getattr__ = names_of(name, _listed(name))  # type: ignore[method-assign]
-    return module
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"pyjx.compat.{name}", f"`jax._src.{name}`.")
+        self.__spec__ = place_of_table(self.__name__, __file__)
+        self.__path__: list[str] = []
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        below = f"{self._name}.{name}"
+        if below in MODULES or below in _made:
+            return importlib.import_module(module_of(below))
+        if not name.startswith("__") or name == "__all__":  # whoever walks over all modules asks
+            for place in _listed(self._name).split():
+                found = self._found(name, place)
+                if found is not _made:
+                    return found
+        raise AttributeError(f"module 'jax._src.{self._name}' has no attribute {name!r}")
+
+    def _found(self, name: str, place: str) -> Any:
+        """What a place has under the name; `_made` where it has nothing."""
+        module, _, names = place.partition(":")
+        parts = [entry.partition("=") for entry in names.split(",")]
+        original = {public: own or public for public, _, own in parts}.get(name) if names else name
+        if original is None or module == self.__name__:
+            return _made
+        return getattr(importlib.import_module(module), original, _made)
 
 
-_packages = {name: _package(name) for name in _above()}
-sys.modules.update({module.__name__: module for module in _packages.values()})
+def _of_their_own() -> Iterator[str]:
+    """The modules that have names of several, and the packages that modules of the table are in."""
+    for name, places in MODULES.items():
+        parts = name.split(".")
+        yield from (".".join(parts[:n]) for n in range(1, len(parts)))
+        if ":" in places or " " in places:
+            yield name
+
+
+_made = {name: _Gathered(name) for name in sorted({*_of_their_own()})}
+sys.modules.update({module.__name__: module for module in _made.values()})
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -93,3 +93,8 @@ def register_backend_factory(name: str, factory: Callable[[], Any], *, priority:
 
 _backends = Clients()
 CompileOptions = jaxlib_api.CompileOptions
+
+
+def backends_are_initialized() -> bool:
+    """Whether a client has started."""
+    return bool(_backends)

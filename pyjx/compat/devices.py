@@ -9,9 +9,11 @@ import numpy as np
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import ShapedArray
+from pyjx.core.explicit import abstract_sharding
 from pyjx.core.meshes import empty_mesh
 from pyjx.runtime import stages
 from pyjx.runtime.compile import compile_options
+from pyjx.runtime.sharding import NamedSharding
 from pyjx.tree_util import tree_leaves, tree_unflatten
 
 
@@ -170,3 +172,19 @@ class MeshExecutable:
 
     def memory_analysis(self) -> Any:
         return self._compiled.memory_analysis()
+
+
+def canonicalize_sharding(sharding: Any, api_name: str, check_mesh_consistency: bool = True
+                          ) -> NamedSharding | None:
+    """The sharding over an abstract mesh; None for None, and for one that names no mesh.
+
+    Args:
+      sharding: a NamedSharding, a PartitionSpec along the mesh that is set, or None.
+      api_name: whose argument errors say it is.
+      check_mesh_consistency: no meaning here: the mesh is checked where the sharding is used.
+
+    Raises:
+      ValueError: no mesh is set, or it names an axis that is not Explicit.
+      TypeError: it is neither.
+    """
+    return None if sharding is None else abstract_sharding(sharding, api_name)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from pyjx import version
-from pyjx.compat.flattree import nones, pack
+from pyjx.compat.trees import nones, pack
 from pyjx.core import trace as core_trace
 from pyjx.core.primitive import Primitive
 from pyjx.lax.loops import while_p

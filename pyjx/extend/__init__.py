@@ -7,7 +7,7 @@ from pyjx.lazy import attach, views
 
 MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "backend": ("The clients of the platforms.", {
-        "pyjx.compat.ifrt": "ifrt_proxy",
+        "pyjx.extend.bindings": "ifrt_proxy",
         "pyjx.runtime.backends": "get_default_device=default_device",
         "pyjx.runtime.jit": "clear_in_memory_compilation_cache=clear_caches",
         "pyjx.compat.clients": (
@@ -34,11 +34,11 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "CallPrimitive Primitive call_impl create_call_primitive eval_jaxpr_transpose "
             "register_call_primitive_rules"
         ),
-        "pyjx.compat.avals": (
-            "InconclusiveDimensionOperation array_types gensym mapped_aval "
-            "primal_dtype_to_tangent_dtype unmapped_aval valid_jaxtype"
+        "pyjx.compat.values": (
+            "array_types gensym mapped_aval primal_dtype_to_tangent_dtype unmapped_aval "
+            "valid_jaxtype"
         ),
-        "pyjx.errors": "JaxprTypeError",
+        "pyjx.errors": "InconclusiveDimensionOperation JaxprTypeError",
     }),
     "core.primitives": ("Primitives that libraries look for in programs.", {
         "pyjx.compat.open_primitives": (

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
 from typing import Any
 
 from pyjx import jaxlib_api
 from pyjx.core.avals import ShapedArray
 
 
+def _cuda_versions() -> ModuleType | None:
+    """What tells the versions of CUDA's libraries: a part of XLA's plugin, where it is installed.
+
+    It loads the libraries, so it is imported for those who ask.
+    """
+    for package in ("jax_cuda13_plugin", "jax_cuda12_plugin"):
+        try:
+            return importlib.import_module(f"{package}._versions")
+        except ImportError:  # also where there are no libraries that it could load
+            continue
+    return None
+
+
 def __getattr__(name: str) -> Any:
+    if name == "cuda_versions":
+        return _cuda_versions()
+    if name == "jaxlib_extension_version":
+        return jaxlib_api.submodule("xla_client")._version
+    if name == "ifrt_proxy":
+        return jaxlib_api.submodule("_ifrt_proxy")
     if name in ("ir", "passmanager"):
         return jaxlib_api.submodule(f"mlir.{name}")
     if name == "ifrt_programs":
@@ -22,7 +43,10 @@ def __getattr__(name: str) -> Any:
     if jaxlib_api.has_submodule(f"mlir.dialects.{name}"):
         return jaxlib_api.submodule(f"mlir.dialects.{name}")
     extension = jaxlib_api.submodule("_jax")
-    return getattr(extension.mlir if hasattr(extension.mlir, name) else extension, name)
+    for owner in (extension.mlir, extension):
+        if hasattr(owner, name):
+            return getattr(owner, name)
+    return jaxlib_api.submodule(name)
 
 
 def lower_with_sharding_in_types(ctx: Any, op: Any, aval: ShapedArray) -> Any:

@@ -1,6 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.extend.backend.
 
-from pyjx.compat.ifrt import ifrt_proxy as ifrt_proxy
+from pyjx.extend.bindings import ifrt_proxy as ifrt_proxy
 from pyjx.runtime.backends import default_device as get_default_device
 from pyjx.runtime.jit import clear_caches as clear_in_memory_compilation_cache
 from pyjx.compat.clients import backend_xla_version as backend_xla_version

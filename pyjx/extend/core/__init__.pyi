@@ -36,13 +36,13 @@ from pyjx.compat.open_primitives import call_impl as call_impl
 from pyjx.compat.open_primitives import create_call_primitive as create_call_primitive
 from pyjx.compat.open_primitives import eval_jaxpr_transpose as eval_jaxpr_transpose
 from pyjx.compat.open_primitives import register_call_primitive_rules as register_call_primitive_rules
-from pyjx.compat.avals import InconclusiveDimensionOperation as InconclusiveDimensionOperation
-from pyjx.compat.avals import array_types as array_types
-from pyjx.compat.avals import gensym as gensym
-from pyjx.compat.avals import mapped_aval as mapped_aval
-from pyjx.compat.avals import primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype
-from pyjx.compat.avals import unmapped_aval as unmapped_aval
-from pyjx.compat.avals import valid_jaxtype as valid_jaxtype
+from pyjx.compat.values import array_types as array_types
+from pyjx.compat.values import gensym as gensym
+from pyjx.compat.values import mapped_aval as mapped_aval
+from pyjx.compat.values import primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype
+from pyjx.compat.values import unmapped_aval as unmapped_aval
+from pyjx.compat.values import valid_jaxtype as valid_jaxtype
+from pyjx.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from pyjx.errors import JaxprTypeError as JaxprTypeError
 
 __all__ = [
@@ -82,12 +82,12 @@ __all__ = [
     "create_call_primitive",
     "eval_jaxpr_transpose",
     "register_call_primitive_rules",
-    "InconclusiveDimensionOperation",
     "array_types",
     "gensym",
     "mapped_aval",
     "primal_dtype_to_tangent_dtype",
     "unmapped_aval",
     "valid_jaxtype",
+    "InconclusiveDimensionOperation",
     "JaxprTypeError",
 ]

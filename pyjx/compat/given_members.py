@@ -5,12 +5,29 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
-from pyjx.core.members import give
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer, Trace, Tracer
 from pyjx.engine.forward import JVPTrace
 from pyjx.jaxlib_api import PjitFunction
+
+
+def give(owner: type, **members: Any) -> None:
+    """Let a class have members that the library itself has no use for.
+
+    Raises:
+      TypeError: the class has one of that name already.
+
+    >>> class Own:
+    ...     pass
+    >>> give(Own, answer=42)
+    >>> Own().answer
+    42
+    """
+    for name, member in members.items():
+        if name in vars(owner):
+            raise TypeError(f"{owner.__name__} has a member {name!r} already.")
+        setattr(owner, name, member)
 
 
 def _is_valid(trace: Trace) -> bool:

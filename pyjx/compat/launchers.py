@@ -1,4 +1,4 @@
-"""`jax._src.clusters`: launchers of processes that libraries make known."""
+"""Launchers of processes that libraries make known (`jax._src.clusters`)."""
 
 from __future__ import annotations
 

@@ -1,16 +1,50 @@
-"""`jax._src.numpy.vectorize`: the parts of `vectorize`, for libraries with one of their own."""
+"""Functions that are compared, vectorized and shown in tracebacks, as libraries ask for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from types import FrameType
+from typing import Any, TypeVar
 
+from pyjx.core import frames, tracebacks
 from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy.vectorization import Names, checked, core_sizes, vectorize
-from pyjx.numpy.vectorization import parse_signature as _parse_gufunc_signature
+from pyjx.numpy.vectorization import Names, checked, core_sizes
 
-__all__ = ["_apply_excluded", "_check_output_dims", "_parse_gufunc_signature",
-           "_parse_input_dimensions", "vectorize"]
+_F = TypeVar("_F", bound=Callable[..., Any])
+Out = TypeVar("Out")
+
+
+class HashablePartial:
+    """A partial application that equals those of the same function and arguments.
+
+    >>> HashablePartial(lambda x, y: x + y, 1)(2)
+    3
+    """
+
+    def __init__(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        self.f, self.args, self.kwargs = f, args, kwargs
+
+    def _parts(self) -> Iterator[Any]:
+        yield from (self.f.__code__, self.args, tuple(self.kwargs.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is HashablePartial and [*self._parts()] == [*other._parts()]
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._parts()))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.f(*self.args, *args, **self.kwargs, **kwargs)
+
+
+def api_boundary(fun: _F, **options: Any) -> _F:
+    """Let exceptions that leave a function show the user's frames only."""
+    return tracebacks.api_boundary(fun)
+
+
+def include_frame(frame: FrameType) -> bool:
+    """Whether a frame is the user's."""
+    return not frames.is_internal(frame.f_code.co_filename)
 
 
 def _apply_excluded(func: Callable[..., Any], excluded: Collection[int | str],

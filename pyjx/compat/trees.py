@@ -1,13 +1,50 @@
-"""Leaves of pytrees beside their structure, by which JAX says what is what among flat values."""
+"""Pytrees as libraries take them apart: their registry, and leaves beside their structure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from pyjx.tree_util import tree_flatten, tree_structure
+from pyjx.jaxlib_api import pytree
+from pyjx.jaxlib_pytrees import treedef_of
+from pyjx.tree_util import flatten_one_level, is_tree_node, tree_flatten, tree_structure
 
-__all__ = ["FlatTree", "flatten", "nones", "pack"]
+default_registry = pytree.default_registry()
+none_leaf_registry = default_registry
+
+
+class _RegistryEntry(NamedTuple):
+    """How an object of one type is taken apart into children and what else it holds, and made."""
+
+    to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
+    from_iter: Callable[[Any, Iterable[Any]], Any]
+
+
+class Nodes:
+    """The types that are nodes of trees."""
+
+    def __contains__(self, kind: type) -> bool:
+        return is_tree_node(kind)
+
+    def __getitem__(self, kind: type) -> Any:
+        entry = self.get(kind)
+        if entry is None:
+            raise KeyError(kind)
+        return entry
+
+    def get(self, kind: type, default: object = None) -> Any:
+        if kind not in self:
+            return default
+
+        def from_iter(rest: Any, children: Iterable[Any]) -> Any:
+            leaves = [*children]
+            structures = [tree_structure(0)] * len(leaves)
+            return treedef_of(default_registry, (kind, rest), structures).unflatten(leaves)
+
+        return _RegistryEntry(flatten_one_level, from_iter)
+
+
+_registry = Nodes()
 
 
 class FlatTree:

@@ -1,3 +1,0 @@
-"""`jax._src.cudnn`: kernels of cuDNN."""
-
-from __future__ import annotations
