@@ -15,13 +15,14 @@ Functions and rules are on flat values here:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effects, axis_names, no_effects
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
+from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import Holding, Primitive, register
 from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
 from pyjx.engine import logs
@@ -41,9 +42,6 @@ from pyjx.engine.references import Box
 from pyjx.engine.subjaxprs import backward_jaxpr, batch_jaxpr, consts_as_inputs, selected
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import Dims, Operand, Params, Tangent, Tangents, Value, Values
-
-if TYPE_CHECKING:
-    from pyjx.core.jaxpr import Jaxpr
 
 
 class SymbolicZero:
@@ -76,6 +74,32 @@ class SymbolicZero:
 
     def __repr__(self) -> str:
         return "SymbolicZero"
+
+
+class FlatRule:
+    """A rule on flat values that is made of another one, whose name it has.
+
+    Args:
+      of: the other one.
+      run: what it does.
+      check: `(outs, expected)`: raises TypeError unless outputs are of the types of the function's.
+        What was recorded has been checked there.
+    """
+
+    __slots__ = ("check", "of", "run")
+
+    def __init__(self, of: Any, run: Callable[..., Any],
+                 check: Callable[..., None] = lambda outs, expected: None) -> None:
+        self.of = of
+        self.run = run
+        self.check = check
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.of)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.run(*args)
 
 
 def record_call(primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
@@ -198,15 +222,15 @@ class _Batching:
         self.out_dims = out_dims
         self.axis_read = False
 
-    def placed(self, outs: Values, found: Dims, all_batched: bool = False
-               ) -> list[Any]:
-        """Outputs with their batch axes where they were decided to be."""
+    def placed(self, outs: Values, found: Dims, all_batched: bool = False,
+               wanted: Dims | None = None) -> list[Any]:
+        """Outputs with their batch axes where they were decided to be: now, as is `wanted`."""
         if self.out_dims is None:
-            self.out_dims = list(found)
+            self.out_dims = list(found if wanted is None else wanted)
             # What a rule makes later may be batched where this is not.
             known = not all_batched and state.dynamic is eager_trace
             if not known and self.may_differ(self.axis_read):
-                self.out_dims = [0 if d is None else d for d in found]
+                self.out_dims = [0 if d is None else d for d in self.out_dims]
         return [self.moved(x, d, to) for x, d, to in zip(outs, found, self.out_dims, strict=True)]
 
     def may_differ(self, axis_read: bool) -> bool:
@@ -230,77 +254,36 @@ class _Batching:
         return outs, found
 
 
-class _BatchedFun:
-    __slots__ = ("batching", "fun")
-
-    def __init__(self, fun: Callable[..., Any], batching: _Batching) -> None:
-        self.fun = fun
-        self.batching = batching
-
-    @property
-    def __name__(self) -> str:
-        return name_of(self.fun)
-
-    def __call__(self, *args: Any) -> list[Any]:
-        b = self.batching
-        return b.placed(*b.run(self.fun, args, b.dims))
+def _batched_fun(fun: Any, b: _Batching) -> FlatRule:
+    return FlatRule(fun, lambda *args: b.placed(*b.run(fun, args, b.dims)))
 
 
-class _BatchedJvp:
-    __slots__ = ("batching", "rule")
-
-    def __init__(self, rule: Any, batching: _Batching) -> None:
-        self.rule = rule
-        self.batching = batching
-
-    @property
-    def __name__(self) -> str:
-        return name_of(self.rule)
-
-    def __call__(self, primals: Values, tangents: Tangents) -> tuple[Any, Any]:
-        b = self.batching
-        float0 = [getattr(t, "dtype", None) == dtypes.float0 for t in tangents]
-        nonzero = [type(t) is not SymbolicZero and not f
-                   for t, f in zip(tangents, float0, strict=True)]
-        values = selected(tangents, nonzero)
-        dims = selected(b.dims, nonzero)  # tangents have the shapes of their primals
-        avals: list[Any] = []
-        out_nonzero: list[bool] = []
-
-        def zero(primal: Any, t: Any) -> Any:
-            return zero_from_primal(primal, type(t) is SymbolicZero)
+def _batched_jvp(rule: Any, b: _Batching) -> FlatRule:
+    def run(primals: Values, tangents: Tangents) -> tuple[Any, Any]:
+        moving = [type(t) is not SymbolicZero and getattr(t, "dtype", None) != dtypes.float0
+                  for t in tangents]
+        n, n_out, out_moving = len(primals), 0, []
 
         def fun(*args: Any) -> list[Any]:
-            primals_in = args[:len(primals)]
-            given = iter(args[len(primals):])
-            tangents_in = [next(given) if nz else zero(p, t)
-                           for p, t, nz in zip(primals_in, tangents, nonzero, strict=True)]
-            outs, out_tangents = self.rule(primals_in, tangents_in)
-            out_nonzero[:] = [type(t) is not Zero for t in out_tangents]
-            avals[:] = [get_aval(x) for x in outs]
-            return [*outs, *[t for t in out_tangents if type(t) is not Zero]]
+            nonlocal n_out, out_moving
+            given = iter(args[n:])
+            outs, out_tangents = rule(args[:n], [
+                next(given) if flag else zero_from_primal(p, type(t) is SymbolicZero)
+                for p, t, flag in zip(args[:n], tangents, moving, strict=True)])
+            n_out, out_moving = len(outs), [type(t) is not Zero for t in out_tangents]
+            return [*outs, *selected(out_tangents, out_moving)]
 
-        flat, found = b.run(fun, [*primals, *values], [*b.dims, *dims])
-        n = len(avals)
-        tangent_dims = iter(zip(flat[n:], found[n:], strict=True))
-        pairs = [next(tangent_dims) if nz else (None, None) for nz in out_nonzero]
-        joined = [_common_dim(d, t[1], nz)
-                  for d, t, nz in zip(found[:n], pairs, out_nonzero, strict=True)]
-        outs = [match_axis(x, d, j, b.axis)
-                for x, d, j in zip(flat[:n], found[:n], joined, strict=True)]
-        outs = b.placed(outs, joined)
-        assert b.out_dims is not None
-        return outs, [
-            b.moved(t, d, to) if nz else Zero(get_aval(x).to_tangent_aval())
-            for (t, d), to, nz, x in zip(pairs, b.out_dims, out_nonzero, outs, strict=True)
-        ]
+        # Tangents have the shapes of their primals.
+        flat, found = b.run(fun, [*primals, *selected(tangents, moving)],
+                            [*b.dims, *selected(b.dims, moving)])
+        given = iter(zip(flat[n_out:], found[n_out:], strict=True))
+        pairs = [next(given) if flag else (None, None) for flag in out_moving]
+        outs = b.placed(flat[:n_out], found[:n_out], wanted=[
+            t_dim if d is None else d for d, (_, t_dim) in zip(found, pairs, strict=False)])
+        return outs, [b.moved(t, d, to) if flag else Zero.of_primal(x) for (t, d), to, flag, x in
+                      zip(pairs, b.out_dims or (), out_moving, outs, strict=True)]
 
-    def check(self, outs: Values, expected: Sequence[Any]) -> None:
-        """The rule that is batched has been checked where it was recorded."""
-
-
-def _common_dim(primal: int | None, tangent: int | None, nonzero: bool) -> int | None:
-    return tangent if primal is None and nonzero else primal
+    return FlatRule(rule, run)
 
 
 def _batched_call(like: BatchTrace, dims: Dims, fun: Any, num_consts: int
@@ -308,7 +291,7 @@ def _batched_call(like: BatchTrace, dims: Dims, fun: Any, num_consts: int
     """The batched function of a call, its output axes if known, and what the rule needs."""
     if not isinstance(fun, ClosedJaxpr):
         batching = _Batching(tuple(dims), like)
-        return _BatchedFun(fun, batching), None, batching
+        return _batched_fun(fun, batching), None, batching
     batched, out_dims = batch_jaxpr(fun, tuple(dims), like.axis)
     places = list(out_dims)
     batching = _Batching(tuple(dims[num_consts:]), like, places)
@@ -318,17 +301,21 @@ def _batched_call(like: BatchTrace, dims: Dims, fun: Any, num_consts: int
     return batched, places, batching
 
 
-def _custom_jvp_batch(trace: BatchTrace, operands: Values, dims: Dims, *, call_jaxpr: Jaxpr,
-                      jvp_jaxpr_fun: Callable[..., Any], num_consts: int, symbolic_zeros: bool
-                     ) -> Any:
-    fun, out_dims, batching = _batched_call(trace, dims, call_jaxpr, num_consts)
-    outs = bind_function(custom_jvp_call_p, operands, {
-        "call_jaxpr": fun, "jvp_jaxpr_fun": _BatchedJvp(jvp_jaxpr_fun, batching),
-        "num_consts": num_consts, "symbolic_zeros": symbolic_zeros}, trace)
-    return outs, batching.out_dims if out_dims is None else out_dims
+def _batch_rule(primitive: Primitive, rule: str, batched: Callable[[Any, _Batching], FlatRule]
+                ) -> Callable[..., Any]:
+    """The rule for batches of a call, whose parameter `rule` is batched likewise."""
+    def batch_axis(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+        fun, out_dims, batching = _batched_call(
+            trace, dims, params["call_jaxpr"], params["num_consts"])
+        outs = bind_function(primitive, operands, {
+            **params, "call_jaxpr": fun, rule: batched(params[rule], batching)}, trace)
+        return outs, batching.out_dims if out_dims is None else out_dims
+
+    return batch_axis
 
 
-custom_jvp_call_p.define(jvp=_custom_jvp_jvp, batch_axis=_custom_jvp_batch)
+custom_jvp_call_p.define(jvp=_custom_jvp_jvp, batch_axis=_batch_rule(
+    custom_jvp_call_p, "jvp_jaxpr_fun", _batched_jvp))
 
 
 # -- custom_vjp: reverse mode ----------------------------------------------------------------------
@@ -393,62 +380,34 @@ def _custom_vjp_jvp(primals: Values, tangents: Tangents, *, call_jaxpr: Any, fwd
         for a, t in zip(out_avals, out_tangents, strict=True)]
 
 
-class _BatchedFwd:
-    __slots__ = ("batching", "fwd")
-
-    def __init__(self, fwd: Callable[..., Any], batching: _Batching) -> None:
-        self.fwd = fwd
-        self.batching = batching
-
-    @property
-    def __name__(self) -> str:
-        return name_of(self.fwd)
-
-    def __call__(self, primals: Values, nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
-        b = self.batching
-        n_outs = 0
-        bwd: Any = None
+def _batched_fwd(fwd: Any, b: _Batching) -> FlatRule:
+    def run(primals: Values, nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
+        n_outs, bwd = 0, None
 
         def fun(*args: Any) -> list[Any]:
             nonlocal n_outs, bwd
-            outs, residuals, bwd = self.fwd(args, nonzero)
+            outs, residuals, bwd = fwd(args, nonzero)
             n_outs = len(outs)
             return [*outs, *residuals]
 
         flat, found = b.run(fun, primals, b.dims)
         # A backward rule takes the cotangents of one example.
         outs = b.placed(flat[:n_outs], found[:n_outs], all_batched=True)
-        return outs, flat[n_outs:], _BatchedBwd(bwd, b, found[n_outs:])
+        return outs, flat[n_outs:], _batched_bwd(bwd, b, found[n_outs:])
 
-    def check(self, outs: Values, expected: Sequence[Any]) -> None:
-        """The rule that is batched has been checked where it was recorded."""
+    return FlatRule(fwd, run)
 
 
-class _BatchedBwd:
-    __slots__ = ("batching", "bwd", "residual_dims")
-
-    def __init__(self, bwd: Callable[..., Any], batching: _Batching, residual_dims: list[int | None]
-                ) -> None:
-        self.bwd = bwd
-        self.batching = batching
-        self.residual_dims = residual_dims
-
-    @property
-    def __name__(self) -> str:
-        return name_of(self.bwd)
-
-    def __call__(self, residuals: Sequence[Any], cotangents: Tangents) -> list[Any]:
-        b = self.batching
+def _batched_bwd(bwd: Any, b: _Batching, residual_dims: Sequence[int | None]) -> FlatRule:
+    def run(residuals: Sequence[Any], cotangents: Tangents) -> list[Any]:
         assert b.out_dims is not None
         n = len(residuals)
         zero_avals = [None if type(ct) is not SymbolicZero else ct.aval if d is None
                       else example_aval(ct.aval, d)
                       for ct, d in zip(cotangents, b.out_dims, strict=True)]
         values = [ct for ct in cotangents if type(ct) is not SymbolicZero]
-        dims = [d for d, a in zip(b.out_dims, zero_avals, strict=True) if a is None]
-        float0 = [getattr(v, "dtype", None) == dtypes.float0 for v in values]
-        dims = [None if f else d for d, f in zip(dims, float0, strict=True)]
-
+        dims = [None if getattr(ct, "dtype", None) == dtypes.float0 else d
+                for ct, d, a in zip(cotangents, b.out_dims, zero_avals, strict=True) if a is None]
         log_tree: logs.LogTree | None = None
 
         def fun(*args: Any) -> list[Any]:
@@ -456,41 +415,35 @@ class _BatchedBwd:
             given = iter(args[n:])
             cts = [next(given) if a is None else SymbolicZero(a) for a in zero_avals]
             with logs.logging() as log:
-                in_cts: list[Any] = self.bwd(args[:n], cts)
+                in_cts: list[Any] = bwd(args[:n], cts)
             if not log:
                 return in_cts
             log_tree, arrays = logs.parted(log)
             return [*in_cts, *arrays]
 
-        outs, found = b.run(fun, [*residuals, *values], [*self.residual_dims, *dims])
+        outs, found = b.run(fun, [*residuals, *values], [*residual_dims, *dims])
         n_cts = len(b.dims)
         if log_tree is not None:
             logs.write(log_tree.filled([
                 match_axis(x, d, 0, b.axis)
                 for x, d in zip(outs[n_cts:], found[n_cts:], strict=True)]))
-        return [self._unbatched(x, d, to)
+        return [_unbatched(x, d, to, b.axis)
                 for x, d, to in zip(outs[:n_cts], found, b.dims, strict=False)]
 
-    def _unbatched(self, ct: Tangent, dim: int | None, wanted: int | None) -> Any:
-        """The cotangent of an input: what was the same for all examples gets the sum of theirs."""
-        if type(ct) is Zero:
-            return ct
-        if wanted is None:
-            return ct if dim is None else reduce_sum(ct, (dim,))
-        return match_axis(ct, dim, wanted, self.batching.axis)
+    return FlatRule(bwd, run)
 
 
-def _custom_vjp_batch(trace: BatchTrace, operands: Values, dims: Dims, *, call_jaxpr: Jaxpr,
-                      fwd_jaxpr_thunk: Callable[..., Any], bwd: Callable[..., Any], num_consts: int,
-                      out_trees: Any, symbolic_zeros: bool) -> Any:
-    fun, out_dims, batching = _batched_call(trace, dims, call_jaxpr, num_consts)
-    outs = bind_function(custom_vjp_call_p, operands, {
-        "call_jaxpr": fun, "fwd_jaxpr_thunk": _BatchedFwd(fwd_jaxpr_thunk, batching), "bwd": bwd,
-        "num_consts": num_consts, "out_trees": out_trees, "symbolic_zeros": symbolic_zeros}, trace)
-    return outs, batching.out_dims if out_dims is None else out_dims
+def _unbatched(ct: Tangent, dim: int | None, wanted: int | None, axis: Axis) -> Any:
+    """The cotangent of an input: what was the same for all examples gets the sum of theirs."""
+    if type(ct) is Zero:
+        return ct
+    if wanted is None:
+        return ct if dim is None else reduce_sum(ct, (dim,))
+    return match_axis(ct, dim, wanted, axis)
 
 
-custom_vjp_call_p.define(jvp=_custom_vjp_jvp, batch_axis=_custom_vjp_batch)
+custom_vjp_call_p.define(jvp=_custom_vjp_jvp, batch_axis=_batch_rule(
+    custom_vjp_call_p, "fwd_jaxpr_thunk", _batched_fwd))
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:

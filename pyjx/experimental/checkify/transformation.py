@@ -27,7 +27,7 @@ from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.core.varying import NO_AXES, Axes, varying_axes
 from pyjx.engine.calls import call
-from pyjx.engine.custom_derivative_calls import custom_jvp_call_p, custom_vjp_call_p
+from pyjx.engine.custom_derivative_calls import FlatRule, custom_jvp_call_p, custom_vjp_call_p
 from pyjx.engine.functions import name_of
 from pyjx.engine.lanes import kept, lanes_p
 from pyjx.engine.subjaxprs import consts_as_inputs
@@ -169,28 +169,21 @@ def _holding(eqn: JaxprEqn, program: ClosedJaxpr, operands: list[Any], so_far: F
     return _bound(eqn, operands, map_jaxprs(eqn.params, without_effects, lambda jaxpr: jaxpr))
 
 
-def _custom_jvp(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories
-                ) -> list[Any]:
-    return _with_rules(eqn, operands, so_far, categories, lambda sites: {
-        "jvp_jaxpr_fun": CheckedJvp(eqn.params["jvp_jaxpr_fun"], sites)})
+def _with_rules(name: str, checked_rule: Callable[..., FlatRule]) -> Rule:
+    """That of a function with derivative rules of its own, which is one with these and with checks.
+    The rule that is its parameter `name` takes its place where it is differentiated, and has none.
+    """
+    def apply(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories
+              ) -> list[Any]:
+        checked = _checked(eqn.params["call_jaxpr"], categories)
+        params = {**eqn.params, "call_jaxpr": checked.program}
+        if checked.sites:
+            params[name] = checked_rule(params[name], checked.sites)
+        more, results = checked.run(_bound(eqn, operands, params))
+        so_far.join(more)
+        return results
 
-
-def _custom_vjp(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories
-                ) -> list[Any]:
-    return _with_rules(eqn, operands, so_far, categories, lambda sites: {
-        "fwd_jaxpr_thunk": CheckedFwd(eqn.params["fwd_jaxpr_thunk"], sites)})
-
-
-def _with_rules(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories,
-                rules: Callable[[tuple[Site, ...]], dict[str, Any]]) -> list[Any]:
-    """A function with derivative rules of its own is one with these and with checks. The rules take
-    its place where it is differentiated, and have none."""
-    checked = _checked(eqn.params["call_jaxpr"], categories)
-    params = {**eqn.params, "call_jaxpr": checked.program}
-    more, results = checked.run(_bound(
-        eqn, operands, {**params, **rules(checked.sites)} if checked.sites else params))
-    so_far.join(more)
-    return results
+    return apply
 
 
 def _held(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categories) -> list[Any]:
@@ -253,60 +246,33 @@ def _with_findings(closed: ClosedJaxpr, own: tuple[Site, ...], sites: tuple[Site
     return trace_to_jaxpr(fun, [*avals, *closed.in_avals], closed.debug_info)
 
 
+def _checked_rule(rule: Any, sites: tuple[Site, ...], run: Callable[..., Any]) -> FlatRule:
+    n = n_values(sites)
+    return FlatRule(rule, run, lambda outs, expected: rule.check(outs[n:], expected[n:]))
+
+
+def _checked_jvp(rule: Any, sites: tuple[Site, ...]) -> FlatRule:
+    def run(primals: Values, tangents: Tangents) -> tuple[list[Any], list[Any]]:
+        outs, out_tangents = rule(primals, tangents)
+        values = Found().values(sites)
+        return [*values, *outs], [*map(Zero.of_primal, values), *out_tangents]
+
+    return _checked_rule(rule, sites, run)
+
+
+def _checked_fwd(rule: Any, sites: tuple[Site, ...]) -> FlatRule:
+    def run(primals: Values, nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
+        outs, residuals, bwd = rule(primals, nonzero)
+        return [*Found().values(sites), *outs], residuals, _checked_rule(
+            bwd, sites, lambda residuals, cts: bwd(residuals, cts[n_values(sites):]))
+
+    return _checked_rule(rule, sites, run)
+
+
 _RULES: dict[Primitive, Rule] = {
-    custom_jvp_call_p: _custom_jvp, custom_vjp_call_p: _custom_vjp}
-
-
-class _Rule:
-    """A rule of a function whose checks have these sites."""
-
-    __slots__ = ("rule", "sites")
-
-    def __init__(self, rule: Any, sites: tuple[Site, ...]) -> None:
-        self.rule = rule
-        self.sites = sites
-
-    @property
-    def __name__(self) -> str:
-        return name_of(self.rule)
-
-    def check(self, outs: Values, expected: Sequence[Any]) -> None:
-        n = n_values(self.sites)
-        self.rule.check(outs[n:], expected[n:])
-
-    def nothing(self) -> list[Any]:
-        return Found().values(self.sites)
-
-
-class CheckedJvp(_Rule):
-    """From (primals, tangents) to (outs, out tangents)."""
-
-    __slots__ = ()
-
-    def __call__(self, primals: Values, tangents: Tangents) -> tuple[list[Any], list[Any]]:
-        outs, out_tangents = self.rule(primals, tangents)
-        values = self.nothing()
-        zeros = [Zero(get_aval(x).to_tangent_aval()) for x in values]
-        return [*values, *outs], [*zeros, *out_tangents]
-
-
-class CheckedFwd(_Rule):
-    """From (primals, flags) to (outs, residuals, backward rule)."""
-
-    __slots__ = ()
-
-    def __call__(self, primals: Values, nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
-        outs, residuals, pull_back = self.rule(primals, nonzero)
-        return [*self.nothing(), *outs], residuals, _CheckedBwd(pull_back, self.sites)
-
-
-class _CheckedBwd(_Rule):
-    """From (residuals, cotangents) to cotangents."""
-
-    __slots__ = ()
-
-    def __call__(self, residuals: Values, cotangents: Tangents) -> Any:
-        return self.rule(residuals, cotangents[n_values(self.sites):])
+    custom_jvp_call_p: _with_rules("jvp_jaxpr_fun", _checked_jvp),
+    custom_vjp_call_p: _with_rules("fwd_jaxpr_thunk", _checked_fwd),
+}
 
 
 P = ParamSpec("P")
