@@ -11,10 +11,9 @@ Where no other operand is batched, the rule is called for one example, and told 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NoReturn
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
@@ -50,27 +49,44 @@ from pyjx.engine.types import Dims, Flags, FlatFunction, Operand, Params, Tangen
 
 
 class BatchingRule:
-    """The rule of a call, on flat values."""
+    """The rule of a call, on flat values: the user's, or one that is made of it.
 
-    __slots__ = ()
+    Args:
+      of: the user's function.
+      run: `(size, batched, *operands)` to outputs and which of them are batched. `batched` says of
+        each operand whether its first axis is that of the batch; if none is, the outputs are those
+        of each example.
+      concerning: whether the user's rule is to know of a batch along these operands.
+      takes_points: whether it wants maps over points where tangents are the same for all.
+    """
 
-    of: Any  # the user's function, which this comes from
-    takes_points: bool  # whether it wants maps over points where tangents are the same for all
+    __slots__ = ("concerning", "of", "run", "takes_points")
 
-    def __call__(self, size: int, batched: Sequence[bool], *operands: Any
-                 ) -> tuple[list[Any], Sequence[bool]]:
-        """Outputs, and which of them are batched. `batched` says of each operand whether its first
-        axis is that of the batch."""
-        raise NotImplementedError
+    def __init__(self, of: Any, run: Callable[..., tuple[list[Any], Sequence[bool]]],
+                 concerning: Callable[[Sequence[bool]], bool] = any, takes_points: bool = False
+                 ) -> None:
+        self.of = of
+        self.run = run
+        self.concerning = concerning
+        self.takes_points = takes_points
 
-    def of_one(self, size: int, *operands: Any) -> list[Any]:
-        """The outputs of each example where the batch is along no operand that the user's rule has.
-        """
-        raise NotImplementedError
+    @property
+    def __name__(self) -> str:
+        return name_of(self.of)
 
-    def concerning(self, batched: Sequence[bool]) -> bool:
-        """Whether the user's rule is to know of a batch along these operands."""
-        return any(batched)
+    def derived(self, run: Callable[..., Any], concerning: Callable[[Sequence[bool]], bool] = any
+                ) -> BatchingRule:
+        return BatchingRule(self.of, run, concerning, self.takes_points)
+
+    def noting(self, size: int, batched: Sequence[bool]) -> tuple[FlatFunction, list[bool]]:
+        """A function of the operands alone, and what it will have said of its outputs."""
+        flags: list[bool] = []
+
+        def fun(*operands: Any) -> list[Any]:
+            outs, flags[:] = self.run(size, batched, *operands)
+            return outs
+
+        return fun, flags
 
 
 class _Active(threading.local):
@@ -112,34 +128,14 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, call: ClosedJaxpr
     at_front = [x if d is None else match_axis(x, d, 0, size)
                 for x, d in zip(operands, dims, strict=True)]
     with outside_axis(trace.axis):  # the rule sees the whole batch
-        outs, flags = rule(size, batched, *at_front)
+        outs, flags = rule.run(size, batched, *at_front)
     for i, (x, b) in enumerate(zip(outs, flags, strict=True)):
         if b and get_aval(x).shape[:1] != (size,):
             raise ValueError(
-                f"custom_vmap: the rule {name_of(rule)} says that output {i} is batched: expected "
+                f"custom_vmap: the rule {rule.__name__} says that output {i} is batched: expected "
                 f"its first axis to be that of the {size} examples, got shape {get_aval(x).shape}."
             )
     return outs, [0 if b else None for b in flags]
-
-
-class _DerivedRule(BatchingRule):
-    """A rule made from another one, and in the end from the user's."""
-
-    __slots__ = ("rule",)
-
-    rule: BatchingRule
-
-    @property
-    def __name__(self) -> str:
-        return name_of(self.rule)
-
-    @property
-    def of(self) -> Any:
-        return self.rule.of
-
-    @property
-    def takes_points(self) -> bool:  # type: ignore[override]
-        return self.rule.takes_points
 
 
 def _batch_derivative(trace: BatchTrace, operands: Values, dims: Dims, call: ClosedJaxpr,
@@ -156,7 +152,7 @@ def _batch_derivative(trace: BatchTrace, operands: Values, dims: Dims, call: Clo
     else:
         closed, out_dims = _batch_of_one(rule, args, arg_dims, axis)
         batched, captured = consts_as_inputs(closed), closed.consts
-    mapped = _MappedRule(rule, arg_dims, out_dims, axis)
+    mapped = _mapped(rule, arg_dims, out_dims, axis)
     return bind_custom_vmap(batched, mapped, captured, args), out_dims
 
 
@@ -165,52 +161,30 @@ def _batch_of_one(rule: BatchingRule, args: Values, dims: Dims, axis: Axis
     """The batched program of one example by the rule, and where its outputs are batched."""
     found: Dims = ()
 
-    def fun(*values: Value) -> list[Any]:
+    def one(*values: Value) -> list[Any]:
         nonlocal found
-        outs, found = batch_flat(partial(rule.of_one, axis.size), values, dims, axis)
+        fun, _ = rule.noting(axis.size, (False,) * len(values))
+        outs, found = batch_flat(fun, values, dims, axis)
         return outs
 
     saved = _active.rules
     _active.rules = (*saved, rule.of)
     try:
-        closed = trace_to_jaxpr(fun, [get_aval(x) for x in args])
+        closed = trace_to_jaxpr(one, [get_aval(x) for x in args])
     finally:
         _active.rules = saved
     return closed, tuple(found)
 
 
-class _MappedRule(_DerivedRule):
+def _mapped(rule: BatchingRule, in_dims: Dims, out_dims: Dims, axis: Axis) -> BatchingRule:
     """The rule of a batch along `axis` of tangents or cotangents."""
+    def run(size: int, batched: Sequence[bool], *operands: Value) -> tuple[list[Any], list[bool]]:
+        fun, flags = rule.noting(size, batched)
+        outs, found = batch_flat(fun, operands, _behind(in_dims, batched), axis)
+        return [match_axis(x, d, to, axis) for x, d, to in
+                zip(outs, found, _behind(out_dims, flags), strict=True)], flags
 
-    __slots__ = ("axis", "in_dims", "out_dims")
-
-    def __init__(self, rule: BatchingRule, in_dims: Dims, out_dims: Dims, axis: Axis) -> None:
-        self.rule = rule
-        self.in_dims = in_dims
-        self.out_dims = out_dims
-        self.axis = axis
-
-    def concerning(self, batched: Sequence[bool]) -> bool:
-        return self.rule.concerning(batched)
-
-    def __call__(self, size: int, batched: Sequence[bool], *operands: Value
-                 ) -> tuple[list[Any], list[bool]]:
-        out_flags: list[bool] = []
-
-        def fun(*args: Value) -> list[Any]:
-            outs, out_flags[:] = self.rule(size, batched, *args)
-            return outs
-
-        outs, found = batch_flat(fun, operands, _behind(self.in_dims, batched), self.axis)
-        wanted = _behind(self.out_dims, out_flags)
-        return [match_axis(x, d, to, self.axis)
-                for x, d, to in zip(outs, found, wanted, strict=True)], out_flags
-
-    def of_one(self, size: int, *operands: Any) -> list[Any]:
-        outs, found = batch_flat(partial(self.rule.of_one, size), operands, self.in_dims,
-                                 self.axis)
-        return [match_axis(x, d, to, self.axis)
-                for x, d, to in zip(outs, found, self.out_dims, strict=True)]
+    return rule.derived(run, rule.concerning)
 
 
 def _behind(dims: Dims, batched: Sequence[bool]) -> list[int | None]:
@@ -218,9 +192,9 @@ def _behind(dims: Dims, batched: Sequence[bool]) -> list[int | None]:
     return [d if d is None else d + b for d, b in zip(dims, batched, strict=True)]
 
 
-def _raise_captured(rule: Any, how: str) -> None:
+def _raise_captured(rule: Any, how: str) -> NoReturn:
     raise ValueError(
-        f"custom_vmap: the function of the rule {name_of(rule)} closes over a value that {how}. "
+        f"custom_vmap: the function of the rule {rule.__name__} closes over a value that {how}. "
         "The rule does not get it: pass it as an argument."
     )
 
@@ -228,60 +202,35 @@ def _raise_captured(rule: Any, how: str) -> None:
 # -- forward mode ----------------------------------------------------------------------------------
 
 
-class _JvpRule(_DerivedRule):
-    """The rule of the derivative: of (primals, nonzero tangents).
+def _jvp_rule(rule: BatchingRule, nonzero: Flags, wanted: Flags, only_tangents: bool
+              ) -> BatchingRule:
+    """The rule of the derivative: of (primals, nonzero tangents). Its results are the primal ones,
+    except with `only_tangents`, and the `wanted` tangents."""
+    n = len(nonzero)
 
-    Its results are the primal ones, except with `only_tangents`, and the `wanted` tangents.
-    """
-
-    __slots__ = ("nonzero", "only_tangents", "wanted")
-
-    def __init__(self, rule: BatchingRule, nonzero: Flags, wanted: Flags, only_tangents: bool
-                 ) -> None:
-        self.rule = rule
-        self.nonzero = nonzero
-        self.wanted = wanted
-        self.only_tangents = only_tangents
-
-    def concerning(self, batched: Sequence[bool]) -> bool:
+    def concerning(batched: Sequence[bool]) -> bool:
         """Unless it `takes_points`, a batch is one for it where points and tangents have it."""
-        n = len(self.nonzero)
         tangents = iter(batched[n:])
-        return self.rule.concerning([
-            p and (not nonzero or next(tangents) or self.takes_points)
-            for p, nonzero in zip(batched[:n], self.nonzero, strict=True)])
+        return rule.concerning([
+            p and (not moving or next(tangents) or rule.takes_points)
+            for p, moving in zip(batched[:n], nonzero, strict=True)])
 
-    def __call__(self, size: int, batched: Sequence[bool], *operands: Value
-                 ) -> tuple[list[Any], list[bool]]:
-        n = len(self.nonzero)
-        primals, tangents = operands[:n], operands[n:]
-        pairs = list(zip(primals, batched[:n], strict=True))
-        given = zip(tangents, batched[n:], strict=True)
-        joined = [_with_common_axis(p, next(given), size) if nonzero else (p, None)
-                  for p, nonzero in zip(pairs, self.nonzero, strict=True)]
-        flags = [p[1] for p, _ in joined]
-        out_flags: list[bool] = []
+    def run(size: int, batched: Sequence[bool], *operands: Value) -> tuple[list[Any], list[bool]]:
+        pairs = list(zip(operands, batched, strict=True))
+        tangents = iter(pairs[n:])
+        joined = [_with_common_axis(p, next(tangents), size) if moving else (p, None)
+                  for p, moving in zip(pairs[:n], nonzero, strict=True)]
+        fun, flags = rule.noting(size, [p[1] for p, _ in joined])
+        outs, out_tangents = jvp_flat(fun, [p[0] for p, _ in joined], [
+            t if moving else Zero.of_primal(p[0])
+            for (p, t), moving in zip(joined, nonzero, strict=True)])
+        derivative = list(map(instantiate, selected(out_tangents, wanted)))
+        of_derivative = selected(flags, wanted)
+        if only_tangents:
+            return derivative, of_derivative
+        return [*outs, *derivative], [*flags, *of_derivative]
 
-        def fun(*args: Value) -> list[Any]:
-            outs, out_flags[:] = self.rule(size, flags, *args)
-            return outs
-
-        results = self._pushed(fun, [p[0] for p, _ in joined], [t for _, t in joined])
-        derivative_flags = selected(out_flags, self.wanted)
-        return results, derivative_flags if self.only_tangents else [*out_flags, *derivative_flags]
-
-    def of_one(self, size: int, *operands: Any) -> list[Any]:
-        n = len(self.nonzero)
-        given = iter(operands[n:])
-        return self._pushed(partial(self.rule.of_one, size), operands[:n],
-                            [next(given) if nonzero else None for nonzero in self.nonzero])
-
-    def _pushed(self, fun: FlatFunction, points: Values, tangents: Values) -> list[Any]:
-        outs, out_tangents = jvp_flat(fun, points, [
-            t if nonzero else Zero.of_primal(x)
-            for x, t, nonzero in zip(points, tangents, self.nonzero, strict=True)])
-        derivative = list(map(instantiate, selected(out_tangents, self.wanted)))
-        return derivative if self.only_tangents else [*outs, *derivative]
+    return rule.derived(run, concerning)
 
 
 def _with_common_axis(primal: tuple[Value, bool], tangent: tuple[Value, bool], size: int
@@ -296,16 +245,9 @@ def _with_common_axis(primal: tuple[Value, bool], tangent: tuple[Value, bool], s
     return (x, batched or t_batched), t
 
 
-class _NoRule(_DerivedRule):
+def _no_rule(rule: BatchingRule) -> BatchingRule:
     """For derivatives by what the function closes over, of which the rule knows nothing."""
-
-    __slots__ = ()
-
-    def __init__(self, rule: BatchingRule) -> None:
-        self.rule = rule
-
-    def __call__(self, size: int, batched: Sequence[bool], *operands: Value) -> Any:
-        _raise_captured(self.rule, "is differentiated inside the vmap")
+    return rule.derived(lambda *_: _raise_captured(rule, "is differentiated inside the vmap"))
 
 
 def _pushed(primals: Values, tangents: Tangents, call: ClosedJaxpr, rule: BatchingRule,
@@ -326,7 +268,7 @@ def _pushed(primals: Values, tangents: Tangents, call: ClosedJaxpr, rule: Batchi
             *range(num_consts), *range(n, n + m), *range(num_consts, n),
             *range(n + m, len(pushed.in_avals))))
     given = [t for t in tangents if type(t) is not Zero]
-    derived = _NoRule(rule) if m else _JvpRule(rule, nonzero[num_consts:], wanted, only_tangents)
+    derived = _no_rule(rule) if m else _jvp_rule(rule, nonzero[num_consts:], wanted, only_tangents)
     return (pushed, derived, [*primals[:num_consts], *given[:m]],
             [*primals[num_consts:], *given[m:]], wanted)
 
@@ -365,71 +307,45 @@ def _split(trace: LinearTrace, operands: Any, params: Params) -> Any:
     return jaxpr_as_fun(call)(*operands)
 
 
-class _TransposedRule(_DerivedRule):
+def _transposed_rule(rule: BatchingRule, linear: Flags, in_avals: Sequence[ShapedArray],
+                     nonzero: Flags) -> BatchingRule:
     """The rule of the transpose: from residuals and nonzero cotangents to cotangents.
 
-    The cotangents of what is the same for all examples are not, so that all linear operands of the
-    rule are batched.
+    In a batch the cotangents of what is the same for all examples are not, so that all linear
+    operands of the rule are batched.
     """
+    n = linear.count(False)
 
-    __slots__ = ("in_avals", "linear", "nonzero")
-
-    def __init__(self, rule: BatchingRule, linear: Flags, in_avals: Sequence[ShapedArray],
-                 nonzero: Flags) -> None:
-        self.rule = rule
-        self.linear = linear
-        self.in_avals = in_avals
-        self.nonzero = nonzero
-
-    def concerning(self, batched: Sequence[bool]) -> bool:
+    def concerning(batched: Sequence[bool]) -> bool:
         given = iter(batched)
-        flags = [not linear and next(given) for linear in self.linear]
-        return any(flags) and self.rule.concerning([
-            linear or flag for linear, flag in zip(self.linear, flags, strict=True)])
+        flags = [not lin and next(given) for lin in linear]
+        return any(flags) and rule.concerning([
+            lin or flag for lin, flag in zip(linear, flags, strict=True)])
 
-    def __call__(self, size: int, batched: Sequence[bool], *operands: Value
-                 ) -> tuple[list[Any], list[bool]]:
-        given = iter(batched)
-        flags = [linear or next(given) for linear in self.linear]
-        out_flags: list[bool] = []
-
-        def fun(*args: Value) -> list[Any]:
-            outs, out_flags[:] = self.rule(size, flags, *args)
-            return outs
-
-        program = self._recorded(fun, operands, [batched_aval(a, 0, size) for a in self.in_avals])
-        cts = zip(operands[len(self.linear) - sum(self.linear):], given, strict=True)
-        in_cts = self._pulled(program, [
-            _summed(*next(cts), flag, size) if nonzero else None
-            for flag, nonzero in zip(out_flags, self.nonzero, strict=True)])
-        return in_cts, [True] * len(in_cts)
-
-    def of_one(self, size: int, *operands: Any) -> list[Any]:
-        program = self._recorded(partial(self.rule.of_one, size), operands, self.in_avals)
-        cts = iter(operands[len(self.linear) - sum(self.linear):])
-        return self._pulled(program, [next(cts) if nonzero else None for nonzero in self.nonzero])
-
-    def _recorded(self, fun: FlatFunction, operands: Values, in_avals: Sequence[Any]
-                  ) -> tuple[LinearProgram, Sequence[Any]]:
-        """What the function of residuals and linear operands records, and its outputs."""
-        given = iter(operands)
-        trace = LinearTrace()
+    def run(size: int, batched: Sequence[bool], *operands: Value) -> tuple[list[Any], list[bool]]:
+        some, given = any(batched), iter(batched)
+        fun, flags = rule.noting(size, [some if lin else next(given) for lin in linear])
+        values, trace = iter(operands), LinearTrace()
         with new_level(trace):
-            args = [trace.new_arg(aval) if linear else next(given)
-                    for aval, linear in zip(in_avals, self.linear, strict=True)]
+            args = [trace.new_arg(batched_aval(a, 0, size) if some else a) if lin else next(values)
+                    for a, lin in zip(in_avals, linear, strict=True)]
             outs = fun(*args)
-            return LinearProgram([x._var for x in selected(args, self.linear)], trace.eqns,
-                                 [trace.unwrap(x) for x in outs]), outs
+            program = LinearProgram([x._var for x in selected(args, linear)], trace.eqns,
+                                    [trace.unwrap(x) for x in outs])
+        cts = zip(operands[n:], batched[n:], strict=True)
+        pulled = program.backward([
+            _summed(*next(cts), flag, size, some) if moving else Zero.of_primal(x)
+            for x, flag, moving in zip(outs, flags, nonzero, strict=True)])
+        return list(map(instantiate, pulled)), [some] * len(pulled)
 
-    def _pulled(self, recorded: tuple[LinearProgram, Sequence[Any]], cts: Values) -> list[Any]:
-        program, outs = recorded
-        given = [ct if nonzero else Zero.of_primal(x)
-                 for x, ct, nonzero in zip(outs, cts, self.nonzero, strict=True)]
-        return list(map(instantiate, program.backward(given)))
+    return rule.derived(run, concerning)
 
 
-def _summed(ct: Value, batched: bool, wanted: bool, size: int) -> Value:
-    """The cotangent of an output: what is the same for all examples gets the sum of theirs."""
+def _summed(ct: Value, batched: bool, wanted: bool, size: int, some: bool) -> Value:
+    """The cotangent of an output in a batch, if there is one: what is the same for all examples
+    gets the sum of theirs."""
+    if not some:
+        return ct
     ct = ct if batched else match_axis(ct, None, 0, size)
     return ct if wanted else reduce_sum(ct, (0,))
 
@@ -439,7 +355,7 @@ def _transpose(cts: Tangents, *operands: Operand, call: ClosedJaxpr, rule: Batch
     linear = linear_flags(operands)
     nonzero = nonzero_flags(cts)
     pulled = transpose_jaxpr(call, linear, nonzero, True)
-    derived = _NoRule(rule) if any(linear[:num_consts]) else _TransposedRule(
+    derived = _no_rule(rule) if any(linear[:num_consts]) else _transposed_rule(
         rule, linear[num_consts:], call.in_avals[num_consts:], nonzero)
     captured = selected(operands[:num_consts], negated(linear[:num_consts]))
     args = selected(operands[num_consts:], negated(linear[num_consts:]))

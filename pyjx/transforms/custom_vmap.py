@@ -70,69 +70,52 @@ class custom_vmap(PositionalFunction):
         flat = FlatFun(self.fun, in_tree)
         closed = trace_to_jaxpr(flat, [get_aval(x) for x in leaves],
                                 DebugInfo("custom_vmap", self.__name__))
-        rule = _Rule(self.vmap_rule, flat, closed.out_avals, self.takes_points)
+        rule = _on_leaves(self.vmap_rule, flat, closed.out_avals, self.takes_points)
         return flat.unflatten(bind_custom_vmap(
             consts_as_inputs(closed), rule, closed.consts, leaves))
 
 
-class _Rule(BatchingRule):
+def _on_leaves(rule: Callable[..., Any], flat: FlatFun, out_avals: Sequence[Any],
+               takes_points: bool) -> BatchingRule:
     """The user's rule, on leaves."""
+    name, unflatten = name_of(rule), flat.in_tree.unflatten
 
-    __slots__ = ("flat", "out_avals", "rule", "takes_points")
-
-    def __init__(self, rule: Callable[..., Any], flat: FlatFun, out_avals: Sequence[Any],
-                 takes_points: bool) -> None:
-        self.rule = rule
-        self.flat = flat
-        self.out_avals = out_avals
-        self.takes_points = takes_points
-
-    @property
-    def __name__(self) -> str:
-        return name_of(self.rule)
-
-    @property
-    def of(self) -> Any:
-        return self.rule
-
-    def __call__(self, size: int, batched: Sequence[bool], *leaves: Any
-                 ) -> tuple[list[Any], list[bool]]:
-        flat = self.flat
-        unflatten = flat.in_tree.unflatten
-        in_batched = list(unflatten(batched))
-        result, out_batched = self.rule(size, in_batched, *unflatten(leaves))
+    def run(size: int, batched: Sequence[bool], *leaves: Any) -> tuple[list[Any], list[bool]]:
+        result, out_batched = rule(size, list(unflatten(batched)), *unflatten(leaves))
         outs, tree = flatten(result)
         flags, flags_tree = flatten(out_batched)
         if tree != flags_tree:
             raise ValueError(
                 "structure of output value and output batching specification returned by custom "
-                f"vmap rule ({self.__name__}) do not match.\nOutput values: {tree}\nBatching spec: "
+                f"vmap rule ({name}) do not match.\nOutput values: {tree}\nBatching spec: "
                 f"{flags_tree}"
             )
         if flat.out_tree != tree:
             raise ValueError(
-                f"structure of output returned by custom vmap rule ({self.__name__}) does not "
+                f"structure of output returned by custom vmap rule ({name}) does not "
                 f"match that of original custom-vmapped function.\nOriginal output: "
                 f"{flat.out_tree}\nRule output: {tree}"
             )
         check_values(outs)
-        return outs, flags
+        if any(batched):
+            return outs, flags
+        examples = [_example(name, i, x, aval, size)
+                    for i, (x, aval) in enumerate(zip(outs, out_avals, strict=True))]
+        return examples, [False] * len(examples)
 
-    def of_one(self, size: int, *leaves: Any) -> list[Any]:
-        outs, _ = self(size, [False] * len(leaves), *leaves)
-        return [self._example(i, x, aval, size)
-                for i, (x, aval) in enumerate(zip(outs, self.out_avals, strict=True))]
+    return BatchingRule(rule, run, takes_points=takes_points)
 
-    def _example(self, i: int, x: Any, aval: Any, size: int) -> Any:
-        """What each of the examples, which are alike, has of an output, whatever the rule says of
-        its axes."""
-        shape = get_aval(x).shape
-        if shape == aval.shape:
-            return x
-        if shape == (size, *aval.shape):
-            return broadcast_in_dim(x, shape, range(len(shape)))[0]
-        raise ValueError(
-            f"custom_vmap: the rule {self.__name__} was called for {size} examples of which none "
-            f"has a batch axis (a map over tangents or cotangents alone): expected shape "
-            f"{aval.shape} for output {i}, or {(size, *aval.shape)}, got {shape}. Have it return "
-            "what the function does where `in_batched` is all False.")
+
+def _example(name: str, i: int, x: Any, aval: Any, size: int) -> Any:
+    """What each of the examples, which are alike, has of an output, whatever the rule says of its
+    axes."""
+    shape = get_aval(x).shape
+    if shape == aval.shape:
+        return x
+    if shape == (size, *aval.shape):
+        return broadcast_in_dim(x, shape, range(len(shape)))[0]
+    raise ValueError(
+        f"custom_vmap: the rule {name} was called for {size} examples of which none has a batch "
+        f"axis (a map over tangents or cotangents alone): expected shape {aval.shape} for output "
+        f"{i}, or {(size, *aval.shape)}, got {shape}. Have it return what the function does where "
+        "`in_batched` is all False.")
