@@ -23,33 +23,12 @@ from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call_eqn, standing_for
 from pyjx.engine.functions import name_of
+from pyjx.engine.holders import with_all_consts
 from pyjx.engine.residuals import CutEqn, Policy, kept_by
-from pyjx.engine.subjaxprs import (
-    batch_jaxpr,
-    consts_as_inputs,
-    in_front,
-    part_of,
-    selected,
-    with_inputs,
-    with_outputs,
-)
+from pyjx.engine.subjaxprs import batch_jaxpr, in_front, part_of, selected, with_outputs
 from pyjx.engine.types import Dims, Flags, Params, Value, Values
 
 FlatRule = Callable[..., tuple[list[Any], list[Any]]]  # of arguments: residuals, results
-
-
-def _sharing(*programs: ClosedJaxpr) -> tuple[list[Any], list[ClosedJaxpr]]:
-    """The constants of all programs, and the programs that take all of them as leading inputs."""
-    consts = [c for program in programs for c in program.consts]
-    avals = list(map(get_aval, consts))
-    shared, before = [], 0
-    for program in programs:
-        n_own, n_inputs = len(program.consts), len(program.in_avals)
-        inputs: list[Any] = [*avals[:before], *range(n_own), *avals[before + n_own:],
-                             *range(n_own, n_own + n_inputs)]
-        shared.append(with_inputs(consts_as_inputs(program), tuple(inputs)))
-        before += n_own
-    return consts, shared
 
 
 def _batched(trace: BatchTrace, jaxpr: ClosedJaxpr, dims: Dims) -> ClosedJaxpr:
@@ -91,7 +70,7 @@ def bind_remat_opt(fwd: FlatRule, fun: Callable[..., list[Any]], args: Values
     avals = list(map(get_aval, args))
     rule, n_res = _traced(fwd, avals)
     primal = trace_to_jaxpr(fun, avals, DebugInfo("custom_vjp", name_of(fun)))
-    consts, (rule, primal) = _sharing(rule, primal)
+    (rule, primal), consts = with_all_consts([rule, primal])
     results = remat_opt_p.bind(*consts, *args, fwd=rule, fun=primal, num_res=n_res)
     return results[:n_res], results[n_res:]
 
@@ -107,7 +86,7 @@ def _opt_dce(eqn: JaxprEqn, used: Flags) -> JaxprEqn:
 
 def _opt_batch(trace: BatchTrace, operands: Values, dims: Dims, *, fwd: ClosedJaxpr,
                fun: ClosedJaxpr, num_res: int) -> Any:
-    consts, (fwd, fun) = _sharing(_batched(trace, fwd, dims), _batched(trace, fun, dims))
+    (fwd, fun), consts = with_all_consts([_batched(trace, p, dims) for p in (fwd, fun)])
     outs = remat_opt_p.bind(*consts, *operands, fwd=fwd, fun=fun, num_res=num_res)
     return outs, [0] * len(outs)
 
@@ -125,7 +104,7 @@ def bind_custom_remat(fwd: FlatRule, rem: FlatRule, args: Values) -> tuple[list[
     first, n_saved = _traced(fwd, avals)
     second, n_res = _traced(lambda *inputs: rem(inputs[:n_saved], *inputs[n_saved:]),
                             [*first.out_avals[:n_saved], *avals])
-    consts, (first, second) = _sharing(first, second)
+    (first, second), consts = with_all_consts([first, second])
     results = custom_remat_p.bind(
         *consts, *args, fwd=first, rem=second, num_saved=n_saved, num_consts=len(consts))
     return results[:n_res], results[n_res:]
@@ -172,7 +151,8 @@ def _remat_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
 def _remat_batch(trace: BatchTrace, operands: Values, dims: Dims, *, fwd: ClosedJaxpr,
                  rem: ClosedJaxpr, num_saved: int, num_consts: int) -> Any:
     later = [*dims[:num_consts], *[0] * num_saved, *dims[num_consts:]]
-    consts, (fwd, rem) = _sharing(_batched(trace, fwd, dims), _batched(trace, rem, later))
+    (fwd, rem), consts = with_all_consts(
+        [_batched(trace, fwd, dims), _batched(trace, rem, later)])
     outs = custom_remat_p.bind(
         *consts, *operands, fwd=fwd, rem=rem, num_saved=num_saved,
         num_consts=len(consts) + num_consts)
