@@ -113,7 +113,7 @@ class _Call(Holder):
                     totals: Sequence[Any], added: Flags | None) -> list[Any]:
         closed: ClosedJaxpr = params["jaxpr"]
         linear = linear_flags(operands)
-        pulled = transpose_with_log(closed, linear, nonzero_flags(cts), False, added, None,
+        pulled = transpose_with_log(closed, linear, nonzero_flags(cts), None, added, None,
                                     strong_cotangents(closed, cts))
         known = [i for i, lin in enumerate(linear) if not lin]
         given = [*[ct for ct in cts if type(ct) is not Zero], *totals]

@@ -354,7 +354,7 @@ def _transpose(cts: Tangents, *operands: Operand, call: ClosedJaxpr, rule: Batch
                num_consts: int) -> list[Any]:
     linear = linear_flags(operands)
     nonzero = nonzero_flags(cts)
-    pulled = transpose_jaxpr(call, linear, nonzero, True)
+    pulled = transpose_jaxpr(call, linear, nonzero, linear)
     derived = _no_rule(rule) if any(linear[:num_consts]) else _transposed_rule(
         rule, linear[num_consts:], call.in_avals[num_consts:], nonzero)
     captured = selected(operands[:num_consts], negated(linear[:num_consts]))

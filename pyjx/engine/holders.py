@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from operator import is_
+from operator import is_, is_not, or_
 from typing import Any
 
 from pyjx.core.avals import get_aval
@@ -58,7 +58,7 @@ from pyjx.engine.subjaxprs import (
     with_outputs,
     with_totals,
 )
-from pyjx.engine.tangents import Zero, full_aval, instantiate
+from pyjx.engine.tangents import UndefinedPrimal, Zero, full_aval, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 
 Role = Any
@@ -186,6 +186,10 @@ class Holder(Holding):
         """Where values of a role have outside the axis that is the first one inside."""
         return 0
 
+    def other_way(self, params: Params) -> Params:
+        """The parameters of a loop over the runs from the last to the first."""
+        return params
+
     def derived(self, params: Params, derive: Callable[..., Any], *args: Any) -> Any:
         """What is derived from a program that is held."""
         return derive(*args)
@@ -194,7 +198,7 @@ class Holder(Holding):
                    added: Flags | None) -> TransposedJaxpr:
         """A program, transposed for these cotangents of its results, `added` to totals."""
         return transpose_with_log(  # type: ignore[no-any-return]
-            closed, linear, nonzero_flags(cts), False, added, None, strong_cotangents(closed, cts))
+            closed, linear, nonzero_flags(cts), None, added, None, strong_cotangents(closed, cts))
 
     # -- equations of derived programs -------------------------------------------------------------
 
@@ -405,11 +409,15 @@ class Holder(Holding):
         return [next(tangents) if d else next(outs) for d in dependent]
 
     def transpose(self, cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
+        if self.loops:
+            return self.looped_back([None] * len(operands), cts, operands, params)
         return self.pulled_back(cts, operands, params, (), None)
 
     def accumulate(self, totals: Tangents, cts: Tangents, *operands: Operand, **params: Any
                    ) -> list[Any]:
         """Totals go into the programs where these read parts of their operands."""
+        if self.loops:
+            return self.looped_back(totals, cts, operands, params)
         held = self.held(params)
         inner = totals[held.head:]
         added = parts_added(inner, either(list(map(read_in_parts, held.programs))))
@@ -442,6 +450,46 @@ class Holder(Holding):
         elif any([p.log is not None for p in pulled]):
             logs.write_of_branches(head[0], [p.log for p in pulled], iter(outs[n:]))
         return [*[None] * held.head, *with_cotangents(given, nonzero, iter(outs))]
+
+    def looped_back(self, totals: Tangents, cts: Tangents, operands: Sequence[Operand],
+                    params: Params) -> list[Any]:
+        """The transposed program of a loop goes over its runs the other way.
+
+        The carry is linear in all its components, as what is known of a loop is computed apart.
+        Sums of cotangents of constants begin with their totals, and are carried before it.
+        """
+        held = self.held(params)
+        (body,), head, ins, outs, first, n = held
+        given, inner = operands[head:], totals[head:]
+        carried = tuple([first <= i < first + n for i in range(len(ins))])
+        linear = tuple(map(or_, linear_flags(given), carried))
+        cts = [*map(instantiate, cts[:n]), *cts[n:]]
+        had = nonzero_flags(cts)
+        pulled = self.derived(params, _looped_back, body, linear, had, carried, first)
+        known, summed = negated(linear), pulled.nonzero[:sum(linear[:first])]
+        pairs = selected(list(zip(given, inner, strict=True)), linear)
+        sums = [instantiate(Zero.cotangent_of(x.aval)) if total is None else total
+                for x, total in selected(pairs[:len(summed)], summed)]
+        roles = [*[self.carried] * first, *self.cotangent_roles(ins[first:])]
+        logged = pulled.jaxpr.out_avals[sum(pulled.nonzero):]
+        results = self.bind(
+            [pulled.jaxpr], [*operands[:head], *selected(given, known), *sums, *selected(cts, had)],
+            self.other_way(params), [
+                *selected(ins, known), *[self.carried] * len(sums),
+                *self.cotangent_roles(selected(outs, had))],
+            [*selected(selected(roles, linear), pulled.nonzero),
+             *self.residual_roles(logged, params)], True)
+        pulled.write_log(results)
+        found = iter(results)
+        values = iter([next(found) if flag else None for flag in pulled.nonzero])
+        in_cts: list[Any] = [next(values) if flag else None for flag in linear]
+        for i, x in enumerate(given):
+            if type(x) is not UndefinedPrimal:
+                in_cts[i] = None
+            elif in_cts[i] is None:
+                in_cts[i] = Zero.cotangent_of(x.aval)
+        added = [i < first and type(ct) is not Zero for i, ct in enumerate(in_cts)]
+        return with_totals([*[None] * head, *in_cts], totals, [False] * head + added)
 
     # -- batching ----------------------------------------------------------------------------------
 
@@ -638,6 +686,25 @@ def _with_zero_outs(closed: ClosedJaxpr, nonzero: Flags, wanted: Flags, avals: t
                 *outs, *[full_aval(a, 0) for a in after]]
 
     return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
+
+
+@derived
+def _looped_back(body: ClosedJaxpr, linear: Flags, had: Flags, carried: Flags, first: int
+                 ) -> TransposedJaxpr:
+    """From (known inputs, sums of cotangents of the inputs before the carry, cotangents that are
+    had) to (sums, cotangents of the carry and of the other inputs)."""
+    before = linear[:first] + (False,) * (len(linear) - first)
+    n, outs = sum(before), iter(body.out_avals)
+    # A carry that becomes of strong type has cotangents of strong type.
+    strong = tuple([flag and not next(outs).weak_type for flag in carried])
+    pulled = transpose_with_log(body, linear, had, carried, before, strong)
+    jaxpr = pulled.jaxpr.jaxpr
+    end, k = len(jaxpr.invars) - n, len(jaxpr.invars) - n - sum(had)
+    # A total that nothing is added to is not carried.
+    sums = tuple(map(is_not, jaxpr.outvars[:n], jaxpr.invars[end:]))
+    part = part_of(pulled.jaxpr, sums + (True,) * (len(jaxpr.outvars) - n), (True,) * end + sums)
+    order = (*range(k), *range(end, end + sum(sums)), *range(k, end))
+    return TransposedJaxpr(with_inputs(part, order), sums + pulled.nonzero[n:], pulled.log)
 
 
 def _forwarded(parts: Sequence[Any], more: Sequence[int] = ()) -> Sequence[int]:

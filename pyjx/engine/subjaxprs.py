@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress
-from operator import is_, not_
+from operator import is_, not_, or_
 from typing import Any
 
 from pyjx.core import source_info
@@ -437,8 +437,8 @@ class TransposedJaxpr(Record):
 
 
 def transpose_jaxpr(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
-                    instantiated: bool = False) -> TransposedJaxpr:
-    """The program that pulls cotangents back; with `instantiated` all of them are results.
+                    instantiated: Flags | None = None) -> TransposedJaxpr:
+    """The program that pulls cotangents back; those of inputs `instantiated` are results if zero.
 
     What rules log is lost.
     """
@@ -454,7 +454,7 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
 
 @derived
 def transpose_with_log(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
-                       instantiated: bool = False, added: Flags | None = None,
+                       instantiated: Flags | None = None, added: Flags | None = None,
                        strong: Flags | None = None, strong_cts: Flags | None = None
                        ) -> TransposedJaxpr:
     """As `transpose_jaxpr`, with what rules log.
@@ -483,7 +483,9 @@ def transpose_with_log(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
         totals = dict(zip(selected(operands, added), values, strict=True))
         with logs.logging() as log:
             outs = selected(backward_jaxpr(closed, operands, cts, totals), linear)
-        nonzero = (True,) * len(outs) if instantiated else nonzero_flags(outs)
+        nonzero = nonzero_flags(outs)
+        if instantiated is not None:
+            nonzero = tuple(map(or_, nonzero, selected(instantiated, linear)))
         results = [instantiate(o) for o in selected(outs, nonzero)]
         if log:
             log_tree, arrays = logs.parted(log)

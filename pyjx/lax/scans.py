@@ -8,40 +8,30 @@ from typing import Any
 from pyjx import configuration, lax
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
-from pyjx.core.derived import derived
 from pyjx.core.effects import Effects
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import entries_of, with_dim, without_dim
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Var
-from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.records import Record
 from pyjx.core.references import check_undivided, is_ref
-from pyjx.core.trace import concrete_or_error, trace_to_jaxpr
+from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine import logs
 from pyjx.engine.functions import source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, in_order
 from pyjx.engine.subjaxprs import (
     carry_as_consts,
     consts_as_inputs,
     dependent_outputs,
-    linear_flags,
     negated,
-    nonzero_flags,
     part_of,
     selected,
-    transpose_with_log,
     unchanged_carry,
-    with_cotangents,
     with_inputs,
     with_outputs,
-    with_totals,
     without_tracers,
 )
-from pyjx.engine.tangents import Zero, instantiate
-from pyjx.engine.types import Flags, Operand, Params, Tangents
+from pyjx.engine.types import Params
 from pyjx.lax.agreement import as_in_program, check_carry, promote_carry, varied
 from pyjx.lax.bodies import TracedBody, check_operands_distinct, trace_body
 from pyjx.lax.common import operand
@@ -216,68 +206,6 @@ def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
     return with_dim(aval, 0, length)
 
 
-# -- reverse mode ----------------------------------------------------------------------------------
-
-
-class _Backward(Record):
-    """The body of a transposed scan, and which cotangents it gives.
-
-    It maps (residuals that are the same for all iterations; sums of cotangents of linear constants,
-    cotangents of the carry; stacked residuals, nonzero cotangents of the stacked results) to (sums,
-    cotangents of the carry; cotangents of linear xs, arrays of the log).
-    """
-
-    jaxpr: ClosedJaxpr
-    consts_nonzero: Flags
-    xs_nonzero: Flags
-    log: logs.LogTree | None
-
-
-@derived
-def _backward(body: ClosedJaxpr, linear_consts: Flags, linear_xs: Flags, ys_nonzero: Flags
-              ) -> _Backward:
-    avals = body.in_avals
-    n_consts, n_xs = len(linear_consts), len(linear_xs)
-    n_carry = len(avals) - n_consts - n_xs
-    linear = linear_consts + (True,) * n_carry + linear_xs
-    ct_nonzero = (True,) * n_carry + ys_nonzero
-    strong = (False,) * n_consts + tuple([not a.weak_type for a in body.out_avals[:n_carry]]) \
-        + (False,) * n_xs
-    pulled = transpose_with_log(body, linear, ct_nonzero, False,
-                                linear_consts + (False,) * (n_carry + n_xs), strong)
-    n_lin = sum(linear_consts)
-    carry, xs = (pulled.nonzero[n_lin:n_lin + n_carry], pulled.nonzero[n_lin + n_carry:])
-    program = pulled.jaxpr
-    # A total that nothing is added to is not carried.
-    given_sums = program.jaxpr.invars[len(program.jaxpr.invars) - n_lin:]
-    consts = tuple([out is not total for out, total in
-                    zip(program.jaxpr.outvars[:n_lin], given_sums, strict=True)])
-    program = part_of(
-        program, consts + (True,) * (len(program.jaxpr.outvars) - n_lin),
-        (True,) * (len(program.jaxpr.invars) - n_lin) + consts)
-    const_avals = list(map(cotangent_aval, selected(
-        selected(avals[:n_consts], linear_consts), consts)))
-    # A carry that becomes of strong type has cotangents of strong type.
-    carry_avals = list(map(cotangent_aval, body.out_avals[:n_carry]))
-    residual_avals = selected(avals[:n_consts], negated(linear_consts))
-    stacked_avals = selected(avals[n_consts + n_carry:], negated(linear_xs))
-    ys_avals = list(map(cotangent_aval, selected(body.out_avals[n_carry:], ys_nonzero)))
-
-    def fun(*args: Any) -> list[Any]:
-        given = iter(args)
-        residuals, sums, cts, stacked, ys = [
-            [next(given) for _ in part]
-            for part in (residual_avals, const_avals, carry_avals, stacked_avals, ys_avals)]
-        outs = iter(jaxpr_as_fun(program)(*residuals, *stacked, *cts, *ys, *sums))
-        return [*[next(outs) for _ in sums],
-                *[next(outs) if flag else instantiate(Zero(a))
-                  for flag, a in zip(carry, carry_avals, strict=True)], *outs]
-
-    traced = trace_to_jaxpr(fun, [*residual_avals, *const_avals, *carry_avals, *stacked_avals,
-                                  *ys_avals], body.debug_info)
-    return _Backward(traced, consts, xs, pulled.log)
-
-
 scan_p = register(Primitive("scan", multiple_results=True, cached=False))
 
 # The roles of operands and results, which stand in this order: what all iterations read, what goes
@@ -376,37 +304,8 @@ class _Scan(Holder):
                 [results[at] if at is not None and at >= 0 else x for x, at in found],
                 [CONST if at is None else SLICE for _, at in found])
 
-    def transpose(self, cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
-        return self.accumulate([None] * len(operands), cts, *operands, **params)
-
-    def accumulate(self, totals: Tangents, cts: Tangents, *operands: Operand, **params: Any
-                   ) -> list[Any]:
-        """The transposed body goes over the iterations the other way.
-
-        The carry is linear in all its components: what is known of a scan is computed apart. Sums
-        of cotangents of constants begin with their totals.
-        """
-        a, n = params["num_consts"], params["num_carry"]
-        consts, xs, ys = operands[:a], operands[a + n:], cts[n:]
-        linear = linear_flags(operands)
-        backward = _backward(params["jaxpr"], linear[:a], linear[a + n:], nonzero_flags(ys))
-        sums = [instantiate(Zero(cotangent_aval(x.aval))) if total is None else total
-                for x, total in selected(selected(list(zip(consts, totals, strict=False)), linear),
-                                         backward.consts_nonzero)]
-        results = bind_scan(
-            backward.jaxpr, selected(consts, negated(linear[:a])),
-            [*sums, *map(instantiate, cts[:n])],
-            [*selected(xs, negated(linear[a + n:])), *selected(ys, nonzero_flags(ys))],
-            {**params, "reverse": not params["reverse"]})
-        m = len(sums)
-        if backward.log is not None:
-            logs.write(backward.log.filled(results[m + n + sum(backward.xs_nonzero):]))
-        in_cts = [*with_cotangents(consts, backward.consts_nonzero, iter(results[:m])),
-                  *[ct if lin else None for ct, lin in zip(results[m:], linear[a:a + n],
-                                                           strict=False)],
-                  *with_cotangents(xs, backward.xs_nonzero, iter(results[m + n:]))]
-        added = [type(ct) is not Zero for ct in in_cts[:a]]
-        return with_totals(in_cts, totals, [*added, *[False] * (len(in_cts) - a)])
+    def other_way(self, params: Params) -> Params:
+        return {**params, "reverse": not params["reverse"]}
 
 
 _Scan(scan_p)
