@@ -62,7 +62,7 @@ class BatchingRule:
 
     __slots__ = ("concerning", "of", "run", "takes_points")
 
-    def __init__(self, of: Any, run: Callable[..., tuple[list[Any], Sequence[bool]]],
+    def __init__(self, of: Callable[..., Any], run: Callable[..., tuple[list[Any], Sequence[bool]]],
                  concerning: Callable[[Sequence[bool]], bool] = any, takes_points: bool = False
                  ) -> None:
         self.of = of
@@ -192,7 +192,7 @@ def _behind(dims: Dims, batched: Sequence[bool]) -> list[int | None]:
     return [d if d is None else d + b for d, b in zip(dims, batched, strict=True)]
 
 
-def _raise_captured(rule: Any, how: str) -> NoReturn:
+def _raise_captured(rule: BatchingRule, how: str) -> NoReturn:
     raise ValueError(
         f"custom_vmap: the function of the rule {rule.__name__} closes over a value that {how}. "
         "The rule does not get it: pass it as an argument."

@@ -88,7 +88,7 @@ class FlatRule:
 
     __slots__ = ("check", "of", "run")
 
-    def __init__(self, of: Any, run: Callable[..., Any],
+    def __init__(self, of: Callable[..., Any], run: Callable[..., Any],
                  check: Callable[..., None] = lambda outs, expected: None) -> None:
         self.of = of
         self.run = run
@@ -254,11 +254,11 @@ class _Batching:
         return outs, found
 
 
-def _batched_fun(fun: Any, b: _Batching) -> FlatRule:
+def _batched_fun(fun: Callable[..., Any], b: _Batching) -> FlatRule:
     return FlatRule(fun, lambda *args: b.placed(*b.run(fun, args, b.dims)))
 
 
-def _batched_jvp(rule: Any, b: _Batching) -> FlatRule:
+def _batched_jvp(rule: Callable[..., Any], b: _Batching) -> FlatRule:
     def run(primals: Values, tangents: Tangents) -> tuple[Any, Any]:
         moving = [type(t) is not SymbolicZero and getattr(t, "dtype", None) != dtypes.float0
                   for t in tangents]
@@ -380,9 +380,10 @@ def _custom_vjp_jvp(primals: Values, tangents: Tangents, *, call_jaxpr: Any, fwd
         for a, t in zip(out_avals, out_tangents, strict=True)]
 
 
-def _batched_fwd(fwd: Any, b: _Batching) -> FlatRule:
+def _batched_fwd(fwd: Callable[..., Any], b: _Batching) -> FlatRule:
     def run(primals: Values, nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
-        n_outs, bwd = 0, None
+        n_outs = 0
+        bwd: Any = None
 
         def fun(*args: Any) -> list[Any]:
             nonlocal n_outs, bwd
@@ -398,7 +399,7 @@ def _batched_fwd(fwd: Any, b: _Batching) -> FlatRule:
     return FlatRule(fwd, run)
 
 
-def _batched_bwd(bwd: Any, b: _Batching, residual_dims: Sequence[int | None]) -> FlatRule:
+def _batched_bwd(bwd: Callable[..., Any], b: _Batching, residual_dims: Dims) -> FlatRule:
     def run(residuals: Sequence[Any], cotangents: Tangents) -> list[Any]:
         assert b.out_dims is not None
         n = len(residuals)

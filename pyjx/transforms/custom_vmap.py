@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
@@ -14,6 +14,7 @@ from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.custom_batching_calls import BatchingRule, bind_custom_vmap
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
 from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.engine.types import Value
 from pyjx.transforms.custom_function import PositionalFunction
 
 
@@ -106,7 +107,7 @@ def _on_leaves(rule: Callable[..., Any], flat: FlatFun, out_avals: Sequence[Any]
     return BatchingRule(rule, run, takes_points=takes_points)
 
 
-def _example(name: str, i: int, x: Any, aval: Any, size: int) -> Any:
+def _example(name: str, i: int, x: Value, aval: ShapedArray, size: int) -> Value:
     """What each of the examples, which are alike, has of an output, whatever the rule says of its
     axes."""
     shape = get_aval(x).shape

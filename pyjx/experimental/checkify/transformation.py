@@ -246,12 +246,12 @@ def _with_findings(closed: ClosedJaxpr, own: tuple[Site, ...], sites: tuple[Site
     return trace_to_jaxpr(fun, [*avals, *closed.in_avals], closed.debug_info)
 
 
-def _checked_rule(rule: Any, sites: tuple[Site, ...], run: Callable[..., Any]) -> FlatRule:
+def _checked_rule(rule: FlatRule, sites: tuple[Site, ...], run: Callable[..., Any]) -> FlatRule:
     n = n_values(sites)
     return FlatRule(rule, run, lambda outs, expected: rule.check(outs[n:], expected[n:]))
 
 
-def _checked_jvp(rule: Any, sites: tuple[Site, ...]) -> FlatRule:
+def _checked_jvp(rule: FlatRule, sites: tuple[Site, ...]) -> FlatRule:
     def run(primals: Values, tangents: Tangents) -> tuple[list[Any], list[Any]]:
         outs, out_tangents = rule(primals, tangents)
         values = Found().values(sites)
@@ -260,7 +260,7 @@ def _checked_jvp(rule: Any, sites: tuple[Site, ...]) -> FlatRule:
     return _checked_rule(rule, sites, run)
 
 
-def _checked_fwd(rule: Any, sites: tuple[Site, ...]) -> FlatRule:
+def _checked_fwd(rule: FlatRule, sites: tuple[Site, ...]) -> FlatRule:
     def run(primals: Values, nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
         outs, residuals, bwd = rule(primals, nonzero)
         return [*Found().values(sites), *outs], residuals, _checked_rule(
