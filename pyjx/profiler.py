@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial, wraps
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -382,3 +383,21 @@ def register_subprocess(pid: int, port: int) -> None:
     if register is None:
         raise NotImplementedError("profiler.register_subprocess needs jaxlib 0.8 or newer.")
     register(pid, port)
+
+
+def get_profiled_instructions_proto(tensorboard_dir: str | os.PathLike[str]) -> bytes:
+    """The costs of instructions in a profile, as XLA reads them (the proto ProfiledInstructions).
+
+    Args:
+      tensorboard_dir: the folder that `jax.profiler.start_trace` was given, or that of a run in
+        it, `plugins/profile/TIME`. The costs are of the latest run; there are some for GPUs alone.
+
+    Raises:
+      FileNotFoundError: there is no profile.
+    """
+    root = Path(tensorboard_dir)
+    runs = sorted(root.glob("plugins/profile/*")) or [root]
+    if not list(runs[-1].glob("*.xplane.pb")):
+        raise FileNotFoundError(f"get_profiled_instructions_proto: there is no profile in {root}")
+    return jaxlib_api.profiler().get_profiled_instructions_proto(  # type: ignore[no-any-return]
+        str(runs[-1]))

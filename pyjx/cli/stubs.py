@@ -81,7 +81,9 @@ def stub_path(name: str) -> Path:
 
 def write_stubs() -> None:
     for name in (*PACKAGES, *MADE):
-        stub_path(name).write_text(stub(name), encoding="utf-8")
+        path = stub_path(name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(stub(name), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ MODULES = {
     "lax.control_flow": "pyjx.lax",
     "lax.lax": "pyjx.lax",
     "lax.linalg": "pyjx.lax.linalg",
-    "layout": "pyjx.experimental.layout",
+    "layout": "pyjx.core.layouts pyjx.experimental.array_placement",
     "lib": "pyjx.extend.bindings",
     "literals": "pyjx.compat.values",
     "mesh": "pyjx.core.meshes pyjx.compat.devices:thread_resources",
@@ -65,7 +65,8 @@ MODULES = {
     "ops": "pyjx.ops",
     "ops.scatter": "pyjx.ops",
     "partition_spec": "pyjx.core.specs",
-    "pjit": "pyjx.experimental.pjit pyjx.engine.calls:jit_p pyjx.runtime.resharding:auto_axes",
+    "pjit": "pyjx.experimental.older_calls pyjx.engine.calls:jit_p "
+            "pyjx.runtime.resharding:auto_axes",
     "prng": "pyjx.extend.random",
     "public_test_util": "pyjx.test_util",
     "random": "pyjx.random",

@@ -121,6 +121,22 @@ def forget_folders() -> None:
     _umask.cache_clear()
 
 
+def set_cache_dir(path: str | os.PathLike[str]) -> None:
+    """Keep compiled programs in this folder, from now on: the flag `jax_compilation_cache_dir`.
+
+    Who may write to the folder may run code in processes that read it.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental.compilation_cache import compilation_cache
+    >>> before = jax.config.jax_compilation_cache_dir
+    >>> compilation_cache.set_cache_dir("/tmp/programs")
+    >>> jax.config.jax_compilation_cache_dir
+    '/tmp/programs'
+    >>> jax.config.update("jax_compilation_cache_dir", before)
+    """
+    config.config.update("jax_compilation_cache_dir", os.fspath(path))
+
+
 # ---- keys ---------------------------------------------------------------------------------
 
 

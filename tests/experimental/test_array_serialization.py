@@ -9,7 +9,7 @@ import pyjx as jax
 from pyjx import numpy as jnp
 from pyjx.experimental.array_serialization import pytree_serialization as pytrees
 from pyjx.experimental.array_serialization import pytree_serialization_utils as structures
-from pyjx.experimental.array_serialization import serialization, specs, tensorstore_impl
+from pyjx.experimental.array_serialization import serialization, tensorstore_impl
 
 X = jnp.arange(12.0).reshape(3, 4)
 HERE = jax.sharding.SingleDeviceSharding(jax.devices()[0])
@@ -64,7 +64,7 @@ def test_what_specs_are_of():
     assert not serialization.is_remote_storage(spec)
     assert tensorstore_impl.merge_nested_ts_specs({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}}) == {
         "a": {"d": 3}, "c": 2, "kvstore": {}}
-    assert specs.chunk_shape((1024, 1024), 4, 1 << 20) == [512, 512]
+    assert tensorstore_impl.chunk_shape((1024, 1024), 4, 1 << 20) == [512, 512]
 
 
 def test_without_the_package(monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""Pytrees of arrays in a folder: their structure in one file, the arrays in a database."""
+"""Pytrees of arrays in files: their structures as JSON, their arrays by TensorStore."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from pyjx.core.avals import get_aval
-from pyjx.experimental.array_serialization import serialization, specs
-from pyjx.experimental.array_serialization.pytree_serialization_utils import (
-    PyTreeFuture,
-    deserialize_pytreedef,
-    serialize_pytreedef,
-)
+from pyjx.experimental.array_serialization import serialization
+from pyjx.experimental.array_serialization import tensorstore_impl as stores
 from pyjx.experimental.array_serialization.tensorstore_impl import (
     combine_kvstores,
     get_tensorstore_spec,
     is_tensorstore_spec_leaf,
     merge_nested_ts_specs,
     verify_tensorstore_spec,
+)
+from pyjx.export.trees import (
+    tree_from_data,
+    tree_to_data,
 )
 from pyjx.lazy import directory
 from pyjx.runtime.abstract import ShapeDtypeStruct
@@ -35,6 +35,57 @@ from pyjx.tree_util import broadcast_prefix, tree_flatten, tree_map, tree_unflat
 
 __all__ = ["load", "load_pytreedef", "nonblocking_load", "nonblocking_save", "save"]
 __dir__ = directory(__name__, __all__)
+
+
+
+def serialize_pytreedef(node: Any) -> dict[str, Any]:
+    """A pytree of texts and None as JSON's values.
+
+    Raises:
+      ValueError: a type of its nodes has no serialization.
+
+    >>> deserialize_pytreedef(serialize_pytreedef({"a": ["x", None]}))
+    {'a': ['x', None]}
+    """
+    leaves, tree = tree_flatten(node)
+    return {"tree": tree_to_data(tree), "leaves": leaves}
+
+
+def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> Any:
+    """The pytree that `serialize_pytreedef` made the values of."""
+    if "tree" not in pytreedef_repr:
+        raise ValueError("deserialize_pytreedef: the structure was written by another package, in "
+                         "a form of its own; read the arrays by their specs")
+    return tree_unflatten(tree_from_data(pytreedef_repr["tree"]), pytreedef_repr["leaves"])
+
+
+class PyTreeFuture:
+    """A pytree that comes later.
+
+    Attributes:
+      pytree: its structure, with types in the place of arrays.
+    """
+
+    def __init__(self, future: Future[Any], pytree: Any = None) -> None:
+        self._future = future
+        self.pytree = pytree
+
+    def done(self) -> bool:
+        """Whether it is there."""
+        return self._future.done()
+
+    def result(self, *args: Any, **kw: Any) -> Any:
+        """Wait for it."""
+        return self._future.result(*args, **kw)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        while not self._future.done():
+            yield
+        return self.result()
+
+    def __repr__(self) -> str:
+        return f"PyTreeFuture(done={self.done()}, pytree={self.pytree})"
+
 
 _STRUCTURE, _ARRAYS = "pytreedef.json", "array_store"
 _saving = threading.Lock()  # one save at a time
@@ -59,7 +110,7 @@ def _typed(text: str) -> ShapeDtypeStruct:
 
 
 def _dtype(name: str) -> Any:
-    return specs.tensorstore().dtype(name).numpy_dtype
+    return stores.tensorstore().dtype(name).numpy_dtype
 
 
 def _placed(leaf: Any) -> Any:
@@ -68,15 +119,15 @@ def _placed(leaf: Any) -> Any:
 
 def _write(path: str | os.PathLike[str], text: str | None) -> str | None:
     """Write a file or, without a text, read it; None where there is none."""
-    if not specs.is_remote(path):
+    if not stores.is_remote(path):
         place = Path(path)
         if text is None:
             return place.read_text(encoding="utf-8") if place.exists() else None
         place.write_text(text, encoding="utf-8")
         return None
     folder, name = os.path.split(os.fspath(path))
-    store = specs.tensorstore().KvStore.open(
-        {**specs.kvstore(folder), "path": specs.kvstore(folder)["path"] + "/"}).result()
+    store = stores.tensorstore().KvStore.open(
+        {**stores.kvstore(folder), "path": stores.kvstore(folder)["path"] + "/"}).result()
     if text is None:
         found = store.read(name).result()
         return None if found.state == "missing" else found.value.decode()
@@ -87,11 +138,11 @@ def _write(path: str | os.PathLike[str], text: str | None) -> str | None:
 def _prepare(root: str, overwrite: bool, structure: dict[str, Any]) -> None:
     """Make the folder, without what another save has left there."""
     there = _write(os.path.join(root, _STRUCTURE), None) is not None or (
-        not specs.is_remote(root) and Path(root).exists() and any(Path(root).iterdir()))
+        not stores.is_remote(root) and Path(root).exists() and any(Path(root).iterdir()))
     if there and not overwrite:
         raise ValueError(f"Files already exist at path: `{root}`, but you specified "
                          "`overwrite=False`")
-    if not specs.is_remote(root):
+    if not stores.is_remote(root):
         if there:
             if not (Path(root) / _STRUCTURE).exists():
                 raise RuntimeError(f"save: the folder {root} holds other files than a saved "
@@ -127,7 +178,7 @@ def save(data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True
       RuntimeError: the folder holds other files.
       ImportError: tensorstore is not installed.
     """
-    root = os.fspath(directory) if specs.is_remote(directory) else os.path.abspath(directory)
+    root = os.fspath(directory) if stores.is_remote(directory) else os.path.abspath(directory)
     structure = serialize_pytreedef(tree_map(_described, data))
     leaves, _ = tree_flatten(data)
     given = _leaf_specs(ts_specs, data, len(leaves))
@@ -138,7 +189,7 @@ def save(data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True
             _prepare(root, overwrite, structure)
         _meet(f"{root}/prepared")
         store = os.path.join(root, _ARRAYS)
-        if not specs.is_remote(root):
+        if not stores.is_remote(root):
             Path(store).mkdir(exist_ok=True)
         found = [merge_nested_ts_specs(get_tensorstore_spec(
             os.path.join(store, str(i)), process_idx=group.process_id if several else None,
@@ -154,7 +205,7 @@ def save(data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True
 
 
 def _database(path: str) -> dict[str, Any]:
-    return {"driver": "ocdbt", "base": specs.kvstore(path)}
+    return {"driver": "ocdbt", "base": stores.kvstore(path)}
 
 
 def load_pytreedef(directory: str | os.PathLike[str]) -> Any:
@@ -188,7 +239,7 @@ def load(directory: str | os.PathLike[str], shardings: Any, *, mask: Any = None,
 
 def _loaded(directory: str | os.PathLike[str], types: Any, shardings: Any, mask: Any,
             ts_specs: Any) -> Any:
-    root = os.fspath(directory) if specs.is_remote(directory) else os.path.abspath(directory)
+    root = os.fspath(directory) if stores.is_remote(directory) else os.path.abspath(directory)
     leaves, tree = tree_flatten(types)
     wanted = [True] * len(leaves) if mask is None else broadcast_prefix(mask, types)
     places = broadcast_prefix(shardings, types, is_leaf=lambda x: x is Ellipsis)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from pyjx.experimental.array_serialization import specs
+from pyjx.experimental.array_serialization import tensorstore_impl as stores
 from pyjx.experimental.array_serialization.tensorstore_impl import (
     ByteLimiter,
     async_deserialize,
@@ -32,7 +32,7 @@ _count = itertools.count()
 
 def __getattr__(name: str) -> Any:
     if name == "TS_CONTEXT":
-        return specs.context()
+        return stores.shared_context()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -55,9 +55,9 @@ def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], *, ocdbt: bool = Fal
     >>> get_tensorstore_spec("/data/x")
     {'driver': 'zarr', 'kvstore': {'driver': 'file', 'path': '/data/x'}}
     """
-    spec = specs.spec_of_path(os.fspath(ckpt_path), ocdbt, driver, process_idx)
+    spec = stores.spec_of_path(os.fspath(ckpt_path), ocdbt, driver, process_idx)
     if arr is not None:
-        spec["metadata"] = specs.metadata(arr, driver)
+        spec["metadata"] = stores.metadata(arr, driver)
     return spec
 
 
@@ -67,7 +67,7 @@ def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
     >>> is_remote_storage("gs://bucket/x"), is_remote_storage("/data/x")
     (True, False)
     """
-    return specs.is_remote(tspec)
+    return stores.is_remote(tspec)
 
 
 def _run(work: Coroutine[Any, Any, Any]) -> Any:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import math
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pyjx.core.layouts import Format
-from pyjx.experimental.array_serialization import specs
-from pyjx.experimental.array_serialization.specs import Spec, tensorstore
 from pyjx.lazy import directory
 from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.array_parts import make_array_from_single_device_arrays
@@ -30,6 +31,94 @@ def __getattr__(name: str) -> Any:
     if name in ("Future", "Transaction"):
         return getattr(tensorstore(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+Spec = dict[str, Any]
+
+REMOTE = {"gs://": "gcs", "s3://": "s3"}
+FILE_BYTES = 2 << 30  # files are not made larger, as far as chunks of an array allow
+
+
+def tensorstore() -> Any:
+    """The package TensorStore.
+
+    Raises:
+      ImportError: it is not installed.
+    """
+    try:
+        return importlib.import_module("tensorstore")
+    except ImportError:
+        raise ImportError("array_serialization needs the package tensorstore: install it with "
+                          "`pip install tensorstore`") from None
+
+
+_shared: dict[str, Any] = {}
+
+
+def shared_context() -> Any:
+    """The TensorStore context that all reading and writing shares."""
+    if not _shared:
+        _shared["context"] = tensorstore().Context(
+            {"file_io_concurrency": {"limit": 128}, "data_copy_concurrency": {"limit": 128}})
+    return _shared["context"]
+
+
+def kvstore(path: str) -> Spec:
+    """The store of keys and values at a path of this machine, `gs://bucket/...` or `s3://...`."""
+    for prefix, driver in REMOTE.items():
+        if path.startswith(prefix):
+            found = re.fullmatch(r"([^/]+)(?:/(.*))?", path[len(prefix):])
+            if found is None:
+                raise ValueError(f"get_tensorstore_spec: {path!r} names no bucket; write "
+                                 f"{prefix}BUCKET/PATH")
+            return {"driver": driver, "bucket": found[1], "path": (found[2] or "").rstrip("/")}
+    return {"driver": "file", "path": path}
+
+
+def is_remote(path: Any) -> bool:
+    """Whether a path, or a spec, is of a storage service."""
+    if isinstance(path, dict):
+        return path.get("driver") in REMOTE.values() or any(
+            [is_remote(path.get(k)) for k in ("base", "kvstore", "path")])
+    return isinstance(path, (str, os.PathLike)) and os.fspath(path).startswith(tuple(REMOTE))
+
+
+def spec_of_path(path: str, ocdbt: bool, driver: str, process: int | None = None) -> Spec:
+    """The spec of the array at a path. With `ocdbt` the folder is one database, of which the array
+    is an entry, and each process may have its own."""
+    path = os.path.normpath(path).replace("gs:/", "gs://").replace("s3:/", "s3://")
+    if not ocdbt:
+        return {"driver": driver, "kvstore": kvstore(path)}
+    folder, name = os.path.split(path)
+    if process is not None:
+        folder = os.path.join(folder, f"process_{process}")
+    return {"driver": driver, "kvstore": {"driver": "ocdbt", "base": kvstore(folder), "path": name}}
+
+
+def chunk_shape(shape: Sequence[int], itemsize: int, most: int = FILE_BYTES) -> list[int]:
+    """A part of an array of this shape that divides it and has no more than so many bytes.
+
+    >>> chunk_shape((6, 4), 4, 48)
+    [3, 4]
+    """
+    chunk = list(shape)
+    while math.prod(chunk) * itemsize > most:
+        at = max(range(len(chunk)), key=lambda i: chunk[i])
+        if chunk[at] == 1:
+            break
+        factor = next(p for p in range(2, chunk[at] + 1) if chunk[at] % p == 0)
+        chunk[at] //= factor
+    return chunk
+
+
+def metadata(array: Any, driver: str) -> Spec:
+    """What a new array in a store is to be like: its files hold the parts that devices have."""
+    part = array.sharding.shard_shape(array.shape) if hasattr(array, "sharding") else array.shape
+    chunk = [max(n, 1) for n in chunk_shape(part, array.dtype.itemsize)]
+    if driver == "zarr":
+        return {"compressor": {"id": "zstd"}, "shape": tuple(array.shape), "chunks": chunk}
+    return {"codecs": [], "shape": tuple(array.shape), "data_type": array.dtype.name,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}}}
 
 
 class ByteLimiter:
@@ -73,11 +162,11 @@ def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], ocdbt: bool = True,
     {'driver': 'zarr3', 'kvstore': {'driver': 'file', 'path': '/data/x'}}
     """
     path = os.fspath(ckpt_path)
-    if not (specs.is_remote(path) or os.path.isabs(path)):
+    if not (is_remote(path) or os.path.isabs(path)):
         raise ValueError(f"Checkpoint path should be absolute. Got {path}")
-    spec = specs.spec_of_path(path, ocdbt, driver, process_idx)
+    spec = spec_of_path(path, ocdbt, driver, process_idx)
     if arr is not None:
-        spec["metadata"] = specs.metadata(arr, driver)
+        spec["metadata"] = metadata(arr, driver)
     return spec
 
 
@@ -110,7 +199,7 @@ def verify_tensorstore_spec(spec: Spec, arr: Any, path: str | os.PathLike[str], 
         raise ValueError(f"Expected ocdbt driver, got {spec=}")
     base = store.get("base") if ocdbt else store
     place = base if isinstance(base, str) else (base or {}).get("path", "")
-    wanted = specs.kvstore(os.fspath(path))["path"]
+    wanted = kvstore(os.fspath(path))["path"]
     if not os.path.normpath(place).startswith(os.path.normpath(wanted)):
         raise ValueError(f"Provided {path=} does not match the spec path: {store}")
     if arr is None or not check_metadata:
@@ -129,7 +218,7 @@ def verify_tensorstore_spec(spec: Spec, arr: Any, path: str | os.PathLike[str], 
 def combine_kvstores(combined_kvstore: Spec, kvstores: list[Spec], context: Any = None) -> None:
     """Write what is in several stores to another one. One process may do it at a time."""
     ts = tensorstore()
-    own = specs.context() if context is None else context
+    own = shared_context() if context is None else context
     target = ts.KvStore.open(ts.KvStore.Spec(combined_kvstore), context=own).result()
     for spec in kvstores:
         source = ts.KvStore.open(ts.KvStore.Spec(spec), context=own).result()
@@ -178,10 +267,10 @@ async def async_serialize(arr_inp: Any, tensorstore_spec: Any,
     if not isinstance(tensorstore_spec, dict):
         tensorstore_spec = tensorstore_spec.to_json()
     spec = dict(tensorstore_spec)
-    spec.setdefault("metadata", specs.metadata(arr_inp, spec.get("driver", "zarr")))
+    spec.setdefault("metadata", metadata(arr_inp, spec.get("driver", "zarr")))
     if spec.get("driver") != "zarr3":
         spec.setdefault("dtype", _dtype_name(arr_inp.dtype))
-    own = specs.context() if context is None else context
+    own = shared_context() if context is None else context
     options = {} if chunk_layout is None else {"chunk_layout": chunk_layout}
     if transaction is not None:
         options["transaction"] = transaction
@@ -219,7 +308,7 @@ async def async_deserialize(in_type: Any, tensorstore_spec: Any,
         global_shape = in_type.shape if global_shape is None else global_shape
         dtype = in_type.dtype if dtype is None else dtype
     options = {} if chunk_layout is None else {"chunk_layout": chunk_layout}
-    own = specs.context() if context is None else context
+    own = shared_context() if context is None else context
     spec = tensorstore_spec if isinstance(tensorstore_spec, dict) else tensorstore_spec.to_json()
     store = await ts.open(ts.Spec(spec), open=True, assume_metadata=assume_metadata, context=own,
                           **options)

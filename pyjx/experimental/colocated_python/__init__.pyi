@@ -4,9 +4,9 @@ from pyjx.experimental.colocated_python import api as api
 from pyjx.experimental.colocated_python import func as func
 from pyjx.experimental.colocated_python import obj as obj
 from pyjx.experimental.colocated_python import serialization as serialization
-from pyjx.experimental.colocated_python.func import colocated_cpu_devices as colocated_cpu_devices
-from pyjx.experimental.colocated_python.func import colocated_python as colocated_python
-from pyjx.experimental.colocated_python.obj import colocated_python_class as colocated_python_class
+from pyjx.experimental.colocated import colocated_cpu_devices as colocated_cpu_devices
+from pyjx.experimental.colocated import colocated_python as colocated_python
+from pyjx.experimental.colocated import colocated_python_class as colocated_python_class
 
 __all__ = [
     "api",

@@ -1,12 +1,14 @@
-"""Operations in the order in which the program has them, where XLA would choose another."""
+"""Operations in an order that the program says, where XLA would choose another."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.effects import Effect
 from pyjx.core.evaluation import literal_value
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.primitive import Primitive, register
@@ -15,13 +17,9 @@ from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.calls import define_call
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.engine.types import Dims, Params
-from pyjx.lazy import directory
+from pyjx.engine.types import Dims, Params, Tangents, Values
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import wraps
-
-__all__ = ["program_order"]
-__dir__ = directory(__name__, __all__)
 
 
 def _ordered(env: dict[Var, Any], names: Sequence[Var]) -> None:
@@ -102,3 +100,59 @@ def program_order(f: Any = None, *, enforce: bool, strict_in_out: bool | tuple[b
         return flat.unflatten(outs)
 
     return wraps(f, called)
+
+
+class _Order(Effect):
+    """It has no result, and is kept."""
+
+    droppable = False
+    repeatable = True
+
+    def __repr__(self) -> str:
+        return "ControlDependency"
+
+
+_effects = frozenset({_Order()})
+
+
+def _shape(src: ShapedArray, dst: ShapedArray) -> list[ShapedArray]:
+    return []
+
+
+def _jvp(primals: Values, tangents: Tangents) -> Any:
+    control_dep_p.bind(*primals)
+    return [], []
+
+
+def _batch(operands: Values, dims: Any) -> Any:
+    control_dep_p.bind(*operands)
+    return [], []
+
+
+control_dep_p = register(Primitive(
+    "control_dep", shape_rule=_shape, impl=lambda src, dst: [], jvp=_jvp, batch=_batch,
+    effects=lambda params: _effects, multiple_results=True))
+
+
+def control_dep(src: Any, dst: Any) -> None:
+    """Let the operation that gives `dst` run after the one that gives `src`, on GPUs.
+
+    Both are arrays. Elsewhere programs keep their own order, and nothing changes.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental.control_deps import control_dep
+    >>> @jax.jit
+    ... def f(x):
+    ...     y, z = jax.numpy.sin(x), jax.numpy.cos(x)
+    ...     control_dep(y, z)
+    ...     return y + z
+    >>> float(f(0.0))
+    1.0
+    """
+    control_dep_p.bind(src, dst)
+
+
+def schedule(ops: Sequence[Any]) -> None:
+    """Let the operations that give these arrays run one after the other."""
+    for src, dst in pairwise(ops):
+        control_dep(src, dst)

@@ -1,20 +1,14 @@
-"""`pjit`: the older name of `jit`."""
+"""`pjit` and `shard_map` as they were called before `jax.jit` and `jax.shard_map`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from pyjx import configuration
-from pyjx.lazy import directory, refuse
+from pyjx.parallel import mapping
 from pyjx.runtime.jit import JitSpec, jit, pjit_callable, spec_of
 from pyjx.runtime.requests import Asked
-
-__all__ = ["pjit"]
-__dir__ = directory(__name__, __all__)
-
-if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__)
-
 
 _UNSPECIFIED: Any = object()
 
@@ -44,3 +38,18 @@ def pjit(
         inline=inline, compiler_options=compiler_options)
     spec = JitSpec(fun, spec_of(plain).options._replace(on_entered_mesh=True))
     return pjit_callable(spec, spec.miss, fun)
+
+
+def shard_map(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any,
+              check_rep: bool = True) -> Callable[..., Any]:
+    """`jax.shard_map`, whose `check_vma` is called `check_rep` here.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental.shard_map import shard_map
+    >>> from pyjx.sharding import AxisType, PartitionSpec as P
+    >>> mesh = jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))
+    >>> shard_map(lambda x: x + 1, mesh, P("x"), P("x"))(jax.numpy.zeros(2)).tolist()
+    [1.0, 1.0]
+    """
+    return mapping.shard_map(  # type: ignore[no-any-return]
+        f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)

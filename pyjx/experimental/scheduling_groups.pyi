@@ -1,0 +1,11 @@
+# Written by `python -m pyjx.cli.stubs` from the table of pyjx.experimental.scheduling_groups.
+
+from pyjx.engine.metadata import xla_metadata_call_p as xla_metadata_call_p
+from pyjx.experimental.annotated_calls import scheduling_group as scheduling_group
+from pyjx.experimental.annotated_calls import xla_metadata_call as xla_metadata_call
+
+__all__ = [
+    "xla_metadata_call_p",
+    "scheduling_group",
+    "xla_metadata_call",
+]
