@@ -40,6 +40,7 @@ from pyjx.engine.references import Box
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
     JvpJaxpr,
+    Places,
     batch_jaxpr,
     carry_as_consts,
     check_operands,
@@ -197,20 +198,6 @@ def _check_cond(tree: Any, avals: Sequence[ShapedArray]) -> None:
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-class _Parts(Record):
-    """What a while equation has one entry of each for: an operand, a tangent or a dim."""
-
-    cond_consts: list[Any]
-    body_consts: list[Any]
-    carry: list[Any]
-
-
-def _parts(xs: Values, params: Params) -> _Parts:
-    a = params["cond_nconsts"]
-    b = a + params["body_nconsts"]
-    return _Parts(list(xs[:a]), list(xs[a:b]), list(xs[b:]))
-
-
 def bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
                body_consts: Sequence[Any], carry: Sequence[Any], max_steps: int | None
                ) -> list[Any]:
@@ -257,11 +244,12 @@ def _with_tangents(body: ClosedJaxpr, nonzero: Flags, wanted: Flags | None = Non
 
 
 def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangents:
-    values, body = _parts(operands, params), params["body_jaxpr"]
-    consts, start = map(linear_flags, (values.body_consts, values.carry))
-    linear = fixpoint(lambda flags: dependent_outputs(body, consts + flags), start)
+    body, a, n = params["body_jaxpr"], params["cond_nconsts"], len(cts)
+    k = len(operands) - n
+    given = linear_flags(operands)
+    linear = fixpoint(lambda flags: dependent_outputs(body, given[a:k] + flags), given[k:])
     known = tuple([i for i, flag in enumerate(linear) if not flag])
-    cond = _cond_of(params["cond_jaxpr"], len(values.cond_consts), known,
+    cond = _cond_of(params["cond_jaxpr"], a, known,
                     tuple(selected(body.out_avals, negated(linear))))
     bound = params["max_steps"]
     if bound is None:
@@ -270,16 +258,14 @@ def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangen
             "dynamic start/stop values. Give lax.while_loop a bound on its iterations (max_steps), "
             "use lax.scan or lax.fori_loop with static bounds, or forward mode (jax.jvp, "
             "jax.jacfwd).")
-    backward = _backward(body, cond, consts, linear, bound)
+    values = [*selected(operands, negated(given[:k] + linear)),
+              *map(instantiate, selected(cts, linear))]
+    backward = _backward(body, cond, a, given[a:k], linear, bound, tuple(map(get_aval, values)))
     program, more = without_tracers(backward.jaxpr)
-    outs = iter(call(
-        program, "while_transposed", *more, *values.cond_consts,
-        *selected(values.body_consts, negated(consts)), *selected(values.carry, negated(linear)),
-        *map(instantiate, selected(cts, linear))))
-    found = with_cotangents(values.body_consts, backward.consts_nonzero, outs)
+    outs = iter(call(program, "while_transposed", *more, *values))
+    found = with_cotangents(operands[:k], backward.consts_nonzero, outs)
     pulled = [next(outs) if lin else None for lin in linear]
-    return [*[None] * len(values.cond_consts), *found,
-            *[ct if lin else None for ct, lin in zip(pulled, start, strict=True)]]
+    return [*found, *[ct if lin else None for ct, lin in zip(pulled, given[k:], strict=True)]]
 
 
 class _Backward(Record):
@@ -292,49 +278,39 @@ class _Backward(Record):
 
 
 @derived
-def _backward(body: ClosedJaxpr, cond: ClosedJaxpr, linear_consts: Flags, linear: Flags, bound: int
-              ) -> _Backward:
-    m, n_known = len(linear_consts), len(linear) - sum(linear)
-    parts = split_jaxpr(body, linear_consts + linear, linear)
-    n_linear = sum(linear_consts) + sum(linear)
-    pulled = transpose_jaxpr(
-        parts.linear, (False,) * (len(parts.linear.in_avals) - n_linear) + (True,) * n_linear,
-        (True,) * sum(linear))
-    consts_nonzero = pulled.nonzero[:sum(linear_consts)]
-    carry_nonzero = pulled.nonzero[sum(linear_consts):]
-    const_avals = selected(body.in_avals[:m], negated(linear_consts))
-    known_avals = selected(body.in_avals[m:], negated(linear))
-    carry_avals = list(map(cotangent_aval, selected(body.in_avals[m:], linear)))
-    sum_avals = list(map(cotangent_aval, selected(
-        selected(body.in_avals[:m], linear_consts), consts_nonzero)))
-    cond_avals = cond.in_avals[:len(cond.in_avals) - n_known]
+def _backward(body: ClosedJaxpr, cond: ClosedJaxpr, a: int, consts: Flags, linear: Flags,
+              bound: int, avals: tuple[ShapedArray, ...]) -> _Backward:
+    parts = split_jaxpr(body, consts + linear, linear)
+    m, n = sum(consts), sum(linear)
+    start, end = len(avals) - len(linear), len(avals) - n  # of the known carry
+    residuals = len(parts.linear.in_avals) - m - n
+    flags = (True,) * n
+    pulled = transpose_jaxpr(parts.linear, (False,) * residuals + (True,) * (m + n), flags,
+                             (False,) * (residuals + m) + flags)
+    nonzero = pulled.nonzero[:m]
+    sums = list(map(cotangent_aval, selected(
+        selected(body.in_avals[:len(consts)], consts), nonzero)))
+    n_known = end - start
     forward = part_of(parts.known, (True,) * n_known + (False,) * (
         len(parts.known.out_avals) - n_known), (True,) * len(parts.known.in_avals))
 
     def fun(*args: Any) -> list[Any]:
-        given = iter(args)
-        cond_consts, consts, start, cts = [
-            [next(given) for _ in part]
-            for part in (cond_avals, const_avals, known_avals, carry_avals)]
 
         def pull(carry: Sequence[Any], back: Sequence[Any]) -> list[Any]:
             """Cotangents before an iteration, from those after it."""
-            values = [*consts, *carry]
-            residuals = jaxpr_as_fun(parts.known)(*values)[n_known:]
-            outs = iter(jaxpr_as_fun(pulled.jaxpr)(
-                *residuals, *[values[i] for i in parts.forwarded], *back[len(sum_avals):]))
-            return [*[add_tangents(x, next(outs)) for x in back[:len(sum_avals)]],
-                    *[next(outs) if flag else instantiate(Zero(a))
-                      for flag, a in zip(carry_nonzero, carry_avals, strict=True)]]
+            values = [*args[a:start], *carry]
+            saved = jaxpr_as_fun(parts.known)(*values)[n_known:]
+            outs = jaxpr_as_fun(pulled.jaxpr)(
+                *saved, *[values[i] for i in parts.forwarded], *back[len(sums):])
+            return [*map(add_tangents, back[:len(sums)], outs), *outs[len(sums):]]
 
-        replay = Replay(lambda carry: jaxpr_as_fun(cond)(*cond_consts, *carry)[0],
-                        lambda carry: jaxpr_as_fun(forward)(*consts, *carry), pull, bound, _loop)
-        sums = [instantiate(Zero(a)) for a in sum_avals]
-        return replay.reverse(replay.levels, start, [*sums, *cts])
+        replay = Replay(lambda carry: jaxpr_as_fun(cond)(*args[:a], *carry)[0],
+                        lambda carry: jaxpr_as_fun(forward)(*args[a:start], *carry), pull, bound,
+                        _loop)
+        return replay.reverse(replay.levels, args[start:end], [
+            *[instantiate(Zero(aval)) for aval in sums], *args[end:]])
 
-    traced = trace_to_jaxpr(fun, [*cond_avals, *const_avals, *known_avals, *carry_avals],
-                            body.debug_info)
-    return _Backward(traced, consts_nonzero)
+    return _Backward(trace_to_jaxpr(fun, avals, body.debug_info), nonzero)
 
 
 def _loop(holds: Callable[..., Any], step: Callable[..., list[Any]], start: Sequence[Any],
@@ -382,43 +358,13 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
             outs, out_dims = batch_flat(
                 jaxpr_as_fun(_holder.asked_first(params)), operands, dims, axis)
             return outs, out_dims
-        step = _Step(body, consts[a:] + places, axis, a, n, params["max_steps"] is not None)
-        new_body, first = _keeping_what_is_done(new_cond, step), 0
+        cut = params["max_steps"] is not None
+        new_body, first = _keeping_what_is_done(new_cond, body, consts + places, axis, a, cut), 0
         new_cond = _while_any(new_cond)
     else:
         new_body = batch_jaxpr(body, consts[a:] + places, axis, places).jaxpr
     return bind_while(new_cond, values[:a], new_body, values[first:k], values[k:],
                       params["max_steps"]), places
-
-
-class _Step(Record):
-    """The body of a loop whose condition says for which examples it runs: the program of one, and
-    where its operands are batched. They are `n_cond` constants of the condition, its own, and
-    the carry. With `cut` the carry of an example that is done has no derivative in the body, which
-    may be infinite there."""
-
-    body: ClosedJaxpr
-    dims: tuple[int | None, ...]
-    axis: Axis
-    n_cond: int
-    n_carry: int
-    cut: bool
-
-    def run(self, holding: Value, consts: Sequence[Value], carry: Sequence[Value]) -> list[Value]:
-        """What the body gives; `consts` are those of the condition, too."""
-        before = [cut_off(x, holding) for x in carry] if self.cut else carry
-        return run_lanes(holding, self.body, [*consts[self.n_cond:], *before], self.dims,
-                         self.axis)
-
-    def in_avals(self, cond: ClosedJaxpr) -> list[Any]:
-        own = batched(self.body, self.dims, self.axis).in_avals
-        return [*cond.in_avals[:self.n_cond], *own]
-
-
-def _where(holding: Value, new: Sequence[Value], old: Sequence[Value]) -> list[Value]:
-    """New values of the examples with a flag, the old ones of the others."""
-    return [select(broadcast_in_dim(holding, get_aval(y).shape, (0,)), x, y)
-            for x, y in zip(new, old, strict=True)]
 
 
 @derived
@@ -428,16 +374,25 @@ def _while_any(cond: ClosedJaxpr) -> ClosedJaxpr:
 
 
 @derived
-def _keeping_what_is_done(cond: ClosedJaxpr, step: _Step) -> ClosedJaxpr:
-    """The body, from (constants, carry), where the condition holds; the old carry elsewhere."""
+def _keeping_what_is_done(cond: ClosedJaxpr, body: ClosedJaxpr, places: Places, axis: Axis, a: int,
+                          cut: bool) -> ClosedJaxpr:
+    """From (constants of the batched condition, those of the body, carry) to the carry that the
+    body gives for the examples for which the condition holds, and the old one for the others. With
+    `cut` the carry of an example that is done has no derivative in the body, which may be infinite
+    there."""
+    k = len(places) - len(body.out_avals)
 
     def fun(*args: Value) -> list[Any]:
-        consts, carry = args[:len(args) - step.n_carry], args[len(args) - step.n_carry:]
+        consts, carry = args[a:k], args[k:]
         with set_name_stack(current_name_stack().beside("body_pred")):
-            holding = jaxpr_as_fun(cond)(*consts[:step.n_cond], *carry)[0]
-        return _where(holding, step.run(holding, consts, carry), carry)
+            holding = jaxpr_as_fun(cond)(*args[:a], *carry)[0]
+        before = [cut_off(x, holding) for x in carry] if cut else carry
+        new = run_lanes(holding, body, [*consts, *before], places[a:], axis)
+        return [select(broadcast_in_dim(holding, get_aval(y).shape, (0,)), x, y)
+                for x, y in zip(new, carry, strict=True)]
 
-    return trace_to_jaxpr(fun, step.in_avals(cond))
+    avals = [*cond.in_avals[:a], *batched(body, places[a:], axis).in_avals]
+    return trace_to_jaxpr(fun, avals)
 
 
 def _check_repeatable(params: Params, where: str) -> None:
@@ -538,9 +493,10 @@ class _While(Holder):
              outs: Roles, linear: bool = False) -> list[Any]:
         programs, operands, ins, outs, _ = self.ready(programs, operands, params, ins, outs)
         params = self.derived_params(params, programs, ins, outs)
-        given = _parts(operands, params)
-        return bind_while(params["cond_jaxpr"], given.cond_consts, programs[0], given.body_consts,
-                          given.carry, params["max_steps"])
+        a = params["cond_nconsts"]
+        k = a + params["body_nconsts"]
+        return bind_while(params["cond_jaxpr"], operands[:a], programs[0], operands[a:k],
+                          operands[k:], params["max_steps"])
 
     def linearize(self, trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any
                   ) -> Any:
@@ -594,8 +550,8 @@ class _While(Holder):
         return super().discharge(operands, params, derivable)
 
     def check(self, eqn: JaxprEqn) -> None:
-        given = _parts(eqn.invars, eqn.params)
-        check_operands("condition of while", [*given.cond_consts, *given.carry],
+        a, n = eqn.params["cond_nconsts"], len(eqn.outvars)
+        check_operands("condition of while", [*eqn.invars[:a], *eqn.invars[len(eqn.invars) - n:]],
                        eqn.params["cond_jaxpr"].in_avals)
         super().check(eqn)
 
