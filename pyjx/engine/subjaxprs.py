@@ -24,6 +24,7 @@ from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables, without_effects
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
+from pyjx.core.varying import NO_AXES, Axes, varying_axes, with_varying
 from pyjx.engine import logs
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.batching import batch_flat, cut_along, match_axis
@@ -548,9 +549,10 @@ class BatchedJaxpr(Record):
 
 
 @derived
-def batch_jaxpr(closed: ClosedJaxpr, dims: Places, axis: Axis, out_dims: Places | None = None
-                ) -> BatchedJaxpr:
-    """The batched program. With `out_dims`, outputs are moved (or repeated) to have them there."""
+def batch_jaxpr(closed: ClosedJaxpr, dims: Places, axis: Axis, out_dims: Places | None = None,
+                varying: Axes = NO_AXES) -> BatchedJaxpr:
+    """The batched program. With `out_dims`, outputs are moved (or repeated) to have them there.
+    Inputs that are batched vary along these axes of a mesh, too."""
     found: Places = ()
 
     def fun(*args: Any) -> list[Any]:
@@ -564,6 +566,9 @@ def batch_jaxpr(closed: ClosedJaxpr, dims: Places, axis: Axis, out_dims: Places 
         return outs
 
     in_avals = [batched_aval(a, d, axis) for a, d in zip(closed.in_avals, dims, strict=True)]
+    if varying:
+        in_avals = [a if d is None else with_varying(a, varying_axes(a) | varying)
+                    for a, d in zip(in_avals, dims, strict=True)]
     return BatchedJaxpr(trace_to_jaxpr(fun, in_avals, closed.debug_info), found)
 
 

@@ -32,15 +32,13 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.core.varying import reduced_axes, unreduced_axes, varying_axes, with_varying
-from pyjx.engine.batching import BatchTrace, batch_flat
+from pyjx.core.varying import reduced_axes, unreduced_axes, varying_axes
+from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call
 from pyjx.engine.holders import Held, Holder, Programs, Roles
 from pyjx.engine.subjaxprs import (
-    BatchedJaxpr,
-    Places,
     TransposedJaxpr,
-    batched_aval,
+    batch_jaxpr,
     check_operands,
     consts_as_inputs,
     nonzero_flags,
@@ -132,36 +130,16 @@ def _transposed_untyped(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
 # -- batching --------------------------------------------------------------------------------------
 
 
-@derived
-def _batched(closed: ClosedJaxpr, dims: Places, axis: Axis, varying: frozenset[Any]
-             ) -> BatchedJaxpr:
-    """The program of the examples that each device has; those vary along more axes of the mesh."""
-    found: Places = ()
-
-    def fun(*args: Any) -> list[Any]:
-        nonlocal found
-        outs, out = batch_flat(jaxpr_as_fun(closed), args, dims, axis)
-        found = tuple(out)
-        return outs
-
-    avals = [a if d is None else with_varying(batched_aval(a, d, axis),
-                                              varying_axes(a) | varying)
-             for a, d in zip(closed.in_avals, dims, strict=True)]
-    return BatchedJaxpr(trace_to_jaxpr(fun, avals, closed.debug_info), found)
-
-
 def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
     axis = trace.axis
     spmd = axes_of(axis.sharding.spec if axis.sharding is not None else
                    axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,))
     names = tuple([n for n in spmd if n in params["newly_manual_axes"]])
     if names:
-        if any([not set(axes_of(s)).isdisjoint(names) for s in params["in_specs"]]):
-            raise ValueError("vmap spmd_axis_name cannot appear in shard_map in_specs, got "
-                             f"{tuple(names)} and {params['in_specs']}")
-        if any([not set(axes_of(s)).isdisjoint(names) for s in params["out_specs"]]):
-            raise ValueError("vmap spmd_axis_name cannot appear in shard_map out_specs, got "
-                             f"{tuple(names)} and {params['out_specs']}")
+        for where in ("in_specs", "out_specs"):
+            if any([not set(axes_of(s)).isdisjoint(names) for s in params[where]]):
+                raise ValueError(f"vmap spmd_axis_name cannot appear in shard_map {where}, got "
+                                 f"{tuple(names)} and {params[where]}")
         parts = math.prod([params["mesh"].shape[n] for n in names])
         if axis.size % parts:
             raise ValueError(f"vmap: the mapped axis of size {axis.size} cannot be cut into "
@@ -170,8 +148,8 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> An
         axis = Axis(axis.name, axis.size // parts, sharding=axis.sharding.update(
             spec=PartitionSpec(rest)) if rest and axis.sharding is not None else None)
     with _within(params):
-        batched = _batched(params["jaxpr"], tuple(dims), axis,
-                           frozenset(names if params["check_vma"] else ()))
+        batched = batch_jaxpr(params["jaxpr"], tuple(dims), axis, None,
+                              frozenset(names if params["check_vma"] else ()))
     results = _holder.bind(
         [batched.jaxpr], operands, params,
         [_inserted(s, d, names) for s, d in zip(params["in_specs"], dims, strict=True)],
