@@ -31,7 +31,7 @@ from pyjx.runtime.placement import Described, committed_sharding
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.runtime.stages import taking
 from pyjx.transforms.arguments import check_callable, wraps
-from pyjx.transforms.vmap import prefix_leaves, vmap
+from pyjx.transforms.vmap import in_dims_of, mapped_size, vmap
 
 NO_NAME = "_internal_pmap_axis_name"
 
@@ -142,7 +142,7 @@ class _Mapped:
             self._raise_unhashable(constants)
         if found is None:
             check_values(leaves)
-            size, axes = self._size(leaves, self._axes(n, dynamic, kwargs, static))
+            size, axes = self._size(args, kwargs, leaves, static)
             found = self.calls[key] = self._call(tree, axes, size, constants, inside, n)
         call, shardings = found
         if not inside and state.dynamic is eager_trace:
@@ -151,51 +151,22 @@ class _Mapped:
                       for x, s in zip(leaves, shardings, strict=True)]
         return call, leaves, tree
 
-    def _axes(self, n: int, dynamic: tuple[Any, ...], kwargs: dict[str, Any], static: Any
-              ) -> list[int | None]:
-        """The axis of each leaf that is mapped over."""
-        axes = self.in_axes
-        n_kwargs = flatten(kwargs)[1].num_leaves
-        if not isinstance(axes, tuple):
-            return [axes] * flatten(dynamic)[1].num_leaves + [0] * n_kwargs
-        if len(axes) == n != len(dynamic):
-            axes = tuple([a for i, a in enumerate(axes) if i not in static])
-        if len(axes) != len(dynamic):
-            raise ValueError(
-                "pmap in_axes must be an int, None, or a tuple of entries corresponding to the "
-                f"positional arguments passed to the function, but got len(in_axes)={len(axes)}, "
-                f"len(args)={n}.")
-        return prefix_leaves("pmap in_axes", axes, dynamic) + [0] * n_kwargs
-
-    def _size(self, leaves: Sequence[Any], axes: Sequence[int | None]
-              ) -> tuple[int, tuple[int | None, ...]]:
-        """The length of the mapped axes, and these counted from the front."""
-        sizes: dict[int, int] = {}
-        out: list[int | None] = []
-        for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
-            if axis is not None:
-                aval = get_aval(x)
-                if not -aval.ndim <= axis < aval.ndim:
-                    raise ValueError(
-                        f"pmap was requested to map its argument along axis {axis}, which implies "
-                        f"that its rank should be at least {axis + 1 if axis >= 0 else -axis}, "
-                        f"but is only {aval.ndim} (its shape is {aval.shape})")
-                axis %= aval.ndim
-                sizes[i] = aval.shape[axis]
-            out.append(axis)
-        if not sizes:
+    def _size(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any],
+              static: Any) -> tuple[int, tuple[int | None, ...]]:
+        """The length of the mapped axes, and these for each leaf, counted from the front."""
+        axes, n = self.in_axes, len(args)
+        if isinstance(axes, tuple) and len(axes) == n - len(static):
+            given = iter(axes)
+            axes = tuple([None if i in static else next(given) for i in range(n)])
+        args = tuple([None if i in static else x for i, x in enumerate(args)])
+        dims = in_dims_of("pmap", axes, args, kwargs, flatten((args, kwargs))[1], leaves)
+        if all([d is None for d in dims]):
             raise ValueError("pmap requires at least one argument with a mapped axis.")
-        found = set(sizes.values())
-        if len(found) > 1:
-            where = "; ".join([f"leaf {i} has axis {out[i]} of size {n}"
-                               for i, n in sizes.items()])
-            raise ValueError("pmap got inconsistent sizes for array axes to be mapped: "
-                             f"{where}. They must be equal.")
-        (size,) = found
+        size, found = mapped_size("pmap", self.fun, leaves, dims, args, kwargs)
         if self.axis_size is not None and self.axis_size != size:
             raise ValueError(f"Specified axis_size {self.axis_size} doesn't match received "
                              f"axis_size {size}.")
-        return size, tuple(out)
+        return size, tuple(found)
 
     def _mesh(self, size: int) -> Mesh:
         devices = self.devices or tuple(backends.local_devices(backend=self.backend))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -23,7 +23,7 @@ from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.functions import FlatFun, flatten, source_of
 from pyjx.engine.types import P, R, TreeDef
 from pyjx.jaxlib_api import NamedSharding
-from pyjx.runtime.signature import names_when_asked
+from pyjx.runtime.signature import leaf_names, names_when_asked, parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.transforms.mappables import all_examples, example_of, is_spec, is_vmappable, mappables
 from pyjx.tree_util import keystr, prefix_errors, tree_flatten_with_path
@@ -86,9 +86,10 @@ def vmap(
         try:
             in_dims = prefixes[in_tree]
         except KeyError:
-            in_dims = prefixes[in_tree] = _in_dims(in_axes, args, kwargs, in_tree, leaves)
+            in_dims = prefixes[in_tree] = in_dims_of(
+                "vmap", in_axes, args, kwargs, in_tree, leaves)
             check_undivided(in_tree, [d is not None for d in in_dims], describe(in_tree))
-        size, dims = _axis_size(fun, leaves, in_dims, in_tree, args, kwargs, axis_size)
+        size, dims = mapped_size("vmap", fun, leaves, in_dims, args, kwargs, axis_size)
         flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), in_tree, of=fun)
         flat.axes = dims, out_axes, sum_match
         if mappables:  # they are mapped in `flat`
@@ -125,12 +126,16 @@ def _is_none(x: Any) -> bool:
     return x is None
 
 
-def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], in_tree: TreeDef,
-             leaves: Sequence[Any]) -> list[Any]:
-    """One axis for each of the leaves of `(args, kwargs)`."""
+def in_dims_of(name: str, in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+               in_tree: TreeDef, leaves: Sequence[Any]) -> list[Any]:
+    """One axis for each of the leaves of `(args, kwargs)`, over which the function `name` maps.
+
+    Raises:
+      ValueError: `in_axes` does not fit the arguments.
+    """
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"{name} in_axes must be an int, None, or a tuple of entries corresponding to the "
             f"positional arguments passed to the function, but got len(in_axes)={len(in_axes)}, "
             f"len(args)={len(args)}.{_kwargs_hint(kwargs)}"
         )
@@ -140,7 +145,7 @@ def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], in_tre
         return [in_axes] * n_args + [0] * n_kwargs
     if mappables:
         args, _ = in_tree.unflatten([_Leaf() if is_vmappable(x) else x for x in leaves])
-    return prefix_leaves("vmap in_axes", in_axes, args) + [0] * n_kwargs
+    return prefix_leaves(f"{name} in_axes", in_axes, args) + [0] * n_kwargs
 
 
 def _kwargs_hint(kwargs: dict[str, Any]) -> str:
@@ -173,11 +178,16 @@ def prefix_leaves(name: str, axes: Any, tree: Any, hint: str = "") -> list[Any]:
     return result
 
 
-def _axis_size(
-    fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[Any], in_tree: TreeDef,
-    args: tuple[Any, ...], kwargs: dict[str, Any], axis_size: int | None,
+def mapped_size(
+    name: str, fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[Any],
+    args: tuple[Any, ...], kwargs: dict[str, Any], axis_size: int | None = None,
 ) -> tuple[int, list[Any]]:
-    """The length of the mapped axes, and the positions of those of arrays from the front."""
+    """The length of the axes over which the function `name` maps `fun`, and the positions of those
+    of arrays from the front.
+
+    Raises:
+      ValueError: an array has no such axis, lengths differ, or none is known.
+    """
     size = axis_size
     dims: list[Any] = []
     consistent = True
@@ -191,7 +201,7 @@ def _axis_size(
             if is_vmappable(x):  # says itself what that means
                 dims.append(d)
                 continue
-            _raise_rank(d, shape, len(dims), fun, args, kwargs)
+            _raise_rank(name, d, shape, len(dims), fun, args, kwargs)
         if d < 0 and not is_vmappable(x):
             d += ndim
         dims.append(d)
@@ -201,7 +211,7 @@ def _axis_size(
         elif size != n:
             consistent = False
     if not consistent:
-        _raise_sizes(fun, leaves, in_dims, args, kwargs, axis_size)
+        _raise_sizes(name, fun, leaves, in_dims, args, kwargs, axis_size)
     if size is None:
         if leaves:
             raise ValueError("vmap must have at least one non-None value in in_axes or axis_size "
@@ -339,17 +349,17 @@ def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis) -> Any:
 # -- errors ----------------------------------------------------------------------------------------
 
 
-def _raise_rank(axis: Any, shape: tuple[int, ...], i: int, fun: Callable[..., Any],
+def _raise_rank(name: str, axis: Any, shape: tuple[int, ...], i: int, fun: Callable[..., Any],
                 args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
-    name = list(_leaf_names(fun, args, kwargs))[i]
+    leaf = _leaf_names(fun, args, kwargs)[i]
     if type(axis) is not int:
-        raise TypeError(f"vmap in_axes: {axis!r} is no axis of an array, which {name} is; expected "
-                        "an int or None.")
+        raise TypeError(f"{name} in_axes: {axis!r} is no axis of an array, which {leaf} is; "
+                        "expected an int or None.")
     needed = axis + 1 if axis >= 0 else -axis
     raise ValueError(
-        f"vmap was requested to map its argument along axis {axis}, which implies that its rank "
+        f"{name} was requested to map its argument along axis {axis}, which implies that its rank "
         f"should be at least {needed}, but is only {len(shape)} (its shape is {shape}). It is "
-        f"{name}; where it is the same for all examples, its entry of in_axes is None."
+        f"{leaf}; where it is the same for all examples, its entry of in_axes is None."
     )
 
 
@@ -363,17 +373,17 @@ def _raise_batched(out_tree: TreeDef, i: int, dim: int, axis_name: Any) -> NoRet
 
 
 def _raise_sizes(
-    fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[int | None],
+    name: str, fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[int | None],
     args: tuple[Any, ...], kwargs: dict[str, Any], axis_size: int | None,
 ) -> NoReturn:
     """Say which arguments have which length: first the most frequent one."""
     places: dict[int, list[str]] = {}
     names = _leaf_names(fun, args, kwargs)
-    for name, x, d in zip(names, leaves, in_dims, strict=True):
+    for leaf, x, d in zip(names, leaves, in_dims, strict=True):
         shape = _shape(x)
         if type(d) is int and -len(shape) <= d < len(shape):
             kind = type(x).__name__ if is_vmappable(x) else get_aval(x).str_short()
-            places.setdefault(shape[d], []).append(f"axis {d} of {name} of type {kind}")
+            places.setdefault(shape[d], []).append(f"axis {d} of {leaf} of type {kind}")
     lines = []
     if axis_size is not None:
         lines.append(f"the `axis_size` argument was {axis_size}")
@@ -386,29 +396,13 @@ def _raise_sizes(
             lines.append(f"{how_many} axes ({len(where)} of them) had size {size}, "
                          f"e.g. {where[0]}")
     bullets = ";\n".join([f"  * {line}" for line in lines])
-    raise ValueError(f"vmap got inconsistent sizes for array axes to be mapped:\n{bullets}")
+    raise ValueError(f"{name} got inconsistent sizes for array axes to be mapped:\n{bullets}")
 
 
 def _leaf_names(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-               ) -> Iterator[str]:
+               ) -> list[str]:
     """For each leaf the argument that it is in, with the path to it."""
-    parameters = _positional_names(fun, len(args))
-    for path, _ in tree_flatten_with_path((args, kwargs), is_vmappable)[0]:
-        if path[0].idx == 0:
-            yield f"argument {parameters[path[1].idx]}{keystr(path[2:])}"
-        else:
-            yield f"kwargs{keystr(path[1:])}"
-
-
-def _positional_names(fun: Callable[..., Any], n: int) -> list[str]:
-    import inspect  # slow to load, and seldom needed
-
-    try:
-        parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):
-        return [f"args[{i}]" for i in range(n)]
-    names = [p.name for p in parameters
-             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    variadic = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
-    rest = [f"{variadic[0] if variadic else 'args'}[{i}]" for i in range(max(0, n - len(names)))]
-    return (names + rest)[:n]
+    tree = flatten((args, {}), is_vmappable)[1]
+    paths = tree_flatten_with_path(kwargs, is_vmappable)[0]
+    return [*[f"argument {name}" for name in leaf_names(parameters_of(fun), tree, ())],
+            *[f"kwargs{keystr(path)}" for path, _ in paths]]
