@@ -15,7 +15,7 @@ from pyjx.engine.types import Tangent, Value
 from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import is_inexact
+from pyjx.numpy.operands import is_complex, is_inexact
 from pyjx.numpy.promotion import (
     check_promotion,
     convert,
@@ -79,6 +79,21 @@ def sigmoid(x: ArrayLike) -> Array:
     return lax.logistic(promote_inexact("sigmoid", x))
 
 
+@custom_jvp
+def _softplus(x: Value) -> Value:
+    rest = lax.log1p(lax.exp(lax.neg(lax.abs(x))))
+    return lax.add(lax.max(x, like(x, 0.0)), rest)
+
+
+_softplus.defjvps(lambda g, out, x: _times(g, lax.logistic(x)))
+_softplus.__name__ = "softplus"
+
+
+def _log_of_one_more(x: Value) -> Value:
+    """log(1 + exp(x)); complex numbers are brought to the main branch."""
+    return jnp.logaddexp(x, like(x, 0.0)) if is_complex(x) else _softplus(x)
+
+
 @numpy_function
 def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)), elementwise.
@@ -87,8 +102,7 @@ def softplus(x: ArrayLike) -> Array:
     >>> round(float(jax.nn.softplus(0.0)), 4)
     0.6931
     """
-    x = promote_inexact("softplus", weak_int("softplus", x))
-    return jnp.logaddexp(x, like(x, 0.0))
+    return _log_of_one_more(promote_inexact("softplus", weak_int("softplus", x)))
 
 
 @numpy_function
@@ -154,7 +168,7 @@ def mish(x: ArrayLike) -> Array:
     0.0
     """
     x = promote_inexact("mish", weak_int("mish", x))
-    return lax.mul(x, lax.tanh(jnp.logaddexp(x, like(x, 0.0)), accuracy=_usual))
+    return lax.mul(x, lax.tanh(_log_of_one_more(x), accuracy=_usual))
 
 
 @numpy_function
@@ -166,7 +180,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
     -0.6931
     """
     x = promote_inexact("log_sigmoid", x)
-    return lax.neg(jnp.logaddexp(lax.neg(x), like(x, 0.0)))
+    return lax.neg(_log_of_one_more(lax.neg(x)))
 
 
 _root_two_over_pi = math.sqrt(2 / math.pi)

@@ -14,6 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
+from pyjx.lax.incomplete import in_single
 from pyjx.numpy import monoids
 from pyjx.numpy.dispatch import alias
 from pyjx.numpy.operands import (
@@ -141,6 +142,7 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /, *, out: None = None, where: None
 
 
 @custom_jvp
+@in_single
 def _hypot(x: ArrayLike, y: ArrayLike) -> Any:
     x, y = ops.abs(x), ops.abs(y)
     high, low = ops.max(x, y), ops.min(x, y)

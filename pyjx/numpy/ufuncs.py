@@ -285,7 +285,9 @@ def _wrong_sign(rem: Any, y: Array) -> Any:
     zero = constant_like(rem, 0)
     if is_scalar_constant(y) and y:
         return ops.gt(rem, zero) if y < 0 else ops.lt(rem, zero)
-    return ops.bitwise_and(ops.ne(rem, zero), ops.ne(ops.sign(rem), ops.sign(y)))
+    signs = (ops.ne(ops.sign(rem), ops.sign(y)) if is_inexact(rem)
+             else ops.lt(ops.bitwise_xor(rem, y), zero))
+    return ops.bitwise_and(ops.ne(rem, zero), signs)
 
 
 def _less_one(x: ArrayLike, where: ArrayLike | None) -> Any:
@@ -307,7 +309,10 @@ def int_floor_divide(x: Any, y: Any) -> Any:
     div = ops.div(x, y)
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
         return div
-    return _less_one(div, _wrong_sign(ops.rem(x, y), y))
+    if is_scalar_constant(y):
+        return _less_one(div, _wrong_sign(ops.rem(x, y), y))
+    inexact = ops.ne(ops.mul(div, y), x)  # no second division
+    return _less_one(div, ops.bitwise_and(inexact, ops.ne(ops.sign(x), ops.sign(y))))
 
 
 def _nonzero_divisor(y: ArrayLike) -> Any:
@@ -318,9 +323,12 @@ def _nonzero_divisor(y: ArrayLike) -> Any:
 
 
 def _remainder(x: ArrayLike, y: Array) -> Any:
-    if not is_inexact(x):
+    if is_inexact(x):
+        rem = ops.rem(x, y)
+    else:
         y = _nonzero_divisor(y)
-    rem = ops.rem(x, y)
+        # which takes less than XLA's remainder, and shares the division with the quotient
+        rem = ops.rem(x, y) if is_scalar_constant(y) else ops.sub(x, ops.mul(ops.div(x, y), y))
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
         return rem
     return ops.select(_wrong_sign(rem, y), ops.add(rem, y), rem)
