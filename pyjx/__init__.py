@@ -123,11 +123,11 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         ),
     }),
     "memory": ("The memories that an array may lie in.", {
-        "pyjx.core.spaces": "Space",
+        "pyjx.core.places": "Space",
     }),
     "sharding": ("Shardings: how the elements of an array lie on devices, and meshes of devices.", {
         "pyjx.core.meshes": "AbstractDevice AbstractMesh AxisType Mesh",
-        "pyjx.core.primitive": "no_collectives",
+        "pyjx.core.forbidden": "no_collectives",
         "pyjx.core.specs": "ManualAxisType PartitionSpec UnreducedKind",
         "pyjx.runtime.meshes": "get_abstract_mesh get_mesh set_mesh use_abstract_mesh",
         "pyjx.runtime.resharding": "auto_axes explicit_axes reshard",

@@ -4,7 +4,7 @@ from pyjx.core.meshes import AbstractDevice as AbstractDevice
 from pyjx.core.meshes import AbstractMesh as AbstractMesh
 from pyjx.core.meshes import AxisType as AxisType
 from pyjx.core.meshes import Mesh as Mesh
-from pyjx.core.primitive import no_collectives as no_collectives
+from pyjx.core.forbidden import no_collectives as no_collectives
 from pyjx.core.specs import ManualAxisType as ManualAxisType
 from pyjx.core.specs import PartitionSpec as PartitionSpec
 from pyjx.core.specs import UnreducedKind as UnreducedKind

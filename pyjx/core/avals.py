@@ -6,13 +6,14 @@ is identity, hashing is free and every cache of pyjx can be keyed by avals.
 
 from __future__ import annotations
 
-import importlib
+import atexit
 import math
 import operator
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from operator import methodcaller
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -20,11 +21,19 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.brief import shortened
-from pyjx.core.frozen import put_field, refuse_change
+from pyjx.core.frozen import filled, of_field, put_field, refuse_change
 from pyjx.core.interning import Interned
 from pyjx.core.meshes import AbstractMesh
-from pyjx.core.spaces import Space
-from pyjx.core.specs import ManualAxisType, PartitionSpec, axes_of, marks_text
+from pyjx.core.places import (
+    HERE,
+    Place,
+    Space,
+    axis_types_text,
+    dims_text,
+    manual_type,
+    parts_along,
+)
+from pyjx.core.specs import Axes, ManualAxisType, PartitionSpec, axes_of, marks_text
 from pyjx.jaxlib_api import NamedSharding
 
 Shape = tuple[int, ...]
@@ -122,8 +131,7 @@ class AbstractValue:
 
     __slots__ = ()
 
-    manual_axis_type: Any = None
-    explicit_sharding: Any = None
+    place: Place = HERE
     is_high: bool = False  # whether values are made of others before a program is lowered
     has_qdd = False  # whether more is known of a value than its type, which changes
 
@@ -163,7 +171,7 @@ class AbstractValue:
 
     def to_ct_aval(self) -> Any:
         """The type of a cotangent of such a value."""
-        self._must_override("to_ct_aval")
+        return self.to_tangent_aval()
 
     def at_least_vspace(self) -> Any:
         """The type of tangents, by its older name."""
@@ -198,7 +206,19 @@ class AbstractValue:
         return self
 
     def update_manual_axis_type(self, mat: Any) -> Any:
+        return self.placed(manual_axis_type=mat)
+
+    def placed(self, **fields: Any) -> Any:
+        """The type of such a value in another place, of which these fields are given."""
         return self
+
+    def varying(self, axes: Axes, unreduced: Axes | None = None, reduced: Axes | None = None
+                ) -> Any:
+        """The type of such a value that varies, is unreduced, and is reduced along these axes."""
+        mat = self.place.mat
+        return self.placed(manual_axis_type=manual_type(
+            axes, mat.unreduced if unreduced is None else unreduced,
+            mat.reduced if reduced is None else reduced))
 
     def update(self, *args: Any, **kwargs: Any) -> Any:
         """The type with some of its fields replaced."""
@@ -242,7 +262,8 @@ class AbstractToken(AbstractValue):
     def to_tangent_aval(self) -> AbstractToken:
         return self
 
-    to_ct_aval = to_tangent_aval
+    def reshard(self, sharding: Any) -> AbstractToken:
+        return self
 
     def __repr__(self) -> str:
         return "Token()"
@@ -308,38 +329,14 @@ class AbstractRef(AbstractValue):
     def __deepcopy__(self, memo: Any) -> AbstractRef:
         return self
 
-    @property
-    def shape(self) -> Shape:
-        return self.inner_aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.inner_aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.inner_aval.ndim
-
-    @property
-    def size(self) -> int:
-        return self.inner_aval.size
-
-    @property
-    def weak_type(self) -> bool:
-        return self.inner_aval.weak_type
-
-    @property
-    def sharding(self) -> Any:
-        return self.inner_aval.sharding
-
-    @property
-    def explicit_sharding(self) -> Any:  # type: ignore[override]
-        return self.inner_aval.explicit_sharding
-
-    @property
-    def manual_axis_type(self) -> Any:
-        return self.inner_aval.manual_axis_type
-
+    shape: Shape = of_field("inner_aval.shape")
+    dtype: Any = of_field("inner_aval.dtype")
+    ndim: int = of_field("inner_aval.ndim")
+    size: int = of_field("inner_aval.size")
+    weak_type: bool = of_field("inner_aval.weak_type")
+    sharding: Any = of_field("inner_aval.sharding")
+    place: Place = of_field("inner_aval.place")
+    manual_axis_type: ManualAxisType = of_field("inner_aval.place.mat")
     mat = manual_axis_type
 
     def update(self, inner_aval: Any = None, memory_space: Any = None, kind: Any = None
@@ -352,8 +349,14 @@ class AbstractRef(AbstractValue):
     def update_weak_type(self, weak_type: bool) -> AbstractRef:
         return self.update(self.inner_aval.update(weak_type=weak_type))
 
-    def update_manual_axis_type(self, mat: Any) -> AbstractRef:
-        return self.update(self.inner_aval.update(manual_axis_type=mat))
+    def placed(self, **fields: Any) -> AbstractRef:
+        return self.update(self.inner_aval.placed(**fields))
+
+    def reshard(self, sharding: Any) -> AbstractRef:
+        return self.update(self.inner_aval.reshard(sharding))
+
+    def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> AbstractRef:
+        return self.update(self.inner_aval.shard(mesh, manual_axes, check_vma, spec))
 
     def with_shape(self, shape: Shape) -> AbstractRef:
         """The type of a reference to an array of another shape."""
@@ -366,9 +369,7 @@ class AbstractRef(AbstractValue):
         return self.update(self.inner_aval.to_tangent_aval())
 
     def to_ct_aval(self) -> AbstractRef:
-        return self.update(self.inner_aval.to_cotangent_aval())
-
-    to_cotangent_aval = to_ct_aval
+        return self.update(self.inner_aval.to_ct_aval())
 
     def same_type(self, other: Any) -> bool:
         """Whether the two are equal but for the weak type, which is a hint."""
@@ -384,6 +385,9 @@ class AbstractRef(AbstractValue):
 
     def __repr__(self) -> str:
         return self.str_short()
+
+
+cotangent_aval = methodcaller("to_ct_aval")  # the type of cotangents of values of a type
 
 
 def is_ref_type(aval: object) -> bool:
@@ -406,6 +410,7 @@ _interned: dict[Any, _Entry] = {}
 _intern_lock = threading.RLock()
 # The avals made last, held for a while: many live for one call only, and the next makes them again.
 _latest: deque[ShapedArray] = deque(maxlen=4096)
+atexit.register(_interned.clear)  # while the names that `_forget` reads are there
 
 
 def _forget(entry: _Entry) -> None:
@@ -436,15 +441,13 @@ class ShapedArray(AbstractValue):
     ShapedArray(float32[2,3])
     """
 
-    __slots__ = ("__weakref__", "_tangent", "dtype", "elsewhere", "explicit_sharding",
-                 "lowered_type", "manual_axis_type", "ndim", "shape", "size", "weak_type")
+    __slots__ = ("__weakref__", "_tangent", "dtype", "lowered_type", "ndim", "place", "shape",
+                 "size", "weak_type")
 
     shape: Shape
     dtype: Any
     weak_type: bool
-    explicit_sharding: Any  # None where no dimension is cut along an Explicit axis
-    manual_axis_type: Any
-    elsewhere: Space | None  # the memory it lies in, where that is not the device's own
+    place: Place
     ndim: int
     size: int
     lowered_type: str | None  # the StableHLO spelling, filled in by the lowering
@@ -453,23 +456,9 @@ class ShapedArray(AbstractValue):
     def __new__(cls, shape: Sequence[int], dtype: Any, weak_type: bool = False, *,
                 sharding: Any = None, manual_axis_type: Any = None, memory_space: Any = None
                 ) -> ShapedArray:
-        placement = None
-        if sharding is not None and getattr(getattr(sharding, "mesh", None), "empty", False):
-            sharding = None  # that of a type which says nothing
-        if memory_space is Space.Device:
-            memory_space = None
-        if sharding is not None or manual_axis_type is not None or memory_space is not None:
-            placement = sharding, manual_axis_type, memory_space
-        key: Any = (shape, dtype, weak_type, placement)
-        try:
-            found = _interned[key]()
-            if found is not None and (shape is found.shape or _same_kinds(shape, found.shape)):
-                return found
-        except KeyError:
-            pass
-        except TypeError:  # a list as the shape
-            key = None
-        return interned(key, canonical_shape(shape), dtype, bool(weak_type), placement)
+        if sharding is manual_axis_type is memory_space is None:
+            return _checked(shape, dtype, weak_type, HERE)
+        return _checked(shape, dtype, weak_type, Place(sharding, manual_axis_type, memory_space))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in ("lowered_type", "_tangent"):  # which are found out later
@@ -479,7 +468,7 @@ class ShapedArray(AbstractValue):
     __delattr__ = refuse_change
 
     def __reduce__(self) -> Any:
-        return _remake, ((self.shape, self.dtype, self.weak_type), self._placement())
+        return _checked, (self.shape, self.dtype, self.weak_type, self.place)
 
     def __copy__(self) -> ShapedArray:
         return self
@@ -494,12 +483,18 @@ class ShapedArray(AbstractValue):
         Raises:
           TypeError: there is no such field.
         """
-        args = (self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
-                self.weak_type if weak_type is None else weak_type)
-        if not placement and (self.explicit_sharding is self.manual_axis_type is self.elsewhere
-                              is None):
-            return ShapedArray(*args)
-        return ShapedArray(*args, **{**self._placement(), **placement})
+        return _checked(self.shape if shape is None else shape,
+                        self.dtype if dtype is None else dtype,
+                        self.weak_type if weak_type is None else weak_type,
+                        self.place.update(**placement) if placement else self.place)
+
+    def placed(self, **fields: Any) -> ShapedArray:
+        return self._at(self.place.update(**fields))
+
+    def _at(self, place: Place) -> ShapedArray:
+        if place is self.place:
+            return self
+        return array_aval(self.shape, self.dtype, self.weak_type, place)
 
     def with_shape(self, shape: Shape) -> ShapedArray:
         """The aval with another shape."""
@@ -508,21 +503,17 @@ class ShapedArray(AbstractValue):
     @property
     def sharding(self) -> Any:
         """How the type says that the array lies along the Explicit axes of a mesh."""
-        found = self.explicit_sharding
+        found = self.place.sharding
         if found is None:
             mesh = configuration.abstract_mesh.value
             found = NamedSharding(AbstractMesh((), ()) if mesh is None else mesh,
                                   PartitionSpec(*[None] * self.ndim))
         return found
 
-    @property
-    def memory_space(self) -> Space:
-        """The memory that the array lies in."""
-        return self.elsewhere or Space.Device
-
-    def _placement(self) -> dict[str, Any]:
-        return {"sharding": self.explicit_sharding, "manual_axis_type": self.manual_axis_type,
-                "memory_space": self.elsewhere}
+    memory_space: Space = of_field("place.space")
+    manual_axis_type: ManualAxisType = of_field("place.mat")  # devices hold different values there
+    mat = manual_axis_type
+    vma: Axes = of_field("place.mat.varying")
 
     def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
@@ -536,7 +527,10 @@ class ShapedArray(AbstractValue):
                 None if dtype is self.dtype else self.update(dtype=dtype, weak_type=False))
         return self if tangent is None else tangent
 
-    to_cotangent_aval = to_ct_aval = to_tangent_aval
+    def to_ct_aval(self) -> ShapedArray:
+        """The aval of a cotangent: as `to_tangent_aval`, in the place of cotangents."""
+        tangent = self.to_tangent_aval()
+        return tangent if tangent.place is HERE else tangent._at(tangent.place.of_cotangent())
 
     def inc_rank(self, size: int, spec: int | None) -> ShapedArray:
         """The type of a batch of `size` such arrays along the axis `spec`; None for one they share.
@@ -567,30 +561,37 @@ class ShapedArray(AbstractValue):
     def update_weak_type(self, weak_type: bool) -> ShapedArray:
         return self.update(weak_type=weak_type)
 
-    def update_manual_axis_type(self, mat: Any) -> ShapedArray:
-        return self.update(manual_axis_type=None if mat is None or mat.empty else mat)
-
     def reshard(self, sharding: Any) -> ShapedArray:
         """The type of such an array that lies along the Explicit axes as `sharding` says."""
-        return local_types().aval_on(self, sharding)
+        return self._at(self.place.on(sharding, self.ndim))
+
+    def along(self, mesh: Any) -> ShapedArray:
+        """The type of a whole array that names the mesh which the array lies along, or none."""
+        return self._at(self.place.along(mesh, self.ndim))
 
     def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> ShapedArray:
         """The type of the part that each device of a mesh has of an array, cut as `spec` says."""
-        return local_types().local_aval(self, spec, mesh, frozenset(manual_axes), check_vma)
+        shape = list(self.shape)
+        for i, entry in enumerate(spec):
+            shape[i] //= parts_along(mesh, entry)
+        return array_aval(tuple(shape), self.dtype, self.weak_type, self.place.of_part(
+            mesh, spec, frozenset(manual_axes), check_vma, self.ndim))
 
-    def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> ShapedArray:
-        """The type of the array that the devices of a mesh have parts of this type of."""
-        return local_types().global_aval(self, spec, mesh, frozenset(axes_of(spec)))
+    def unshard(self, mesh: Any, check_vma: bool, spec: Any, manual_axes: Any = None
+                ) -> ShapedArray:
+        """The type of the array that the devices of a mesh have parts of this type of, in a program
+        along `manual_axes`, by default those that `spec` names."""
+        shape = list(self.shape)
+        for i, entry in enumerate(spec):
+            shape[i] *= parts_along(mesh, entry)
+        manual = axes_of(spec) if manual_axes is None else manual_axes
+        return array_aval(tuple(shape), self.dtype, self.weak_type, self.place.of_whole(
+            mesh, spec, frozenset(manual), self.ndim))
 
     def nospec(self, mesh: Any, check_vma: bool, all_names: Sequence[Any]) -> PartitionSpec:
         """How a result lies of which nothing is said: along all axes it may differ along."""
         names = tuple([n for n in all_names if not check_vma or n in self.vma])
         return PartitionSpec(names) if names else PartitionSpec()
-
-    @property
-    def mat(self) -> ManualAxisType:
-        """Along which axes of a mesh devices hold different values."""
-        return self.manual_axis_type or ManualAxisType()
 
     # Types say nothing of the order of elements in memory: XLA chooses it.
     layout: Any = None
@@ -600,33 +601,20 @@ class ShapedArray(AbstractValue):
         """Whether the two are equal but for the weak type, which is a hint."""
         return self is other or (
             type(other) is ShapedArray and self.shape == other.shape and self.dtype == other.dtype
-            and self.explicit_sharding == other.explicit_sharding
-            and self.elsewhere is other.elsewhere)
+            and self.place.sharding == other.place.sharding
+            and self.place.space is other.place.space)
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         """`float32[2,3]`, or `f32[2,3]` with `short_dtypes`; `float32[2@x,3]` where the first
         dimension is cut along the axis x, `float32<host>[2,3]` in the memory of the host.
         `mesh_axis_types` adds the types of the axes."""
         name = dtypes.short_dtype_name(self.dtype) if short_dtypes else dtypes.name(self.dtype)
-        if self.elsewhere is not None:
-            name = f"{name}<{self.elsewhere.name.lower()}>"
-        types = _axis_types_text(self.sharding.mesh) if mesh_axis_types else ""
-        mat = self.manual_axis_type
-        if mat is not None:
-            types = mat.text() + types
-        sharding = self.explicit_sharding
-        if sharding is None:
-            return f"{name}[{','.join(map(str, self.shape))}]{types}"
-        dims = [str(n) if p is None else f"{n}@{axes_text(p)}"
-                for n, p in zip(self.shape, sharding.spec, strict=True)]
-        marks = marks_text(U=sharding.spec.unreduced, R=sharding.spec.reduced)
-        return f"{name}[{','.join(dims)}]{marks}{types}"
-
-    @property
-    def vma(self) -> frozenset[Any]:
-        """The axes of the mesh along which devices hold different values."""
-        mat = self.manual_axis_type
-        return frozenset() if mat is None else mat.varying
+        place = self.place
+        if place.memory_kind is not None:
+            name = f"{name}<{place.space.name.lower()}>"
+        marks = marks_text(U=place.spec.unreduced, R=place.spec.reduced) + place.mat.text()
+        types = axis_types_text(self.sharding.mesh) if mesh_axis_types else ""
+        return f"{name}[{dims_text(self.shape, place.spec)}]{marks}{types}"
 
     def __len__(self) -> int:
         if not self.shape:
@@ -641,38 +629,30 @@ class ShapedArray(AbstractValue):
         return f"~{self.str_short()}" if self.weak_type else self.str_short()
 
 
-def local_types() -> Any:
-    """The module that knows what a device has of a value, which needs this one."""
-    return importlib.import_module("pyjx.core.local_types")
+def _checked(shape: Sequence[int], dtype: Any, weak_type: bool, place: Place) -> ShapedArray:
+    """The aval of what may be no canonical shape, or no dtype yet."""
+    key: Any = (shape, dtype, weak_type, place)
+    try:
+        found = _interned[key]()
+        if found is not None and (shape is found.shape or _same_kinds(shape, found.shape)):
+            return found
+    except KeyError:
+        pass
+    except TypeError:  # a list as the shape
+        key = None
+    return _new(key, canonical_shape(shape), dtype, bool(weak_type), place)
 
 
-def axes_text(entry: Any) -> str:
-    return f"({','.join(map(str, entry))})" if isinstance(entry, tuple) else str(entry)
-
-
-def _axis_types_text(mesh: Any) -> str:
-    """Such as `({Explicit: ('x', 'y')})`; nothing for the empty mesh."""
-    kinds = [(name, axes) for name, axes in (
-        ("Auto", mesh.auto_axes), ("Explicit", mesh.explicit_axes),
-        ("Manual", mesh.manual_axes)) if axes]
-    inner = ", ".join([f"{name}: {axes}" for name, axes in kinds])
-    return f"({{{inner}}})" if kinds else ""
-
-
-def _remake(args: tuple[Any, ...], placement: dict[str, Any]) -> ShapedArray:
-    return ShapedArray(*args, **placement)
-
-
-def interned(alias: Any, shape: Shape, dtype: Any, weak_type: bool, placement: Any) -> ShapedArray:
+def _new(alias: Any, shape: Shape, dtype: Any, weak_type: bool, place: Place) -> ShapedArray:
     """The aval with these fields, which is also to be found under the key `alias`, if any."""
     if not dtypes.is_extended(dtype):
         dtype = np.dtype(dtype)
-    key = (shape, dtype, weak_type, placement)
+    key = (shape, dtype, weak_type, place)
     with _intern_lock:
         entry = _interned.get(key)
         aval = None if entry is None else entry()
         if aval is None:
-            aval = _made(shape, dtype, weak_type, placement)
+            aval = _filled(shape, dtype, weak_type, place)
             entry = _interned[key] = _Entry(aval, _forget)
             entry.keys = [key]
             _latest.append(aval)
@@ -683,23 +663,10 @@ def interned(alias: Any, shape: Shape, dtype: Any, weak_type: bool, placement: A
         return aval
 
 
-def _made(shape: Shape, dtype: Any, weak_type: bool, placement: Any) -> ShapedArray:
-    aval: ShapedArray = object.__new__(ShapedArray)
-    put = put_field  # past what refuses to change one that is there
-    put(aval, "shape", shape)
-    put(aval, "dtype", dtype)
-    put(aval, "weak_type", weak_type)
-    sharding, mat, elsewhere = placement or (None,) * 3
-    put(aval, "explicit_sharding", sharding)
-    put(aval, "manual_axis_type", mat)
-    put(aval, "elsewhere", elsewhere)
-    put(aval, "ndim", len(shape))
-    put(aval, "size", math.prod(shape))
-    put(aval, "lowered_type", None)
-    put(aval, "_tangent", False)
-    return aval
-
-
+def _filled(shape: Shape, dtype: Any, weak_type: bool, place: Place) -> ShapedArray:
+    return filled(  # type: ignore[no-any-return]
+        object.__new__(ShapedArray), shape=shape, dtype=dtype, weak_type=weak_type, place=place,
+        ndim=len(shape), size=math.prod(shape), lowered_type=None, _tangent=False)
 
 
 def _same_kinds(shape: Any, canonical: Shape) -> bool:
@@ -708,13 +675,14 @@ def _same_kinds(shape: Any, canonical: Shape) -> bool:
         [type(a) is type(b) for a, b in zip(shape, canonical, strict=True)])
 
 
-def array_aval(shape: Shape, dtype: Any, weak_type: bool = False) -> ShapedArray:
+def array_aval(shape: Shape, dtype: Any, weak_type: bool = False, place: Place = HERE
+               ) -> ShapedArray:
     """The aval of a canonical shape, which is not checked."""
     try:
-        found = _interned[shape, dtype, weak_type, None]()
+        found = _interned[shape, dtype, weak_type, place]()
     except KeyError:
         found = None
-    return ShapedArray(shape, dtype, weak_type) if found is None else found
+    return _checked(shape, dtype, weak_type, place) if found is None else found
 
 
 # Makers of avals by the Python type of the value: the runtime adds its array class, and tracers

@@ -1,37 +1,38 @@
-"""Shardings in types: how values lie along the Explicit axes of meshes, operation by operation.
+"""Places of results, and shardings in types, operation by operation.
 
-A type has a sharding (`ShapedArray.explicit_sharding`) where some dimension is cut along an
-Explicit axis, so programs on one device know nothing of it. The rules of primitives
-(`sharding_rule`) are asked by `typed_results` alone. Before a program is lowered its types become
-constraints (`pyjx/runtime/typed_shardings.py`).
+Shape rules know nothing of places (core/places.py): `joined_results` makes those of an operation's
+results of those of its operands. It asks the primitive's `sharding_rule` where an operand is cut
+along an Explicit axis of a mesh; before such a program is lowered its types become constraints
+(`pyjx/runtime/typed_shardings.py`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
-from pyjx.core.avals import ShapedArray, axes_text, interned
-from pyjx.core.bounded import kept
-from pyjx.core.memories import in_memory
+from pyjx.core.avals import AbstractValue, ShapedArray, cotangent_aval
+from pyjx.core.forbidden import check_types
 from pyjx.core.meshes import AbstractMesh
-from pyjx.core.open_sums import (
-    OUTSIDE,
-    ShardingTypeError,
-    Sums,
-    cotangent_aval,
-    spec_of,
-    sums_of_results,
+from pyjx.core.open_sums import INSIDE, OUTSIDE, ShardingTypeError, sums_of_results
+from pyjx.core.places import (
+    UNIFORM,
+    Space,
+    axes_text,
+    dims_text,
+    explicit_sharding,
+    joined,
+    names_no_mesh,
+    parts_along,
 )
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.jaxlib_api import NamedSharding
 
 if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef, AbstractValue
+    from pyjx.core.avals import AbstractRef
     from pyjx.core.layouts import ShardingLike
-    from pyjx.core.meshes import Mesh
     from pyjx.core.primitive import Primitive
     from pyjx.jaxlib_api import Sharding
 
@@ -41,69 +42,10 @@ Entries = tuple[Any, ...]  # for each dimension an axis, a tuple of axes, or Non
 # -- types -----------------------------------------------------------------------------------------
 
 
-def explicit_sharding(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> Any:
-    """What the types of values of this rank say that lie along `mesh` like `spec`: the Explicit
-    axes; None if there is none."""
-    return _explicit_sharding(mesh, spec, ndim, names_in_types(mesh, mesh.explicit_axes))
-
-
-def names_in_types(mesh: AbstractMesh, names: Iterable[Any]) -> tuple[Any, ...]:
-    """Those among these axes that types speak of; a flag leaves out the ones of size 1."""
-    if configuration.remove_size_one_mesh_axis_from_type.value:
-        names = [name for name in names if mesh.shape[name] > 1]
-    return tuple(names)
-
-
-@kept(4096)
-def _explicit_sharding(mesh: AbstractMesh, spec: PartitionSpec, ndim: int,
-                       explicit: tuple[Any, ...]) -> Any:
-    if not explicit:
-        return None
-    entries = [None if p is PartitionSpec.UNCONSTRAINED else
-               tuple([a for a in (p if isinstance(p, tuple) else (p,)) if a in explicit])
-               for p in spec]
-    unreduced = spec.unreduced & frozenset(explicit)
-    full = PartitionSpec(*entries, *[None] * (ndim - len(entries)), unreduced=unreduced,
-                         reduced=spec.reduced & frozenset(explicit),
-                         unreduced_kind=spec.unreduced_kind if unreduced else None)
-    if not axes_of(full) and not full.unreduced and not full.reduced:
-        return None
-    return NamedSharding(mesh, full)
-
-
-def names_no_mesh(sharding: Sharding) -> bool:
-    """Whether it is over the empty mesh, as the shardings of types are where no mesh is set. Such a
-    one leaves a value where it is."""
-    return type(sharding) is NamedSharding and sharding.mesh.empty
-
-
-def lying_along(aval: ShapedArray, mesh: Mesh | AbstractMesh | None) -> ShapedArray:
-    """The type of a whole array that names the mesh which the array lies along, or none. It is for
-    readers: in programs nothing is said of whole arrays."""
-    sharding = NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim))
-    return interned(None, aval.shape, aval.dtype, aval.weak_type,
-                    (sharding, aval.manual_axis_type, aval.elsewhere))
-
-
-def retyped(aval: AbstractValue, sharding: Sharding | None) -> Any:
-    """The type with another sharding, as `explicit_sharding` gives it."""
-    return aval if aval.explicit_sharding is sharding else aval.update(sharding=sharding)
-
-
-def aval_on(aval: ShapedArray | AbstractRef, sharding: Sharding) -> Any:
-    """The type of an array that lies as `sharding` says, in the memory that it names."""
-    if sharding is not None:
-        aval = in_memory(aval, sharding._memory_kind)
-    if type(sharding) is NamedSharding:
-        return retyped(aval, explicit_sharding(sharding.mesh.abstract_mesh, sharding.spec,
-                                               aval.ndim))
-    return retyped(aval, None)
-
-
 def entries_of(aval: ShapedArray | AbstractRef) -> Entries:
     """For each dimension the axes that it is cut along."""
-    sharding = aval.explicit_sharding
-    return (None,) * aval.ndim if sharding is None else tuple(sharding.spec)
+    place = aval.place
+    return (None,) * aval.ndim if place.sharding is None else tuple(place.spec)
 
 
 def without_dim(aval: ShapedArray | AbstractRef, dim: int) -> Any:
@@ -126,7 +68,7 @@ def with_dim(aval: ShapedArray | AbstractRef, dim: int, size: Any, entry: Any = 
 
 def _reshaped(aval: Any, shape: tuple[Any, ...], moved: Callable[[Entries], Entries],
               cut: Any = None) -> Any:
-    sharding = aval.explicit_sharding
+    sharding = aval.place.sharding
     if sharding is None and cut is None:
         return aval.with_shape(shape)
     if type(aval) is not ShapedArray:  # a reference
@@ -137,21 +79,16 @@ def _reshaped(aval: Any, shape: tuple[Any, ...], moved: Callable[[Entries], Entr
     return aval.update(shape=shape, sharding=explicit_sharding(sharding.mesh, spec, len(shape)))
 
 
-def parts_along(mesh: AbstractMesh, entry: Any) -> int:
-    """Into how many parts a dimension with this entry is cut."""
-    return math.prod([mesh.shape[a] for a in axes_of((entry,))])
-
-
 def full_sharding(mesh: AbstractMesh, aval: ShapedArray | AbstractRef) -> Any:
     """The sharding of a type, for messages."""
-    return aval.explicit_sharding or NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim))
+    return aval.place.sharding or NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim))
 
 
 def replicated(ndim: int, *avals: Any) -> Any:
     """The sharding that copies values of this rank along the mesh of these types; None where they
     have no sharding."""
     for aval in avals:
-        sharding = aval.explicit_sharding
+        sharding = aval.place.sharding
         if sharding is not None:
             return NamedSharding(sharding.mesh, PartitionSpec(*[None] * ndim))
     return None
@@ -160,10 +97,11 @@ def replicated(ndim: int, *avals: Any) -> Any:
 def sharding_of_sums(aval: AbstractValue, ndim: int) -> Any:
     """The sharding of values of this rank that are not cut, and yet to be summed, or have been, as
     those of a type are; None where these are neither."""
-    spec = spec_of(aval)
+    place = aval.place
+    spec = place.spec
     if not spec.unreduced and not spec.reduced:
         return None
-    return NamedSharding(aval.explicit_sharding.mesh, spec.update(partitions=[None] * ndim))
+    return NamedSharding(place.sharding.mesh, spec.update(partitions=[None] * ndim))
 
 
 def batched_sharding(sharding: Sharding | None, dim: int, x: Any, x_dim: int) -> Any:
@@ -179,7 +117,7 @@ def batched_sharding(sharding: Sharding | None, dim: int, x: Any, x_dim: int) ->
 def sharding_for(aval: ShapedArray | AbstractRef, ct: Any) -> Any:
     """The `out_sharding` of what turns a cotangent of type `ct` into one of a value of type
     `aval`; None where neither has a sharding."""
-    return cotangent_aval(aval).explicit_sharding or replicated(aval.ndim, ct)
+    return cotangent_aval(aval).place.sharding or replicated(aval.ndim, ct)
 
 
 def along_the_mesh_that_is_set(spec: PartitionSpec, caller: str) -> NamedSharding:
@@ -290,42 +228,80 @@ def fitting(sharding: Sharding, shape: Sequence[Any]) -> Any:
 # -- results ---------------------------------------------------------------------------------------
 
 
-def are_typed(avals: Sequence[Any]) -> bool:
-    """Whether a type among these has a sharding."""
-    return any([a.explicit_sharding is not None for a in avals])
+def joined_results(primitive: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The types of an operation's results: what its shape rule says, in the places that follow from
+    those of the operands.
 
-
-def typed_results(primitive: Primitive, avals: Sequence[Any], params: dict[str, Any], out: Any
-                  ) -> Any:
-    """The types of an operation's results, `out`, with the shardings that the operation's rule
-    says.
+    Results are where the operands are, and vary along all axes that operands do. What holds
+    programs or reads axes says that itself (`batch_axis`), and what is not `cached` how results are
+    cut.
 
     Raises:
-      ShardingTypeError: those of the operands do not go together, or say nothing of the results.
+      ShardingTypeError: shardings or open sums do not go together, or say nothing of the results.
+      ValueError: operands are in several memories, or along several meshes.
     """
-    outs = out if primitive.multiple_results else [out]
+    rule: Any = primitive.shape_rule
+    itself = primitive.batch_axis is not None
+    if itself:
+        out = rule(*avals, **params)
+    else:
+        space = _memory_of(primitive.name, avals)
+        inside = any([a.place.mat is not UNIFORM for a in avals])
+        bare = [a.placed(manual_axis_type=None, memory_space=None) for a in avals]
+        out = rule(*bare, **params)
+    if isinstance(out, AbstractValue) is primitive.multiple_results:
+        raise ValueError(f"{primitive.name}.abstract_eval() method should return a tuple or a list "
+                         f"iff {primitive.name}.multiple_results. Got {out}.")
+    outs = list(out) if primitive.multiple_results else [out]
+    if not itself and space is not Space.Device:
+        outs = [a.placed(memory_space=space) for a in outs]
+    if not itself and inside:
+        axes = joined(avals)
+        outs = [a.varying(axes | a.place.mat.varying, *sums) for a, sums in zip(
+            outs, sums_of_results(primitive, avals, outs, INSIDE), strict=True)]
+    if primitive.cached:
+        outs = _typed_results(primitive, avals, params, outs)
+        if not primitive.contracts:
+            check_types(primitive.name, avals, outs)
+    return outs if primitive.multiple_results else outs[0]
+
+
+def _memory_of(name: str, avals: Sequence[Any]) -> Space:
+    """The memory that operands are in; a number of the device goes with any."""
+    wide = [a for a in avals if type(a) is ShapedArray and (
+        a.shape or a.place.space is not Space.Device)]
+    spaces = {a.place.space for a in wide}
+    if len(spaces) > 1:
+        types = " and another operand with type: ".join(
+            dict.fromkeys([a.str_short() for a in wide]))
+        raise ValueError(
+            f"memory_space of all inputs passed to `{name}` must be the same. Got one operand with "
+            f"type: {types}. Move one of them with jax.device_put(x, jax.memory.Space.Device).")
+    return next(iter(spaces), Space.Device)
+
+
+def _typed_results(primitive: Primitive, avals: Sequence[Any], params: dict[str, Any],
+                   outs: list[Any]) -> list[Any]:
+    """The types with the shardings that the operation's rule says."""
     sums = sums_of_results(primitive, avals, outs, OUTSIDE)
     given = params.get("out_sharding") or params.get("sharding")
     if type(given) is NamedSharding and not primitive.multiple_results:
-        return aval_on(out, given)
-    if not are_typed(avals):
-        return out
-    for a in avals:
-        if a.explicit_sharding is not None:
-            check_mesh(primitive.name, a.explicit_sharding.mesh, avals)
+        return [outs[0].reshard(given)]
+    typed = [a for a in avals if a.place.sharding is not None]
+    if not typed:
+        return outs
+    for a in typed:
+        check_mesh(primitive.name, a.place.sharding.mesh, avals)
     mesh = mesh_of(avals)
-    rule = primitive.sharding_rule
+    rule = primitive.sharding_rule or partial(_elementwise, primitive)
     if not any([any(entries_of(a)) for a in avals]):
-        whole = [(None,) * o.ndim for o in outs]
-        found: Any = whole if primitive.multiple_results else whole[0]
-    elif rule is None:
-        found = _elementwise(primitive, out, avals)
+        found: Any = [(None,) * o.ndim for o in outs]
+    elif primitive.multiple_results:
+        found = rule(outs, *avals, **params)
     else:
-        found = rule(out, *avals, **params)
-    if not primitive.multiple_results:
-        return _typed(primitive, mesh, avals, out, found, sums[0])
-    return [_typed(primitive, mesh, avals, o, f, s)
-            for o, f, s in zip(out, found, sums, strict=True)]
+        found = [rule(outs[0], *avals, **params)]
+    return [_cut(primitive.name, mesh, avals, o, PartitionSpec(*f, unreduced=s[0], reduced=s[1]))
+            for o, f, s in zip(outs, found, sums, strict=True)]
 
 
 def check_mesh(name: str, mesh: AbstractMesh, avals: Sequence[Any]) -> None:
@@ -356,27 +332,23 @@ def mesh_of(avals: Sequence[Any]) -> AbstractMesh:
       ValueError: there are several.
     """
     meshes = list(dict.fromkeys([s.mesh for a in avals
-                                 if (s := a.explicit_sharding) is not None]))
+                                 if (s := a.place.sharding) is not None]))
     if len(meshes) > 1:
         raise ValueError(f"Mesh for all inputs should be equal. Got one mesh: {meshes[0]} and "
                          f"another mesh: {meshes[1]}")
     return meshes[0]
 
 
-def _typed(primitive: Primitive, mesh: AbstractMesh, avals: Sequence[Any], out: Any, found: Any,
-           sums: Sums) -> Any:
-    unreduced, reduced = sums
-    spec = PartitionSpec(*found, unreduced=unreduced, reduced=reduced)
+def _cut(name: str, mesh: AbstractMesh, avals: Sequence[Any], out: Any, spec: PartitionSpec) -> Any:
+    """The type of a result, cut as `spec` says."""
     axes = axes_of(spec)
     if len(set(axes)) < len(axes):
         inputs = ", ".join([a.str_short(True) for a in avals])
-        dims = ",".join([f"{n}@{axes_text(e)}" if e is not None else str(n)
-                         for n, e in zip(out.shape, spec, strict=True)])
-        name = out.update(sharding=None).str_short(True).partition("[")[0]
+        shown = out.update(sharding=None).str_short(True).partition("[")[0]
         raise ShardingTypeError(
-            f"{primitive.name} operation with inputs: {inputs} produces an illegally sharded "
-            f"result: {name}[{dims}]")
-    return retyped(out, explicit_sharding(mesh, spec, out.ndim))
+            f"{name} operation with inputs: {inputs} produces an illegally sharded "
+            f"result: {shown}[{dims_text(out.shape, spec)}]")
+    return out.placed(sharding=explicit_sharding(mesh, spec, out.ndim))
 
 
 # -- rules that families share ---------------------------------------------------------------------
@@ -384,7 +356,7 @@ def _typed(primitive: Primitive, mesh: AbstractMesh, avals: Sequence[Any], out: 
 Rule = Callable[..., Any]
 
 
-def _elementwise(primitive: Primitive, out: Any, avals: Sequence[Any]) -> Any:
+def _elementwise(primitive: Primitive, out: Any, *avals: Any, **params: Any) -> Any:
     if primitive.multiple_results or any([a.shape not in ((), out.shape) for a in avals]):
         raise ShardingTypeError(
             f"sharding rule for {primitive.name} is not implemented. You can work around this "
@@ -419,7 +391,7 @@ def resized(what: str) -> Rule:
     equal parts. A single element is on every device."""
 
     def rule(out: Any, x: Any, *others: Any, **params: Any) -> Entries:
-        sharding = x.explicit_sharding
+        sharding = x.place.sharding
         if sharding is None or all([n == 1 for n in out.shape]):
             return (None,) * out.ndim
         for old, new, entry in zip(x.shape, out.shape, sharding.spec, strict=True):

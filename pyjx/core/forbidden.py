@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.core.specs import axes_of
 from pyjx.states import Context, LocalState
 
 _missing: Any = object()
-_NOTHING = PartitionSpec()
 
 
 class ForbiddenCollectiveError(Exception):
@@ -39,42 +38,28 @@ class ForbiddenAxes(LocalState):
         return super().__call__(frozenset(new_val))
 
 
-def check_names(forbidden: frozenset[Any], operation: str, names: Iterable[Any]) -> None:
-    """Raise ForbiddenCollectiveError if an operation names a forbidden axis of a mesh."""
-    for name in names:
-        if name in forbidden:
+no_collectives = ForbiddenAxes("no_collectives", frozenset(), in_jit_key=True,
+                               in_trace_context=True)
+
+
+def check_collective(operation: str, does: str, axes: Iterable[Any], allowed: Collection[Any] = ()
+                     ) -> None:
+    """Raise ForbiddenCollectiveError if one of the axes of a mesh along which an operation `does`
+    something is forbidden, and not among those that are `allowed`, as results say that the sum is
+    yet to be taken."""
+    for name in axes:
+        if name in no_collectives.value and name not in allowed:
             raise ForbiddenCollectiveError(
                 f"Collective across axis '{name}' is forbidden by `no_collectives`, but "
-                f"`{operation}` acts on axis '{name}'.")
+                f"`{operation}` {does.format(name)}.")
 
 
-def check_types(forbidden: frozenset[Any], operation: str, given: Sequence[Any],
-                results: Sequence[Any]) -> None:
+def check_types(operation: str, given: Sequence[Any], results: Sequence[Any]) -> None:
     """Raise ForbiddenCollectiveError if values are cut along a forbidden axis and results are
     neither cut along it nor yet to be summed over it."""
-    kept: set[Any] = set()
-    for spec in map(_spec_of, results):
-        kept.update(axes_of(spec), spec.unreduced)
-    for aval in given:
-        for name in axes_of(_spec_of(aval)):
-            if name in forbidden and name not in kept:
-                raise ForbiddenCollectiveError(
-                    f"Collective across axis '{name}' is forbidden by `no_collectives`, but "
-                    f"`{operation}` loses sharding axis '{name}' in the output without marking it "
-                    "unreduced.")
-
-
-def check_contracted(forbidden: frozenset[Any], operation: str, contracted: Iterable[Any],
-                     unreduced: frozenset[Any]) -> None:
-    """Raise ForbiddenCollectiveError if a product sums along a forbidden axis."""
-    for name in contracted:
-        if name in forbidden and name not in unreduced:
-            raise ForbiddenCollectiveError(
-                f"Collective across axis '{name}' is forbidden by `no_collectives`, but "
-                f"`{operation}` contracts over axis '{name}' without marking it unreduced in the "
-                "output.")
-
-
-def _spec_of(aval: Any) -> PartitionSpec:
-    sharding = aval.explicit_sharding
-    return _NOTHING if sharding is None else sharding.spec
+    if no_collectives.value:
+        specs = [aval.place.spec for aval in results]
+        stay = {name for spec in specs for name in (*axes_of(spec), *spec.unreduced)}
+        for aval in given:
+            check_collective(operation, "loses sharding axis '{}' in the output without marking it "
+                             "unreduced", axes_of(aval.place.spec), stay)

@@ -1,8 +1,9 @@
-"""Objects whose fields are given as they are made, and never again: others hold them, and keys of
-caches are made of them."""
+"""Fields: of objects that are given them as they are made, and never again, as others hold them and
+keys of caches are made of them; and of the objects in fields."""
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 
@@ -30,3 +31,16 @@ def filled(frozen: Any, **fields: Any) -> Any:
     for name, value in fields.items():
         put_field(frozen, name, value)
     return frozen
+
+
+def of_field(path: str) -> Any:
+    """A property that is a member of a field of the object, or of a field of that.
+
+    >>> class Own:
+    ...     def __init__(self, value):
+    ...         self.value = value
+    ...     imaginary = of_field("value.imag")
+    >>> Own(1 + 2j).imaginary
+    2.0
+    """
+    return property(attrgetter(path))

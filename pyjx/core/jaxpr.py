@@ -14,6 +14,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import Effects, no_effects
+from pyjx.core.frozen import of_field
 from pyjx.core.source_info import SourceInfo, no_source_info
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
@@ -366,15 +367,9 @@ class Jaxpr:
     def out_avals(self) -> list[Any]:
         return [v.aval for v in self.outvars]
 
-    @property
-    def in_aval_qdds(self) -> list[Any]:
-        """The types of the inputs, with what else is known of values that change."""
-        return self.in_avals
-
-    @property
-    def final_aval_qdds(self) -> list[Any]:
-        """As `in_aval_qdds`, as it is known at the end of the program."""
-        return self.in_avals
+    # The types of the inputs, with what else is known of values that change: at the start of the
+    # program, and at its end.
+    in_aval_qdds = final_aval_qdds = in_avals
 
     @property
     def consts(self) -> list[Any]:
@@ -439,48 +434,21 @@ class ClosedJaxpr:
     def out_avals(self) -> list[Any]:
         return [v.aval for v in self.jaxpr.outvars]
 
-    in_aval_qdds = Jaxpr.in_aval_qdds
-    final_aval_qdds = Jaxpr.final_aval_qdds
+    in_aval_qdds = final_aval_qdds = in_avals
 
-    @property
-    def literals(self) -> list[Any]:
-        return self.consts
-
-    @property
-    def eqns(self) -> list[JaxprEqn]:
-        return self.jaxpr.eqns
-
-    @property
-    def effects(self) -> Effects:
-        return self.jaxpr.effects
-
-    @property
-    def constvars(self) -> list[Var]:
-        return self.jaxpr.constvars
-
-    @property
-    def invars(self) -> list[Var]:
-        return self.jaxpr.invars
-
-    @property
-    def outvars(self) -> list[Atom]:
-        return self.jaxpr.outvars
-
-    @property
-    def all_invars(self) -> list[Var]:
-        return self.jaxpr.all_invars
+    literals: list[Any] = of_field("consts")
+    eqns: list[JaxprEqn] = of_field("jaxpr.eqns")
+    effects: Effects = of_field("jaxpr.effects")
+    constvars: list[Var] = of_field("jaxpr.constvars")
+    invars: list[Var] = of_field("jaxpr.invars")
+    outvars: list[Atom] = of_field("jaxpr.outvars")
+    all_invars: list[Var] = of_field("jaxpr.all_invars")
+    debug_info: DebugInfo = of_field("jaxpr.debug_info")
+    is_high: bool = of_field("jaxpr.is_high")
 
     @property
     def num_consts(self) -> int:
         return len(self.consts)
-
-    @property
-    def debug_info(self) -> DebugInfo:
-        return self.jaxpr.debug_info
-
-    @property
-    def is_high(self) -> bool:
-        return self.jaxpr.is_high
 
     def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None,
                 **fields: Any) -> ClosedJaxpr:

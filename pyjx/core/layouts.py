@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from pyjx.core.spaces import Space
+from pyjx.core.places import Space
 from pyjx.core.specs import PartitionSpec, refuse_keyword
 from pyjx.jaxlib_api import Device, Sharding
 

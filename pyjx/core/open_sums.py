@@ -1,8 +1,8 @@
 """What operations do to sums over a mesh that are yet to be taken: one table, for both modes.
 
 Along an axis of a mesh a value may be unreduced, which is to say that each device has a part of a
-sum, or reduced: the same on all devices, its cotangent being unreduced. In programs for each device
-the type over the mesh says so (core/varying.py), outside of these the sharding (core/explicit.py).
+sum, or reduced: the same on all devices, its cotangent being unreduced. Types say so by their
+places (core/places.py), in programs for each device in another way than outside of these.
 Along each axis, by the operands that an operation is linear in together (`Primitive.linear`):
 
 - all of them unreduced, and what they are multiplied by reduced: the result is unreduced;
@@ -19,27 +19,18 @@ products of matrices may be of any operands: the result is reduced where all of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray
 from pyjx.core.linearity import APART
-from pyjx.core.specs import PartitionSpec, axes_of
-from pyjx.core.varying import (
-    NO_AXES,
-    Axes,
-    joined,
-    manual_type,
-    reduced_axes,
-    unreduced_axes,
-    varying_axes,
-    with_manual_type,
-)
+from pyjx.core.places import Place
+from pyjx.core.specs import NO_AXES, Axes, ManualAxisType, PartitionSpec, axes_of
 
 if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef, AbstractValue
+    from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
     from pyjx.core.primitive import Primitive
 
 
@@ -48,84 +39,46 @@ class ShardingTypeError(Exception):
 
 
 class Mode(NamedTuple):
-    """How types tell of open sums: the axes along which a value of a type is unreduced, reduced,
-    and another one on each device; and what closes a sum."""
+    """How places tell of open sums: what says along which axes a value is unreduced and reduced;
+    along which it is another one on each device; and what closes a sum."""
 
-    unreduced: Callable[[Any], Axes]
-    reduced: Callable[[Any], Axes]
-    apart: Callable[[Any], Axes]
+    sums: Callable[[Place], ManualAxisType | PartitionSpec]
+    apart: Callable[[Place], Axes]
     cure: str
+
+    def unreduced(self, aval: AbstractValue) -> Axes:
+        return self.sums(aval.place).unreduced  # type: ignore[no-any-return]
+
+    def reduced(self, aval: AbstractValue) -> Axes:
+        return self.sums(aval.place).reduced  # type: ignore[no-any-return]
 
 
 Sums = tuple[Axes, Axes]  # the axes along which a value is unreduced, and reduced
 
-_NOTHING = PartitionSpec()
+INSIDE = Mode(attrgetter("mat"), attrgetter("mat.varying"), "psum")
+OUTSIDE = Mode(attrgetter("spec"), lambda place: frozenset(axes_of(place.spec)), "`reshard`")
 
 
-def spec_of(aval: AbstractValue) -> PartitionSpec:
-    """What the sharding of a type says."""
-    sharding = aval.explicit_sharding
-    return _NOTHING if sharding is None else sharding.spec
-
-
-INSIDE = Mode(unreduced_axes, reduced_axes, varying_axes, "psum")
-OUTSIDE = Mode(lambda aval: spec_of(aval).unreduced, lambda aval: spec_of(aval).reduced,
-               lambda aval: frozenset(axes_of(spec_of(aval))), "`reshard`")
-
-
-def is_open(aval: AbstractValue) -> bool:
-    """Whether values of a type are yet to be summed over a mesh."""
-    return bool(unreduced_axes(aval) or spec_of(aval).unreduced)
-
-
-# -- cotangents ------------------------------------------------------------------------------------
-
-
-def cotangent_aval(aval: AbstractValue) -> Any:
-    """The type of cotangents: what is yet to be summed has been, and the other way round."""
-    out = aval.to_tangent_aval()
-    if type(out) is not ShapedArray:
-        return out
-    sharding, mat = out.explicit_sharding, out.manual_axis_type
-    if sharding is not None and (sharding.spec.unreduced or sharding.spec.reduced):
-        out = out.update(sharding=sharding.update(spec=sharding.spec.to_ct_spec()))
-    if mat is not None and (mat.unreduced or mat.reduced):
-        out = with_manual_type(out, manual_type(mat.varying, mat.reduced, mat.unreduced))
-    return out
-
-
-def same_over_mesh(found: Any, expected: Any) -> bool:
+def same_over_mesh(found: AbstractValue, expected: AbstractValue) -> bool:
     """Whether types of tangents or cotangents agree over a mesh: on each device they are the same
     part of a value. What has no sharding may take that which is expected, but for open sums."""
-    given, wanted = found.explicit_sharding, expected.explicit_sharding
+    given, wanted = found.place, expected.place
     return bool(
-        found.manual_axis_type == expected.manual_axis_type
-        and (given is None or wanted is None or given == wanted)
-        and OUTSIDE.unreduced(found) == OUTSIDE.unreduced(expected)
-        and OUTSIDE.reduced(found) == OUTSIDE.reduced(expected))
+        given.mat == wanted.mat
+        and (given.sharding is None or wanted.sharding is None or given.sharding == wanted.sharding)
+        and given.spec.unreduced == wanted.spec.unreduced
+        and given.spec.reduced == wanted.spec.reduced)
 
 
-def closed_alike(a: Any, b: Any) -> bool:
+def closed_alike(a: AbstractValue, b: AbstractValue) -> bool:
     """Whether types inside a program for each device agree on which sums are yet to be taken, and
     which have been; what is reduced may be taken for what varies."""
-    apart = reduced_axes(a) ^ reduced_axes(b)
-    return bool(unreduced_axes(a) == unreduced_axes(b)
-                and apart <= varying_axes(a) | varying_axes(b))
+    one, other = a.place.mat, b.place.mat
+    return bool(one.unreduced == other.unreduced
+                and one.reduced ^ other.reduced <= one.varying | other.varying)
 
 
 # -- the table -------------------------------------------------------------------------------------
-
-
-def results_inside(primitive: Primitive, rule: Callable[..., Any], avals: Sequence[Any],
-                   params: dict[str, Any]) -> Any:
-    """What a shape rule, which knows nothing of meshes, says of operands with types over a mesh:
-    results vary along all axes that operands do."""
-    axes = joined(avals)
-    out = rule(*[with_manual_type(a, None) for a in avals], **params)
-    outs = list(out) if primitive.multiple_results else [out]
-    typed = [with_manual_type(a, manual_type(axes | varying_axes(a), *sums)) for a, sums in zip(
-        outs, sums_of_results(primitive, avals, outs, INSIDE), strict=True)]
-    return typed if primitive.multiple_results else typed[0]
 
 
 def sums_of_results(primitive: Primitive, avals: Sequence[Any], outs: Sequence[Any], mode: Mode
@@ -199,7 +152,7 @@ def checked_agreement(primitive: Primitive, avals: Sequence[Any], mode: Mode) ->
         if free:
             axes -= missing
         elif mode is INSIDE:
-            missing -= varying_axes(aval)
+            missing -= mode.apart(aval.place)
         if missing and not free:
             raise ShardingTypeError(_disagreement(aval, missing, reduced, mode))
         if not unreduced <= named and i not in added:
@@ -225,7 +178,7 @@ def _goes_with_all(aval: ShapedArray | AbstractRef, mode: Mode) -> bool:
 
 def _disagreement(aval: AbstractValue, missing: Axes, reduced: Axes, mode: Mode) -> str:
     got = f"Got input type: {aval.str_short()} and reduced spec: {reduced}."
-    if not missing.isdisjoint(mode.apart(aval)):
+    if not missing.isdisjoint(mode.apart(aval.place)):
         return ("Inputs cannot be sharded/varying on the same axes that another input is reduced "
                 f"on. {got} Reshard the one that is reduced to be sharded on these axes by "
                 "jax.sharding.reshard.")

@@ -13,24 +13,15 @@ from pyjx import configuration
 from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import Effects, no_effects
-from pyjx.core.explicit import are_typed, typed_results
-from pyjx.core.forbidden import ForbiddenAxes, check_types
+from pyjx.core.explicit import joined_results
+from pyjx.core.forbidden import no_collectives
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.linearity import NOWHERE, TOGETHER, Linearity
-from pyjx.core.memories import are_elsewhere, results_in_memory
 from pyjx.core.named_axes import trace_of_axes
-from pyjx.core.open_sums import INSIDE, checked_agreement, results_inside
+from pyjx.core.open_sums import INSIDE, checked_agreement
+from pyjx.core.places import HERE, UNIFORM
+from pyjx.core.specs import NO_AXES, Axes
 from pyjx.core.trace import Tracer, outside_of, raise_leaked, run_compiled, state
-from pyjx.core.varying import (
-    NO_AXES,
-    Axes,
-    manual_type,
-    reduced_axes,
-    unreduced_axes,
-    varying_axes,
-    with_manual_type,
-    with_varying,
-)
 
 Rule = Callable[..., Any]
 
@@ -265,7 +256,8 @@ class Primitive:
                     "passed where an array is expected. Did you forget to read its value with "
                     "`ref[...]`?")
         key: Any = (in_avals, *params.items()) if params else in_avals
-        if are_typed(in_avals):  # the answer may tell of a collective, which is allowed or not
+        if any([a.place.sharding is not None for a in in_avals]):
+            # the answer may tell of a collective, which is allowed or not
             key = (no_collectives.value, configuration.abstract_mesh.value, key)
             out = self._out_avals.get(key)
             if out is not None:
@@ -287,25 +279,12 @@ class Primitive:
                 f"Abstract evaluation for '{self.name}' not implemented. Give the primitive a rule "
                 "by `def_abstract_eval`."
             )
-        rule = self.shape_rule
-        if self.batch_axis is None and are_elsewhere(in_avals):
-            rule = results_in_memory(self.name, rule)
-        if self.batch_axis is None and any([a.manual_axis_type is not None for a in in_avals]):
-            out = results_inside(self, rule, in_avals, params)
-        else:
-            out = rule(*in_avals, **params)
-            if isinstance(out, AbstractValue) is self.multiple_results:
-                raise ValueError(f"{self.name}.abstract_eval() method should return a tuple or a "
-                                 f"list iff {self.name}.multiple_results. Got {out}.")
-            if self.multiple_results:
-                out = list(out)
-        if self.cached and (are_typed(in_avals) or "sharding" in params
-                            or "out_sharding" in params):
-            out = typed_results(self, in_avals, params, out)
-            if no_collectives.value and not self.contracts:
-                check_types(no_collectives.value, self.name, in_avals,
-                            out if self.multiple_results else [out])
-        return out
+        if not ("sharding" in params or "out_sharding" in params
+                or any([a.place is not HERE for a in in_avals])):
+            out = self.shape_rule(*in_avals, **params)
+            if isinstance(out, AbstractValue) is not self.multiple_results:
+                return list(out) if self.multiple_results else out
+        return joined_results(self, in_avals, params)
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """What `bind` takes besides operands, for the parameters of an equation."""
@@ -359,12 +338,8 @@ def register(primitive: Primitive) -> Primitive:
     return primitive
 
 
-no_collectives = ForbiddenAxes("no_collectives", frozenset(), in_jit_key=True,
-                               in_trace_context=True)
-
-
 def _pvary_shape(x: Any, *, axes: tuple[Any, ...]) -> Any:
-    return with_varying(x, varying_axes(x).union(axes))
+    return x.varying(x.place.mat.varying.union(axes))
 
 
 # Takes a value for one that varies along `axes` of a mesh. `bind` applies it, so it stands here;
@@ -376,12 +351,11 @@ def _cast(name: str, old: str, new: str) -> Primitive:
     """A primitive that takes a value of one type over a mesh for one of another."""
 
     def shape_rule(x: Any, *, axes: tuple[Any, ...]) -> Any:
-        kinds = {"varying": varying_axes(x), "unreduced": unreduced_axes(x),
-                 "reduced": reduced_axes(x)}
+        kinds = {kind: getattr(x.place.mat, kind) for kind in ("varying", "unreduced", "reduced")}
         if old in kinds:
             kinds[old] = kinds[old].difference(axes)
         kinds[new] = kinds[new].union(axes)
-        return with_manual_type(x, manual_type(*kinds.values()))
+        return x.varying(*kinds.values())
 
     primitive = register(Primitive(
         name, moves=True, shape_rule=shape_rule, linear=TOGETHER,
@@ -398,18 +372,18 @@ preduced_p = _cast("preduced", "invarying", "reduced")
 
 def _varying_alike(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands, of which those that are tracers vary along the same axes of a mesh."""
-    types = {x.aval.manual_axis_type for x in operands if isinstance(x, Tracer)}
-    if len(types) < 2:
+    places = {x.aval.place for x in operands if isinstance(x, Tracer)}
+    if len(places) < 2 or len(mats := {place.mat for place in places}) < 2:
         return operands
     if not configuration.auto_pcast.value:
-        axes_of_each = [sorted(mat.varying) if mat else [] for mat in types]
         raise ValueError(
-            f"Primitive {primitive} requires varying manual axes to match, but got {axes_of_each}. "
+            f"Primitive {primitive} requires varying manual axes to match, but got "
+            f"{[sorted(mat.varying) for mat in mats]}. "
             "Cast the operands by jax.lax.pcast, or set the flag jax_auto_pcast.")
-    axes = NO_AXES.union(*[mat.varying for mat in types if mat is not None])
+    axes = NO_AXES.union(*[mat.varying for mat in mats])
     operands = tuple([vary(x, axes) if isinstance(x, Tracer) and not is_ref_type(x.aval) else x
                       for x in operands])
-    if any([mat is not None and (mat.reduced or mat.unreduced) for mat in types]):
+    if any([mat.reduced or mat.unreduced for mat in mats]):
         checked_agreement(primitive, [x.aval for x in operands if isinstance(x, Tracer)], INSIDE)
     return operands
 
@@ -421,41 +395,44 @@ def vary(x: Any, axes: Axes) -> Any:
       ValueError: it is unreduced along some.
     """
     aval = get_aval(x)
-    missing = axes - varying_axes(aval)
+    mat = aval.place.mat
+    missing = axes - mat.varying
     if not missing:
         return x
-    if not missing.isdisjoint(unreduced_axes(aval)):
+    if not missing.isdisjoint(mat.unreduced):
         raise ValueError(f"pvary cannot accept args which are unreduced. Got {aval.str_short()} "
                          f"and axes={set(missing)}. Sum it with psum before.")
-    reduced = missing & reduced_axes(aval)
-    if reduced:
-        x = reduced_vary_cast_p.bind(x, axes=tuple(sorted(reduced, key=str)))
-    missing -= reduced
-    return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
+    reduced = missing & mat.reduced
+    return _cast_along(_cast_along(x, reduced_vary_cast_p, reduced), pvary_p, missing - reduced)
+
+
+def _cast_along(x: Any, cast: Primitive, axes: Axes) -> Any:
+    return cast.bind(x, axes=tuple(sorted(axes, key=str))) if axes else x
 
 
 def cast_like(x: Any, aval: AbstractValue) -> Any:
     """A value that is the same on all devices, or zeros, as one of another type over the mesh."""
-    unreduced, reduced = unreduced_axes(aval), reduced_axes(aval)
-    x = vary(x, varying_axes(aval) | unreduced)
-    for primitive, axes in ((vary_unreduced_cast_p, unreduced), (preduced_p, reduced)):
-        if axes:
-            x = primitive.bind(x, axes=tuple(sorted(axes, key=str)))
-    return x
+    mat = aval.place.mat
+    x = vary(x, mat.varying | mat.unreduced)
+    return _cast_along(_cast_along(x, vary_unreduced_cast_p, mat.unreduced), preduced_p,
+                       mat.reduced)
 
 
 def vary_like(x: Any, model: Any, zero: bool = False) -> Any:
     """A constant taken for one that varies along the axes, too, that another one varies along, and
     is reduced where that is. Zeros are yet to be summed where that is."""
     aval = model.aval if isinstance(model, Tracer) else model
-    mat = getattr(aval, "manual_axis_type", None)  # structs have one, arrays have none
-    if mat is None:
+    place = getattr(aval, "place", None)
+    if place is HERE:
+        return x
+    mat = getattr(aval, "manual_axis_type", None) if place is None else place.mat
+    if mat is None or mat is UNIFORM:  # structs have one, arrays have none
         return x
     if zero and mat.unreduced:
         return cast_like(x, aval)
     x = vary(x, mat.varying)
-    axes = mat.reduced - reduced_axes(get_aval(x)) - varying_axes(get_aval(x))
-    return preduced_p.bind(x, axes=tuple(sorted(axes, key=str))) if axes else x
+    own = get_aval(x).place.mat
+    return _cast_along(x, preduced_p, mat.reduced - own.reduced - own.varying)
 
 
 def find_primitive(name: str, module: str | None = None) -> Primitive:

@@ -10,7 +10,7 @@ from pyjx import jaxlib_api
 from pyjx.core.frozen import Frozen, filled, put_field, refuse_change
 
 Axes = frozenset[Any]
-_NO_AXES: Axes = frozenset()
+NO_AXES: Axes = frozenset()
 
 
 class UnreducedKind(enum.Enum):
@@ -62,7 +62,7 @@ class PartitionSpec(_SpecBase):
     __slots__ = (*_OWN_FIELDS, "unreduced_kind")
     UNCONSTRAINED: Any = UnconstrainedSingleton()
 
-    def __init__(self, *partitions: Any, unreduced: Any = _NO_AXES, reduced: Any = _NO_AXES,
+    def __init__(self, *partitions: Any, unreduced: Any = NO_AXES, reduced: Any = NO_AXES,
                  unreduced_kind: UnreducedKind | None = None) -> None:
         if partitions:
             partitions = tuple([_canonical_partition(p) for p in partitions])
@@ -206,7 +206,7 @@ def checked_kind(kind: Any, unreduced: Axes) -> UnreducedKind | None:
 
 def _checked_axes(what: str, partitions: tuple[Any, ...], names: Any) -> Axes:
     if not names:
-        return _NO_AXES
+        return NO_AXES
     if not isinstance(names, (set, frozenset)):
         raise TypeError(f"{what} argument of PartitionSpec should of type `frozenset` or `set`. "
                         f"Got type {type(names)}")
@@ -283,8 +283,8 @@ class ManualAxisType(Frozen):
     reduced: Axes
     unreduced_kind: UnreducedKind | None
 
-    def __init__(self, *, varying: Any = _NO_AXES, unreduced: Any = _NO_AXES,
-                 reduced: Any = _NO_AXES, unreduced_kind: UnreducedKind | None = None) -> None:
+    def __init__(self, *, varying: Any = NO_AXES, unreduced: Any = NO_AXES,
+                 reduced: Any = NO_AXES, unreduced_kind: UnreducedKind | None = None) -> None:
         for name, axes in (("varying", varying), ("unreduced", unreduced), ("reduced", reduced)):
             if not isinstance(axes, (set, frozenset)):
                 raise TypeError(f"{name} argument of ManualAxisType should of type `frozenset` or "

@@ -29,6 +29,7 @@ from pyjx.core.avals import (
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.contents import are_plain, params_key
 from pyjx.core.effects import join_effects, no_effects, reads
+from pyjx.core.frozen import of_field
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import reset_name_stack
 from pyjx.core.origins import leaked_origin, origin
@@ -197,30 +198,12 @@ class Tracer(_Array):
         if aval is not None:
             self.aval = aval
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        return self.aval.size
-
-    @property
-    def weak_type(self) -> bool:
-        return self.aval.weak_type
-
-    @property
-    def mat(self) -> Any:
-        """Along which axes of a mesh devices hold different values."""
-        return self.aval.mat
+    shape: tuple[int, ...] = of_field("aval.shape")
+    dtype: Any = of_field("aval.dtype")
+    ndim: int = of_field("aval.ndim")
+    size: int = of_field("aval.size")
+    weak_type: bool = of_field("aval.weak_type")
+    mat: Any = of_field("aval.mat")  # along which axes of a mesh devices hold different values
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         """Its type, as errors show it."""

@@ -18,7 +18,6 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import (
     Entries,
-    aval_on,
     batched_sharding,
     entries_of,
     resolved_sharding,
@@ -29,7 +28,7 @@ from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.jaxpr import Jaxpr, subjaxprs
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import Axis, sharding_along
-from pyjx.core.open_sums import OUTSIDE, ShardingTypeError
+from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.source_info import summarize
@@ -235,7 +234,7 @@ def broadcast_in_dim(operand: Value, shape: Sequence[int], broadcast_dimensions:
     same = aval.shape == shape and dims == tuple(range(len(shape)))
     if out_sharding is not None:
         out_sharding = resolved_sharding(out_sharding, shape, "broadcast_in_dim")
-        same = same and aval_on(aval, out_sharding) is aval
+        same = same and aval.reshard(out_sharding) is aval
     if same and not isinstance(operand, np.ndarray) and not is_scalar_constant(operand):
         return operand
     return broadcast_in_dim_p.bind(
@@ -252,7 +251,7 @@ def broadcast_axis(x: Any, along: Axis | int, axis: int) -> Any:
     shape.insert(axis, size)
     return broadcast_in_dim_p.bind(
         x, shape=tuple(shape), broadcast_dimensions=tuple(dims), sharding=None if cut is None else
-        with_dim(aval, axis, size, cut=cut).explicit_sharding.update(mesh=cut.mesh))
+        with_dim(aval, axis, size, cut=cut).place.sharding.update(mesh=cut.mesh))
 
 
 def batch_along(operands: Sequence[Any], dims: Sequence[int | None]) -> Axis:
@@ -261,7 +260,7 @@ def batch_along(operands: Sequence[Any], dims: Sequence[int | None]) -> Axis:
     for x, d in zip(operands, dims, strict=True):
         if d is not None:
             aval = get_aval(x)
-            size, sharding = aval.shape[d], aval.explicit_sharding
+            size, sharding = aval.shape[d], aval.place.sharding
             if sharding is not None and sharding.spec[d] is not None:
                 return Axis(None, size,
                             sharding=sharding.update(spec=PartitionSpec(sharding.spec[d])))
@@ -355,7 +354,7 @@ def _open_sum_sharding(sharding: Sharding, x: ShapedArray, axes: tuple[int, ...]
       ShardingTypeError: another sum would be open.
       ValueError: the result would be reduced.
     """
-    spec, (unreduced, reduced) = sharding.spec, (OUTSIDE.unreduced(x), OUTSIDE.reduced(x))
+    spec, (unreduced, reduced) = sharding.spec, (x.place.spec.unreduced, x.place.spec.reduced)
     if not spec.reduced <= reduced:
         raise ValueError("out_sharding passed to reduce_sum cannot be reduced. Got "
                          f"out_sharding={spec} and operand type {x.str_short()}")

@@ -253,5 +253,5 @@ def cut_along(x: Any, dim: int | None, axis: Axis) -> Any:
     if entries_of(aval)[dim] == cut.spec[0]:
         return x
     wanted = with_dim(without_dim(aval, dim), dim, axis.size, cut=cut)
-    return made_to_lie(x, wanted.explicit_sharding,
+    return made_to_lie(x, wanted.place.sharding,
                        None if isinstance(cut.mesh, AbstractMesh) else cut.mesh)

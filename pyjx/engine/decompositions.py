@@ -11,7 +11,6 @@ from pyjx.core.contents import are_plain, params_key
 from pyjx.core.effects import has_state
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.core.varying import with_manual_type
 from pyjx.engine.discharge import pure
 
 _programs = BoundedDict(4096)
@@ -50,5 +49,5 @@ def decomposition_of(eqn: JaxprEqn) -> ClosedJaxpr | None:
         return None
     avals = [v.aval for v in eqn.invars]
     if primitive.batch_axis is None:  # it reads no axes of a mesh, as its types have been checked
-        avals = [with_manual_type(a, None) for a in avals]
+        avals = [a.placed(manual_axis_type=None) for a in avals]
     return traced(primitive.decomposition, avals, eqn.params, primitive.multiple_results)

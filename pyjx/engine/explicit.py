@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
-from pyjx.core.avals import get_aval
-from pyjx.core.explicit import aval_on, entries_of
+from pyjx.core.avals import cotangent_aval, get_aval
+from pyjx.core.explicit import entries_of
 from pyjx.core.forbidden import check_types
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.meshes import Mesh
-from pyjx.core.open_sums import OUTSIDE, cotangent_aval
-from pyjx.core.primitive import Primitive, cast_like, no_collectives, preduced_p, register
+from pyjx.core.places import HERE, UNIFORM
+from pyjx.core.primitive import Primitive, cast_like, preduced_p, register
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer
-from pyjx.core.varying import reduced_axes, unreduced_axes
 from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import BatchDims, Operand, Value, Values
 from pyjx.jaxlib_api import NamedSharding
@@ -59,14 +58,13 @@ def made_to_lie(x: Any, sharding: Sharding | None, mesh: Mesh | AbstractMesh | N
 
 def _along(aval: ShapedArray | AbstractRef, mesh: Mesh | AbstractMesh) -> Any:
     """The sharding of values of this type; they may be copies along the mesh."""
-    found = aval.explicit_sharding
+    found = aval.place.sharding
     return NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)) if found is None else found
 
 
 def _shape_rule(x: Any, *, dst_sharding: Any, concrete_mesh: Mesh | AbstractMesh | None) -> Any:
-    out = aval_on(x, dst_sharding)
-    if no_collectives.value:
-        check_types(no_collectives.value, "reshard", [x], [out])
+    out = x.reshard(dst_sharding)
+    check_types("reshard", [x], [out])
     return out
 
 
@@ -88,7 +86,7 @@ reshard_p.define(jvp=jvp_linear(reshard_p))
 def whole(x: Value, axes: Sequence[int]) -> Value:
     """The value with none of these axes cut."""
     aval = get_aval(x)
-    sharding = aval.explicit_sharding
+    sharding = aval.place.sharding
     if sharding is None or all([sharding.spec[i] is None for i in axes]):
         return x
     entries = [None if i in axes else e for i, e in enumerate(sharding.spec)]
@@ -103,7 +101,7 @@ def with_sharding_of(x: Value, aval: AbstractValue) -> Value:
 
 def lying_as(x: Value, aval: ShapedArray | AbstractRef) -> Value:
     """A value that lies as this type says."""
-    given, wanted = get_aval(x).explicit_sharding, aval.explicit_sharding
+    given, wanted = get_aval(x).place.sharding, aval.place.sharding
     if given == wanted:
         return x
     mesh = (given or wanted).mesh
@@ -114,9 +112,9 @@ def number_beside(x: Value, avals: Sequence[Any]) -> Value:
     """A number that is to be stretched to the shape of values of these types: reduced where one of
     them is. Inside programs for each device only constants are taken for such."""
     for aval in avals:
-        if aval.explicit_sharding is aval.manual_axis_type is None:  # as nearly all are
-            continue
-        if OUTSIDE.reduced(aval) or (reduced_axes(aval) and not isinstance(x, Tracer)):
+        place = aval.place
+        if place is not HERE and (  # which is seldom
+                place.spec.reduced or (place.mat.reduced and not isinstance(x, Tracer))):
             return constant_beside(x, aval)
     return x
 
@@ -124,19 +122,22 @@ def number_beside(x: Value, avals: Sequence[Any]) -> Value:
 def constant_beside(x: Value, aval: AbstractValue) -> Value:
     """A constant that is used with a value of this type: reduced where that is, or is yet to be
     summed."""
-    if axes := OUTSIDE.reduced(aval) | OUTSIDE.unreduced(aval):
+    if axes := aval.place.spec.reduced | aval.place.spec.unreduced:
         spec = PartitionSpec(*[None] * get_aval(x).ndim, reduced=axes)
-        x = made_to_lie(x, aval.explicit_sharding.update(spec=spec))
-    if axes := reduced_axes(aval) | unreduced_axes(aval):
+        x = made_to_lie(x, aval.place.sharding.update(spec=spec))
+    if axes := aval.place.mat.reduced | aval.place.mat.unreduced:
         x = preduced_p.bind(x, axes=tuple(sorted(axes, key=str)))
     return x
 
 
 def as_cotangent(x: Value, aval: AbstractValue) -> Value:
     """A value that stands for a cotangent of values of type `aval`, as one of its type."""
-    if aval.explicit_sharding is not None and aval.explicit_sharding.spec.reduced:
+    place = aval.place
+    if place is HERE:
+        return x
+    if place.spec.reduced:
         x = with_sharding_of(x, aval)
-    if aval.manual_axis_type is None:
+    if place.mat is UNIFORM:
         return x
     wanted = cotangent_aval(aval)
-    return x if get_aval(x).manual_axis_type == wanted.manual_axis_type else cast_like(x, wanted)
+    return x if get_aval(x).place.mat == wanted.place.mat else cast_like(x, wanted)

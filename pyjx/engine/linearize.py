@@ -342,7 +342,7 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
                     raise TypeError(f"The function is not linear: '{primitive}' is not linear in "
                                     "one of its operands, which depends on the arguments.")
                 aval = x.aval
-                if getattr(c, "aval", aval).explicit_sharding is not aval.explicit_sharding:
+                if getattr(c, "aval", aval).place.sharding is not aval.place.sharding:
                     c = with_sharding_of(c, aval)
                 cts[x] = add_tangents(cts[x], c) if x in cts else c
 

@@ -12,9 +12,9 @@ from pyjx import jaxlib_api
 from pyjx.core.effects import no_effects
 from pyjx.core.jaxpr import JaxprEqn, Var
 from pyjx.core.linearity import APART, TOGETHER
+from pyjx.core.places import MEMORY_KINDS, Space
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.source_info import SourceInfo
-from pyjx.core.spaces import MEMORY_KINDS, Space
 
 device_put_p: Primitive = register(Primitive(
     "device_put", moves=True, multiple_results=True, linear=APART, cached=False))

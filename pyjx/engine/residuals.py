@@ -16,9 +16,9 @@ from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects, keeps_alive, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from pyjx.core.memories import in_memory
 from pyjx.core.name_stack import named_scope
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
+from pyjx.core.places import space_called
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.moves import moved_eqn
@@ -129,7 +129,7 @@ def cut_jaxpr(closed: ClosedJaxpr, policy: Policy, results: Flags, needed: Flags
                 live.update(parts.again.invars)
         elif isinstance(kept, Offloadable):
             for v in selected(eqn.outvars, used)[::-1]:
-                there = Var(in_memory(v.aval, kept.dst))
+                there = Var(v.aval.placed(memory_space=space_called(kept.dst)))
                 known.append(moved_eqn(v, there, kept.dst, eqn.source_info))
                 again.append(moved_eqn(there, v, kept.src, eqn.source_info))
                 saved.append(there)

@@ -13,18 +13,17 @@ from operator import is_, not_, or_
 from typing import Any
 
 from pyjx.core import source_info
-from pyjx.core.avals import AbstractValue, ShapedArray, get_aval
+from pyjx.core.avals import AbstractValue, ShapedArray, cotangent_aval, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.effects import keeps_alive
 from pyjx.core.evaluation import jaxpr_as_fun, literal_value
 from pyjx.core.explicit import with_dim
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.named_axes import Axis, sharding_along
-from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables, without_effects
 from pyjx.core.records import Record
+from pyjx.core.specs import NO_AXES, Axes
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
-from pyjx.core.varying import NO_AXES, Axes, varying_axes, with_varying
 from pyjx.engine import logs
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.batching import batch_flat, cut_along, match_axis
@@ -567,7 +566,7 @@ def batch_jaxpr(closed: ClosedJaxpr, dims: Places, axis: Axis, out_dims: Places 
 
     in_avals = [batched_aval(a, d, axis) for a, d in zip(closed.in_avals, dims, strict=True)]
     if varying:
-        in_avals = [a if d is None else with_varying(a, varying_axes(a) | varying)
+        in_avals = [a if d is None else a.varying(a.place.mat.varying | varying)
                     for a, d in zip(in_avals, dims, strict=True)]
     return BatchedJaxpr(trace_to_jaxpr(fun, in_avals, closed.debug_info), found)
 

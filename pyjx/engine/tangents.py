@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import Literal
 from pyjx.core.linearity import TOGETHER
-from pyjx.core.open_sums import cotangent_aval
+from pyjx.core.places import HERE, UNIFORM
 from pyjx.core.primitive import CHEAP, Primitive, cast_like, register
 from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer, literal_types, state
@@ -111,15 +111,17 @@ def full_aval(aval: ShapedArray, value: Any) -> Any:
         scalar = rules.zero(aval.dtype) if value == 0 else aval.dtype.filled((), value)
     else:
         scalar = scalar_of(aval, value)
-    full = scalar
-    if aval.explicit_sharding is not None:
+    full, place = scalar, aval.place
+    if place.sharding is not None:
         full = broadcast_in_dim_p.bind(scalar, shape=aval.shape, broadcast_dimensions=(),
-                                       sharding=aval.explicit_sharding)
+                                       sharding=place.sharding)
     elif aval.shape:
         full = broadcast_in_dim(scalar, aval.shape, ())
-    if aval.elsewhere is not None:
-        full = moved(full, aval.elsewhere)
-    return full if aval.manual_axis_type is None else cast_like(full, aval)
+    if place is HERE:  # as nearly all are
+        return full
+    if place.memory_kind is not None:
+        full = moved(full, place.space)
+    return full if place.mat is UNIFORM else cast_like(full, aval)
 
 
 def instantiate(x: Any) -> Any:

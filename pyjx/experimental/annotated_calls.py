@@ -13,8 +13,8 @@ from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.name_stack import thread_state
+from pyjx.core.places import Space
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.spaces import Space
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import define_call

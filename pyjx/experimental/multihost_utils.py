@@ -16,7 +16,6 @@ import pyjx.numpy as jnp
 from pyjx import jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
-from pyjx.core.explicit import aval_on
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.meshes import Mesh
 from pyjx.core.prefixes import broadcast_argument
@@ -69,7 +68,7 @@ def _stacked(x: np.ndarray[Any, Any]) -> Any:
 def _global_array(aval: ShapedArray, sharding: Any, parts: Sequence[Any], devices: Sequence[Any]
                   ) -> Any:
     """The array of which this process has these parts, on these devices."""
-    return jaxlib_api.batched_device_put(aval_on(aval, sharding), sharding, parts, devices)
+    return jaxlib_api.batched_device_put(aval.reshard(sharding), sharding, parts, devices)
 
 
 def _everywhere(x: Any) -> np.ndarray[Any, Any]:
@@ -330,7 +329,7 @@ def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Mesh, pspec:
         arr = device_put(arr, NamedSharding(global_mesh, pspec))
         aval = gtl_abstract_eval(arr.aval, global_mesh=global_mesh, pspec=pspec)
         local = NamedSharding(global_mesh.local_mesh, pspec)
-        arr = ArrayImpl(aval_on(aval, local), local, arr._arrays, True)
+        arr = ArrayImpl(aval.reshard(local), local, arr._arrays, True)
     return arr if keys is None else keys.from_physical(arr)
 
 

@@ -16,9 +16,10 @@ from pyjx.core.derived import derived
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.open_sums import closed_alike
+from pyjx.core.places import joined
 from pyjx.core.primitive import vary
+from pyjx.core.specs import NO_AXES
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.core.varying import NO_AXES, joined, varying_axes
 from pyjx.engine.types import TreeDef, Value
 from pyjx.lax.bodies import TracedBody, trace_body
 from pyjx.lax.convert import convert_element_type
@@ -112,7 +113,7 @@ def type_differences(ours: Place, theirs: Place, tree: Any, our_avals: Sequence[
         if not a.same_type(b) or open_apart:
             kinds = [kind for kind, x, y in (
                 ("dtypes", a.dtype, b.dtype), ("shapes", a.shape, b.shape),
-                ("shardings", a.explicit_sharding, b.explicit_sharding),
+                ("shardings", a.place.sharding, b.place.sharding),
                 ("manual axis types", open_apart, False)) if x != y]
             sentences.append(
                 f"{ours(path)} has type {a.str_short()} but {theirs(path)} has type "
@@ -156,10 +157,10 @@ def promote_carry(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]
 def varied(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]) -> list[Value] | None:
     """The carry with each leaf varying along the axes of a mesh along which the body makes it vary;
     None where it does."""
-    if all([varying_axes(out) <= varying_axes(get_aval(x))
+    if all([out.place.mat.varying <= get_aval(x).place.mat.varying
             for x, out in zip(leaves, out_avals, strict=True)]):
         return None
-    return [vary(x, varying_axes(out)) for x, out in zip(leaves, out_avals, strict=True)]
+    return [vary(x, out.place.mat.varying) for x, out in zip(leaves, out_avals, strict=True)]
 
 
 def check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
@@ -233,8 +234,8 @@ def _varying_alike(branches: list[ClosedJaxpr], varying: frozenset[Any]) -> list
                   for avals in zip(*[b.out_avals for b in branches], strict=True)])
     if not any(axes):
         return branches
-    return [b if axes == tuple(map(varying_axes, b.out_avals)) else _with_varying_results(b, axes)
-            for b in branches]
+    return [b if axes == tuple([a.place.mat.varying for a in b.out_avals])
+            else _with_varying_results(b, axes) for b in branches]
 
 
 @derived

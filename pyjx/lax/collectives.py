@@ -26,12 +26,11 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
-from pyjx.core.forbidden import check_names
+from pyjx.core.forbidden import check_collective, no_collectives
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import find_frame, named_axes
 from pyjx.core.primitive import (
     Primitive,
-    no_collectives,
     preduced_p,
     pvary_p,
     reduced_vary_cast_p,
@@ -39,15 +38,7 @@ from pyjx.core.primitive import (
     vary,
     vary_unreduced_cast_p,
 )
-from pyjx.core.varying import (
-    NO_AXES,
-    manual_type,
-    reduced_axes,
-    unreduced_axes,
-    varying_axes,
-    with_manual_type,
-    with_varying,
-)
+from pyjx.core.specs import NO_AXES
 from pyjx.engine.axes import broadcast_in_dim, reduce_sum_p, reduced_shape, reduced_sharding
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.conversion import cast
@@ -139,8 +130,8 @@ def check_allowed(operation: str, names: Axes) -> None:
     """Raise ForbiddenCollectiveError where the user forbids collectives across one of these axes of
     a mesh."""
     if no_collectives.value:
-        check_names(no_collectives.value, operation,
-                    [n for n in names if not is_position(n) and is_manual((n,))])
+        check_collective(operation, "acts on axis '{}'",
+                         [n for n in names if not is_position(n) and is_manual((n,))])
 
 
 def bind_checked(primitive: Primitive, x: Value, params: Params,
@@ -206,7 +197,7 @@ def _reduction(name: str, over_positions: Primitive, repeated: Callable[[Value, 
             accepted(name, x, kinds, "subtypes of number")
         positions = tuple([a for a in axes if is_position(a)])
         out = x.update(shape=reduced_shape(name, x, positions))
-        return with_varying(out, varying_axes(x).difference(axes))  # type: ignore[no-any-return]
+        return out.varying(x.place.mat.varying.difference(axes))  # type: ignore[no-any-return]
 
     def batch(operands: Values, dims: Dims, *, axes: Axes, axis_index_groups: Groups) -> Any:
         (x,), (d,) = operands, dims
@@ -306,8 +297,8 @@ pvary_p.define(
 
 
 def _unreduced_psum_shape(x: ShapedArray, *, axes: Axes) -> ShapedArray:
-    return with_manual_type(  # type: ignore[no-any-return]
-        x, manual_type(varying_axes(x), unreduced_axes(x).difference(axes), reduced_axes(x)))
+    mat = x.place.mat
+    return x.varying(mat.varying, mat.unreduced.difference(axes))  # type: ignore[no-any-return]
 
 
 unreduced_psum_p: Primitive = register(Primitive(
@@ -337,7 +328,7 @@ def is_unreduced(function: str, x: Value, typed: frozenset[Any]) -> bool:
       ValueError: over some of them it is.
     """
     aval = get_aval(x)
-    found = unreduced_axes(aval) & typed
+    found = aval.place.mat.unreduced & typed
     if found and found != typed:
         raise ValueError(
             f"jax.lax.{function} can only accept axis_name which corresponds to one of varying, "
@@ -613,8 +604,8 @@ def _type_along(x: Value, axes: Axes) -> str:
       ValueError: not the same of all.
     """
     aval = get_aval(x)
-    kinds = (("varying", varying_axes(aval)), ("unreduced", unreduced_axes(aval)),
-             ("reduced", reduced_axes(aval)))
+    kinds = (("varying", aval.place.mat.varying), ("unreduced", aval.place.mat.unreduced),
+             ("reduced", aval.place.mat.reduced))
     found = {next((kind for kind, named in kinds if axis in named), "invarying") for axis in axes}
     if len(found) > 1:
         raise ValueError(f"pcast: along the axes {axes} the operand {aval.str_short()} is "

@@ -18,7 +18,6 @@ from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.references import is_ref
 from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
-from pyjx.core.varying import reduced_axes, varying_axes
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.holders import Held, Holder, Programs, Roles, with_all_consts
@@ -166,7 +165,7 @@ def _choose(op: str, index: Any, funs: Sequence[Callable[..., Any]], names: Sequ
             operands: Sequence[Any]) -> Any:
     leaves, tree = tree_flatten(tuple(operands))
     leaves = [operand(f"{op} (operands)", x, i) for i, x in enumerate(leaves)]
-    varying = varying_axes(get_aval(index))
+    varying = get_aval(index).place.mat.varying
     if varying:  # where devices choose differently, the sum of cotangents is outside of the choice
         leaves = [x if is_ref(x) else vary(x, varying) for x in leaves]
     check_operands_distinct(op, funs[-1], tree, leaves)
@@ -273,10 +272,10 @@ class _Cond(Holder):
     def pulled_back(self, cts: Tangents, operands: Sequence[Operand], params: Params,
                     totals: Sequence[Any], added: Flags | None) -> list[Any]:
         """As of all holders, but a sum over devices stands in no branch that some do not take."""
-        apart = varying_axes(get_aval(operands[0]))
+        apart = get_aval(operands[0]).place.mat.varying
         for x in operands[1:]:
             if apart and type(x) is UndefinedPrimal and not (
-                    apart <= varying_axes(x.aval) | reduced_axes(x.aval)):
+                    apart <= x.aval.place.mat.varying | x.aval.place.mat.reduced):
                 axes = ", ".join([repr(axis) for axis in sorted(apart, key=str)])
                 raise ValueError(
                     f"lax.cond, lax.switch: devices along the axes {axes} take branches of their "

@@ -14,15 +14,15 @@ from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import out_size, scale
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, batched_sharding, entries_of, replicated, resolved_sharding
-from pyjx.core.forbidden import check_contracted
+from pyjx.core.forbidden import check_collective, no_collectives
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.linearity import EACH
-from pyjx.core.open_sums import OUTSIDE, ShardingTypeError, cotangent_aval
-from pyjx.core.primitive import Primitive, no_collectives, register
+from pyjx.core.open_sums import ShardingTypeError
+from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.specs import axes_of
 from pyjx.engine.axes import transpose
@@ -347,7 +347,7 @@ def result_sharding(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotDi
     (lc, rc), _ = dimension_numbers
     if no_collectives.value:
         along = axes_of([entries_of(x)[i] for x, axes in ((lhs, lc), (rhs, rc)) for i in axes])
-        check_contracted(no_collectives.value, "dot_general", along, unreduced or frozenset())
+        check_collective("dot_general", _CONTRACTS, along, unreduced or ())
     if unreduced:
         for x, axes in ((lhs, lc), (rhs, rc)):
             along = axes_of([entries_of(x)[i] for i in axes])
@@ -358,13 +358,16 @@ def result_sharding(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotDi
     return found
 
 
+_CONTRACTS = "contracts over axis '{}' without marking it unreduced in the output"
+
+
 def _dot_general_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, *,
                           dimension_numbers: DotDimensionNumbers, **params: Any) -> Entries:
     (lc, rc), (lb, rb) = dimension_numbers
     a, b = entries_of(lhs), entries_of(rhs)
     if no_collectives.value:
-        check_contracted(no_collectives.value, "dot_general",
-                         axes_of([*[a[i] for i in lc], *[b[i] for i in rc]]), frozenset())
+        check_collective("dot_general", _CONTRACTS,
+                         axes_of([*[a[i] for i in lc], *[b[i] for i in rc]]))
     lhs_batch, rhs_batch = tuple([a[i] for i in lb]), tuple([b[i] for i in rb])
     if lhs_batch != rhs_batch:
         raise ShardingTypeError(
@@ -415,13 +418,13 @@ def _operand_cotangent(ct: Tangent, x: Value, y: Value, x_axes: Any, y_axes: Any
     x_rest = other_axes(x.ndim, x_sum, x_batch)
     in_y_order = [xs for _, xs in sorted(zip(y_sum, x_sum, strict=True))]
     order = [*x_batch, *x_rest, *in_y_order]
-    wanted = cotangent_aval(x).explicit_sharding
+    wanted = cotangent_aval(x).place.sharding
     if wanted is not None:
         given = get_aval(ct)
         summed = axes_of([entries_of(given)[i] for i in ct_rest])
         wanted = wanted.update(spec=wanted.spec.update(
             partitions=[wanted.spec[i] for i in order],
-            unreduced=wanted.spec.unreduced & (OUTSIDE.unreduced(given) | set(summed)),
+            unreduced=wanted.spec.unreduced & (given.place.spec.unreduced | set(summed)),
             unreduced_kind=None))
     params = {**params, "out_sharding": wanted or replicated(x.ndim, get_aval(ct), get_aval(y))}
     out = dot_general_p.bind(ct, y, dimension_numbers=dims, **params)

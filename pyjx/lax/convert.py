@@ -12,7 +12,6 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.linearity import LAST, TOGETHER
-from pyjx.core.open_sums import is_open
 from pyjx.core.primitive import CHEAP, Primitive, register, vary_like
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer, int_fits
@@ -166,7 +165,7 @@ complex_p.define(jvp=_complex_jvp,
 def _zero(ct: Value) -> Value:
     """Never of a weak type, so that no cotangent of a complex number is."""
     aval = get_aval(ct)
-    return full_aval(aval, 0) if is_open(aval) else scalar_constant(0, aval.dtype)
+    return full_aval(aval, 0) if aval.place.is_open else scalar_constant(0, aval.dtype)
 
 
 # ct Re(z) = Re(ct z)

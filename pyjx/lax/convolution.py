@@ -23,19 +23,12 @@ from pyjx.core.arithmetic import out_size, scale, size
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
-from pyjx.core.explicit import (
-    Entries,
-    entries_of,
-    parts_along,
-    replicated,
-    resolved_sharding,
-    retyped,
-    sharding_for,
-)
+from pyjx.core.explicit import Entries, entries_of, replicated, resolved_sharding, sharding_for
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.linearity import EACH
-from pyjx.core.open_sums import OUTSIDE, ShardingTypeError
+from pyjx.core.open_sums import ShardingTypeError
+from pyjx.core.places import parts_along
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import axes_of
 from pyjx.engine.axes import moveaxis, transpose
@@ -291,7 +284,7 @@ def _cotangent_sharding(x: ShapedArray, ct: Value, other: Value) -> Any:
         return None
     sharding = sharding_for(x, given) or replicated(x.ndim, get_aval(other))
     return sharding.update(spec=sharding.spec.update(
-        unreduced=sharding.spec.unreduced & OUTSIDE.unreduced(given), unreduced_kind=None))
+        unreduced=sharding.spec.unreduced & given.place.spec.unreduced, unreduced_kind=None))
 
 
 def _conv_transpose_rule(ct: Tangent, lhs: Operand, rhs: Operand, *, preferred_element_type: DType,
@@ -388,7 +381,7 @@ def _conv_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, *,
     entries: list[Any] = [None] * out.ndim
     for i, (source, target) in enumerate(zip(dn.lhs_spec, dn.out_spec, strict=True)):
         parts = 1 if given[source] is None else parts_along(
-            lhs.explicit_sharding.mesh, given[source])
+            lhs.place.sharding.mesh, given[source])
         if parts > 1 and (i == 1 or out.shape[target] % parts):
             entries = []
             break
@@ -505,7 +498,7 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
         "out_sharding": None,
     }
     if out_sharding is not None:
-        out = _conv_shape(retyped(x, None), retyped(y, None), **params)
+        out = _conv_shape(x.placed(sharding=None), y.placed(sharding=None), **params)
         params["out_sharding"] = resolved_sharding(out_sharding, out.shape, _NAME)
     return conv_general_dilated_p.bind(lhs, rhs, **params)
 

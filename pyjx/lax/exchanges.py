@@ -25,14 +25,6 @@ from pyjx.core.integers import as_axis, as_ints
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import find_frame
 from pyjx.core.primitive import Primitive, register, vary
-from pyjx.core.varying import (
-    manual_type,
-    reduced_axes,
-    unreduced_axes,
-    varying_axes,
-    with_manual_type,
-    with_varying,
-)
 from pyjx.engine.axes import at_front, broadcast_axis, moveaxis, reduce_sum
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.rules import jvp_linear
@@ -102,8 +94,8 @@ def _exchange(
         return own(x, d, trace.axis.size, **params)
 
     def typed_transpose(ct: Tangent, x: Operand, **params: Any) -> Any:
-        open_sums = unreduced_axes(get_aval(ct))
-        return transpose(vary(ct, varying_axes(x.aval) - open_sums), x, **params)
+        open_sums = get_aval(ct).place.mat.unreduced
+        return transpose(vary(ct, x.aval.place.mat.varying - open_sums), x, **params)
 
     primitive = register(Primitive(
         name, shape_rule=shape_rule, batch=batch, batch_axis=batch_axis, linear=TOGETHER,
@@ -382,8 +374,8 @@ all_gather_p: Primitive = _exchange(
 
 def _all_gather_invariant_shape(x: ShapedArray, **params: Any) -> ShapedArray:
     out = _all_gather_shape(x, **params)
-    return with_varying(  # type: ignore[no-any-return]
-        out, varying_axes(x).difference(params["axis_name"]))
+    return out.varying(  # type: ignore[no-any-return]
+        x.place.mat.varying.difference(params["axis_name"]))
 
 
 def _all_gather_invariant_transpose(ct: Tangent, x: Operand, *, all_gather_dimension: int,
@@ -410,8 +402,9 @@ def _ungrouped(params: Params) -> list[tuple[str, Any]]:
 
 def _all_gather_reduced_shape(x: ShapedArray, **params: Any) -> ShapedArray:
     out, axes = _all_gather_shape(x, **params), params["axis_name"]
-    return with_manual_type(out, manual_type(  # type: ignore[no-any-return]
-        varying_axes(x).difference(axes), unreduced_axes(x), reduced_axes(x).union(axes)))
+    mat = x.place.mat
+    return out.varying(  # type: ignore[no-any-return]
+        mat.varying.difference(axes), mat.unreduced, mat.reduced.union(axes))
 
 
 def _all_gather_reduced_transpose(ct: Tangent, x: Operand, *, all_gather_dimension: int,
@@ -529,8 +522,9 @@ reduce_scatter_p: Primitive = _exchange(
 
 def _unreduced_reduce_scatter_shape(x: ShapedArray, **params: Any) -> ShapedArray:
     out, axes = _reduce_scatter_shape(x, **params), params["axis_name"]
-    return with_manual_type(out, manual_type(  # type: ignore[no-any-return]
-        varying_axes(x).union(axes), unreduced_axes(x).difference(axes), reduced_axes(x)))
+    mat = x.place.mat
+    return out.varying(  # type: ignore[no-any-return]
+        mat.varying.union(axes), mat.unreduced.difference(axes), mat.reduced)
 
 
 def _unreduced_reduce_scatter_transpose(ct: Tangent, x: Operand, *, scatter_dimension: int,

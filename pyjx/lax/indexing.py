@@ -16,14 +16,14 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import size as n_elements
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.bounded import kept
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, one_entry
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.linearity import FIRST, FIRST_AND_THIRD
-from pyjx.core.open_sums import ShardingTypeError, cotangent_aval
+from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr

@@ -13,7 +13,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, entries_of, full_sharding, mesh_of, resized, whole_along
 from pyjx.core.integers import as_axis, as_int, as_shape, index
 from pyjx.core.linearity import FIRST, FIRST_TWO, TOGETHER
-from pyjx.core.open_sums import ShardingTypeError, is_open
+from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import is_concrete
@@ -260,7 +260,7 @@ def pad(operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[i
         raise TypeError("pad: padding_config must be a sequence of triples of integers "
                         f"(low, high, interior), got {padding_config!r}") from None
     operand, padding_value = _operand("pad", operand), _operand("pad", padding_value, 1)
-    if is_open(get_aval(operand)) and not is_open(get_aval(padding_value)) and (
+    if get_aval(operand).place.is_open and not get_aval(padding_value).place.is_open and (
             not is_concrete(padding_value) or np.any(np.asarray(padding_value) != 0)):
         raise ShardingTypeError(
             "lhs is unreduced while rhs is not. `pad` operation does not allow this, as each "

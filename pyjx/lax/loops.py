@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.effects import Effects, has_state, is_ordered, join_effects, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
@@ -20,7 +20,6 @@ from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.name_stack import current_name_stack, set_name_stack
 from pyjx.core.named_axes import Axis
-from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.passes.dce import without_effects
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register, vary
@@ -28,7 +27,6 @@ from pyjx.core.records import Record
 from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import is_concrete, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
-from pyjx.core.varying import varying_axes
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.calls import call, call_eqn, call_params, jit_p
@@ -144,8 +142,9 @@ def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves
     check_carry("while_loop", "body_fun", body_fun, tree, avals, out_tree, body.out_avals)
     cond, cond_tree = trace_body("while_loop", "cond_fun", cond_fun, tree, avals)
     _check_cond(cond_tree, cond.out_avals)
-    apart = varying_axes(cond.out_avals[0])  # devices that go on while others stop differ in all
-    if not all([apart <= varying_axes(aval) for aval in avals]):
+    # devices that go on while others stop differ in all
+    apart = cond.out_avals[0].place.mat.varying
+    if not all([apart <= aval.place.mat.varying for aval in avals]):
         return _agreeing(cond_fun, body_fun, [vary(x, apart) for x in leaves], tree)
     return leaves, cond, body
 

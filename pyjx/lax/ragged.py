@@ -15,7 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
-from pyjx.core.explicit import resolved_sharding, retyped
+from pyjx.core.explicit import resolved_sharding
 from pyjx.core.linearity import EACH
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
@@ -288,7 +288,7 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
         "out_sharding": None,
     }
     if out_sharding is not None:
-        out = _ragged_shape(*[retyped(get_aval(x), None) for x in (lhs, rhs, group_sizes)],
+        out = _ragged_shape(*[get_aval(x).placed(sharding=None) for x in (lhs, rhs, group_sizes)],
                             **params)
         params["out_sharding"] = resolved_sharding(out_sharding, out.shape, name)
     if group_offset is not None:

@@ -16,8 +16,8 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import NamedAxisEffect
 from pyjx.core.linearity import TOGETHER
+from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive, register, vary
-from pyjx.core.varying import joined
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.tangents import full_aval, instantiate, is_undefined_primal

@@ -17,13 +17,13 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval, is_ref_type
 from pyjx.core.bounded import kept
+from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
 from pyjx.core.references import METHODS, Ref, Undivided, is_ref
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
-from pyjx.core.varying import joined, varying_axes, with_varying
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.references import (
@@ -517,18 +517,18 @@ def _part_type(ref: AbstractRef, integers: Sequence[Any], indexers: Indexers) ->
     if type(ref) is not AbstractRef:
         raise ValueError(f"`get` must be called on `Ref` types: {ref}.")
     part = ref_views.part_type(ref, indexers, integers).inner_aval
-    return with_varying(part, joined((ref, *integers)))  # type: ignore[no-any-return]
+    return part.varying(joined((ref, *integers)))  # type: ignore[no-any-return]
 
 
 def _check_varying(what: str, ref: Any, value: Any, integers: Sequence[Any]) -> None:
     """Raise ValueError for what varies along more axes of a mesh than the reference it is written
     to: the devices would hold different values of what is the same on all."""
-    if not joined((value, *integers)) <= varying_axes(ref):
+    if not joined((value, *integers)) <= ref.place.mat.varying:
         raise ValueError(
             f"Primitive {what} requires the value's varying manual axes to match the Ref's, and "
             "the index's varying manual axes to be a subset of them, but got "
-            f"{varying_axes(value)} for the value, {joined(integers)} for the index, and "
-            f"{varying_axes(ref)} for the Ref. Make the reference of a value that varies: "
+            f"{value.place.mat.varying} for the value, {joined(integers)} for the index, and "
+            f"{ref.place.mat.varying} for the Ref. Make the reference of a value that varies: "
             "jax.lax.pcast(x, axes, to='varying').")
 
 

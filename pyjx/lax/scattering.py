@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.contents import shared
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import sharding_of_sums
 from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.linearity import FIRST_AND_THIRD
-from pyjx.core.open_sums import ShardingTypeError, cotangent_aval, is_open
+from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, trace_to_jaxpr
@@ -254,7 +254,7 @@ def scatter_apply(
     """
     operand = _operand("scatter_apply", operand)
     aval = get_aval(operand)
-    if is_open(aval):
+    if aval.place.is_open:
         raise ShardingTypeError(
             "scatter_apply is a non-linear operation and cannot accept input that is unreduced. "
             f"Got {aval.str_short()}. Sum it before.")
@@ -262,7 +262,7 @@ def scatter_apply(
     sizes = as_sizes("scatter_apply", "update_shape", update_shape)
     unused = full_aval(ShapedArray(
         sizes, aval.dtype, sharding=sharding_of_sums(aval, len(sizes)),
-        manual_axis_type=aval.manual_axis_type), 0)
+        manual_axis_type=aval.place.mat), 0)
     return scatter_p.bind(
         operand, _operand("scatter_apply", scatter_indices, 1), unused,
         dimension_numbers=with_tuples("scatter_apply", ScatterDimensionNumbers, dimension_numbers),

@@ -24,7 +24,7 @@ from pyjx.core.explicit import (
 )
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
 from pyjx.core.linearity import TOGETHER
-from pyjx.core.open_sums import OUTSIDE, ShardingTypeError
+from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, stands_for_constant
 from pyjx.core.specs import axes_of
@@ -228,8 +228,8 @@ def _check_open_sums(sharding: Sharding | None, x: ShapedArray) -> None:
     """Raise ValueError unless sums over the mesh stay open, or closed, as they are."""
     if sharding is None:
         return
-    for what, wanted, given in (("unreduced", sharding.spec.unreduced, OUTSIDE.unreduced(x)),
-                                ("reduced", sharding.spec.reduced, OUTSIDE.reduced(x))):
+    for what, wanted, given in (("unreduced", sharding.spec.unreduced, x.place.spec.unreduced),
+                                ("reduced", sharding.spec.reduced, x.place.spec.reduced)):
         if wanted != given:
             raise ValueError(
                 f"out_sharding passed to `reshape` must be {what} over the same mesh axes as the "

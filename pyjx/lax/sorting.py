@@ -95,7 +95,7 @@ def _sort_sharding(outs: Any, *xs: ShapedArray, dimension: int, **params: Any) -
                    f"{' '.join([str(full_sharding(mesh, x)) for x in xs])}")
     for x in xs:
         whole_along(x, dimension, "Arguments to sort must be unsharded over the sorting dimension. "
-                    f"Got arg sharding={x.explicit_sharding} and sorting dimension={dimension}")
+                    f"Got arg sharding={x.place.sharding} and sorting dimension={dimension}")
     return [given] * len(xs)
 
 

@@ -109,7 +109,7 @@ def broadcast_like(arr: ArrayLike, like_arr: Any) -> Array:
     if wide:
         x = squeeze(x, wide)
     kept = [first + i for i in range(len(aval.shape)) if i not in wide]
-    return broadcast_in_dim(x, shape, kept, out_sharding=like.explicit_sharding)
+    return broadcast_in_dim(x, shape, kept, out_sharding=like.place.sharding)
 
 
 # -- values that stay ------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import entries_of, one_entry
-from pyjx.core.open_sums import spec_of
 from pyjx.core.trace import Tracer, check_int_fits
 from pyjx.engine.explicit import made_to_lie
 from pyjx.jaxlib_api import NamedSharding
@@ -290,7 +289,7 @@ def _batched_dot(name: str, a: ArrayLike, b: ArrayLike, core_a: int, core_b: int
 def _cut_alike(name: str, a: ArrayLike, b: ArrayLike, k: int) -> list[Any]:
     """Two arrays of one batch, their first `k` axes; one that was stretched is cut as the other."""
     avals = get_aval(a), get_aval(b)
-    known = [v.explicit_sharding for v in avals if v.explicit_sharding is not None]
+    known = [v.place.sharding for v in avals if v.place.sharding is not None]
     if not known:
         return [a, b]
     inputs = ", ".join([v.str_short(True) for v in avals])
@@ -300,7 +299,7 @@ def _cut_alike(name: str, a: ArrayLike, b: ArrayLike, k: int) -> list[Any]:
     for x, aval in zip((a, b), avals, strict=True):
         entries = (*lead, *entries_of(aval)[k:])
         if entries != entries_of(aval):
-            spec = spec_of(aval).update(partitions=entries)
+            spec = aval.place.spec.update(partitions=entries)
             x = made_to_lie(x, NamedSharding(known[0].mesh, spec))
         out.append(x)
     return out

@@ -209,7 +209,7 @@ def _new_slices(arr: ArrayLike, places: Any, values: Any, axis: int) -> Any:
         raise ValueError(f"jnp.insert(): Incompatible shapes for broadcasting: there are {count} "
                          f"places in obj, and {given} slices in values. Pass as many, or one.")
     values = jnp.broadcast_to(values, (*aval.shape[:axis], count, *aval.shape[axis + 1:]))
-    return placed(values, aval.explicit_sharding)
+    return placed(values, aval.place.sharding)
 
 
 def _inserted_at(arr: Any, places: np.ndarray, values: Any, axis: int) -> Any:

@@ -388,7 +388,7 @@ def getitem(x: Any, index: Any, options: Options = _default) -> Any:
     elif configuration.check_static_indices.value and options.mode in _UNCHECKED_MODES:
         check_bounds(aval.shape, pattern, values, integers_only=True)
     if type(x) is not ArrayImpl or state.dynamic is not eager_trace or (
-            aval.explicit_sharding is not None):  # whose type depends on the values of slices
+            aval.place.sharding is not None):  # whose type depends on the values of slices
         return read(x, pattern, values, options)
     try:
         fn = _readers[pattern, options]
@@ -506,7 +506,7 @@ class IndexUpdateRef:
         if configuration.strict_indices.value:
             check_bounds(x.aval.shape, pattern, values)
         if type(x) is not ArrayImpl or state.dynamic is not eager_trace or not (
-                _small_ints(values)) or x.aval.explicit_sharding is not None:
+                _small_ints(values)) or x.aval.place.sharding is not None:
             return write(method, x, y, pattern, values, options)
         fn = _writers.get((method, pattern, options)) or _writer(method, pattern, options)
         return fn(x, y, *values)

@@ -60,6 +60,6 @@ def filled_like(x: ArrayLike, value: ArrayLike, dtype: DTypeLike | None = None) 
     aval = get_aval(x)
     if dtype is not None:
         return full_aval(aval.update(dtype=np.dtype(dtype), weak_type=False), value)
-    if aval.explicit_sharding is not None:
+    if aval.place.sharding is not None:
         return full_aval(aval, value)
     return stretch(constant_like(x, value), aval.shape)

@@ -15,9 +15,8 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, aval_makers, get_aval
 from pyjx.core.frames import warn
-from pyjx.core.memories import are_elsewhere
+from pyjx.core.places import Space, are_elsewhere
 from pyjx.core.scalars import is_scalar_constant
-from pyjx.core.spaces import Space
 from pyjx.core.trace import Tracer, int_fits
 from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.axes import broadcast_in_dim_p

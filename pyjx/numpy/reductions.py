@@ -535,7 +535,7 @@ def _cumulative(name: str, scan: Callable[..., Any], a: ArrayLike, axis: int | S
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported")
     a = numbers(name, a)
     aval = get_aval(a)
-    if axis is None and aval.explicit_sharding is not None:
+    if axis is None and aval.place.sharding is not None:
         raise ShardingTypeError(
             f"The input should be fully replicated when axis is not specified to {name}. Got input "
             f"type={aval.str_short()}. Give the axis, or call jax.reshard before.")

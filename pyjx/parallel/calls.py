@@ -26,13 +26,11 @@ from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
-from pyjx.core.local_types import global_aval, local_aval
 from pyjx.core.named_axes import Axis, mesh_axes, spmd_names
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.core.varying import reduced_axes, unreduced_axes, varying_axes
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call
 from pyjx.engine.holders import Held, Holder, Programs, Roles
@@ -240,7 +238,7 @@ class _ShardMap(Holder):
     def outside(self, aval: Any, role: Any, params: Params) -> Any:
         if type(role) is _Vector:
             aval, role = aval.update(shape=(1,)), role.spec
-        return global_aval(aval, role, params["mesh"], params["newly_manual_axes"])
+        return aval.unshard(params["mesh"], True, role, params["newly_manual_axes"])
 
     def derived(self, params: Params, derive: Callable[..., Any], *args: Any) -> Any:
         with _within(params):
@@ -250,10 +248,11 @@ class _ShardMap(Holder):
         names = params["newly_manual_axes"]
         roles: list[Any] = []
         for aval in avals:
-            axes = ordered(params["mesh"], varying_axes(aval) & names if params["check_vma"]
+            axes = ordered(params["mesh"], aval.place.mat.varying & names if params["check_vma"]
                            else names - spmd_names())
-            spec = PartitionSpec(*[axes] if axes else (), unreduced=unreduced_axes(aval) & names,
-                                 reduced=reduced_axes(aval) & names)
+            mat = aval.place.mat
+            spec = PartitionSpec(*[axes] if axes else (), unreduced=mat.unreduced & names,
+                                 reduced=mat.reduced & names)
             roles.append(_Vector(spec) if axes and not aval.shape else spec)
         return roles
 
@@ -261,7 +260,7 @@ class _ShardMap(Holder):
         return [spec.to_ct_spec() for spec in roles]
 
     def written_role(self, role: Any, aval: AbstractValue, params: Params) -> Any:
-        beyond = (varying_axes(aval) & params["newly_manual_axes"]).difference(axes_of(role))
+        beyond = (aval.place.mat.varying & params["newly_manual_axes"]).difference(axes_of(role))
         if params["check_vma"] and beyond:
             raise ValueError(
                 f"shard_map: a reference that is cut as {role} is written a value of type "
@@ -303,7 +302,7 @@ class _ShardMap(Holder):
     def check(self, eqn: JaxprEqn) -> None:
         params = eqn.params
         names = params["newly_manual_axes"]
-        given = [Var(local_aval(v.aval, s, params["mesh"], names, params["check_vma"]))
+        given = [Var(v.aval.shard(params["mesh"], names, params["check_vma"], s))
                  for v, s in zip(eqn.invars, params["in_specs"], strict=True)]
         check_operands("shard_map", given, params["jaxpr"].in_avals)
 

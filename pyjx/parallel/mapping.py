@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.brief import shortened
-from pyjx.core.explicit import names_in_types
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
-from pyjx.core.local_types import along, local_aval
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.named_axes import mapped_along, mesh_axes
+from pyjx.core.places import names_in_types, spec_along
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.primitive import vary
 from pyjx.core.records import Record
 from pyjx.core.references import check_distinct, check_undivided, is_ref
 from pyjx.core.specs import Infer, InferFromArgs, PartitionSpec, UnreducedKind, axes_of
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.core.varying import reduced_axes, unreduced_axes, varying_axes
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
@@ -174,7 +172,7 @@ class _Mapped:
             named = frozenset(names_in_types(mesh, names))
             for spec, aval in zip(in_specs, avals, strict=True):
                 _check_type(spec, aval, named)
-        local = [local_aval(a, s, mesh, names, self.check_vma)
+        local = [a.shard(mesh, names, self.check_vma, s)
                  for a, s in zip(avals, in_specs, strict=True)]
         flat = FlatFun(self.fun, in_tree)
         debug = DebugInfo("shard_map", source_of(self.fun),
@@ -262,15 +260,15 @@ class _Mapped:
         if self.check_vma:
             for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
                 self._check_sums(spec, aval, names)
-                varying = varying_axes(aval) & names
+                varying = aval.place.mat.varying & names
                 if not varying.issubset(axes_of(spec)):
                     self._raise_varying(mesh, spec, varying, f"{fun}(*args){_path(tree, i)}")
         return specs
 
     def _check_sums(self, spec: PartitionSpec, aval: AbstractValue, names: frozenset[Any]) -> None:
         """Raise ValueError unless a spec says what a result's type does of sums over devices."""
-        for name, of in (("unreduced", unreduced_axes), ("reduced", reduced_axes)):
-            if getattr(spec, name) != of(aval) & names:
+        for name in ("unreduced", "reduced"):
+            if getattr(spec, name) != getattr(aval.place.mat, name) & names:
                 raise ValueError(
                     f"out_specs passed to shard_map should be equal to the {name} present on the "
                     f"out_aval. Got out_specs={spec} and out_aval={aval.str_short(True)}. Sum it "
@@ -409,15 +407,15 @@ def _spread(what: str, specs: Any, tree: Any, is_leaf: Callable[[Any], bool] | N
 
 def _spec_of(aval: AbstractValue, names: frozenset[Any]) -> PartitionSpec:
     """How an argument lies along the axes of these names, which its type says."""
-    sharding = aval.explicit_sharding
-    return WHOLE if sharding is None else along(sharding.spec, names)
+    sharding = aval.place.sharding
+    return WHOLE if sharding is None else spec_along(sharding.spec, names)
 
 
 def _check_type(spec: PartitionSpec, aval: ShapedArray | AbstractRef, names: frozenset[Any]
                ) -> None:
     """Raise ValueError unless an argument lies as its spec says, along axes that are Explicit."""
     lies, asked = [s.update(partitions=[*s, *[None] * (aval.ndim - len(s))])
-                   for s in (_spec_of(aval, names), along(spec, names))]
+                   for s in (_spec_of(aval, names), spec_along(spec, names))]
     if lies != asked:
         raise ValueError(
             f"in_specs passed to shard_map: {asked} does not match the specs of the input: {lies} "

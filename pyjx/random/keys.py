@@ -19,7 +19,8 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import out_size
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, array_aval, aval_makers, get_aval
-from pyjx.core.explicit import Entries, agreed, explicit_sharding
+from pyjx.core.explicit import Entries, agreed
+from pyjx.core.places import explicit_sharding, place_of
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import moveaxis
@@ -99,7 +100,7 @@ def check_key_data(impl: PRNGImpl, data: Any) -> None:
 
 def _sharding_of_keys(impl: PRNGImpl, key_data: Array) -> Any:
     """What the type of keys says of how they lie, which that of their data says."""
-    found = getattr(getattr(key_data, "aval", None), "explicit_sharding", None)
+    found = place_of(key_data).sharding
     if found is None:
         return None
     ndim = key_data.ndim - len(impl.key_shape)

@@ -12,11 +12,11 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, ShapedArray, canonical_shape, get_aval, is_valid_value
-from pyjx.core.explicit import aval_on, lying_along, names_no_mesh
 from pyjx.core.frozen import filled
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.passes.literals import shown
+from pyjx.core.places import UNIFORM, names_no_mesh, place_of
 from pyjx.core.specs import ManualAxisType, P
 from pyjx.core.trace import DynamicJaxprTrace, Tracer, check_int_fits, eager_trace
 from pyjx.core.tracebacks import api_boundary
@@ -91,6 +91,8 @@ class ShapeDtypeStruct:
         if mat is not None and not isinstance(mat, ManualAxisType):
             raise TypeError("`manual_axis_type` argument passed to ShapeDtypeStruct should be of "
                             f"type `jax.sharding.ManualAxisType`. Got type {type(mat)}")
+        if mat is UNIFORM:
+            mat = None
         filled(self, shape=shape, dtype=dtype if dtypes.is_extended(dtype) else np.dtype(dtype),
                layout=layout, _placed=placed, weak_type=weak_type, is_ref=is_ref,
                manual_axis_type=mat)
@@ -174,7 +176,7 @@ class ShapeDtypeStruct:
     def like(x: Any) -> ShapeDtypeStruct:
         """The struct that describes the array `x`: where and how it lies too, if it was put there
         or its type says so."""
-        placed = getattr(getattr(x, "aval", None), "explicit_sharding", None)
+        placed = place_of(x).sharding
         if type(x) is ArrayImpl and x._committed:
             placed = x.format
         mat = getattr(x, "manual_axis_type", None)
@@ -246,7 +248,7 @@ def _placed_as(sharding: Sharding | None, ndim: int) -> tuple[Any, Any]:
 def described(x: Any) -> Any:
     """Structs, and other objects with a shape and a dtype, as leaves that can be traced."""
     if isinstance(x, ShapedArray):  # it may name a mesh for readers
-        return Described(x if x.explicit_sharding is None else aval_on(x, x.explicit_sharding))
+        return Described(x if x.place.sharding is None else x.reshard(x.place.sharding))
     if isinstance(x, ShapeDtypeStruct) or (
         not is_valid_value(x) and hasattr(x, "shape") and hasattr(x, "dtype")
     ):
@@ -260,7 +262,7 @@ def described(x: Any) -> Any:
                 return Described(AbstractRef(aval))
         if not isinstance(sharding, Sharding) or names_no_mesh(sharding):
             return Described(aval)
-        return Described(aval_on(aval, sharding), sharding, getattr(x, "layout", None))
+        return Described(aval.reshard(sharding), sharding, getattr(x, "layout", None))
     return x
 
 
@@ -296,12 +298,12 @@ def describe_arguments(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, A
 
 
 def struct_of(aval: ShapedArray | AbstractRef) -> ShapeDtypeStruct:
-    sharding = aval.explicit_sharding
+    sharding = aval.place.sharding
     mesh = get_abstract_mesh()
     if sharding is None and mesh.explicit_axes:
         sharding = NamedSharding(mesh, P(*[None] * aval.ndim))
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding,
-                            manual_axis_type=aval.manual_axis_type)
+                            manual_axis_type=aval.place.mat)
 
 
 def results_of(traced: TracedCall) -> Any:
@@ -388,7 +390,7 @@ def typeof(x: Any) -> Any:
     aval = described(x).aval if isinstance(x, ShapeDtypeStruct) else get_aval(x)
     if type(x) is int:
         check_int_fits(x, aval)
-    if type(aval) is ShapedArray and aval.explicit_sharding is None and not isinstance(
+    if type(aval) is ShapedArray and aval.place.sharding is None and not isinstance(
             x, (Tracer, ShapeDtypeStruct)):
         return _along_its_mesh(aval, x)
     return aval
@@ -401,8 +403,8 @@ def _along_its_mesh(aval: ShapedArray, x: Any) -> ShapedArray:
     sharding: Any = x._sharding if type(x) is ArrayImpl else None
     if type(sharding) is NamedSharding:
         mesh = sharding.mesh.abstract_mesh
-        return aval if mesh == context else lying_along(aval, mesh)
+        return aval if mesh == context else aval.along(mesh)
     if context is None or (type(sharding) is SingleDeviceSharding
                            and sharding is single_device_sharding(sharding._device)):
         return aval  # one that nobody asked for by a sharding
-    return lying_along(aval, NO_MESH)
+    return aval.along(NO_MESH)

@@ -10,7 +10,6 @@ import numpy as np
 from pyjx import jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
-from pyjx.core.explicit import aval_on
 from pyjx.core.layouts import AutoLayout, Format
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.prefixes import broadcast_argument
@@ -143,7 +142,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
         behind = dtype.physical_aval(ShapedArray(shape, dtype))
         return dtype.from_physical(make_array_from_single_device_arrays(
             behind.shape, sharding, [part._base_array for part in arrays], dtype=behind.dtype))
-    return ArrayImpl(aval_on(ShapedArray(shape, dtype), sharding), sharding, list(arrays), True)
+    return ArrayImpl(ShapedArray(shape, dtype).reshard(sharding), sharding, list(arrays), True)
 
 
 def make_array_from_callback(shape: Sequence[int], sharding: Any,
@@ -186,7 +185,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any,
         return make_array_from_single_device_arrays(
             shape, sharding, [device_put(p, d) for p, d in zip(parts, local, strict=True)],
             dtype=dtype)
-    aval = aval_on(ShapedArray(shape, dtype), sharding)
+    aval = ShapedArray(shape, dtype).reshard(sharding)
     _check_parts(parts, aval, sharding)
     array = jaxlib_api.batched_device_put(
         aval, sharding, [p.astype(dtype, copy=False) for p in parts], list(local))

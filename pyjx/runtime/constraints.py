@@ -11,9 +11,10 @@ import numpy as np
 
 from pyjx import configuration, tree_util
 from pyjx.core.avals import get_aval, is_valid_value
-from pyjx.core.explicit import entries_of, explicit_sharding, names_no_mesh
+from pyjx.core.explicit import entries_of
 from pyjx.core.layouts import AutoLayout, Format, Layout
 from pyjx.core.meshes import AbstractMesh
+from pyjx.core.places import explicit_sharding, names_no_mesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer
@@ -150,8 +151,8 @@ def constrained(x: Any, sharding: Sharding, layout: Layout | None = None) -> Any
     if mesh is not None and _asserts(mesh):
         return _asserted(x, aval, sharding)
     free = frozenset([i for i, p in enumerate(getattr(sharding, "spec", ())) if p is UNCONSTRAINED])
-    if mesh is not None and aval.explicit_sharding is not None and (
-            mesh.abstract_mesh == aval.explicit_sharding.mesh):
+    if mesh is not None and aval.place.sharding is not None and (
+            mesh.abstract_mesh == aval.place.sharding.mesh):
         sharding = _with_types_axes(sharding, aval)
     return sharding_constraint_p.bind(x, sharding=sharding, layout=layout,
                                       context_mesh=get_abstract_mesh(), unconstrained_dims=free)

@@ -10,12 +10,10 @@ import numpy as np
 from pyjx import configuration, jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.explicit import aval_on, names_no_mesh
 from pyjx.core.layouts import Format, Layout
-from pyjx.core.memories import in_memory, in_space
 from pyjx.core.meshes import Mesh
+from pyjx.core.places import MEMORY_KINDS, Space, names_no_mesh, space_called
 from pyjx.core.prefixes import broadcast_argument, is_none
-from pyjx.core.spaces import MEMORY_KINDS, Space
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.moves import device_put_p as device_put_p
@@ -266,13 +264,14 @@ def _device_put_shape(*operands: ShapedArray, devices: Sequence[Any], **params: 
 
 def _type_there(x: Any, target: Any) -> Any:
     if isinstance(target, Space):
-        return x if target is Space.Any else in_space(x, None if target is Space.Device else target)
+        return x if target is Space.Any else x.placed(memory_space=target)
     if isinstance(target, Format):
         target = target.sharding
     if type(target) is NamedSharding:
-        return aval_on(x, target)
+        return x.reshard(target)
     if isinstance(target, Sharding):
-        return in_memory(x, target.memory_kind)
+        kind = target.memory_kind
+        return x if kind is None else x.placed(memory_space=space_called(kind))
     return x
 
 

@@ -11,7 +11,6 @@ from pyjx import configuration, jaxlib_api
 from pyjx.core import wide
 from pyjx.core.avals import ShapedArray
 from pyjx.core.bounded import kept
-from pyjx.core.explicit import aval_on
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.trace import trace_to_jaxpr
@@ -168,7 +167,7 @@ def _formatter(wanted: Format) -> Any:
         if wanted.layout is not None:
             request = request._replace(in_layouts=(Layout.for_array(x),),
                                        out_layouts=(wanted.layout,))
-        program = _identity(aval_on(x.aval, None))
+        program = _identity(x.aval.reshard(None))
         if open_sums(wanted.sharding) and not open_sums(x.sharding):
             program = _opening(x.aval, wanted.sharding)
         return compile_and_run(program, "reshard", [x], _ONE_RESULT, request=request)

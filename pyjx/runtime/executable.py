@@ -11,7 +11,6 @@ import numpy as np
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, Token, abstract_token, get_aval
-from pyjx.core.explicit import aval_on
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
@@ -62,7 +61,8 @@ class Executable:
                 loaded, placement, program, list(map(physical_aval, closed.in_avals)),
                 self.out_avals)
         if placement.mesh is not None or any(placement.kinds):
-            self.out_avals = list(map(aval_on, self.out_avals, self.out_shardings))
+            self.out_avals = [
+                a.reshard(s) for a, s in zip(self.out_avals, self.out_shardings, strict=True)]
         self.in_layouts = jaxlib_api.parameter_layouts(loaded, sum(program.kept))
         self.const_args = self._constants(program)
         self._handlers: dict[bool, list[Any]] = {}

@@ -15,9 +15,9 @@ from pyjx.core.explicit import check_mesh
 from pyjx.core.interning import Interned
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from pyjx.core.layouts import Layout
-from pyjx.core.memories import are_elsewhere, kind_of
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.nested import holds_jaxprs
+from pyjx.core.places import are_elsewhere
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.explicit import reshard_p
@@ -186,8 +186,8 @@ def _onto_axes_of_other_types(jaxpr: Jaxpr, outs: Shardings, mesh: Mesh) -> Shar
 def _kinds(shardings: Sequence[Any], avals: Sequence[Any], device: Any) -> Kinds:
     """The memories that shardings name, or else types, where these are not the device's own; empty
     where all are."""
-    kinds = [kind_of(a) if s is None or s.memory_kind in (None, "device") else s.memory_kind
-             for s, a in zip(shardings, avals, strict=True)]
+    kinds = [a.place.memory_kind if s is None or s.memory_kind in (None, "device")
+             else s.memory_kind for s, a in zip(shardings, avals, strict=True)]
     if not any(kinds):
         return ()
     # Devices that are only described cannot say.
@@ -479,7 +479,7 @@ def _of_type(aval: Any, mesh: Any) -> Any:
     """The sharding that the type of a result says."""
     if type(aval) is not ShapedArray:
         return None
-    sharding = aval.explicit_sharding
+    sharding = aval.place.sharding
     return NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)) if sharding is None else sharding
 
 

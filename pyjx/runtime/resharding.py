@@ -14,12 +14,12 @@ from pyjx.core.explicit import (
     along_the_mesh_that_is_set,
     check_out_sharding,
     entries_of,
-    names_no_mesh,
     resolved_sharding,
 )
+from pyjx.core.forbidden import no_collectives
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
+from pyjx.core.places import HERE, names_no_mesh, place_of
 from pyjx.core.prefixes import broadcast_argument
-from pyjx.core.primitive import no_collectives
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
@@ -170,7 +170,7 @@ def _mesh_around(target: Any, args: Any) -> AbstractMesh | None:
     if not mesh.empty:
         return mesh
     for x in tree_util.tree_leaves(args):
-        sharding = getattr(getattr(x, "aval", None), "explicit_sharding", None)
+        sharding = place_of(x).sharding
         if sharding is not None:
             return sharding.mesh.abstract_mesh  # type: ignore[no-any-return]
     return None
@@ -277,7 +277,7 @@ def sharding_like(x: Any, shape: Any, asked: Any) -> Any:
     aval = getattr(x, "aval", None)
     if aval is None:
         return getattr(x, "sharding", None)
-    in_type = getattr(aval, "explicit_sharding", None)
+    in_type = getattr(aval, "place", HERE).sharding
     if type(x) is ArrayImpl and (in_type or (x._committed and not x.weak_type)):
         return x._sharding
     if state.dynamic is eager_trace and configuration.mesh.value is None:

@@ -13,7 +13,6 @@ from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict, kept
-from pyjx.core.explicit import aval_on
 from pyjx.core.layouts import Format
 from pyjx.core.meshes import Mesh
 from pyjx.core.specs import PartitionSpec
@@ -121,14 +120,14 @@ def put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Sharding, ali
     if open_sums(sharding):
         return moved(put_host(x, aval, summed(sharding), alias), sharding)
     if type(sharding) is SingleDeviceSharding:
-        return _put(aval_on(aval, sharding), sharding, (x,), [sharding._device], True, alias)
+        return _put(aval.reshard(sharding), sharding, (x,), [sharding._device], True, alias)
     return _put_parts(aval, sharding, lambda index: x[index], alias)
 
 
 def _put_parts(aval: ShapedArray, sharding: Sharding, part: Callable[[Any], Any], alias: bool
               ) -> Any:
     """A committed array of what `part` gives for each index, which several devices may share."""
-    aval = aval_on(aval, sharding)
+    aval = aval.reshard(sharding)
     devices, indices, places = _parts(sharding, aval)
     cut = [part(index) for index in indices]  # copies of a part share host memory
     if aval.dtype.kind == "T":  # the runtime puts strings that all devices have on one of them
@@ -196,7 +195,7 @@ def moved(x: Any, sharding: Sharding) -> Any:
     if same or old.is_equivalent_to(sharding, aval.ndim):
         if not same:
             check_rank(sharding, aval)
-        typed = aval_on(aval, sharding)
+        typed = aval.reshard(sharding)
         if same and x._committed and typed is aval:
             return x
         return jaxlib_api.commit(x, sharding, aval=typed)
@@ -212,7 +211,7 @@ def moved(x: Any, sharding: Sharding) -> Any:
     if _same_parts(x._sharding, sharding, aval):
         copy = jaxlib_api.copy_arrays([x], [sharding._internal_device_list], [sharding],
                                       [_CopySemantics.REUSE_INPUT])[0]
-        return jaxlib_api.commit(copy, sharding, aval=aval_on(aval, sharding))
+        return jaxlib_api.commit(copy, sharding, aval=aval.reshard(sharding))
     return _of_parts(x, sharding)
 
 

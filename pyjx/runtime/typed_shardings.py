@@ -15,14 +15,11 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
-from pyjx.core.explicit import retyped
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import holds_jaxprs, map_jaxprs
-from pyjx.core.open_sums import OUTSIDE, spec_of
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.source_info import no_source_info
-from pyjx.core.specs import PartitionSpec, axes_of
-from pyjx.core.varying import NO_AXES, Axes
+from pyjx.core.specs import NO_AXES, Axes, PartitionSpec, axes_of
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.explicit import reshard_p
 from pyjx.engine.moves import sharding_constraint_p
@@ -49,7 +46,7 @@ open_sum_p: Primitive = register(Primitive("open_sum", shape_rule=lambda x, shar
 
 def spec_in_full(mesh: Mesh | AbstractMesh, aval: ShapedArray | AbstractRef) -> PartitionSpec:
     """What a type says of all dimensions; the compiler may cut them along Auto axes, too."""
-    spec = spec_of(aval)
+    spec = aval.place.spec
     entries = [*spec, *[None] * (aval.ndim - len(spec))]
     if mesh.auto_axes:
         entries = [PartitionSpec.UNCONSTRAINED if e is None else e for e in entries]
@@ -57,7 +54,7 @@ def spec_in_full(mesh: Mesh | AbstractMesh, aval: ShapedArray | AbstractRef) -> 
 
 
 def _open_axes(avals: Any) -> Axes:
-    return NO_AXES.union(*map(OUTSIDE.unreduced, avals))
+    return NO_AXES.union(*[a.place.spec.unreduced for a in avals])
 
 
 def _adds_up(eqn: JaxprEqn) -> bool:
@@ -69,15 +66,16 @@ def made_types(eqn: JaxprEqn, aval: ShapedArray | AbstractRef) -> list[Any]:
     """The types that a result of type `aval` takes one after the other: that which the operation
     gives it first, if it is not the last one as it opens sums or closes them."""
     found = _open_axes([v.aval for v in eqn.invars])
-    if found == OUTSIDE.unreduced(aval) or holds_jaxprs(eqn) or (
+    if found == aval.place.spec.unreduced or holds_jaxprs(eqn) or (
             not found and _adds_up(eqn)):
         return [aval]
-    spec = spec_of(aval)
+    spec = aval.place.spec
     entries = [tuple([a for a in axes_of((e,)) if a not in found]) for e in spec]
     entries += [()] * (aval.ndim - len(entries))
     mesh = next(s.mesh for v in (*eqn.invars, *eqn.outvars)
-                if (s := v.aval.explicit_sharding) is not None)
-    return [retyped(aval, NamedSharding(mesh, PartitionSpec(*entries, unreduced=found))), aval]
+                if (s := v.aval.place.sharding) is not None)
+    return [aval.placed(sharding=NamedSharding(
+        mesh, PartitionSpec(*entries, unreduced=found))), aval]
 
 
 def on_parts(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, made: JaxprEqn) -> list[JaxprEqn]:
@@ -116,9 +114,9 @@ def with_open_results(closed: ClosedJaxpr, types: Any, shardings: Any) -> Closed
     eqns: list[JaxprEqn] = []
     for i, (x, aval, sharding) in enumerate(zip(outs, types, shardings, strict=False)):
         spec = getattr(sharding, "spec", None)
-        if spec is None or spec.unreduced <= OUTSIDE.unreduced(aval):
+        if spec is None or spec.unreduced <= aval.place.spec.unreduced:
             continue
-        whole = spec.update(unreduced=OUTSIDE.unreduced(aval), unreduced_kind=None)
+        whole = spec.update(unreduced=aval.place.spec.unreduced, unreduced_kind=None)
         outs[i] = Var(x.aval)
         closed_one = Var(x.aval)
         eqns.append(JaxprEqn(sharding_constraint_p, [x], [closed_one], {
@@ -170,8 +168,8 @@ def _with_stacked_parts(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, made: JaxprEqn
 def _cut_var(typed: Any, aval: ShapedArray, at: int) -> Var:
     """A variable for the parts that devices have of an open sum of type `typed`, or of a slice of
     it, along dimension `at`; `aval` is the type of one part."""
-    sizes = typed.explicit_sharding.mesh.shape
-    count = math.prod([sizes[a] for a in OUTSIDE.unreduced(typed)])
+    sizes = typed.place.sharding.mesh.shape
+    count = math.prod([sizes[a] for a in typed.place.spec.unreduced])
     return Var(aval.update(shape=(*aval.shape[:at], count, *aval.shape[at:])))
 
 
@@ -196,7 +194,7 @@ def _as_cut(mesh: Mesh | AbstractMesh, typed: Any, x: Any, at: int, eqn: JaxprEq
         "broadcast_dimensions": tuple([i + (i >= at) for i in range(aval.ndim)]),
     }, no_effects, eqn.source_info)
     own, parts = _specs(mesh, typed, aval.ndim, at)
-    eqns.append(_region(mesh, OUTSIDE.unreduced(typed), ClosedJaxpr(Jaxpr(
+    eqns.append(_region(mesh, typed.place.spec.unreduced, ClosedJaxpr(Jaxpr(
         [], [given], [out], [body]), []), [x], [cut], [own], [parts], eqn))
     return cut
 
@@ -209,7 +207,7 @@ def _as_part(mesh: Mesh | AbstractMesh, typed: Any, cut: Var, out: Var, at: int,
     body = JaxprEqn(reduce_sum_p, [given], [part], {"axes": (at,), "out_sharding": None},
                     no_effects, eqn.source_info)
     own, parts = _specs(mesh, typed, aval.ndim, at)
-    eqns.append(_region(mesh, OUTSIDE.unreduced(typed), ClosedJaxpr(Jaxpr(
+    eqns.append(_region(mesh, typed.place.spec.unreduced, ClosedJaxpr(Jaxpr(
         [], [given], [part], [body]), []), [cut], [out], [parts], [own], eqn))
 
 
@@ -228,8 +226,8 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
     new: dict[Any, Any] = {}  # for each variable whose type has a sharding one without
     eqns: list[JaxprEqn] = []
     for v in jaxpr.all_invars:
-        if v.aval.explicit_sharding is not None:
-            new[v] = Var(retyped(v.aval, None))
+        if v.aval.place.sharding is not None:
+            new[v] = Var(v.aval.placed(sharding=None))
     changed = bool(new)
     for eqn in jaxpr.eqns:
         params = map_jaxprs(eqn.params, types_as_constraints, _rewritten)
@@ -242,7 +240,7 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
         invars = [v if type(v) is Literal else new.get(v, v) for v in eqn.invars]
         if eqn.primitive is reshard_p and _opens(eqn):
             (old,), (out,) = eqn.invars, eqn.outvars
-            new[out] = Var(retyped(out.aval, None))
+            new[out] = Var(out.aval.placed(sharding=None))
             opening: list[JaxprEqn] = []
             whole = _opened(mesh, out.aval, new[out], eqn, opening)
             given = _constrained(mesh, old.aval, whole, eqn, opening)
@@ -252,12 +250,12 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
         constraints: list[JaxprEqn] = []
         for v in eqn.outvars:
             out = v
-            if v.aval.explicit_sharding is not None:
-                out = new[v] = Var(retyped(v.aval, None))
+            if v.aval.place.sharding is not None:
+                out = new[v] = Var(v.aval.placed(sharding=None))
             placed = eqn.primitive.placed is not None and eqn.primitive.holder.within is None
             if not placed and not (eqn.primitive.placed and out is v):
                 made = made_types(eqn, v.aval)
-                if len(made) > 1 and OUTSIDE.unreduced(v.aval) - OUTSIDE.unreduced(made[0]):
+                if len(made) > 1 and v.aval.place.spec.unreduced - made[0].place.spec.unreduced:
                     out = _opened(mesh, v.aval, out, eqn, constraints)
                     made = made[:1]
                 for aval in made[::-1]:
@@ -280,7 +278,7 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
 def _mesh_of(eqn: JaxprEqn) -> Any:
     """The mesh in the types of an equation; None if there is none."""
     for v in (*eqn.outvars, *eqn.invars):
-        sharding = v.aval.explicit_sharding
+        sharding = v.aval.place.sharding
         if sharding is not None:
             return sharding.mesh
     return None
@@ -291,11 +289,11 @@ def _closed_before(eqn: JaxprEqn, operands: list[Any], eqns: list[JaxprEqn]) -> 
     parts, too, and leave a copy with each device, unless constraints say that they are whole."""
     out = list(operands)
     for i, (v, result) in enumerate(zip(eqn.invars, eqn.outvars, strict=False)):
-        sharding = result.aval.explicit_sharding
-        own = v.aval.explicit_sharding
+        sharding = result.aval.place.sharding
+        own = v.aval.place.sharding
         if sharding is not None and sharding.spec.unreduced and not (own and own.spec.unreduced):
             spec = PartitionSpec(*[None] * v.aval.ndim) if own is None else own.spec
-            out[i] = Var(retyped(v.aval, None))
+            out[i] = Var(v.aval.placed(sharding=None))
             eqns.append(_constraint(operands[i], out[i], NamedSharding(sharding.mesh, spec), eqn))
     return out
 
@@ -307,7 +305,7 @@ def _numbers_at_shape(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, operands: list[A
     wide = eqn.outvars[0].aval
     p = eqn.primitive
     if not p.cached or p.multiple_results or p.sharding_rule is not None or not wide.ndim or (
-            wide.explicit_sharding is None or OUTSIDE.unreduced(wide)
+            wide.place.sharding is None or wide.place.spec.unreduced
             or any([v.aval.shape not in ((), wide.shape) for v in eqn.invars])):
         return operands
     out = list(operands)
@@ -333,7 +331,7 @@ def _constraint(x: Any, out: Var, sharding: Sharding, eqn: JaxprEqn, free: Any =
 def _opens(eqn: JaxprEqn) -> bool:
     """Whether an equation makes an open sum of a value that is none along some axis."""
     (x,), (out,) = eqn.invars, eqn.outvars
-    return not OUTSIDE.unreduced(out.aval) <= OUTSIDE.unreduced(x.aval)
+    return not out.aval.place.spec.unreduced <= x.aval.place.spec.unreduced
 
 
 def _opened(mesh: Mesh | AbstractMesh, aval: ShapedArray | AbstractRef, out: Var, eqn: JaxprEqn,

@@ -7,8 +7,7 @@ from typing import Any, NoReturn
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.avals import get_aval, is_ref_type
-from pyjx.core.open_sums import cotangent_aval
+from pyjx.core.avals import cotangent_aval, get_aval, is_ref_type
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref, shared
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -448,7 +447,7 @@ class _FlatBwd:
         found = get_aval(ct)
         wrong = ("shapes" if found.shape != expected.shape else
                  "manual axis types"
-                 if found.manual_axis_type != expected.manual_axis_type else "")
+                 if found.place.mat != expected.place.mat else "")
         if wrong and not configuration.disable_bwd_checks.value:
             self._raise_type(i, found, primal, wrong)
         return as_cotangent(ct, primal)

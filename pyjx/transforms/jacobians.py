@@ -10,9 +10,9 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import DTypeLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import cotangent_aval, get_aval
 from pyjx.core.explicit import with_dim
-from pyjx.core.open_sums import cotangent_aval
+from pyjx.core.places import UNIFORM
 from pyjx.core.primitive import cast_like
 from pyjx.core.trace import eager_trace, ensure_compile_time_eval, state
 from pyjx.engine.axes import broadcast_in_dim_p
@@ -196,9 +196,9 @@ def _basis(leaves: Sequence[Any], type_of: Callable[[Any], Any] = lambda aval: a
         if dtype != dtypes.float0:
             np.fill_diagonal(block[start:start + aval.size], 1)
         vectors = _array(block.reshape((n, *aval.shape)))
-        if aval.explicit_sharding is not None:  # they lie as the value that they are changes of
+        if aval.place.sharding is not None:  # they lie as the value that they are changes of
             vectors = lying_as(vectors, with_dim(aval, 0, n))
-        if aval.manual_axis_type is not None and dtype != dtypes.float0:  # and vary as it does
+        if aval.place.mat is not UNIFORM and dtype != dtypes.float0:  # and vary as it does
             vectors = cast_like(vectors, aval)
         basis.append(vectors)
         start += aval.size

@@ -14,13 +14,12 @@ from functools import partial
 from typing import Any, overload
 
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.jaxpr import Literal
-from pyjx.core.open_sums import cotangent_aval, same_over_mesh
+from pyjx.core.open_sums import same_over_mesh
 from pyjx.core.references import is_ref
 from pyjx.core.trace import literal_types, new_level
 from pyjx.core.tracebacks import api_boundary
-from pyjx.core.varying import varying_axes
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import Hole, LinearProgram, LinearTrace, LinearVar
 from pyjx.engine.tangents import Zero, as_given
@@ -225,7 +224,7 @@ register_pytree_node(LinearizedFunction, lambda f: ((f._residuals,), f._form),
 
 def _cast_advice(found: Any, expected: Any) -> str:
     """How a tangent and its primal value come to vary along the same axes of a mesh."""
-    given, wanted = varying_axes(found), varying_axes(expected)
+    given, wanted = found.place.mat.varying, expected.place.mat.varying
     lines = []
     for axes, what in ((wanted - given, "tangent value that it is called on"),
                        (given - wanted, "primal value passed to `jax.linearize`")):

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.avals import AbstractRef, get_aval
+from pyjx.core.avals import AbstractRef, cotangent_aval, get_aval
 from pyjx.core.jaxpr import Jaxpr
-from pyjx.core.open_sums import cotangent_aval, same_over_mesh
+from pyjx.core.open_sums import same_over_mesh
 from pyjx.core.references import is_ref
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary

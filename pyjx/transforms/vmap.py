@@ -11,11 +11,11 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.brief import shortened
-from pyjx.core.explicit import names_in_types
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.meshes import Mesh
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.named_axes import Axis
+from pyjx.core.places import names_in_types, place_of
 from pyjx.core.references import check_distinct, check_undivided
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, state
@@ -228,7 +228,7 @@ def _axis_sharding(leaves: Sequence[Any], dims: Sequence[int | None], spmd_name:
     found: dict[Any, Any] = {}
     for x, d in zip(leaves, dims, strict=True):
         if d is not None:
-            sharding = get_aval(x).explicit_sharding
+            sharding = get_aval(x).place.sharding
             entry = None if sharding is None else sharding.spec[d]
             if entry not in found:
                 found[entry] = None if entry is None else _mesh_of(x, sharding)
@@ -259,7 +259,7 @@ def _check_unmapped(leaves: Sequence[Any], dims: Sequence[int | None], axes: tup
                     ) -> None:
     """Each part of the batch needs the whole of what is the same for all examples."""
     for x, d in zip(leaves, dims, strict=True):
-        sharding = getattr(getattr(x, "aval", None), "explicit_sharding", None)
+        sharding = place_of(x).sharding
         if d is None and sharding is not None and not set(axes).isdisjoint(axes_of(sharding.spec)):
             raise ValueError(
                 "Unmapped values passed to vmap cannot be sharded along the mesh axis you are "

@@ -20,7 +20,11 @@ from pyjx.core.avals import (
     get_aval,
     is_valid_value,
 )
+from pyjx.core.meshes import AbstractMesh
+from pyjx.core.places import Space
 from pyjx.core.primitive import Primitive
+from pyjx.core.specs import ManualAxisType, P
+from pyjx.jaxlib_api import NamedSharding
 
 
 def test_equal_avals_are_one_object():
@@ -58,7 +62,7 @@ def test_bad_shapes(bad):
 
 def test_tangents():
     assert ShapedArray((2,), np.float16).to_tangent_aval() is ShapedArray((2,), np.float16)
-    assert ShapedArray((2,), np.complex64).to_cotangent_aval().dtype == np.complex64
+    assert ShapedArray((2,), np.complex64).to_ct_aval().dtype == np.complex64
     for dtype in (np.int32, np.bool_, np.uint8):
         assert ShapedArray((2,), dtype).to_tangent_aval().dtype == dtypes.float0
 
@@ -127,15 +131,20 @@ def test_unknown_keywords_are_refused():
 
 def test_placement_is_part_of_the_type():
     plain = ShapedArray((2,), np.float32)
-    for field in ("sharding", "manual_axis_type", "memory_space"):
-        placed = ShapedArray((2,), np.float32, **{field: "here"})
+    mesh = AbstractMesh((2,), ("x",))
+    for field, value in (("sharding", NamedSharding(mesh, P("x"))),
+                         ("manual_axis_type", ManualAxisType(varying={"x"})),
+                         ("memory_space", Space.Host)):
+        placed = ShapedArray((2,), np.float32, **{field: value})
         assert placed is not plain
-        assert placed is ShapedArray((2,), "float32", **{field: "here"})
-        assert getattr(placed, field) == "here"
-        assert placed.update(**{field: None}) is plain
-        assert placed.update(shape=(3,)) is ShapedArray((3,), np.float32, **{field: "here"})
+        assert placed is ShapedArray((2,), "float32", **{field: value})
+        assert getattr(placed, field) == value
+        assert placed.update(**{field: None}) is plain is placed.placed(**{field: None})
+        assert placed.update(shape=(4,)) is ShapedArray((4,), np.float32, **{field: value})
         assert placed.strip_weak_type() is placed
         assert pickle.loads(pickle.dumps(placed)) is placed
+    with pytest.raises(TypeError, match="memory"):
+        plain.update(memory=Space.Host)
 
 
 def test_the_table_holds_avals_weakly():

@@ -5,7 +5,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import numpy as jnp
-from pyjx.core.explicit import ShardingTypeError
+from pyjx.core.open_sums import ShardingTypeError
 from pyjx.sharding import AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 
@@ -219,7 +219,7 @@ def test_types_name_the_mesh_that_arrays_lie_along(kind):
     described = jax.typeof(whole)
     assert described.shape == (4,) and described is jax.typeof(2 * whole)
     assert jax.eval_shape(jnp.sin, described).shape == (4,)
-    assert jax.make_jaxpr(jnp.sin)(described).in_avals[0].explicit_sharding is None
+    assert jax.make_jaxpr(jnp.sin)(described).in_avals[0].place.sharding is None
 
 
 def test_operands_that_are_whole_along_another_mesh():

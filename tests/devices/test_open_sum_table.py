@@ -146,7 +146,7 @@ def test_open_sums(sample):
     """Linear functions commute with the sum; others refuse what is yet to be summed."""
     fun, floats, _, outs, _ = cases(sample)
     primitive = all_primitives()[sample.primitive]
-    if primitive.effects is not None or primitive.runs or not primitive.cached or (
+    if primitive.effects is not None or primitive.holder.runs or not primitive.cached or (
             {sample.primitive, sample.id} & NOT_LINEAR):
         pytest.skip("its types are those of what it does")
     numbers = sorted(floats)

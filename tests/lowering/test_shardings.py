@@ -6,7 +6,7 @@ from lowering.program import lower
 from lowering.shardings import Meshes, Partitioning, batch_rule, sharding_text
 from pyjx.core.avals import ShapedArray
 from pyjx.core.meshes import AbstractMesh, AxisType
-from pyjx.core.spaces import Space
+from pyjx.core.places import Space
 from pyjx.core.specs import PartitionSpec as P
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.runtime.device_put import device_put

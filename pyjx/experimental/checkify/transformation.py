@@ -21,11 +21,11 @@ from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from pyjx.core.nested import holds_jaxprs, map_jaxprs, program_of, within
 from pyjx.core.passes.dce import without_effects
+from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive, vary
-from pyjx.core.specs import PartitionSpec
+from pyjx.core.specs import Axes, PartitionSpec
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
-from pyjx.core.varying import NO_AXES, Axes, varying_axes
 from pyjx.engine.calls import call
 from pyjx.engine.custom_derivative_calls import FlatRule, custom_jvp_call_p, custom_vjp_call_p
 from pyjx.engine.functions import name_of
@@ -199,8 +199,8 @@ def _held(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categor
         each = [_checked(p, categories) for p in held.programs]
         sites = tuple(dict.fromkeys([s for c in each for s in c.sites]))
         n = n_values(sites) if sites else 0
-        axes = NO_AXES.union(*map(varying_axes, [
-            *map(get_aval, operands), *[a for c in each if n for a in c.program.out_avals[:n]]]))
+        axes = joined([
+            *map(get_aval, operands), *[a for c in each if n for a in c.program.out_avals[:n]]])
         start = [vary(x, axes) for x in Found().values(sites)] if holder.loops and n else []
         programs = [_with_findings(c.program, c.sites, sites, axes, holder.loops,
                                    primitive is shard_map_p) if n else c.program for c in each]
@@ -215,7 +215,7 @@ def _held(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categor
     if primitive is lanes_p and n:
         so_far.join(of_lanes(outs[:n], sites, before[0]))
     elif primitive is shard_map_p and n:
-        so_far.join(of_devices([x if (s := get_aval(x).explicit_sharding) is None
+        so_far.join(of_devices([x if (s := get_aval(x).place.sharding) is None
                                 else reshard(x, s.update(spec=PartitionSpec(None)))
                                 for x in outs[:n]], sites))
     elif n:
