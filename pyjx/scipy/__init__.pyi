@@ -4,12 +4,12 @@ from pyjx.scipy import cluster as cluster
 from pyjx.scipy import fft as fft
 from pyjx.scipy import integrate as integrate
 from pyjx.scipy import interpolate as interpolate
-from pyjx.scipy import linalg as linalg
 from pyjx.scipy import ndimage as ndimage
 from pyjx.scipy import optimize as optimize
 from pyjx.scipy import signal as signal
 from pyjx.scipy import sparse as sparse
 from pyjx.scipy import spatial as spatial
+from pyjx.scipy import linalg as linalg
 from pyjx.scipy import special as special
 from pyjx.scipy import stats as stats
 
@@ -18,12 +18,12 @@ __all__ = [
     "fft",
     "integrate",
     "interpolate",
-    "linalg",
     "ndimage",
     "optimize",
     "signal",
     "sparse",
     "spatial",
+    "linalg",
     "special",
     "stats",
 ]

@@ -6,13 +6,9 @@ from typing import Any
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
-from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
 from pyjx.numpy.ufuncs import as_array
-
-__all__ = ["vq"]
-__dir__ = directory(__name__, __all__)
 
 
 @numpy_function(static_argnames=("check_finite",))

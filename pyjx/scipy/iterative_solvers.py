@@ -17,14 +17,10 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
 from pyjx.flatten_util import ravel_pytree
-from pyjx.lazy import directory
 from pyjx.numpy.operands import is_inexact
 from pyjx.numpy.promotion import convert
 from pyjx.runtime.abstract import eval_shape
 from pyjx.tree_util import tree_leaves, tree_map, tree_structure
-
-__all__ = ["bicgstab", "cg", "gmres"]
-__dir__ = directory(__name__, __all__)
 
 Linear = Callable[[Any], Any]
 

@@ -1,9 +1,0 @@
-"""Interpolation. Names load their module when they are first used."""
-
-from __future__ import annotations
-
-from pyjx.lazy import attach
-
-FAMILIES: dict[str, str] = {"pyjx.scipy.interpolate.regular_grids": "RegularGridInterpolator"}
-
-__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

@@ -1,9 +1,0 @@
-# Written by `python -m pyjx.cli.stubs` from the table of pyjx.scipy.spatial.transform.
-
-from pyjx.scipy.spatial.transform.rotations import Rotation as Rotation
-from pyjx.scipy.spatial.transform.rotations import Slerp as Slerp
-
-__all__ = [
-    "Rotation",
-    "Slerp",
-]
