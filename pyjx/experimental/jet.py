@@ -43,7 +43,7 @@ from pyjx.engine.tangents import Zero, add_any_p, instantiate, materialized, zer
 from pyjx.engine.types import Flags
 from pyjx.lax.collectives import psum_invariant_p
 from pyjx.lax.exchanges import all_gather_invariant_p, pbroadcast_p, reduce_scatter_p
-from pyjx.lax.nary import broadcast_to
+from pyjx.lax.nary import stretch
 from pyjx.lazy import directory, refuse
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
@@ -158,7 +158,7 @@ def _term(primal: Any, term: Any, i: int, k: int, divisor: int) -> Any:
     if is_discrete(primal):
         return None
     weak = aval.weak_type and get_aval(term).weak_type
-    return _scaled(broadcast_to(cast(term, aval.dtype, weak), aval.shape), 1 / divisor)
+    return _scaled(stretch(cast(term, aval.dtype, weak), aval.shape), 1 / divisor)
 
 
 def _scaled(x: Any, factor: float) -> Any:

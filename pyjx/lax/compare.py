@@ -33,13 +33,13 @@ from pyjx.lax.nary import (
     NUMBER_OR_BOOL,
     ORDERED,
     REAL_OR_COMPLEX,
-    broadcast_to,
     check_kinds,
     differentiate_by_result,
     elementwise,
     like,
     operands,
     real_dtype,
+    stretch,
 )
 
 # -- comparisons -----------------------------------------------------------------------------------
@@ -244,14 +244,11 @@ clamp_p = register(Primitive("clamp", shape_rule=_clamp_shape, cost=CHEAP))
 # clamp is its operand between the bounds, and a bound where the operand is beyond it.
 clamp_p.define(batch=elementwise_batch(clamp_p), jvp=jvp_by_operand(
     clamp_p,
-    lambda g, low, x, high: select(_broadcast_like(_inside(low, x, high), g), g, zeros_like(g)),
+    lambda g, low, x, high: select(
+        stretch(_inside(low, x, high), get_aval(g).shape), g, zeros_like(g)),
     lambda g, low, x, high: select(_inside(x, low, high), g, zeros_like(g)),
     lambda g, low, x, high: select(lt(high, x), g, zeros_like(g)),
 ))
-
-
-def _broadcast_like(x: Value, y: Value) -> Value:
-    return broadcast_to(x, get_aval(y).shape)
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
@@ -271,7 +268,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """
     low, x, high = operand("clamp", min), operand("clamp", x, 1), operand("clamp", max, 2)
     shape = get_aval(x).shape
-    low, high = [b if is_scalar_constant(b) or get_aval(b).shape else broadcast_to(b, shape)
+    low, high = [b if is_scalar_constant(b) or get_aval(b).shape else stretch(b, shape)
                  for b in (low, high)]
     return clamp_p.bind(low, x, high)
 

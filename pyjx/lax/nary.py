@@ -12,7 +12,7 @@ from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, scalar_of
-from pyjx.engine.axes import broadcast_in_dim
+from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.explicit import number_beside
 from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import Zero, is_undefined_primal
@@ -117,16 +117,24 @@ _COMPLEX = {real: cplx for cplx, real in _REAL.items()}
 # -- operands of public functions ------------------------------------------------------------------
 
 
-def broadcast_to(x: ArrayLike, shape: tuple[int, ...]) -> Any:
-    """`x` stretched to `shape` by NumPy's rules; `shape` is known to fit."""
-    in_shape = get_aval(x).shape
-    if in_shape == shape:
+def stretch(x: ArrayLike, shape: tuple[int, ...]) -> Any:
+    """`x` broadcast to `shape`, which fits, by NumPy's rules.
+
+    Raises:
+      ValueError: `x` has more axes.
+    """
+    old = get_aval(x).shape
+    if old == shape:
         return x
-    offset = len(shape) - len(in_shape)
-    kept = [i for i, n in enumerate(in_shape) if n == shape[offset + i]]
-    if len(kept) < len(in_shape):  # axes of size 1 that are stretched are dropped, then made anew
-        x = squeeze(x, [i for i in range(len(in_shape)) if i not in kept])
-    return broadcast_in_dim(x, shape, [offset + i for i in kept])
+    offset = len(shape) - len(old)
+    if offset < 0:
+        raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={old} "
+                         f"shape={shape}")
+    kept = [i for i, n in enumerate(old) if n == shape[offset + i]]
+    if len(kept) < len(old):  # axes of size 1 that are stretched are dropped, then made anew
+        x = squeeze(x, [i for i in range(len(old)) if i not in kept])
+    return broadcast_in_dim_p.bind(
+        x, shape=shape, broadcast_dimensions=tuple([offset + i for i in kept]), sharding=None)
 
 
 def broadcast_operands(name: str, *operands: Any) -> tuple[Any, ...]:
@@ -151,7 +159,7 @@ def broadcast_operands(name: str, *operands: Any) -> tuple[Any, ...]:
         shape = joint_shape(tuple([a.shape for a in avals]))
     except ValueError:
         raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.") from None
-    return tuple([x if is_scalar_constant(x) else broadcast_to(
+    return tuple([x if is_scalar_constant(x) else stretch(
         x if a.shape else number_beside(x, avals), shape)
         for x, a in zip(operands, avals, strict=True)])
 

@@ -17,6 +17,7 @@ from pyjx.core.avals import get_aval
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.types import Value, Values
 from pyjx.lax.common import broadcast_shapes
+from pyjx.lax.nary import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names
 from pyjx.numpy.dispatch import numpy_function
@@ -29,7 +30,6 @@ from pyjx.numpy.promotion import (
     promote_args_as_floats,
     promote_dtypes,
     promote_inexact,
-    stretch,
     strong,
 )
 from pyjx.numpy.reductions import check_where, count_of, is_wide, masked

@@ -19,11 +19,12 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.engine.types import Tangent, Value
+from pyjx.lax.nary import stretch
 from pyjx.numpy import creation
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.joining import repeated
 from pyjx.numpy.manipulation import permuted
-from pyjx.numpy.promotion import convert, operands, stretch
+from pyjx.numpy.promotion import convert, operands
 from pyjx.transforms.custom_vjp import custom_vjp
 
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]

@@ -57,7 +57,7 @@ FAMILIES: dict[str, str] = {
         "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander"
     ),
     "pyjx.numpy.creation": (
-        "array asarray astype copy empty empty_like from_dlpack frombuffer fromfunction "
+        "array asarray astype copy empty empty_like from_dlpack frombuffer "
         "full full_like ones ones_like zeros zeros_like"
     ),
     "pyjx.numpy.ranges": "arange",
@@ -66,7 +66,7 @@ FAMILIES: dict[str, str] = {
         "diag diag_indices diag_indices_from diagflat diagonal eye identity mask_indices tri tril "
         "tril_indices tril_indices_from triu triu_indices triu_indices_from"
     ),
-    "pyjx.numpy.grids": "c_ index_exp indices ix_ meshgrid mgrid ogrid r_ s_",
+    "pyjx.numpy.grids": "c_ fromfunction index_exp indices ix_ meshgrid mgrid ogrid r_ s_",
     "pyjx.numpy.indexing": "put_along_axis take take_along_axis",
     "pyjx.numpy.reductions": (
         "all amax amin any argmax argmin count_nonzero cumprod cumsum cumulative_prod "

@@ -252,7 +252,6 @@ from pyjx.numpy.creation import empty as empty
 from pyjx.numpy.creation import empty_like as empty_like
 from pyjx.numpy.creation import from_dlpack as from_dlpack
 from pyjx.numpy.creation import frombuffer as frombuffer
-from pyjx.numpy.creation import fromfunction as fromfunction
 from pyjx.numpy.creation import full as full
 from pyjx.numpy.creation import full_like as full_like
 from pyjx.numpy.creation import ones as ones
@@ -279,6 +278,7 @@ from pyjx.numpy.diagonals import triu as triu
 from pyjx.numpy.diagonals import triu_indices as triu_indices
 from pyjx.numpy.diagonals import triu_indices_from as triu_indices_from
 from pyjx.numpy.grids import c_ as c_
+from pyjx.numpy.grids import fromfunction as fromfunction
 from pyjx.numpy.grids import index_exp as index_exp
 from pyjx.numpy.grids import indices as indices
 from pyjx.numpy.grids import ix_ as ix_
@@ -674,7 +674,6 @@ __all__ = [
     "empty_like",
     "from_dlpack",
     "frombuffer",
-    "fromfunction",
     "full",
     "full_like",
     "ones",
@@ -701,6 +700,7 @@ __all__ = [
     "triu_indices",
     "triu_indices_from",
     "c_",
+    "fromfunction",
     "index_exp",
     "indices",
     "ix_",

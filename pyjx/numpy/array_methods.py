@@ -22,6 +22,7 @@ from pyjx.core.references import METHODS, Ref
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
+from pyjx.numpy import monoids as monoids  # gives universal functions their reductions
 from pyjx.numpy.manipulation import of_new_shape
 from pyjx.numpy.operands import as_bool
 from pyjx.numpy.patterns import FULL, INTEGER

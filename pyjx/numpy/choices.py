@@ -15,17 +15,11 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
 from pyjx.lax.common import broadcast_shapes
+from pyjx.lax.nary import stretch
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import as_bool, dtype_of
 from pyjx.numpy.patterns import roomy
-from pyjx.numpy.promotion import (
-    as_operand,
-    check_arraylike,
-    convert,
-    operands,
-    promote_dtypes,
-    stretch,
-)
+from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands, promote_dtypes
 
 
 def _spread(arrays: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:

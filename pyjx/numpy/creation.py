@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import configuration, jaxlib_api
 from pyjx import lax as ops
-from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import (
@@ -29,12 +27,12 @@ from pyjx.core.primitive import vary_like
 from pyjx.core.scalars import stands_for_constant
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace, state
-from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
+from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import host_converted
 from pyjx.lax.convert import filler, real_part_for
 from pyjx.numpy.operands import as_bool
-from pyjx.numpy.promotion import cast_on_host, check_arraylike, convert, operands
+from pyjx.numpy.promotion import cast_on_host, check_arraylike, convert, fitted, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import device_put, target_sharding
@@ -427,23 +425,6 @@ def frombuffer(buffer: Any, dtype: DTypeLike | None = float, count: int = -1, of
     return asarray(np.frombuffer(buffer, dtype=np.dtype(dtype), count=count, offset=offset))
 
 
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: DTypeLike | None = float,
-                 **kwargs: Any) -> Array:
-    """The array of the values of a function of its indices, which it gets one at a time.
-
-    >>> import pyjx as jax
-    >>> jax.numpy.fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()
-    [[0, 1], [1, 2]]
-    """
-    from pyjx import vmap  # loads the transformations
-
-    shape = canonical_shape(shape)
-    fun: Callable[..., Any] = partial(function, **kwargs)
-    for axis in reversed(range(len(shape))):
-        fun = vmap(fun, in_axes=tuple([0 if i == axis else None for i in range(len(shape))]))
-    return fun(*[jnp.arange(n, dtype=dtype) for n in shape])
-
-
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """The array of an object that exports itself through DLPack, sharing its memory if it can.
 
@@ -613,12 +594,7 @@ def _full(shape: tuple[int, ...], fill_value: Any, dtype: DTypeLike | None, devi
     scalar = type(fill_value) in _python_scalars or isinstance(fill_value, np.generic)
     if scalar or (dtypes.is_extended(dtype) and not dtypes.is_extended(aval.dtype)):
         return filled(shape, fill_value, dtype, weak, device)
-    out = _broadcast(convert(fill_value, dtype, weak), shape)
-    return placed(out, device)
-
-
-def _broadcast(x: Any, shape: tuple[int, ...]) -> Any:
-    return broadcast_in_dim(x, shape, ()) if not get_aval(x).shape else jnp.broadcast_to(x, shape)
+    return placed(fitted(convert(fill_value, dtype, weak), shape), device)
 
 
 def _like(name: str, a: Any, dtype: DTypeLike | None, shape: Any
@@ -704,11 +680,11 @@ def full_like(a: Any, fill_value: ArrayLike | None, dtype: Any = None, shape: An
         device = sharding_like(a, shape, asked)  # an array of values lies as it does
     if not get_aval(fill_value).shape and type(fill_value) in _python_scalars:
         return vary_like(filled(shape, fill_value, dtype, weak, device), a)
-    out = _broadcast(convert(fill_value, dtype, weak), shape)
+    out = fitted(convert(fill_value, dtype, weak), shape)
     return vary_like(placed(out, device), a)
 
 
 __all__ = [
     "array", "asarray", "astype", "copy", "empty", "empty_like", "filled", "frombuffer",
-    "from_dlpack", "fromfunction", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like",
+    "from_dlpack", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like",
 ]

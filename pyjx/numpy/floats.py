@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
-from pyjx.lax.incomplete import in_single
+from pyjx.lax.nary import stretch
+from pyjx.lax.special import in_single
 from pyjx.numpy import monoids
-from pyjx.numpy.dispatch import alias
+from pyjx.numpy.axes import canonical_axes
+from pyjx.numpy.dispatch import alias, numpy_function
 from pyjx.numpy.operands import (
     beside_constants,
     constant_like,
@@ -37,10 +39,10 @@ from pyjx.numpy.promotion import (
     promote_dtypes,
     promote_dtypes_inexact,
     promote_inexact,
-    stretch,
+    spread_all,
 )
-from pyjx.numpy.ufuncs import as_array, spread_all
-from pyjx.numpy.universal import universal, unsupported
+from pyjx.numpy.ufuncs import as_array
+from pyjx.numpy.universal import BinaryUfunc, universal, unsupported
 from pyjx.runtime.operations import op_jit
 from pyjx.transforms.custom_jvp import custom_jvp
 
@@ -92,7 +94,7 @@ _logaddexp = _log_of_sum(ops.exp, 1)
 _logaddexp2 = _log_of_sum(ops.exp2, 1 / math.log(2.0))
 
 
-@universal(2, **monoids.LOGADDEXP)
+@universal(2)
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """log(exp(x1) + exp(x2)), elementwise, without overflow.
 
@@ -124,7 +126,7 @@ def _complex_logaddexp(x: ArrayLike, y: ArrayLike) -> Any:
     return ops.complex(ops.real(out), ops.sub(angle, ops.mul(turns, turn)))
 
 
-@universal(2, **monoids.LOGADDEXP2)
+@universal(2)
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """log2(2**x1 + 2**x2), elementwise, without overflow.
 
@@ -139,6 +141,37 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /, *, out: None = None, where: None
         scale = constant_like(x, np.log(2.0))
         return ops.div(_complex_logaddexp(ops.mul(x, scale), ops.mul(y, scale)), scale)
     return _logaddexp2(*map(beside_constants, spread_all("logaddexp2", x, y)))
+
+
+@numpy_function(static_argnames=("function", "axis", "dtype", "keepdims"))
+def _log_sum(function: BinaryUfunc, a: ArrayLike, axis: int | Sequence[int] | None,
+             dtype: DTypeLike, keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None
+             ) -> Any:
+    """log sum exp(a) to the base of the function, as m + log sum exp(a - m)."""
+    x = monoids.cast(a, dtype)
+    if function is logaddexp:
+        exp, log = ops.exp, ops.log
+        (x,) = promote_dtypes_inexact(x)
+    else:
+        exp, log = ops.exp2, ops.log2
+        x = x if is_inexact(x) else convert(x, dtypes.default_float_dtype())
+    if where is not None:
+        x = jnp.where(where, x, -np.inf)
+    top = jnp.max(jnp.real(x), axis, keepdims=True, initial=-np.inf)
+    top = convert(ops.stop_gradient(jnp.where(ops.is_finite(top), top, 0)), dtype_of(x))
+    total = jnp.sum(exp(x - top), axis, keepdims=True)
+    out = log(total) + top
+    if not keepdims:
+        out = ops.squeeze(out, canonical_axes(axis, get_aval(x).ndim))
+    return out if initial is None else function(initial, out)
+
+
+logaddexp.define(
+    identity=-np.inf, reduce=lambda a, **options: _log_sum(logaddexp, a, **options),
+    accumulate=monoids.prefixes(
+        lambda a, axis: ops.cumlogsumexp(promote_dtypes_inexact(a)[0], axis)))
+logaddexp2.define(
+    identity=-np.inf, reduce=lambda a, **options: _log_sum(logaddexp2, a, **options))
 
 
 @custom_jvp

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +13,7 @@ from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, DTypeLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.integers import as_sizes
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim
@@ -219,3 +221,20 @@ r_ = RClass()
 c_ = CClass()
 s_ = np.s_
 index_exp = np.index_exp
+
+
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: DTypeLike | None = float,
+                 **kwargs: Any) -> Array:
+    """The array of the values of a function of its indices, which it gets one at a time.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()
+    [[0, 1], [1, 2]]
+    """
+    from pyjx import vmap  # loads the transformations
+
+    shape = canonical_shape(shape)
+    fun: Callable[..., Any] = partial(function, **kwargs)
+    for axis in reversed(range(len(shape))):
+        fun = vmap(fun, in_axes=tuple([0 if i == axis else None for i in range(len(shape))]))
+    return fun(*[jnp.arange(n, dtype=dtype) for n in shape])

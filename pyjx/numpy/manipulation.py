@@ -21,11 +21,13 @@ from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
 from pyjx.errors import ConcretizationTypeError
 from pyjx.lax.common import broadcast_shapes as _common_shape
+from pyjx.lax.nary import stretch
+from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import all_axes, as_tuple, canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import dtype_of, is_inexact
 from pyjx.numpy.patterns import roomy
-from pyjx.numpy.promotion import convert, operands, stretch
+from pyjx.numpy.promotion import convert, fitted, operands, spread
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.resharding import placed
 
@@ -192,7 +194,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     >>> jax.numpy.transpose(jax.numpy.ones((2, 3, 4)), (1, 2, 0)).shape
     (3, 4, 2)
     """
-    a = jnp.ufuncs.as_array(*operands("transpose", a))
+    a = ufuncs.as_array(*operands("transpose", a))
     ndim = get_aval(a).ndim
     if axes is None:
         return permuted(a, all_axes(ndim)[::-1])
@@ -443,16 +445,6 @@ def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
     return tuple([spread(x, shape) for x in arrays])
 
 
-def spread(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` stretched to `shape`, which fits, in one operation."""
-    old = get_aval(x).shape
-    if old == shape and isinstance(x, Tracer):
-        return x
-    offset = len(shape) - len(old)
-    return broadcast_in_dim_p.bind(x, shape=shape, sharding=None,
-                                   broadcast_dimensions=tuple(range(offset, len(shape))))
-
-
 @numpy_function(static_argnames=("shape", "out_sharding"), unchanged=of_shape)
 def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: ShardingLike = None) -> Array:
     """The array stretched to `shape` by NumPy's rules.
@@ -466,19 +458,10 @@ def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: ShardingLike = N
     """
     (array,) = operands("broadcast_to", array)
     shape = concrete_shape(shape)
-    aval = get_aval(array)
-    old = aval.shape
-    if len(shape) < len(old):
-        raise ValueError("Cannot broadcast to shape with fewer dimensions: "
-                         f"arr_shape={old} {shape=}")
-    tail = shape[len(shape) - len(old):]
-    if any(n not in (1, m) for n, m in zip(old, tail, strict=True)):
-        raise ValueError(f"Incompatible types for broadcasting: input type={aval.str_short()} and "
-                         f"requested type={aval.update(shape=shape).str_short()}")
     if out_sharding is not None:
         check_out_sharding(out_sharding, "broadcast_to")
-        return placed(spread(array, shape), out_sharding)
-    return spread(array, shape)
+        return placed(fitted(array, shape), out_sharding)
+    return fitted(array, shape)
 
 
 # -- flip and roll ---------------------------------------------------------------------------------
@@ -612,7 +595,7 @@ def _rolled(a: ArrayLike, step: Any, axis: int) -> Any:
 
     if is_inexact(step) or dtype_of(step) == np.bool_:  # towards zero, as int(step)
         step = convert(step, dtypes.default_int_dtype())
-    step = jnp.ufuncs.remainder(roomy(step), size)
+    step = ufuncs.remainder(roomy(step), size)
     start = lax.sub(stretch(scalar_constant(size, get_aval(step).dtype), ()), step)
     return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), start, size, axis)
 

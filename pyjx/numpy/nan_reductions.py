@@ -11,9 +11,10 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
+from pyjx.lax.nary import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import convert, literal, numbers, stretch, strong
+from pyjx.numpy.promotion import convert, literal, numbers, strong
 from pyjx.numpy.reductions import arg_extremum, masked, no_out
 from pyjx.numpy.statistics import squared, user_dtype, variance_dtypes
 

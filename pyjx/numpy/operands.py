@@ -12,7 +12,8 @@ from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.tangents import full_aval
-from pyjx.numpy.promotion import convert, stretch
+from pyjx.lax.nary import stretch
+from pyjx.numpy.promotion import convert
 
 
 def dtype_of(x: Any) -> Any:

@@ -14,9 +14,10 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.integers import index
 from pyjx.core.trace import concrete_or_error
+from pyjx.lax.nary import stretch
 from pyjx.numpy import reductions, rounding, ufuncs
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import convert, operands, stretch
+from pyjx.numpy.promotion import convert, operands
 from pyjx.numpy.quantiles import median
 
 __all__ = ["pad"]

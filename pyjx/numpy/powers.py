@@ -13,6 +13,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
+from pyjx.lax.nary import stretch
 from pyjx.numpy.dispatch import alias
 from pyjx.numpy.operands import constant_like, dtype_of, filled_like, is_inexact, is_integer
 from pyjx.numpy.promotion import (
@@ -23,7 +24,6 @@ from pyjx.numpy.promotion import (
     promote_args_numeric,
     promote_dtypes_numeric,
     promote_shapes,
-    stretch,
 )
 from pyjx.numpy.ufuncs import absolute, as_array
 from pyjx.runtime.array import ArrayImpl

@@ -22,6 +22,7 @@ from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.explicit import number_beside
 from pyjx.lax.common import broadcast_shapes, misfit, real_part_on_host, warn_of_complex
+from pyjx.lax.nary import stretch
 from pyjx.runtime.device_put import device_put
 
 _bool = dtypes.bool_dtype
@@ -280,25 +281,38 @@ def check_batch_ranks(signature: str, shapes: list[tuple[int, ...]], core_ranks:
 any_ranks = configuration.numpy_rank_promotion("allow")
 
 
-def stretch(x: ArrayLike, shape: tuple[int, ...]) -> Any:
-    """`x` broadcast to `shape`.
+def spread_all(name: str, *args: Any) -> list[Any]:
+    """The values broadcast to one shape, scalars too."""
+    shape = common_shape(name, [get_aval(x).shape for x in args])
+    return [stretch(x, shape) for x in args]
 
-    Raises:
-      ValueError: `x` has more axes.
-    """
+
+def spread(x: ArrayLike, shape: tuple[int, ...]) -> Any:
+    """`x` stretched to `shape`, which fits, in one operation."""
     old = get_aval(x).shape
-    if old == shape:
+    if old == shape and isinstance(x, Tracer):
         return x
     offset = len(shape) - len(old)
-    if offset < 0:
-        raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={old} "
-                         f"shape={shape}")
-    kept = [i for i, n in enumerate(old) if n == shape[offset + i]]
-    if len(kept) < len(old):
-        x = lax.squeeze(x, [i for i in range(len(old)) if i not in kept])
-    return broadcast_in_dim_p.bind(
-        x, shape=shape, broadcast_dimensions=tuple([offset + i for i in kept]), sharding=None
-    )
+    return broadcast_in_dim_p.bind(x, shape=shape, sharding=None,
+                                   broadcast_dimensions=tuple(range(offset, len(shape))))
+
+
+def fitted(x: ArrayLike, shape: tuple[int, ...]) -> Any:
+    """`spread`, of what may not fit.
+
+    Raises:
+      ValueError: it does not.
+    """
+    aval = get_aval(x)
+    old = aval.shape
+    if len(shape) < len(old):
+        raise ValueError("Cannot broadcast to shape with fewer dimensions: "
+                         f"arr_shape={old} {shape=}")
+    tail = shape[len(shape) - len(old):]
+    if any(n not in (1, m) for n, m in zip(old, tail, strict=True)):
+        raise ValueError(f"Incompatible types for broadcasting: input type={aval.str_short()} and "
+                         f"requested type={aval.update(shape=shape).str_short()}")
+    return spread(x, shape)
 
 
 # -- dtypes and shapes together --------------------------------------------------------------------

@@ -12,6 +12,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
+from pyjx.lax.nary import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes
 from pyjx.numpy.dispatch import numpy_function
@@ -25,7 +26,6 @@ from pyjx.numpy.promotion import (
     operands,
     promote_dtypes_inexact,
     size_literal,
-    stretch,
 )
 from pyjx.numpy.reductions import masked, restore_axes
 from pyjx.runtime.resharding import in_auto_mode

@@ -22,9 +22,10 @@ from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.conversion import cast
 from pyjx.lax.common import broadcast_shapes
+from pyjx.lax.nary import stretch
 from pyjx.numpy.axes import axes_and_names, canonical_axes, canonical_axis, names_in
 from pyjx.numpy.dispatch import alias, numpy_function
-from pyjx.numpy.promotion import convert, literal, numbers, operands, size_literal, stretch
+from pyjx.numpy.promotion import convert, literal, numbers, operands, size_literal
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",

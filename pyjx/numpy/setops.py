@@ -21,10 +21,11 @@ from pyjx.core.explicit import entries_of
 from pyjx.core.trace import concrete_or_error, is_concrete
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.conversion import cast
+from pyjx.lax.nary import stretch
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes, stretch
+from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes
 from pyjx.runtime.operations import op_jit
 
 __all__ = [

@@ -13,6 +13,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
+from pyjx.lax.nary import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names, canonical_axes
 from pyjx.numpy.contractions import matmul
@@ -28,7 +29,6 @@ from pyjx.numpy.promotion import (
     promote_dtypes_inexact,
     promote_shapes,
     size_literal,
-    stretch,
     strong,
 )
 from pyjx.numpy.reductions import check_where, count_of, no_out

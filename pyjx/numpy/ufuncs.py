@@ -12,7 +12,6 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from pyjx import lax as ops
-from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
@@ -31,8 +30,7 @@ from pyjx.lax.bitwise import (
 from pyjx.lax.common import broadcast_shapes, misfit
 from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, select_n_p
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
-from pyjx.lax.nary import coefficient
-from pyjx.numpy import monoids
+from pyjx.lax.nary import coefficient, stretch
 from pyjx.numpy.dispatch import alias
 from pyjx.numpy.examples import with_example
 from pyjx.numpy.operands import (
@@ -47,7 +45,6 @@ from pyjx.numpy.operands import (
 from pyjx.numpy.promotion import (
     as_operand,
     check_arraylike,
-    common_shape,
     convert,
     operands,
     promote_args,
@@ -57,7 +54,7 @@ from pyjx.numpy.promotion import (
     promote_inexact,
     promote_two,
     promote_two_inexact,
-    stretch,
+    spread_all,
 )
 from pyjx.numpy.universal import BinaryUfunc, universal, unsupported
 from pyjx.runtime.jit import Wrapped
@@ -223,7 +220,7 @@ bitwise_count = _function("bitwise_count", _bitwise_count,
 # -- arithmetic ------------------------------------------------------------------------------------
 
 
-@universal(2, **monoids.ADD)
+@universal(2)
 def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x + y, elementwise; `or` for booleans.
 
@@ -237,7 +234,7 @@ def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) 
     return (or_p if dtype_of(x) is _bool else add_p).bind(x, y)
 
 
-@universal(2, **monoids.SUBTRACT)
+@universal(2)
 def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x - y, elementwise.
 
@@ -251,7 +248,7 @@ def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = N
     return sub_p.bind(x, y)
 
 
-@universal(2, **monoids.MULTIPLY)
+@universal(2)
 def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x * y, elementwise; `and` for booleans.
 
@@ -422,8 +419,7 @@ def _comparison(name: str, primitive: Primitive, doc: str) -> _Binary:
     return _named(body, name, doc)
 
 
-def _combination(name: str, primitive: Primitive, parts: monoids.Parts, doc: str
-                 ) -> BinaryUfunc:
+def _combination(name: str, primitive: Primitive, doc: str) -> BinaryUfunc:
     """Of operands of one dtype, which the result has too."""
 
     def body(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Any:
@@ -432,7 +428,7 @@ def _combination(name: str, primitive: Primitive, parts: monoids.Parts, doc: str
         x, y = promote_two(name, x, y)
         return primitive.bind(x, y)
 
-    return _named(body, name, doc, universal(2, **parts))
+    return _named(body, name, doc, universal(2))
 
 
 def _order(primitive: Primitive, x: ArrayLike, y: ArrayLike) -> Any:
@@ -458,10 +454,8 @@ greater = _ordering("greater", gt_p, "x > y, elementwise.")
 greater_equal = _ordering("greater_equal", ge_p, "x >= y, elementwise.")
 less = _ordering("less", lt_p, "x < y, elementwise.")
 less_equal = _ordering("less_equal", le_p, "x <= y, elementwise.")
-maximum = _combination("maximum", max_p, monoids.MAXIMUM,
-                       "The larger of x and y, elementwise; nan if any is.")
-minimum = _combination("minimum", min_p, monoids.MINIMUM,
-                       "The smaller of x and y, elementwise; nan if any is.")
+maximum = _combination("maximum", max_p, "The larger of x and y, elementwise; nan if any is.")
+minimum = _combination("minimum", min_p, "The smaller of x and y, elementwise; nan if any is.")
 
 
 @op_jit
@@ -472,7 +466,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     >>> jax.numpy.fmax(jax.numpy.array([1.0, jax.numpy.nan]), 2.0).tolist()
     [2.0, 2.0]
     """
-    x, y = _spread_all("fmax", *promote_args("fmax", x1, x2))
+    x, y = spread_all("fmax", *promote_args("fmax", x1, x2))
     return ops.select(ops.bitwise_or(_order(gt_p, x, y), ops.ne(y, y)), x, y)
 
 
@@ -484,24 +478,14 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     >>> jax.numpy.fmin(jax.numpy.array([1.0, jax.numpy.nan]), 2.0).tolist()
     [1.0, 2.0]
     """
-    x, y = _spread_all("fmin", *promote_args("fmin", x1, x2))
+    x, y = spread_all("fmin", *promote_args("fmin", x1, x2))
     return ops.select(ops.bitwise_or(_order(lt_p, x, y), ops.ne(y, y)), x, y)
-
-
-def _spread_all(name: str, *args: Any) -> list[Any]:
-    """The values broadcast to one shape, scalars too."""
-    shape = common_shape(name, [get_aval(x).shape for x in args])
-    return [stretch(x, shape) for x in args]
-
-
-spread_all = _spread_all
 
 
 # -- logic and bits --------------------------------------------------------------------------------
 
 
-def _logical(name: str, primitive: Primitive, parts: monoids.Parts, doc: str
-                 ) -> BinaryUfunc:
+def _logical(name: str, primitive: Primitive, doc: str) -> BinaryUfunc:
     def body(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Any:
         if out is not None or where is not None:
             raise unsupported(name, out)
@@ -509,20 +493,17 @@ def _logical(name: str, primitive: Primitive, parts: monoids.Parts, doc: str
         return primitive.bind(as_bool(x), as_bool(y))
 
     return _named(body, name, doc + " Numbers are true if they are not zero.",
-                  universal(2, **parts))
+                  universal(2))
 
 
-logical_and = _logical("logical_and", and_p, monoids.LOGICAL_AND, "x and y, elementwise.")
-logical_or = _logical("logical_or", or_p, monoids.LOGICAL_OR, "x or y, elementwise.")
-logical_xor = _logical("logical_xor", xor_p, monoids.LOGICAL_XOR, "Either x or y, elementwise.")
+logical_and = _logical("logical_and", and_p, "x and y, elementwise.")
+logical_or = _logical("logical_or", or_p, "x or y, elementwise.")
+logical_xor = _logical("logical_xor", xor_p, "Either x or y, elementwise.")
 logical_not = _function("logical_not", lambda x: ops.bitwise_not(as_bool(x)),
                         "not x, elementwise. Numbers are true if they are not zero.")
-bitwise_and = _combination("bitwise_and", and_p, monoids.BITWISE_AND,
-                           "The bits set in both x and y.")
-bitwise_or = _combination("bitwise_or", or_p, monoids.BITWISE_OR,
-                           "The bits set in x or y.")
-bitwise_xor = _combination("bitwise_xor", xor_p, monoids.BITWISE_XOR,
-                           "The bits set in either x or y.")
+bitwise_and = _combination("bitwise_and", and_p, "The bits set in both x and y.")
+bitwise_or = _combination("bitwise_or", or_p, "The bits set in x or y.")
+bitwise_xor = _combination("bitwise_xor", xor_p, "The bits set in either x or y.")
 
 
 def _shift(name: str, choose: Callable[[Any], Any], doc: str) -> _Binary:
@@ -607,7 +588,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
                               "as the condition holds: give their number as size, or x and y. "
                               "The size argument of jnp.nonzero must be statically specified to "
                               "use jnp.nonzero within JAX transformations.")
-        return jnp.nonzero(condition, size=size, fill_value=fill_value)
+        return as_array(given).nonzero(size=size, fill_value=fill_value)
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in three-term where "
                          "function.")

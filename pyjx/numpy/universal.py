@@ -8,6 +8,7 @@ one, and otherwise through the elements one by one.
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import sys
 from collections.abc import Callable, Sequence
@@ -21,11 +22,12 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
-from pyjx.engine.axes import transpose
+from pyjx.engine.axes import moveaxis, transpose
+from pyjx.lax.nary import stretch
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_integer
-from pyjx.numpy.promotion import as_operand, convert, is_arraylike, operands
+from pyjx.numpy.promotion import as_operand, convert, fitted, is_arraylike, operands
 from pyjx.runtime.abstract import eval_shape
 from pyjx.runtime.operations import op_jit
 
@@ -62,8 +64,6 @@ class ufunc:
       nargs: the number of arguments; nin by default.
       identity: the value that changes no other, with which reductions begin; None if there is none.
       call: a function of arrays that does the same; by default `func` is mapped.
-      reduce, accumulate, at, reduceat: functions of arrays that do what the methods do, which take
-        the same arguments as keywords.
 
     >>> import pyjx as jax
     >>> jax.numpy.add, jax.numpy.add.reduce(jax.numpy.arange(4)).item()
@@ -75,12 +75,13 @@ class ufunc:
     __call__: Callable[..., Any]
     __name__: str
     __wrapped__: _Body
+    _reduce: _Body | None
+    _accumulate: _Body | None
+    _at: _Body | None
     __signature__ = _Signature()
 
     def __init__(self, func: _Body, /, nin: int, nout: int, *, name: str | None = None,
-                 nargs: int | None = None, identity: Any = None, call: _Body | None = None,
-                 reduce: _Body | None = None, accumulate: _Body | None = None,
-                 at: _Body | None = None, reduceat: _Body | None = None) -> None:
+                 nargs: int | None = None, identity: Any = None, call: _Body | None = None) -> None:
         if not callable(func):
             raise TypeError(f"ufunc: func must be a function, got {shortened(func)}")
         self.__name__ = name or str(getattr(func, "__name__", "func"))
@@ -92,10 +93,17 @@ class ufunc:
         self.nargs = self.nin if nargs is None else operator.index(nargs)
         self.identity = identity
         self._func = func
-        self._reduce, self._accumulate, self._at, self._reduceat = reduce, accumulate, at, reduceat
+        self._reduce = self._accumulate = self._at = None
         self._call = call
         self.__wrapped__ = call or self._mapped(func)
         self.__call__ = op_jit(self.__wrapped__)
+
+    def define(self, *, identity: ArrayLike | None = None, reduce: _Body | None = None,
+               accumulate: _Body | None = None, at: _Body | None = None) -> None:
+        """Give it its identity, and functions of arrays that do what its methods do at once, which
+        take the same arguments as keywords."""
+        self.identity = identity
+        self._reduce, self._accumulate, self._at = reduce, accumulate, at
 
     def _mapped(self, func: _Body) -> _Body:
         """`func` of arrays, element by element."""
@@ -235,11 +243,12 @@ class ufunc:
         if self._at is not None:
             return self._at(a, indices, b)  # type: ignore[no-any-return]
         size = get_aval(a).size
-        places = jnp.reshape(jnp.arange(size), get_aval(a).shape).at[indices].get(
+        places = lax.reshape(jnp.arange(size), get_aval(a).shape).at[indices].get(
             mode="fill", fill_value=size)
         if b is None:
             return _replaced(self, a, places)
-        return _replaced(self, a, places, jnp.broadcast_to(b, get_aval(places).shape))
+        (b,) = operands(name, b)
+        return _replaced(self, a, places, fitted(b, get_aval(places).shape))
 
     def reduceat(self, a: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: None = None
                  ) -> Array:
@@ -273,8 +282,6 @@ class ufunc:
             raise ValueError("reduceat: a must have 1 or more dimension, got a.shape=()")
         if is_integer(indices):
             indices = convert(indices, dtypes.default_int_dtype())
-        if self._reduceat is not None:
-            return self._reduceat(a, indices, axis=axis, dtype=dtype)  # type: ignore
         return _reduced_at(self, a, indices, axis, dtype)
 
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
@@ -298,20 +305,20 @@ class BinaryUfunc(ufunc):
 
 
 @overload
-def universal(nin: Literal[2], **parts: Any) -> Callable[[_Body], BinaryUfunc]: ...
+def universal(nin: Literal[2]) -> Callable[[_Body], BinaryUfunc]: ...
 
 
 @overload
-def universal(nin: int, **parts: Any) -> Callable[[_Body], ufunc]: ...
+def universal(nin: int) -> Callable[[_Body], ufunc]: ...
 
 
-def universal(nin: int, **parts: Any) -> Callable[[_Body], Any]:
-    """Make a ufunc of a function of arrays; `parts` are options of the constructor.
+def universal(nin: int) -> Callable[[_Body], Any]:
+    """Make a ufunc of a function of arrays.
 
     >>> universal(1)(abs)
     <jnp.ufunc 'abs'>
     """
-    return lambda body: ufunc(body, nin, 1, call=body, **parts)
+    return lambda body: ufunc(body, nin, 1, call=body)
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
@@ -351,12 +358,12 @@ def _in_front(x: ArrayLike, axes: tuple[int, ...]) -> Any:
     aval = get_aval(x)
     rest = [i for i in range(aval.ndim) if i not in axes]
     x = transpose(x, (*axes, *rest)) if axes != tuple(range(len(axes))) else x
-    return jnp.reshape(x, (-1, *[aval.shape[i] for i in rest])) if aval.size else jnp.zeros(
-        (int(np.prod([aval.shape[i] for i in axes])), *[aval.shape[i] for i in rest]), aval.dtype)
+    count = math.prod([aval.shape[i] for i in axes])
+    return lax.reshape(x, (count, *[aval.shape[i] for i in rest]))
 
 
 @numpy_function(static_argnames=("function", "axis", "dtype", "keepdims"))
-def fold(function: ufunc, a: Any, axis: int | Sequence[int] = 0, dtype: Any = None,
+def fold(function: ufunc, a: ArrayLike, axis: int | Sequence[int] = 0, dtype: Any = None,
          keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
         ) -> Any:
     """`ufunc.reduce`, element by element."""
@@ -364,12 +371,11 @@ def fold(function: ufunc, a: Any, axis: int | Sequence[int] = 0, dtype: Any = No
     shape = get_aval(a).shape
     axes = canonical_axes(axis, len(shape))
     x = _in_front(convert(a, dtype), axes)
-    kept = None if where is None else _in_front(
-        jnp.broadcast_to(jnp.asarray(where, bool), shape), axes)
+    kept = None if where is None else _in_front(fitted(jnp.asarray(where, bool), shape), axes)
     if initial is None:
         initial = function.identity
     if initial is not None:
-        start = jnp.broadcast_to(jnp.asarray(initial, dtype), get_aval(x).shape[1:])
+        start = fitted(jnp.asarray(initial, dtype), get_aval(x).shape[1:])
     elif get_aval(x).shape[0] == 0:
         raise ValueError(f"zero-size array to reduction operation {function.__name__} which has "
                          "no identity")
@@ -382,7 +388,7 @@ def fold(function: ufunc, a: Any, axis: int | Sequence[int] = 0, dtype: Any = No
         return (new if keep is None else lax.select(keep, new, total)), None
 
     out, _ = lax.scan(step, start, (x, kept))
-    return jnp.reshape(out, [1 if i in axes else n for i, n in enumerate(shape)]) \
+    return lax.reshape(out, [1 if i in axes else n for i, n in enumerate(shape)]) \
         if keepdims else out
 
 
@@ -390,16 +396,20 @@ def fold(function: ufunc, a: Any, axis: int | Sequence[int] = 0, dtype: Any = No
 def _accumulated(function: ufunc, a: Array, axis: int, dtype: np.dtype[Any]) -> Any:
     body, dtype = function.__wrapped__, _dtype_of(function, a, dtype)
     axis = canonical_axis(axis, get_aval(a).ndim)
-    x = jnp.moveaxis(convert(a, dtype), axis, 0)
+    x = moveaxis(convert(a, dtype), axis, 0)
     if not get_aval(x).size:
-        return jnp.moveaxis(x, 0, axis)
+        return moveaxis(x, 0, axis)
 
     def step(total: ArrayLike, x: ArrayLike) -> tuple[Any, Any]:
         new = convert(body(total, x), dtype)
         return new, new
 
     _, rest = lax.scan(step, x[0], x[1:])
-    return jnp.moveaxis(jnp.concatenate([x[:1], rest]), 0, axis)
+    return moveaxis(lax.concatenate([x[:1], rest], 0), 0, axis)
+
+
+def _flat(x: ArrayLike) -> Any:
+    return lax.reshape(x, (get_aval(x).size,))
 
 
 @op_jit(static_argnames=("function",))
@@ -421,9 +431,9 @@ def _replaced(function: ufunc, a: ArrayLike, places: Any, *second: Any) -> Any:
 
     if not aval.size:
         return a
-    elements = tuple([jnp.ravel(x) for x in (places, *second)])
-    flat, _ = lax.scan(step, jnp.ravel(a), elements)
-    return jnp.reshape(flat, aval.shape)
+    elements = tuple([_flat(x) for x in (places, *second)])
+    flat, _ = lax.scan(step, _flat(a), elements)
+    return lax.reshape(flat, aval.shape)
 
 
 @numpy_function(static_argnames=("function", "axis", "dtype"))
@@ -431,26 +441,26 @@ def _reduced_at(function: ufunc, a: Array, indices: Array, axis: int, dtype: np.
     weak = get_aval(a).weak_type and dtype is None
     body, dtype = function.__wrapped__, _dtype_of(function, a, dtype)
     axis = canonical_axis(axis, get_aval(a).ndim)
-    x = jnp.moveaxis(convert(a, dtype), axis, 0)
+    x = moveaxis(convert(a, dtype), axis, 0)
     size = get_aval(x).shape[0]
-    ends = jnp.append(indices[1:], size)
-    apart = (-1,) + (1,) * (get_aval(x).ndim - 1)
+    ends = lax.concatenate([indices[1:], lax.full((1,), size, get_aval(indices).dtype)], 0)
+    apart = (get_aval(indices).shape[0],) + (1,) * (get_aval(x).ndim - 1)
 
     def step(totals: ArrayLike, element: Any) -> tuple[Any, None]:
         i, x = element
-        inside = jnp.reshape((i > indices) & (i < ends), apart)
-        return jnp.where(inside, convert(body(totals, x[None]), dtype), totals), None
+        inside = stretch(lax.reshape((i > indices) & (i < ends), apart), get_aval(totals).shape)
+        return lax.select(inside, convert(body(totals, x[None]), dtype), totals), None
 
-    out, _ = lax.scan(step, jnp.take(x, indices, 0), (jnp.arange(size), x))
-    return convert(jnp.moveaxis(out, 0, axis), dtype,
+    out, _ = lax.scan(step, x.at[indices].get(mode="fill"), (jnp.arange(size), x))
+    return convert(moveaxis(out, 0, axis), dtype,
                    weak and get_aval(a).dtype == dtype)
 
 
 @op_jit(static_argnames=("function",))
 def _outer(function: ufunc, x: ArrayLike, y: ArrayLike) -> Any:
     a, b = get_aval(x), get_aval(y)
-    out = function.__wrapped__(jnp.reshape(x, a.shape + (1,) * b.ndim),
-                               jnp.reshape(y, (1,) * a.ndim + b.shape))
+    out = function.__wrapped__(lax.reshape(x, a.shape + (1,) * b.ndim),
+                               lax.reshape(y, (1,) * a.ndim + b.shape))
     if a.weak_type or b.weak_type:  # it is as that of two scalars
         one = eval_shape(function.__wrapped__, _scalar_of(x), _scalar_of(y))
         out = convert(out, one.dtype, one.weak_type)

@@ -16,7 +16,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcasts_to
-from pyjx.lax.nary import broadcast_to
+from pyjx.lax.nary import stretch
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.distributions import arrays
 from pyjx.random.gamma_samplers import check_method
@@ -365,7 +365,7 @@ def _binomial_floats(key: Value, n: Value, p: Value, dtype: DType) -> Value:
 def _full(x: Value, dtype: DType, shape: tuple[int, ...]) -> Value:
     """A parameter as an array of the result's shape."""
     x = as_array(x, dtype)
-    return broadcast_to(x, shape) if get_aval(x).shape else lax.broadcast(x, shape)
+    return stretch(x, shape) if get_aval(x).shape else lax.broadcast(x, shape)
 
 
 @on_key("shape", "dtype")

@@ -15,7 +15,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.engine.types import Value
-from pyjx.lax.nary import broadcast_to
+from pyjx.lax.nary import stretch
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.samplers import (
     as_array,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 def arrays(dtype: DTypeLike, shape: tuple[int, ...], *params: Any) -> list[Any]:
     """Parameters in the result's dtype and shape."""
-    return [broadcast_to(as_array(p, dtype), shape) if get_aval(p).shape or shape == ()
+    return [stretch(as_array(p, dtype), shape) if get_aval(p).shape or shape == ()
             else lax.broadcast(as_array(p, dtype), shape) for p in params]
 
 

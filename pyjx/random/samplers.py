@@ -22,7 +22,7 @@ from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.wide import unnarrowed
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes, broadcasts_to
-from pyjx.lax.nary import broadcast_to
+from pyjx.lax.nary import stretch
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.keys import draw_bits
 
@@ -222,7 +222,7 @@ def _affine(u: Value, scale: Value, offset: Value) -> Value:
 
 def _over(x: Value, shape: tuple[int, ...]) -> Value:
     """A parameter for all elements of a result."""
-    return x if isinstance(x, np.generic) else broadcast_to(x, shape)
+    return x if isinstance(x, np.generic) else stretch(x, shape)
 
 
 @on_key("shape", "dtype")
@@ -385,7 +385,7 @@ def integers(key: ArrayLike, shape: tuple[int, ...], low: ArrayLike, high: Array
     beyond = _above(high, most)
     low, high = [lax.convert_element_type(_clamp(x, least, most), dtype) for x in (low, high)]
     size = broadcast_shapes(get_aval(low).shape, get_aval(high).shape)
-    low, high, beyond = [broadcast_to(x, size) for x in (low, high, beyond)]
+    low, high, beyond = [stretch(x, size) for x in (low, high, beyond)]
     uint = _UINTS[width]
     one = lax.full(size, 1, uint)
     span = lax.convert_element_type(lax.sub(high, low), uint)
@@ -393,7 +393,7 @@ def integers(key: ArrayLike, shape: tuple[int, ...], low: ArrayLike, high: Array
     span = lax.select_n(lax.bitwise_and(beyond, lax.gt(high, low)), span, lax.add(span, one))
     half = lax.rem(lax.full(size, 2 ** (width // 2), uint), span)
     scale = lax.rem(lax.mul(half, half), span)
-    low, span, scale = [broadcast_to(x, shape) for x in (low, span, scale)]
+    low, span, scale = [stretch(x, shape) for x in (low, span, scale)]
     w0, w1 = [draw_bits(k, width, shape, True)
               for k in split_traced(key)]
     number = lax.add(lax.mul(lax.rem(w0, span), scale), lax.rem(w1, span))

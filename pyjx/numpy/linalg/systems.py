@@ -25,19 +25,12 @@ from pyjx.lax.linalg.matrices import (
     symmetrized,
     transposed,
 )
-from pyjx.lax.nary import real_dtype
+from pyjx.lax.nary import real_dtype, stretch
 from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
 from pyjx.numpy.manipulation import broadcast_to, moved
-from pyjx.numpy.promotion import (
-    convert,
-    narrowed,
-    operands,
-    promote_dtypes_inexact,
-    stretch,
-    strong,
-)
+from pyjx.numpy.promotion import convert, narrowed, operands, promote_dtypes_inexact, strong
 from pyjx.numpy.statistics import squared
 from pyjx.transforms.custom_jvp import custom_jvp
 

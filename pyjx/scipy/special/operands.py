@@ -15,8 +15,8 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.engine.custom_derivative_calls import SymbolicZero
 from pyjx.numpy.operands import is_complex, is_inexact
-from pyjx.numpy.promotion import convert, is_arraylike, promote_args_as_floats, strong
-from pyjx.numpy.ufuncs import as_array, spread_all
+from pyjx.numpy.promotion import convert, is_arraylike, promote_args_as_floats, spread_all, strong
+from pyjx.numpy.ufuncs import as_array
 from pyjx.transforms.custom_jvp import custom_jvp
 from pyjx.tree_util import tree_map
 
