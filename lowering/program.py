@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from itertools import compress
 from typing import Any
 
@@ -26,6 +25,9 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import is_ordered
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from pyjx.core.passes.dce import used_variables
+from pyjx.lazy import deferred
+
+dynamic = deferred("lowering.dynamic")  # few programs have symbolic dimensions
 
 _DONOR = "jax.buffer_donor = true"
 
@@ -126,7 +128,6 @@ def dynamic_module(name: str, platform: str, partitions: int, avals: Sequence[An
                    paths: Sequence[str] = ()) -> Module:
     """An empty module for arguments with symbolic dimensions, which few programs have. With
     `paths`, what messages call the parameters of `main`, it checks their shapes."""
-    dynamic = import_module("lowering.dynamic")
     return dynamic.DynamicModule(  # type: ignore[no-any-return]
         name, platform, partitions, avals, paths)
 

@@ -7,7 +7,10 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 
+from pyjx.lazy import deferred
 from pyjx.version import PYJX_VERSION
+
+programs = deferred("pyjx.cli.programs")
 
 # Each is a function `arguments -> exit status` of a module, and what it does.
 COMMANDS = {
@@ -34,7 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"pyjx {PYJX_VERSION}, jaxlib {metadata.version('jaxlib')}, "
               f"Python {sys.version.split()[0]}")
         return 0
-    programs = importlib.import_module("pyjx.cli.programs")
     if programs.is_program(given):
         return int(programs.main(given))
     lines = ["usage: python -m pyjx COMMAND|FILE|-m MODULE|-c CODE [ARGUMENTS]", "", "commands:"]

@@ -15,14 +15,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from pyjx import jaxlib_api
+from pyjx.lazy import deferred
 from pyjx.states import Context, LocalState, State, states
 from pyjx.states import changed_traced as changed_traced
 from pyjx.states import make_user_context as make_user_context
 from pyjx.states import trace_context as trace_context
+
+logging = deferred("logging")  # slow to load, and seldom wanted
+difflib = deferred("difflib")
+absl_app, absl_flags = deferred("absl.app"), deferred("absl.flags")  # an optional package
 
 
 class _DisableJit(State):
@@ -81,8 +85,6 @@ _log_handlers: dict[str, Any] = {}  # of loggers that flags have shown, by name
 
 def _show_log(name: str, level: str | None) -> None:
     """Messages of a logger, from this level on, go to stderr; None: not by us any more."""
-    import logging  # slow to load, and seldom wanted
-
     logger = logging.getLogger(name)
     handler = _log_handlers.pop(name, None)
     if handler is not None:
@@ -691,19 +693,17 @@ class Config:
 
     def config_with_absl(self) -> None:
         """Makes each flag an absl flag; its value is taken when absl has parsed its flags."""
-        absl = _absl()
         if self.use_absl:
             return
+        define: Any = {bool: absl_flags.DEFINE_bool, int: absl_flags.DEFINE_integer,
+                       float: absl_flags.DEFINE_float}
         object.__setattr__(self, "use_absl", True)
         for name, state in states.items():
             if isinstance(state.kind, tuple):
-                absl.flags.DEFINE_enum(name, state.value, state.kind, state.help)
+                absl_flags.DEFINE_enum(name, state.value, state.kind, state.help)
             else:
-                define: Any = {bool: absl.flags.DEFINE_bool, int: absl.flags.DEFINE_integer,
-                               float: absl.flags.DEFINE_float,
-                               }.get(state.kind, absl.flags.DEFINE_string)
-                define(name, state.value, state.help)
-        absl.app.call_after_init(lambda: self.complete_absl_config(absl.flags))
+                define.get(state.kind, absl_flags.DEFINE_string)(name, state.value, state.help)
+        absl_app.call_after_init(lambda: self.complete_absl_config(absl_flags))
 
     def complete_absl_config(self, absl_flags: Any) -> None:
         """Takes over the flags given on absl's command line."""
@@ -714,18 +714,11 @@ class Config:
 
     def parse_flags_with_absl(self) -> None:
         """Parses the flags of this module in `sys.argv` by absl, leaving others alone."""
-        absl = _absl()
         self.config_with_absl()
         ours = [arg for arg in sys.argv[1:]
                 if arg.lstrip("-").partition("=")[0].removeprefix("no") in states]
-        absl.flags.FLAGS([sys.argv[0], *ours], known_only=True)
-        self.complete_absl_config(absl.flags)
-
-
-def _absl() -> Any:
-    import absl.app  # an optional package; it loads absl.flags
-
-    return absl
+        absl_flags.FLAGS([sys.argv[0], *ours], known_only=True)
+        self.complete_absl_config(absl_flags)
 
 
 def _state(name: str) -> State:
@@ -733,7 +726,7 @@ def _state(name: str) -> State:
         return states[name]
     except KeyError:
         # not at the start of every program, of which difflib would take a millisecond
-        close = import_module("difflib").get_close_matches(str(name), states)
+        close = difflib.get_close_matches(str(name), states)
         cure = f"Similar ones are {', '.join(close)}" if close else "docs/flags.md lists them"
         raise AttributeError(f"Unrecognized config option: {name}. {cure}.") from None
 

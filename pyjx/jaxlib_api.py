@@ -25,12 +25,16 @@ from typing import Any
 import numpy as np
 
 from pyjx.jax_imports import answering, refuse_beside_jax, watch
+from pyjx.lazy import deferred
 
 # Before jaxlib is loaded: only warnings and errors of XLA's C++ log reach the user.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 import jaxlib
 from jaxlib import _jax
+
+ir = deferred("jaxlib.mlir.ir")  # the bindings of MLIR are large
+extension = deferred("jaxlib.mlir._mlir_libs._jax_mlir_ext")
 
 try:
     from jaxlib import _hlo
@@ -431,18 +435,14 @@ def mlir_context() -> Any:
 
 
 def _new_context() -> Any:
-    from jaxlib.mlir import ir  # large
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext  # large
-    from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo  # large
-
     registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
+    extension.register_dialects(registry)
     context = ir.Context()
     context.append_dialect_registry(registry)
     context.load_all_available_dialects()
-    for dialect in (stablehlo, chlo, sdy):
-        dialect.register_dialect(context)
-    mhlo.register_mhlo_dialect(context)
+    for name in ("stablehlo", "chlo", "sdy"):
+        submodule(f"mlir.dialects.{name}").register_dialect(context)
+    submodule("mlir.dialects.mhlo").register_mhlo_dialect(context)
     return context
 
 
@@ -452,7 +452,7 @@ MlirBindings = namedtuple("MlirBindings", ("ir", "func", "stablehlo"))
 
 def mlir_bindings() -> MlirBindings:
     """The bindings, loaded when they are asked for: they are large."""
-    return MlirBindings(*[importlib.import_module(f"jaxlib.mlir.{name}")
+    return MlirBindings(*[submodule(f"mlir.{name}")
                           for name in ("ir", "dialects.func", "dialects.stablehlo")])
 
 
@@ -473,13 +473,11 @@ def submodule(name: str) -> Any:
 
 def ifrt_programs() -> Any:
     """The module of programs of other runtimes, which some versions have."""
-    return getattr(_jax, "ifrt_programs", None) or importlib.import_module("jaxlib.ifrt_programs")
+    return getattr(_jax, "ifrt_programs", None) or submodule("ifrt_programs")
 
 
 def parse_module(program: str | bytes) -> Any:
     """The MLIR module of a text or bytecode."""
-    from jaxlib.mlir import ir  # the bindings are large
-
     with mlir_context():
         return ir.Module.parse(program)
 
@@ -549,16 +547,12 @@ def functions_of(text: str) -> dict[str, str]:
 
 def profiler() -> Any:
     """The module of XLA's profiler."""
-    from jaxlib import _profiler  # wanted only where something is profiled
-
-    return _profiler
+    return submodule("_profiler")
 
 
 def profile_data() -> Any:
     """The module of the classes of profiles."""
-    from jaxlib import _profile_data  # wanted only where something is profiled
-
-    return _profile_data
+    return submodule("_profile_data")
 
 
 def to_xla_computation(program: str | bytes) -> Any:
@@ -616,17 +610,14 @@ def include_dir() -> str:
 
 def lapack_targets() -> dict[str, Any]:
     """jaxlib's LAPACK functions by name, ready for use. Imports SciPy, which brings LAPACK."""
-    from jaxlib.cpu import _lapack  # loads SciPy
-
-    _lapack.initialize()
-    return _lapack.registrations()  # type: ignore[no-any-return]
+    lapack = submodule("cpu._lapack")
+    lapack.initialize()
+    return lapack.registrations()  # type: ignore[no-any-return]
 
 
 def sparse_targets() -> dict[str, Any]:
     """jaxlib's functions of sparse matrices on CPU, by name."""
-    from jaxlib.cpu import _sparse  # few programs call them
-
-    return _sparse.registrations()  # type: ignore[no-any-return]
+    return submodule("cpu._sparse").registrations()  # type: ignore[no-any-return]
 
 
 def register_custom_type(name: str, type_id: Any) -> None:

@@ -1,7 +1,8 @@
-"""Public names that load their module when they are first used (PEP 562).
+"""Names and modules that load when they are first used.
 
-Type checkers do not run `__getattr__`, so each such package has a stub, `__init__.pyi`, made from
-the same table: `python -m pyjx.cli.stubs` writes the stubs anew.
+Public names stand in tables of their packages (PEP 562). Type checkers do not run `__getattr__`, so
+each such package has a stub, `__init__.pyi`, made from the same table: `python -m pyjx.cli.stubs`
+writes the stubs anew.
 """
 
 from __future__ import annotations
@@ -23,6 +24,32 @@ _dictionary = vars(ModuleType)["__dict__"]
 def _loaded(name: str) -> ModuleType:
     """The module of that name; it is imported when a name of it is used."""
     return importlib.import_module(name)
+
+
+class _Deferred:
+    """What stands for a module: its names are those of the module, which is loaded for them."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_loaded(self._name), name)
+
+
+def deferred(name: str) -> Any:
+    """A module that is large, optional or seldom wanted, at the top of the file that uses it. It is
+    loaded when something of it is used.
+
+    Raises:
+      ImportError: when something of it is used, if there is no such module.
+
+    >>> calendar = deferred("calendar")
+    >>> calendar.isleap(2024)
+    True
+    """
+    return _Deferred(name)
 
 
 def own_dictionary(module: ModuleType) -> dict[str, Any]:

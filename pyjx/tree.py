@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyjx.lazy import directory
+from pyjx.lazy import deferred, directory
 from pyjx.tree_util import tree_all as all
 from pyjx.tree_util import tree_broadcast as broadcast
 from pyjx.tree_util import tree_flatten as flatten
@@ -18,6 +18,8 @@ from pyjx.tree_util import tree_reduce_associative as reduce_associative
 from pyjx.tree_util import tree_structure as structure
 from pyjx.tree_util import tree_transpose as transpose
 from pyjx.tree_util import tree_unflatten as unflatten
+
+dataclasses = deferred("dataclasses")  # loads inspect
 
 
 def static(**kwargs: Any) -> Any:
@@ -36,8 +38,6 @@ def static(**kwargs: Any) -> Any:
     >>> jax.tree.leaves(Scale(2.0))
     [2.0]
     """
-    import dataclasses  # loads inspect
-
     kwargs["metadata"] = {"static": True, **(kwargs.get("metadata") or {})}
     return dataclasses.field(**kwargs)
 

@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 
 from pyjx import jaxlib_pytrees
 from pyjx.jaxlib_api import pytree
-from pyjx.lazy import directory
+from pyjx.lazy import deferred, directory
+
+dataclasses = deferred("dataclasses")  # loads inspect
 
 PyTreeDef = pytree.PyTreeDef
 PyTreeRegistry = pytree.PyTreeRegistry
@@ -652,16 +654,12 @@ def register_dataclass(nodetype: _Class, data_fields: Sequence[str] | None = Non
 
 
 def _fields_by_metadata(nodetype: Any, drop_fields: Sequence[str]) -> tuple[list[str], list[str]]:
-    import dataclasses  # loads inspect
-
     fields = [f for f in dataclasses.fields(nodetype) if f.name not in drop_fields]
     return ([f.name for f in fields if not f.metadata.get("static", False)],
             [f.name for f in fields if f.metadata.get("static", False)])
 
 
 def _check_fields(nodetype: Any, given: set[str], dropped: set[str]) -> None:
-    import dataclasses  # loads inspect
-
     init_fields = {f.name for f in dataclasses.fields(nodetype) if f.init}
     problems = ""
     if missing := init_fields - given - dropped:

@@ -61,7 +61,7 @@ def names_of(node: ast.AST, package: str, aliases: dict[str, str]) -> list[list[
             return [[f"{base}.{a.name}", base] for a in names]
         case (ast.Call(func=ast.Name(called), args=arguments)
               | ast.Call(func=ast.Attribute(attr=called), args=arguments)
-              ) if called in ("import_module", "__import__"):
+              ) if called in ("import_module", "__import__", "deferred"):
             first = arguments[0] if arguments else None
             return [[first.value] if isinstance(first, ast.Constant) else []]
         case ast.Attribute(value=ast.Name(owner), attr=attribute) if owner in aliases:
@@ -128,7 +128,7 @@ def words(node: ast.AST | None) -> str:
 @functools.cache
 def imported() -> dict[str, set[str]]:
     """For each module the modules that it imports: at the top and in functions, by statements, by
-    `import_module`, and by names of packages that load them when they are used."""
+    `import_module`, by `deferred`, and by names of packages that load them when they are used."""
     lazy = lazy_names()
 
     def home(names: Sequence[str], whole: bool) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from pyjx.lazy import deferred
+
+logging = deferred("logging")  # slow to load, and seldom wanted
+
 DEBUG, WARNING, ERROR = 10, 30, 40  # the levels of the standard library
 
 
@@ -28,6 +32,4 @@ def debugs(logger: str) -> bool:
 
 
 def _logger(name: str) -> Any:
-    import logging  # slow to load, and seldom wanted; waits for a thread that is loading it
-
     return logging.getLogger(name)

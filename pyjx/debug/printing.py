@@ -14,7 +14,10 @@ from pyjx.core.array_type import Array
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.lax.callbacks import call_for_debugging
+from pyjx.lazy import deferred
 from pyjx.tree_util import tree_flatten, tree_unflatten
+
+logging = deferred("logging")  # slow to load, and seldom wanted
 
 
 class Parted:
@@ -199,8 +202,6 @@ class _Line:
         with np.printoptions(**options):
             line = self.fmt.format(*args, **kwargs)
         if self.logs:
-            import logging  # slow to load, and seldom wanted
-
             logging.getLogger(__name__).info(line)
         else:
             builtins.print(f"{line}\n", end="")  # at once, as several devices may print

@@ -16,7 +16,11 @@ from pyjx.engine.types import Dims, Tangents, Values
 from pyjx.jaxlib_api import inspection_config
 from pyjx.lax.callbacks import debug_effect
 from pyjx.lax.common import operand
+from pyjx.lazy import deferred
 from pyjx.runtime.sharding import Sharding
+
+console = deferred("rich.console")  # an optional package
+text = deferred("rich.text")
 
 _Color = tuple[float, float, float]
 _HEIGHT = 10  # lines of a picture of rank 2
@@ -115,11 +119,10 @@ def _check_shape(shape: Sequence[int]) -> None:
 def _console() -> Any:
     """A console of rich, and its class of texts."""
     try:
-        from rich import console, text  # an optional package
+        return console.Console(), text.Text
     except ImportError:
         raise ValueError("`visualize_sharding` requires `rich` to be installed: pip install "
                          "'pyjx-xla[rich]'.") from None
-    return console.Console(), text.Text
 
 
 def part_labels(shape: Sequence[int], sharding: Sharding) -> list[list[str]]:

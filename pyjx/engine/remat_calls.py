@@ -21,6 +21,9 @@ from pyjx.engine.origins import origin
 from pyjx.engine.residuals import Recompute, linearize_saving
 from pyjx.engine.subjaxprs import LinearizedJaxpr, selected
 from pyjx.engine.types import Dims, Flags, Params
+from pyjx.lazy import deferred
+
+logging = deferred("logging")  # slow to load, and seldom wanted
 
 
 def nothing_saveable(*_: Any, **__: Any) -> Any:
@@ -102,8 +105,6 @@ def _linearized(closed: ClosedJaxpr, nonzero: Flags, params: Params) -> Lineariz
 
 
 def _log_residuals(parts: LinearizedJaxpr, n_out: int) -> None:
-    import logging  # slow to load, and seldom wanted
-
     known = parts.known.jaxpr
     lines = ["remat-decorated function saving inputs with shapes:",
              *[f"  {known.invars[i].aval.str_short()}" for i in parts.forwarded]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
@@ -31,11 +30,15 @@ from pyjx.inspect import figures
 from pyjx.inspect.figures import PassTime, watched
 from pyjx.inspect.naming import with_user_names
 from pyjx.inspect.platforms import Platform, UnavailableError, platform, stablehlo_versions
+from pyjx.lazy import deferred
 from pyjx.runtime import compile as compiler
 from pyjx.runtime.costs import Cost, Costs, cost_of
 from pyjx.runtime.jit import jit
 from pyjx.runtime.stages import Compiled, Lowered, Traced
 from pyjx.version import PYJX_VERSION
+
+pages = deferred("pyjx.viewer.document")  # its assets, for this form alone
+graphs = deferred("pyjx.viewer.graphs")
 
 # What XLA writes while it compiles, by the end of the file's name.
 _ENDS = {"llvm": ".ir-with-opt.ll", "ptx": ".ptx", "object": ".o"}
@@ -376,10 +379,9 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def _page(program: Program) -> str:
-    viewer = importlib.import_module("pyjx.viewer.document")  # its assets, for this form alone
     traced = isinstance(program, TracedProgram)
     static = not program.is_symbolic
-    return str(viewer.page(
+    return str(pages.page(
         program.name, jaxpr=program.jaxpr if traced else None,
         stablehlo=program.stablehlo(locs="stack"), hlo=program.hlo_opt if static else None,
         cost=_xla_figures(program) if static else None))
@@ -397,8 +399,7 @@ def _xla_figures(program: Program) -> dict[str, float | str]:
 
 
 def _graph(program: Program) -> str:
-    viewer = importlib.import_module("pyjx.viewer.graphs")  # for this form alone
-    return str(viewer.dot(program.jaxpr if isinstance(program, TracedProgram)
+    return str(graphs.dot(program.jaxpr if isinstance(program, TracedProgram)
                           else program.stablehlo()))
 
 

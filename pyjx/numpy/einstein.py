@@ -21,6 +21,7 @@ from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.explicit import abstract_sharding
 from pyjx.lax.contractions import canonicalize_precision, product_entries, takes_real_part
+from pyjx.lazy import deferred
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.numpy.promotion import operands as as_operands
@@ -30,6 +31,8 @@ from pyjx.runtime.resharding import in_auto_mode, reshard
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
     from pyjx.lax.contractions import PrecisionLike
+
+opt_einsum = deferred("opt_einsum")  # for contractions of three operands and more
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -203,8 +206,6 @@ def _path(terms: list[str], output: str, shapes: Shapes, optimize: Any) -> list[
 def _searched_path(terms: list[str], output: str, shapes: Shapes, optimize: Any
                    ) -> tuple[list[tuple[int, ...]], Any]:
     """The path that opt_einsum finds, and its description."""
-    import opt_einsum  # only for contractions of three operands and more
-
     how = "auto" if optimize is True else optimize
     # Any order is right: one that is good for eight stands for sizes that are not known.
     sizes = [tuple([8 if isinstance(d, SymbolicDim) else d for d in s]) for s in shapes]

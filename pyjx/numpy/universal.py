@@ -24,12 +24,15 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
 from pyjx.engine.axes import moveaxis, transpose
 from pyjx.lax.nary import stretch
+from pyjx.lazy import deferred
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_integer
 from pyjx.numpy.promotion import as_operand, convert, fitted, is_arraylike, operands
 from pyjx.runtime.abstract import eval_shape
 from pyjx.runtime.operations import op_jit
+
+inspect = deferred("inspect")  # slow to load, and seldom needed
 
 _Body = Callable[..., Any]
 
@@ -40,8 +43,6 @@ class _Signature:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             raise AttributeError("__signature__")  # the class has that of its constructor
-        import inspect  # slow to load, and seldom needed
-
         return inspect.signature(_any_call)
 
 

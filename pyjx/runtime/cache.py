@@ -28,7 +28,10 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core import logs
 from pyjx.core.bounded import BoundedDict, kept
+from pyjx.lazy import deferred
 from pyjx.runtime.located import located_text
+
+hashlib = deferred("hashlib")  # loads OpenSSL
 
 _MAGIC = b"PYJXEXE\x01"
 _DIGEST_SIZE = 32
@@ -225,8 +228,6 @@ def entry_for(client: Any, program: LoweredProgram | str | bytes, devices: tuple
 
 
 def _digest(*parts: bytes) -> bytes:
-    import hashlib  # loads OpenSSL
-
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)

@@ -21,7 +21,11 @@ from typing import Any
 from pyjx.core import logs
 from pyjx.core.frames import warn
 from pyjx.core.records import Record
+from pyjx.lazy import deferred
 from pyjx.runtime import backends
+
+mpi = deferred("mpi4py.MPI")  # of users who have MPI
+k8s = deferred("kubernetes")  # of users who have a cluster
 
 _PORTS = 1 << 12  # the last ports are what jobs share
 
@@ -137,12 +141,8 @@ def _has_mpi4py() -> bool:
     return importlib.util.find_spec("mpi4py") is not None
 
 
-def _mpi() -> Any:
-    return importlib.import_module("mpi4py.MPI")  # of users who have MPI
-
-
 def _mpi_coordinator(timeout: int) -> str:
-    return str(_mpi().COMM_WORLD.bcast(socket.gethostname(), root=0))
+    return str(mpi.COMM_WORLD.bcast(socket.gethostname(), root=0))
 
 
 def _mpi_port() -> int:
@@ -151,7 +151,6 @@ def _mpi_port() -> int:
 
 
 def _mpi_local_index() -> int:
-    mpi = _mpi()
     return int(mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED).Get_rank())
 
 
@@ -278,7 +277,6 @@ def _is_kubernetes() -> bool:
 
 @lru_cache(maxsize=1)
 def _pod_and_job() -> tuple[Any, Any]:
-    k8s: Any = importlib.import_module("kubernetes")  # of users who have a cluster
     k8s.config.load_incluster_config()
     with open(_NAMESPACE, encoding="utf-8") as f:
         namespace = f.read().strip()
@@ -325,7 +323,7 @@ def _k8s_index() -> int:
 
 _MPI4PY = Cluster(
     "mpi4py", _has_mpi4py, _address(_mpi_coordinator, _mpi_port),
-    lambda: int(_mpi().COMM_WORLD.Get_size()), lambda: int(_mpi().COMM_WORLD.Get_rank()),
+    lambda: int(mpi.COMM_WORLD.Get_size()), lambda: int(mpi.COMM_WORLD.Get_rank()),
     _mpi_local_index, on_request=True)
 
 CLUSTERS: tuple[Cluster, ...] = (

@@ -17,7 +17,10 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.options import CompilerEffortLevel
+from pyjx.lazy import deferred
 from pyjx.runtime import backends, cache
+
+solving = deferred("pyjx.core.symbolic.solving")  # for a message
 
 LoadedExecutable = jaxlib_api.LoadedExecutable
 CompilerOptions = Mapping[str, str | bool | int | float]
@@ -265,7 +268,6 @@ def _of_unknown_sizes(program: LoweredProgram | str | bytes) -> Exception | None
     dim = re.search(f"{OPEN}(.*?){CLOSE}", program.text)
     if dim is not None:
         name = re.search(r"\b(?!(?:mod|floordiv|max|min)\b)[A-Za-z_]\w*", dim[1])
-        solving = importlib.import_module("pyjx.core.symbolic.solving")
         return solving.UnexpectedDimVar(  # type: ignore[no-any-return]
             f"Encountered dimension variable '{name and name[0]}' that is not appearing in the "
             "shapes of the function arguments. Sizes of programs that run have to be numbers: "

@@ -14,6 +14,7 @@ from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.brief import shortened
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_pytrees import treedef_of
+from pyjx.lazy import deferred
 from pyjx.tree_util import (
     FlattenedIndexKey,
     default_registry,
@@ -21,6 +22,8 @@ from pyjx.tree_util import (
     tree_structure,
     tree_unflatten,
 )
+
+inspect = deferred("inspect")  # slow to load, and seldom needed
 
 _VARIADIC, _VARIADIC_KEYWORDS, _GENERATOR = 0x04, 0x08, 0x20  # flags of code objects
 
@@ -81,8 +84,6 @@ def parameters_of(fun: Callable[..., Any]) -> Parameters | None:
     code = plain_code(fun)
     if code is not None:
         return parameters_of_code(code)
-    import inspect  # slow to load, and seldom needed
-
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (ValueError, TypeError):

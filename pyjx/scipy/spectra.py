@@ -19,6 +19,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_truncated_int
 from pyjx.core.tracebacks import api_boundary
+from pyjx.lazy import deferred
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import (
@@ -31,6 +32,8 @@ from pyjx.numpy.promotion import (
 from pyjx.numpy.ufuncs import as_array
 from pyjx.runtime.operations import op_jit
 from pyjx.scipy.special.operands import weak_as
+
+signal = deferred("scipy.signal")  # windows by name need it, and it loads slowly
 
 
 @numpy_function(static_argnames=("axis", "type", "bp", "overwrite_data"))
@@ -97,8 +100,7 @@ def _window(window: Any, nperseg: int | None, length: int | None) -> tuple[Any, 
         if length is not None and size > length:
             warn(f"nperseg={size} is greater than input_length={length}, using nperseg={length}")
             size = length
-        from scipy.signal import get_window  # windows by name need it, and it loads slowly
-        return get_window(window, size), size
+        return signal.get_window(window, size), size
     window = jnp.asarray(window)
     if window.ndim != 1:
         raise ValueError("window must be 1-D")

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import os
 import re
 from collections.abc import Callable
@@ -23,7 +22,12 @@ from pyjx.cli.emit.messages import CommandError, pointing
 from pyjx.cli.emit.targets import load_function
 from pyjx.core import dtypes
 from pyjx.core.records import Record
+from pyjx.lazy import deferred
 from pyjx.runtime.abstract import ShapeDtypeStruct
+
+export = deferred("pyjx.export")  # which few command lines need
+base = deferred("pyjx.random.base")  # most programs draw no numbers
+implementations = deferred("pyjx.random.implementations")
 
 DTYPES = ("bool", "i4", "i8", "i16", "i32", "i64", "u4", "u8", "u16", "u32", "u64", "f16", "bf16",
           "f32", "f64", "c64", "c128", "f8_e4m3fn", "f8_e5m2", "key", "key<fry>")
@@ -180,7 +184,6 @@ class Reader:
             return int(stripped)
         if not re.fullmatch(r"[\w+\-*/() ]*[A-Za-z_][\w+\-*/() ]*", stripped, re.ASCII):
             self._fail(f"expected a size, got {stripped!r}", start)
-        export = importlib.import_module("pyjx.export")  # which few command lines need
         if self._scope is None:
             self._scope = export.SymbolicScope()
         try:
@@ -228,8 +231,7 @@ def dtype_named(name: str) -> Any:
     if name == "key":
         name = "key<fry>"
     if name.startswith("key<"):
-        base = importlib.import_module("pyjx.random.base")  # most programs draw no numbers
-        found = importlib.import_module("pyjx.random.implementations").implementations.values()
+        found = implementations.implementations.values()
         return next((base.key_dtype(g) for g in found if name == f"key<{g.tag}>"), None)
     return dtypes.dtype_of_short_name({"i1": "bool"}.get(name, name))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import sys
 import threading
@@ -35,8 +34,11 @@ from pyjx.cli.emit.writing import clean_up
 from pyjx.core import frames
 from pyjx.inspect.platforms import Platform, UnavailableError, platform
 from pyjx.inspect.program import Program, TracedProgram, UnsupportedError, read, trace
+from pyjx.lazy import deferred
 from pyjx.states import states
 from pyjx.tree_util import tree_leaves
+
+watching = deferred("pyjx.cli.emit.watching")
 
 
 def interruptible(work: Callable[[], Any]) -> Any:
@@ -94,7 +96,7 @@ def run(options: Options, started: float) -> int:
     imported = time.perf_counter() - started
     try:
         if options.watch:
-            return int(importlib.import_module("pyjx.cli.emit.watching").watch(options))
+            return int(watching.watch(options))
         with _settings(options):
             return _run(options, imported)
     except Exception as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import tempfile
@@ -21,6 +20,10 @@ from pyjx.inspect.comparison import diff
 from pyjx.inspect.figures import roofline
 from pyjx.inspect.platforms import UnavailableError
 from pyjx.inspect.program import Program, TracedProgram, UnsupportedError, passes
+from pyjx.lazy import deferred
+
+running = deferred("pyjx.inspect.running")  # with the interpreters
+measuring = deferred("pyjx.inspect.measuring")
 
 _PASSES = 12  # of XLA's are shown
 _OPERATIONS = 16  # of those that were measured
@@ -127,7 +130,6 @@ def _run(options: Options, program: Program) -> int:
     if not program.platform.is_here:
         raise UnavailableError(f"no {program.platform.name} device is here to run on; without "
                                "--run and --check it is only compiled for")
-    running = importlib.import_module("pyjx.inspect.running")  # with the interpreters
     status = 0
     try:
         if options.run:
@@ -152,7 +154,6 @@ def _run(options: Options, program: Program) -> int:
 
 def _measured(program: TracedProgram, runs: int) -> None:
     """The time of source lines and operations, or why there is none."""
-    measuring = importlib.import_module("pyjx.inspect.measuring")  # for this report alone
     try:
         measured = measuring.measure(program, runs=runs)
     except UnsupportedError as error:

@@ -4,7 +4,6 @@ colours, by rich where it is installed."""
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import stat
 import sys
@@ -13,6 +12,10 @@ from typing import Any
 
 import emit_hlo
 from pyjx.cli.emit.messages import CommandError
+from pyjx.lazy import deferred
+
+console = deferred("rich.console")  # an optional package
+rich_text = deferred("rich.text")
 
 _unfinished: set[str] = set()  # files that an interrupt must not leave
 
@@ -169,11 +172,9 @@ def is_colored(color: str, stream: Any) -> bool:
 def colored(text: str, kinds: tuple[str, ...]) -> str:
     """The text with the colours of a terminal; as it is where rich is not installed."""
     try:
-        rich_text = importlib.import_module("rich.text")
-        console = importlib.import_module("rich.console")
+        made = rich_text.Text(text)
     except ImportError:
         return text
-    made = rich_text.Text(text)
     for kind in kinds:
         made.highlight_regex(f"(?m){_PATTERNS[kind]}", _STYLES[kind])
     terminal = console.Console(force_terminal=True, color_system="standard", highlight=False,
