@@ -6,6 +6,7 @@ from typing import Any
 
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from pyjx.core.printer import eqn_to_string
 from pyjx.errors import JaxprTypeError
 
 
@@ -39,7 +40,7 @@ def _check_bound(v: Any, bound: set[Var], where: str) -> None:
 
 
 def _check_eqn(jaxpr: Jaxpr, eqn: JaxprEqn, bound: set[Var]) -> None:
-    where = f"in the equation `{eqn}`"
+    where = f"in the equation `{eqn_to_string(eqn)}`"
     for atom in eqn.invars:
         _check_bound(atom, bound, where)
     avals = tuple([v.aval for v in eqn.invars])

@@ -137,11 +137,6 @@ class JaxprEqn:
         metadata = self.source_info.name_stack.metadata
         return default_context if metadata is None else JaxprEqnContext(dict(metadata))
 
-    def __repr__(self) -> str:
-        from pyjx.core.printer import eqn_to_string  # loaded when something is printed
-
-        return eqn_to_string(self)
-
 
 class JaxprEqnContext:
     """The settings under which an equation is lowered: one for all equations but those that have
@@ -400,10 +395,7 @@ class Jaxpr:
     def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> Jaxpr:
         return f(self)
 
-    def pretty_print(self, **options: Any) -> str:
-        from pyjx.core.printer import jaxpr_to_string  # loaded when something is printed
-
-        return jaxpr_to_string(self, **options)
+    pretty_print: Callable[..., str]
 
     def __str__(self) -> str:
         return self.pretty_print(use_color=False)
@@ -471,6 +463,12 @@ class ClosedJaxpr:
         return self.pretty_print(use_color=False)
 
     __repr__ = __str__
+
+
+def print_by(of_jaxpr: Callable[..., str], of_eqn: Callable[[JaxprEqn], str]) -> None:
+    """Let programs and equations show themselves so: core/printer.py says how, as it is loaded."""
+    Jaxpr.pretty_print = of_jaxpr  # type: ignore[method-assign, assignment]
+    JaxprEqn.__repr__ = of_eqn  # type: ignore[method-assign, assignment]
 
 
 def subjaxprs(jaxpr: JaxprEqn | Jaxpr | ClosedJaxpr) -> Iterator[Jaxpr]:

@@ -19,7 +19,16 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes, source_info
-from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from pyjx.core.jaxpr import (
+    ClosedJaxpr,
+    DropVar,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    print_by,
+    subjaxprs,
+)
 from pyjx.core.records import Record
 
 WIDTH = 80
@@ -387,3 +396,6 @@ def _colored(text: str) -> str:
 def eqn_to_string(eqn: JaxprEqn) -> str:
     """The printed form of one equation, with names of its own."""
     return Printer().eqn(eqn, 0)
+
+
+print_by(jaxpr_to_string, eqn_to_string)

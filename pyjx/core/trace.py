@@ -27,12 +27,14 @@ from pyjx.core.avals import (
     is_ref_type,
 )
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.check import check_jaxpr
 from pyjx.core.contents import are_plain, params_key
 from pyjx.core.effects import join_effects, no_effects, reads
 from pyjx.core.frozen import of_field
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import reset_name_stack
 from pyjx.core.origins import leaked_origin, origin
+from pyjx.core.referrers import referrers
 from pyjx.core.source_info import thread_state as source_state
 
 if TYPE_CHECKING:
@@ -613,8 +615,6 @@ def trace_to_jaxpr(
         closed = trace.finish([trace.atom(x) for x in outs])
         del outs
     if configuration.enable_checks.value:
-        from pyjx.core.check import check_jaxpr  # loaded only where it is wanted
-
         check_jaxpr(closed)
     if configuration.check_tracer_leaks.value:
         check_leaks(trace)
@@ -628,8 +628,6 @@ def check_leaks(trace: Trace) -> None:
         leaked.clear()
         leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     if leaked:
-        from pyjx.core.referrers import referrers  # for who has leaked
-
         lines = "\n".join([f"{x!r}{x._origin_msg()}" for x in leaked]
                           + referrers(leaked[0], (leaked, trace)))
         raise Exception(f"Leaked trace {trace!r}. Leaked tracer(s):\n{lines}")
