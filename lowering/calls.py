@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lowering.builder import Block
-from lowering.families import is_foreign
 from lowering.locations import Scope
 from lowering.module import KEEP_CALL, call_closed, captured, write_in_place
-from lowering.rules import rule
+from lowering.rules import rule, rules_for
 from lowering.shardings import placed_in_memory
 from lowering.types import quoted, tensor_types
 from pyjx.core.derived import derived_structure
@@ -55,7 +54,8 @@ def _calls_foreign(closed: ClosedJaxpr, platform: str) -> bool:
     stays one (0.12 on CPU) the caller's operand may then come in another layout, that is, as the
     transposed matrix. So XLA is to inline such a function, as it does by default.
     """
-    return any(is_foreign(name, platform) for name in _primitives(closed.jaxpr))
+    found = map(rules_for(platform).__getitem__, _primitives(closed.jaxpr))
+    return any([rule is None or rule.foreign for rule in found])
 
 
 def _primitives(jaxpr: Jaxpr) -> Iterator[str]:

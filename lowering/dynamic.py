@@ -21,10 +21,8 @@ from typing import Any
 from lowering.builder import Block
 from lowering.locations import Locations, Scope
 from lowering.module import Function, Module
-from lowering.rules import rule
 from lowering.types import CLOSE, OPEN, element_type, expression_text, int_list, quoted, tensor_type
 from pyjx.core.avals import SymbolicDim
-from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.symbolic.checks import checks
 from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.solving import scope_of, solve
@@ -473,8 +471,3 @@ def _convolution(b: DynamicBlock, m: Mapping[str, str]) -> str | None:
 
 
 _ZERO = {f"{sign}i{bits}": "0" for sign in ("", "u") for bits in (2, 4, 8, 16, 32, 64)}
-
-
-@rule("dim_as_value")
-def _dim_as_value(b: Block, eqn: JaxprEqn) -> str:
-    return b.constant(eqn.params["dim"], eqn.outvars[0].aval)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
-
-from lowering.families import module_of
 
 Emit = Callable[..., Any]
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+# The modules that hold the rules, those first that most programs need: they load in this order,
+# until what is asked for is among them.
+_FAMILIES = (
+    "elementwise", "shapes", "reductions", "calls", "contractions", "indexing", "loops",
+    "conditionals", "random_bits", "sorting", "cumulative", "shardings", "convolution", "windows",
+    "fourier", "linalg.expanders", "callbacks", "foreign_calls", "collectives", "manual",
+)
+# Those of one platform load with the first program for it.
+_OF_PLATFORM = {"cpu": "linalg.lapack", "cuda": "linalg.gpu", "rocm": "linalg.gpu"}
 
 
 class LoweringRule:
@@ -18,18 +26,22 @@ class LoweringRule:
 
     `emit` is `(block, eqn, *operands) -> name`, or a sequence of names for primitives with several
     results, where `operands` are the SSA names of the equation's operands. With `widens` the
-    operands of rank 0 have been brought to the shape of the result.
+    operands of rank 0 have been brought to the shape of the result. What is `foreign` may be a call
+    of a foreign function, which has its operands' layouts fixed.
     """
 
-    __slots__ = ("emit", "platform", "widens")
+    __slots__ = ("emit", "foreign", "platform", "widens")
 
     def __init__(self, emit: Emit, platform: str | None, widens: bool) -> None:
         self.emit = emit
         self.platform = platform
         self.widens = widens
+        self.foreign = platform is not None or emit.__module__ in (
+            "lowering.callbacks", "lowering.foreign_calls") or not _is_own(emit)
 
 
-_RULES: dict[str | None, dict[str, LoweringRule]] = {p: {} for p in (None, *PLATFORMS)}
+def _is_own(emit: Emit) -> bool:
+    return emit.__module__.startswith("lowering.")
 
 
 class _PlatformRules(dict[str, LoweringRule | None]):
@@ -40,21 +52,31 @@ class _PlatformRules(dict[str, LoweringRule | None]):
     def __init__(self, platform: str) -> None:
         super().__init__()
         self.platform = platform
+        if platform in _OF_PLATFORM:
+            import_module(f"lowering.{_OF_PLATFORM[platform]}")  # which imports this file
 
     def __missing__(self, name: str) -> LoweringRule | None:
-        module = module_of(name, self.platform)
-        if module is not None:
-            import_module(module)
-        found = _RULES.get(self.platform, {}).get(name) or _RULES[None].get(name)
-        self[name] = found
+        own, common = _RULES.get(self.platform, {}), _RULES[None]
+        for family in _FAMILIES:
+            if name in own or name in common:
+                break
+            import_module(f"lowering.{family}")  # likewise
+        found = self[name] = own.get(name) or common.get(name)
         return found
 
 
+_RULES: dict[str | None, dict[str, LoweringRule]] = {p: {} for p in (None, *PLATFORMS)}
 _by_platform: dict[str, _PlatformRules] = {}
+_without_gpu_kernels: set[str] = set()
+
+
+def without_gpu_kernels(names: Collection[str]) -> None:
+    """Let the rules of some operations for GPUs be: the plugins have no kernels for them."""
+    _without_gpu_kernels.update(names)
 
 
 def rule(*names: str, platform: str | None = None, widens: bool = False) -> Callable[[Emit], Emit]:
-    """Declare the lowering of the primitives with these names, which `families` lists, too.
+    """Declare the lowering of the primitives with these names.
 
     A rule for one platform goes before one for all; a primitive without a rule for a platform is
     decomposed there.
@@ -68,9 +90,10 @@ def rule(*names: str, platform: str | None = None, widens: bool = False) -> Call
 
     def register(emit: Emit) -> Emit:
         for name in names:
-            module = module_of(name, platform)
-            if module is not None and module != emit.__module__:
-                import_module(module)  # which may have one
+            if not _is_own(emit):
+                rules_for(platform or "cpu").__getitem__(name)  # loads one that there may be
+            if platform in ("cuda", "rocm") and name in _without_gpu_kernels:
+                continue
             if name in rules:
                 where = f" on {platform}" if platform else ""
                 raise ValueError(f"There are two lowering rules for {name!r}{where}.")

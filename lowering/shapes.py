@@ -228,3 +228,8 @@ def _dynamic_update_slice(b: Block, eqn: JaxprEqn, x: str, update: str, *starts:
         f"stablehlo.dynamic_update_slice {', '.join((x, update, *starts))} : "
         f"({tensor_types(in_avals(eqn))}) -> {tensor_type(out_aval(eqn))}"
     )
+
+
+@rule("dim_as_value")
+def _dim_as_value(b: Block, eqn: JaxprEqn) -> str:
+    return b.constant(eqn.params["dim"], eqn.outvars[0].aval)

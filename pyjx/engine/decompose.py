@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from lowering.families import without_gpu_kernels
-from lowering.rules import rules_for
+from lowering.rules import rules_for, without_gpu_kernels
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
