@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
 
+from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.evaluation import literal_value
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import program_of
+from pyjx.core.primitive import Primitive
+from pyjx.engine.checkpoint_names import name_p
+from pyjx.lax.convert import tie_p
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
@@ -57,7 +62,7 @@ def _run(eqn: JaxprEqn, operands: list[Any], others: set[str]) -> Sequence[Any]:
         inner = program_of(eqn.primitive, params)
         if inner is not None:
             return evaluate(inner.jaxpr, inner.consts, operands, others)
-    rule = _RULES.get(name)
+    rule = _rule_of(eqn.primitive)
     if rule is not None and not any([_is_odd(v.aval) for v in (*eqn.invars, *eqn.outvars)]) \
             and all([np.size(x) for x in operands]):
         if rule in _INTEGERS_TOO:
@@ -254,41 +259,54 @@ def _convolution(x: Any, k: Any, *, window_strides: Any, padding: Any, lhs_dilat
     return np.transpose(np.concatenate(outs, 1), np.argsort(dimension_numbers.out_spec))
 
 
-_UFUNCS: dict[str, Any] = {
-    "abs": np.abs, "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum,
-    "min": np.minimum, "neg": np.negative, "floor": np.floor, "ceil": np.ceil, "exp": np.exp,
-    "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "log2": np.log2,
-    "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
-    "tanh": np.tanh, "atan": np.arctan, "asinh": np.arcsinh, "atan2": np.arctan2,
-    "sqrt": np.sqrt, "cbrt": np.cbrt, "square": np.square, "is_finite": np.isfinite,
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-    "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "not": np.invert, "conj": np.conj, "real": np.real, "imag": np.imag,
+# What NumPy calls by other names; all other elementwise functions have one name in both.
+_RENAMED = {
+    "sub": "subtract", "mul": "multiply", "max": "maximum", "min": "minimum", "neg": "negative",
+    "atan": "arctan", "asinh": "arcsinh", "atan2": "arctan2", "is_finite": "isfinite",
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "not": "invert",
 }
-_RULES: dict[str, Rule] = {
-    **{name: _plain(function) for name, function in _UFUNCS.items()},
-    "rsqrt": _plain(lambda x: 1 / np.sqrt(x)), "div": _div, "select_n": _select,
-    "logistic": _plain(lambda x: 1 / (1 + np.exp(-x))), "round": _rounded,
-    "one_minus_square": _plain(lambda x: 1 - x * x),
-    "clamp": _plain(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
-    "complex": _plain(lambda re, im: re + 1j * im), "integer_pow": _integer_pow,
-    "erf": _special("erf"), "erfc": _special("erfc"), "erf_inv": _special("erfinv"),
-    "lgamma": _special("gammaln"), "digamma": _special("digamma"),
-    "bessel_i0e": _special("i0e"), "bessel_i1e": _special("i1e"),
-    "reshape": lambda x, new_sizes, dimensions=None, **_: np.reshape(
+_ACCUMULATED = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,
+                "logsumexp": np.logaddexp}
+_RULES: dict[Primitive, Rule] = {
+    lax.rsqrt_p: _plain(lambda x: 1 / np.sqrt(x)), lax.div_p: _div, lax.select_n_p: _select,
+    lax.logistic_p: _plain(lambda x: 1 / (1 + np.exp(-x))), lax.round_p: _rounded,
+    lax.one_minus_square_p: _plain(lambda x: 1 - x * x),
+    lax.clamp_p: _plain(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
+    lax.complex_p: _plain(lambda re, im: re + 1j * im), lax.integer_pow_p: _integer_pow,
+    lax.real_p: _plain(np.real), lax.imag_p: _plain(np.imag), lax.erf_p: _special("erf"),
+    lax.erfc_p: _special("erfc"), lax.erf_inv_p: _special("erfinv"),
+    lax.lgamma_p: _special("gammaln"), lax.digamma_p: _special("digamma"),
+    lax.bessel_i0e_p: _special("i0e"), lax.bessel_i1e_p: _special("i1e"),
+    lax.reshape_p: lambda x, new_sizes, dimensions=None, **_: np.reshape(
         x if dimensions is None else np.transpose(x, dimensions), new_sizes),
-    "transpose": lambda x, permutation, **_: np.transpose(x, permutation),
-    "squeeze": lambda x, dimensions, **_: np.squeeze(x, tuple(dimensions)),
-    "rev": lambda x, dimensions, **_: np.flip(x, tuple(dimensions)),
-    "concatenate": lambda *xs, dimension, **_: np.concatenate(xs, dimension),
-    "broadcast_in_dim": _broadcast, "slice": _slice, "dot_general": _dot, "copy": _plain(np.array),
-    "split": lambda x, sizes, axis, **_: np.split(x, np.cumsum(sizes)[:-1], axis),
-    "reduce_sum": _axes(np.sum), "reduce_prod": _axes(np.prod), "reduce_max": _axes(np.max),
-    "reduce_min": _axes(np.min), "reduce_and": _axes(np.bitwise_and.reduce),
-    "reduce_or": _axes(np.bitwise_or.reduce), "reduce_xor": _axes(np.bitwise_xor.reduce),
-    "cumsum": _cumulative(np.add), "cumprod": _cumulative(np.multiply),
-    "cummax": _cumulative(np.maximum), "cummin": _cumulative(np.minimum),
-    "stop_gradient": _plain(lambda x: x), "name": _plain(lambda x: x), "tie": _tie,
-    "convert_element_type": _convert, "conv_general_dilated": _convolution,
+    lax.transpose_p: lambda x, permutation, **_: np.transpose(x, permutation),
+    lax.squeeze_p: lambda x, dimensions, **_: np.squeeze(x, tuple(dimensions)),
+    lax.rev_p: lambda x, dimensions, **_: np.flip(x, tuple(dimensions)),
+    lax.concatenate_p: lambda *xs, dimension, **_: np.concatenate(xs, dimension),
+    lax.broadcast_in_dim_p: _broadcast, lax.slice_p: _slice, lax.dot_general_p: _dot,
+    lax.split_p: lambda x, sizes, axis, **_: np.split(x, np.cumsum(sizes)[:-1], axis),
+    lax.copy_p: _plain(np.array), lax.stop_gradient_p: _plain(np.asarray),
+    name_p: _plain(np.asarray), tie_p: _tie, lax.convert_element_type_p: _convert,
+    lax.conv_general_dilated_p: _convolution,
 }
 _INTEGERS_TOO = (_convert,)
+
+
+@functools.cache
+def _rule_of(primitive: Primitive) -> Rule | None:
+    """How NumPy computes an operation; None where it has no function for it."""
+    if primitive in _RULES:
+        return _RULES[primitive]
+    name = primitive.name
+    function = getattr(np, _RENAMED.get(name, name), None)
+    if isinstance(function, np.ufunc) and name != "nextafter":  # which asks for the dtype's bits
+        return _plain(function)
+    head, _, kind = name.partition("_")
+    if head == "reduce" and kind in ("sum", "prod", "max", "min"):
+        return _axes(getattr(np, kind))
+    if head == "reduce" and kind in ("and", "or", "xor"):
+        return _axes(getattr(np, _RENAMED[kind]).reduce)
+    kind = name.removeprefix("cum")
+    return _cumulative(_ACCUMULATED[kind]) if kind != name and kind in _ACCUMULATED else None
