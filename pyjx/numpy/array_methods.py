@@ -558,12 +558,6 @@ class _Forwarded:
         return function if obj is None else function.__get__(obj, owner)
 
 
-_FORWARDED = (
-    "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal "
-    "dot max mean min nonzero partition prod ptp ravel repeat round searchsorted sort squeeze std "
-    "sum swapaxes take trace var"
-)
-
 _METHODS: dict[str, _Body] = {
     "astype": _astype,
     "transpose": _transpose,
@@ -583,6 +577,13 @@ _METHODS: dict[str, _Body] = {
     "__array_module__": _array_module,
 }
 
+# All that NumPy's arrays have and is a function here, but for what changes the array; and one that
+# they had.
+FORWARDED: tuple[str, ...] = ("ptp", *[
+    name for name in dir(jnp)
+    if callable(getattr(np.ndarray, name, None)) and not name.startswith("_")
+    and name not in _METHODS and name not in ("put", "reshape", "resize")])
+
 _PROPERTIES: dict[str, _Body] = {
     "at": _at, "T": _T, "mT": _mT, "real": _real, "imag": _imag, "flat": _flat,
 }
@@ -600,7 +601,7 @@ def install() -> None:
         return
     _install_operators()
     for cls in (ArrayImpl, Tracer):
-        for name in _FORWARDED.split():
+        for name in FORWARDED:
             setattr(cls, name, _Forwarded(name, cls, name))
         for name, method in _METHODS.items():
             setattr(cls, name, method)
@@ -691,4 +692,4 @@ def _show_attributes(base: Any) -> None:
         setattr(base, name, attribute)
 
 
-__all__ = ["OPERATORS", "install"]
+__all__ = ["FORWARDED", "OPERATORS", "install"]

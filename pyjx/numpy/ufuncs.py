@@ -32,7 +32,6 @@ from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, s
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
 from pyjx.lax.nary import coefficient, stretch
 from pyjx.numpy.dispatch import alias
-from pyjx.numpy.examples import with_example
 from pyjx.numpy.operands import (
     as_bool,
     constant_like,
@@ -67,9 +66,12 @@ _Unary: TypeAlias = Wrapped[[Any], Array]
 _Binary: TypeAlias = Wrapped[[Any, Any], Array]
 
 
-def _named(body: _Body, name: str, doc: str, make: Callable[[_Body], Any] = op_jit) -> Any:
+def _named(body: _Body, name: str, doc: str, example: str, make: Callable[[_Body], Any] = op_jit
+           ) -> Any:
+    arguments, result = example.split(" -> ")
     body.__name__ = body.__qualname__ = name
-    body.__doc__ = with_example(name, doc)
+    body.__doc__ = (f"{doc}\n\n>>> import pyjx as jax\n"
+                    f">>> jax.numpy.{name}({arguments}).item()\n{result}\n")
     return make(body)
 
 
@@ -99,53 +101,60 @@ def _times(x: ArrayLike, factor: float) -> Any:
     return ops.mul(x, coefficient(x, factor))
 
 
-def _float_function(name: str, operation: _Body, doc: str) -> _Unary:
+def _float_function(name: str, operation: _Body, doc: str, example: str) -> _Unary:
     """A function of floats and complex numbers; integers become floats."""
 
     def body(x: ArrayLike, /) -> Any:
         return operation(promote_inexact(name, x))
 
-    return _named(body, name, doc + " Integers become floats.")
+    return _named(body, name, doc + " Integers become floats.", example)
 
 
-exp = _float_function("exp", ops.exp, "The exponential of x, elementwise.")
-exp2 = _float_function("exp2", ops.exp2, "Two to the power of x, elementwise.")
-expm1 = _float_function("expm1", ops.expm1, "exp(x) - 1, elementwise; precise for small x.")
-log = _float_function("log", ops.log, "The natural logarithm of x, elementwise.")
-log1p = _float_function("log1p", ops.log1p, "log(1 + x), elementwise; precise for small x.")
-sqrt = _float_function("sqrt", ops.sqrt, "The square root of x, elementwise.")
-sin = _float_function("sin", ops.sin, "The sine of x in radians, elementwise.")
-cos = _float_function("cos", ops.cos, "The cosine of x in radians, elementwise.")
-tan = _float_function("tan", ops.tan, "The tangent of x in radians, elementwise.")
-arcsin = _float_function("arcsin", ops.asin, "The inverse sine of x, elementwise.")
-arccos = _float_function("arccos", ops.acos, "The inverse cosine of x, elementwise.")
-arctan = _float_function("arctan", ops.atan, "The inverse tangent of x, elementwise.")
-sinh = _float_function("sinh", ops.sinh, "The hyperbolic sine of x, elementwise.")
-cosh = _float_function("cosh", ops.cosh, "The hyperbolic cosine of x, elementwise.")
-tanh = _float_function("tanh", ops.tanh, "The hyperbolic tangent of x, elementwise.")
-arcsinh = _float_function("arcsinh", ops.asinh, "The inverse hyperbolic sine of x, elementwise.")
-arccosh = _float_function("arccosh", ops.acosh, "The inverse hyperbolic cosine of x, elementwise.")
-arctanh = _float_function("arctanh", ops.atanh, "The inverse hyperbolic tangent of x, elementwise.")
-cbrt = _float_function("cbrt", ops.cbrt, "The cube root of x, elementwise.")
-fabs = _float_function("fabs", _real_absolute, "The absolute value of x as a float, elementwise.")
+exp = _float_function("exp", ops.exp, "The exponential of x, elementwise.", "0.0 -> 1.0")
+exp2 = _float_function("exp2", ops.exp2, "Two to the power of x, elementwise.", "3.0 -> 8.0")
+expm1 = _float_function("expm1", ops.expm1, "exp(x) - 1, elementwise; precise for small x.",
+                        "0.0 -> 0.0")
+log = _float_function("log", ops.log, "The natural logarithm of x, elementwise.", "1.0 -> 0.0")
+log1p = _float_function("log1p", ops.log1p, "log(1 + x), elementwise; precise for small x.",
+                        "0.0 -> 0.0")
+sqrt = _float_function("sqrt", ops.sqrt, "The square root of x, elementwise.", "9.0 -> 3.0")
+sin = _float_function("sin", ops.sin, "The sine of x in radians, elementwise.", "0.0 -> 0.0")
+cos = _float_function("cos", ops.cos, "The cosine of x in radians, elementwise.", "0.0 -> 1.0")
+tan = _float_function("tan", ops.tan, "The tangent of x in radians, elementwise.", "0.0 -> 0.0")
+arcsin = _float_function("arcsin", ops.asin, "The inverse sine of x, elementwise.", "0.0 -> 0.0")
+arccos = _float_function("arccos", ops.acos, "The inverse cosine of x, elementwise.", "1.0 -> 0.0")
+arctan = _float_function("arctan", ops.atan, "The inverse tangent of x, elementwise.", "0.0 -> 0.0")
+sinh = _float_function("sinh", ops.sinh, "The hyperbolic sine of x, elementwise.", "0.0 -> 0.0")
+cosh = _float_function("cosh", ops.cosh, "The hyperbolic cosine of x, elementwise.", "0.0 -> 1.0")
+tanh = _float_function("tanh", ops.tanh, "The hyperbolic tangent of x, elementwise.", "0.0 -> 0.0")
+arcsinh = _float_function("arcsinh", ops.asinh, "The inverse hyperbolic sine of x, elementwise.",
+                          "0.0 -> 0.0")
+arccosh = _float_function("arccosh", ops.acosh, "The inverse hyperbolic cosine of x, elementwise.",
+                          "1.0 -> 0.0")
+arctanh = _float_function("arctanh", ops.atanh, "The inverse hyperbolic tangent of x, elementwise.",
+                          "0.0 -> 0.0")
+cbrt = _float_function("cbrt", ops.cbrt, "The cube root of x, elementwise.", "27.0 -> 3.0")
+fabs = _float_function("fabs", _real_absolute, "The absolute value of x as a float, elementwise.",
+                       "-2 -> 2.0")
 reciprocal = _float_function("reciprocal", lambda x: ops.integer_pow(x, -1),
-                             "1 / x, elementwise.")
+                             "1 / x, elementwise.", "4.0 -> 0.25")
 log10 = _float_function(
     # log10(e) itself, which 1 / log(10) misses by its last bit
     "log10", lambda x: _scaled(ops.log(x), np.log10(np.e), _strong_product),
-    "The logarithm of x to base 10, elementwise.")
-log2 = _float_function("log2", ops.log2, "The logarithm of x to base 2, elementwise.")
+    "The logarithm of x to base 10, elementwise.", "100.0 -> 2.0")
+log2 = _float_function("log2", ops.log2, "The logarithm of x to base 2, elementwise.", "8.0 -> 3.0")
 deg2rad = _float_function("deg2rad", lambda x: _times(x, np.pi / 180),
-                          "Degrees as radians, elementwise.")
+                          "Degrees as radians, elementwise.", "180.0 -> 3.1415927410125732")
 rad2deg = _float_function("rad2deg", lambda x: _times(x, 180 / np.pi),
-                          "Radians as degrees, elementwise.")
+                          "Radians as degrees, elementwise.", "0.0 -> 0.0")
 
 asin, acos, atan = alias("asin", arcsin), alias("acos", arccos), alias("atan", arctan)
 asinh, acosh, atanh = alias("asinh", arcsinh), alias("acosh", arccosh), alias("atanh", arctanh)
 radians, degrees = alias("radians", deg2rad), alias("degrees", rad2deg)
 
 
-def _function(name: str, operation: _Body, doc: str, by_keyword: bool = False) -> _Unary:
+def _function(name: str, operation: _Body, doc: str, example: str, by_keyword: bool = False
+              ) -> _Unary:
     """A function that keeps the dtype. Few take their argument by keyword, as in JAX."""
 
     def body(x: ArrayLike, /) -> Any:
@@ -155,7 +164,7 @@ def _function(name: str, operation: _Body, doc: str, by_keyword: bool = False) -
     def named(x: ArrayLike) -> Any:
         return body(x)
 
-    return _named(named if by_keyword else body, name, doc)
+    return _named(named if by_keyword else body, name, doc, example)
 
 
 def _whole(x: ArrayLike) -> Any:
@@ -198,23 +207,28 @@ def as_array(x: ArrayLike) -> Any:
     return ops.copy_p.bind(x) if stands_for_constant(x) else x
 
 
-absolute = _function("absolute", _absolute, "The absolute value of x, elementwise.")
+absolute = _function("absolute", _absolute, "The absolute value of x, elementwise.", "-2 -> 2")
 abs = alias("abs", absolute)
 positive = _function("positive", lambda x: as_array(x) if is_inexact(x) else _whole(x),
-                     "x as it is.")
-sign = _function("sign", ops.sign, "-1, 0 or 1 as x is; for complex x the unit x / |x|.")
+                     "x as it is.", "2 -> 2")
+sign = _function("sign", ops.sign, "-1, 0 or 1 as x is; for complex x the unit x / |x|.",
+                 "-2.5 -> -1.0")
 square = _function("square", lambda x: ops.square(promote_dtypes_numeric(x)[0]),
-                   "x * x, elementwise.")
-floor = _function("floor", _rounding(ops.floor), "The integer below x, elementwise.")
-ceil = _function("ceil", _rounding(ops.ceil), "The integer above x, elementwise.")
+                   "x * x, elementwise.", "3 -> 9")
+floor = _function("floor", _rounding(ops.floor), "The integer below x, elementwise.",
+                  "-1.5 -> -2.0")
+ceil = _function("ceil", _rounding(ops.ceil), "The integer above x, elementwise.", "-1.5 -> -1.0")
 trunc = _function("trunc", _rounding(_trunc), "x rounded towards zero, elementwise.",
+                  "-1.5 -> -1.0",
                   by_keyword=True)
-conjugate = _function("conjugate", _conjugate, "The complex conjugate of x, elementwise.")
+conjugate = _function("conjugate", _conjugate, "The complex conjugate of x, elementwise.",
+                      "1 + 2j -> (1-2j)")
 conj = alias("conj", conjugate)
-invert = _function("invert", ops.bitwise_not, "The bits of x inverted; not x for booleans.")
+invert = _function("invert", ops.bitwise_not, "The bits of x inverted; not x for booleans.",
+                   "6 -> -7")
 bitwise_not, bitwise_invert = alias("bitwise_not", invert), alias("bitwise_invert", invert)
 bitwise_count = _function("bitwise_count", _bitwise_count,
-                          "The number of ones in the binary form of |x|, as uint8.")
+                          "The number of ones in the binary form of |x|, as uint8.", "7 -> 3")
 
 
 # -- arithmetic ------------------------------------------------------------------------------------
@@ -411,15 +425,15 @@ def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
 # -- comparison ------------------------------------------------------------------------------------
 
 
-def _comparison(name: str, primitive: Primitive, doc: str) -> _Binary:
+def _comparison(name: str, primitive: Primitive, doc: str, example: str) -> _Binary:
     def body(x: ArrayLike, y: ArrayLike, /) -> Any:
         x, y = promote_two(name, x, y)
         return primitive.bind(x, y)
 
-    return _named(body, name, doc)
+    return _named(body, name, doc, example)
 
 
-def _combination(name: str, primitive: Primitive, doc: str) -> BinaryUfunc:
+def _combination(name: str, primitive: Primitive, doc: str, example: str) -> BinaryUfunc:
     """Of operands of one dtype, which the result has too."""
 
     def body(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Any:
@@ -428,7 +442,7 @@ def _combination(name: str, primitive: Primitive, doc: str) -> BinaryUfunc:
         x, y = promote_two(name, x, y)
         return primitive.bind(x, y)
 
-    return _named(body, name, doc, universal(2))
+    return _named(body, name, doc, example, universal(2))
 
 
 def _order(primitive: Primitive, x: ArrayLike, y: ArrayLike) -> Any:
@@ -441,21 +455,24 @@ def _order(primitive: Primitive, x: ArrayLike, y: ArrayLike) -> Any:
     return ops.select(ops.eq(a, b), ties, primitive.bind(a, b))
 
 
-def _ordering(name: str, primitive: Primitive, doc: str) -> _Binary:
+def _ordering(name: str, primitive: Primitive, doc: str, example: str) -> _Binary:
     def body(x: ArrayLike, y: ArrayLike, /) -> Any:
         return _order(primitive, *promote_two(name, x, y))
 
-    return _named(body, name, doc + " Complex numbers are ordered by real, then imaginary part.")
+    doc += " Complex numbers are ordered by real, then imaginary part."
+    return _named(body, name, doc, example)
 
 
-equal = _comparison("equal", eq_p, "x == y, elementwise.")
-not_equal = _comparison("not_equal", ne_p, "x != y, elementwise.")
-greater = _ordering("greater", gt_p, "x > y, elementwise.")
-greater_equal = _ordering("greater_equal", ge_p, "x >= y, elementwise.")
-less = _ordering("less", lt_p, "x < y, elementwise.")
-less_equal = _ordering("less_equal", le_p, "x <= y, elementwise.")
-maximum = _combination("maximum", max_p, "The larger of x and y, elementwise; nan if any is.")
-minimum = _combination("minimum", min_p, "The smaller of x and y, elementwise; nan if any is.")
+equal = _comparison("equal", eq_p, "x == y, elementwise.", "2, 2 -> True")
+not_equal = _comparison("not_equal", ne_p, "x != y, elementwise.", "2, 2 -> False")
+greater = _ordering("greater", gt_p, "x > y, elementwise.", "3, 2 -> True")
+greater_equal = _ordering("greater_equal", ge_p, "x >= y, elementwise.", "2, 2 -> True")
+less = _ordering("less", lt_p, "x < y, elementwise.", "2, 3 -> True")
+less_equal = _ordering("less_equal", le_p, "x <= y, elementwise.", "2, 2 -> True")
+maximum = _combination("maximum", max_p, "The larger of x and y, elementwise; nan if any is.",
+                       "2, 3 -> 3")
+minimum = _combination("minimum", min_p, "The smaller of x and y, elementwise; nan if any is.",
+                       "2, 3 -> 2")
 
 
 @op_jit
@@ -485,33 +502,33 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
 # -- logic and bits --------------------------------------------------------------------------------
 
 
-def _logical(name: str, primitive: Primitive, doc: str) -> BinaryUfunc:
+def _logical(name: str, primitive: Primitive, doc: str, example: str) -> BinaryUfunc:
     def body(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Any:
         if out is not None or where is not None:
             raise unsupported(name, out)
         x, y = promote_two(name, x, y)
         return primitive.bind(as_bool(x), as_bool(y))
 
-    return _named(body, name, doc + " Numbers are true if they are not zero.",
+    return _named(body, name, doc + " Numbers are true if they are not zero.", example,
                   universal(2))
 
 
-logical_and = _logical("logical_and", and_p, "x and y, elementwise.")
-logical_or = _logical("logical_or", or_p, "x or y, elementwise.")
-logical_xor = _logical("logical_xor", xor_p, "Either x or y, elementwise.")
+logical_and = _logical("logical_and", and_p, "x and y, elementwise.", "2, 0 -> False")
+logical_or = _logical("logical_or", or_p, "x or y, elementwise.", "2, 0 -> True")
+logical_xor = _logical("logical_xor", xor_p, "Either x or y, elementwise.", "2, 3 -> False")
 logical_not = _function("logical_not", lambda x: ops.bitwise_not(as_bool(x)),
-                        "not x, elementwise. Numbers are true if they are not zero.")
-bitwise_and = _combination("bitwise_and", and_p, "The bits set in both x and y.")
-bitwise_or = _combination("bitwise_or", or_p, "The bits set in x or y.")
-bitwise_xor = _combination("bitwise_xor", xor_p, "The bits set in either x or y.")
+                        "not x, elementwise. Numbers are true if they are not zero.", "0 -> True")
+bitwise_and = _combination("bitwise_and", and_p, "The bits set in both x and y.", "6, 3 -> 2")
+bitwise_or = _combination("bitwise_or", or_p, "The bits set in x or y.", "6, 3 -> 7")
+bitwise_xor = _combination("bitwise_xor", xor_p, "The bits set in either x or y.", "6, 3 -> 5")
 
 
-def _shift(name: str, choose: Callable[[Any], Any], doc: str) -> _Binary:
+def _shift(name: str, choose: Callable[[Any], Any], doc: str, example: str) -> _Binary:
     def body(x: ArrayLike, y: ArrayLike, /) -> Any:
         x, y = promote_args_numeric(name, x, y)
         return choose(x).bind(x, y)
 
-    return _named(body, name, doc)
+    return _named(body, name, doc, example)
 
 
 def _right_shift_of(x: ArrayLike) -> Any:
@@ -519,9 +536,9 @@ def _right_shift_of(x: ArrayLike) -> Any:
     return shift_right_logical_p if unsigned else shift_right_arithmetic_p
 
 
-left_shift = _shift("left_shift", lambda x: shift_left_p, "x << y, elementwise.")
+left_shift = _shift("left_shift", lambda x: shift_left_p, "x << y, elementwise.", "3, 2 -> 12")
 bitwise_left_shift = alias("bitwise_left_shift", left_shift)
-right_shift = _shift("right_shift", _right_shift_of, "x >> y, elementwise.")
+right_shift = _shift("right_shift", _right_shift_of, "x >> y, elementwise.", "12, 2 -> 3")
 bitwise_right_shift = alias("bitwise_right_shift", right_shift)
 
 
@@ -642,8 +659,8 @@ def _imag(x: ArrayLike) -> Any:
 
 
 real = _function("real", lambda x: ops.real(x) if is_complex(x) else as_array(x),
-                 "The real part, elementwise.")
-imag = _function("imag", _imag, "The imaginary part, elementwise.")
+                 "The real part, elementwise.", "1 + 2j -> 1.0")
+imag = _function("imag", _imag, "The imaginary part, elementwise.", "1 + 2j -> 2.0")
 
 
 @op_jit(static_argnames=("deg",))
@@ -677,7 +694,7 @@ def _isinf(x: ArrayLike) -> Any:
     return ops.eq(ops.abs(x), scalar_constant(np.inf, dtype_of(x)))
 
 
-def _infinity_test(name: str, value: float) -> _Unary:
+def _infinity_test(name: str, value: float, example: str) -> _Unary:
     def body(x: ArrayLike, /, out: None = None) -> Any:
         if out is not None:
             raise NotImplementedError(f"{name}: The 'out' argument to isneginf/isposinf is not "
@@ -689,17 +706,19 @@ def _infinity_test(name: str, value: float) -> _Unary:
             return as_array(filled_like(x, False, bool))
         return ops.eq(x, scalar_constant(value, dtype_of(x)))
 
-    return _named(body, name, f"Where x is {value}.")
+    return _named(body, name, f"Where x is {value}.", example)
 
 
-isfinite = _function("isfinite", _isfinite, "Where x is neither infinite nor nan.")
-isinf = _function("isinf", _isinf, "Where x is infinite.")
-isnan = _function("isnan", lambda x: ops.ne(x, x), "Where x is nan.")
-isposinf = _infinity_test("isposinf", np.inf)
-isneginf = _infinity_test("isneginf", -np.inf)
+isfinite = _function("isfinite", _isfinite, "Where x is neither infinite nor nan.", "1.0 -> True")
+isinf = _function("isinf", _isinf, "Where x is infinite.", "1.0 -> False")
+isnan = _function("isnan", lambda x: ops.ne(x, x), "Where x is nan.", "1.0 -> False")
+isposinf = _infinity_test("isposinf", np.inf, "1.0 -> False")
+isneginf = _infinity_test("isneginf", -np.inf, "1.0 -> False")
 iscomplex = _function("iscomplex", lambda x: as_bool(_imag(x)), "Where x has an imaginary part.",
+                      "1 + 2j -> True",
                       by_keyword=True)
 isreal = _function("isreal", lambda x: ops.bitwise_not(as_bool(_imag(x))), "Where x is real.",
+                   "1 + 2j -> False",
                    by_keyword=True)
 
 

@@ -302,13 +302,9 @@ def _has_not(name: str) -> Any:
     return method
 
 
-_NOT_OF_KEYS = (
-    "all any argmax argmin argpartition argsort astype byteswap choose clip compress conj "
-    "conjugate cumprod cumsum diagonal dot item max mean min nonzero partition prod ptp round "
-    "searchsorted sort std sum tolist trace var view"
-)
-for _name in _NOT_OF_KEYS.split():
-    setattr(PRNGKeyArray, _name, _has_not(_name))
+for _name in (*array_methods.FORWARDED, "astype", "byteswap", "compress", "item", "tolist", "view"):
+    if _name not in vars(PRNGKeyArray):  # which moves keys
+        setattr(PRNGKeyArray, _name, _has_not(_name))
 for _name in ("imag", "mT", "real"):
     setattr(PRNGKeyArray, _name, property(_has_not(_name)))
 
