@@ -25,11 +25,10 @@ from pyjx.core.derived import derived
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.nested import program_of
-from pyjx.core.primitive import Primitive, pvary_p
+from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
 from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.checkpoint_names import name_p
 from pyjx.engine.conversion import cast
 from pyjx.engine.custom_batching_calls import custom_vmap_call_p
 from pyjx.engine.custom_derivative_calls import (
@@ -37,12 +36,8 @@ from pyjx.engine.custom_derivative_calls import (
     custom_jvp_call_p,
     custom_vjp_call_p,
 )
-from pyjx.engine.explicit import reshard_p
-from pyjx.engine.moves import sharding_constraint_p
-from pyjx.engine.tangents import Zero, add_any_p, instantiate, materialized, zero_tangent
+from pyjx.engine.tangents import Zero, instantiate, materialized, zero_tangent
 from pyjx.engine.types import Flags
-from pyjx.lax.collectives import psum_invariant_p
-from pyjx.lax.exchanges import all_gather_invariant_p, pbroadcast_p, reduce_scatter_p
 from pyjx.lax.nary import stretch
 from pyjx.lazy import directory, refuse
 from pyjx.tree_util import tree_flatten, tree_unflatten
@@ -218,9 +213,12 @@ class JetTrace(Trace):
         if primitive in jet_rules:
             return self._by_users_rule(primitive, primals, terms, order, params)
         rule = _RULES.get(primitive)
-        if rule is not None:
+        part = set() if rule is _still else _linear_part(primitive, terms)
+        if rule is not None and not part:
             return self._joined(*rule(primitive, primals, terms, order, params))
-        if order and primitive.holder.held is not None:
+        if part:
+            pairs = _linear(primitive, primals, terms, order, params, part)
+        elif order and primitive.holder.held is not None:
             pairs = _inside(primitive, primals, terms, order, params)
         else:
             pairs = self._along(primitive, primals, terms, order, params)
@@ -390,14 +388,29 @@ def _sum(values: Sequence[Any]) -> Any:
     return total
 
 
+def _linear_part(primitive: Primitive, terms: Sequence[Terms | None]) -> set[int]:
+    """The operands in which an operation is linear together, if all that are moving are among
+    them."""
+    places = range(len(terms))
+    moving = {i for i in places if terms[i] is not None}
+    return max([set(places[part]) for part in primitive.linear if moving <= set(places[part])],
+               key=len, default=set())
+
+
 def _linear(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
-            params: dict[str, Any]) -> tuple[Any, Coefficients]:
-    """Each coefficient of the floating operands is mapped alone; the others are parameters."""
-    operands = [x if is_discrete(x) else _all(x, t, order)
-                for x, t in zip(primals, terms, strict=True)]
-    outs = [primitive.bind(*[x[k] if isinstance(x, list) else x for x in operands], **params)
-            for k in range(order + 1)]
-    return outs[0], outs[1:]
+            params: dict[str, Any], part: set[int]) -> list[tuple[Any, Terms | None]]:
+    """Each coefficient of the floating operands in this part is mapped alone."""
+    operands = [_all(x, t, order) if i in part and not is_discrete(x) else x
+                for i, (x, t) in enumerate(zip(primals, terms, strict=True))]
+    found = [primitive.bind(*[x[k] if isinstance(x, list) else x for x in operands], **params)
+             for k in range(order + 1)]
+    columns = zip(*found, strict=True) if primitive.multiple_results else [found]
+    return [(column[0], tuple(column[1:])) for column in columns]
+
+
+def _still(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
+           params: dict[str, Any]) -> tuple[Any, None]:
+    return primitive.bind(*primals, **params), None
 
 
 def _power(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
@@ -433,13 +446,9 @@ def _bilinear(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Term
     def times(x: Any, y: Any) -> Any:
         return primitive.bind(x, y, **params)
 
-    out = times(a, b)
-    if a_terms is None:
-        return out, [times(a, t) for t in b_terms or ()]
-    if b_terms is None:
-        return out, [times(t, b) for t in a_terms]
-    x, y = [a, *a_terms], [b, *b_terms]
-    return out, [_sum([times(x[i], y[k - i]) for i in range(k + 1)]) for k in range(1, order + 1)]
+    x, y = _all(a, a_terms, order), _all(b, b_terms, order)
+    return times(a, b), [_sum([times(x[i], y[k - i]) for i in range(k + 1)])
+                         for k in range(1, order + 1)]
 
 
 def _quotient(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None],
@@ -625,19 +634,8 @@ _CUSTOM = (custom_jvp_call_p, custom_vjp_call_p)  # they may hold Python functio
 _CALLS = (custom_vmap_call_p,)
 
 
-_LINEAR = (
-    lax.add_p, add_any_p, lax.broadcast_in_dim_p, lax.concatenate_p, lax.conj_p,
-    lax.convert_element_type_p, lax.copy_p, lax.cumsum_p, lax.dynamic_slice_p, lax.all_gather_p,
-    all_gather_invariant_p, lax.all_to_all_p, lax.complex_p, lax.fft_p,
-    lax.dynamic_update_slice_p, lax.gather_p, lax.imag_p, name_p, lax.neg_p, lax.pad_p,
-    pbroadcast_p, lax.ppermute_p, psum_invariant_p, pvary_p, lax.real_p, lax.reduce_precision_p,
-    reduce_scatter_p, lax.reduce_sum_p, lax.reduce_window_sum_p, lax.reshape_p, reshard_p,
-    lax.rev_p, lax.scatter_add_p, lax.scatter_sub_p, lax.select_n_p, sharding_constraint_p,
-    lax.slice_p, lax.squeeze_p, lax.stack_p, lax.sub_p, lax.tile_p, lax.transpose_p,
-)
-
-_RULES: dict[Primitive, Callable[..., tuple[Any, Coefficients]]] = {
-    **dict.fromkeys(_LINEAR, _linear),
+_RULES: dict[Primitive, Callable[..., tuple[Any, Coefficients | None]]] = {
+    lax.stop_gradient_p: _still,
     **dict.fromkeys((lax.mul_p, lax.dot_general_p, lax.conv_general_dilated_p), _bilinear),
     lax.div_p: _quotient, lax.square_p: _power, lax.integer_pow_p: _power,
     lax.exp_p: _exp, lax.expm1_p: _expm1, lax.tanh_p: _tanh, lax.logistic_p: _logistic,
