@@ -15,15 +15,15 @@ from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.axes import at_front, moveaxis
+from pyjx.engine.axes import at_front
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.subjaxprs import (
     Places,
     batch_jaxpr,
-    consts_as_inputs,
     fixpoint,
     in_front,
     jvp_jaxpr,
+    linear_flags,
     nonzero_flags,
     selected,
     with_zeros,
@@ -92,9 +92,7 @@ def custom_linear_solve(matvec: Callable[[Any], Any], b: Any,
             programs[1] = like.trace("vecmat", vecmat, False).closed
         programs[3] = like.trace("transpose_solve", partial(transpose_solve, vecmat),
                                  has_aux).closed
-    four = _Four(*programs)
-    consts = _Four(*[[] if p is None else list(p.consts) for p in four])
-    outs = _solve.bind(_Four(*[p and consts_as_inputs(p) for p in four]), consts, leaves)
+    outs = _solve.bind(_Four(*programs), 0, leaves)
     return tree_unflatten(solved.out_tree, outs)
 
 
@@ -141,84 +139,70 @@ def check_tree(op: str, name: str, expected_name: str, tree: Any, expected: Any)
 
 
 class _Four(Record):
-    """What each of the functions has one of: a program, the values it closes over, their number."""
+    """The programs of the functions; all take what any of them closes over, and b."""
 
     matvec: Any
     vecmat: Any
     solve: Any
     transpose_solve: Any
 
-    def transposed(self) -> _Four:
-        return _Four(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
-
-def _jvp(primals: Values, tangents: Tangents, *, const_lengths: Any, jaxprs: Any) -> Any:
-    consts, b = _solve.parts(primals, const_lengths)
-    moving, rhs = _solve.parts(tangents, const_lengths)
-    programs, n = _Four(*jaxprs), len(b)
-    x = linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
-    nonzero = nonzero_flags(moving.matvec)
+def _jvp(primals: Values, tangents: Tangents, *, num_consts: int, jaxprs: Any) -> Any:
+    programs, consts, rhs = _Four(*jaxprs), primals[:num_consts], tangents[num_consts:]
+    n = len(rhs)
+    x = linear_solve_p.bind(*primals, num_consts=num_consts, jaxprs=jaxprs)
+    nonzero = nonzero_flags(tangents[:num_consts])
     if any(nonzero):
         pushed = jvp_jaxpr(programs.matvec, nonzero + (False,) * n)
         outs = jaxpr_as_fun(pushed.jaxpr)(
-            *consts.matvec, *x[:n], *selected(moving.matvec, nonzero))
+            *consts, *x[:n], *selected(tangents[:num_consts], nonzero))
         changes = with_zeros(outs[n:], pushed.nonzero, programs.matvec.out_avals)
         rhs = [t if type(change) is Zero else add_tangents(t, neg(change))
                for t, change in zip(rhs, changes, strict=True)]
     out_tangents: list[Any] = [Zero.of_primal(y) for y in x]
     if any(nonzero_flags(rhs)):
-        out_tangents[:n] = _solve.bind(programs, consts, list(map(instantiate, rhs)))[:n]
+        out_tangents[:n] = _solve.bind(
+            programs, num_consts, [*consts, *map(instantiate, rhs)])[:n]
     return x, out_tangents
 
 
-def _transpose(cts: Tangents, *operands: Operand, const_lengths: Any, jaxprs: Any) -> list[Any]:
-    programs = _Four(*jaxprs)
-    consts, b = _solve.parts(operands, const_lengths)
-    n = len(b)
-    if programs.transpose_solve is None:
+def _transpose(cts: Tangents, *operands: Operand, num_consts: int, jaxprs: Any) -> list[Any]:
+    matvec, vecmat, solve, transpose_solve = jaxprs
+    consts, b = operands[:num_consts], operands[num_consts:]
+    if transpose_solve is None:
         raise TypeError("transpose_solve required for backwards mode automatic differentiation of "
                         "custom_linear_solve")
-    closed_over = operands[:sum(const_lengths)]
-    if any([type(x) is UndefinedPrimal for x in closed_over]) or any(nonzero_flags(cts[n:])):
+    if any(linear_flags(consts)) or any(nonzero_flags(cts[len(b):])):
         raise NotImplementedError("custom_linear_solve is transposed as a function of b alone, "
                                   "without auxiliary results.")
-    outs = _solve.bind(programs.transposed(), consts.transposed(), list(map(instantiate, cts[:n])))
-    return [None] * sum(const_lengths) + [
+    outs = _solve.bind((vecmat, matvec, transpose_solve, solve), num_consts,
+                       [*consts, *map(instantiate, cts[:len(b)])])
+    return [None] * num_consts + [
         ct if type(x) is UndefinedPrimal else None for x, ct in zip(b, outs, strict=False)]
 
 
-def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: Any, jaxprs: Any
+def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, num_consts: int, jaxprs: Any
            ) -> Any:
     """Solutions are batched where right-hand sides are, as each is the other's transposed one."""
-    axis = trace.axis
-    consts, b = _solve.parts(operands, const_lengths)
-    const_dims, b_dims = _solve.parts(dims, const_lengths)
-    own = _Four(*[in_front([d is not None for d in part]) for part in const_dims])
-    programs, n = _Four(*jaxprs), len(b)
+    axis, n = trace.axis, len(operands) - num_consts
+    own = in_front([d is not None for d in dims[:num_consts]])
 
-    def out_dims(program: ClosedJaxpr, own: Places, flags: Flags) -> Places:
+    def out_dims(program: ClosedJaxpr, flags: Flags) -> Places:
         return batch_jaxpr(program, own + in_front(flags), axis).dims
 
     def grow(flags: Flags) -> list[bool]:
-        each = [out_dims(p, d, flags)[:n] for p, d in zip(programs, own, strict=True) if p]
+        each = [out_dims(p, flags)[:n] for p in jaxprs if p is not None]
         return [any([d is not None for d in ds]) for ds in zip(*each, strict=True)]
 
-    flags = fixpoint(grow, [d is not None for d in b_dims])
-    batched: list[Any] = []
-    for program, places in zip(programs, own, strict=True):
-        if program is None:
-            batched.append(None)
-            continue
-        aux = in_front([d is not None for d in out_dims(program, places, flags)[n:]])
-        outs = in_front(flags) + aux
-        batched.append(batch_jaxpr(program, places + in_front(flags), axis, outs).jaxpr)
-        if program is programs.solve:
-            solved = outs
-    values = _Four(*[[x if d is None else moveaxis(x, d, 0) for x, d in zip(xs, ds, strict=True)]
-                     for xs, ds in zip(consts, const_dims, strict=True)])
-    given = [at_front(x, d, axis) if flag else x
-             for x, d, flag in zip(b, b_dims, flags, strict=True)]
-    return _solve.bind(_Four(*batched), values, given), solved
+    flags = fixpoint(grow, [d is not None for d in dims[num_consts:]])
+    b = in_front(flags)
+    outs = [None if p is None else b + in_front([d is not None for d in out_dims(p, flags)[n:]])
+            for p in jaxprs]
+    batched = [None if p is None else batch_jaxpr(p, own + b, axis, places).jaxpr
+               for p, places in zip(jaxprs, outs, strict=True)]
+    values = [x if place is None else at_front(x, d, axis)
+              for x, d, place in zip(operands, dims, own + b, strict=True)]
+    return _solve.bind(batched, num_consts, values), _Four(*outs).solve
 
 
 _solve = DefinedValue("custom_linear_solve", _Four, jvp=_jvp, transpose=_transpose,

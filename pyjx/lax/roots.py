@@ -18,7 +18,6 @@ from pyjx.engine.axes import moveaxis
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.subjaxprs import (
     batch_jaxpr,
-    consts_as_inputs,
     in_front,
     jvp_jaxpr,
     nonzero_flags,
@@ -91,9 +90,7 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any,
         "custom_root", "tangent_solve", lambda x, y: tangent_solve(linearize(f, x)[1], y), pair,
         [*roots, *tangents], unpacked=True)
     check_tree("custom_root", "tangent_solve", "x", tangent.out_tree, tree)
-    programs = _Three(body.closed, solved.closed, tangent.closed)
-    outs = _root.bind(_Three(*map(consts_as_inputs, programs)),
-                      _Three(*[p.consts for p in programs]), leaves)
+    outs = _root.bind((body.closed, solved.closed, tangent.closed), 0, leaves)
     return tree_unflatten(solved.out_tree, outs)
 
 
@@ -101,52 +98,43 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any,
 
 
 class _Three(Record):
-    """What each function has one of: a program, or the values it closes over.
-
-    The programs take, after these, `f` a root, `solve` a guess, `tangent_solve` a root and a
-    tangent.
-    """
+    """The programs of the functions. They take what any of them closes over, and then `f` a root,
+    `solve` a guess, `tangent_solve` a root and a tangent."""
 
     f: Any
     solve: Any
     tangent_solve: Any
 
 
-def _jvp(primals: Values, tangents: Tangents, *, const_lengths: Any, jaxprs: Any) -> Any:
-    (consts, guess), (moving, _) = [_root.parts(xs, const_lengths) for xs in (primals, tangents)]
-    programs, n = _Three(*jaxprs), len(guess)
-    outs = custom_root_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
+def _jvp(primals: Values, tangents: Tangents, *, num_consts: int, jaxprs: Any) -> Any:
+    programs, consts, n = _Three(*jaxprs), primals[:num_consts], len(primals) - num_consts
+    outs = custom_root_p.bind(*primals, num_consts=num_consts, jaxprs=jaxprs)
     out_tangents: list[Any] = [Zero.of_primal(x) for x in outs]
-    nonzero = nonzero_flags(moving.f)
+    nonzero = nonzero_flags(tangents[:num_consts])
     if any(nonzero):
         root = outs[:n]
         pushed = jvp_jaxpr(programs.f, nonzero + (False,) * n)
-        changes = jaxpr_as_fun(pushed.jaxpr)(*consts.f, *root, *selected(moving.f, nonzero))[n:]
+        changes = jaxpr_as_fun(pushed.jaxpr)(
+            *consts, *root, *selected(tangents[:num_consts], nonzero))[n:]
         changes = with_zeros(changes, pushed.nonzero, programs.f.out_avals)
         if any(pushed.nonzero):
             out_tangents[:n] = map(neg, jaxpr_as_fun(programs.tangent_solve)(
-                *consts.tangent_solve, *root, *map(instantiate, changes)))
+                *consts, *root, *map(instantiate, changes)))
     return outs, out_tangents
 
 
-def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: Any, jaxprs: Any
+def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, num_consts: int, jaxprs: Any
            ) -> Any:
     """The whole root is batched."""
-    axis = trace.axis
-    consts, guess = _root.parts([x if d is None else moveaxis(x, d, 0)
-                            for x, d in zip(operands, dims, strict=True)], const_lengths)
-    own, guess_dims = _root.parts(in_front([d is not None for d in dims]), const_lengths)
-    programs = _Three(*jaxprs)
-    roots = (0,) * len(guess)
-    solve_dims = (*own.solve, *guess_dims)
-    aux = in_front([d is not None for d in
-                    batch_jaxpr(programs.solve, solve_dims, axis).dims[len(guess):]])
-    batched = _Three(
-        batch_jaxpr(programs.f, (*own.f, *roots), axis, roots).jaxpr,
-        batch_jaxpr(programs.solve, solve_dims, axis, (*roots, *aux)).jaxpr,
-        batch_jaxpr(programs.tangent_solve, (*own.tangent_solve, *roots, *roots), axis,
-                    roots).jaxpr)
-    return _root.bind(batched, consts, guess), [*roots, *aux]
+    axis, programs, n = trace.axis, _Three(*jaxprs), len(operands) - num_consts
+    values = [x if d is None else moveaxis(x, d, 0) for x, d in zip(operands, dims, strict=True)]
+    places = in_front([d is not None for d in dims])
+    own, roots = places[:num_consts], (0,) * n
+    aux = in_front([d is not None for d in batch_jaxpr(programs.solve, places, axis).dims[n:]])
+    batched = [batch_jaxpr(program, ins, axis, outs).jaxpr for program, ins, outs in (
+        (programs.f, own + roots, roots), (programs.solve, places, roots + aux),
+        (programs.tangent_solve, own + roots + roots, roots))]
+    return _root.bind(batched, num_consts, values), roots + aux
 
 
 _root = DefinedValue("custom_root", _Three, jvp=_jvp, batch_axis=_batch)
