@@ -20,8 +20,8 @@ from lowering.types import tensor_type, tensor_types
 from lowering.windows import pad
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
-from pyjx.core.bounds import greatest, least
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.scalars import greatest, least
 
 # What a sum is accumulated in: the loop costs the same, and long sums keep their precision.
 _WIDER: dict[Any, Any] = {

@@ -14,8 +14,8 @@ from lowering.shardings import whole_along
 from lowering.types import i64_array, int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
-from pyjx.core.bounds import greatest, least
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.core.scalars import greatest, least
 
 
 def reduce_to(b: Block, op: str, x: str, aval: ShapedArray, init: Any, axes: Sequence[int]) -> str:

@@ -21,8 +21,8 @@ from lowering.shapes import reshape
 from lowering.types import i64_array, int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
-from pyjx.core.bounds import greatest, least
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.scalars import greatest, least
 
 # The largest number of elements in a window that is taken apart.
 UNROLLED_WINDOW = 32

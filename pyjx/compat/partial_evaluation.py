@@ -22,7 +22,8 @@ from pyjx.core.jaxpr import (
 )
 from pyjx.core.passes import dce as dead_code
 from pyjx.core.primitive import Holding, Primitive, nothing_held
-from pyjx.core.trace import Trace, Tracer, literal_types, new_level, trace_to_jaxpr
+from pyjx.core.scalars import literal_types
+from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
 from pyjx.engine.custom_derivative_calls import (
     called_function,
     custom_jvp_call_p,

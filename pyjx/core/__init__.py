@@ -28,9 +28,10 @@ FAMILIES: dict[str, str] = {
     "pyjx.core.primitive": "Primitive",
     "pyjx.core.printer": "JaxprPpContext JaxprPpSettings",
     "pyjx.core.evaluation": "eval_jaxpr jaxpr_as_fun",
+    "pyjx.core.scalars": "literalable_types=literal_types",
     "pyjx.core.trace": (
         "Tracer concrete_or_error ensure_compile_time_eval "
-        "eval_context=ensure_compile_time_eval is_concrete literalable_types=literal_types"
+        "eval_context=ensure_compile_time_eval is_concrete"
     ),
     "pyjx.errors": "JaxprTypeError InconclusiveDimensionOperation",
 }

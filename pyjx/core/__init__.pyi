@@ -40,12 +40,12 @@ from pyjx.core.printer import JaxprPpContext as JaxprPpContext
 from pyjx.core.printer import JaxprPpSettings as JaxprPpSettings
 from pyjx.core.evaluation import eval_jaxpr as eval_jaxpr
 from pyjx.core.evaluation import jaxpr_as_fun as jaxpr_as_fun
+from pyjx.core.scalars import literal_types as literalable_types
 from pyjx.core.trace import Tracer as Tracer
 from pyjx.core.trace import concrete_or_error as concrete_or_error
 from pyjx.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
 from pyjx.core.trace import ensure_compile_time_eval as eval_context
 from pyjx.core.trace import is_concrete as is_concrete
-from pyjx.core.trace import literal_types as literalable_types
 from pyjx.errors import JaxprTypeError as JaxprTypeError
 from pyjx.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 
@@ -90,12 +90,12 @@ __all__ = [
     "JaxprPpSettings",
     "eval_jaxpr",
     "jaxpr_as_fun",
+    "literalable_types",
     "Tracer",
     "concrete_or_error",
     "ensure_compile_time_eval",
     "eval_context",
     "is_concrete",
-    "literalable_types",
     "JaxprTypeError",
     "InconclusiveDimensionOperation",
 ]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.core import source_info, wide
+from pyjx.core import source_info
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from pyjx.core.scalars import as_recorded
 from pyjx.core.trace import eager_trace, state
 
 
@@ -70,7 +71,7 @@ def walk(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
 
 def literal_value(literal: Literal) -> Any:
     """The literal as an operand, of the type that it had when it was recorded."""
-    return wide.kept(literal.val, literal.aval)
+    return as_recorded(literal.val, literal.aval)
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Callable[..., list[Any]]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from pyjx import configuration, errors
-from pyjx.core import dtypes, source_info, wide
+from pyjx.core import dtypes, source_info
 from pyjx.core.avals import (
     AbstractRef,
     ShapedArray,
@@ -35,6 +35,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Va
 from pyjx.core.name_stack import reset_name_stack
 from pyjx.core.origins import leaked_origin, origin
 from pyjx.core.referrers import referrers
+from pyjx.core.scalars import Constant, check_int_fits, literal_types
 from pyjx.core.source_info import thread_state as source_state
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class EagerTrace(Trace):
             return self._program(primitive, params)(*operands)
         key = (primitive, *params.items()) if params else primitive
         for x in operands:
-            if type(x) in wide.kinds:  # C++ takes them for what they derive from
+            if isinstance(x, Constant):  # C++ takes them for what they derive from
                 key = (key, tuple(map(type, operands)))
                 break
         try:
@@ -514,22 +515,8 @@ class FoldingTrace(DynamicJaxprTrace):
         return DynamicJaxprTrace.process(self, primitive, operands, params)
 
 
-def int_fits(x: int, aval: ShapedArray) -> bool:
-    """Whether the dtype of a Python int can hold it."""
-    bound = 1 << (8 * aval.dtype.itemsize - 1)
-    return -bound <= x < bound
-
-
-def check_int_fits(x: int, aval: ShapedArray) -> None:
-    """Raise OverflowError for a Python int that its dtype cannot hold."""
-    if not int_fits(x, aval):
-        raise OverflowError(f"Python int {x} too large to convert to {aval.dtype}")
-
-
 _wide_integers = frozenset(t for t in dtypes.numpy_scalar_types
                            if np.dtype(t).kind in "iu" and np.dtype(t).itemsize == 8)
-literal_types = frozenset([t for t in aval_makers
-                           if t is not np.ndarray and not issubclass(t, Tracer)])
 
 
 @contextmanager

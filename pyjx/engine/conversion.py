@@ -11,15 +11,22 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import CHEAP, Primitive, register
-from pyjx.core.scalars import stands_for_constant
+from pyjx.core.trace import Tracer
 from pyjx.engine.recording import converted
 from pyjx.engine.rules import elementwise_batch
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
+
+
+def stands_for_constant(x: object) -> bool:
+    """Whether `x` is a tracer of a value of Python or NumPy, which was not made an array yet."""
+    value = x.to_concrete_value() if isinstance(x, Tracer) else None
+    return value is not None and not isinstance(value, Array)
 
 
 def _converts(old: Any, new: Any) -> bool:

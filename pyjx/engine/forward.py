@@ -9,16 +9,8 @@ from pyjx.core.avals import get_aval
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.primitive import Primitive
 from pyjx.core.references import is_ref
-from pyjx.core.trace import (
-    DynamicJaxprTracer,
-    Trace,
-    Tracer,
-    eager_trace,
-    literal_types,
-    new_level,
-    state,
-)
-from pyjx.core.wide import kept
+from pyjx.core.scalars import as_recorded, literal_types
+from pyjx.core.trace import DynamicJaxprTracer, Trace, Tracer, eager_trace, new_level, state
 from pyjx.engine.discharge import (
     bind_discharged,
     holds_state,
@@ -171,9 +163,9 @@ class JVPTrace(Trace):
                 primal = x.primal
                 tangent = x.tangent
                 if type(primal) in literal_types:  # 64-bit types may have been switched since
-                    primal = kept(primal, x.aval)
+                    primal = as_recorded(primal, x.aval)
                 if type(tangent) in literal_types:
-                    tangent = kept(tangent, x.aval)
+                    tangent = as_recorded(tangent, x.aval)
             else:
                 primal, tangent = self.primal_and_tangent(x)
             primals.append(primal)

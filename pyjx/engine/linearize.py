@@ -12,21 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyjx import configuration
-from pyjx.core import source_info, wide
+from pyjx.core import source_info
 from pyjx.core.avals import ShapedArray, get_aval, is_ref_type
 from pyjx.core.name_stack import NameStack, current_name_stack
 from pyjx.core.primitive import Primitive
+from pyjx.core.scalars import as_recorded, literal_types
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.source_info import thread_state as source_state
-from pyjx.core.trace import (
-    Trace,
-    Tracer,
-    check_leaks,
-    eager_trace,
-    literal_types,
-    new_level,
-    state,
-)
+from pyjx.core.trace import Trace, Tracer, check_leaks, eager_trace, new_level, state
 from pyjx.engine.discharge import bind_discharged, holds_state
 from pyjx.engine.explicit import as_cotangent, with_sharding_of
 from pyjx.engine.forward import LinearizeTrace, LinearizeTracer
@@ -149,7 +142,7 @@ def taken_apart(trace: LinearTrace, primitive: Primitive, values: Sequence[Any],
 def _at_x64(x64: bool, scalar: Any, aval: ShapedArray) -> Any:
     """A scalar that is of this type here as one that is of it where the flag is `x64`."""
     with configuration.enable_x64(x64):
-        return wide.kept(scalar, aval)
+        return as_recorded(scalar, aval)
 
 
 class LinearProgram:
@@ -271,7 +264,7 @@ class LinearProgram:
                 return x
             with configuration.enable_x64(self.x64):
                 aval = get_aval(x)
-            return wide.kept(x, aval)
+            return as_recorded(x, aval)
 
         program = self._map_residuals(kept)
         program.x64 = now

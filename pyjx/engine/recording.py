@@ -13,7 +13,8 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.jaxpr import Literal
-from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer, literal_types
+from pyjx.core.scalars import literal_types
+from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer
 from pyjx.engine.types import Params, Rule, Values
 
 

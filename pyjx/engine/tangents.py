@@ -14,8 +14,8 @@ from pyjx.core.jaxpr import Literal
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.places import HERE, UNIFORM
 from pyjx.core.primitive import CHEAP, Primitive, cast_like, register
-from pyjx.core.scalars import scalar_of
-from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer, literal_types, state
+from pyjx.core.scalars import literal_types, scalar_of
+from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer, state
 from pyjx.engine.axes import at_front, broadcast_in_dim, broadcast_in_dim_p
 from pyjx.engine.moves import moved
 from pyjx.engine.types import Tangent, Tangents, Value, Values

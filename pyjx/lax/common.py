@@ -14,8 +14,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.brief import shortened
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_shape
-from pyjx.core.scalars import scalar_constant
-from pyjx.core.wide import unnarrowed
+from pyjx.core.scalars import scalar_constant, typed
 
 if TYPE_CHECKING:
     from pyjx.engine.types import Value
@@ -193,8 +192,8 @@ def host_converted(value: Any, dtype: Any) -> Any:
     host = real_part_on_host(np.asarray(value), dtype)
     with np.errstate(all="ignore"):
         if dtypes.issubdtype(host.dtype, np.floating) and dtype in dtypes.integer_dtypes:
-            return unnarrowed(_saturated(host, dtype)[()])
-        return unnarrowed(host.astype(dtype)[()])
+            return typed(_saturated(host, dtype)[()])
+        return typed(host.astype(dtype)[()])
 
 
 def _saturated(host: Any, dtype: DTypeLike) -> Any:

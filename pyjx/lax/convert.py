@@ -13,8 +13,8 @@ from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.linearity import LAST, TOGETHER
 from pyjx.core.primitive import CHEAP, Primitive, register, vary_like
-from pyjx.core.scalars import is_scalar_constant, scalar_constant
-from pyjx.core.trace import Tracer, int_fits
+from pyjx.core.scalars import int_fits, is_scalar_constant, scalar_constant
+from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.conversion import cast

@@ -20,12 +20,11 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.bounds import greatest, least
 from pyjx.core.explicit import Entries, agreed, whole_along
 from pyjx.core.integers import as_int
 from pyjx.core.linearity import LAST, TOGETHER
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.scalars import scalar_constant
+from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.engine.axes import at_front, batch_along
 from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_linear

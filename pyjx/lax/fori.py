@@ -12,8 +12,8 @@ from pyjx.core import dtypes
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dimensions import max_dim
 from pyjx.core.jaxpr import DebugInfo
-from pyjx.core.scalars import scalar_of
-from pyjx.core.trace import int_fits, is_concrete
+from pyjx.core.scalars import int_fits, scalar_of
+from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.types import TreeDef
 from pyjx.lax.bodies import KeptFunctions, debug_info_of

@@ -12,7 +12,6 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import reduction
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.bounds import greatest, least
 from pyjx.core.brief import shortened
 from pyjx.core.contents import shared
 from pyjx.core.dtypes import DType
@@ -21,6 +20,7 @@ from pyjx.core.explicit import resolved_sharding
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import greatest, least
 from pyjx.core.trace import Tracer, is_concrete, trace_to_jaxpr
 from pyjx.engine.axes import (
     at_front,

@@ -26,9 +26,10 @@ from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import CHEAP, Primitive, register
-from pyjx.core.scalars import is_scalar_constant, stands_for_constant
+from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.specs import axes_of
 from pyjx.engine.axes import broadcast_in_dim, moveaxis, reduce_sum, transpose
+from pyjx.engine.conversion import stands_for_constant
 from pyjx.engine.recording import unless_idle
 from pyjx.engine.rules import jvp_linear, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import Zero, instantiate

@@ -19,7 +19,7 @@ from pyjx.core.linearity import FIRST, FIRST_TWO
 from pyjx.core.named_axes import Axis
 from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.scalars import scalar_constant, wrapped_int
+from pyjx.core.scalars import scalar_constant, wrapped_constant
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim
 from pyjx.engine.tangents import (
@@ -90,7 +90,7 @@ def _of_dtype(start: int, dtype: DType) -> Any:
     """A Python integer of a dtype that has it; of the default one its low bits."""
     limits = dtypes.iinfo(dtype)
     fits = limits.min <= start <= limits.max or dtype == dtypes.default_int_dtype()
-    return wrapped_int(start, dtype) if fits else start
+    return wrapped_constant(start, dtype) if fits else start
 
 
 def _check_count(name: str, count: int, shape: tuple[int, ...]) -> None:
@@ -138,7 +138,7 @@ def _start(s: Value, n: int, wrap: bool) -> Value:
                 raise ValueError(f"Index {s} is out of bounds for dimension {n} if "
                                  "allow_negative_indices=False")
             s += n
-        return wrapped_int(s, dtypes.default_int_dtype())
+        return wrapped_constant(s, dtypes.default_int_dtype())
     if isinstance(s, np.integer):
         return type(s)(s + n) if wrap and s < 0 else s
     aval = get_aval(s)

@@ -13,7 +13,6 @@ from pyjx import lax, tree_util
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import reduction
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
-from pyjx.core.bounds import greatest, least
 from pyjx.core.dimensions import max_dim
 from pyjx.core.explicit import Entries, entries_of, resized
 from pyjx.core.integers import as_ints
@@ -21,7 +20,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.linearity import FIRST, TOGETHER
 from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.scalars import scalar_constant
+from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.engine.axes import at_front, batch_along
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.explicit import constant_beside

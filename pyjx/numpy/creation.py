@@ -24,10 +24,10 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.frames import warn
 from pyjx.core.primitive import vary_like
-from pyjx.core.scalars import stands_for_constant
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim_p
+from pyjx.engine.conversion import stands_for_constant
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import host_converted
 from pyjx.lax.convert import filler, real_part_for

@@ -10,7 +10,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
-from pyjx.core.wide import unnarrowed, weakly_typed
+from pyjx.core.scalars import wrapped_constant
 from pyjx.engine.tangents import full_aval
 from pyjx.lax.nary import stretch
 from pyjx.numpy.promotion import convert
@@ -36,8 +36,7 @@ def is_complex(x: ArrayLike) -> bool:
 def constant_like(x: ArrayLike, value: ArrayLike) -> Any:
     """`value` as a scalar of the type of `x`, to stand beside it in an operation."""
     aval = get_aval(x)
-    scalar = np.asarray(value).astype(aval.dtype)[()]
-    return weakly_typed(scalar) if aval.weak_type else unnarrowed(scalar)
+    return wrapped_constant(value, aval.dtype, aval.weak_type)
 
 
 def beside_constants(x: ArrayLike) -> Any:

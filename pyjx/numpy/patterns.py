@@ -19,7 +19,7 @@ from pyjx.core.avals import SymbolicDim, canonical_shape, get_aval
 from pyjx.core.dimensions import range_size, slice_indices
 from pyjx.core.integers import index
 from pyjx.core.records import Record
-from pyjx.core.scalars import scalar_constant, wrapped_int
+from pyjx.core.scalars import scalar_constant, wrapped_constant
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes
@@ -428,7 +428,7 @@ def make_plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[An
         if entry == INTEGER and type(value) is int:
             if arrays:
                 check_fits(value)
-            value = wrapped_int(value, dtype)
+            value = wrapped_constant(value, dtype)
         dims: list[int] = []
         if entry == ARRAY:
             value = arrays[i]

@@ -16,9 +16,8 @@ from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, aval_makers, get_aval
 from pyjx.core.frames import warn
 from pyjx.core.places import Space, are_elsewhere
-from pyjx.core.scalars import is_scalar_constant
-from pyjx.core.trace import Tracer, int_fits
-from pyjx.core.wide import unnarrowed, weakly_typed
+from pyjx.core.scalars import int_fits, is_scalar_constant, typed
+from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.explicit import number_beside
 from pyjx.lax.common import broadcast_shapes, misfit, real_part_on_host, warn_of_complex
@@ -93,11 +92,10 @@ def literal(x: Any, dtype: Any, weak: bool = False) -> Any:
     """The Python scalar `x` as a scalar of `dtype`, which is that type's own if it is `weak`."""
     kind = type(x)
     if kind in _python_scalars and dtypes.python_scalar_dtype(kind) == dtype:
-        return x if weak or kind is bool else unnarrowed(dtype.type(x))
+        return x if weak or kind is bool else typed(dtype.type(x))
     if isinstance(x, SymbolicDim):
         return x.as_scalar(dtype)
-    scalar = np.asarray(x, dtypes.dtype(x)).astype(dtype)[()]
-    return weakly_typed(scalar) if weak else unnarrowed(scalar)
+    return typed(np.asarray(x, dtypes.dtype(x)).astype(dtype)[()], weak)
 
 
 def size_literal(n: Any, dtype: DTypeLike) -> Any:
@@ -120,8 +118,7 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
             return scalar
         x = scalar  # of a dtype that no weakly typed scalar has
     elif isinstance(x, np.generic):
-        x = cast_on_host(_held(x), dtype)
-        return weakly_typed(x) if weak else unnarrowed(x)
+        return typed(cast_on_host(_held(x), dtype), weak)
     if isinstance(x, np.ndarray) and not weak:
         return cast_on_host(_held(x), dtype)
     aval = get_aval(x)

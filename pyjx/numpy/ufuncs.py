@@ -16,8 +16,9 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.core.scalars import is_scalar_constant, scalar_constant, stands_for_constant
+from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
+from pyjx.engine.conversion import stands_for_constant
 from pyjx.engine.explicit import number_beside
 from pyjx.lax.bitwise import (
     and_p,

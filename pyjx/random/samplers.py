@@ -18,8 +18,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
-from pyjx.core.scalars import is_scalar_constant, scalar_constant
-from pyjx.core.wide import unnarrowed
+from pyjx.core.scalars import is_scalar_constant, scalar_constant, wrapped_constant
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes, broadcasts_to
 from pyjx.lax.nary import stretch
@@ -140,7 +139,7 @@ def _check_bounds(usage: str, minval: ArrayLike, maxval: ArrayLike) -> None:
 def as_array(x: ArrayLike, dtype: DTypeLike) -> Any:
     """A parameter in the sampler's dtype."""
     if is_scalar_constant(x):
-        return unnarrowed(np.asarray(x).astype(dtype)[()])
+        return wrapped_constant(x, dtype)
     return lax.convert_element_type(x, dtype)
 
 

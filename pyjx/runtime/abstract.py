@@ -17,8 +17,9 @@ from pyjx.core.layouts import Format, Layout
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.passes.literals import shown
 from pyjx.core.places import UNIFORM, names_no_mesh, place_of
+from pyjx.core.scalars import check_int_fits
 from pyjx.core.specs import ManualAxisType, P
-from pyjx.core.trace import DynamicJaxprTrace, Tracer, check_int_fits, eager_trace
+from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import full_aval
 from pyjx.runtime.array import ArrayImpl

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
-from pyjx.core import wide
 from pyjx.core.avals import ShapedArray
 from pyjx.core.bounded import kept
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.layouts import Format, Layout
+from pyjx.core.scalars import Constant
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.explicit import reshard_p
 from pyjx.engine.physical import closed_has_keys
@@ -104,7 +104,7 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     checked = watches_keys or checks_results()
     if checked:
         check_results(closed, label, leaves, outs)
-    mistaken = any([type(x) in wide.kinds for x in leaves])  # by C++, for NumPy's scalars
+    mistaken = any([isinstance(x, Constant) for x in leaves])  # by C++, for NumPy's scalars
     fast = (laid_out is leaves and not checked and not mistaken
             and all([type(x) is ArrayImpl or isinstance(x, DataArray) for x in outs]))
     if on_probation is not None and not passes_probation(on_probation, fast):

@@ -17,7 +17,8 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.call_notes import note_call, public_name
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.options import Inline
-from pyjx.core.trace import Tracer, eager_trace, int_fits, state
+from pyjx.core.scalars import int_fits
+from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.jit import JitSpec, Options, Wrapped, pjit_callable
 from pyjx.runtime.signature import argument_sets

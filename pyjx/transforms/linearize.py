@@ -18,7 +18,8 @@ from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.jaxpr import Literal
 from pyjx.core.open_sums import same_over_mesh
 from pyjx.core.references import is_ref
-from pyjx.core.trace import literal_types, new_level
+from pyjx.core.scalars import literal_types
+from pyjx.core.trace import new_level
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import Hole, LinearProgram, LinearTrace, LinearVar

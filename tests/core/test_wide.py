@@ -6,7 +6,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.core.avals import get_aval
-from pyjx.core.wide import unnarrowed, weakly_typed
+from pyjx.core.scalars import typed
 
 # As in JAX, functions say that the type they were asked for is not there.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -58,10 +58,10 @@ def test_functions_of_nn(arrays):
 def test_scalars_of_the_user_are_narrowed():
     assert get_aval(np.float64(1)).dtype == np.float32
     assert (jnp.ones(2) * np.float64(2)).dtype == np.float32
-    assert get_aval(unnarrowed(np.float64(1))).dtype == np.float64
-    assert type(unnarrowed(np.float32(1))) is np.float32
+    assert get_aval(typed(np.float64(1))).dtype == np.float64
+    assert type(typed(np.float32(1))) is np.float32
     with jax.enable_x64(True):
-        assert type(unnarrowed(np.float64(1))) is np.float64
+        assert type(typed(np.float64(1))) is np.float64
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "mean", "var", "std", "cumsum"])
@@ -79,7 +79,7 @@ def test_weakly_typed_scalars_of_either_width():
     for x64 in (False, True):
         with jax.enable_x64(x64):
             for dtype in ("float32", "float64", "int32", "int64", "complex64", "complex128"):
-                aval = get_aval(weakly_typed(np.dtype(dtype).type(2)))
+                aval = get_aval(typed(np.dtype(dtype).type(2), True))
                 assert (aval.dtype, aval.weak_type) == (np.dtype(dtype), True)
 
 
@@ -94,7 +94,7 @@ def test_weak_types_of_narrow_arrays_where_64_bit_types_are_on():
 
 
 def test_scalars_keep_their_types_in_many_calls(arrays):
-    scalars = [unnarrowed(np.float64(2)), weakly_typed(np.float64(2))]
+    scalars = [typed(np.float64(2)), typed(np.float64(2), True)]
     for scalar in scalars:
         for f in (jax.lax.mul_p.bind, jax.jit(lambda x, y: x * y)):
             assert {f(arrays[0], scalar).dtype for _ in range(20)} == {np.dtype(np.float64)}

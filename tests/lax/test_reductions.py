@@ -7,7 +7,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import lax
-from pyjx.core.bounds import greatest, least
+from pyjx.core.scalars import greatest, least
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
