@@ -219,7 +219,8 @@ def trapezoid(y: Any, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1)
         (y,) = promote_dtypes_inexact(*operands("trapezoid", y))
         y = strong(y)
         (axis,) = canonical_axes(axis, get_aval(y).ndim)
-        if get_aval(y).shape[axis] != 1 and not np.ndim(dx):
+        size = get_aval(y).shape[axis]
+        if type(size) is int and size != 1 and not np.ndim(dx):
             return _evenly_spaced(y, dx, axis)
     else:
         y, x = promote_dtypes_inexact(*operands("trapezoid", y, x))
@@ -234,11 +235,12 @@ def trapezoid(y: Any, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1)
 def _evenly_spaced(y: ArrayLike, dx: ArrayLike, axis: int) -> Any:
     """The integral of samples that are `dx` apart: all of them, but half of those at the ends."""
     y, dx = promote_dtypes(y, dx)
-    size = get_aval(y).shape[axis]
-    inner = _sum(_span(y, min(size, 1), max(size - 1, 0), axis), axis)
-    for start in (0, max(size - 1, 0)):  # halved before they are added, as large ones overflow
-        end = _sum(_span(y, start, min(size, start + 1), axis), axis)
-        inner = ufuncs.add(inner, ufuncs.multiply(0.5, end))
+    shape = get_aval(y).shape
+    place = lax.broadcasted_iota(np.int32, shape, axis)
+    last = np.int32(max(shape[axis] - 1, 0))
+    end = lax.bitwise_or(ufuncs.equal(place, np.int32(0)), ufuncs.equal(place, last))
+    # halved before they are added, as large ones overflow
+    inner = _sum(ufuncs.where(end, ufuncs.multiply(0.5, y), y), axis)
     return ufuncs.multiply(dx, inner)
 
 
