@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -170,23 +171,27 @@ def is_finite(x: ArrayLike) -> Array:
 # -- extrema ---------------------------------------------------------------------------------------
 
 
-def _share(x: Value, ans: Value, y: Value) -> Value:
+def _share(x: Value, ans: Value, y: Value, beyond: Callable[..., Any]) -> Value:
     """The derivative of an extremum in x: 1 where x is it, shared where x and y both are."""
-    dtype = get_aval(ans).dtype
-    return select(eq(x, y), full_aval(get_aval(ans), 0.5), cast(eq(x, ans), dtype))
+    aval = get_aval(ans)
+    is_it = eq(x, ans) if dtypes.issubdtype(aval.dtype, np.complexfloating) else beyond(x, y)
+    # to narrow floats truth values are converted by way of float32, and rounded
+    whole = (cast(is_it, aval.dtype) if aval.dtype.itemsize >= 4 else
+             select(is_it, full_aval(aval, 1), full_aval(aval, 0)))
+    return select(eq(x, y), full_aval(aval, 0.5), whole)
 
 
-def _extremum_jvp(primitive: Primitive) -> Rule:
+def _extremum_jvp(primitive: Primitive, beyond: Callable[..., Any]) -> Rule:
     return jvp_by_result(
-        primitive, lambda g, ans, x, y: mul(g, _share(x, ans, y)),
-        lambda g, ans, x, y: mul(g, _share(y, ans, x)),
+        primitive, lambda g, ans, x, y: mul(g, _share(x, ans, y, beyond)),
+        lambda g, ans, x, y: mul(g, _share(y, ans, x, beyond)),
     )
 
 
 max_p = elementwise("max", NUMBER_OR_BOOL, NUMBER_OR_BOOL, cost=CHEAP)
 min_p = elementwise("min", NUMBER_OR_BOOL, NUMBER_OR_BOOL, cost=CHEAP)
-for _p in (max_p, min_p):
-    _p.define(jvp=_extremum_jvp(_p))
+max_p.define(jvp=_extremum_jvp(max_p, gt))
+min_p.define(jvp=_extremum_jvp(min_p, lt))
 
 
 def max(x: ArrayLike, y: ArrayLike) -> Array:
