@@ -118,7 +118,6 @@ def _log_modules(value: Any, local: bool) -> None:
 
 _GUARD_LEVELS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 _LEVELS = ("UNKNOWN", "O0", "O1", "O2", "O3")
-_IGNORE_RAISE = ("ignore", "raise")
 _MATMUL_PRECISIONS = (
     "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
     "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY",
@@ -126,11 +125,6 @@ _MATMUL_PRECISIONS = (
     "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
     "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64")
 _PRNG_IMPLS = ("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")
-
-
-def _without_effect(reason: str) -> str:
-    """The help of a flag that programs may set, though nothing here reads it."""
-    return f"Accepted, without effect: {reason}"
 
 
 _on = partial(State, kind=bool, default=True)
@@ -155,13 +149,6 @@ default_matmul_precision = State("jax_default_matmul_precision", _MATMUL_PRECISI
                                       "given none.")
 allow_f16_reductions = _on("jax_allow_f16_reductions", traced=True,
                            help="Sums of 16-bit floats are allowed.")
-softmax_custom_jvp = _off("jax_softmax_custom_jvp", traced=True,
-                          help=_without_effect("nn.softmax always has a derivative of its own."))
-accurate_erf_inv = _off("jax_accurate_erf_inv", traced=True,
-                        help=_without_effect("the inverse error function is always as accurate as "
-                                             "XLA has it."))
-use_hlo_logistic_lowering = State("jax_use_hlo_logistic_lowering", bool, None, traced=True,
-                                  help=_without_effect("logistic is always XLA's own operation."))
 check_static_indices = _off("jax_check_static_indices", traced=True,
                             help="Static indices out of bounds raise an error.")
 
@@ -174,9 +161,6 @@ legacy_prng_key = State("jax_legacy_prng_key", ("allow", "warn", "error"), "allo
                         help="What passing a raw uint32 key does.")
 threefry_partitionable = _on("jax_threefry_partitionable", traced=True,
                              help="Bits of threefry do not depend on how an array is cut.")
-threefry_gpu_kernel_lowering = _off("jax_threefry_gpu_kernel_lowering", traced=True,
-                                    help=_without_effect("threefry is lowered to operations, which"
-                                                         " XLA fuses."))
 high_dynamic_range_gumbel = _off("jax_high_dynamic_range_gumbel", traced=True,
                                  help="gumbel draws from more of the values of its dtype.")
 random_seed_offset = _int("jax_random_seed_offset", default=0, traced=True,
@@ -222,12 +206,6 @@ traceback_in_locations_limit = _int("jax_traceback_in_locations_limit", default=
 include_full_tracebacks_in_locations = _on("jax_include_full_tracebacks_in_locations",
                                            help="Locations of operations hold the user's stack, "
                                                 "and not only its innermost frame.")
-send_traceback_to_runtime = State("jax_send_traceback_to_runtime", ("off", "on", "full"), "off",
-                                  help=_without_effect("the runtime knows programs by their own "
-                                                       "locations."))
-source_url_schema = State("jax_source_url_schema", str, None,
-                          help=_without_effect("there are no HTML pages of jaxprs that link to "
-                                               "sources."))
 hlo_source_file_canonicalization_regex = _str("jax_hlo_source_file_canonicalization_regex",
                                               default=None,
                                               help="What this regular expression matches is left "
@@ -235,19 +213,6 @@ hlo_source_file_canonicalization_regex = _str("jax_hlo_source_file_canonicalizat
 pprint_use_color = _on("jax_pprint_use_color",
                        help="Jaxprs printed by pretty_print() have colours in terminals and "
                             "notebooks.")
-error_checking_behavior_nan = State("jax_error_checking_behavior_nan", _IGNORE_RAISE, "ignore",
-                                    traced=True,
-                                    help=_without_effect("no public function of JAX reads it: "
-                                                         "jax_debug_nans and checkify find NaNs."))
-error_checking_behavior_divide = State("jax_error_checking_behavior_divide", _IGNORE_RAISE,
-                                       "ignore", traced=True,
-                                       help=_without_effect("no public function of JAX reads it: "
-                                                            "checkify finds divisions by zero."))
-error_checking_behavior_oob = State("jax_error_checking_behavior_oob", _IGNORE_RAISE, "ignore",
-                                    traced=True,
-                                    help=_without_effect("no public function of JAX reads it: "
-                                                         "jax_pyjx_strict_indices and checkify "
-                                                         "find such indices."))
 experimental_unsafe_xla_runtime_errors = _off("jax_experimental_unsafe_xla_runtime_errors",
                                               traced=True,
                                               help="checkify.check raises inside compiled programs"
@@ -293,8 +258,6 @@ platforms = State("jax_platforms", str, None,
 platform_name = _str("jax_platform_name", default="",
                      help="The default platform, where jax_platforms does not say it.")
 xla_backend = _str("jax_xla_backend", default="", help="As jax_platform_name; an older name.")
-backend_target = _str("jax_backend_target", default="",
-                      help=_without_effect("there is no client for proxy servers."))
 num_cpu_devices = _int("jax_num_cpu_devices", default=-1,
                        help="How many devices the CPU is; -1: as XLA_FLAGS says, or one. To "
                             "be set before devices are used.")
@@ -317,8 +280,6 @@ cuda_visible_devices = _str("jax_cuda_visible_devices", default="all",
 rocm_visible_devices = _str("jax_rocm_visible_devices", default="all",
                             help="Numbers of the AMD GPUs that are used, separated by commas, or "
                                  "`all`.")
-oneapi_visible_devices = _str("jax_oneapi_visible_devices", default="all",
-                              help=_without_effect("Intel's GPUs are not supported."))
 mock_gpu_topology = _str("jax_mock_gpu_topology", default="",
                          help="Slices x hosts x GPUs of a cluster that is only pretended, for "
                               "compiling.")
@@ -327,12 +288,6 @@ mock_num_gpu_processes = _int("mock_num_gpu_processes", default=0,
 pjrt_client_create_options = _str("jax_pjrt_client_create_options", default=None,
                                   help="Options for the client of a device platform: "
                                        "name:value;name:value.")
-sort_devices_by_process_index = _on("jax_sort_devices_by_process_index",
-                                    help=_without_effect("devices are in XLA's order, which is by "
-                                                         "process."))
-use_magma = State("jax_use_magma", ("off", "on", "auto"), "auto",
-                  help=_without_effect("eigenvalues of general matrices are computed by LAPACK on "
-                                       "the host."))
 
 # Compilation and its persistent cache.
 optimization_level = State("jax_optimization_level", _LEVELS, "UNKNOWN", traced=True,
@@ -348,9 +303,6 @@ disable_most_optimizations = _off("jax_disable_most_optimizations", traced=True,
                                   help="Programs compile quickly and run slowly.")
 compiler_enable_remat_pass = _on("jax_compiler_enable_remat_pass",
                                  help="XLA may compute values again where memory is short.")
-compiler_detailed_logging_min_ops = _int("jax_compiler_detailed_logging_min_ops", default=10,
-                                         help=_without_effect("compilations are logged alike, "
-                                                              "whatever their size."))
 xla_profile_version = _int("jax_xla_profile_version", default=0,
                            help="The version of a remote profile that XLA compiles by.")
 enable_compilation_cache = _on("jax_enable_compilation_cache",
@@ -363,9 +315,6 @@ compilation_cache_max_size = _int("jax_compilation_cache_max_size", default=-1,
 compilation_cache_check_contents = _off("jax_compilation_cache_check_contents",
                                         help="Each program found on disk is compiled again and "
                                              "compared, once in a process.")
-compilation_cache_expect_pgle = _off("jax_compilation_cache_expect_pgle",
-                                     help=_without_effect("there is no profile-guided "
-                                                          "optimization."))
 compilation_cache_include_metadata_in_key = _off("jax_compilation_cache_include_metadata_in_key",
                                                  help="Programs of other places in the source are "
                                                       "other programs for that cache.")
@@ -383,33 +332,12 @@ persistent_cache_min_entry_size_bytes = _int("jax_persistent_cache_min_entry_siz
 raise_persistent_cache_errors = _off("jax_raise_persistent_cache_errors",
                                      help="Errors of reading and writing the persistent cache are "
                                           "raised, not logged.")
-remove_custom_partitioning_ptr_from_cache_key = _off(
-    "jax_remove_custom_partitioning_ptr_from_cache_key",
-                                                     help=_without_effect("programs of "
-                                                                          "custom_partitioning are"
-                                                                          " never kept on disk."))
-share_binary_between_hosts = _off("jax_share_binary_between_hosts",
-                                  help=_without_effect("each process compiles, or reads the "
-                                                       "persistent cache."))
-share_binary_between_hosts_timeout_ms = _int("jax_share_binary_between_hosts_timeout_ms",
-                                             default=1200000,
-                                             help=_without_effect("see "
-                                                                  "jax_share_binary_between_hosts."))
-enable_pgle = _off("jax_enable_pgle",
-                   help=_without_effect("there is no profile-guided optimization."))
-pgle_profiling_runs = _int("jax_pgle_profiling_runs", default=3,
-                           help=_without_effect("there is no profile-guided optimization."))
-pgle_aggregation_percentile = _int("jax_pgle_aggregation_percentile", default=90,
-                                   help=_without_effect("there is no profile-guided optimization."))
 captured_constants_warn_bytes = _int("jax_captured_constants_warn_bytes", default=2000000000,
                                      help="Bytes of captured constants from which on a program "
                                           "warns; -1 for never.")
 captured_constants_report_frames = _int("jax_captured_constants_report_frames", default=0,
                                         help="Frames that this warning shows of where each was "
                                              "captured; -1 for all.")
-embedded_constants_max_bytes = _int("jax_embedded_constants_max_bytes", default=32,
-                                    help=_without_effect("constants are arguments of a program, "
-                                                         "unless they are scalars."))
 use_simplified_jaxpr_constants = _off("jax_use_simplified_jaxpr_constants",
                                       help="What `make_jaxpr` and `trace` give has captured "
                                            "arrays where they are used, and no constants.")
@@ -418,60 +346,30 @@ eager_constant_folding = _off("eager_constant_folding", traced=True,
                                    " is traced.")
 export_calling_convention_version = _int("jax_export_calling_convention_version", default=10,
                                          help="The version that exported programs are called by.")
-export_deserialize_expired_versions = _off("jax_export_deserialize_expired_versions",
-                                           help=_without_effect("what no version reads any more "
-                                                                "can't be read."))
-export_ignore_forward_compatibility = _off("jax_export_ignore_forward_compatibility",
-                                           environ="JAX_EXPORT_IGNORE_FORWARD_COMPATIBILIY",
-                                           help=_without_effect("exported programs are always "
-                                                                "written for the oldest supported "
-                                                                "reader."))
-serialization_version = _int("jax_serialization_version", default=0,
-                             help=_without_effect("see jax_export_calling_convention_version."))
+export_ignore_forward_compatibility = _off(
+    "jax_export_ignore_forward_compatibility",
+    environ="JAX_EXPORT_IGNORE_FORWARD_COMPATIBILIY",
+    help="Accepted, without effect: exported programs are always written for the oldest supported "
+         "reader.")
 
 # Transformations.
-use_direct_linearize = _on("jax_use_direct_linearize",
-                           help=_without_effect("functions are always linearized directly."))
-remat3 = _off("jax_remat3", help=_without_effect("there is one implementation of checkpoint."))
-scan3 = _off("jax_scan3", help=_without_effect("there is one implementation of scan."))
-custom_jvp3 = _off("jax_custom_jvp3",
-                   help=_without_effect("there is one implementation of custom_jvp."))
-custom_vjp3 = _off("jax_custom_vjp3",
-                   help=_without_effect("there is one implementation of custom_vjp."))
-remat_barrier_no_cotangents = _off("jax_remat_barrier_no_cotangents",
-                                   help=_without_effect("there is one implementation of "
-                                                        "checkpoint."))
 disable_bwd_checks = _off("jax_disable_bwd_checks",
                           help="Shapes that backward rules of custom_vjp give are not checked.")
 mutable_array_checks = _on("jax_mutable_array_checks",
                            help="Passing one reference twice to a function is an error.")
-refs_to_pins = _off("jax_refs_to_pins",
-                    help=_without_effect("references are discharged before programs are lowered."))
 
 # Sharding and distribution.
 use_shardy_partitioner = _on("jax_use_shardy_partitioner", traced=True,
                              help="Programs over several devices are cut by Shardy.")
-use_rgv3 = _on("jax_use_rgv3",
-               help=_without_effect("groups of devices are written as lists of numbers."))
-use_cpp_shard_args = _off("jax_use_cpp_shard_args",
-                          help=_without_effect("arguments are always put by C++ where it can."))
-check_vma = _off("check_vma", help=_without_effect("a keyword of shard_map says it."))
 auto_pcast = _on("jax_auto_pcast", traced=True,
                  help="Operands that vary along other axes of a mesh are cast to vary alike.")
-raise_on_ppermute_sort_diff = _on("jax_raise_on_ppermute_sort_diff",
-                                  help=_without_effect("ppermute is right for axes in any order."))
 remove_size_one_mesh_axis_from_type = _off("jax_remove_size_one_mesh_axis_from_type",
                                            traced=True,
                                            help="Axes of size 1 are left out of the shardings in "
                                                 "types.")
-disable_vmap_shmap_error = _off("jax_disable_vmap_shmap_error",
-                                help=_without_effect("vmap of shard_map checks nothing that this "
-                                                     "would switch off."))
 disallow_mesh_context_manager = _off("jax_disallow_mesh_context_manager",
                                      help="Entering a mesh by `with` is an error: set_mesh is the "
                                           "way.")
-distributed_debug = _off("jax_distributed_debug",
-                         help=_without_effect("jax_logging_level shows what processes do."))
 distributed_verify_secure_credentials = _off("jax_distributed_verify_secure_credentials",
                                              help="distributed.initialize raises rather than using"
                                                   " insecure channels.")
@@ -479,9 +377,6 @@ enable_recoverability = _off("jax_enable_recoverability",
                              help="Processes go on where others have failed.")
 enable_preemption_service = _on("jax_enable_preemption_service",
                                 help="Processes are told when they are about to be stopped.")
-debug_leaked_clients_on_clear_backends = _off("jax_debug_leaked_clients_on_clear_backends",
-                                              help=_without_effect("clear_backends frees a client "
-                                                                   "when its last array is gone."))
 check_proxy_envs = _on("jax_check_proxy_envs",
                        help="distributed.initialize warns of proxies in the environment.")
 mtls_ca_file = _str("jax_mtls_ca_file", default=None,
@@ -491,55 +386,106 @@ mtls_key_file = _str("jax_mtls_key_file", default=None,
                      help="The key of this process's certificate.")
 mtls_peer_uri_prefix = _str("jax_mtls_peer_uri_prefix", default=None,
                             help="How the URI in a peer's certificate begins.")
-force_dcn_cross_host_transfers = _off("jax_force_dcn_cross_host_transfers",
-                                      help=_without_effect("arrays go between processes by "
-                                                           "collectives."))
-cross_host_transfer_socket_address = _str("jax_cross_host_transfer_socket_address", default="",
-                                          help=_without_effect("arrays go between processes by "
-                                                               "collectives."))
-cross_host_transfer_timeout_seconds = _int("jax_cross_host_transfer_timeout_seconds",
-                                           default=None,
-                                           help=_without_effect("arrays go between processes by "
-                                                                "collectives."))
-cross_host_transfer_transfer_size = _int("jax_cross_host_transfer_transfer_size", default=None,
-                                         help=_without_effect("arrays go between processes by "
-                                                              "collectives."))
-cross_host_transport_addresses = _str("jax_cross_host_transport_addresses", default="",
-                                      help=_without_effect("arrays go between processes by "
-                                                           "collectives."))
 
-# Choices of kernels, and tools around jax.
-bcoo_cusparse_lowering = _off("jax_bcoo_cusparse_lowering",
-                              help=_without_effect("products of sparse arrays are gathers and "
-                                                   "scatters on every platform."))
-ragged_dot_use_ragged_dot_instruction = _on("jax_ragged_dot_use_ragged_dot_instruction",
-                                            help=_without_effect("ragged products are written as "
-                                                                 "dense ones, on every platform."))
-ragged_dot_use_gpu_pallas_triton_lowering = _off("jax_ragged_dot_use_gpu_pallas_triton_lowering",
-                                                 help=_without_effect("there is no Pallas."))
-mosaic_allow_hlo = _off("jax_mosaic_allow_hlo", help=_without_effect("there is no Pallas."))
-mosaic_unzip_debug_locations = _on("jax_mosaic_unzip_debug_locations",
-                                   help=_without_effect("there is no Pallas."))
-pallas_auto_assign_collective_ids = State("jax_pallas_auto_assign_collective_ids",
-                                          ("no", "yes", "override"), "no",
-                                          help=_without_effect("there is no Pallas."))
-pallas_auto_assign_collective_ids_limit = _int("jax_pallas_auto_assign_collective_ids_limit",
-                                               default=25,
-                                               help=_without_effect("there is no Pallas."))
-pallas_enable_debug_checks = _off("jax_pallas_enable_debug_checks",
-                                  help=_without_effect("there is no Pallas."))
-pallas_poison_buffers = _off("jax_pallas_poison_buffers",
-                             help=_without_effect("there is no Pallas."))
-pallas_use_mosaic_gpu = _on("jax_pallas_use_mosaic_gpu",
-                            help=_without_effect("there is no Pallas."))
-pallas_verbose_errors = _off("jax_pallas_verbose_errors",
-                             help=_without_effect("there is no Pallas."))
-use_emit_pipeline_primitive = _off("jax_use_emit_pipeline_primitive",
-                                   help=_without_effect("there is no Pallas."))
-jax2tf_associative_scan_reductions = _off("jax2tf_associative_scan_reductions",
-                                          help=_without_effect("there is no jax2tf."))
-jax2tf_default_native_serialization = _on("jax2tf_default_native_serialization",
-                                          help=_without_effect("there is no jax2tf."))
+# Flags that programs may set, though nothing here reads them: by the reason, their defaults. A type
+# stands for None, and a tuple for its first of some values.
+_WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
+    "nn.softmax always has a derivative of its own.": {"jax_softmax_custom_jvp": False},
+    "the inverse error function is always as accurate as XLA has it.": {
+        "jax_accurate_erf_inv": False,
+    },
+    "logistic is always XLA's own operation.": {"jax_use_hlo_logistic_lowering": bool},
+    "threefry is lowered to operations, which XLA fuses.": {
+        "jax_threefry_gpu_kernel_lowering": False,
+    },
+    "the runtime knows programs by their own locations.": {
+        "jax_send_traceback_to_runtime": ("off", "on", "full"),
+    },
+    "there are no HTML pages of jaxprs that link to sources.": {"jax_source_url_schema": str},
+    "no public function of JAX reads it: jax_debug_nans and checkify find NaNs.": {
+        "jax_error_checking_behavior_nan": ("ignore", "raise"),
+    },
+    "no public function of JAX reads it: checkify finds divisions by zero.": {
+        "jax_error_checking_behavior_divide": ("ignore", "raise"),
+    },
+    "no public function of JAX reads it: jax_pyjx_strict_indices and checkify find such indices.": {
+        "jax_error_checking_behavior_oob": ("ignore", "raise"),
+    },
+    "there is no client for proxy servers.": {"jax_backend_target": ""},
+    "Intel's GPUs are not supported.": {"jax_oneapi_visible_devices": "all"},
+    "devices are in XLA's order, which is by process.": {"jax_sort_devices_by_process_index": True},
+    "eigenvalues of general matrices are computed by LAPACK on the host.": {
+        "jax_use_magma": ("auto", "off", "on"),
+    },
+    "compilations are logged alike, whatever their size.": {
+        "jax_compiler_detailed_logging_min_ops": 10,
+    },
+    "there is no profile-guided optimization.": {
+        "jax_compilation_cache_expect_pgle": False, "jax_enable_pgle": False,
+        "jax_pgle_profiling_runs": 3, "jax_pgle_aggregation_percentile": 90,
+    },
+    "programs of custom_partitioning are never kept on disk.": {
+        "jax_remove_custom_partitioning_ptr_from_cache_key": False,
+    },
+    "each process compiles, or reads the persistent cache.": {
+        "jax_share_binary_between_hosts": False,
+    },
+    "constants are arguments of a program, unless they are scalars.": {
+        "jax_embedded_constants_max_bytes": 32,
+    },
+    "what no version reads any more can't be read.": {
+        "jax_export_deserialize_expired_versions": False,
+    },
+    "see jax_export_calling_convention_version.": {"jax_serialization_version": 0},
+    "functions are always linearized directly.": {"jax_use_direct_linearize": True},
+    "there is one implementation of each transformation.": {
+        "jax_custom_jvp3": False, "jax_custom_vjp3": False, "jax_remat3": False,
+        "jax_remat_barrier_no_cotangents": False, "jax_scan3": False,
+    },
+    "references are discharged before programs are lowered.": {"jax_refs_to_pins": False},
+    "groups of devices are written as lists of numbers.": {"jax_use_rgv3": True},
+    "arguments are always put by C++ where it can.": {"jax_use_cpp_shard_args": False},
+    "a keyword of shard_map says it.": {"check_vma": False},
+    "ppermute is right for axes in any order.": {"jax_raise_on_ppermute_sort_diff": True},
+    "vmap of shard_map checks nothing that this would switch off.": {
+        "jax_disable_vmap_shmap_error": False,
+    },
+    "jax_logging_level shows what processes do.": {"jax_distributed_debug": False},
+    "clear_backends frees a client when its last array is gone.": {
+        "jax_debug_leaked_clients_on_clear_backends": False,
+    },
+    "arrays go between processes by collectives.": {
+        "jax_force_dcn_cross_host_transfers": False, "jax_cross_host_transfer_socket_address": "",
+        "jax_cross_host_transfer_timeout_seconds": int,
+        "jax_cross_host_transfer_transfer_size": int, "jax_cross_host_transport_addresses": "",
+    },
+    "products of sparse arrays are gathers and scatters on every platform.": {
+        "jax_bcoo_cusparse_lowering": False,
+    },
+    "ragged products are written as dense ones, on every platform.": {
+        "jax_ragged_dot_use_ragged_dot_instruction": True,
+    },
+    "there is no Pallas.": {
+        "jax_ragged_dot_use_gpu_pallas_triton_lowering": False, "jax_mosaic_allow_hlo": False,
+        "jax_mosaic_unzip_debug_locations": True,
+        "jax_pallas_auto_assign_collective_ids": ("no", "yes", "override"),
+        "jax_pallas_auto_assign_collective_ids_limit": 25, "jax_pallas_enable_debug_checks": False,
+        "jax_pallas_poison_buffers": False, "jax_pallas_use_mosaic_gpu": True,
+        "jax_pallas_verbose_errors": False, "jax_use_emit_pipeline_primitive": False,
+    },
+    "there is no jax2tf.": {
+        "jax2tf_associative_scan_reductions": False, "jax2tf_default_native_serialization": True,
+    },
+}
+for _reason, _flags in _WITHOUT_EFFECT.items():
+    for _flag, _default in _flags.items():
+        _kind = _default if isinstance(_default, (type, tuple)) else type(_default)
+        _value = _default[0] if isinstance(_default, tuple) else (
+            None if isinstance(_default, type) else _default)
+        globals()[_flag.removeprefix("jax_")] = State(
+            _flag, _kind, _value, help=f"Accepted, without effect: {_reason}")
+softmax_custom_jvp = states["jax_softmax_custom_jvp"]
+jax2tf_associative_scan_reductions = states["jax2tf_associative_scan_reductions"]
 
 # pyjx's own.
 outline = State("jax_pyjx_outline", ("auto", "on", "off"), "auto", traced=True,
