@@ -87,7 +87,7 @@ def place_of_table(name: str, file: str | None) -> ModuleSpec:
     return spec
 
 
-class Deferred(Package):
+class FilledModule(Package):
     """A module whose names another one, its `home`, makes when the first of them is asked for."""
 
     def __init__(self, name: str, home: str) -> None:

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pyjx
-from pyjx.lazy import Deferred, Package, own_dictionary
+from pyjx.lazy import FilledModule, Package, own_dictionary
 from pyjx.not_yet import TABLES
 
 ROOT = Path(pyjx.__file__).parent
@@ -25,7 +25,7 @@ PACKAGES = tuple(sorted([
     and "FAMILIES" in own_dictionary(module)]))
 # The modules that others make; they have no file either.
 MADE = tuple(sorted(
-    [name for name, module in sys.modules.items() if isinstance(module, Deferred)]))
+    [name for name, module in sys.modules.items() if isinstance(module, FilledModule)]))
 
 
 def stub(name: str) -> str:

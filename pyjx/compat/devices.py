@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration, jaxlib_api
-from pyjx.core.avals import ShapedArray
+from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.explicit import abstract_sharding
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.meshes import empty_mesh
 from pyjx.runtime import stages
 from pyjx.runtime.compile import compile_options
@@ -36,7 +37,7 @@ class ThreadResources:
 thread_resources = ThreadResources()
 
 
-def global_aval_to_result_handler(aval: Any, out_sharding: Any, committed: bool
+def global_aval_to_result_handler(aval: AbstractValue, out_sharding: ShardingLike, committed: bool
                                   ) -> Callable[..., Any]:
     """What makes an array of the buffers that a program gives."""
     return global_result_handlers[type(aval)](aval, out_sharding, committed)
@@ -174,7 +175,7 @@ class MeshExecutable:
         return self._compiled.memory_analysis()
 
 
-def canonicalize_sharding(sharding: Any, api_name: str, check_mesh_consistency: bool = True
+def canonicalize_sharding(sharding: ShardingLike, api_name: str, check_mesh_consistency: bool = True
                           ) -> NamedSharding | None:
     """The sharding over an abstract mesh; None for None, and for one that names no mesh.
 

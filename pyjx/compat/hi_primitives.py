@@ -12,6 +12,7 @@ from pyjx.core.source_info import current as current_source_info
 from pyjx.core.trace import DynamicJaxprTrace, Trace, state
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.tangents import Zero, instantiate
+from pyjx.engine.types import Tangent
 from pyjx.lax.references import new_ref
 from pyjx.transforms.accumulators import GradAccum, ValAccum, is_nothing
 from pyjx.transforms.custom_jvp import custom_jvp
@@ -28,7 +29,7 @@ class RefAccum(GradAccum):
 
     ref: Any
 
-    def __init__(self, aval: Any, ref: Any = None) -> None:
+    def __init__(self, aval: AbstractValue, ref: Any = None) -> None:
         super().__init__(aval)
         self.ref = ref
 
@@ -256,7 +257,7 @@ def _with_backward(prim: HiPrim, run: Callable[..., Any]) -> Any:
     def forward(*args: Any) -> Any:
         return prim.vjp_fwd([True] * len(args), *args)
 
-    def backward(residuals: Any, ct: Any) -> tuple[Any, ...]:
+    def backward(residuals: Any, ct: Tangent) -> tuple[Any, ...]:
         if _has(prim, "vjp_bwd_retval"):
             return tuple(prim.vjp_bwd_retval(residuals, ct))
         accums = [ValAccum(aval) for aval in prim.in_avals]
@@ -322,7 +323,7 @@ vjp_from_lin = _RulePair((_fwd_from_lin, _bwd_from_lin))
 _DERIVED = (_fwd_from_jvp, _fwd_from_lin)
 
 
-def _pulled(linear: Callable[..., Any], primals: Any, ct: Any) -> Any:
+def _pulled(linear: Callable[..., Any], primals: Any, ct: Tangent) -> Any:
     """The transpose of a map of tangents."""
     zeros = tree_map(lambda x: instantiate(Zero(get_aval(x).to_tangent_aval())), tuple(primals))
     return linear_transpose(linear, *zeros)(ct)

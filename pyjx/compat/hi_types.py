@@ -15,6 +15,7 @@ from typing import Any
 from pyjx.compat.open_primitives import Primitive
 from pyjx.core.avals import AbstractValue, ShapedArray, aval_makers
 from pyjx.core.effects import Effect
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.primitive import RULE_KINDS
 from pyjx.core.trace import Tracer
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
@@ -87,7 +88,8 @@ class HiType(AbstractValue):
         parts = zip(self.lower_val(x), self.lower_val(y), strict=True)
         return self.raise_val(*[add_tangents(a, b) for a, b in parts])
 
-    def nospec(self, mesh: Any, check_vma: bool, all_names: Sequence[Any]) -> HiPspec:
+    def nospec(self, mesh: Mesh | AbstractMesh, check_vma: bool, all_names: Sequence[Any]
+              ) -> HiPspec:
         """How a result lies of which nothing is said."""
         self._must_override("nospec")
 
@@ -139,7 +141,7 @@ class AvalQDD:
     aval: Any
     qdd: Any
 
-    def __init__(self, aval: Any, qdd: Any) -> None:
+    def __init__(self, aval: AbstractValue, qdd: Any) -> None:
         self.aval = aval
         self.qdd = qdd
 
@@ -182,7 +184,7 @@ class AvalMutableQDD:
     aval: Any
     mutable_qdd: Any
 
-    def __init__(self, aval: Any, mutable_qdd: Any) -> None:
+    def __init__(self, aval: AbstractValue, mutable_qdd: Any) -> None:
         self.aval = aval
         self.mutable_qdd = mutable_qdd
 

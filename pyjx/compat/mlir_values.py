@@ -13,6 +13,7 @@ import numpy as np
 from lowering.types import tensor_type
 from pyjx import jaxlib_api
 from pyjx.compat.mlir_contexts import LoweringResult, ShapePolyLoweringState
+from pyjx.core.array_type import DTypeLike
 from pyjx.core.avals import AbstractToken, ShapedArray, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.runtime.lower import lower_closed
@@ -66,7 +67,7 @@ def aval_to_ir_types(ctx: Any, aval: Any = None) -> tuple[Any, ...]:
     return tuple(found) if isinstance(found, (list, tuple)) else (found,)
 
 
-def dtype_to_ir_type(dtype: Any) -> Any:
+def dtype_to_ir_type(dtype: DTypeLike) -> Any:
     """The MLIR type of the elements of an array."""
     ir = jaxlib_api.mlir_bindings().ir
     scalar = aval_to_ir_type(get_aval(np.zeros((), dtype)))

@@ -11,6 +11,7 @@ from pyjx.core.effects import Effects, no_effects
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.trace import eager_trace
+from pyjx.engine.types import Tangent
 
 Rule = Callable[..., Any]
 
@@ -146,7 +147,7 @@ def call_impl(f: Callable[..., Any], *args: Any, **params: Any) -> Any:
     return getattr(f, "call_wrapped", f)(*args)
 
 
-def eval_jaxpr_transpose(prim: core_primitive.Primitive, ct: Any, *args: Any, call_jaxpr: Any,
+def eval_jaxpr_transpose(prim: core_primitive.Primitive, ct: Tangent, *args: Any, call_jaxpr: Any,
                          **params: Any) -> Any:
     """The transpose rule of a primitive that calls a program: that of the program.
 

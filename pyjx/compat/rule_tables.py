@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from functools import wraps
 from typing import Any
 
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import AbstractValue, get_aval
 from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import Primitive, all_primitives
 from pyjx.engine.batching import BatchTrace, batch_flat
@@ -23,6 +23,7 @@ from pyjx.engine.tangents import (
     instantiate,
     is_undefined_primal,
 )
+from pyjx.engine.types import Tangent
 
 Rule = Callable[..., Any]
 
@@ -130,7 +131,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
             return out, Zero.of_primal(out)
         return out, primitive.bind(*map(instantiate, tangents), **params)
 
-    def transposed(ct: Any, *operands: Any, **params: Any) -> Any:
+    def transposed(ct: Tangent, *operands: Any, **params: Any) -> Any:
         if not primitive.multiple_results and type(ct) is Zero:
             return [None] * len(operands)
         return transpose_rule(ct, *operands, **params)
@@ -176,12 +177,12 @@ def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
     primitive_transposes[prim] = transpose
 
 
-def zeros_like_aval(aval: Any) -> Any:
+def zeros_like_aval(aval: AbstractValue) -> Any:
     """An array of zeros."""
     return instantiate(Zero(aval))
 
 
-def instantiate_zeros(tangent: Any) -> Any:
+def instantiate_zeros(tangent: Tangent) -> Any:
     """A tangent, where it is a symbolic zero as an array."""
     return instantiate(tangent)
 

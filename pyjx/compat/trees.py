@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_api import pytree
 from pyjx.jaxlib_pytrees import treedef_of
 from pyjx.tree_util import flatten_one_level, is_tree_node, tree_flatten, tree_structure
@@ -57,7 +58,7 @@ class FlatTree:
 
     __slots__ = ("tree", "vals")
 
-    def __init__(self, vals: Sequence[Any], tree: Any) -> None:
+    def __init__(self, vals: Sequence[Any], tree: TreeDef) -> None:
         self.vals = tuple(vals)
         self.tree = tree
         if len(self.vals) != tree.num_leaves:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
+from pyjx.core.array_type import DTypeLike
 from pyjx.core.avals import AbstractValue, aval_makers, is_valid_value
 from pyjx.core.explicit import with_dim
 from pyjx.core.jaxpr import Var
@@ -91,7 +92,7 @@ class _Typed:
 
     dtype: np.dtype[Any]
 
-    def __new__(cls, value: Any, dtype: Any) -> Any:
+    def __new__(cls, value: Any, dtype: DTypeLike | None) -> Any:
         self = super().__new__(cls, value)  # type: ignore[call-arg]
         self.dtype = np.dtype(dtype)
         return self

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.tree_util import (
     register_pytree_node,
@@ -133,7 +133,7 @@ def sgd(step_size: Any) -> Any:
 
 
 @optimizer
-def momentum(step_size: Any, mass: Any) -> Any:
+def momentum(step_size: Any, mass: ArrayLike) -> Any:
     """Gradient descent with momentum: v becomes mass v + g, x becomes x - step v."""
     schedule = make_schedule(step_size)
 
@@ -146,7 +146,7 @@ def momentum(step_size: Any, mass: Any) -> Any:
 
 
 @optimizer
-def nesterov(step_size: Any, mass: Any) -> Any:
+def nesterov(step_size: Any, mass: ArrayLike) -> Any:
     """Gradient descent with Nesterov's momentum: x - step (mass v + g), of the new v."""
     schedule = make_schedule(step_size)
 
@@ -298,7 +298,7 @@ def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, pow
     return schedule
 
 
-def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+def piecewise_constant(boundaries: Any, values: ArrayLike) -> Schedule:
     """values[k] after k of the boundaries.
 
     Raises:

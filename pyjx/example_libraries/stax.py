@@ -225,7 +225,7 @@ def _flatten() -> Layer:
 Flatten = _flatten()
 
 
-def Dropout(rate: Any, mode: str = "train") -> Layer:
+def Dropout(rate: ArrayLike, mode: str = "train") -> Layer:
     """Keeps elements with the probability `rate`, divided by it; others are 0.
 
     Other modes than "train" keep all. `apply` takes a key as `rng`.

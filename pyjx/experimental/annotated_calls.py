@@ -10,6 +10,7 @@ from functools import partial, wraps
 from typing import Any
 
 from pyjx import configuration
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.name_stack import thread_state
@@ -21,7 +22,7 @@ from pyjx.engine.calls import define_call
 from pyjx.engine.metadata import items_of, xla_metadata_call_p, xla_metadata_value_p
 from pyjx.engine.moves import moved
 from pyjx.engine.subjaxprs import batch_jaxpr, consts_as_inputs, live_inputs, part_of, selected
-from pyjx.engine.types import Dims, Params, Values
+from pyjx.engine.types import Dims, Params, TreeDef, Values
 from pyjx.runtime.jit import JitSpec, Options
 from pyjx.tree_util import broadcast_prefix, tree_map, tree_unflatten
 
@@ -91,7 +92,7 @@ def staged_call(primitive: Primitive, f: Callable[..., Any], *, per_result: Any 
     return called
 
 
-def in_memory_of(x: Any, space: Space) -> Any:
+def in_memory_of(x: ArrayLike, space: Space) -> Any:
     """A value in this memory, if it is one of arrays."""
     aval = get_aval(x)
     if type(aval) is not ShapedArray or space is Space.Any or aval.memory_space is space:
@@ -282,7 +283,7 @@ def compute_on(f: Any = None, *, compute_type: str | None = None, out_memory_spa
         compute_type=compute_type, compiler_options_json=options)
 
 
-def _memories(name: str, spaces: Any, tree: Any) -> Params:
+def _memories(name: str, spaces: Any, tree: TreeDef) -> Params:
     return {name: tuple(broadcast_prefix(spaces, tree_unflatten(tree, [0] * tree.num_leaves)))}
 
 
@@ -325,10 +326,10 @@ def fused(*, out_spaces: Any) -> Callable[[Callable[..., Any]], Callable[..., An
     return decorated
 
 
-def _on_device(x: Any) -> Any:
+def _on_device(x: ArrayLike) -> Any:
     """An operand for the kernel, in whose program no memory is told from another."""
     return in_memory_of(x, Space.Device) if is_valid_value(x) else x
 
 
-def _spaces(out_spaces: Any, tree: Any) -> Params:
+def _spaces(out_spaces: Any, tree: TreeDef) -> Params:
     return {"out_spaces": spread("fused: out_spaces", out_spaces, tree.num_leaves)}

@@ -7,6 +7,7 @@ from functools import partial, wraps
 from typing import Any
 
 from pyjx import tree_util
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.linearity import APART, TOGETHER
@@ -43,7 +44,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
         for leaf, layout in zip(leaves, given, strict=True)])
 
 
-def _constrained(x: Any, layout: Any) -> Any:
+def _constrained(x: ArrayLike, layout: Any) -> Any:
     if not isinstance(layout, Layout):
         raise ValueError("layouts passed to `with_layout_constraint` must be of type `Layout`. Got "
                          f"{layout!r} of type {type(layout)}.")
@@ -93,7 +94,7 @@ layout_constraint_p.define(jvp=jvp_linear(layout_constraint_p))
 
 
 @api_boundary
-def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
+def shard_alike(x: ArrayLike, y: ArrayLike) -> tuple[Any, Any]:
     """The two arrays; XLA is to lay them out alike.
 
     Raises:

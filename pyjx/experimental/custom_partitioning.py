@@ -174,7 +174,7 @@ class _Partitioner:
     def local(self, mesh: AbstractMesh, ins: Sequence[Any], outs: Sequence[Any], platform: str
               ) -> tuple[str, Sequence[Any], Sequence[Any]]:
         """The program of one device, and the shardings in XLA's form, given those that it likes."""
-        def structs(tree: Any, avals: Sequence[ShapedArray], shardings: Sequence[Any]) -> Any:
+        def structs(tree: TreeDef, avals: Sequence[ShapedArray], shardings: Sequence[Any]) -> Any:
             return tree_util.tree_unflatten(tree, [
                 ShapeDtypeStruct(a.shape, a.dtype, sharding=self._named(s, mesh, a.ndim))
                 for a, s in zip(avals, shardings, strict=True)])

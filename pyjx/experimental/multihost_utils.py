@@ -15,7 +15,9 @@ import numpy as np
 import pyjx.numpy as jnp
 from pyjx import jaxlib_api, tree_util
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import ShapedArray
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.meshes import Mesh
 from pyjx.core.prefixes import broadcast_argument
@@ -23,7 +25,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Dims, Tangents, Value, Values
+from pyjx.engine.types import Dims, Tangents, TreeDef, Value, Values
 from pyjx.lazy import directory
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl, value
@@ -65,13 +67,13 @@ def _stacked(x: np.ndarray[Any, Any]) -> Any:
                          NamedSharding(mesh, P("processes")), [x[None]], [mine])
 
 
-def _global_array(aval: ShapedArray, sharding: Any, parts: Sequence[Any], devices: Sequence[Any]
-                  ) -> Any:
+def _global_array(aval: ShapedArray, sharding: ShardingLike, parts: Sequence[Any],
+                  devices: Sequence[Any]) -> Any:
     """The array of which this process has these parts, on these devices."""
     return jaxlib_api.batched_device_put(aval.reshard(sharding), sharding, parts, devices)
 
 
-def _everywhere(x: Any) -> np.ndarray[Any, Any]:
+def _everywhere(x: Value) -> np.ndarray[Any, Any]:
     """The value of an array that processes have parts of."""
     old = x.sharding
     whole = old.update(spec=P()) if isinstance(old, NamedSharding) else \
@@ -79,7 +81,7 @@ def _everywhere(x: Any) -> np.ndarray[Any, Any]:
     return value(device_put(x, whole))
 
 
-def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+def process_allgather(in_tree: TreeDef, tiled: bool = False) -> Any:
     """What each process has, put together.
 
     Args:
@@ -116,11 +118,11 @@ def _gathered(x: Any, tiled: bool) -> np.ndarray[Any, Any]:
 
 
 @jit
-def _total(x: Any) -> Any:
+def _total(x: Value) -> Any:
     return jnp.any(x, axis=0) if x.dtype == bool else jnp.sum(x, axis=0, dtype=x.dtype)
 
 
-def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+def broadcast_one_to_all(in_tree: TreeDef, is_source: bool | None = None) -> Any:
     """What one process has, in all of them.
 
     Args:
@@ -139,7 +141,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     if is_source is None:
         is_source = backends.process_index() == 0
 
-    def leaf(x: Any) -> np.ndarray[Any, Any]:
+    def leaf(x: ArrayLike) -> np.ndarray[Any, Any]:
         x = np.asarray(x)
         return _everywhere(_total(_stacked(x if is_source else np.zeros_like(x))))
 
@@ -159,7 +161,7 @@ def sync_global_devices(name: str) -> None:
                  f"sync_global_devices name mismatch ('{name}')")
 
 
-def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+def assert_equal(in_tree: TreeDef, fail_message: str = "") -> None:
     """Check that all processes have the same values.
 
     Raises:
@@ -204,7 +206,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 # ---- arrays of one process and of all -----------------------------------------------------
 
 
-def _specs(values: Any, pspecs: Any, name: str) -> tuple[list[Any], Any, list[Any]]:
+def _specs(values: ArrayLike, pspecs: Any, name: str) -> tuple[list[Any], Any, list[Any]]:
     leaves, tree = tree_util.tree_flatten(values)
     return leaves, tree, broadcast_argument(name, pspecs, values)
 
@@ -368,7 +370,7 @@ def _linear(name: str, impl: Any, shape_rule: Any, batch: Any) -> Primitive:
         (t,) = tangents
         return p.bind(*primals, **params), t if type(t) is Zero else p.bind(t, **params)
 
-    def transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
+    def transpose(ct: Any, x: Value, **params: Any) -> list[Any]:
         return [ct if type(ct) is Zero else p.bind(ct, **params)]
 
     p = register(Primitive(name, shape_rule=shape_rule, jvp=jvp, transpose=transpose,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyjx import configuration
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.parallel import mapping
 from pyjx.runtime.jit import JitSpec, jit, pjit_callable, spec_of
 from pyjx.runtime.requests import Asked
@@ -40,7 +41,7 @@ def pjit(
     return pjit_callable(spec, spec.miss, fun)
 
 
-def shard_map(f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any,
+def shard_map(f: Callable[..., Any], mesh: Mesh | AbstractMesh, in_specs: Any, out_specs: Any,
               check_rep: bool = True) -> Callable[..., Any]:
     """`jax.shard_map`, whose `check_vma` is called `check_rep` here.
 

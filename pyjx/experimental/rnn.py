@@ -96,7 +96,7 @@ def swap_lstm_gates(weights: ArrayLike, input_size: int, hidden_size: int, num_l
     return jnp.concatenate(vectors)
 
 
-def lstm(x: Any, h_0: Any, c_0: Any, weights: ArrayLike, seq_lengths: Any, input_size: int,
+def lstm(x: ArrayLike, h_0: Any, c_0: Any, weights: ArrayLike, seq_lengths: Any, input_size: int,
          hidden_size: int, num_layers: int, dropout: float, bidirectional: bool,
          precision: Any = None) -> tuple[Array, Array, Array]:
     """Layers of long short-term memory.
@@ -130,7 +130,7 @@ def lstm(x: Any, h_0: Any, c_0: Any, weights: ArrayLike, seq_lengths: Any, input
     return _layers(x, h_0, c_0, parts, seq_lengths, num_layers, dropout, bidirectional, precision)
 
 
-def lstm_fwd(x: Any, h_0: ArrayLike, c_0: ArrayLike, w: Any, seq_lengths: ArrayLike,
+def lstm_fwd(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, w: ArrayLike, seq_lengths: ArrayLike,
              input_size: int, hidden_size: int, num_layers: int, dropout: float,
              bidirectional: bool, precision: PrecisionLike) -> tuple[Any, Any]:
     """What `lstm` gives, and what `lstm_bwd` needs: the operands."""
@@ -151,14 +151,14 @@ def lstm_bwd(input_size: int, hidden_size: int, num_layers: int, dropout: float,
     """
     *operands, seq_lengths = residuals
 
-    def run(x: Any, h_0: ArrayLike, c_0: ArrayLike, w: Any) -> Any:
+    def run(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, w: ArrayLike) -> Any:
         return lstm(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, dropout,
                     bidirectional, precision)
 
     return (*vjp(run, *operands)[1](gradients), None)
 
 
-def lstm_ref(x: Any, h_0: Any, c_0: Any, W_ih: Mapping[int, Any], W_hh: Mapping[int, Any],
+def lstm_ref(x: ArrayLike, h_0: Any, c_0: Any, W_ih: Mapping[int, Any], W_hh: Mapping[int, Any],
              b_ih: Mapping[int, Any], b_hh: Mapping[int, Any], seq_lengths: Any, input_size: int,
              hidden_size: int, num_layers: int, dropout: float, bidirectional: bool
              ) -> tuple[Array, Array, Array]:
@@ -167,8 +167,8 @@ def lstm_ref(x: Any, h_0: Any, c_0: Any, W_ih: Mapping[int, Any], W_hh: Mapping[
                    bidirectional, None)
 
 
-def _layers(x: Any, h_0: Array, c_0: Array, parts: Any, seq_lengths: ArrayLike, num_layers: int,
-            dropout: float, bidirectional: bool, precision: PrecisionLike
+def _layers(x: ArrayLike, h_0: Array, c_0: Array, parts: Any, seq_lengths: ArrayLike,
+            num_layers: int, dropout: float, bidirectional: bool, precision: PrecisionLike
            ) -> tuple[Array, Array, Array]:
     if dropout != 0.0:
         raise NotImplementedError(f"lstm: dropout is not supported, expected 0, got {dropout}")

@@ -20,8 +20,10 @@ import numpy as np
 from pyjx import jaxlib_api
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.meshes import AxisType, Mesh
 from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.engine.types import TreeDef
 from pyjx.export.container import aval_to_data
 from pyjx.export.reading import Header, Scope, aval_from_data, part
 from pyjx.lazy import directory
@@ -86,7 +88,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     return data, compiled.in_tree, compiled.out_tree
 
 
-def _sharding_to_data(sharding: Any) -> Any:
+def _sharding_to_data(sharding: ShardingLike) -> Any:
     """The axes of the mesh and how dimensions lie along them, as JSON has it."""
     if sharding is None:
         return None
@@ -151,8 +153,9 @@ class _Lowered(NamedTuple):
     keepalives: tuple[Any, ...] = ()
 
 
-def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any, backend: Any = None,
-                         execution_devices: Sequence[Any] | None = None) -> Compiled:
+def deserialize_and_load(serialized: bytes, in_tree: TreeDef, out_tree: TreeDef,
+                         backend: Any = None, execution_devices: Sequence[Any] | None = None
+                        ) -> Compiled:
     """The compiled program that `serialize` wrote, loaded on a device.
 
     Loading runs machine code: load only bytes of whom you trust.

@@ -11,7 +11,7 @@ import numpy as np
 
 from pyjx import random as jr
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.references import Ref
 from pyjx.core.trace import eager_trace, state
@@ -93,7 +93,7 @@ class StatefulPRNG:
         """Numbers uniform in [low, high)."""
         return jr.uniform(self.key(), _shape(size, low, high), dtype, minval=low, maxval=high)
 
-    def normal(self, loc: Any = 0, scale: Any = 1, size: int | Sequence[int] | None = None, *,
+    def normal(self, loc: Any = 0, scale: ArrayLike = 1, size: int | Sequence[int] | None = None, *,
                dtype: DTypeLike = float) -> Array:
         """Numbers of the normal distribution around `loc` with the deviation `scale`."""
         return jr.normal(self.key(), _shape(size, loc, scale), dtype) * scale + loc

@@ -16,6 +16,7 @@ from pyjx.core.references import Ref
 from pyjx.core.symbolic.solving import scope_of, solve
 from pyjx.core.trace import Tracer
 from pyjx.engine import discharge
+from pyjx.engine.types import TreeDef
 from pyjx.export.exported import PLATFORM_FUNCTION, Exported, has_constants, lowered_type
 from pyjx.export.safety import (
     DisabledSafetyCheck,
@@ -113,7 +114,7 @@ def _canonical(platforms: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
+def export_closed(closed: ClosedJaxpr, name: str, in_tree: TreeDef, out_tree: TreeDef,
                   platforms: tuple[str, ...], disabled: tuple[DisabledSafetyCheck, ...],
                   placement: Placement, paths: Sequence[str] = (), keep_unused: bool = False
                   ) -> Exported:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pyjx import jaxlib_pytrees
+from pyjx.engine.types import TreeDef
 from pyjx.tree_util import (
     default_registry,
     keystr,
@@ -105,7 +106,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
 # -- as data ---------------------------------------------------------------------------------------
 
 
-def tree_to_data(tree: Any) -> Any:
+def tree_to_data(tree: TreeDef) -> Any:
     """A tree structure as JSON's values: "*" is a leaf.
 
     Raises:
@@ -215,7 +216,7 @@ def flat_tree(n: int) -> Any:
     return tree_structure(((0,) * n, {}))
 
 
-def paths_of(in_tree: Any) -> list[str]:
+def paths_of(in_tree: TreeDef) -> list[str]:
     """The leaves of `(args, kwargs)` as they are written: `args[0]['a']`."""
     args, kwargs = tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
     named = [(f"args{keystr(path)}", x) for path, x in tree_flatten_with_path(args)[0]]

@@ -11,6 +11,7 @@ import scipy
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.evaluation import literal_value
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import program_of
@@ -44,7 +45,7 @@ def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], others: s
     return [env[v] if isinstance(v, Var) else _wide(literal_value(v)) for v in jaxpr.outvars]
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: ArrayLike) -> Any:
     dtype = getattr(x, "dtype", None)
     if dtype is not None and (dtypes.is_extended(dtype) or dtype == dtypes.float0):
         return x
@@ -197,12 +198,12 @@ def _cumulative(function: Any) -> Rule:
     return run
 
 
-def _convert(eqn: JaxprEqn, x: Any) -> Any:
+def _convert(eqn: JaxprEqn, x: ArrayLike) -> Any:
     aval = eqn.outvars[0].aval
     return x if _is_inexact(aval) else _exact(eqn, x)
 
 
-def _exact(eqn: JaxprEqn, x: Any) -> Any:
+def _exact(eqn: JaxprEqn, x: ArrayLike) -> Any:
     """Conversions to integers, whose results out of range are XLA's own."""
     return np.asarray(_as_it_is(eqn, [x])[0])
 
@@ -213,7 +214,7 @@ def _rounded(x: Any, *, rounding_method: Any, **_: Any) -> Any:
     return np.where(np.abs(x) < 2.0**52, np.trunc(x + np.copysign(0.5, x)), x)
 
 
-def _tie(x: Any, y: Any, **_: Any) -> Any:
+def _tie(x: ArrayLike, y: ArrayLike, **_: Any) -> Any:
     return y
 
 

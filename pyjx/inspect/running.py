@@ -10,6 +10,7 @@ import numpy as np
 
 import pyjx as jax
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
@@ -206,7 +207,7 @@ def _interpreted(program: TracedProgram, args: Sequence[Any], others: set[str]) 
 _WAYS = {"interpreter": _interpreted, "numpy-float64": _double, "eager": _eager}
 
 
-def _raw(x: Any) -> Any:
+def _raw(x: ArrayLike) -> Any:
     """Keys as their words."""
     dtype = getattr(x, "dtype", None)
     if dtype is not None and dtypes.is_extended(dtype):
@@ -214,7 +215,7 @@ def _raw(x: Any) -> Any:
     return x
 
 
-def _scale(x: Any) -> float:
+def _scale(x: ArrayLike) -> float:
     """The largest finite number in an array; results that cancel are compared by the arguments'."""
     array = np.asarray(_raw(x))
     if not dtypes.issubdtype(array.dtype, np.inexact):

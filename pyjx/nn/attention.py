@@ -116,7 +116,7 @@ _compiled = numpy_function(_attend, static_argnames=("is_causal", "window", "wit
 
 
 def dot_product_attention(
-    query: Any, key: Any, value: Any, bias: Any = None, mask: Any = None, *, scale: Any = None,
+    query: Any, key: Value, value: Any, bias: Any = None, mask: Any = None, *, scale: Value = None,
     is_causal: bool = False, query_seq_lengths: Any = None, key_value_seq_lengths: Any = None,
     local_window_size: Window = None, implementation: str | None = None,
     return_residual: bool = False,
@@ -188,7 +188,7 @@ def _of_rank_4(x: Value) -> Value:
     return lax.expand_dims(x, range(4 - get_aval(x).ndim)) if get_aval(x).ndim < 4 else x
 
 
-def _of_logits(name: str, x: Any, shape: tuple[int, ...]) -> Value | None:
+def _of_logits(name: str, x: Value, shape: tuple[int, ...]) -> Value | None:
     """A bias or mask with the rank of the logits, to whose shape it must broadcast."""
     if x is None:
         return None
@@ -200,7 +200,7 @@ def _of_logits(name: str, x: Any, shape: tuple[int, ...]) -> Value | None:
     return lax.expand_dims(x, range(len(shape) - len(given)))
 
 
-def _lengths(name: str, x: Any, batch: int) -> Value | None:
+def _lengths(name: str, x: Value, batch: int) -> Value | None:
     """How many positions of each sequence there are."""
     if x is None:
         return None

@@ -18,6 +18,8 @@ from pyjx import random
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.integers import as_axis, as_sizes
+from pyjx.core.layouts import ShardingLike
+from pyjx.engine.types import Value
 from pyjx.lazy import directory
 from pyjx.random.samplers import scaled_normal
 from pyjx.runtime.resharding import placed
@@ -48,7 +50,8 @@ def _dtype(dtype: DTypeLike | None) -> Any:
     return dtypes.check_and_canonicalize_user_dtype(dtype, "initializer")
 
 
-def zeros(key: ArrayLike, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+def zeros(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = None,
+          out_sharding: ShardingLike = None) -> Any:
     """Zeros; the key is not used.
 
     >>> import pyjx as jax
@@ -58,7 +61,8 @@ def zeros(key: ArrayLike, shape: Sequence[int], dtype: Any = None, out_sharding:
     return jnp.zeros(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
-def ones(key: ArrayLike, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+def ones(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = None,
+         out_sharding: ShardingLike = None) -> Any:
     """Ones; the key is not used.
 
     >>> import pyjx as jax
@@ -68,15 +72,15 @@ def ones(key: ArrayLike, shape: Sequence[int], dtype: Any = None, out_sharding: 
     return jnp.ones(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: Any, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that returns `value` everywhere.
 
     >>> import pyjx as jax
     >>> jax.nn.initializers.constant(3)(None, (2,)).tolist()
     [3.0, 3.0]
     """
-    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
-             out_sharding: Any = None) -> Any:
+    def init(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: ShardingLike = None) -> Any:
         return jnp.full(shape, value, _dtype(dtype), out_sharding=out_sharding)
 
     return init
@@ -87,37 +91,37 @@ def _scaled(x: Array, scale: ArrayLike) -> Any:
     return x * jnp.asarray(scale, x.dtype)
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that draws uniformly from [0, scale).
 
     >>> import pyjx as jax
     >>> jax.nn.initializers.uniform()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
-             out_sharding: Any = None) -> Any:
+    def init(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: ShardingLike = None) -> Any:
         drawn = random.uniform(key, shape, _dtype(dtype))
         return placed(_scaled(drawn, scale), out_sharding)
 
     return init
 
 
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that draws from the normal distribution with mean 0.
 
     >>> import pyjx as jax
     >>> jax.nn.initializers.normal()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
-             out_sharding: Any = None) -> Any:
+    def init(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: ShardingLike = None) -> Any:
         return placed(scaled_normal(key, shape, _dtype(dtype), stddev), out_sharding)
 
     return init
 
 
-def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
-                     ) -> Initializer:
+def truncated_normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: ArrayLike = -2.0,
+                     upper: ArrayLike = 2.0) -> Initializer:
     """An initializer that draws from the standard normal distribution within (lower, upper), and
     multiplies by `stddev`.
 
@@ -125,8 +129,8 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
     >>> jax.nn.initializers.truncated_normal()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
-             out_sharding: Any = None) -> Any:
+    def init(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: ShardingLike = None) -> Any:
         drawn = random.truncated_normal(key, lower, upper, shape, _dtype(dtype))
         return placed(_scaled(drawn, stddev), out_sharding)
 
@@ -225,7 +229,7 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
     >>> init(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+    def init(key: Value, shape: Sequence[int], dtype: DTypeLike | None = dtype,
              out_sharding: Any = None) -> Any:
         shape = as_sizes("variance_scaling", "shape", shape)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
@@ -286,7 +290,8 @@ he_normal = kaiming_normal = _scaling(
 # -- orthogonal matrices ---------------------------------------------------------------------------
 
 
-def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+              ) -> Initializer:
     """Uniformly distributed orthogonal matrices, times `scale` (Saxe et al. 2013, arXiv:1312.6120).
 
     Args:
@@ -303,8 +308,8 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     >>> bool(jax.numpy.allclose(x @ x.T, jax.numpy.eye(2), atol=1e-6))
     True
     """
-    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
-             out_sharding: Any = None) -> Any:
+    def init(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: ShardingLike = None) -> Any:
         chosen = _dtype(dtype)
         sizes = as_sizes("orthogonal initializer", "shape", shape)
         if len(sizes) < 2:
@@ -322,7 +327,8 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     return init
 
 
-def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+                    ) -> Initializer:
     """Kernels of convolutions that are orthogonal matrices in the middle, and zero elsewhere
     (Xiao et al. 2018, arXiv:1806.05393).
 
@@ -337,8 +343,8 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     >>> jax.nn.initializers.delta_orthogonal()(jax.random.key(0), (3, 1, 1))[:, 0, 0].tolist()
     [0.0, 1.0, 0.0]
     """
-    def init(key: Any, shape: Sequence[int], dtype: DTypeLike | None = dtype,
-             out_sharding: Any = None) -> Any:
+    def init(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: ShardingLike = None) -> Any:
         chosen = _dtype(dtype)
         sizes = as_sizes("delta_orthogonal initializer", "shape", shape)
         if len(sizes) not in (3, 4, 5):

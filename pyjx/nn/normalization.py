@@ -96,7 +96,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     return out if where is None else masked(where, out, -math.inf)
 
 
-def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_sign: bool,
+def log_sum_exp(name: str, a: Value, axis: Axis, b: Value, keepdims: bool, return_sign: bool,
                 where: ArrayLike | None) -> Any:
     """log(sum(b * exp(a))), and with `return_sign` the sign of the sum, whose size it then is."""
     where = check_where(name, where)
@@ -146,7 +146,7 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
 
 
 @numpy_function(static_argnames=("axis", "keepdims", "return_sign"))
-def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False,
+def logsumexp(a: Value, axis: Axis = None, b: Value = None, keepdims: bool = False,
               return_sign: bool = False, where: Any = None) -> Any:
     """log(sum(b * exp(a))) over the given axes, without overflow.
 
@@ -166,7 +166,7 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False,
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
+def logmeanexp(x: Value, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
     """log(mean(exp(x))) over the given axes, without overflow; arguments as for `logsumexp`.
 
     >>> import pyjx as jax
@@ -230,7 +230,7 @@ def _softmax_jvp(axis: Axis, primals: Values, tangents: Values) -> tuple[Value, 
 
 
 @numpy_function(static_argnames=("axis", "algorithm"))
-def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
+def standardize(x: Value, axis: Axis = -1, mean: Value = None, variance: Any = None,
                 epsilon: ArrayLike = 1e-5, where: Any = None, *, algorithm: str = "fast") -> Array:
     """(x - mean) / sqrt(variance + epsilon) over the given axes.
 

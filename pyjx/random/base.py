@@ -96,7 +96,7 @@ def is_key(x: Any) -> bool:
     return dtypes.is_extended(getattr(x, "dtype", None))
 
 
-def check_key(name: str, key: Any, *, scalar: bool = True) -> tuple[Any, bool]:
+def check_key(name: str, key: Value, *, scalar: bool = True) -> tuple[Any, bool]:
     """The key array that an argument stands for, and whether it was given as raw data.
 
     Raises:
@@ -189,7 +189,7 @@ def _host_key(impl: PRNGImpl, seed: int, bits: int) -> np.ndarray[Any, Any] | No
 
 
 @op_jit(static_argnames=("impl",))
-def _seed(seed: Any, *, impl: PRNGImpl) -> Any:
+def _seed(seed: ArrayLike, *, impl: PRNGImpl) -> Any:
     return random_unwrap_p.bind(random_seed_p.bind(seed, impl=impl))
 
 
@@ -228,7 +228,7 @@ def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
     return random_seed_p.bind(seed, impl=impl)
 
 
-def key(seed: Any, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
+def key(seed: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
     """A random key from an integer seed.
 
     Args:
@@ -258,7 +258,7 @@ def key(seed: Any, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array
 Key = key
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
+def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
     """The data of `key(seed)`, as functions of this module also take it: an array of uint32; the
     key itself where the flag `jax_enable_custom_prng` is set.
 
@@ -293,7 +293,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: DTypeLike | N
     return random_wrap_p.bind(key_bits_array, impl=chosen)
 
 
-def key_data(keys: Any) -> Array:
+def key_data(keys: ArrayLike) -> Array:
     """The uint32 data of a key array.
 
     >>> import pyjx as jax
@@ -304,7 +304,7 @@ def key_data(keys: Any) -> Array:
     return random_unwrap_p.bind(wrapped)
 
 
-def key_impl(keys: Any) -> str | PRNGSpec:
+def key_impl(keys: ArrayLike) -> str | PRNGSpec:
     """What `impl=` says for the generator of a key array: its name, or the specification of one
     that the program defines.
 

@@ -374,8 +374,8 @@ def _binomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtype: 
     return _binomial_floats(key, _full(n, kind, shape), _full(p, kind, shape), dtype)
 
 
-def binomial(key: ArrayLike, n: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any = None
-             ) -> Array:
+def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Sequence[int] | None = None,
+             dtype: DTypeLike | None = None) -> Array:
     """Binomial random numbers: successes among `n` trials, each with probability `p`.
 
     Args:
@@ -425,7 +425,7 @@ def _multinomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtyp
     return lax.convert_element_type(counts, dtype)
 
 
-def multinomial(key: ArrayLike, n: Any, p: Any, *, shape: Sequence[int] | None = None,
+def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Sequence[int] | None = None,
                 dtype: DTypeLike | None = None, unroll: int = 1) -> Any:
     """Multinomial random vectors: how often each outcome came up in `n` trials.
 

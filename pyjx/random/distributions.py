@@ -148,8 +148,8 @@ def _wald(key: Value, mean: Value, *, shape: tuple[int, ...], dtype: DType) -> V
     return lax.select(lax.le(z, lax.div(mean, lax.add(mean, x))), x, lax.div(mean2, x))
 
 
-def wald(key: ArrayLike, mean: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-         out_sharding: ShardingLike = None) -> Array:
+def wald(key: ArrayLike, mean: ArrayLike, shape: Sequence[int] | None = None,
+         dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Inverse Gaussian random numbers with shape parameter 1 and the given mean.
 
     By Michael, Schucany and Haas, "Generating random variates using transformations with multiple
@@ -174,8 +174,8 @@ def _pareto(key: Value, b: Value, *, shape: tuple[int, ...], dtype: DType) -> Va
     return lax.exp(lax.div(exponential_floats(key, shape, dtype), b))
 
 
-def pareto(key: ArrayLike, b: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-           out_sharding: ShardingLike = None) -> Array:
+def pareto(key: ArrayLike, b: ArrayLike, shape: Sequence[int] | None = None,
+           dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Pareto random numbers: density b / x^(b + 1) for x >= 1.
 
     >>> import pyjx as jax
@@ -195,8 +195,8 @@ def _rayleigh(key: Value, scale: Value, *, shape: tuple[int, ...], dtype: DType)
     return lax.mul(scale, lax.sqrt(lax.mul(log_u, constant(-2, dtype))))
 
 
-def rayleigh(key: ArrayLike, scale: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-             out_sharding: ShardingLike = None) -> Array:
+def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Sequence[int] | None = None,
+             dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Rayleigh random numbers: density ~ x exp(-x^2 / (2 scale^2)) for x >= 0.
 
     >>> import pyjx as jax
@@ -248,8 +248,9 @@ def _triangular(key: Value, left: Value, mode: Value, right: Value, *, shape: tu
     return lax.select(lax.lt(u, peak), lax.add(left, low), lax.sub(right, high))
 
 
-def triangular(key: ArrayLike, left: Any, mode: Any, right: Any, shape: Sequence[int] | None = None,
-               dtype: Any = None, *, out_sharding: ShardingLike = None) -> Array:
+def triangular(key: ArrayLike, left: ArrayLike, mode: Any, right: ArrayLike,
+               shape: Sequence[int] | None = None, dtype: DTypeLike | None = None, *,
+               out_sharding: ShardingLike = None) -> Array:
     """Random numbers in [left, right] with a density that rises linearly to `mode` and falls.
 
     >>> import pyjx as jax

@@ -16,7 +16,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of
@@ -308,8 +308,9 @@ def _beta(key: Value, a: Value, b: Value, *, shape: tuple[int, ...], dtype: DTyp
     return lax.div(x, lax.add(x, y))
 
 
-def beta(key: ArrayLike, a: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-         method: str = "exact", out_sharding: ShardingLike = None) -> Array:
+def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Sequence[int] | None = None,
+         dtype: DTypeLike | None = None, *, method: str = "exact", out_sharding: ShardingLike = None
+        ) -> Array:
     """Beta random numbers: density ~ x^(a - 1) (1 - x)^(b - 1) on [0, 1].
 
     >>> import pyjx as jax
@@ -336,8 +337,9 @@ def _chisquare(key: Value, df: Value, *, shape: tuple[int, ...], dtype: DType, m
     return _chisquare_floats(key, df, method)
 
 
-def chisquare(key: ArrayLike, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-              method: str = "exact", out_sharding: ShardingLike = None) -> Array:
+def chisquare(key: ArrayLike, df: ArrayLike, shape: Sequence[int] | None = None,
+              dtype: DTypeLike | None = None, *, method: str = "exact",
+              out_sharding: ShardingLike = None) -> Array:
     """Chi-square random numbers: density ~ x^(df / 2 - 1) exp(-x / 2) for x >= 0.
 
     >>> import pyjx as jax
@@ -361,8 +363,8 @@ def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtype:
     return lax.div(lax.div(num, dfnum), lax.div(den, dfden))
 
 
-def f(key: ArrayLike, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None, dtype: Any = None,
-      *, out_sharding: ShardingLike = None) -> Array:
+def f(key: ArrayLike, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None,
+      dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """F random numbers: quotients of two chi-square numbers, each divided by its parameter.
 
     >>> import pyjx as jax
@@ -384,8 +386,8 @@ def _t(key: Value, df: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return lax.mul(x, lax.sqrt(lax.div(half, gamma_floats(gamma_key, half, False, "exact"))))
 
 
-def t(key: ArrayLike, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-      out_sharding: ShardingLike = None) -> Array:
+def t(key: ArrayLike, df: ArrayLike, shape: Sequence[int] | None = None,
+      dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Student's t random numbers: density ~ (1 + x^2 / df)^(-(df + 1) / 2).
 
     >>> import pyjx as jax
@@ -412,8 +414,8 @@ def _dirichlet(key: Value, alpha: Value, *, shape: tuple[int, ...], dtype: DType
     return lax.div(x, along(total(x, (last,))))
 
 
-def dirichlet(key: ArrayLike, alpha: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-              out_sharding: ShardingLike = None) -> Array:
+def dirichlet(key: ArrayLike, alpha: Any, shape: Sequence[int] | None = None,
+              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Dirichlet random vectors: positive numbers with sum 1, density ~ prod x_i^(alpha_i - 1).
 
     Args:

@@ -181,7 +181,7 @@ def to_uint32(x: ArrayLike) -> Any:
     return lax.convert_element_type(x, _UINT32)
 
 
-def threefry_seed(seed: Any) -> Any:
+def threefry_seed(seed: ArrayLike) -> Any:
     """The 64 bits of a seed, the higher half first."""
     if get_aval(seed).dtype.itemsize == 8:
         shift = scalar_constant(32, get_aval(seed).dtype)
@@ -318,7 +318,7 @@ def _generate(key: Value, shape: tuple[int, ...], bit_width: int = 32) -> Value:
     )[1]
 
 
-def _rbg_seed(seed: Any) -> Any:
+def _rbg_seed(seed: ArrayLike) -> Any:
     half = threefry_seed(seed)
     return lax.concatenate([half, half], 0)
 
@@ -395,7 +395,7 @@ def _philox2x32(k: Value, x0: Value, x1: Value) -> tuple[Value, Value]:
     return x0, x1
 
 
-def _philox4x32(k0: Any, k1: Any, x0: Any, x1: ArrayLike, x2: ArrayLike, x3: Any
+def _philox4x32(k0: Any, k1: Any, x0: ArrayLike, x1: ArrayLike, x2: ArrayLike, x3: Any
                ) -> tuple[Any, ...]:
     for _ in range(10):
         high0, low0 = _product(x0, 0xD2511F53)
@@ -445,7 +445,7 @@ def _stacked(words: Sequence[Any]) -> Any:
     return parts[0] if len(parts) == 1 else lax.concatenate(parts, len(shape) - 1)
 
 
-def _halves(seed: Any) -> tuple[Any, Any]:
+def _halves(seed: ArrayLike) -> tuple[Any, Any]:
     """The high and the low word of a seed."""
     if get_aval(seed).dtype.itemsize < 8:
         return _ZERO, to_uint32(seed)
@@ -482,15 +482,15 @@ def _generator(name: str, tag: str, primitive: Any, key_words: int, counter_word
     return register(PRNGImpl((key_words,), seed, split, random_bits, fold_in, name, tag))
 
 
-def _philox2x32_seed(seed: Any) -> Any:
+def _philox2x32_seed(seed: ArrayLike) -> Any:
     return _stacked(philox2x32_p.bind(_ZERO, *_halves(seed))[:1])
 
 
-def _philox4x32_seed(seed: Any) -> Any:
+def _philox4x32_seed(seed: ArrayLike) -> Any:
     return _stacked(philox4x32_p.bind(_ZERO, _ZERO, *_halves(seed), _ZERO, _ZERO)[:2])
 
 
-def _threefry4x32_seed(seed: Any) -> Any:
+def _threefry4x32_seed(seed: ArrayLike) -> Any:
     return _stacked(threefry4x32_p.bind(*_halves(seed), *[_ZERO] * 6))
 
 

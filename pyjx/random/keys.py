@@ -70,7 +70,7 @@ class KeyTy(dtypes.ExtendedDType):
     def physical_aval(self, aval: ShapedArray) -> ShapedArray:
         return ShapedArray((*aval.shape, *self._impl.key_shape), _UINT32)
 
-    def from_physical(self, data: Any) -> PRNGKeyArray:
+    def from_physical(self, data: Value) -> PRNGKeyArray:
         return PRNGKeyArray(self._impl, data)
 
     def filled(self, shape: tuple[int, ...], value: ArrayLike) -> Any:
@@ -79,7 +79,7 @@ class KeyTy(dtypes.ExtendedDType):
         return random_wrap_p.bind(data, impl=self._impl)
 
 
-def check_key_data(impl: PRNGImpl, data: Any) -> None:
+def check_key_data(impl: PRNGImpl, data: Value) -> None:
     """TypeError unless `data` is an array of the data of keys."""
     shape, dtype = getattr(data, "shape", None), getattr(data, "dtype", None)
     if shape is None or dtype is None:

@@ -76,7 +76,7 @@ def _require_arrays(name: str, *values: Any) -> None:
                             f"position {i}.")
 
 
-def permutation(key: ArrayLike, x: Any, axis: int = 0, independent: bool = False, *,
+def permutation(key: ArrayLike, x: Value, axis: int = 0, independent: bool = False, *,
                 out_sharding: ShardingLike = None) -> Array:
     """A random permutation of the numbers below `x`, or of an array along an axis.
 
@@ -154,7 +154,7 @@ def _choose(key: Value, p: Value = None, *, size: int, shape: tuple[int, ...], r
     return lax.reshape(indices, shape)
 
 
-def choice(key: ArrayLike, a: Any, shape: Sequence[int] = (), replace: bool = True,
+def choice(key: ArrayLike, a: Value, shape: Sequence[int] = (), replace: bool = True,
            p: ArrayLike | None = None, axis: int = 0, mode: str | None = None) -> Array:
     """Random elements of an array, or random integers below `a`.
 

@@ -13,6 +13,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
+from pyjx.engine.types import Value
 from pyjx.transforms.arguments import wraps
 from pyjx.transforms.grad import value_and_grad
 
@@ -313,7 +314,7 @@ _METHODS: dict[str, tuple[Callable[..., OptimizeResults], tuple[str, ...]]] = {
         "maxiter", "norm", "maxcor", "ftol", "gtol", "maxfun", "maxgrad", "maxls"))}
 
 
-def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, method: str,
+def minimize(fun: Callable[..., Any], x0: ArrayLike, args: tuple[Any, ...] = (), *, method: str,
              tol: ArrayLike | None = None, options: Mapping[str, Any] | None = None
             ) -> OptimizeResults:
     """A minimum of a function of a vector, near a start. It may be jitted and mapped.
@@ -362,7 +363,7 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
     return _over_complex(run, given_args, x0, given)
 
 
-def _over_complex(run: Callable[..., OptimizeResults], fun: Callable[..., Any], x0: Any,
+def _over_complex(run: Callable[..., OptimizeResults], fun: Callable[..., Any], x0: Value,
                   options: dict[str, Any]) -> OptimizeResults:
     """The minimum over the real and imaginary parts, of which there are twice as many."""
     n = x0.size

@@ -19,6 +19,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_truncated_int
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.types import Value
 from pyjx.lazy import deferred
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -162,7 +163,7 @@ def _overlap_added(parts: Array, step: int) -> Array:
     return rows.reshape(*flat, -1)[..., :total]
 
 
-def _transforms(x: Array, window: Any, nperseg: int, noverlap: int, nfft: int, trend: Any,
+def _transforms(x: Array, window: ArrayLike, nperseg: int, noverlap: int, nfft: int, trend: Any,
                 onesided: bool) -> Array:
     """The spectra of the segments along the last axis: (..., segments, frequencies)."""
     step = nperseg - noverlap
@@ -222,7 +223,7 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
 @any_ranks
 def _spectra(nperseg: int, noverlap: int, nfft: int, detrend: Any, onesided: bool, scaling: str,
              axis: int, boundary: str | None, padded: bool, average: str | None, real: bool,
-             fs: Any, window: Any, *signals: Any) -> tuple[Any, Any, Any]:
+             fs: Any, window: ArrayLike, *signals: Any) -> tuple[Any, Any, Any]:
     arrays = [jnp.moveaxis(a, axis, -1) for a in signals]
     length = max(a.shape[-1] for a in arrays)
     arrays = [_padded(a, 0, length - a.shape[-1]) for a in arrays]
@@ -286,7 +287,7 @@ def _padded(x: Array, before: int, after: int, **options: Any) -> Array:
 
 
 @api_boundary
-def stft(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
+def stft(x: Value, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
          noverlap: int | None = None, nfft: int | None = None, detrend: Any = False,
          return_onesided: bool = True, boundary: str | None = "zeros", padded: bool = True,
          axis: int = -1) -> tuple[Array, Array, Array]:
@@ -354,7 +355,7 @@ def csd(x: ArrayLike, y: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg
                     axis, average)
 
 
-def _density(x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap: int | None,
+def _density(x: Value, y: Value, fs: Any, window: Any, nperseg: int | None, noverlap: int | None,
              nfft: int | None, detrend: Any, return_onesided: bool, scaling: str, axis: int,
              average: str) -> tuple[Array, Array]:
     if y is None:
@@ -372,7 +373,7 @@ def _density(x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap
 
 
 @api_boundary
-def welch(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
+def welch(x: Value, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
           noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
           return_onesided: bool = True, scaling: str = "density", axis: int = -1,
           average: str = "mean") -> tuple[Array, Array]:
@@ -437,8 +438,8 @@ def istft(Zxx: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | No
 @op_jit(static_argnames=("size", "noverlap", "nfft", "onesided", "boundary", "time_axis",
                          "freq_axis"))
 @any_ranks
-def _overlapped(Z: Any, fs: Any, window: Any, size: int, noverlap: int, nfft: int, onesided: bool,
-                boundary: bool, time_axis: int, freq_axis: int) -> tuple[Any, Any]:
+def _overlapped(Z: Any, fs: Any, window: ArrayLike, size: int, noverlap: int, nfft: int,
+                onesided: bool, boundary: bool, time_axis: int, freq_axis: int) -> tuple[Any, Any]:
     """The segments of which `Z` are the spectra, overlapped and added."""
     Z = Z.astype(dtypes.to_complex_dtype(dtypes.to_inexact_dtype(Z.dtype)))
     Z = jnp.moveaxis(Z, (time_axis, freq_axis), (-2, -1))

@@ -21,6 +21,7 @@ from emit_hlo.arguments import instead_of
 from pyjx.cli.emit.messages import CommandError, pointing
 from pyjx.cli.emit.targets import load_function
 from pyjx.core import dtypes
+from pyjx.core.array_type import DTypeLike
 from pyjx.core.records import Record
 from pyjx.lazy import deferred
 from pyjx.runtime.abstract import ShapeDtypeStruct
@@ -171,7 +172,7 @@ class Reader:
         *sizes, name = text.split("x")
         return self._struct([self._size(s, start) for s in sizes], self._dtype(name, start))
 
-    def _struct(self, sizes: list[Any], dtype: Any) -> Any:
+    def _struct(self, sizes: list[Any], dtype: DTypeLike) -> Any:
         try:
             return ShapeDtypeStruct(tuple(sizes), dtype)
         except (TypeError, ValueError) as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx.core.array_type import DTypeLike
 from pyjx.core.layouts import Format
 from pyjx.lazy import directory
 from pyjx.runtime.abstract import ShapeDtypeStruct
@@ -240,7 +241,7 @@ def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
 # -- arrays ----------------------------------------------------------------------------------------
 
 
-def _dtype_name(dtype: Any) -> str:
+def _dtype_name(dtype: DTypeLike | None) -> str:
     return np.dtype(dtype).name
 
 
@@ -286,9 +287,10 @@ async def async_serialize(arr_inp: Any, tensorstore_spec: Any,
 
 
 async def async_deserialize(in_type: Any, tensorstore_spec: Any,
-                            global_shape: Sequence[int] | None = None, dtype: Any = None,
-                            byte_limiter: ByteLimiter | None = None, context: Any = None,
-                            chunk_layout: Any = None, assume_metadata: bool = False) -> Any:
+                            global_shape: Sequence[int] | None = None,
+                            dtype: DTypeLike | None = None, byte_limiter: ByteLimiter | None = None,
+                            context: Any = None, chunk_layout: Any = None,
+                            assume_metadata: bool = False) -> Any:
     """Read an array: each process the parts that its devices are to have.
 
     Args:

@@ -12,6 +12,7 @@ from typing import Any
 from pyjx import numpy as jnp
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.types import TreeDef, Value
 from pyjx.experimental.sparse.base import JAXSparse
 from pyjx.transforms import grad as _grad
 from pyjx.transforms import jacobians as _jacobians
@@ -27,7 +28,7 @@ def _is_sparse(x: Any) -> bool:
     return isinstance(x, JAXSparse)
 
 
-def _with_data(mat: Any, data: Any) -> Any:
+def _with_data(mat: Any, data: Value) -> Any:
     """The derivative by the elements of `mat`, whose leading axes are those of the output."""
     children, aux = mat.tree_flatten()
     more = data.ndim - children[0].ndim
@@ -74,7 +75,7 @@ def _on_data(name: str, transform: Callable[..., Any], fun: Callable[..., Any], 
     return wraps(fun, api_boundary(run), _DOC.format(doc=name))
 
 
-def _restored(derivative: Any, leaves: Sequence[Any], tree: Any) -> Any:
+def _restored(derivative: Any, leaves: Sequence[Any], tree: TreeDef) -> Any:
     """Derivatives by data, a list for each leaf of the output, as trees of the arguments."""
     def one(parts: Sequence[Any]) -> Any:
         return tuple(tree_unflatten(tree, [

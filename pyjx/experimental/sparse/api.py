@@ -11,6 +11,7 @@ from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import ShapedArray, is_valid_value
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.types import TreeDef
 from pyjx.experimental.sparse.base import JAXSparse
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.experimental.sparse.bcsr import BCSR
@@ -19,12 +20,12 @@ from pyjx.experimental.sparse.csr import CSC, CSR
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 
-def _todense(*buffers: Any, tree: Any) -> Array:
+def _todense(*buffers: Any, tree: TreeDef) -> Array:
     arr = tree_unflatten(tree, buffers)
     return arr.todense() if isinstance(arr, JAXSparse) else arr  # type: ignore[no-any-return]
 
 
-def _todense_shape(*avals: ShapedArray, tree: Any) -> ShapedArray:
+def _todense_shape(*avals: ShapedArray, tree: TreeDef) -> ShapedArray:
     arr = tree_unflatten(tree, avals)
     return ShapedArray(arr.shape, arr.data.dtype) if isinstance(arr, JAXSparse) else arr
 

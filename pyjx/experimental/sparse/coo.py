@@ -14,6 +14,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.types import Value
 from pyjx.experimental.sparse.base import JAXSparse, defined_by, diagonal_length
 from pyjx.experimental.sparse.bcoo.conversion import TRACED_NSE, count_stored
 from pyjx.experimental.sparse.util import added_at, as_index_dtype, buffers_of, is_stored
@@ -158,7 +159,7 @@ def check_product(name: str, shape: tuple[int, ...], other: Any, ndim: int, tran
                         f"first axis has length {n}, got shape {aval.shape}.")
 
 
-def times_rows(data: Any, row: ArrayLike, col: ArrayLike, other: Any, n_rows: int,
+def times_rows(data: Value, row: ArrayLike, col: ArrayLike, other: Any, n_rows: int,
                is_sorted: bool = False) -> Any:
     """For every element a_ij that is stored, a_ij times row j of `other`, added to row i."""
     taken = jnp.asarray(other).at[col].get(mode="fill", fill_value=0)
@@ -258,7 +259,7 @@ def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
 
 
 @api_boundary
-def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Array:
+def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a COO matrix, or of its transpose, with a matrix.
 
     >>> import pyjx.numpy as jnp

@@ -11,6 +11,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.types import Value
 from pyjx.experimental.sparse.base import JAXSparse, defined_by, diagonal_length
 from pyjx.experimental.sparse.coo import (
     as_matrix_shape,
@@ -169,7 +170,7 @@ class CSC(_Compressed):
         return product(self, other, of_transpose(csr_matvec), of_transpose(csr_matmat))
 
 
-def rows_of(indptr: Any, nse: int) -> Any:
+def rows_of(indptr: Value, nse: int) -> Any:
     """The row of each of `nse` elements; beyond the last one, what is out of bounds."""
     starts = jnp.zeros(nse + 1, get_aval(indptr).dtype).at[indptr[1:]].add(1, mode="drop")
     return jnp.cumsum(starts[:nse])
@@ -224,7 +225,7 @@ def _check_buffers(data: Array, indices: Array, indptr: Array, shape: tuple[int,
                          f"than there are rows (of CSC columns), got {indptr.shape}.")
 
 
-def _todense(data: Any, indices: Array, indptr: Any, *, shape: tuple[int, ...]) -> Array:
+def _todense(data: Value, indices: Array, indptr: Value, *, shape: tuple[int, ...]) -> Array:
     _check_buffers(data, indices, indptr, shape)
     row = rows_of(indptr, data.shape[0])
     return added_at(shape, (row, indices), data)  # type: ignore[no-any-return]
@@ -241,7 +242,7 @@ _LIBRARY_DTYPES = frozenset(map(np.dtype, ("int32", "int64", "float32", "float64
                                            "complex128")))
 
 
-def suits_library(data: Any, indices: Any, indptr: Any, other: Any) -> bool:
+def suits_library(data: Value, indices: Value, indptr: Value, other: Any) -> bool:
     """Whether the types are those that libraries multiply: one of elements, one of indices, and
     known shapes."""
     data, indices, indptr, other = map(get_aval, (data, indices, indptr, other))
@@ -251,7 +252,7 @@ def suits_library(data: Any, indices: Any, indptr: Any, other: Any) -> bool:
             and all([type(n) is int and n for x in (data, indptr, other) for n in x.shape]))
 
 
-def csr_product(data: Any, indices: Any, indptr: Any, other: Any) -> Array:
+def csr_product(data: Value, indices: Value, indptr: Value, other: Any) -> Array:
     """The product of the matrix of these buffers, and a vector or matrix. Elements that are out of
     bounds count as zero, as a library would read whatever is there."""
     if not suits_library(data, indices, indptr, other):
@@ -303,7 +304,7 @@ def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
 
 
 @api_boundary
-def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Array:
+def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a CSR matrix, or of its transpose, with a matrix.
 
     >>> import pyjx.numpy as jnp

@@ -12,14 +12,14 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.core import dtypes
-from pyjx.core.array_type import DTypeLike
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.transforms.vmap import vmap
 
 
 @api_boundary
-def random_bcoo(key: Any, shape: Sequence[int], *, dtype: DTypeLike = np.float64,
+def random_bcoo(key: ArrayLike, shape: Sequence[int], *, dtype: DTypeLike = np.float64,
                 indices_dtype: Any = None, nse: float = 0.2, n_batch: int = 0, n_dense: int = 0,
                 unique_indices: bool = True, sorted_indices: bool = False,
                 generator: Callable[..., Any] = random.uniform, **kwds: Any) -> BCOO:
@@ -61,7 +61,7 @@ def random_bcoo(key: Any, shape: Sequence[int], *, dtype: DTypeLike = np.float64
         raise ValueError(f"got nse={nse}, expected to be between 0 and {room}")
     index_dtype = jnp.dtype(indices_dtype or dtypes.default_int_dtype())
 
-    def places(key: Any) -> Any:
+    def places(key: ArrayLike) -> Any:
         if not sizes:
             return jnp.empty((stored, 0), index_dtype)
         flat = random.choice(key, room, (stored,), replace=not unique_indices)

@@ -11,6 +11,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import get_aval
+from pyjx.engine.types import Value
 from pyjx.transforms.vmap import vmap
 
 
@@ -94,7 +95,7 @@ def added_at(shape: tuple[int, ...], places: tuple[Any, ...], terms: Any, **prom
     return (at.max if terms.dtype == bool else at.add)(terms, mode="drop", **promises)
 
 
-def stretched(x: Any, shape: tuple[int, ...]) -> Any:
+def stretched(x: Value, shape: tuple[int, ...]) -> Any:
     """`x` with its leading axes stretched to `shape`."""
     full = (*shape, *get_aval(x).shape[len(shape):])
     return jnp.broadcast_to(x, full)

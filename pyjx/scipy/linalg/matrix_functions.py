@@ -109,7 +109,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     doublings = lax.select(lax.le(doublings, most), doublings, lax.full_like(norm, 0))
     count = lax.convert_element_type(doublings, np.int32)
 
-    def spread(x: Any) -> Any:
+    def spread(x: ArrayLike) -> Any:
         return lax.broadcast_in_dim(x, aval.shape, range(len(batch)))
 
     scale = lax.convert_element_type(lax.exp2(lax.neg(doublings)), aval.dtype)

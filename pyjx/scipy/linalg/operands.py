@@ -24,7 +24,7 @@ def wide_arrays(name: str, *args: Any) -> list[Any]:
     return promote_dtypes_inexact(*operands(f"scipy.linalg.{name}", *listed))
 
 
-def array(name: str, x: Any) -> Any:
+def array(name: str, x: ArrayLike) -> Any:
     return arrays(name, x)[0]
 
 

@@ -13,6 +13,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
+from pyjx.engine.types import Value
 from pyjx.lax.linalg.matrices import conjugate
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import operands, promote_dtypes, promote_dtypes_inexact, strong
@@ -47,7 +48,7 @@ def _joined(*parts: Any) -> Any:
 
 
 @numpy_function
-def toeplitz(c: Any, r: Any = None) -> Array:
+def toeplitz(c: Value, r: Any = None) -> Array:
     """Matrices whose elements are equal along each diagonal.
 
     Args:
@@ -74,7 +75,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
 
 
 @numpy_function
-def hankel(c: Any, r: Any = None) -> Array:
+def hankel(c: Value, r: Any = None) -> Array:
     """Matrices whose elements are equal along each diagonal from the right to the left.
 
     Args:
@@ -111,7 +112,7 @@ def circulant(c: ArrayLike) -> Array:
 
 
 @numpy_function
-def companion(a: Any) -> Array:
+def companion(a: Value) -> Array:
     """Matrices whose eigenvalues are the roots of polynomials.
 
     Args:
@@ -139,7 +140,7 @@ def companion(a: Any) -> Array:
 
 
 @numpy_function
-def fiedler(a: Any) -> Array:
+def fiedler(a: Value) -> Array:
     """Matrices `[..., n, n]` of the distances of pairs of elements of `a`, `[..., n]`.
 
     >>> import pyjx as jax
@@ -151,7 +152,7 @@ def fiedler(a: Any) -> Array:
 
 
 @numpy_function
-def fiedler_companion(a: Any) -> Array:
+def fiedler_companion(a: Value) -> Array:
     """Pentadiagonal matrices whose eigenvalues are the roots of polynomials (Fiedler, A note on
     companion matrices, 2003).
 
@@ -230,7 +231,7 @@ def leslie(f: Any, s: ArrayLike) -> Array:
 
 
 @numpy_function(static_argnames=("n", "mode"))
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
+def convolution_matrix(a: Value, n: int, mode: str = "full") -> Array:
     """The matrix A with `A @ v == convolve(a, v, mode)` for vectors of n elements.
 
     Args:
@@ -338,7 +339,7 @@ def invhilbert(n: int) -> Array:
 _KINDS = ("symmetric", "lower", "upper")
 
 
-def _of_kind(name: str, kind: str | None, lower: Any, symmetric: Any) -> np.ndarray:
+def _of_kind(name: str, kind: str | None, lower: Value, symmetric: Any) -> np.ndarray:
     kind = "symmetric" if kind is None else kind
     if kind not in _KINDS:
         raise ValueError(f"{name}: expected kind to be one of: {list(_KINDS)}; got {kind}")

@@ -16,6 +16,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
+from pyjx.engine.types import Value
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import any_ranks, promote_args_as_floats, promote_args_inexact, strong
@@ -126,7 +127,7 @@ _erfcx.defjvps(lambda g, out, x: g * _erfcx_slope(out, x))
 
 
 @numpy_function
-def erfcx(x: Any) -> Array:
+def erfcx(x: Value) -> Array:
     """The scaled complementary error function, e^(x^2) erfc(x), for real or complex x.
 
     Complex values are `wofz(1j * x)`.
@@ -233,7 +234,7 @@ def _check_dtype(x: Array) -> None:
 
 
 @numpy_function
-def ndtr(x: Any) -> Array:
+def ndtr(x: Value) -> Array:
     """The distribution function of the standard normal distribution: erfc(-x/sqrt(2))/2.
 
     Raises:

@@ -5,7 +5,7 @@ Names load their module when they are first used.
 
 from __future__ import annotations
 
-from pyjx.lazy import Deferred, attach
+from pyjx.lazy import FilledModule, attach
 
 FAMILIES: dict[str, str] = {
     "pyjx.scipy.stats.kernel_density": "gaussian_kde",
@@ -23,7 +23,7 @@ DISTRIBUTIONS = {
 }
 for _home, _names in DISTRIBUTIONS.items():
     for _name in _names.split():
-        Deferred(f"{__name__}.{_name}", _home)
+        FilledModule(f"{__name__}.{_name}", _home)
 
 SUBMODULES = " ".join(sorted(" ".join(DISTRIBUTIONS.values()).split()))
 

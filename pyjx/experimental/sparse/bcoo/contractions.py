@@ -30,6 +30,7 @@ from pyjx.core.brief import shortened
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_ints
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.types import Value
 from pyjx.experimental.sparse.base import JAXSparse, defined_by
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
 from pyjx.experimental.sparse.bcoo.conversion import as_row, columns, in_bounds
@@ -120,7 +121,7 @@ def _spdot_general(lhs_data: Any, lhs_indices: Any, rhs_data: Any, rhs_indices: 
     order = [*lb, *[d for d in range(n_left) if d not in lb]]
     other = [*rb, *[d for d in range(n_right) if d not in rb]]
 
-    def front(x: Any, y: Any) -> tuple[Any, Any]:
+    def front(x: Value, y: Value) -> tuple[Any, Any]:
         """Both with the common batch dimensions, then the left one's, then the right one's."""
         k, more_left, more_right = len(lb), len(order) - len(lb), len(other) - len(rb)
         x = jnp.moveaxis(x, order, range(n_left))
@@ -286,7 +287,7 @@ def _dot_general(data: Any, indices: Array, rhs: Any, *, dimension_numbers: Dime
     free = tuple([i for i, d in enumerate(sparse_dims) if d not in lc])
     sizes = tuple([shape[sparse_dims[i]] for i in free])
 
-    def one(data: Any, indices: Any, rhs: Any) -> Any:
+    def one(data: Value, indices: Value, rhs: Value) -> Any:
         return _product(data, indices, rhs, len(rc), tuple([sparse_dims.index(d) for d in lc]),
                         free, sizes, is_sorted)
 
@@ -383,7 +384,7 @@ def _sampled(A: Any, B: Any, indices: ArrayLike, *, dimension_numbers: Dimension
         *[(None, d) for d in right.free]]
     chosen, rest = product[n_batch:n_batch + n_sparse], product[n_batch + n_sparse:]
 
-    def arranged(x: Any, side: int, summed: Sequence[int]) -> Any:
+    def arranged(x: Value, side: int, summed: Sequence[int]) -> Any:
         """`x` with its dimensions in the product's order, then those that are summed over."""
         dims = [pair[side] for pair in product]
         x = jnp.transpose(x, [*[d for d in dims if d is not None], *summed])
@@ -422,7 +423,7 @@ bcoo_dot_general_sampled_p = defined_by("bcoo_dot_general_sampled", _sampled, "d
 
 
 @api_boundary
-def bcoo_dot_general_sampled(A: Any, B: Any, indices: ArrayLike, *, dimension_numbers: Any
+def bcoo_dot_general_sampled(A: Value, B: Value, indices: ArrayLike, *, dimension_numbers: Any
                             ) -> Array:
     """Elements of the product of two dense arrays, without computing the others.
 
@@ -485,7 +486,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     return data_times(sp_mat, v, "multiply")
 
 
-def data_times(mat: BCOO, v: Any, operation: str) -> Array:
+def data_times(mat: BCOO, v: Value, operation: str) -> Array:
     """The data of `mat` with the elements of `v` at its indices, multiplied or divided by them."""
     return _data_times(mat, v, operation=operation)  # type: ignore[no-any-return]
 

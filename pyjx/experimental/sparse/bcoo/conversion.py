@@ -18,6 +18,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.types import Value
 from pyjx.experimental.sparse.base import defined_by, function
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
 from pyjx.experimental.sparse.util import (
@@ -37,12 +38,12 @@ TRACED_NSE = (
 )
 
 
-def columns(indices: Any) -> tuple[Any, ...]:
+def columns(indices: Value) -> tuple[Any, ...]:
     """Indices `[nse, n_sparse]` as one vector for each sparse dimension."""
     return tuple([indices[:, i] for i in range(get_aval(indices).shape[1])])
 
 
-def in_bounds(indices: Any, sizes: Any) -> Any:
+def in_bounds(indices: Value, sizes: Any) -> Any:
     """Which rows of `[..., nse, n_sparse]` are coordinates in an array of shape `sizes`."""
     return ((indices >= 0) & (indices < as_row(sizes, indices))).all(-1)
 
@@ -63,7 +64,7 @@ def _todense(data: Array, indices: ArrayLike, *, spinfo: SparseInfo) -> Array:
         get_aval(data).shape, get_aval(indices).shape, shape)
     inner = shape[n_batch:]
 
-    def one(data: Any, indices: ArrayLike) -> Any:
+    def one(data: Value, indices: ArrayLike) -> Any:
         if n_sparse == 0:
             return data.any(0) if data.dtype == bool else data.sum(0, dtype=data.dtype)
         return added_at(inner, columns(indices), data, indices_are_sorted=spinfo.indices_sorted,
@@ -186,7 +187,7 @@ def bcoo_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
 # -- bcoo_extract ----------------------------------------------------------------------------------
 
 
-def sorted_rows(indices: Any, sizes: tuple[int, ...] | None = None) -> tuple[Any, Any, Any]:
+def sorted_rows(indices: Value, sizes: tuple[int, ...] | None = None) -> tuple[Any, Any, Any]:
     """Rows `[nse, n_sparse]` in lexicographic order: their places before, the rows, and which of
     them differ from the one before.
 

@@ -9,7 +9,8 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, DTypeLike
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.experimental.sparse.bcoo.layout import bcoo_update_layout
@@ -21,7 +22,7 @@ def bcoo_conv_general_dilated(
     lhs: BCOO | Array, rhs: BCOO | Array, *, window_strides: Any, padding: Any,
     lhs_dilation: Any = None, rhs_dilation: Any = None, dimension_numbers: Any = None,
     feature_group_count: int = 1, batch_group_count: int = 1, precision: Any = None,
-    preferred_element_type: Any = None, out_sharding: Any = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None,
 ) -> BCOO:
     """The convolution of two BCOO arrays, or of one and a dense array, along one dimension.
 
@@ -85,7 +86,7 @@ def _by_column(x: BCOO | Array) -> BCOO:
 
 
 @op_jit(trees=True, static_argnames=("low", "high", "dtype"))
-def _convolved(lhs: BCOO, rhs: BCOO, *, low: int, high: int, dtype: Any) -> Any:
+def _convolved(lhs: BCOO, rhs: BCOO, *, low: int, high: int, dtype: DTypeLike | None) -> Any:
     """x_i k_j is part of the result at i - j + low."""
     (n, m), pairs = (x.shape[2] for x in (lhs, rhs)), lhs.nse * rhs.nse
     length = max(n + low + high - m + 1, 0)

@@ -10,6 +10,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.types import Value
 from pyjx.experimental.sparse.base import defined_by, function
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
 from pyjx.experimental.sparse.bcoo.conversion import canonical, in_bounds, sorted_rows
@@ -18,7 +19,7 @@ from pyjx.runtime.operations import op_jit
 
 
 def _sort_indices(data: Array, indices: Array, *, spinfo: SparseInfo) -> list[Array]:
-    def one(data: Any, indices: Any) -> tuple[Any, Any]:
+    def one(data: Value, indices: Value) -> tuple[Any, Any]:
         places, indices, _ = sorted_rows(indices)
         return data[places], indices
 
@@ -55,7 +56,7 @@ def _sum_duplicates(data: Array, indices: ArrayLike, *, spinfo: SparseInfo, nse:
         get_aval(data).shape, get_aval(indices).shape, spinfo.shape)
     sizes = spinfo.shape[n_batch:n_batch + n_sparse]
 
-    def one(data: Any, indices: ArrayLike) -> tuple[Any, Any]:
+    def one(data: Value, indices: ArrayLike) -> tuple[Any, Any]:
         places, rows, first = sorted_rows(canonical(indices, sizes), sizes)
         group = jnp.cumsum(first) - 1
         sums = added_at((nse, *get_aval(data).shape[1:]), (group,), data[places],

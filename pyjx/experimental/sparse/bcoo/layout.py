@@ -12,6 +12,7 @@ from pyjx import numpy as jnp
 from pyjx.core.avals import get_aval
 from pyjx.core.frames import warn
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.types import Value
 from pyjx.experimental.sparse.base import function
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.experimental.sparse.util import (
@@ -114,7 +115,7 @@ def batch_to_sparse(mat: BCOO, dims: Any, as_index: bool = True) -> BCOO:
     sizes = [mat.shape[d] for d in dims]
     total = math.prod(sizes)
 
-    def flat(x: Any) -> Any:
+    def flat(x: Value) -> Any:
         batch = [n if d in dims else x.shape[d] for d, n in enumerate(mat.shape[:n_batch])]
         x = jnp.moveaxis(stretched(x, tuple(batch)), dims, range(len(kept), n_batch))
         return x.reshape(*x.shape[:len(kept)], total * nse, *x.shape[n_batch + 1:])

@@ -12,12 +12,13 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.types import Value
 from pyjx.experimental.sparse.base import JAXSparse
 from pyjx.runtime.jit import jit
 
 
 @api_boundary
-def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: float | None = None
+def lobpcg_standard(A: Value, X: Value, m: int = 100, tol: float | None = None
                     ) -> tuple[Array, Array, Array]:
     """The largest eigenvalues of a symmetric matrix and their eigenvectors.
 
@@ -70,8 +71,8 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: float | None = None
 
 
 @partial(jit, static_argnums=(0, 2, 3))
-def _of_function(A: Callable[..., Any], X: Any, m: int, tol: float) -> Any:
-    def product(x: Any) -> Any:
+def _of_function(A: Callable[..., Any], X: Value, m: int, tol: float) -> Any:
+    def product(x: Value) -> Any:
         y = jnp.asarray(A(x))
         if y.dtype != x.dtype:
             raise ValueError(f"A, X must have same dtypes (were {y.dtype}, {x.dtype})")
@@ -84,7 +85,7 @@ def _of_function(A: Callable[..., Any], X: Any, m: int, tol: float) -> Any:
 
 
 @partial(jit, static_argnums=(2, 3))
-def _of_matrix(A: Any, X: Any, m: int, tol: float) -> Any:
+def _of_matrix(A: ArrayLike, X: ArrayLike, m: int, tol: float) -> Any:
     if isinstance(A, JAXSparse):
         return _lobpcg(lambda x: A @ x, X, m, tol)
     return _lobpcg(lambda x: _product(A, x), X, m, tol)
@@ -104,7 +105,7 @@ def _restricted(A: Callable[..., Any], S: Any, k: int) -> tuple[Any, Any, Any, A
     return theta, V, _product(S, V), _product(AS, V)
 
 
-def _lobpcg(A: Callable[..., Any], X: Any, m: int, tol: float) -> Any:
+def _lobpcg(A: Callable[..., Any], X: Value, m: int, tol: float) -> Any:
     n, k = X.shape
 
     def is_converged(theta: Any, X: Any, AX: Any) -> Any:

@@ -21,14 +21,14 @@ from pyjx.core.linearity import LAST
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import UndefinedPrimal, Zero
-from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Values
+from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.experimental.sparse.coo import times_rows
 from pyjx.experimental.sparse.csr import rows_of
 from pyjx.lax.callbacks import pure_callback
 from pyjx.runtime.abstract import ShapeDtypeStruct
 
 
-def _solve_on_host(data: Array, indices: ArrayLike, indptr: Array, b: Any) -> Any:
+def _solve_on_host(data: Array, indices: ArrayLike, indptr: Array, b: Value) -> Any:
     wide = np.result_type(data.dtype, np.float64)
     n = len(indptr) - 1
     matrix = csr_matrix((np.asarray(data, wide), indices, indptr), (n, n))
@@ -54,7 +54,7 @@ def _spsolve_shape(data: ShapedArray, indices: ShapedArray, indptr: ShapedArray,
     return ShapedArray(b.shape, b.dtype)
 
 
-def _spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: Any, *, tol: float,
+def _spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike, *, tol: float,
              reorder: int) -> Array:
     aval = get_aval(b)
     return pure_callback(  # type: ignore[no-any-return]
@@ -118,7 +118,7 @@ spsolve_p = register(Primitive("spsolve", shape_rule=_spsolve_shape, decompositi
 
 
 @api_boundary
-def spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: Any, tol: float = 1e-6,
+def spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike, tol: float = 1e-6,
             reorder: int = 1) -> Array:
     """The x with A x = b, for a sparse matrix A.
 
