@@ -86,11 +86,13 @@ class LoweredProgram:
       inspections: what is to be told of the shardings of the program's values.
       is_dynamic: whether dimensions are known only where it is called.
       ordered: whether `main` takes a token after the constants, and gives one first.
+      places: how the places of its operations in the user's source are told: by how many frames of
+        the stack, all if negative, and by names of files without what a regular expression matches.
     """
 
     __slots__ = ("_module", "const_args", "custom_calls", "host_calls", "inspections",
                  "is_dynamic", "keepalives", "kept",
-                 "ordered", "text", "unused_donations")
+                 "ordered", "places", "text", "unused_donations")
 
     def __init__(self, module: Module, const_args: list[Any], kept: list[bool],
                  unused_donations: list[ShapedArray], ordered: bool) -> None:
@@ -105,13 +107,14 @@ class LoweredProgram:
         self.keepalives = module.keepalives
         self.inspections = module.inspections
         self.ordered = ordered
+        self.places: tuple[int, str | None] = (1, None)
 
-    def located_text(self, frames: int = 1, dropped: str | None = None,
-                     names_results: bool = False) -> str:
+    def located_text(self, frames: int | None = None, names_results: bool = False) -> str:
         """The text in which each operation has its name and its place in the user's source, with
-        up to so many frames of the stack, all if negative. What the regular expression `dropped`
-        matches is left out of the names of files. `names_results` is as for `named_text`."""
-        return self._module.text(Locations(frames, dropped), names_results)
+        `frames` of the stack, if not as `places` says. `names_results` is as for `named_text`."""
+        usual, dropped = self.places
+        return self._module.text(
+            Locations(usual if frames is None else frames, dropped), names_results)
 
     def named_text(self) -> str:
         """The text in which results have the user's names, for readers: XLA does not look at them,

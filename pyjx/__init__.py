@@ -42,7 +42,6 @@ FAMILIES = {
     "pyjx.core.options": "CompilerEffortLevel Inline",
     "pyjx.core.references": "Ref",
     "pyjx.core.slices": "ds",
-    "pyjx.runtime.environment": "print_environment_info",
     "pyjx.core.name_stack": "named_call named_scope",
     "pyjx.core.trace": "ensure_compile_time_eval",
     "pyjx.transforms.grad": "grad value_and_grad",
@@ -56,7 +55,7 @@ FAMILIES = {
     "pyjx.transforms.custom_jvp": "custom_jvp",
     "pyjx.transforms.custom_vjp": "custom_vjp",
     "pyjx.runtime.jit": "jit clear_caches",
-    "pyjx.runtime.explain": "RetraceWarning explain",
+    "pyjx.runtime.explain": "RetraceWarning explain print_environment_info",
     "pyjx.runtime.abstract": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
     "pyjx.runtime.array": "Array Shard",
     "pyjx.runtime.array_parts": (

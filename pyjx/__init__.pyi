@@ -79,7 +79,6 @@ from pyjx.core.options import CompilerEffortLevel as CompilerEffortLevel
 from pyjx.core.options import Inline as Inline
 from pyjx.core.references import Ref as Ref
 from pyjx.core.slices import ds as ds
-from pyjx.runtime.environment import print_environment_info as print_environment_info
 from pyjx.core.name_stack import named_call as named_call
 from pyjx.core.name_stack import named_scope as named_scope
 from pyjx.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
@@ -106,6 +105,7 @@ from pyjx.runtime.jit import jit as jit
 from pyjx.runtime.jit import clear_caches as clear_caches
 from pyjx.runtime.explain import RetraceWarning as RetraceWarning
 from pyjx.runtime.explain import explain as explain
+from pyjx.runtime.explain import print_environment_info as print_environment_info
 from pyjx.runtime.abstract import ShapeDtypeStruct as ShapeDtypeStruct
 from pyjx.runtime.abstract import eval_shape as eval_shape
 from pyjx.runtime.abstract import make_jaxpr as make_jaxpr
@@ -235,7 +235,6 @@ __all__ = [
     "Inline",
     "Ref",
     "ds",
-    "print_environment_info",
     "named_call",
     "named_scope",
     "ensure_compile_time_eval",
@@ -262,6 +261,7 @@ __all__ = [
     "clear_caches",
     "RetraceWarning",
     "explain",
+    "print_environment_info",
     "ShapeDtypeStruct",
     "eval_shape",
     "make_jaxpr",

@@ -25,7 +25,7 @@ from pyjx.export.safety import (
     minimum_supported_calling_convention_version,
 )
 from pyjx.export.trees import flat_tree
-from pyjx.runtime import backends, reference_calls
+from pyjx.runtime import backends, dispatch
 from pyjx.runtime.jit import jit, spec_of
 from pyjx.runtime.lower import lower_closed
 from pyjx.runtime.placement import Placement, placement_of
@@ -121,7 +121,7 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: TreeDef, out_tree: Tr
     """A traced function, exported for as many devices as it is placed on."""
     in_avals = tuple(closed.in_avals)
     solve(in_avals, paths)
-    if reference_calls.has_refs(closed):
+    if dispatch.has_refs(closed):
         raise NotImplementedError(
             f"export: {name} takes or closes over mutable references, which a module has no types "
             "for. Take their values as arguments, and return the new ones.")

@@ -47,7 +47,7 @@ from pyjx.engine.types import Dims, Flags, Params, Tangents, Values
 from pyjx.lax.collectives import psum_p
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put
-from pyjx.runtime.eager import single_eqn_jaxpr
+from pyjx.runtime.dispatch import single_eqn_jaxpr
 from pyjx.runtime.sharding import NamedSharding
 
 if TYPE_CHECKING:

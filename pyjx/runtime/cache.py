@@ -29,7 +29,6 @@ from pyjx import jaxlib_api
 from pyjx.core import logs
 from pyjx.core.bounded import BoundedDict, kept
 from pyjx.lazy import deferred
-from pyjx.runtime.located import located_text
 
 hashlib = deferred("hashlib")  # loads OpenSSL
 
@@ -186,7 +185,7 @@ _LOCATIONS = r'(?m)^#loc\w* = .*\n?|^#\w+ = loc\(.*\n?| loc\(#\w+\)'
 def source(program: LoweredProgram | str | bytes) -> str | bytes:
     """What XLA gets: with locations, which name the operations in profiles and dumps."""
     if isinstance(program, LoweredProgram):
-        return located_text(program)
+        return program.located_text()
     return program
 
 

@@ -1,24 +1,38 @@
-"""C++ callables, and the one way of a call that C++ does not know to outputs and a fast path."""
+"""C++ callables, and the one way of a call that C++ does not know to outputs and a fast path.
+
+Single operations on values are called so, each a small program, and programs as they are; those
+with references on the arrays that these hold now.
+"""
 
 from __future__ import annotations
 
 import copyreg
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
-from pyjx.core.avals import ShapedArray
-from pyjx.core.bounded import kept
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
+from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
+from pyjx.core.bounded import BoundedDict, kept
+from pyjx.core.derived import derived, derived_structure
+from pyjx.core.effects import has_state
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.layouts import Format, Layout
+from pyjx.core.primitive import Primitive
+from pyjx.core.records import Record
+from pyjx.core.references import Ref
 from pyjx.core.scalars import Constant
-from pyjx.core.trace import trace_to_jaxpr
+from pyjx.core.source_info import no_source_info
+from pyjx.core.trace import eager_trace, trace_to_jaxpr
+from pyjx.engine import discharge
+from pyjx.engine.calls import call_params, jit_p
+from pyjx.engine.discharge import Discharged
 from pyjx.engine.explicit import reshard_p
 from pyjx.engine.physical import closed_has_keys
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_pytrees import of_calls
-from pyjx.runtime import flag_checks
+from pyjx.runtime import flag_checks, ledger
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.executable import Executable, argument, shard_argument
 from pyjx.runtime.extended_arrays import DataArray
@@ -38,17 +52,23 @@ if TYPE_CHECKING:
     from pyjx.jaxlib_api import Sharding
 
 registry = jaxlib_api.pytree.default_registry()
+_LEAF = registry.flatten(0)[1]
 Miss = tuple[Any, Any, bool]  # outputs, fast path or None, whether C++ is to drop its entry
 
 
-def compiled_callable(name: str, fun: Callable[..., Any], miss: Callable[..., Miss], key: Any,
-                      static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = ()
-                      ) -> Any:
-    """A C++ callable that asks `miss` what it does not know, and `fun` under `disable_jit`.
+def compiled_callable(name: str, miss: Callable[..., Miss], key: Any,
+                      fun: Callable[..., Any] | None = None, static_argnums: Sequence[int] = (),
+                      static_argnames: Sequence[str] = ()) -> Any:
+    """A C++ callable that asks `miss` what it does not know, and `fun` under `disable_jit`: by
+    default what `miss` gives.
 
     Callables with equal `fun` and `key` share what C++ knows.
     """
-    return jaxlib_api.make_pjit(name, fun, miss, static_argnums, static_argnames, key, of_calls,
+    if fun is None:
+        def fun(*args: Any, **kwargs: Any) -> Any:
+            return miss(*args, **kwargs)[0]
+
+    return jaxlib_api.make_pjit(name, fun, miss, static_argnums, static_argnames, key, registry,
                                 shard_argument, fast_paths)
 
 
@@ -170,12 +190,10 @@ def _formatter(wanted: Format) -> Any:
         program = _identity(x.aval.reshard(None))
         if open_sums(wanted.sharding) and not open_sums(x.sharding):
             program = _opening(x.aval, wanted.sharding)
-        return compile_and_run(program, "reshard", [x], _ONE_RESULT, request=request)
+        return compile_and_run(program, "reshard", [x], _LEAF, request=request)
 
-    return compiled_callable("reshard", lambda x: miss(x)[0], miss, ("reshard", wanted))
+    return compiled_callable("reshard", miss, ("reshard", wanted))
 
-
-_ONE_RESULT = registry.flatten(0)[1]
 
 exchange_by(formatted)
 
@@ -193,6 +211,162 @@ def _opening(aval: ShapedArray, sharding: Sharding) -> ClosedJaxpr:
     target = sharding.update(mesh=sharding.mesh.abstract_mesh)
     return trace_to_jaxpr(lambda x: [reshard_p.bind(x, dst_sharding=target, concrete_mesh=None)],
                           (aval,))
+
+
+# -- programs that read and write references -------------------------------------------------------
+
+
+class ReferenceCall(Record):
+    """A program without references, as it is called: `refs` are the inputs that are references,
+    `written` those of them whose new values stand behind the `n_out` results."""
+
+    discharged: Discharged
+    donated: tuple[bool, ...]
+    refs: tuple[int, ...]
+    written: tuple[int, ...]
+    n_out: int
+
+    def arguments(self, operands: Sequence[Any]) -> list[Any]:
+        """The operands, with the arrays of references."""
+        args = list(operands)
+        for i in self.refs:
+            args[i] = args[i]._refs
+        return args
+
+    def store(self, operands: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+        """Give the references their new arrays; the results of the program."""
+        for i, new in zip(self.written, outs[self.n_out:], strict=True):
+            operands[i]._refs = new
+        return list(outs[:self.n_out])
+
+
+@derived
+def pure(closed: ClosedJaxpr) -> Discharged:
+    """The program on values that is compiled in the place of `closed`."""
+    found = discharge.pure(closed)
+    ledger.note_replaced(closed, found.jaxpr)
+    return found
+
+
+@derived
+def call_of(closed: ClosedJaxpr, donated: tuple[bool, ...]) -> ReferenceCall:
+    """How a program is called whose inputs `donated` may be overwritten."""
+    found = pure(closed)
+    refs = tuple([i for i, a in enumerate(closed.in_avals) if type(a) is AbstractRef])
+    written = tuple([i for i, w in enumerate(found.written) if w])
+    taken = tuple([(d and i not in refs) or i in written for i, d in enumerate(donated)])
+    return ReferenceCall(found, taken, refs, written, len(closed.out_avals))
+
+
+def has_refs(closed: ClosedJaxpr) -> bool:
+    """Whether a program takes references or closes over some."""
+    return (any([type(a) is AbstractRef for a in closed.in_avals])
+            or any([type(c) is Ref for c in closed.consts]))
+
+
+# -- single operations, and calls of programs, on values -----------------------------------------
+
+
+def flat_callable(name: str, closed_for: Callable[[tuple[Any, ...]], ClosedJaxpr], key: Any,
+                  single: bool, **options: Any) -> Callable[..., Any]:
+    """A C++ callable over flat array arguments.
+
+    `closed_for` gives the jaxpr for the avals of a call; `single` says that its one result is
+    returned bare. `options` go to `compile_and_run`.
+    """
+
+    def miss(*args: Any) -> Miss:
+        closed = closed_for(tuple([get_aval(x) for x in args]))
+        out_tree = _LEAF if single else registry.flatten(closed.jaxpr.outvars)[1]
+        return compile_and_run(closed, name, args, out_tree, **options)
+
+    return compiled_callable(name, miss, key)  # type: ignore[no-any-return]
+
+
+def operation_callable(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    """The callable of one operation with these parameters."""
+    programs = BoundedDict(2048)  # by avals
+    if primitive.effects is not None and has_state(primitive.effects(params)):
+        return _stateful_callable(primitive, params)
+
+    def closed_for(avals: tuple[Any, ...]) -> ClosedJaxpr:
+        closed = programs.get(avals)
+        if closed is None:
+            closed = programs[avals] = single_eqn_jaxpr(primitive, avals, params)
+        return closed  # type: ignore[no-any-return]
+
+    return flat_callable(primitive.name, closed_for, (primitive.name,),
+                         not primitive.multiple_results, on_probation=True)
+
+
+def _stateful_callable(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    """The callable of an operation that holds programs with references."""
+    programs = BoundedDict(256)
+
+    def run(*operands: Any) -> Any:
+        given = list({id(x): x for x in operands}.values())
+        places = {id(x): i for i, x in enumerate(given)}
+        order = tuple([places[id(x)] for x in operands])  # a loop may have a reference twice
+        avals = tuple(map(get_aval, given))
+        closed = programs.get((avals, order))
+        if closed is None:
+            closed = programs[avals, order] = single_eqn_jaxpr(primitive, avals, params, order)
+        outs = _run_jit(*given, **call_params(closed, primitive.name, len(given)))
+        return outs if primitive.multiple_results else outs[0]
+
+    return run
+
+
+def single_eqn_jaxpr(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any],
+                     order: tuple[int, ...] | None = None) -> ClosedJaxpr:
+    """The program of one operation; `order` says which inputs its operands are, if not all in
+    turn.
+
+    Raises:
+      NotImplementedError: nothing says what the operation gives.
+    """
+    if primitive.shape_rule is None:
+        raise NotImplementedError(
+            f"Evaluation rule for '{primitive}' not implemented. Give the primitive one by "
+            "`def_impl`, or let it be compiled: by `def_abstract_eval` and a lowering rule.")
+    order = tuple(range(len(avals))) if order is None else order
+    out = primitive.out_avals(tuple([avals[i] for i in order]), params)
+    outvars = [Var(a) for a in (out if primitive.multiple_results else [out])]
+    invars = [Var(a) for a in avals]
+    effects = primitive.effects_of([avals[i] for i in order], params)
+    eqn = JaxprEqn(primitive, [invars[i] for i in order], outvars, params, effects, no_source_info)
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn], effects), [])
+
+
+def _run_jit(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+    """Eager `jit_p`: through a C++ callable kept with the jaxpr. The references among the operands
+    have their new values then."""
+    if not jaxpr.jaxpr.effects or not has_state(jaxpr.jaxpr.effects):
+        return _jit_callable(jaxpr, *params.items())(*args)
+    call = call_of(jaxpr, params["donated_invars"])
+    run_pure = _jit_callable(call.discharged.jaxpr,
+                             *{**params, "donated_invars": call.donated}.items())
+    return call.store(args, run_pure(*call.arguments(args)))
+
+
+@derived_structure
+def _jit_callable(closed: ClosedJaxpr, *params: tuple[str, Any]) -> Callable[..., Any]:
+    given = dict(params)
+    source = weakref.ref(closed)  # which holds the callable
+
+    def closed_for(avals: tuple[Any, ...]) -> ClosedJaxpr:
+        closed = source()
+        assert closed is not None  # the caller has it
+        return closed
+
+    return flat_callable(
+        given["name"], closed_for, ("jit", *params), False, donated=given["donated_invars"],
+        keep_unused=given["keep_unused"], compiler_options=given["compiler_options_kvs"],
+    )
+
+
+jit_p.define(impl=_run_jit)
+eager_trace.compiler = operation_callable
 
 
 def clear_caches() -> None:

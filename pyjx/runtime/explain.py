@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import logging
+import platform
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from pyjx import configuration
+import numpy as np
+
+from pyjx import configuration, jaxlib_api
 from pyjx.core import bounded
+from pyjx.core.avals import ShapedArray
 from pyjx.core.frames import user_frame
 from pyjx.core.records import Record
-from pyjx.runtime import cache, causes, ledger, programs
-from pyjx.runtime.causes import Change
-from pyjx.runtime.ledger import Entry, History, Program
+from pyjx.runtime import backends, cache, ledger, programs
+from pyjx.runtime.ledger import Entry, History, Layout, Path, Program, in_short, layout_of
+from pyjx.version import PYJX_VERSION
 
 
 class Cache(Record):
@@ -69,6 +74,26 @@ def caches() -> tuple[Cache, ...]:
                            f"{size_text(cache.maximum_bytes())} (jax_pyjx_cache_max_bytes)",
                            folder))
     return tuple(found)
+
+
+class Change(Record):
+    """One difference between a trace and an earlier one.
+
+    Attributes:
+      kind: what differs: `shape`, `rank`, `dtype`, `weak type`, `static`, `structure`, `keyword`,
+        `function`, `options`, `flag`, `axes`, `tracer`, `cleared` or `evicted`.
+      where: the argument with its path, such as `batch['x']`, or the flag; empty for the function.
+      before, after: what it was and what it is.
+    """
+
+    kind: str
+    where: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        where = f"{self.where}: " if self.where else ""
+        return f"{where}{self.before} -> {self.after}" if self.before else f"{where}{self.after}"
 
 
 class RetraceWarning(UserWarning):
@@ -245,7 +270,7 @@ def explain_function(spec: Any) -> Explanation:
 
 def _trace(entry: Entry, earlier: Sequence[Entry]) -> Trace:
     costs = entry.costs
-    return Trace(entry.number, tuple(causes.arguments(entry)), causes.changes_of(entry, earlier),
+    return Trace(entry.number, tuple(arguments(entry)), changes_of(entry, earlier),
                  _place(entry), entry.within, costs.trace, costs.lower, costs.compile,
                  entry.compiled)
 
@@ -297,6 +322,200 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
         for row in texts]
 
 
+# -- why a function was traced again ---------------------------------------------------------------
+
+
+CURES = {
+    "shape": "pad the argument to one of a few shapes",
+    "rank": "give the argument the same number of axes in each call",
+    "dtype": "convert the argument to one dtype before the call",
+    "weak type": "always pass an array, as by jnp.asarray(x, dtype), or always a Python number",
+    "static": "pass the value as an array, unless shapes or Python control flow depend on it",
+    "identity": "give the class of the argument __eq__ and __hash__, or make the object once",
+    "structure": "pass the same structure in each call",
+    "keyword": "pass the argument in the same way, by position or by keyword, in each call",
+    "function": "make the function and jit it once, outside of the loop or function that calls it",
+    "options": "jit the function once, with the same options",
+    "flag": "set the flag once, before the first call",
+    "axes": "use the same names and sizes of axes",
+    "tracer": "pass the value that the function closes over as an argument",
+    "cleared": "clear the caches less often",
+    "evicted": "call the function with fewer signatures",
+}
+
+
+def cure_for(change: Change) -> str:
+    """What to do about it."""
+    return CURES["identity" if change.kind == "static" and "another" in change.after
+                 else change.kind]
+
+
+def type_text(aval: Any) -> str:
+    """`f32[3]`, or `weak f32[]` for what Python numbers make."""
+    text: str = aval.str_short(True)
+    return f"weak {text}" if getattr(aval, "weak_type", False) else text
+
+
+def layout(entry: Entry) -> Layout:
+    """The structure of an entry's arguments."""
+    if entry.layout is None:
+        entry.layout, entry.tree = layout_of(entry.source, entry.tree, entry.static), None
+    return entry.layout
+
+
+def arguments(entry: Entry) -> list[str]:
+    """What the function was traced for: `x: f32[3]` for each leaf, and the static arguments."""
+    paths = layout(entry).leaves
+    texts = [f"{''.join(p)}: {type_text(a)}" for p, a in zip(paths, entry.avals, strict=True)]
+    return texts + [f"{s.name} = {s.text}" for s in entry.static]
+
+
+def changes_of(entry: Entry, earlier: Sequence[Entry]) -> tuple[Change, ...]:
+    """What differs from the nearest of the earlier entries; empty for the first one."""
+    if not earlier:
+        return ()
+    own = [e for e in earlier if e.function == entry.function]
+    if not own:
+        nearest = min(reversed(earlier), key=lambda e: _distance(_signature_changes(e, entry)))
+        return (_new_function(nearest, entry), *_signature_changes(nearest, entry))
+    found = [_signature_changes(e, entry) for e in reversed(own)]
+    nearest_changes = min(found, key=_distance)
+    return nearest_changes or (_dropped(own, entry),)
+
+
+def _distance(changes: Sequence[Change]) -> int:
+    return sum([4 if c.kind == "structure" else 1 for c in changes])
+
+
+def _new_function(before: Entry, after: Entry) -> Change:
+    """A function like one before, but another object: what it has with it may differ."""
+    made = {
+        "partial": "a functools.partial made anew",
+        "method": "a method of another object",
+        "object": "another callable object",
+        "wrapper": "a transformed function made anew",
+    }.get(after.source.made, "a function made anew by the same code")
+    then = dict(before.source.captured)
+    differing = [f"{name}: {then[name]} -> {text}" for name, text in after.source.captured
+                 if name in then and then[name] != text]
+    having = f", with {', '.join(differing)}" if differing else ""
+    return Change("function", "", "", made + having)
+
+
+def _dropped(own: Sequence[Entry], entry: Entry) -> Change:
+    """It had been traced for the same before."""
+    if entry.captures_tracers:
+        return Change("tracer", "", "", "the function closes over a value that is being traced, "
+                                        "and is traced anew with each")
+    if entry.clears > own[-1].clears:
+        return Change("cleared", "", "", "the traces had been cleared (clear_caches, clear_cache)")
+    return Change("evicted", "", "", "the trace had been dropped: only so many signatures are kept")
+
+
+def _signature_changes(before: Entry, after: Entry) -> tuple[Change, ...]:
+    changes: list[Change] = []
+    if before.options != after.options:
+        changes += [Change("options", f"jit(..., {name})", in_short(then), in_short(now))
+                    for name, then, now in zip(after.options._fields, before.options, after.options,
+                                               strict=True)
+                    if then != now]
+    if before.tree_hash != after.tree_hash or layout(before) != layout(after):
+        changes += _structure_changes(before, after)
+    changes += _type_changes(before, after)
+    changes += _static_changes(before, after)
+    if before.flags != after.flags:
+        then, now = dict(before.flags), dict(after.flags)
+        for name in sorted({*then, *now}):
+            if then.get(name) != now.get(name):
+                changes.append(Change("flag", name, then.get(name, "default"),
+                                      now.get(name, "default")))
+    if before.axes != after.axes:
+        changes.append(Change("axes", "named axes", before.axes or "none", after.axes or "none"))
+    return tuple(changes)
+
+
+def _type_changes(before: Entry, after: Entry) -> list[Change]:
+    then = dict(zip(layout(before).leaves, before.avals, strict=True))
+    changes = []
+    for path, now in zip(layout(after).leaves, after.avals, strict=True):
+        old = then.get(path)
+        if old is not None and old is not now and old != now:
+            changes.append(Change(_kind(old, now), "".join(path), type_text(old), type_text(now)))
+    return changes
+
+
+def _kind(old: Any, now: Any) -> str:
+    if not (isinstance(old, ShapedArray) and isinstance(now, ShapedArray)):
+        return "dtype"
+    if len(old.shape) != len(now.shape):
+        return "rank"
+    if old.shape != now.shape:
+        return "shape"
+    return "dtype" if old.dtype != now.dtype else "weak type"
+
+
+def _static_changes(before: Entry, after: Entry) -> list[Change]:
+    then = {s.name: s for s in before.static}
+    changes = []
+    for now in after.static:
+        old = then.pop(now.name, None)
+        if old is None:
+            changes.append(Change("static", now.name, "not given", now.text))
+        elif old != now:
+            same = old.text == now.text
+            text = f"another {now.kind} that does not equal it" if same and old.kind == now.kind \
+                else f"{now.text} of type {now.kind}" if same else now.text
+            changes.append(Change("static", now.name, old.text, text))
+    return changes + [Change("static", s.name, s.text, "not given") for s in then.values()]
+
+
+def _structure_changes(before: Entry, after: Entry) -> list[Change]:
+    """Nodes that differ, and leaves that came or went where no node around them tells more."""
+    old, new = layout(before), layout(after)
+    then, now = dict(old.nodes), dict(new.nodes)
+    changes = []
+    told: set[Path] = set()
+    old_types = dict(zip(old.leaves, before.avals, strict=True))
+    new_types = dict(zip(new.leaves, after.avals, strict=True))
+
+    def text(nodes: dict[Path, str], types: dict[Path, Any], path: Path) -> str:
+        return nodes.get(path) or (type_text(types[path]) if path in types else "not given")
+
+    paths = list(dict.fromkeys([p for p, _ in new.nodes] + list(new.leaves)
+                               + [p for p, _ in old.nodes] + list(old.leaves)))
+    for path in sorted(paths, key=len):
+        if any([path[:n] in told for n in range(1, len(path))]):
+            continue
+        a, b = text(then, old_types, path), text(now, new_types, path)
+        if (path in old_types and path in new_types) or a == b:
+            continue
+        told.add(path)
+        keys = _key_changes(path, old, new) if a.startswith("dict") and b.startswith("dict") else []
+        changes += keys or [Change("structure", "".join(path), a, b)]
+    if not changes and old.keywords != new.keywords:
+        for name in sorted({*old.keywords} ^ {*new.keywords}):
+            by = ("by keyword", "by position") if name in old.keywords else (
+                "by position", "by keyword")
+            changes.append(Change("keyword", name, *by))
+    return changes or [Change("structure", "the arguments", "", "another structure of containers")]
+
+
+def _key_changes(path: Path, old: Layout, new: Layout) -> list[Change]:
+    """Keys that a dict has more or less."""
+    n = len(path)
+
+    def keys(layout: Layout) -> list[str]:
+        inside = [p[n] for p in (*layout.leaves, *[p for p, _ in layout.nodes])
+                  if len(p) > n and p[:n] == path]
+        return list(dict.fromkeys(inside))
+
+    then, now, where = keys(old), keys(new), "".join(path)
+    return [
+        *[Change("structure", where + k, "", "new key") for k in now if k not in then],
+        *[Change("structure", where + k, "", "key gone") for k in then if k not in now],
+    ]
+
+
 # -- messages at a miss ----------------------------------------------------------------------------
 
 
@@ -305,9 +524,9 @@ def report_miss(history: History, entry: Entry, warns: bool) -> None:
     entries = list(history.entries)
     earlier = entries[:entries.index(entry)]
     if configuration.explain_cache_misses.value:
-        _log_miss(history, entry, causes.changes_of(entry, earlier))
+        _log_miss(history, entry, changes_of(entry, earlier))
     if warns:
-        _warn(history, entry, causes.changes_of(entry, earlier))
+        _warn(history, entry, changes_of(entry, earlier))
 
 
 def _log_miss(history: History, entry: Entry, changes: Sequence[Change]) -> None:
@@ -316,7 +535,7 @@ def _log_miss(history: History, entry: Entry, changes: Sequence[Change]) -> None
     of = f"{history.name} defined at {history.place}" if history.place else history.name
     lines = [f"TRACING CACHE MISS at {where}:"]
     if not changes:
-        lines += [f"  never seen function: {of}", f"  for {', '.join(causes.arguments(entry))}"]
+        lines += [f"  never seen function: {of}", f"  for {', '.join(arguments(entry))}"]
     else:
         lines.append(f"  for {of}, traced {history.costs.traces} times; now:")
         lines += [f"  * {change}" for change in changes]
@@ -327,10 +546,10 @@ def _warn(history: History, entry: Entry, changes: Sequence[Change]) -> None:
     entries = list(history.entries)
     kinds: Counter[str] = Counter()
     for i, e in enumerate(entries[1:], 1):
-        kinds.update({c.kind for c in causes.changes_of(e, entries[max(0, i - 8):i])[:1]})
+        kinds.update({c.kind for c in changes_of(e, entries[max(0, i - 8):i])[:1]})
     usual = kinds.most_common(1)[0][0] if kinds else ""
     change = next((c for c in changes if c.kind == usual), changes[0] if changes else None)
-    why = f"Mostly the cause was: {change.kind}. Now {change}. Cure: {causes.cure_for(change)}. " \
+    why = f"Mostly the cause was: {change.kind}. Now {change}. Cure: {cure_for(change)}. " \
         if change is not None else ""
     frame = user_frame(entry.traceback)
     warnings.warn_explicit(
@@ -340,3 +559,34 @@ def _warn(history: History, entry: Entry, changes: Sequence[Change]) -> None:
         "how many to warn (-1: never).",
         RetraceWarning, *(("<unknown>", 1) if frame is None else (
             frame.file_name, frame.start_line)))
+
+
+# -- the machine -----------------------------------------------------------------------------------
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Print the versions of pyjx, jaxlib, NumPy and Python, the devices and the platform.
+
+    Args:
+      return_string: return the text in place of printing it.
+
+    >>> import pyjx as jax
+    >>> "jaxlib" in jax.print_environment_info(return_string=True)
+    True
+    """
+    devices = backends.devices()
+    kinds = ", ".join(sorted({d.device_kind for d in devices}))
+    lines = [
+        f"pyjx:   {PYJX_VERSION}",
+        f"jaxlib: {jaxlib_api.JAXLIB_RELEASE}",
+        f"numpy:  {np.__version__}",
+        f"python: {sys.version}",
+        f"device info: {kinds}-{len(devices)}, {backends.local_device_count()} local devices",
+        f"process_count: {backends.process_count()}",
+        f"platform: {platform.uname()}",
+    ]
+    text = "\n".join(lines)
+    if return_string:
+        return text
+    print(text)
+    return None

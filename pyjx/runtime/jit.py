@@ -38,9 +38,9 @@ from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
+from pyjx.lazy import deferred
 from pyjx.monitoring import record_event, timed
-from pyjx.runtime import backends, dispatch, ledger, reference_calls, requests, signature
-from pyjx.runtime import eager as _eager  # noqa: F401  (runs what is not traced)
+from pyjx.runtime import backends, dispatch, ledger, requests, signature
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.ledger import TracedInfo, Traces
 from pyjx.runtime.placement import NO_REQUEST, Request
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from pyjx.core.layouts import DeviceLike
     from pyjx.runtime.explain import Explanation
     from pyjx.runtime.stages import Lowered, Traced
+
+reports = deferred("pyjx.runtime.explain")  # few programs ask for one
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -175,13 +177,6 @@ _PLAIN = Options()
 CALL_MISS = "/pyjx/jit/call_miss"  # the event of a call whose signature C++ does not know
 
 
-def reports() -> Any:
-    """The module of reports."""
-    from pyjx.runtime import explain  # few programs ask for one
-
-    return explain
-
-
 class JitSpec:
     """A function with the options it is jitted with.
 
@@ -283,7 +278,7 @@ class JitSpec:
         else:
             missed = ledger.note_traced(self, debug, closed, in_tree, avals, static, time.seconds)
             if missed is not None:
-                reports().report_miss(*missed)
+                reports.report_miss(*missed)
         out_tree = flat.out_tree
         if any([type(a) is AbstractRef for a in closed.out_avals]):
             check_not_returned(closed, debug.func_src_info, options.traced_for,
@@ -349,8 +344,8 @@ class JitSpec:
             traced, leaves = self.trace(args, kwargs)
             closed = traced.closed
             if closed.effects and has_state(closed.effects) and not (
-                    reference_calls.has_refs(closed)):
-                closed = reference_calls.pure(closed).jaxpr
+                    dispatch.has_refs(closed)):
+                closed = dispatch.pure(closed).jaxpr
             if (state.dynamic is not eager_trace or closed.effects
                     or _any_tracer(leaves, closed.consts)):
                 return self.bind(traced, leaves), None, False
@@ -546,8 +541,9 @@ def jit(  # type: ignore[misc]
 
 def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., Any]) -> Any:
     """The C++ callable of a function, with the function's name, documentation and attributes."""
-    fn = dispatch.compiled_callable(spec.name, fun, miss, spec.options, spec.options.static_argnums,
-                                    spec.options.static_argnames)
+    options = spec.options
+    fn = dispatch.compiled_callable(spec.name, miss, options, fun, options.static_argnums,
+                                    options.static_argnames)
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         value = getattr(fun, attribute, None)
         if value is not None:

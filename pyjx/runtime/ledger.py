@@ -13,7 +13,12 @@ import time
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from enum import Enum
+from functools import partial
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pyjx import configuration
 from pyjx.core import logs
@@ -24,9 +29,8 @@ from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
-from pyjx.jaxlib_api import Traceback
-from pyjx.runtime import signature
-from pyjx.runtime.descriptions import Source, brief, place_of, source_of
+from pyjx.jaxlib_api import ArrayImpl, PjitFunction, Traceback
+from pyjx.runtime.signature import Parameters, parameters_of_code
 
 if TYPE_CHECKING:
     from pyjx.runtime.jit import JitSpec
@@ -278,7 +282,7 @@ def note_compiled(closed: ClosedJaxpr, name: str, device: Any, options: Any,
             costs.from_disk += bool(from_disk)
         if entry is not None and len(entry.compiled) < ENTRIES:
             where = f"{device.platform}:{device.id}"
-            entry.compiled += (Program(where, not _is_own(entry, closed), brief(options),
+            entry.compiled += (Program(where, not _is_own(entry, closed), in_short(options),
                                        from_disk, seconds),)
     if _logs():
         _log(f"Finished XLA compilation of jit({name}) in {seconds:.9f} sec")
@@ -348,10 +352,10 @@ def _history_of(traces: Traces, source: Source, fun: Callable[..., Any], name: s
 
 
 def _flags() -> tuple[tuple[str, str], ...]:
-    return tuple([(name, brief(value)) for name, value in configuration.changed_traced()])
+    return tuple([(name, in_short(value)) for name, value in configuration.changed_traced()])
 
 
-def _statics(parameters: signature.Parameters | None, static: Any) -> tuple[Static, ...]:
+def _statics(parameters: Parameters | None, static: Any) -> tuple[Static, ...]:
     names = () if parameters is None else parameters.positional
     statics = []
     for where, value, kind in (*static[0], *static[1]):
@@ -361,7 +365,7 @@ def _statics(parameters: signature.Parameters | None, static: Any) -> tuple[Stat
             hashed = hash(value)
         except TypeError:
             hashed = 0
-        statics.append(Static(name, kind.__qualname__, brief(value), hashed))
+        statics.append(Static(name, kind.__qualname__, in_short(value), hashed))
     return tuple(statics)
 
 
@@ -387,7 +391,7 @@ def _is_container(tree: TreeDef) -> bool:
 
 def layout_of(source: Source, tree: TreeDef, static: tuple[Static, ...]) -> Layout:
     """The structure of arguments as texts."""
-    parameters = source.parameters() or signature.Parameters((), (), "args", None)
+    parameters = source.parameters() or Parameters((), (), "args", None)
     given = {name for name, *_ in static}
     free = [p for p in parameters.positional if p not in given]
     args, kwargs = tree.children()
@@ -413,7 +417,7 @@ def _walk(tree: TreeDef, path: Path, leaves: list[Path], nodes: list[tuple[Path,
     steps: list[str]
     if kind is dict:
         nodes.append((path, f"dict with {len(data)} keys"))
-        steps = [f"[{brief(k)}]" for k in data]
+        steps = [f"[{in_short(k)}]" for k in data]
     elif kind in (tuple, list):
         nodes.append((path, f"{kind.__name__} of {len(children)}"))
         steps = [f"[{i}]" for i in range(len(children))]
@@ -423,11 +427,193 @@ def _walk(tree: TreeDef, path: Path, leaves: list[Path], nodes: list[tuple[Path,
     else:
         fields: Any = getattr(kind, "_fields", None) or getattr(kind, "__dataclass_fields__", ())
         known = len(fields) == len(children)
-        nodes.append((path, f"{kind.__qualname__}{'' if data is None else f' ({brief(data)})'}"))
+        nodes.append((path, f"{kind.__qualname__}{'' if data is None else f' ({in_short(data)})'}"))
         steps = [f".{f}" for f in fields] if known else [
             f"[<flat index {i}>]" for i in range(len(children))]
     for step, child in zip(steps, children, strict=True):
         _walk(child, (*path, step), leaves, nodes)
+
+
+# -- short texts, for which no code of the user's runs: no `__repr__`, no properties ---------------
+
+
+_LONGEST = 60  # characters of one value
+_MOST = 6  # elements of a container
+_DEEPEST = 3
+_PLAIN = (bool, float, complex, type(None), type(Ellipsis))
+
+
+def in_short(x: Any, depth: int = 0) -> str:
+    """A text of bounded length for any value, made without running code of its class.
+
+    >>> in_short((1, {"a": 2.5}))
+    "(1, {'a': 2.5})"
+    """
+    kind = type(x)
+    if kind in _PLAIN:
+        return repr(x)
+    if kind is int:
+        return repr(x) if x.bit_length() <= 128 else f"<int of {x.bit_length()} bits>"
+    if kind in (str, bytes):
+        return repr(x) if len(x) <= _LONGEST else f"{x[:_LONGEST]!r}..."
+    # By the type, as `isinstance` would ask proxies for what they stand for.
+    if issubclass(kind, (np.ndarray, np.generic, ArrayImpl, Tracer)):
+        return f"{x.dtype}[{','.join(map(str, x.shape))}]"
+    if issubclass(kind, np.dtype):
+        return str(x)
+    if issubclass(kind, type):
+        return _name(x)
+    if issubclass(kind, (FunctionType, BuiltinFunctionType, MethodType, partial, PjitFunction)):
+        return _function(x, depth)
+    if depth >= _DEEPEST:
+        return f"<{_name(kind)}>"
+    if kind in (tuple, list, set, frozenset):
+        return _sequence(x, depth)
+    if kind is dict:
+        items = [f"{in_short(k, depth + 1)}: {in_short(v, depth + 1)}"
+                 for k, v in _first(x.items())]
+        return "{" + ", ".join(items) + (", ..." if len(x) > _MOST else "") + "}"
+    return _object(x, depth)
+
+
+def _first(items: Any) -> list[Any]:
+    return [item for item, _ in zip(items, range(_MOST), strict=False)]
+
+
+def _sequence(x: Any, depth: int) -> str:
+    texts = [in_short(v, depth + 1) for v in _first(x)]
+    if type(x) in (set, frozenset):
+        texts.sort()
+    inside = ", ".join(texts) + (", ..." if len(x) > _MOST else "")
+    if type(x) is tuple:
+        return f"({inside},)" if len(x) == 1 else f"({inside})"
+    if type(x) is list:
+        return f"[{inside}]"
+    return f"{type(x).__name__}({{{inside}}})"
+
+
+def _function(x: Any, depth: int) -> str:
+    if isinstance(x, partial):
+        given = [in_short(v, depth + 1) for v in _first(x.args)]
+        given += [f"{k}={in_short(v, depth + 1)}" for k, v in _first(x.keywords.items())]
+        return f"partial({', '.join([in_short(x.func, depth + 1), *given])})"
+    name = getattr(x, "__qualname__", None) or getattr(x, "__name__", type(x).__name__)
+    code = getattr(x, "__code__", None)
+    return f"{name} ({place_of(code)})" if code is not None else str(name)
+
+
+def _object(x: Any, depth: int) -> str:
+    """The fields of a named tuple or a data class, the name of an enumeration's member; else the
+    name of the class alone."""
+    kind = type(x)
+    name = _name(kind)
+    fields = _of_class(kind, "_fields") if issubclass(kind, tuple) else None
+    if type(fields) is tuple:
+        return _fields(name, list(zip(fields, tuple.__iter__(x), strict=False)), depth)
+    declared = _of_class(kind, "__dataclass_fields__")
+    if type(declared) is not dict and not issubclass(kind, Enum):
+        return f"<{name}>"
+    held = object.__getattribute__(x, "__dict__") if kind.__dictoffset__ else {}
+    if type(declared) is dict:
+        return _fields(name, [(f, held[f]) for f in declared if f in held], depth)
+    return f"{name}.{held['_name_']}"
+
+
+def _of_class(kind: type, name: str) -> Any:
+    """What a class or one that it inherits from defines, looked up without its metaclass."""
+    return next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), None)
+
+
+def _name(kind: type) -> str:
+    return type.__dict__["__qualname__"].__get__(kind)  # type: ignore[no-any-return]
+
+
+def _fields(name: str, pairs: list[tuple[str, Any]], depth: int) -> str:
+    texts = [f"{f}={in_short(v, depth + 1)}" for f, v in pairs[:_MOST]]
+    return f"{name}({', '.join(texts)}{', ...' if len(pairs) > _MOST else ''})"
+
+
+def place_of(code: CodeType) -> str:
+    """`file.py:12`, where a function is defined."""
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+class Source:
+    """What a callable is made of, as far as a record may hold it.
+
+    Attributes:
+      made: what kind of callable it is: `function`, `partial`, `method`, `wrapper` or `object`.
+      code: of the innermost function of the user's; None for what is not written in Python.
+      skipped: how many of its first parameters are already given.
+      captured: names and short texts of what it has with it: the values of its closure and its
+        defaults, the arguments of a partial, the object of a method.
+    """
+
+    __slots__ = ("captured", "code", "made", "skipped")
+
+    def __init__(self, made: str, code: CodeType | None, skipped: int,
+                 captured: tuple[tuple[str, str], ...]) -> None:
+        self.made = made
+        self.code = code
+        self.skipped = skipped
+        self.captured = captured
+
+    def parameters(self) -> Parameters | None:
+        """The names of its parameters."""
+        if self.code is None:
+            return None
+        p = parameters_of_code(self.code)
+        n = self.skipped
+        return Parameters(p.positional[n:], p.every[n:], p.variadic, p.keywords) if n else p
+
+
+def source_of(fun: Callable[..., Any]) -> Source:
+    """What `fun` is made of."""
+    made, skipped = "", 0
+    captured: list[tuple[str, str]] = []
+    while True:
+        if type(fun) is FunctionType:
+            inner = fun.__dict__.get("__wrapped__")
+            if inner is None or not callable(inner):
+                known = {name for name, _ in captured}
+                captured += [pair for pair in _captured_by(fun) if pair[0] not in known]
+                return Source(made or "function", fun.__code__, skipped, tuple(captured))
+            made, fun = made or "wrapper", inner
+        elif isinstance(fun, partial):
+            made = made or "partial"
+            captured += [(f"argument {i}", in_short(x)) for i, x in enumerate(fun.args)]
+            captured += [(k, in_short(x)) for k, x in fun.keywords.items()]
+            skipped += len(fun.args)
+            fun = fun.func
+        elif type(fun) is MethodType:
+            made = made or "method"
+            captured.append(("self", in_short(fun.__self__)))
+            skipped += 1
+            fun = fun.__func__
+        else:
+            inner = getattr(fun, "__wrapped__", None)
+            if inner is None:
+                call = type(fun).__call__
+                code = call.__code__ if type(call) is FunctionType else None
+                captured.append(("self", in_short(fun)))
+                return Source(made or "object", code, skipped + 1, tuple(captured))
+            made, fun = made or "wrapper", inner
+
+
+def _captured_by(fun: FunctionType) -> list[tuple[str, str]]:
+    captured = []
+    if fun.__closure__:
+        for name, cell in zip(fun.__code__.co_freevars, fun.__closure__, strict=True):
+            try:
+                captured.append((name, in_short(cell.cell_contents)))
+            except ValueError:  # not set yet
+                continue
+    if fun.__defaults__:
+        names = fun.__code__.co_varnames[:fun.__code__.co_argcount][-len(fun.__defaults__):]
+        captured += [(n, in_short(x)) for n, x in zip(names, fun.__defaults__, strict=True)]
+    if fun.__kwdefaults__:
+        captured += [(n, in_short(x)) for n, x in fun.__kwdefaults__.items()]
+    return captured
 
 
 # -- reading ---------------------------------------------------------------------------------------

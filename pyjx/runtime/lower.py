@@ -34,7 +34,6 @@ from pyjx.engine.metadata import metadata_as_programs
 from pyjx.engine.physical import physicalize
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
-from pyjx.runtime.located import located_text
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.typed_shardings import types_as_constraints, with_open_results
 
@@ -69,6 +68,9 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
                         partitioning=ONE if placement is None
                         else placement.partitioning(prepared.consts),
                         devices=() if placement is None else placement.devices)
+        full = configuration.include_full_tracebacks_in_locations.value
+        program.places = (configuration.traceback_in_locations_limit.value if full else 1,
+                          configuration.hlo_source_file_canonicalization_regex.value)
     ledger.note_lowered(closed, name, time.seconds)
     if configuration.dump_ir_to.value:
         dump(closed, program, name)
@@ -132,7 +134,7 @@ def dump(closed: ClosedJaxpr, program: LoweredProgram, name: str) -> None:
     safe = re.sub(r"[^\w.)( -]", "", name)
     if "stablehlo" in modes:
         with_places = configuration.include_debug_info_in_dumps.value
-        text = located_text(program) if with_places else program.text
+        text = program.located_text() if with_places else program.text
         stem = f"jax_ir{next(_counts['stablehlo']):04d}_jit_{safe}_compile"
         _write(folder, f"{stem}.mlir", text.encode())
     if "jaxpr" in modes or "eqn_count_pprof" in modes:

@@ -28,12 +28,16 @@ from typing import TYPE_CHECKING, Any
 from pyjx import configuration, jaxlib_api
 from pyjx.core.derived import derived_under
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.lazy import deferred
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.placement import Placement
 
 if TYPE_CHECKING:
     from lowering.program import LoweredProgram
 
+# Passes, lowering and compiler, which need not load before the first program.
+lower = deferred("pyjx.runtime.lower")
+compiler = deferred("pyjx.runtime.compile")
 
 # What C++ knows of calls.
 fast_paths = jaxlib_api.pjit_cache(8192)
@@ -215,12 +219,9 @@ def compiled_anew(executable: Executable, closed: ClosedJaxpr, name: str, donate
 def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unused: bool,
               compiler_options: Any, placement: Placement, lowered: LoweredProgram | None = None,
               quick: bool = False) -> tuple[LoweredProgram, Executable]:
-    # Passes, lowering and compiler, which need not load before the first program.
-    from pyjx.runtime import lower, pipeline
-
     source = lowered or lower.lower_closed(closed, name, donated=donated, keep_unused=keep_unused,
                                            placement=placement)
-    return source, pipeline.compile_lowered(source, closed, name, compiler_options, placement,
+    return source, compiler.compile_lowered(source, closed, name, compiler_options, placement,
                                             quick)
 
 

@@ -17,10 +17,10 @@ from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.physical import physicalize
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.runtime import abstract, backends, dispatch, reference_calls
+from pyjx.lazy import deferred
+from pyjx.runtime import abstract, backends, dispatch
 from pyjx.runtime.dispatch import Miss
 from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, reports, spec_of
-from pyjx.runtime.located import located_text
 from pyjx.runtime.placement import (
     Shardings,
     committed_layout,
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from pyjx.runtime.costs import Costs
     from pyjx.runtime.explain import Explanation
 
+costs = deferred("pyjx.runtime.costs")  # few programs ask for them
+lowering = deferred("pyjx.runtime.lower")  # with the passes, for the first program
 CompilerOptions = Mapping[str, str | bool | int | float]
 
 
@@ -172,9 +174,7 @@ class Traced(_Stage):
         >>> [(c.name, c.flops, c.transcendentals) for c in cost.by_operation]
         [('dot_general', 24.0, 0.0), ('sin', 0.0, 3.0)]
         """
-        from pyjx.runtime.costs import Costs  # few programs ask for them
-
-        return Costs(self.jaxpr, lambda: self.lower().cost_analysis())
+        return costs.Costs(self.jaxpr, lambda: self.lower().cost_analysis())
 
     def physicalize(self, ctx: Any = None) -> Traced:
         """The traced function with key arrays as the integer arrays that they are."""
@@ -221,17 +221,14 @@ class Lowered(_Stage):
             _check_has_devices(given, traced)
         self._placement, _ = placement_of(traced.closed, given, traced.request, platform)
         self._platform = platform or self._placement.platform
-        # Passes and lowering, which need not load before the first program.
-        from pyjx.runtime.lower import lower_closed
-
         self._closed, self._donated, self._call = traced.closed, traced.donated, None
         if has_state(traced.closed.effects):
             consts = traced.closed.consts
-            self._call = reference_calls.call_of(
+            self._call = dispatch.call_of(
                 consts_as_inputs(traced.closed), (False,) * len(consts) + traced.donated)
             self._closed = self._call.discharged.jaxpr
             self._donated = self._call.donated
-        self._program = lower_closed(
+        self._program = lowering.lower_closed(
             self._closed, spec.name, donated=self._donated, keep_unused=spec.options.keep_unused,
             platform=self._platform,
             placement=self._placement if not self._placement.devices
@@ -249,7 +246,7 @@ class Lowered(_Stage):
     def _text(self, debug_info: bool) -> str:
         if not debug_info:
             return self._program.named_text()
-        return located_text(self._program, names_results=True)
+        return self._program.located_text(names_results=True)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: `stablehlo` (default) or `hlo`.
@@ -330,10 +327,7 @@ def _callable_of(compiled: Compiled) -> Any:
         assert compiled is not None  # the caller has it
         return compiled.miss(*args, **kwargs)
 
-    def uncompiled(*args: Any, **kwargs: Any) -> Any:  # under disable_jit
-        return miss(*args, **kwargs)[0]
-
-    return dispatch.compiled_callable(compiled._spec.name, uncompiled, miss, ("compiled",))
+    return dispatch.compiled_callable(compiled._spec.name, miss, ("compiled",))
 
 
 class Compiled(_Stage):
@@ -342,7 +336,7 @@ class Compiled(_Stage):
     __slots__ = ("__weakref__", "_call", "_executable", "_here", "_with_refs")
 
     def __init__(self, spec: JitSpec, traced: TracedCall, given: Shardings, executable: Any,
-                 with_refs: reference_calls.Call | None = None) -> None:
+                 with_refs: dispatch.ReferenceCall | None = None) -> None:
         super().__init__(spec, traced, given)
         self._executable = executable
         self._with_refs = with_refs
@@ -371,7 +365,7 @@ class Compiled(_Stage):
         n_given = len(tree_flatten((args, kwargs))[0])  # static arguments may be among them
         return out, fast_path if n_given == len(leaves) else None, drop
 
-    def _run_with_refs(self, call: reference_calls.Call, leaves: list[Any]) -> Any:
+    def _run_with_refs(self, call: dispatch.ReferenceCall, leaves: list[Any]) -> Any:
         closed = self._traced.closed
         check_distinct(leaves, closed.consts, lambda: closed.debug_info)
         operands = [*closed.consts, *leaves]
@@ -581,7 +575,7 @@ def _explain(self: Any) -> Explanation:
     >>> jax.jit(lambda x: x).explain().n_traces
     0
     """
-    return reports().explain_function(spec_of(self))  # type: ignore[no-any-return]
+    return reports.explain_function(spec_of(self))  # type: ignore[no-any-return]
 
 
 jaxlib_api.PjitFunction.explain = api_boundary(_explain)

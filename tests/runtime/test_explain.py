@@ -17,7 +17,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.runtime import ledger
-from pyjx.runtime.causes import changes_of
+from pyjx.runtime.explain import changes_of
 from pyjx.runtime.jit import _traces
 from pyjx.tree_util import register_pytree_node_class
 
@@ -130,7 +130,7 @@ def test_static_objects():
 
 
 def jax_cure(f, index):
-    from pyjx.runtime.causes import cure_for
+    from pyjx.runtime.explain import cure_for
 
     return cure_for(f.explain().traces[index].changes[0])
 

@@ -232,7 +232,7 @@ def test_programs_on_disk_are_checked(tmp_path: Path) -> None:
 
 
 def test_passes_are_switched_off() -> None:
-    from pyjx.runtime.pipeline import _disabled_passes
+    from pyjx.runtime.compile import _disabled_passes
 
     assert _disabled_passes("", "gpu") == {}
     with cfg.compiler_enable_remat_pass(False):
