@@ -33,10 +33,6 @@ _PREFIX = {np.dtype(np.float32): "s", np.dtype(np.float64): "d", np.dtype(np.com
 _COMPLEX_NAMES = {"syevd": "heevd", "sytrd": "hetrd", "orgqr": "ungqr", "ormqr": "unmqr"}
 
 
-def _letter(text: str) -> np.uint8:
-    return np.uint8(ord(text))
-
-
 def _is_complex(aval: ShapedArray) -> bool:
     return bool(aval.dtype.kind == "c")
 
@@ -46,15 +42,18 @@ def _real(aval: ShapedArray) -> Any:
 
 
 def _call(b: Block, function: str, operands: Sequence[str], takes: Sequence[ShapedArray],
-          gives: Sequence[ShapedArray], config: Mapping[str, Any] | None = None,
-          aliases: Mapping[int, int] | None = None) -> list[str]:
-    """Call a function for matrices of the type of the first operand's."""
+          gives: Sequence[ShapedArray], aliases: Mapping[int, int] | None = None, **config: Any
+          ) -> list[str]:
+    """Call a function for matrices of the type of the first operand's; letters in its configuration
+    are numbers."""
     first = takes[0]
     if _is_complex(first):
         function = _COMPLEX_NAMES.get(function, function)
     return b.custom_call(
         f"lapack_{_PREFIX[first.dtype]}{function}_ffi", operands, takes, gives, family="lapack",
-        config=config or {}, aliases=aliases, batch_axes=first.ndim - 2)
+        config={key: np.uint8(ord(value)) if type(value) is str else value
+                for key, value in config.items()},
+        aliases=aliases, batch_axes=first.ndim - 2)
 
 
 def _codes(aval: ShapedArray) -> ShapedArray:
@@ -67,8 +66,7 @@ def _cholesky(b: Block, eqn: JaxprEqn, x: str) -> str:
     (aval,) = out_avals(eqn)
     if not aval.size:
         return x
-    factor, info = _call(b, "potrf", [x], [aval], [aval, _codes(aval)], {"uplo": _letter("L")},
-                         {0: 0})
+    factor, info = _call(b, "potrf", [x], [aval], [aval, _codes(aval)], {0: 0}, uplo="L")
     (factor,) = nan_where_failed(b, [factor], [aval], info, batch_of(aval))
     return triangle(b, factor, aval, lower=True)
 
@@ -83,12 +81,9 @@ def _triangular_solve(b: Block, eqn: JaxprEqn, a: str, x: str) -> str:
     if params["conjugate_a"] and not params["transpose_a"]:
         a = conjugated(b, a, takes[0])
     turned = "N" if not params["transpose_a"] else "C" if params["conjugate_a"] else "T"
-    config = {
-        "side": _letter("L" if params["left_side"] else "R"),
-        "uplo": _letter("L" if params["lower"] else "U"), "trans_x": _letter(turned),
-        "diag": _letter("U" if params["unit_diagonal"] else "N"),
-    }
-    return _call(b, "trsm", [a, x], takes, [takes[1]], config, {0: 1})[0]
+    return _call(b, "trsm", [a, x], takes, [takes[1]], {0: 1},
+                 side="L" if params["left_side"] else "R", uplo="L" if params["lower"] else "U",
+                 trans_x=turned, diag="U" if params["unit_diagonal"] else "N")[0]
 
 
 @rule("getrf", platform="cpu")
@@ -135,8 +130,8 @@ def _ormqr(b: Block, eqn: JaxprEqn, a: str, taus: str, c: str) -> str:
     (out,) = out_avals(eqn)
     if not out.size or not in_avals(eqn)[0].size:
         return c
-    config = {key: eqn.params[key] for key in ("left", "transpose")}
-    return _call(b, "ormqr", [a, taus, c], in_avals(eqn), [out], config, {0: 2})[0]
+    return _call(b, "ormqr", [a, taus, c], in_avals(eqn), [out], {0: 2}, left=eqn.params["left"],
+                 transpose=eqn.params["transpose"])[0]
 
 
 @rule("eigh", platform="cpu")
@@ -145,9 +140,8 @@ def _eigh(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     if not vectors.size:
         return of_nothing(b, eqn)
     check_choice(eqn, "algorithm", ("QR",), "CPU")
-    config = {"mode": _letter("V"), "uplo": _letter("L" if eqn.params["lower"] else "U")}
-    *found, info = _call(b, "syevd", [x], [vectors], [vectors, values, _codes(vectors)], config,
-                         {0: 0})
+    *found, info = _call(b, "syevd", [x], [vectors], [vectors, values, _codes(vectors)], {0: 0},
+                         mode="V", uplo="L" if eqn.params["lower"] else "U")
     return nan_where_failed(b, found, [vectors, values], info, batch_of(vectors))
 
 
@@ -169,7 +163,7 @@ def _svd(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
         factors = [aval.update(shape=(*batch, m, k)), aval.update(shape=(*batch, k, n))]
     _, values, left, right, info = _call(
         b, function, [x], [aval], [aval, avals[0], *factors, _codes(aval)],
-        {"mode": _letter(mode)}, {0: 0})
+        {0: 0}, mode=mode)
     return nan_where_failed(b, [values, left, right][:len(avals)], avals, info, batch)
 
 
@@ -183,10 +177,8 @@ def _eig(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     values, vectors = avals[0], aval.update(dtype=avals[0].dtype)
     parts = [values] if _is_complex(aval) else [values.update(dtype=_real(aval))] * 2
     left, right = (eqn.params[f"compute_{side}_eigenvectors"] for side in ("left", "right"))
-    config = {"compute_left": _letter("V" if left else "N"),
-              "compute_right": _letter("V" if right else "N")}
     *w, vl, vr, info = _call(b, "geev", [x], [aval], [*parts, vectors, vectors, _codes(aval)],
-                             config)
+                             compute_left="V" if left else "N", compute_right="V" if right else "N")
     found = [w[0] if len(w) == 1 else complex_of(b, w[0], w[1], values)]
     found += [vl] * left + [vr] * right
     return nan_where_failed(b, found, avals, info, batch_of(aval))
@@ -203,7 +195,7 @@ def _schur(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     parts = [values] if _is_complex(aval) else [values, values]
     form, z, *_, info = _call(
         b, "gees", [x], [aval], [aval, aval, *parts, codes, codes],
-        {"mode": _letter("V" if vectors else "N"), "sort": _letter("N")}, {0: 0})
+        {0: 0}, mode="V" if vectors else "N", sort="N")
     return nan_where_failed(b, [form, z][:len(avals)], avals, info, batch_of(aval))
 
 
@@ -212,8 +204,8 @@ def _hessenberg(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     packed, taus = out_avals(eqn)
     if not packed.size or packed.shape[-1] == 1:
         return [x, b.constant(0, taus)]
-    config = {"low": np.int32(1), "high": np.int32(packed.shape[-1])}
-    *found, info = _call(b, "gehrd", [x], [packed], [packed, taus, _codes(packed)], config, {0: 0})
+    *found, info = _call(b, "gehrd", [x], [packed], [packed, taus, _codes(packed)], {0: 0},
+                         low=np.int32(1), high=np.int32(packed.shape[-1]))
     return nan_where_failed(b, found, [packed, taus], info, batch_of(packed))
 
 
@@ -223,7 +215,7 @@ def _tridiagonal(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     if not avals[0].size:
         return of_nothing(b, eqn)
     *found, info = _call(b, "sytrd", [x], [avals[0]], [*avals, _codes(avals[0])],
-                         {"uplo": _letter("L" if eqn.params["lower"] else "U")}, {0: 0})
+                         {0: 0}, uplo="L" if eqn.params["lower"] else "U")
     return nan_where_failed(b, found, avals, info, batch_of(avals[0]))
 
 

@@ -94,6 +94,8 @@ class Primitive:
       linear: in which operands it is linear, together or each (core/linearity.py).
       cached: whether results of `shape_rule` are kept by avals and parameters.
       cost: CHEAP or DEAR where computing a result again may spare the memory to keep it; else None.
+      fused: whether XLA fuses it with what reads its result, of what has no `cost`: it computes
+        nothing.
       outlined: whether blocks that repeat may become functions with it inside.
       length: how many operations it is lowered to, about, where these are many.
       is_call: whether it calls the jaxpr that is its parameter `jaxpr`, by its parameter `name`.
@@ -139,9 +141,9 @@ class Primitive:
         that is being recorded; None where the equation is to be added all the same.
     """
 
-    __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "contracts", "cost", "holder",
-                 "is_call", "length", "linear", "moves", "multiple_results", "name", "outlined",
-                 "own_impl", "own_rules", "takes_token",
+    __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "contracts", "cost", "fused",
+                 "holder", "is_call", "length", "linear", "moves", "multiple_results", "name",
+                 "outlined", "own_impl", "own_rules", "takes_token",
                  *[kind for kind in RULE_KINDS if kind != "impl"])
 
     accumulate: Rule | None
@@ -165,16 +167,17 @@ class Primitive:
     transpose: Rule | None
 
     def __init__(self, name: str, *, multiple_results: bool = False, linear: Linearity = NOWHERE,
-                 cached: bool = True, cost: int | None = None, outlined: bool = True,
-                 length: int = 1, is_call: bool = False, contracts: bool = False,
-                 moves: bool = False, asked: bool = False, own_rules: bool = False,
-                 takes_token: bool = False, holder: Holding = nothing_held,
+                 cached: bool = True, cost: int | None = None, fused: bool = False,
+                 outlined: bool = True, length: int = 1, is_call: bool = False,
+                 contracts: bool = False, moves: bool = False, asked: bool = False,
+                 own_rules: bool = False, takes_token: bool = False, holder: Holding = nothing_held,
                  **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.linear = linear
         self.cached = cached
         self.cost = cost
+        self.fused = fused
         self.outlined = outlined
         self.length = length
         self.is_call = is_call

@@ -204,9 +204,7 @@ SIGNATURES: dict[str, KeyReuseSignature] = {
     **dict.fromkeys(["random_clone", "random_fold_in", "random_seed", "random_wrap"], _NEW),
     **dict.fromkeys(["random_unwrap", "debug_callback", "eq", "ne"], _ONLY_READS),
     **dict.fromkeys(
-        ["assert_consumed_value", "broadcast_in_dim", "convert_element_type", "copy", "device_put",
-         "dynamic_slice", "gather", "layout_constraint", "optimization_barrier", "pvary", "reshape",
-         "reshard", "sharding_constraint", "squeeze", "stop_gradient"], _SAME),
+        ["assert_consumed_value", "layout_constraint", "reshard", "sharding_constraint"], _SAME),
     "consume": KeyReuseSignature(Sink(0), Forward(0, 0)),
     "dynamic_update_slice": KeyReuseSignature(Sink(1), Forward(0, 0)),
     "scatter": KeyReuseSignature(Sink(2), Forward(0, 0)),
@@ -345,6 +343,9 @@ def _results(eqn: JaxprEqn, operands: Operands) -> Results:
             return _run(eqn.primitive.name, program, operands, eqn)
         return (_use_all if eqn.primitive.holder.held is None else _held)(eqn, operands)
     signature = SIGNATURES.get(eqn.primitive.name)
+    if (signature is None and eqn.primitive.moves and operands and operands[0] is not None
+            and not any(operands[1:])):
+        signature = _SAME
     if signature is None:
         return _use_all(eqn, operands)
     return _apply(eqn.primitive.name, signature, operands, [v.aval for v in eqn.outvars])

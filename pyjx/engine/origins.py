@@ -10,7 +10,7 @@ Place = tuple[int, ...]
 
 
 def origin(jaxpr: Jaxpr, v: Atom) -> tuple[Place, str]:
-    """Where a value of a program comes from: constants sort first, then arguments, then results."""
+    """Where a value of a program comes from: constants come first, then arguments, then results."""
     if v in jaxpr.invars:
         i = jaxpr.invars.index(v)  # type: ignore[arg-type]
         names = jaxpr.debug_info.arg_names

@@ -351,7 +351,8 @@ def _gather_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, *,
 
 
 gather_p = register(Primitive(
-    "gather", moves=True, shape_rule=_gather_shape, sharding_rule=_gather_sharding, jvp=_gather_jvp,
+    "gather", moves=True, fused=True, shape_rule=_gather_shape, sharding_rule=_gather_sharding,
+    jvp=_gather_jvp,
     transpose=_gather_transpose, accumulate=_gather_accumulate, batch=_gather_batch, linear=FIRST,
     asked=True,
 ))

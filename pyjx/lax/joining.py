@@ -84,7 +84,7 @@ def _slice_batch(operands: Values, dims: BatchDims, *, start_indices: tuple[int,
     ), d
 
 
-slice_p = linear_primitive("slice", _slice_shape, _slice_transpose, CHEAP)
+slice_p = linear_primitive("slice", _slice_shape, _slice_transpose, cost=CHEAP)
 slice_p.define(sharding_rule=resized("slicing"))
 slice_p.define(batch=_slice_batch)
 
@@ -227,7 +227,7 @@ def _pad_batch(operands: Values, dims: Any, *, padding_config: PaddingConfig
     return select(inside, padded, broadcast_in_dim(value, shape, (0,))), 0
 
 
-pad_p = register(Primitive("pad", moves=True, shape_rule=_pad_shape,
+pad_p = register(Primitive("pad", moves=True, fused=True, shape_rule=_pad_shape,
                            sharding_rule=resized("padding"),
                            transpose=_pad_transpose, batch=_pad_batch, linear=FIRST + FIRST_TWO))
 pad_p.define(jvp=jointly_linear_jvp(pad_p))
@@ -323,7 +323,7 @@ def _joined_sharding(xs: Sequence[ShapedArray]) -> Entries:
 
 
 concatenate_p = register(Primitive(
-    "concatenate", moves=True, shape_rule=_concatenate_shape,
+    "concatenate", moves=True, fused=True, shape_rule=_concatenate_shape,
     sharding_rule=lambda out, *xs, dimension: _joined_sharding(xs),
     transpose=_concatenate_transpose, batch=_concatenate_batch, linear=TOGETHER,
 ))
@@ -394,7 +394,7 @@ def _stack_batch(operands: Values, dims: Dims, *, axis: int) -> tuple[Value, int
     return stack_p.bind(*xs, axis=axis + 1), 0
 
 
-stack_p = register(Primitive("stack", moves=True, shape_rule=_stack_shape,
+stack_p = register(Primitive("stack", moves=True, fused=True, shape_rule=_stack_shape,
                              transpose=_stack_transpose,
                              batch=_stack_batch, linear=TOGETHER,
                              sharding_rule=lambda out, *xs, axis: insert(
@@ -450,7 +450,7 @@ def _unstack_sharding(outs: Any, x: ShapedArray, *, axis: int) -> list[Any]:
 
 
 unstack_p = register(Primitive(
-    "unstack", moves=True, shape_rule=_unstack_shape, sharding_rule=_unstack_sharding,
+    "unstack", moves=True, fused=True, shape_rule=_unstack_shape, sharding_rule=_unstack_sharding,
     batch=_unstack_batch,
     multiple_results=True, linear=TOGETHER,
     transpose=lambda cts, x, *, axis: (stack_p.bind(*map(instantiate, cts), axis=axis),),
@@ -494,8 +494,8 @@ def _split_batch(operands: Values, dims: BatchDims, *, sizes: tuple[int, ...], a
 _part_sharding = resized("split")
 
 split_p = register(Primitive(
-    "split", moves=True, shape_rule=_split_shape, batch=_split_batch, multiple_results=True,
-    linear=TOGETHER,
+    "split", moves=True, fused=True, shape_rule=_split_shape, batch=_split_batch,
+    multiple_results=True, linear=TOGETHER,
     sharding_rule=lambda outs, x, **_: [_part_sharding(o, x) for o in outs],
     transpose=lambda cts, x, *, sizes, axis: (concatenate(map(instantiate, cts), axis),),
 ))

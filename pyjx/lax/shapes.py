@@ -47,15 +47,14 @@ def is_array(x: Any) -> bool:
     return not (isinstance(x, np.ndarray) or is_scalar_constant(x) or stands_for_constant(x))
 
 
-def linear_primitive(name: str, shape_rule: Rule, transposed: Rule, cost: int | None = None
-                     ) -> Primitive:
+def linear_primitive(name: str, shape_rule: Rule, transposed: Rule, **facts: Any) -> Primitive:
     """A primitive that moves its only operand; `transposed(ct, aval, **params)`."""
 
     def back(ct: Tangent, x: Value, **params: Any) -> Any:
         return (transposed(ct, x.aval, **params),)
 
     p = register(Primitive(name, moves=True, shape_rule=shape_rule, transpose=back, linear=TOGETHER,
-                           cost=cost))
+                           **facts))
     return p.define(jvp=jvp_linear(p))
 
 
@@ -184,7 +183,7 @@ def _split_entry(mesh: Mesh | AbstractMesh, axes: Sequence[Any], sizes: Sequence
     return None if left else out
 
 
-reshape_p = linear_primitive("reshape", _reshape_shape, _reshape_transpose, CHEAP)
+reshape_p = linear_primitive("reshape", _reshape_shape, _reshape_transpose, cost=CHEAP)
 reshape_p.define(sharding_rule=_reshape_sharding)
 reshape_p.define(batch=_reshape_batch, record=unless_idle(
     lambda aval, new_sizes, dimensions, sharding: (
@@ -286,7 +285,8 @@ def _squeeze_sharding(out: ShapedArray, x: ShapedArray, *, dimensions: tuple[int
 squeeze_p = linear_primitive("squeeze", _squeeze_shape,
                              lambda ct, aval, *, dimensions: reshape(
                                  ct, aval.shape,
-                                 out_sharding=sharding_for(aval, get_aval(ct))), CHEAP)
+                                 out_sharding=sharding_for(aval, get_aval(ct))),
+                             cost=CHEAP)
 squeeze_p.define(batch=_squeeze_batch, sharding_rule=_squeeze_sharding,
                  record=unless_idle(lambda aval, dimensions: not dimensions))
 
@@ -395,7 +395,7 @@ def _rev_transpose(ct: Tangent, aval: ShapedArray, *, dimensions: tuple[int, ...
     return rev_p.bind(ct, dimensions=dimensions)
 
 
-rev_p: Primitive = linear_primitive("rev", _rev_shape, _rev_transpose)
+rev_p: Primitive = linear_primitive("rev", _rev_shape, _rev_transpose, fused=True)
 rev_p.define(batch=_rev_batch, record=unless_idle(lambda aval, dimensions: not dimensions))
 
 

@@ -169,9 +169,6 @@ def _literal_key(literal: Any) -> Any:
 
 # How many operations may be computed again for the blocks of a group, for each of the program.
 LIMIT = 4
-# What XLA fuses beside operations with a cost. They compute nothing, so nothing is computed again.
-_FUSED = frozenset(["concatenate", "dynamic_slice", "gather", "pad", "rev", "split", "stack",
-                    "unstack"])
 # How many equations less there must be for blocks that XLA would fuse to be functions all the same:
 # those of a program that takes long to compile.
 MIN_FUSED_SAVING = 1024
@@ -218,7 +215,7 @@ def _are_fused(eqns: Sequence[JaxprEqn], group: Group,
 
 
 def _is_fused(eqn: JaxprEqn) -> bool:
-    return eqn.primitive.cost is not None or eqn.primitive.name in _FUSED
+    return eqn.primitive.cost is not None or eqn.primitive.fused
 
 
 def _depths(eqns: Sequence[JaxprEqn], block: Sequence[int]) -> dict[Any, int]:

@@ -25,7 +25,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_ints
@@ -37,6 +37,7 @@ from pyjx.experimental.sparse.bcoo.conversion import as_row, columns, in_bounds
 from pyjx.experimental.sparse.bcoo.duplicates import bcoo_sum_duplicates
 from pyjx.experimental.sparse.bcoo.layout import batch_to_sparse, bcoo_update_layout
 from pyjx.experimental.sparse.util import SparseInfo, added_at, over_batch, stretched
+from pyjx.lax.contractions import dot_shape
 from pyjx.runtime.operations import op_jit
 
 if TYPE_CHECKING:
@@ -209,22 +210,8 @@ def canonical_numbers(name: str, dimension_numbers: Any, lhs: tuple[int, ...],
         raise TypeError(f"{name}: dimension_numbers must be ((lhs_contracting, rhs_contracting), "
                         f"(lhs_batch, rhs_batch)), got {dimension_numbers!r}.") from None
     lc, rc, lb, rb = (as_ints(name, "dimension_numbers", x) for x in (lc, rc, lb, rb))
-    for kind, left, right in (("contracting", lc, rc), ("batch", lb, rb)):
-        if len(left) != len(right):
-            raise TypeError(f"dot_general requires equal numbers of {kind} dimensions, got {left} "
-                            f"and {right}.")
-        if any([not 0 <= d < len(lhs) for d in left] + [not 0 <= d < len(rhs) for d in right]):
-            raise TypeError(f"dot_general requires {kind} dimensions to be non-negative and less "
-                            f"than the number of axes, got {left} and {right} for shapes {lhs} and "
-                            f"{rhs}.")
-        sizes = tuple([lhs[d] for d in left]), tuple([rhs[d] for d in right])
-        if sizes[0] != sizes[1]:
-            raise TypeError(f"dot_general requires {kind} dimensions to have the same shape, got "
-                            f"{sizes[0]} and {sizes[1]}.")
-    for side, used in (("lhs", (*lc, *lb)), ("rhs", (*rc, *rb))):
-        if len(set(used)) < len(used):
-            raise TypeError(f"dot_general requires {side} batch and contracting dimensions to be "
-                            f"distinct, got {used}.")
+    dot_shape(ShapedArray(lhs, np.dtype(np.float32)), ShapedArray(rhs, np.dtype(np.float32)),
+              ((lc, rc), (lb, rb)))
     return (lc, rc), (lb, rb)
 
 
