@@ -4,7 +4,7 @@ another; and what to say where they do not."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from operator import is_
+from operator import is_, is_not
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -138,34 +138,44 @@ def as_in_program(x: Any) -> Any:
     return array_from_host(x) if of_host else x
 
 
-def promote_carry(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]
-                  ) -> tuple[list[Value], bool]:
-    """The carry with each weakly typed leaf that the body changes the type of in the dtype that the
-    two promote to; and whether the body is to be traced again, for another dtype."""
-    changed = False
-    new = []
-    for x, out in zip(leaves, out_avals, strict=True):
-        aval = get_aval(x)
-        if aval.weak_type and aval is not out and aval.shape == out.shape:
-            dtype = dtypes.result_type(x, out)
-            if dtype != aval.dtype:
-                x, changed = convert_element_type(x, dtype), True
-        new.append(x)
-    return new, changed
+def traced_with_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
+                      leaves: list[Value], trace: Callable[[list[Value]], TracedBody],
+                      carry_of: Callable[[TreeDef], TreeDef] = lambda tree: tree
+                      ) -> tuple[list[Value], TracedBody]:
+    """The carry of a loop, and the body that `trace` makes for it. `carry_of` gives the structure
+    of the carry, which comes first, in that of the results.
+
+    A weakly typed leaf that the body changes the type of is of the dtype that the two promote to;
+    one that it makes vary along axes of a mesh varies so from the start.
+
+    Raises:
+      TypeError: the body gives a carry of another type than it takes.
+    """
+    body = trace(leaves)
+    carry_tree = carry_of(body.out_tree)
+    if carry_tree == tree:
+        now = [vary(_promoted(x, out), out.place.mat.varying)
+               for x, out in zip(leaves, body.closed.out_avals, strict=False)]
+        while any(map(is_not, now, leaves)):
+            leaves, body = now, trace(now)
+            now = [vary(x, out.place.mat.varying)
+                   for x, out in zip(leaves, body.closed.out_avals, strict=False)]
+    _check_carry(op, what, fun, tree, list(map(get_aval, leaves)), carry_tree,
+                 body.closed.out_avals[:carry_tree.num_leaves])
+    return leaves, body
 
 
-def varied(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]) -> list[Value] | None:
-    """The carry with each leaf varying along the axes of a mesh along which the body makes it vary;
-    None where it does."""
-    if all([out.place.mat.varying <= get_aval(x).place.mat.varying
-            for x, out in zip(leaves, out_avals, strict=True)]):
-        return None
-    return [vary(x, out.place.mat.varying) for x, out in zip(leaves, out_avals, strict=True)]
+def _promoted(x: Value, out: ShapedArray) -> Value:
+    aval = get_aval(x)
+    if not aval.weak_type or aval is out or aval.shape != out.shape:
+        return x
+    dtype = dtypes.result_type(x, out)
+    return x if dtype == aval.dtype else convert_element_type(x, dtype)
 
 
-def check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
-                avals: Sequence[ShapedArray], out_tree: TreeDef,
-                out_avals: Sequence[ShapedArray]) -> None:
+def _check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
+                 avals: Sequence[ShapedArray], out_tree: TreeDef,
+                 out_avals: Sequence[ShapedArray]) -> None:
     """Raise TypeError unless the body gives a carry of the type it takes.
 
     A body made of another one tells by `user_body()` what to speak of: the operation, the name of

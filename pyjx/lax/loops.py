@@ -65,7 +65,7 @@ from pyjx.engine.subjaxprs import (
 )
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, TreeDef, Value, Values
-from pyjx.lax.agreement import as_in_program, check_carry, promote_carry, varied
+from pyjx.lax.agreement import as_in_program, traced_with_carry
 from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.bodies import trace_body
 from pyjx.lax.common import operand
@@ -130,16 +130,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves: list[Any],
               tree: TreeDef) -> tuple[list[Any], ClosedJaxpr, ClosedJaxpr]:
     """The carry, of the types that the body gives it, and the condition and the body for these."""
+    leaves, (body, _) = traced_with_carry(
+        "while_loop", "body_fun", body_fun, tree, leaves, lambda carry: trace_body(
+            "while_loop", "body_fun", body_fun, tree, list(map(get_aval, carry))))
     avals = list(map(get_aval, leaves))
-    body, out_tree = trace_body("while_loop", "body_fun", body_fun, tree, avals)
-    if out_tree == tree:
-        leaves, changed = promote_carry(leaves, body.out_avals)
-        more = leaves if changed else varied(leaves, body.out_avals)
-        while more is not None:
-            leaves, avals = more, list(map(get_aval, more))
-            body, out_tree = trace_body("while_loop", "body_fun", body_fun, tree, avals)
-            more = varied(leaves, body.out_avals)
-    check_carry("while_loop", "body_fun", body_fun, tree, avals, out_tree, body.out_avals)
     cond, cond_tree = trace_body("while_loop", "cond_fun", cond_fun, tree, avals)
     _check_cond(cond_tree, cond.out_avals)
     # devices that go on while others stop differ in all

@@ -32,7 +32,7 @@ from pyjx.engine.subjaxprs import (
     without_tracers,
 )
 from pyjx.engine.types import Params
-from pyjx.lax.agreement import as_in_program, check_carry, promote_carry, varied
+from pyjx.lax.agreement import as_in_program, traced_with_carry
 from pyjx.lax.bodies import TracedBody, check_operands_distinct, trace_body
 from pyjx.lax.common import operand
 from pyjx.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
@@ -91,20 +91,11 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     check_operands_distinct("scan", f, args_tree, [*leaves, *x_leaves])
     if any(map(is_ref, x_leaves)):
         check_undivided(x_tree, [True] * len(x_leaves), lambda: DebugInfo("scan", source_of(f)))
-    body = traced(leaves)
-    if body.closed.consts:
-        check_operands_distinct("scan", f, args_tree, [*leaves, *x_leaves], body.closed.consts)
-    carry_tree = body.out_tree.children()[0]
-    if carry_tree == tree:
-        leaves, changed = promote_carry(leaves, body.closed.out_avals[:len(leaves)])
-        if changed:
-            body = traced(leaves)
-        while (more := varied(leaves, body.closed.out_avals[:len(leaves)])) is not None:
-            leaves = more
-            body = traced(leaves)
+    leaves, body = traced_with_carry("scan", "f", f, tree, leaves, traced,
+                                     lambda pair: pair.children()[0])
     closed = body.closed
-    check_carry("scan", "f", f, tree, list(map(get_aval, leaves)), carry_tree,
-                closed.out_avals[:carry_tree.num_leaves])
+    if closed.consts:
+        check_operands_distinct("scan", f, args_tree, [*leaves, *x_leaves], closed.consts)
     outs = bind_scan(consts_as_inputs(closed), closed.consts, leaves, x_leaves, {
         "length": n, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
         "_split_transpose": bool(_split_transpose)})

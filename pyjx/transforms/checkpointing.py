@@ -153,18 +153,11 @@ MAKERS = (offload_dot_with_no_batch_dims, save_anything_except_these_names,
           save_and_offload_only_these_names)
 
 checkpoint_policies = SimpleNamespace(
-    everything_saveable=everything_saveable,
-    nothing_saveable=nothing_saveable,
-    dots_saveable=dots_saveable,
+    **{policy.__name__: policy for policy in (
+        everything_saveable, nothing_saveable, dots_saveable, dots_with_no_batch_dims_saveable,
+        *MAKERS)},
     checkpoint_dots=dots_saveable,
-    dots_with_no_batch_dims_saveable=dots_with_no_batch_dims_saveable,
     checkpoint_dots_with_no_batch_dims=dots_with_no_batch_dims_saveable,
-    offload_dot_with_no_batch_dims=offload_dot_with_no_batch_dims,
-    save_anything_except_these_names=save_anything_except_these_names,
-    save_any_names_but_these=save_any_names_but_these,
-    save_only_these_names=save_only_these_names,
-    save_from_both_policies=save_from_both_policies,
-    save_and_offload_only_these_names=save_and_offload_only_these_names,
 )
 
 
