@@ -112,21 +112,16 @@ class _Traced(Record):
     names: frozenset[Any]
 
 
-class _Mapped:
+class _Mapped(Record):
     """A function with what `shard_map` is to know of it."""
 
-    __slots__ = ("check_vma", "fun", "in_specs", "mesh", "names", "out_specs", "specs_name")
-
-    def __init__(self, fun: Callable[..., Any], mesh: Mesh | AbstractMesh | None, in_specs: Any,
-                 out_specs: Any, names: frozenset[Any], check_vma: bool,
-                 specs_name: str = "in_specs") -> None:
-        self.specs_name = specs_name
-        self.fun = fun
-        self.mesh = mesh
-        self.in_specs = in_specs
-        self.out_specs = out_specs
-        self.names = names
-        self.check_vma = check_vma
+    fun: Callable[..., Any]
+    mesh: Mesh | AbstractMesh | None
+    in_specs: Any
+    out_specs: Any
+    names: frozenset[Any]
+    check_vma: bool
+    specs_name: str = "in_specs"
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         leaves, in_tree = flatten(args)

@@ -16,6 +16,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.meshes import Mesh
 from pyjx.core.prefixes import broadcast_argument, is_none
+from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import moveaxis
@@ -80,7 +81,8 @@ def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, ou
     if devices is not None and not devices:
         raise ValueError("'devices' argument to pmap must be non-empty, or None.")
     mapped = _Mapped(fun, axis_name, in_axes, out_axes, static, donated,
-                     None if devices is None else tuple(devices), backend, axis_size)
+                     None if devices is None else tuple(devices), backend, axis_size,
+                     BoundedDict(256))
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         call, leaves, _ = mapped.prepared(args, kwargs)
@@ -96,26 +98,19 @@ def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, ou
     return result
 
 
-class _Mapped:
+class _Mapped(Record):
     """A function with what `pmap` is to know of it."""
 
-    __slots__ = ("axis_name", "axis_size", "backend", "calls", "devices", "donated", "fun",
-                 "in_axes", "out_axes", "static")
-
-    def __init__(self, fun: Callable[..., Any], axis_name: Any, in_axes: Any, out_axes: Any,
-                 static: tuple[int, ...], donated: tuple[int, ...],
-                 devices: tuple[Any, ...] | None, backend: str | None, axis_size: int | None
-                 ) -> None:
-        self.fun = fun
-        self.axis_name = axis_name
-        self.in_axes = in_axes
-        self.out_axes = out_axes
-        self.static = static
-        self.donated = donated
-        self.devices = devices
-        self.backend = backend
-        self.axis_size = axis_size
-        self.calls = BoundedDict(256)
+    fun: Callable[..., Any]
+    axis_name: Any
+    in_axes: Any
+    out_axes: Any
+    static: tuple[int, ...]
+    donated: tuple[int, ...]
+    devices: tuple[Any, ...] | None
+    backend: str | None
+    axis_size: int | None
+    calls: Any  # what is called for arguments of a kind
 
     def prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any],
                  seen: Callable[[Any], Any] | None = None) -> tuple[Any, list[Any], TreeDef]:

@@ -17,6 +17,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.jaxpr import Literal
 from pyjx.core.open_sums import same_over_mesh
+from pyjx.core.records import Record
 from pyjx.core.references import is_ref
 from pyjx.core.scalars import literal_types
 from pyjx.core.trace import new_level
@@ -278,22 +279,13 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     residuals = program.residuals()
     form = LinearForm(program.abstracted(residuals), in_tree, flat.out_tree, in_avals, out_avals,
                       source_of(fun))
-    return Partial(_Transposed(form), residuals)
+    return Partial(_Transposed(form), residuals)  # type: ignore[arg-type]
 
 
-class _Transposed:
+class _Transposed(Record):
     """Cotangents of the arguments, of residuals and a cotangent of the output. Compared by form."""
 
-    __slots__ = ("form",)
-
-    def __init__(self, form: LinearForm) -> None:
-        self.form = form
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Transposed) and self.form == other.form
-
-    def __hash__(self) -> int:
-        return hash(self.form)
+    form: LinearForm
 
     @api_boundary
     def __call__(self, residuals: Sequence[Any], out_cotangent: Any) -> Any:

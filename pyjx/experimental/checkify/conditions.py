@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.brief import shortened
 from pyjx.core.effects import Effect, Effects
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Record
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front
@@ -101,7 +101,7 @@ def check_error(error: Error) -> None:
             return
         first = argmax(flags, 0, np.int32)
         failed, *leaves = [_example(x, first, len(examples)) for x in (failed, *leaves)]
-    check_p.bind(failed, *leaves, text=ErrorText(error._metadata), debug=False)
+    check_p.bind(failed, *leaves, text=ErrorText(tuple(error._metadata)), debug=False)
 
 
 def _example(x: Any, i: Any, ndim: int) -> Any:
@@ -110,43 +110,25 @@ def _example(x: Any, i: Any, ndim: int) -> Any:
     return dynamic_index_in_dim(reshape(x, (math.prod(shape[:ndim]), *shape[ndim:])), i, 0, False)
 
 
-class Text:
+class Text(Record):
     """The message of a check, which arrays complete."""
 
-    __slots__ = ("_fmt", "_tree")
-
-    def __init__(self, fmt: str, tree: TreeDef) -> None:
-        self._fmt = fmt
-        self._tree = tree
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Text and (self._fmt, self._tree) == (other._fmt, other._tree)
-
-    def __hash__(self) -> int:
-        return hash((self._fmt, self._tree))
+    fmt: str
+    tree: TreeDef
 
     def __repr__(self) -> str:
-        return repr(self._fmt)
+        return repr(self.fmt)
 
     def __call__(self, *payload: Any) -> str:
         values = [x if isinstance(x, Array) else array_from_host(x) for x in payload]
-        args, kwargs = tree_unflatten(self._tree, values)
-        return f"{self._fmt.format(*args, **kwargs)} (`check` failed)"
+        args, kwargs = tree_unflatten(self.tree, values)
+        return f"{self.fmt.format(*args, **kwargs)} (`check` failed)"
 
 
-class ErrorText:
+class ErrorText(Record):
     """The message of an error that is checked again: that of the site that failed first."""
 
-    __slots__ = ("sites",)
-
-    def __init__(self, sites: Sequence[Site]) -> None:
-        self.sites = tuple(sites)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is ErrorText and self.sites == other.sites
-
-    def __hash__(self) -> int:
-        return hash(self.sites)
+    sites: tuple[Site, ...]
 
     def __repr__(self) -> str:
         return f"one of {len(self.sites)} errors"

@@ -12,6 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
+from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_of
 from pyjx.engine.checkpoint_names import name_p
 from pyjx.experimental.checkify.conditions import check_p
@@ -104,14 +105,11 @@ def _division(operands: Sequence[Any], results: Sequence[Any]) -> tuple[Any, lis
 # -- indices ---------------------------------------------------------------------------------------
 
 
-class OutOfBounds:
+class OutOfBounds(Record):
     """The message of a check of indices, which go over `axes` of an array of this shape."""
 
-    __slots__ = ("axes", "shape")
-
-    def __init__(self, shape: tuple[int, ...], axes: Sequence[int]) -> None:
-        self.shape = shape
-        self.axes = axes
+    shape: tuple[int, ...]
+    axes: Sequence[int]
 
     def __call__(self, index: Any, which: Any) -> str:
         axis = self.axes[int(which)]
@@ -149,7 +147,7 @@ def _out_of_bounds(shape: tuple[int, ...], axes: Sequence[int], last: Sequence[i
         return _any([wrong]), [dynamic_index_in_dim(starts, first, 0, False),
                                dynamic_index_in_dim(which, first, 0, False)]
 
-    return Check(OOBError, OutOfBounds(shape, axes), (wide, _INT), run)
+    return Check(OOBError, OutOfBounds(shape, axes), (wide, _INT), run)  # type: ignore[arg-type]
 
 
 def _signed(index: Any, dtype: np.dtype[Any]) -> Any:
