@@ -34,7 +34,6 @@ from pyjx.core.places import (
     parts_along,
 )
 from pyjx.core.specs import Axes, ManualAxisType, PartitionSpec, axes_of, marks_text
-from pyjx.jaxlib_api import NamedSharding
 
 Shape = tuple[int, ...]
 
@@ -503,12 +502,8 @@ class ShapedArray(AbstractValue):
     @property
     def sharding(self) -> Any:
         """How the type says that the array lies along the Explicit axes of a mesh."""
-        found = self.place.sharding
-        if found is None:
-            mesh = configuration.abstract_mesh.value
-            found = NamedSharding(AbstractMesh((), ()) if mesh is None else mesh,
-                                  PartitionSpec(*[None] * self.ndim))
-        return found
+        mesh = configuration.abstract_mesh.value
+        return self.place.sharding_along(AbstractMesh((), ()) if mesh is None else mesh, self.ndim)
 
     memory_space: Space = of_field("place.space")
     manual_axis_type: ManualAxisType = of_field("place.mat")  # devices hold different values there

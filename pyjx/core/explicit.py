@@ -18,6 +18,7 @@ from pyjx.core.forbidden import check_types
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.open_sums import INSIDE, OUTSIDE, ShardingTypeError, sums_of_results
 from pyjx.core.places import (
+    HERE,
     UNIFORM,
     Space,
     axes_text,
@@ -79,18 +80,13 @@ def _reshaped(aval: Any, shape: tuple[Any, ...], moved: Callable[[Entries], Entr
     return aval.update(shape=shape, sharding=explicit_sharding(sharding.mesh, spec, len(shape)))
 
 
-def full_sharding(mesh: AbstractMesh, aval: ShapedArray | AbstractRef) -> Any:
-    """The sharding of a type, for messages."""
-    return aval.place.sharding or NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim))
-
-
 def replicated(ndim: int, *avals: Any) -> Any:
     """The sharding that copies values of this rank along the mesh of these types; None where they
     have no sharding."""
     for aval in avals:
         sharding = aval.place.sharding
         if sharding is not None:
-            return NamedSharding(sharding.mesh, PartitionSpec(*[None] * ndim))
+            return HERE.sharding_along(sharding.mesh, ndim)
     return None
 
 

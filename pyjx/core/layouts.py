@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from pyjx.core.frozen import Value, filled
 from pyjx.core.places import Space
-from pyjx.core.specs import PartitionSpec, refuse_keyword
+from pyjx.core.specs import PartitionSpec
 from pyjx.jaxlib_api import Device, Sharding
 
 
@@ -19,7 +20,7 @@ class AutoLayout:
         return "AutoLayout"
 
 
-class Layout:
+class Layout(Value):
     """The order of dimensions in memory, and the tiles that hardware cuts them into.
 
     Args:
@@ -32,28 +33,18 @@ class Layout:
     (1, 0)
     """
 
-    __slots__ = ("_key",)
+    __slots__ = ("major_to_minor", "sub_byte_element_size_in_bits", "tiling")
     AUTO = AutoLayout()
+
+    major_to_minor: tuple[int, ...]
+    tiling: tuple[tuple[int, ...], ...] | None
+    sub_byte_element_size_in_bits: int
 
     def __init__(self, major_to_minor: Sequence[int], tiling: Any = None,
                  sub_byte_element_size_in_bits: int = 0) -> None:
-        tiles = None if tiling is None else tuple(map(tuple, tiling))
-        self._key = tuple(major_to_minor), tiles, sub_byte_element_size_in_bits
-
-    @property
-    def major_to_minor(self) -> tuple[int, ...]:
-        """The dimensions, the outermost first."""
-        return self._key[0]
-
-    @property
-    def tiling(self) -> tuple[tuple[int, ...], ...] | None:
-        """The sizes of tiles."""
-        return self._key[1]
-
-    @property
-    def sub_byte_element_size_in_bits(self) -> int:
-        """The size of elements that are smaller than a byte, or 0."""
-        return self._key[2]
+        filled(self, major_to_minor=tuple(major_to_minor),
+               tiling=None if tiling is None else tuple(map(tuple, tiling)),
+               sub_byte_element_size_in_bits=sub_byte_element_size_in_bits)
 
     def mapped(self, dim: int) -> Layout:
         """That of a batch whose axis is `dim`, which is the outermost one in memory."""
@@ -69,14 +60,6 @@ class Layout:
     def for_array(x: Any) -> Layout:
         """The layout of an array."""
         return Layout.from_pjrt_layout(x._pjrt_layout)
-
-    def update(self, **kwargs: Any) -> Layout:
-        """The layout with some of its fields replaced."""
-        names = ("major_to_minor", "tiling", "sub_byte_element_size_in_bits")
-        fields = {n: kwargs.pop(n, k) for n, k in zip(names, self._key, strict=True)}
-        if kwargs:
-            refuse_keyword("Layout", kwargs)
-        return Layout(**fields)
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
         """ValueError if arrays of this shape have other dimensions than the layout."""
@@ -97,19 +80,12 @@ class Layout:
         rest = (f"T{tiles}" if tiles else "") + (f"E({size})" if size else "")
         return f"{{{order}:{rest}}}" if rest else f"{{{order}}}"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
     def __repr__(self) -> str:
-        order, tiling, size = self._key
-        return (f"Layout(major_to_minor={order}, tiling={tiling}, "
-                f"sub_byte_element_size_in_bits={size})")
+        return (f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
+                f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})")
 
 
-class Format:
+class Format(Value):
     """A layout and a sharding.
 
     Args:
@@ -127,6 +103,9 @@ class Format:
 
     __slots__ = ("layout", "sharding")
 
+    layout: Any
+    sharding: Any
+
     def __init__(self, layout: Any = None, sharding: Any = None) -> None:
         if not (layout is None or isinstance(layout, (Layout, AutoLayout))):
             raise TypeError(
@@ -141,15 +120,7 @@ class Format:
                 f"Sharding has to be concrete when layout is of type {type(layout)}. Please pass a "
                 "`jax.sharding.NamedSharding` or `jax.sharding.SingleDeviceSharding` to the "
                 f"sharding argument. Got sharding {sharding}")
-        self.layout = layout
-        self.sharding = sharding
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Format) and (self.layout, self.sharding) == (
-            other.layout, other.sharding)
-
-    def __hash__(self) -> int:
-        return hash((self.layout, self.sharding))
+        filled(self, layout=layout, sharding=sharding)
 
     def __repr__(self) -> str:
         return f"Format(layout={self.layout}, sharding={self.sharding})"

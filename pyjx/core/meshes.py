@@ -6,16 +6,15 @@ import enum
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from pyjx import configuration
 from pyjx.core.frames import warn
-from pyjx.core.frozen import Frozen, filled
+from pyjx.core.frozen import Frozen, Value, filled, refuse_unknown
 from pyjx.core.interning import Interned
-from pyjx.core.specs import refuse_keyword
 from pyjx.jaxlib_api import DeviceList
 
 Shape = tuple[int, ...]
@@ -32,7 +31,7 @@ class AxisType(enum.Enum):
         return self.name
 
 
-class AbstractDevice(Frozen):
+class AbstractDevice(Value):
     """The kind of a mesh's devices.
 
     >>> import pyjx as jax
@@ -48,17 +47,6 @@ class AbstractDevice(Frozen):
 
     def __init__(self, device_kind: str, num_cores: int | None, platform: str | None) -> None:
         filled(self, device_kind=device_kind, num_cores=num_cores, platform=platform)
-
-    def __reduce__(self) -> Any:
-        return AbstractDevice, (self.device_kind, self.num_cores, self.platform)
-
-    def __eq__(self, other: Any) -> Any:
-        return isinstance(other, AbstractDevice) and (
-            self.device_kind, self.num_cores, self.platform) == (
-                other.device_kind, other.num_cores, other.platform)
-
-    def __hash__(self) -> int:
-        return hash((self.device_kind, self.num_cores, self.platform))
 
     def __repr__(self) -> str:
         return f"AbstractDevice({self._text()})"
@@ -199,8 +187,8 @@ class AbstractMesh(_Axes):
         return _abstract_meshes.of(key, _new_abstract)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
-        return _make_abstract, (self._axis_sizes, self.axis_names, self.axis_types,
-                                self.abstract_device)
+        return partial(AbstractMesh, abstract_device=self.abstract_device), (
+            self._axis_sizes, self.axis_names, self.axis_types)
 
     @property
     def axis_sizes(self) -> Shape:
@@ -216,8 +204,7 @@ class AbstractMesh(_Axes):
                **kwargs: Any) -> AbstractMesh:
         """The mesh with some of its arguments replaced."""
         device = kwargs.pop("abstract_device", self.abstract_device)
-        if kwargs:
-            refuse_keyword("AbstractMesh", kwargs)
+        refuse_unknown("AbstractMesh.update()", kwargs)
         return AbstractMesh(
             self.axis_sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
@@ -259,11 +246,6 @@ def _new_abstract(cls: Any, sizes: Shape, names: tuple[Any, ...], types: tuple[A
     size = int(np.prod(sizes, dtype=np.int64)) if sizes else 0
     return filled(object.__new__(cls), _axis_sizes=sizes, axis_names=names,  # type: ignore[no-any-return]
                   axis_types=types, abstract_device=device, size=size)
-
-
-def _make_abstract(sizes: Shape, names: tuple[Any, ...], types: tuple[AxisType, ...],
-                   device: AbstractDevice | None) -> AbstractMesh:
-    return AbstractMesh(sizes, names, types, abstract_device=device)
 
 
 # -- with devices ----------------------------------------------------------------------------------

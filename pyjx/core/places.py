@@ -92,8 +92,11 @@ class Place(Frozen):
     def along(self, mesh: Mesh | AbstractMesh | None, ndim: int) -> Place:
         """The place of a whole array, naming the mesh that the array lies along, or none. It is for
         readers: in programs nothing is said of whole arrays."""
-        whole = NamedSharding(mesh, PartitionSpec(*[None] * ndim))
-        return _places.of((whole, self.mat, self.space), _made)  # type: ignore[no-any-return]
+        return _places.of((HERE.sharding_along(mesh, ndim), self.mat, self.space), _made)  # type: ignore[no-any-return]
+
+    def sharding_along(self, mesh: Mesh | AbstractMesh | None, ndim: int) -> Any:
+        """The sharding; of values that have none that of copies along the mesh."""
+        return self.sharding or NamedSharding(mesh, PartitionSpec(*[None] * ndim))
 
     def on(self, sharding: Sharding | None, ndim: int) -> Place:
         """The place of an array that lies as `sharding` says, in the memory that it names."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from pyjx import jaxlib_api
-from pyjx.core.frozen import Frozen, filled, put_field, refuse_change
+from pyjx.core.frozen import Value, filled, put_field, refuse_change, refuse_unknown
 
 Axes = frozenset[Any]
 NO_AXES: Axes = frozenset()
@@ -136,7 +137,8 @@ class PartitionSpec(_SpecBase):
         return self.update(partitions=(*other, *self._partitions))
 
     def __reduce__(self) -> Any:
-        return _make_spec, self._fields()
+        return partial(PartitionSpec, unreduced=self.unreduced, reduced=self.reduced,
+                       unreduced_kind=self.unreduced_kind), self._partitions
 
     def index(self, value: Any) -> int:
         """The first dimension with this entry."""
@@ -150,8 +152,7 @@ class PartitionSpec(_SpecBase):
                **kwargs: Any) -> PartitionSpec:
         """The spec with `partitions`, `unreduced`, `reduced` or `unreduced_kind` replaced."""
         kind = kwargs.pop("unreduced_kind", self.unreduced_kind)
-        if kwargs:
-            refuse_keyword("PartitionSpec", kwargs)
+        refuse_unknown("PartitionSpec.update()", kwargs)
         return PartitionSpec(*(self._partitions if partitions is None else partitions),
                              unreduced=self.unreduced if unreduced is None else unreduced,
                              reduced=self.reduced if reduced is None else reduced,
@@ -219,16 +220,6 @@ def _checked_axes(what: str, partitions: tuple[Any, ...], names: Any) -> Axes:
     return names
 
 
-def _make_spec(partitions: tuple[Any, ...], unreduced: Any, reduced: Any, kind: Any
-               ) -> PartitionSpec:
-    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced, unreduced_kind=kind)
-
-
-def refuse_keyword(name: str, kwargs: dict[str, Any]) -> NoReturn:
-    """Raise TypeError for a keyword that nobody takes."""
-    raise TypeError(f"{name}.update() got an unexpected keyword argument {next(iter(kwargs))!r}")
-
-
 P = PartitionSpec
 
 
@@ -267,7 +258,7 @@ def marks_text(**marks: Axes) -> str:
     return f"{{{', '.join(parts)}}}" if parts else ""
 
 
-class ManualAxisType(Frozen):
+class ManualAxisType(Value):
     """Of a value inside a program for each device: the mesh axes along which devices hold other
     values (`varying`), values that are yet to be reduced, and values that have been.
 
@@ -296,18 +287,6 @@ class ManualAxisType(Frozen):
                                  f"varying={self.varying} and {name}={axes}")
         filled(self, unreduced_kind=checked_kind(unreduced_kind, self.unreduced))
 
-    def __reduce__(self) -> Any:
-        return _make_manual, self._fields()
-
-    def _fields(self) -> tuple[Any, ...]:
-        return self.varying, self.unreduced, self.reduced, self.unreduced_kind
-
-    def __eq__(self, other: Any) -> Any:
-        return isinstance(other, ManualAxisType) and self._fields() == other._fields()
-
-    def __hash__(self) -> int:
-        return hash(self._fields())
-
     def __repr__(self) -> str:
         return (f"ManualAxisType(varying={self.varying}, unreduced={self.unreduced}, "
                 f"reduced={self.reduced}, unreduced_kind={self.unreduced_kind})")
@@ -333,15 +312,3 @@ class ManualAxisType(Frozen):
     def to_ct_mat(self) -> ManualAxisType:
         """That of cotangents: what is yet to be reduced has been, and the other way round."""
         return ManualAxisType(varying=self.varying, unreduced=self.reduced, reduced=self.unreduced)
-
-    def update(self, **kwargs: Any) -> ManualAxisType:
-        """The type with `varying`, `unreduced`, `reduced` or `unreduced_kind` replaced."""
-        fields = {name: kwargs.pop(name, getattr(self, name)) for name in self.__slots__}
-        if kwargs:
-            refuse_keyword("ManualAxisType", kwargs)
-        return ManualAxisType(**fields)
-
-
-def _make_manual(varying: Axes, unreduced: Axes, reduced: Axes, kind: Any) -> ManualAxisType:
-    return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced,
-                          unreduced_kind=kind)

@@ -17,7 +17,6 @@ from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer
 from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import BatchDims, Operand, Value, Values
-from pyjx.jaxlib_api import NamedSharding
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
@@ -58,8 +57,7 @@ def made_to_lie(x: Any, sharding: Sharding | None, mesh: Mesh | AbstractMesh | N
 
 def _along(aval: ShapedArray | AbstractRef, mesh: Mesh | AbstractMesh) -> Any:
     """The sharding of values of this type; they may be copies along the mesh."""
-    found = aval.place.sharding
-    return NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)) if found is None else found
+    return aval.place.sharding_along(mesh, aval.ndim)
 
 
 def _shape_rule(x: Any, *, dst_sharding: Any, concrete_mesh: Mesh | AbstractMesh | None) -> Any:

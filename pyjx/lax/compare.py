@@ -10,7 +10,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.explicit import Entries, agreed, full_sharding, mesh_of
+from pyjx.core.explicit import Entries, agreed, mesh_of
 from pyjx.core.linearity import BUT_FIRST
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
@@ -347,14 +347,14 @@ def _select_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
 
 def _select_sharding(out: ShapedArray, which: ShapedArray, *cases: ShapedArray) -> Entries:
     mesh = mesh_of([which, *cases])
-    shardings = [str(full_sharding(mesh, c)) for c in cases]
+    shardings = [str(c.place.sharding_along(mesh, c.ndim)) for c in cases]
     given = agreed(cases, "select cases must have the same shardings, got "
                    f"[{', '.join(shardings)}].")
     if not which.shape:
         return given
     return agreed([which, *cases], "select `which` must be scalar or have the same sharding as "
-                  f"cases, got `which` sharding {full_sharding(mesh, which)} but case sharding "
-                  f"{shardings[0]}.")
+                  f"cases, got `which` sharding {which.place.sharding_along(mesh, which.ndim)} "
+                  f"but case sharding {shardings[0]}.")
 
 
 select_n_p = register(Primitive(

@@ -10,7 +10,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.explicit import Entries, entries_of, full_sharding, mesh_of, resized, whole_along
+from pyjx.core.explicit import Entries, entries_of, mesh_of, resized, whole_along
 from pyjx.core.integers import as_axis, as_int, as_shape, index
 from pyjx.core.linearity import FIRST, FIRST_TWO, TOGETHER
 from pyjx.core.open_sums import ShardingTypeError
@@ -318,7 +318,8 @@ def _joined_sharding(xs: Sequence[ShapedArray]) -> Entries:
         mesh = mesh_of(xs)
         raise ShardingTypeError(
             "All operands should have the same sharding. Got shardings "
-            f"{', '.join([str(full_sharding(mesh, x)) for x in xs])}. Call jax.reshard before.")
+            f"{', '.join([str(x.place.sharding_along(mesh, x.ndim)) for x in xs])}. Call "
+            "jax.reshard before.")
     return entries
 
 

@@ -12,7 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import size
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.explicit import agreed, entries_of, full_sharding, mesh_of, whole_along
+from pyjx.core.explicit import agreed, entries_of, mesh_of, whole_along
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive, register
@@ -92,7 +92,7 @@ def _sort_batch(operands: Values, dims: Dims, *, dimension: int, is_stable: bool
 def _sort_sharding(outs: Any, *xs: ShapedArray, dimension: int, **params: Any) -> list[Any]:
     mesh = mesh_of(xs)
     given = agreed(xs, "Arguments to sort must have equal shardings, got: "
-                   f"{' '.join([str(full_sharding(mesh, x)) for x in xs])}")
+                   f"{' '.join([str(x.place.sharding_along(mesh, x.ndim)) for x in xs])}")
     for x in xs:
         whole_along(x, dimension, "Arguments to sort must be unsharded over the sorting dimension. "
                     f"Got arg sharding={x.place.sharding} and sorting dimension={dimension}")

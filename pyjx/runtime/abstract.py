@@ -299,12 +299,10 @@ def describe_arguments(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, A
 
 
 def struct_of(aval: ShapedArray | AbstractRef) -> ShapeDtypeStruct:
-    sharding = aval.place.sharding
-    mesh = get_abstract_mesh()
-    if sharding is None and mesh.explicit_axes:
-        sharding = NamedSharding(mesh, P(*[None] * aval.ndim))
+    place, mesh = aval.place, get_abstract_mesh()
+    sharding = place.sharding_along(mesh, aval.ndim) if mesh.explicit_axes else place.sharding
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding,
-                            manual_axis_type=aval.place.mat)
+                            manual_axis_type=place.mat)
 
 
 def results_of(traced: TracedCall) -> Any:

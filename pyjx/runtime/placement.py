@@ -477,10 +477,7 @@ def _check_layouts(closed: ClosedJaxpr, what: str, layouts: Layouts, avals: Sequ
 
 def _of_type(aval: Any, mesh: Any) -> Any:
     """The sharding that the type of a result says."""
-    if type(aval) is not ShapedArray:
-        return None
-    sharding = aval.place.sharding
-    return NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)) if sharding is None else sharding
+    return aval.place.sharding_along(mesh, aval.ndim) if type(aval) is ShapedArray else None
 
 
 def with_devices(sharding: Any, mesh: Any) -> Any:
