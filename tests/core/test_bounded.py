@@ -11,7 +11,7 @@ import pyjx.numpy as jnp
 from pyjx.core import bounded
 from pyjx.core.bounded import BoundedDict, kept
 from pyjx.engine import batching, tangents
-from pyjx.lax import common, references, scattering
+from pyjx.lax import common, indexing, references
 from pyjx.numpy.linalg import products
 from pyjx.runtime import cache
 
@@ -63,8 +63,8 @@ FUNCTIONS = {
     "a swapper of references": lambda: references._swapper(()),
     "zeros of references": lambda: references._zeros(AVAL),
     "orders of products": lambda: products._best_order((1, 2, 3)),
-    "combiners of scatters": lambda: scattering._combiner("mul", np.dtype(np.float32)),
-    "broadcast shapes": lambda: common._broadcast(((3000, 1), (1, 2000))),
+    "combiners of scatters": lambda: indexing._combiner(jax.lax.mul, np.dtype(np.float32)),
+    "broadcast shapes": lambda: common.joint_shape(((3000, 1), (1, 2000))),
     "zero tangents": lambda: tangents.zero_tangent(AVAL),
 }
 
