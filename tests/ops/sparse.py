@@ -8,8 +8,8 @@ import numpy as np
 
 import pyjx.numpy as jnp
 from pyjx.experimental import sparse
-from pyjx.experimental.sparse.csr import csr_product
-from pyjx.experimental.sparse.util import SparseInfo
+from pyjx.experimental.sparse.formats import SparseInfo
+from pyjx.experimental.sparse.matrices import csr_product
 from tests.op_table import Sample
 from tests.ops.reductions import floats
 

@@ -13,7 +13,7 @@ from pyjx import numpy as jnp
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.types import TreeDef, Value
-from pyjx.experimental.sparse.base import JAXSparse
+from pyjx.experimental.sparse.formats import JAXSparse
 from pyjx.transforms import grad as _grad
 from pyjx.transforms import jacobians as _jacobians
 from pyjx.transforms.arguments import canonical_argnums, require_argnums, wraps

@@ -19,20 +19,27 @@ from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse import bcoo
-from pyjx.experimental.sparse.base import JAXSparse, defined_by
-from pyjx.experimental.sparse.bcoo.array import BCOO, one_of_each, properties
-from pyjx.experimental.sparse.bcoo.contractions import (
+from pyjx.experimental.sparse.bcoo.array import BCOO, properties
+from pyjx.experimental.sparse.bcoo.buffers import TRACED_NSE, check_layout, count_stored
+from pyjx.experimental.sparse.bcoo.products import (
     DimensionNumbers,
     bcoo_dot_general_p,
     canonical_numbers,
 )
-from pyjx.experimental.sparse.bcoo.conversion import TRACED_NSE, check_layout, count_stored
-from pyjx.experimental.sparse.csr import csr_product, rows_of, suits_library
-from pyjx.experimental.sparse.operators import binary, item, reflected
-from pyjx.experimental.sparse.util import SparseInfo, as_index_dtype, over_batch
+from pyjx.experimental.sparse.formats import (
+    Batched,
+    JAXSparse,
+    SparseInfo,
+    as_index_dtype,
+    batched_format,
+    binary,
+    defined_by,
+    item,
+    over_batch,
+    reflected,
+)
+from pyjx.experimental.sparse.matrices import csr_product, rows_of, suits_library
 from pyjx.runtime.operations import op_jit
-from pyjx.transforms.mappables import register_vmappable
-from pyjx.tree_util import register_pytree_node_class
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
@@ -60,8 +67,8 @@ def _check(data: Array, indices: Array, indptr: Array, shape: tuple[int, ...]) -
                          f"for shape={shape}, n_batch={n_batch}")
 
 
-@register_pytree_node_class
-class BCSR(JAXSparse):
+@batched_format
+class BCSR(Batched):
     """An array of which some elements are stored row by row.
 
     Its dimensions are, in this order, `n_batch` batch, two sparse and `n_dense` dense ones.
@@ -84,102 +91,28 @@ class BCSR(JAXSparse):
     (BCSR(float32[2, 2], nse=3), [0, 1, 3], [1.0, 5.0])
     """
 
+    _buffers = ("data", "indices", "indptr")
+    n_sparse = 2
     data: Array
-    indices: Array
     indptr: Array
-    indices_sorted: bool
-    unique_indices: bool
 
     def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int],
                  indices_sorted: bool = False, unique_indices: bool = False) -> None:
-        self.data, self.indices, self.indptr = map(jnp.asarray, args)
-        self.indices_sorted = indices_sorted
-        self.unique_indices = unique_indices
-        super().__init__(args, shape=shape)
+        super().__init__(args, shape=shape, indices_sorted=indices_sorted,
+                         unique_indices=unique_indices)
         _check(self.data, self.indices, self.indptr, self.shape)
-
-    @classmethod
-    def _of(cls, data: Array, indices: Array, indptr: Array, shape: Sequence[int],
-            indices_sorted: bool = False, unique_indices: bool = False) -> BCSR:
-        """The array of buffers that are known to be right."""
-        self = object.__new__(cls)
-        self.data, self.indices, self.indptr = data, indices, indptr
-        self.shape = tuple(shape)
-        self.indices_sorted = indices_sorted
-        self.unique_indices = unique_indices
-        return self
 
     @property
     def nse(self) -> int:  # type: ignore[override]
         return self.indices.shape[-1]
 
     @property
-    def dtype(self) -> Any:  # type: ignore[override]
-        return self.data.dtype
-
-    @property
     def n_batch(self) -> int:
         return self.indices.ndim - 1
 
     @property
-    def n_sparse(self) -> int:
-        return 2
-
-    @property
-    def n_dense(self) -> int:
-        return self.data.ndim - 1 - self.n_batch
-
-    @property
     def _sparse_shape(self) -> tuple[int, ...]:
         return self.shape[self.n_batch:self.n_batch + 2]
-
-    @property
-    def _bufs(self) -> tuple[Array, Array, Array]:
-        return self.data, self.indices, self.indptr
-
-    @property
-    def _info(self) -> SparseInfo:
-        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
-
-    _details = BCOO._details
-
-    # -- as a pytree -------------------------------------------------------------------------------
-
-    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
-        return (self.data, self.indices, self.indptr), {
-            "shape": self.shape, "indices_sorted": self.indices_sorted,
-            "unique_indices": self.unique_indices}
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> BCSR:
-        data, indices, indptr = children
-        return cls._of(data, indices, indptr, aux_data["shape"], aux_data["indices_sorted"],
-                       aux_data["unique_indices"])
-
-    def one_of_batch(self, cont: Any, axis: int | None) -> BCSR:
-        """One example of a batch along `axis`, whose buffers `cont` makes; see `vmap`."""
-        if axis is None:
-            return self
-        if not 0 <= axis < self.n_batch:
-            raise ValueError(f"Cannot map in_axis={axis} for BCSR array with n_batch="
-                             f"{self.n_batch}. in_axes for batched BCSR operations must correspond "
-                             "to a batch dimension.")
-        data, indices, indptr = one_of_each(cont, self._bufs, axis, self.shape[axis])
-        return self._of(data, indices, indptr, (*self.shape[:axis], *self.shape[axis + 1:]),
-                        self.indices_sorted, self.unique_indices)
-
-    def whole_batch(self, cont: Any, size: int, axis: int | None) -> BCSR:
-        """All examples, along `axis`, of which this is one."""
-        n_batch, shape = self.n_batch, self.shape
-        if axis is not None:
-            if not 0 <= axis <= n_batch:
-                raise ValueError(f"BCSR: cannot add out_axis={axis} for BCSR array with "
-                                 f"n_batch={n_batch}. BCSR batch axes must be a contiguous block "
-                                 "of leading dimensions.")
-            shape = (*shape[:axis], size, *shape[axis:])
-        data, indices, indptr = [cont(size, x, axis) for x in self._bufs]
-        return self._of(data, indices, indptr, shape,
-                        self.indices_sorted, self.unique_indices)
 
     # -- making ------------------------------------------------------------------------------------
 
@@ -272,11 +205,6 @@ class BCSR(JAXSparse):
 
 
 # -- conversions -----------------------------------------------------------------------------------
-
-
-register_vmappable(
-    BCSR, int, int, lambda cont, get_idx, m, axis: m.one_of_batch(cont, axis),
-    lambda cont, size, m, axis: m.whole_batch(cont, size, axis), None)
 
 
 def _rows(indptr: ArrayLike, nse: int) -> Any:

@@ -20,10 +20,10 @@ from pyjx.core.primitive import Primitive
 from pyjx.engine.tangents import add_any_p
 from pyjx.engine.types import Value
 from pyjx.experimental.sparse import bcoo, bcsr
-from pyjx.experimental.sparse.api import todense_p
-from pyjx.experimental.sparse.bcoo.contractions import data_times
+from pyjx.experimental.sparse.bcoo.products import data_times
 from pyjx.experimental.sparse.bcoo.shapes import gathered
-from pyjx.experimental.sparse.util import refuse_dense_sum, stretched
+from pyjx.experimental.sparse.creation import todense_p
+from pyjx.experimental.sparse.formats import refuse_dense_sum, stretched
 
 SparseRule = Callable[..., Any]
 

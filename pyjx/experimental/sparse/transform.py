@@ -31,7 +31,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.custom_derivative_calls import called_function
 from pyjx.engine.functions import check_values, name_of
 from pyjx.engine.subjaxprs import live_inputs, selected
-from pyjx.experimental.sparse.base import function
+from pyjx.experimental.sparse.formats import function, stretched
 from pyjx.experimental.sparse.rules import (
     RULES,
     TAKES_STRETCHED,
@@ -40,7 +40,6 @@ from pyjx.experimental.sparse.rules import (
     refuse,
     whole,
 )
-from pyjx.experimental.sparse.util import stretched
 from pyjx.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 ArrayOrSparse = Any

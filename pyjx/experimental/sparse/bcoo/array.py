@@ -9,11 +9,13 @@ import numpy as np
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.experimental.sparse.base import JAXSparse, diagonal_length, functions
-from pyjx.experimental.sparse.operators import ArithmeticOperators
-from pyjx.experimental.sparse.util import SparseInfo
-from pyjx.transforms.mappables import register_vmappable
-from pyjx.tree_util import register_pytree_node_class
+from pyjx.experimental.sparse.formats import (
+    ArithmeticOperators,
+    Batched,
+    batched_format,
+    diagonal_length,
+    functions,
+)
 
 
 class BCOOProperties(NamedTuple):
@@ -55,14 +57,8 @@ def properties(data_shape: Sequence[int], indices_shape: Sequence[int], shape: S
     return BCOOProperties(n_batch, n_sparse, n_dense, nse)
 
 
-def one_of_each(cont: Any, buffers: Sequence[Any], axis: int, size: int) -> list[Any]:
-    """One example of each buffer of a batch; a dimension of 1 is the same for all examples."""
-    return [cont(x, axis) if x.shape[axis] == size else cont(x.squeeze(axis), None)
-            for x in buffers]
-
-
-@register_pytree_node_class
-class BCOO(ArithmeticOperators, JAXSparse):
+@batched_format
+class BCOO(ArithmeticOperators, Batched):
     """An array of which some elements are stored with their coordinates.
 
     Its dimensions are, in this order, `n_batch` batch, `n_sparse` sparse and `n_dense` dense ones.
@@ -90,50 +86,20 @@ class BCOO(ArithmeticOperators, JAXSparse):
     [1.0, 5.0]
     """
 
+    _buffers = ("data", "indices")
     data: Array
-    indices: Array
-    indices_sorted: bool
-    unique_indices: bool
 
     def __init__(self, args: tuple[Any, Any], *, shape: Sequence[int],
                  indices_sorted: bool = False, unique_indices: bool = False) -> None:
-        data, indices = args
-        self.data = jnp.asarray(data)
-        self.indices = jnp.asarray(indices)
-        self.indices_sorted = indices_sorted
-        self.unique_indices = unique_indices
-        super().__init__(args, shape=shape)
+        super().__init__(args, shape=shape, indices_sorted=indices_sorted,
+                         unique_indices=unique_indices)
         if not jnp.issubdtype(self.indices.dtype, jnp.integer):
             raise TypeError(f"BCOO: indices must be integers, got {self.indices.dtype}.")
         properties(self.data.shape, self.indices.shape, self.shape)
 
-    @classmethod
-    def _of(cls, data: Array, indices: Array, shape: Sequence[int], indices_sorted: bool = False,
-            unique_indices: bool = False) -> BCOO:
-        """The array of buffers that are known to be right."""
-        self = object.__new__(cls)
-        self.data = data
-        self.indices = indices
-        self.shape = tuple(shape)
-        self.indices_sorted = indices_sorted
-        self.unique_indices = unique_indices
-        return self
-
-    @property
-    def _info(self) -> SparseInfo:
-        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
-
-    @property
-    def _bufs(self) -> tuple[Array, Array]:
-        return self.data, self.indices
-
     @property
     def nse(self) -> int:  # type: ignore[override]
         return self.indices.shape[-2]
-
-    @property
-    def dtype(self) -> Any:  # type: ignore[override]
-        return self.data.dtype
 
     @property
     def n_batch(self) -> int:
@@ -143,56 +109,8 @@ class BCOO(ArithmeticOperators, JAXSparse):
     def n_sparse(self) -> int:
         return self.indices.shape[-1]
 
-    @property
-    def n_dense(self) -> int:
-        return self.data.ndim - 1 - self.n_batch
-
     def _properties(self) -> BCOOProperties:
         return BCOOProperties(self.n_batch, self.n_sparse, self.n_dense, self.nse)
-
-    def _details(self) -> str:
-        text = f"nse={self.nse}"
-        if self.n_batch:
-            text += f", n_batch={self.n_batch}"
-        return f"{text}, n_dense={self.n_dense}" if self.n_dense else text
-
-    # -- as a pytree -------------------------------------------------------------------------------
-
-    def tree_flatten(self) -> tuple[tuple[Array, Array], dict[str, Any]]:
-        return (self.data, self.indices), {
-            "shape": self.shape, "indices_sorted": self.indices_sorted,
-            "unique_indices": self.unique_indices}
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> BCOO:
-        data, indices = children
-        return cls._of(data, indices, aux_data["shape"], aux_data["indices_sorted"],
-                       aux_data["unique_indices"])
-
-    def one_of_batch(self, cont: Any, axis: int | None) -> BCOO:
-        """One example of a batch along `axis`, whose buffers `cont` makes; see `vmap`."""
-        if axis is None:
-            return self
-        n_batch = self.n_batch
-        if not 0 <= axis < n_batch:
-            raise ValueError(f"Cannot map in_axis={axis} for BCOO array with n_batch={n_batch}. "
-                             "in_axes for batched BCOO operations must correspond to a batch "
-                             "dimension.")
-        data, indices = one_of_each(cont, self._bufs, axis, self.shape[axis])
-        return self._of(data, indices, (*self.shape[:axis], *self.shape[axis + 1:]),
-                        self.indices_sorted, self.unique_indices)
-
-    def whole_batch(self, cont: Any, size: int, axis: int | None) -> BCOO:
-        """All examples, along `axis`, of which this is one."""
-        n_batch, shape = self.n_batch, self.shape
-        if axis is not None:
-            if not 0 <= axis <= n_batch:
-                raise ValueError(f"BCOO: cannot add out_axis={axis} for BCOO array with "
-                                 f"n_batch={n_batch}. BCOO batch axes must be a contiguous block "
-                                 "of leading dimensions.")
-            shape = (*shape[:axis], size, *shape[axis:])
-        return self._of(cont(size, self.data, axis), cont(size, self.indices, axis), shape,
-                        self.indices_sorted, self.unique_indices)
 
     # -- making ------------------------------------------------------------------------------------
 
@@ -300,8 +218,3 @@ class BCOO(ArithmeticOperators, JAXSparse):
         """The array with other numbers of batch and dense dimensions; see `bcoo_update_layout`."""
         return functions["bcoo_update_layout"](self, n_batch=n_batch, n_dense=n_dense,
                                          on_inefficient=on_inefficient)  # type: ignore[no-any-return]
-
-
-register_vmappable(
-    BCOO, int, int, lambda cont, get_idx, m, axis: m.one_of_batch(cont, axis),
-    lambda cont, size, m, axis: m.whole_batch(cont, size, axis), None)

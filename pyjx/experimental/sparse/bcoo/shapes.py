@@ -16,12 +16,14 @@ from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.types import Value
-from pyjx.experimental.sparse.base import defined_by, function
 from pyjx.experimental.sparse.bcoo.array import BCOO
-from pyjx.experimental.sparse.bcoo.conversion import as_row, in_bounds
-from pyjx.experimental.sparse.bcoo.duplicates import bcoo_sum_duplicates
-from pyjx.experimental.sparse.bcoo.layout import batch_to_sparse
-from pyjx.experimental.sparse.util import SparseInfo, stretched
+from pyjx.experimental.sparse.bcoo.buffers import (
+    as_row,
+    batch_to_sparse,
+    bcoo_sum_duplicates,
+    in_bounds,
+)
+from pyjx.experimental.sparse.formats import SparseInfo, defined_by, function, stretched
 from pyjx.runtime.operations import op_jit
 from pyjx.transforms.vmap import vmap
 
