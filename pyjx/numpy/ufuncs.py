@@ -337,13 +337,18 @@ def _nonzero_divisor(y: ArrayLike) -> Any:
 def _remainder(x: ArrayLike, y: Array) -> Any:
     if is_inexact(x):
         rem = ops.rem(x, y)
-    else:
+        return ops.select(_wrong_sign(rem, y), ops.add(rem, y), rem)
+    unsigned = dtypes.issubdtype(dtype_of(x), np.unsignedinteger)
+    if is_scalar_constant(y):
         y = _nonzero_divisor(y)
-        # which takes less than XLA's remainder, and shares the division with the quotient
-        rem = ops.rem(x, y) if is_scalar_constant(y) else ops.sub(x, ops.mul(ops.div(x, y), y))
-    if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
+        rem = ops.rem(x, y)
+    else:  # which takes less than XLA's remainder, and shares the division with the quotient
+        rem = ops.sub(x, ops.mul(ops.div(x, y), y))
+    if not unsigned:
+        rem = ops.select(_wrong_sign(rem, y), ops.add(rem, y), rem)
+    if is_scalar_constant(y):
         return rem
-    return ops.select(_wrong_sign(rem, y), ops.add(rem, y), rem)
+    return ops.select(ops.eq(y, constant_like(y, 0)), filled_like(rem, 0), rem)
 
 
 def _floor_divide(x: Array, y: Array) -> Any:
