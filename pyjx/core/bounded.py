@@ -14,7 +14,8 @@ _all: WeakValueDictionary[int, BoundedDict] = WeakValueDictionary()  # by id
 
 
 class BoundedDict(dict[Any, Any]):
-    """A dict that forgets what was put in first when there is too much.
+    """A dict that forgets what was put in first when there is too much; `what` it holds is for
+    those who read how much is kept.
 
     Looking up costs what it costs in any dict.
 
@@ -25,11 +26,12 @@ class BoundedDict(dict[Any, Any]):
     {2: '2', 3: '3'}
     """
 
-    __slots__ = ("__weakref__", "capacity")
+    __slots__ = ("__weakref__", "capacity", "what")
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, what: str = "") -> None:
         super().__init__()
         self.capacity = capacity
+        self.what = what
         _all[id(self)] = self
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -55,7 +57,7 @@ def kept(capacity: int) -> Callable[[F], F]:
     """
 
     def decorate(fun: F) -> F:
-        known = BoundedDict(capacity)
+        known = BoundedDict(capacity, f"{fun.__module__}.{fun.__qualname__}")
 
         @wraps(fun)
         def of(*key: Any) -> Any:
@@ -69,10 +71,14 @@ def kept(capacity: int) -> Callable[[F], F]:
     return decorate
 
 
-def sizes() -> tuple[int, int]:
-    """How many entries all dicts of this class have, and how many they may have."""
-    caches = _all_now()
-    return sum([len(c) for c in caches]), sum([c.capacity for c in caches])
+def sizes() -> dict[str, tuple[int, int]]:
+    """How many entries all dicts of this class have, and how many they may have, by what they
+    hold."""
+    found: dict[str, tuple[int, int]] = {}
+    for cache in _all_now():
+        entries, capacity = found.get(cache.what, (0, 0))
+        found[cache.what] = entries + len(cache), capacity + cache.capacity
+    return found
 
 
 def clear_all() -> None:

@@ -62,7 +62,7 @@ def params_key(params: Mapping[str, Any]) -> Hashable | None:
         return None
 
 
-_shared = BoundedDict(1024)  # programs by their contents
+_shared = BoundedDict(1024, "programs by their contents")
 
 
 def shared(closed: ClosedJaxpr) -> ClosedJaxpr:

@@ -364,7 +364,7 @@ def check_valid_dtype(dtype: DType) -> None:
 
 
 # What strings, NumPy's dtypes and scalar types stand for, where it is the same under every flag.
-_settled = BoundedDict(256)
+_settled = BoundedDict(256, "promoted dtypes")
 
 
 def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> DType:

@@ -22,7 +22,8 @@ from pyjx.core.specs import axes_of
 from pyjx.core.trace import Trace, eager_trace, state
 
 _axes = Interned()
-_recent = BoundedDict(64)  # made last: the same axis is made by each call of a mapped function
+# Made last: the same axis is made by each call of a mapped function.
+_recent = BoundedDict(64, "named axes")
 
 
 class Axis:

@@ -187,7 +187,7 @@ class Primitive:
         self.own_rules = own_rules
         self.takes_token = takes_token
         self.holder = holder
-        self._out_avals = BoundedDict(OUT_AVALS_CAPACITY)
+        self._out_avals = BoundedDict(OUT_AVALS_CAPACITY, "types of results")
         for kind in RULE_KINDS:
             setattr(self, kind, None)
         self.define(**rules)

@@ -106,8 +106,8 @@ class EagerTrace(Trace):
         self.alive = True
         self.thread = 0  # all threads'
         self.compiler: Callable[[Primitive, dict[str, Any]], Callable[..., Any]] = _no_compiler
-        self._compiled = BoundedDict(4096)  # callables by primitive and parameters
-        self._programs = BoundedDict(512)  # those of primitives that hold programs
+        self._compiled = BoundedDict(4096, "operations")  # callables by parameters, too
+        self._programs = BoundedDict(512, "operations that hold programs")
 
     def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                 ) -> Any:

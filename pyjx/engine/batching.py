@@ -51,7 +51,7 @@ class BatchTracer(Tracer):
         return made_in(self._trace.fun, "mapped by vmap")
 
 
-_examples = BoundedDict(8192)  # avals of examples, by batched aval and axis
+_examples = BoundedDict(8192, "types of examples")  # by batched aval and axis
 
 
 def example_aval(aval: ShapedArray, dim: int) -> ShapedArray:

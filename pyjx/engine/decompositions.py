@@ -13,7 +13,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.discharge import pure
 
-_programs = BoundedDict(4096)
+_programs = BoundedDict(4096, "decompositions")
 
 
 def traced(fun: Callable[..., Any], avals: Sequence[Any], params: Mapping[str, Any],

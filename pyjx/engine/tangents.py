@@ -51,7 +51,7 @@ class Zero:
         return f"Zero({self.aval})"
 
 
-_zero_tangents = BoundedDict(8192)  # by aval
+_zero_tangents = BoundedDict(8192, "types of tangents")  # by aval
 
 
 def zero_tangent(aval: AbstractValue) -> Zero:

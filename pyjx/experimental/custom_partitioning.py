@@ -70,7 +70,8 @@ class custom_partitioning:
         self.decode_shardings = True
         self.infer_sharding_from_operands: Callable[..., Any] | None = None
         self.propagate_user_sharding: Callable[..., Any] | None = None
-        self._calls = BoundedDict(256)  # programs by static arguments, types and flags
+        # Programs by static arguments, types and flags.
+        self._calls = BoundedDict(256, "calls with custom partitioning")
         update_wrapper(self, fun)
 
     def def_partition(

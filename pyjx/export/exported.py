@@ -80,7 +80,7 @@ class ExportedProgram:
         self.solutions = solve(self.in_avals)
         self._functions: dict[str, str] | None = None
         self._physical: ExportedProgram | None = None
-        self._made = BoundedDict(64)
+        self._made = BoundedDict(64, "executables of exported programs")
 
     @property
     def physical(self) -> ExportedProgram:

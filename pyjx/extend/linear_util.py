@@ -270,7 +270,7 @@ def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
     def cached(fun: WrappedFun, *args: Any) -> Any:
         key = fun.key[1:], args, configuration.trace_context(), named_axes()
         try:
-            results = kept.setdefault(fun.f, BoundedDict(1024))
+            results = kept.setdefault(fun.f, BoundedDict(1024, "results of linear_util.cache"))
             found = results.get(key)
         except TypeError:  # a function without weak references, or an unhashable argument
             return call(fun, *args)

@@ -55,9 +55,9 @@ def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
     try:
         # What a function with rules is traced to holds it: together they go.
         known = (own if type(own) is dict else _bodies.setdefault(fun, {})).setdefault(
-            "body", BoundedDict(256))
+            "body", BoundedDict(256, "traces of bodies"))
     except TypeError:  # neither hashable nor weakly referenced
-        known = BoundedDict(1)
+        known = BoundedDict(1, "traces of bodies")
     body = known.get(key)
     if body is None:
         out_tree = None

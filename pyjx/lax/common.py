@@ -110,7 +110,7 @@ def misfit(shapes: Sequence[tuple[int, ...]]) -> str:
     return ""
 
 
-_joint_shapes = BoundedDict(8192)
+_joint_shapes = BoundedDict(8192, "shapes of operands together")
 
 
 def joint_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:

@@ -50,7 +50,7 @@ from pyjx.runtime.operations import op_jit
 
 # -- starts ----------------------------------------------------------------------------------------
 
-_programs = BoundedDict(2048)
+_programs = BoundedDict(2048, "programs that slice")
 
 
 def _at_once(fun: Callable[..., Any], *static: Any) -> Callable[..., Any]:

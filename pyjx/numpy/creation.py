@@ -470,7 +470,7 @@ def _shape_of(shape: Any, name: str) -> tuple[int, ...]:
 
 
 # Small arrays of one number on the host, by aval and number: copying one is cheaper than making it.
-_kept_fills = BoundedDict(128)
+_kept_fills = BoundedDict(128, "filled arrays")
 _MOST_KEPT = 1024
 
 

@@ -214,7 +214,7 @@ def _searched_path(terms: list[str], output: str, shapes: Shapes, optimize: Any
     return [tuple(p) for p in path], info
 
 
-_plans = BoundedDict(4096)
+_plans = BoundedDict(4096, "plans of einsum")
 
 
 def _plan(subscripts: str, shapes: Shapes, optimize: Any) -> list[Step]:

@@ -338,8 +338,8 @@ class _StandsFor:
 
 # -- programs, one for each pattern ----------------------------------------------------------------
 
-_readers = BoundedDict(2048)
-_writers = BoundedDict(2048)
+_readers = BoundedDict(2048, "functions that read at indices")
+_writers = BoundedDict(2048, "functions that write at indices")
 
 
 def reader(pattern: tuple[Entry, ...], options: Options = _default) -> Callable[..., Any]:

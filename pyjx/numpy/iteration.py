@@ -24,7 +24,7 @@ _CHUNK = 128  # rows that one call of a program makes at most
 # this many copies take: 0.16 s, and 1.2 s by the newer emitters.
 _MANY = 60_000 if jaxlib_api.HAS_OLDER_CPU_EMITTERS else 400_000
 
-_copied = BoundedDict(1024)  # how many rows were copied, by the aval of the array
+_copied = BoundedDict(1024, "rows that were copied")  # how many, by the aval of the array
 
 
 def rows(x: Any) -> Iterator[Any]:

@@ -166,7 +166,8 @@ def _inserted(spec: PartitionSpec, dim: int | None, names: tuple[Any, ...]) -> P
 
 # -- on values -------------------------------------------------------------------------------------
 
-_programs = BoundedDict(256)  # by what they compute: each call of a mapped function traces it anew
+# By what they compute: each call of a mapped function traces it anew.
+_programs = BoundedDict(256, "programs of mapped functions")
 
 
 def _impl(*operands: Any, **params: Any) -> list[Any]:

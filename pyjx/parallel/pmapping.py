@@ -82,7 +82,7 @@ def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, ou
         raise ValueError("'devices' argument to pmap must be non-empty, or None.")
     mapped = _Mapped(fun, axis_name, in_axes, out_axes, static, donated,
                      None if devices is None else tuple(devices), backend, axis_size,
-                     BoundedDict(256))
+                     BoundedDict(256, "calls of pmap"))
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         call, leaves, _ = mapped.prepared(args, kwargs)

@@ -334,7 +334,7 @@ def clone(key: ArrayLike) -> Array:
 
 
 # The C++ callable on a key's data, by generator and number of keys.
-_splits = BoundedDict(1024)
+_splits = BoundedDict(1024, "programs that split keys")
 
 
 def _split_data(impl: PRNGImpl, num: int) -> Callable[[Any], Any]:

@@ -167,7 +167,8 @@ def _platform(client: Any, kinds: tuple[str, ...], count: int) -> bytes:
     return "\n".join(facts).encode() + _host_cpu()
 
 
-_option_bytes = BoundedDict(256)  # by id; the options are kept, so ids stay
+# By id; the options are kept, so ids stay.
+_option_bytes = BoundedDict(256, "compiler options as bytes")
 
 
 def _serialized(options: Any) -> bytes:

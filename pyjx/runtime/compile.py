@@ -46,10 +46,15 @@ solving = deferred("pyjx.core.symbolic.solving")  # for a message
 LoadedExecutable = jaxlib_api.LoadedExecutable
 CompilerOptions = Mapping[str, str | bool | int | float]
 
-_options = BoundedDict(256)  # CompileOptions by everything they are made of
+_options = BoundedDict(256, "compiler options")  # by everything they are made of
 
 
-def compile(
+def compile(program: LoweredProgram | str | bytes, **options: Any) -> Any:
+    """As `compile_or_load`, without saying where it came from."""
+    return compile_or_load(program, **options)[0]
+
+
+def compile_or_load(
     program: LoweredProgram | str | bytes,
     *,
     devices: Sequence[Any] | None = None,
@@ -59,8 +64,9 @@ def compile(
     host_callbacks: Sequence[Callable[..., Any]] = (),
     propagate_to_parameters: Sequence[bool] = (),
     propagate_to_outputs: Sequence[bool] = (),
-) -> Any:
-    """Compile StableHLO and load it on devices.
+) -> tuple[Any, bool | None]:
+    """Compile StableHLO and load it on devices; and whether the disk cache had it, None where it
+    could not have it.
 
     Args:
       program: a lowered program, or MLIR text or bytecode with the entry `main`.
@@ -76,25 +82,6 @@ def compile(
       JaxRuntimeError: XLA rejects the program or an option.
       TypeError: a compiler option is not a string, bool, int or float.
     """
-    return compile_or_load(
-        program, devices=devices, num_replicas=num_replicas, num_partitions=num_partitions,
-        compiler_options=compiler_options, host_callbacks=host_callbacks,
-        propagate_to_parameters=propagate_to_parameters,
-        propagate_to_outputs=propagate_to_outputs)[0]
-
-
-def compile_or_load(
-    program: LoweredProgram | str | bytes,
-    *,
-    devices: Sequence[Any] | None = None,
-    num_replicas: int = 1,
-    num_partitions: int | None = None,
-    compiler_options: CompilerOptions | None = None,
-    host_callbacks: Sequence[Callable[..., Any]] = (),
-    propagate_to_parameters: Sequence[bool] = (),
-    propagate_to_outputs: Sequence[bool] = (),
-) -> tuple[Any, bool | None]:
-    """As `compile`, and whether the disk cache had it; None where it could not have it."""
     device_tuple = (backends.default_device(),) if devices is None else tuple(devices)
     if num_partitions is None:
         num_partitions = len(device_tuple) // num_replicas
@@ -395,14 +382,14 @@ def _check_results_fit(closed: ClosedJaxpr) -> None:
 
 
 def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, compiler_options: Any,
-                    placement: Placement, quick: bool) -> Executable:
-    """The executable of `closed`, whose program is `source`; `quick` says that it is a single
-    operation, which is to be compiled in little time."""
+                    placement: Placement, is_operation: bool) -> Executable:
+    """The executable of `closed`, whose program is `source`; `is_operation` says that it
+    is a single operation, which is to be compiled in little time."""
     _check_results_fit(closed)
     device = placement.devices[0]
     if device.platform == "cpu":
         check_small_floats(source.text, closed.jaxpr)
-    if quick:
+    if is_operation:
         compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
                                          device.platform)
     options = {**_disabled_passes(source.text, device.platform), **dict(compiler_options)}

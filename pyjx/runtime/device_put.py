@@ -11,7 +11,6 @@ from pyjx import configuration, jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.layouts import Format, Layout
-from pyjx.core.meshes import Mesh
 from pyjx.core.places import MEMORY_KINDS, Space, names_no_mesh, space_called
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec
@@ -394,58 +393,6 @@ def block_until_ready(x: Any) -> Any:
             leaf.block_until_ready()
     jaxlib_api.batched_block_until_ready(arrays)
     return x
-
-
-# ---- one part for each device -------------------------------------------------------------
-
-
-def _device_mesh(devices: Sequence[Any]) -> Mesh:
-    return Mesh(np.array(devices, dtype=object), ("_device_put_sharded",))
-
-
-def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
-    """Put `shards[i]` on `devices[i]`, as parts of one array with a new leading axis.
-
-    Args:
-      shards: pytrees of equal structure and shapes, one a device.
-      devices: the devices.
-
-    Raises:
-      TypeError: `shards` is not a sequence.
-      ValueError: there are not as many shards as devices, or their shapes or dtypes differ.
-    """
-    if not isinstance(shards, Sequence):
-        raise TypeError(f"device_put_sharded `shards` input must be a sequence; got {type(shards)}")
-    if len(shards) != len(devices):
-        raise ValueError(f"len(shards) = {len(shards)} must equal len(devices) = {len(devices)}.")
-    if not shards:
-        raise ValueError("device_put_sharded: there must be at least one shard.")
-    spec = PartitionSpec("_device_put_sharded")
-    sharding = NamedSharding(_device_mesh(devices), spec)
-
-    def put(*parts: Any) -> Any:
-        parts_avals = {_aval_of_leaf(p).strip_weak_type() for p in parts}
-        if len(parts_avals) > 1:
-            raise ValueError("the shards passed to device_put_sharded must have consistent shape "
-                             f"and dtype, but got {', '.join(map(str, parts_avals))}.")
-        (part,) = parts_avals
-        aval = part.update(shape=(len(parts), *part.shape))
-        return _put(aval, sharding, [np.asarray(p, part.dtype)[None] for p in parts],
-                    list(devices))
-
-    return tree_util.tree_map(put, *shards)
-
-
-def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
-    """Put a copy of `x` on each device, as parts of one array with a new leading axis.
-
-    Raises:
-      ValueError: there is no device.
-    """
-    if not isinstance(devices, Sequence) or not devices:
-        raise ValueError("`devices` argument to `device_put_replicated must be a non-empty "
-                         "sequence.")
-    return device_put_sharded([x] * len(devices), devices)
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:

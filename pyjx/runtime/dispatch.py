@@ -39,11 +39,11 @@ from pyjx.runtime.extended_arrays import DataArray
 from pyjx.runtime.flag_checks import check_results, checks_results
 from pyjx.runtime.placement import NO_REQUEST, Request, committed_sharding, placement_of
 from pyjx.runtime.programs import (
+    TRACES,
     Program,
-    clear_probation,
     compile_closed,
     fast_paths,
-    passes_probation,
+    note_operation_called,
 )
 from pyjx.runtime.sharding import open_sums
 from pyjx.runtime.transfers import exchange_by, moved
@@ -89,25 +89,25 @@ copyreg.pickle(jaxlib_api.PjitFunction, _reduce)
 
 
 def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_tree: TreeDef, *,
-                    request: Request = NO_REQUEST, label: str = "", on_probation: bool = False,
+                    request: Request = NO_REQUEST, label: str = "", is_operation: bool = False,
                     **options: Any) -> Miss:
     """Run a jaxpr on flat arguments, where `request` and these say.
 
-    `options` go to `compile_closed`; `label` is what errors call the program; a program
-    `on_probation` is that of a single operation, which need not stay loaded.
+    `options` go to `compile_closed`; `label` is what errors call the program; that of
+    a single operation need not stay loaded.
     """
     if checks_results():
         options.pop("donated", None)  # the program may have to run again
     placement, committed = placement_of(
         closed, tuple([committed_sharding(x) for x in leaves]), request)
-    program, executable = compile_closed(closed, name, placement=placement, quick=on_probation,
-                                         **options)
+    program, executable = compile_closed(closed, name, placement=placement,
+                                         is_operation=is_operation, **options)
     return run(executable, closed, label or name, leaves, out_tree, committed,
-               program if on_probation else None)
+               program if is_operation else None)
 
 
 def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequence[Any],
-        out_tree: TreeDef, committed: bool, on_probation: Program | None = None) -> Miss:
+        out_tree: TreeDef, committed: bool, operation: Program | None = None) -> Miss:
     """Run an executable, the compiled `closed`, on flat arguments."""
     if configuration.no_execution.value:
         program = label if label.startswith("jit(") else f"jit({label})"
@@ -127,7 +127,7 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     mistaken = any([isinstance(x, Constant) for x in leaves])  # by C++, for NumPy's scalars
     fast = (laid_out is leaves and not checked and not mistaken
             and all([type(x) is ArrayImpl or isinstance(x, DataArray) for x in outs]))
-    if on_probation is not None and not passes_probation(on_probation, fast):
+    if operation is not None and not note_operation_called(operation, fast):
         return out, None, fast or mistaken
     if not fast:
         return out, None, mistaken
@@ -285,7 +285,7 @@ def flat_callable(name: str, closed_for: Callable[[tuple[Any, ...]], ClosedJaxpr
 
 def operation_callable(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
     """The callable of one operation with these parameters."""
-    programs = BoundedDict(2048)  # by avals
+    programs = BoundedDict(TRACES, "programs of operations")  # by avals
     if primitive.effects is not None and has_state(primitive.effects(params)):
         return _stateful_callable(primitive, params)
 
@@ -296,12 +296,12 @@ def operation_callable(primitive: Primitive, params: dict[str, Any]) -> Callable
         return closed  # type: ignore[no-any-return]
 
     return flat_callable(primitive.name, closed_for, (primitive.name,),
-                         not primitive.multiple_results, on_probation=True)
+                         not primitive.multiple_results, is_operation=True)
 
 
 def _stateful_callable(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
     """The callable of an operation that holds programs with references."""
-    programs = BoundedDict(256)
+    programs = BoundedDict(TRACES, "programs of operations")
 
     def run(*operands: Any) -> Any:
         given = list({id(x): x for x in operands}.values())
@@ -367,9 +367,3 @@ def _jit_callable(closed: ClosedJaxpr, *params: tuple[str, Any]) -> Callable[...
 
 jit_p.define(impl=_run_jit)
 eager_trace.compiler = operation_callable
-
-
-def clear_caches() -> None:
-    """Forget all that C++ knows of calls, and the programs on probation."""
-    fast_paths.clear()
-    clear_probation()

@@ -57,16 +57,18 @@ def size_text(n: int) -> str:
 
 def caches() -> tuple[Cache, ...]:
     """The caches of the process, and the one on disk."""
-    entries, capacity = bounded.sizes()
     limit = configuration.programs_max_bytes.value
     found = [
         Cache("compiled programs", programs.loaded_count(), programs.loaded_bytes(),
               "any number" if limit < 0
               else f"{size_text(limit)} (jax_pyjx_programs_max_bytes)"),
-        Cache("operations outside of jit", programs.probation_count(), None,
-              f"{2 * programs.CAPACITY} programs"),
-        Cache("traces and the like", entries, None, f"{capacity} entries"),
+        Cache("operations outside of jit", programs.operation_count(), None,
+              f"{2 * programs.OPERATIONS} programs"),
+        Cache("calls that C++ makes", programs.fast_paths.size(), None,
+              f"{programs.FAST_PATHS} calls"),
     ]
+    found += [Cache(what, entries, None, f"{capacity} entries")
+              for what, (entries, capacity) in sorted(bounded.sizes().items())]
     folder = cache.folder()
     if folder is not None:
         n, size = cache.contents(folder)
@@ -240,7 +242,7 @@ class ProcessExplanation:
         costliest = [f"{row[0]} {_time(row[4])}" for row in self.operations[:5]]
         if costliest:
             lines.append(f"  costliest: {', '.join(costliest)}")
-        return "\n".join([*lines, *map(str, self.caches)])
+        return "\n".join([*lines, *[str(c) for c in self.caches if c.entries or c.place]])
 
     __repr__ = __str__
 

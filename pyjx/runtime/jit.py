@@ -40,11 +40,10 @@ from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.lazy import deferred
 from pyjx.monitoring import record_event, timed
-from pyjx.runtime import backends, dispatch, ledger, requests, signature
+from pyjx.runtime import backends, dispatch, ledger, programs, requests, signature
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.ledger import TracedInfo, Traces
 from pyjx.runtime.placement import NO_REQUEST, Request
-from pyjx.runtime.programs import turn
 from pyjx.runtime.requests import Asked
 
 if TYPE_CHECKING:
@@ -117,8 +116,6 @@ _traces: Any = weakref.WeakKeyDictionary()  # function -> {options: {signature: 
 _holders: Any = weakref.WeakKeyDictionary()  # functions that hold such a dict themselves
 _numbering = threading.RLock()  # while a function gets its number; a finalizer may jit one
 
-TRACES = 2048  # signatures of a function that are kept: of more the oldest goes
-
 
 class TracedCall:
     """A function traced for one signature."""
@@ -180,21 +177,22 @@ CALL_MISS = "/pyjx/jit/call_miss"  # the event of a call whose signature C++ doe
 class JitSpec:
     """A function with the options it is jitted with.
 
-    Traces and programs of one `on_probation` go when there are many; it shares them with none.
+    One that `is_operation` is a function of the library's own, called by itself: its programs go
+    when there are many, and it shares traces with none.
     """
 
-    __slots__ = ("fun", "name", "on_probation", "options", "traces")
+    __slots__ = ("fun", "is_operation", "name", "options", "traces")
 
     def __init__(self, fun: Callable[..., Any], options: Options = _PLAIN,
-                 on_probation: bool = False) -> None:
+                 is_operation: bool = False) -> None:
         self.fun = fun
         self.name = name_of(fun)
         self.options = options
-        self.on_probation = on_probation
-        self.traces: Traces = Traces(TRACES) if on_probation else _traces_of(fun, options)
+        self.is_operation = is_operation
+        self.traces: Traces = Traces(programs.TRACES) if is_operation else _traces_of(fun, options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return JitSpec, (self.fun, self.options, self.on_probation)  # it is traced anew elsewhere
+        return JitSpec, (self.fun, self.options, self.is_operation)  # it is traced anew elsewhere
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JitSpec:
         return self  # a copy of a jitted function shares traces, as functions share their code
@@ -236,7 +234,7 @@ class JitSpec:
         except TypeError:
             return self.trace_unhashable(in_tree, avals, static), leaves
         if traced is None or not traced.is_current():
-            with turn((id(self.traces), key)):
+            with programs.one_thread((id(self.traces), key)):
                 traced = self.traces.get(key)  # another thread may have been faster
                 if traced is None or not traced.is_current():
                     traced = self.traces[key] = self.trace_anew(in_tree, avals, static)
@@ -273,7 +271,7 @@ class JitSpec:
         debug = _debug_info(options.traced_for, self.fun, in_tree, static)
         with timed("/jax/core/compile/jaxpr_trace_duration", self.name) as time:
             closed = trace_to_jaxpr(flat, avals, debug)
-        if self.on_probation:
+        if self.is_operation:
             ledger.note_operation_traced(self.name, time.seconds)
         else:
             missed = ledger.note_traced(self, debug, closed, in_tree, avals, static, time.seconds)
@@ -359,10 +357,10 @@ class JitSpec:
         try:
             return dispatch.compile_and_run(
                 closed, self.name, leaves, traced.out_tree, request=traced.request,
-                label=self.name if self.on_probation else f"jit({self.name})",
+                label=self.name if self.is_operation else f"jit({self.name})",
                 donated=traced.donated, keep_unused=self.options.keep_unused,
                 compiler_options=self.options.compiler_options,
-                on_probation=self.on_probation,
+                is_operation=self.is_operation,
             )
         except OverflowError as error:
             signature.raise_overflow(self.fun, traced.in_tree, leaves, traced.static, error)
@@ -432,7 +430,7 @@ def _traces_of(fun: Callable[..., Any], key: Any) -> Traces:
         with _numbering:
             numbers = [t.function for t in own.values() if type(t) is Traces]
             number = numbers[0] if numbers else ledger.new_function()
-            known = own.setdefault(key, Traces(TRACES, number, key))
+            known = own.setdefault(key, Traces(programs.TRACES, number, key))
     return known  # type: ignore[no-any-return]
 
 
@@ -582,7 +580,7 @@ def clear_caches() -> None:
         for traces in list(options.values()):
             traces.clear()
     bounded.clear_all()
-    dispatch.clear_caches()
+    programs.clear()
     jaxlib_api.collect_garbage()
     _return_memory()
 

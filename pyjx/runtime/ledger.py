@@ -73,7 +73,7 @@ class Traces(BoundedDict):
     __slots__ = ("clears", "function", "history", "options", "source")
 
     def __init__(self, capacity: int, function: int = 0, options: Any = ()) -> None:
-        super().__init__(capacity)
+        super().__init__(capacity, "traces of functions")
         self.function = function
         self.options = options
         self.source: Source | None = None

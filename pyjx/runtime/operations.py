@@ -51,7 +51,7 @@ def op_jit(fun: Callable[..., Any] | None = None, *, static_argnums: Any = None,
         return partial(op_jit, static_argnums=static_argnums, static_argnames=static_argnames,
                        lists=lists, trees=trees)
     positions, names = argument_sets(fun, static_argnums, static_argnames)
-    spec = JitSpec(fun, _options(positions, names), on_probation=True)
+    spec = JitSpec(fun, _options(positions, names), is_operation=True)
     compiled_miss = spec.miss
     name = public_name(fun)
     known = _is_tree_of_arrays if trees else _is_array_or_list if lists else _is_array
@@ -120,7 +120,7 @@ LONG = 5
 
 # Calls whose programs are shorter, or have effects, by the function and what is known of arguments:
 # all that takes them is cheaper than to find the program.
-_short = BoundedDict(8192)
+_short = BoundedDict(8192, "calls of short functions")
 
 
 def _kind(x: Any) -> Any:

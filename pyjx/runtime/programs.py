@@ -1,20 +1,23 @@
-"""Compiled programs, kept with the jaxprs that they were made from: which are made, which stay, and
-which go.
+"""What is kept of calls, how much of it, and when it goes. `explain().caches` counts it.
 
-One thread traces a signature, or compiles a program, for all that need it.
+Traces are kept with the function, by signature; what is derived from a jaxpr, and its compiled
+programs, with the jaxpr. One thread traces a signature, or compiles a program, for all that need
+it.
 
-Jaxprs are kept with functions: one that is called with ever new shapes would keep all its programs.
-When those of the process take more than `jax_pyjx_programs_max_bytes`, the oldest half of them
-goes, and C++ forgets the calls it knows; a program that is wanted again comes from the disk cache,
-or is compiled again.
+A function that is called with ever new shapes would keep all its programs. When those of the
+process take more than `jax_pyjx_programs_max_bytes`, the oldest half of them goes, and C++ forgets
+the calls it knows; a program that is wanted again comes from the disk cache, or is compiled again.
 
 Of the programs of the library's own operations a bounded number stays loaded. Data of many lengths
 make a program a length, each of 0.1 to 0.2 MB and up to six memory maps, of which Linux gives a
-process 65,530; nearly all of them are used once or twice. So a new program is on probation: calls
-go through Python. One that was called a few times, or is wanted again after it went, passes: C++
+process 65,530; nearly all of them are used once or twice. So calls of a new program go through
+Python. One that was called a few times, or is wanted again after it went, is called often: C++
 makes its calls, from a cache whose least recently used entries go. Python holds the programs of
-either kind that it called last: those on probation, which nobody else holds, and those that passed,
-which C++ asks for again where arguments come in another way, such as committed to a device."""
+either kind that it called last: new ones, which nobody else holds, and those called often, which
+C++ asks for again where arguments come in another way, such as committed to a device.
+
+All other tables are `BoundedDict`s, which forget what came first. `jax.clear_caches()` empties
+all."""
 
 from __future__ import annotations
 
@@ -39,8 +42,12 @@ if TYPE_CHECKING:
 lower = deferred("pyjx.runtime.lower")
 compiler = deferred("pyjx.runtime.compile")
 
-# What C++ knows of calls.
-fast_paths = jaxlib_api.pjit_cache(8192)
+TRACES = 2048  # of a function, by signature; of more the oldest goes
+OPERATIONS = 192  # programs of single operations: of new ones, and of those that are called often
+OPERATION_CALLS = 8  # through Python, after which an operation is one of those called often
+FAST_PATHS = 8192  # calls that C++ makes by itself
+
+fast_paths = jaxlib_api.pjit_cache(FAST_PATHS)
 
 # XLA does not tell how large the code for a CPU is. Measured, in resident memory: a quarter of a
 # megabyte, and 100 bytes for each character of the program's text.
@@ -112,14 +119,14 @@ class _Work:
         self.done = threading.Event()
 
 
-_turns_lock = threading.Lock()
+_working_lock = threading.Lock()
 _working: dict[Hashable, _Work] = {}
 _awaited: dict[int, _Work] = {}  # by the thread that waits
 _PATIENCE = 60.0  # seconds; then the work is done twice, which costs time only
 
 
 @contextmanager
-def turn(key: Hashable) -> Iterator[None]:
+def one_thread(key: Hashable) -> Iterator[None]:
     """Wait until no other thread is within a block of the same key, then run the block.
 
     The caller looks inside whether the work has been done meanwhile. A thread does not wait for one
@@ -128,7 +135,7 @@ def turn(key: Hashable) -> Iterator[None]:
     me = threading.get_ident()
     mine = None
     while mine is None:
-        with _turns_lock:
+        with _working_lock:
             work = _working.get(key)
             if work is None:
                 mine = _working[key] = _Work(me)
@@ -137,7 +144,7 @@ def turn(key: Hashable) -> Iterator[None]:
                 break
             _awaited[me] = work
         finished = work.done.wait(_PATIENCE)
-        with _turns_lock:
+        with _working_lock:
             del _awaited[me]
         if not finished:
             break
@@ -145,7 +152,7 @@ def turn(key: Hashable) -> Iterator[None]:
         yield
     finally:
         if mine is not None:
-            with _turns_lock:
+            with _working_lock:
                 del _working[key]
             mine.done.set()
 
@@ -161,7 +168,8 @@ def _waits_for(thread: int, other: int) -> bool:
 
 
 class Program:
-    """A jaxpr lowered and compiled; `calls` and `was_dropped` are of its probation."""
+    """A jaxpr lowered and compiled. Of an operation it is known how often it was called through
+    Python, and whether its executable went."""
 
     __slots__ = ("__weakref__", "calls", "executable", "was_dropped")
 
@@ -186,23 +194,23 @@ def _program(closed: ClosedJaxpr, name: str, donated: tuple[bool, ...], keep_unu
 def compile_closed(
     closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (), keep_unused: bool = False,
     compiler_options: Any = (), placement: Placement, lowered: LoweredProgram | None = None,
-    quick: bool = False,
+    is_operation: bool = False,
 ) -> tuple[Program, Executable]:
     """The program of a jaxpr for where it runs, kept with the jaxpr, and its executable.
 
-    `lowered` is what `lower_closed` gave for it, if it is at hand; `quick` says that it is a single
-    operation, which is to be compiled in little time.
+    `lowered` is what `lower_closed` gave for it, if it is at hand; `is_operation` says that it is a
+    single operation, which is to be compiled in little time.
     """
     key = (name, tuple(donated), keep_unused, compiler_options, placement)
     program = _program(closed, *key)
     executable = program.executable
     if executable is None:
-        with turn((id(closed), key)):
+        with one_thread((id(closed), key)):
             program = _program(closed, *key)
             executable = program.executable  # another thread may have been faster
             if executable is None:
                 source, executable = _compiled(closed, name, donated, keep_unused,
-                                               compiler_options, placement, lowered, quick)
+                                               compiler_options, placement, lowered, is_operation)
                 program.executable = executable
                 note_loaded(program, len(source.text))
     return program, executable
@@ -218,47 +226,45 @@ def compiled_anew(executable: Executable, closed: ClosedJaxpr, name: str, donate
 
 def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unused: bool,
               compiler_options: Any, placement: Placement, lowered: LoweredProgram | None = None,
-              quick: bool = False) -> tuple[LoweredProgram, Executable]:
+              is_operation: bool = False) -> tuple[LoweredProgram, Executable]:
     source = lowered or lower.lower_closed(closed, name, donated=donated, keep_unused=keep_unused,
                                            placement=placement)
     return source, compiler.compile_lowered(source, closed, name, compiler_options, placement,
-                                            quick)
+                                            is_operation)
 
 
-CAPACITY = 192  # programs of a kind
-CALLS = 8  # through Python, with which a program passes
-
-_probation_lock = threading.RLock()  # a finalizer may run operations in a thread that has it
-# The least recently called first.
-_on_probation: OrderedDict[Program, None] = OrderedDict()
-_passed: OrderedDict[Program, None] = OrderedDict()
+_operations_lock = threading.RLock()  # a finalizer may run operations in a thread that has it
+# Programs of operations, the least recently called first.
+_new: OrderedDict[Program, None] = OrderedDict()
+_often: OrderedDict[Program, None] = OrderedDict()
 
 
-def passes_probation(program: Program, fast: bool) -> bool:
-    """Note a call through Python; whether C++ may make the next ones. `fast` says that it could."""
-    with _probation_lock:
+def note_operation_called(program: Program, fast: bool) -> bool:
+    """Note a call through Python; whether C++ is to make the next ones. `fast` says that it can."""
+    with _operations_lock:
         program.calls += 1
-        passed = fast and (program.was_dropped or program.calls >= CALLS)
-        _on_probation.pop(program, None)
-        _passed.pop(program, None)
-        programs = _passed if passed else _on_probation
+        often = fast and (program.was_dropped or program.calls >= OPERATION_CALLS)
+        _new.pop(program, None)
+        _often.pop(program, None)
+        programs = _often if often else _new
         programs[program] = None
-        oldest = programs.popitem(last=False)[0] if len(programs) > CAPACITY else None
+        oldest = programs.popitem(last=False)[0] if len(programs) > OPERATIONS else None
     if oldest is not None:
         oldest.drop()
-    return passed
+    return often
 
 
-def probation_count() -> int:
-    """How many programs are held."""
-    return len(_on_probation) + len(_passed)
+def operation_count() -> int:
+    """How many programs of operations are held."""
+    return len(_new) + len(_often)
 
 
-def clear_probation() -> None:
-    """Let all programs go."""
-    with _probation_lock:
-        programs = [*_on_probation, *_passed]
-        _on_probation.clear()
-        _passed.clear()
+def clear() -> None:
+    """Forget all that C++ knows of calls, and let the programs of operations go."""
+    fast_paths.clear()
+    with _operations_lock:
+        programs = [*_new, *_often]
+        _new.clear()
+        _often.clear()
     for program in programs:
         program.drop()

@@ -64,7 +64,7 @@ _CopySemantics = jaxlib_api.ArrayCopySemantics
 
 # ---- host to device -----------------------------------------------------------------------
 
-_places = BoundedDict(64)  # by device
+_places = BoundedDict(64, "places of uncommitted arrays")  # by device
 
 
 def default_placement() -> tuple[Any, list[Any]]:

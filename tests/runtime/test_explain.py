@@ -500,6 +500,9 @@ def test_reports():
     assert any(e.place == f.explain().place for e in whole.functions)
     assert "operations outside of jit" in str(whole)
     assert [c.name for c in whole.caches][:2] == ["compiled programs", "operations outside of jit"]
+    assert all(c.name for c in whole.caches), "a cache that does not say what it holds"
+    traces = next(c for c in whole.caches if c.name == "traces of functions")
+    assert traces.entries > 0 and "cache of traces of functions" in str(whole)
     assert "programs on disk" in str(whole)
 
 

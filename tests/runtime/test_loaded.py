@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pyjx as jax
-from pyjx.runtime import jit, programs
+from pyjx.runtime import programs
 
 LIMIT = 3_000_000
 
@@ -87,7 +87,7 @@ def test_threads():
 
 
 def test_signatures_of_a_function_are_bounded(monkeypatch):
-    monkeypatch.setattr(jit, "TRACES", 4)
+    monkeypatch.setattr(programs, "TRACES", 4)
     f = jax.jit(lambda x: x * 7)
     for n in range(10):
         jax.eval_shape(f, np.ones(n))

@@ -16,7 +16,7 @@ from pyjx.runtime.array_parts import (
     make_array_from_callback,
     make_array_from_single_device_arrays,
 )
-from pyjx.runtime.device_put import device_put, device_put_replicated, device_put_sharded
+from pyjx.runtime.device_put import device_put
 from pyjx.runtime.sharding import (
     DuplicateSpecError,
     GSPMDSharding,
@@ -194,14 +194,6 @@ def test_arrays_from_parts(mesh, devices):
         make_array_from_single_device_arrays((2,), pair, parts[:1])
     with pytest.raises(ValueError, match=r"Expected shard shape \(2,\) doesn't match"):
         make_array_from_single_device_arrays((4,), pair, parts)
-
-
-@needs_eight
-def test_one_part_a_device(devices):
-    x = device_put_sharded([np.arange(3) + i for i in range(4)], devices[:4])
-    assert x.shape == (4, 3) and [s.device for s in x.addressable_shards] == devices[:4]
-    assert x.tolist()[2] == [2, 3, 4]
-    assert device_put_replicated(1.5, devices[:4]).tolist() == [1.5] * 4
 
 
 @needs_eight

@@ -44,15 +44,15 @@ def compiled_programs(monkeypatch):
 
 def test_program_called_often_is_called_by_c(calls_through_python):
     x = jnp.asarray(np.ones(1201, np.float32))
-    for _ in range(programs.CALLS + 5):
+    for _ in range(programs.OPERATION_CALLS + 5):
         assert jax.lax.sin(x).shape == (1201,)
-    assert calls_through_python == [programs.CALLS]
+    assert calls_through_python == [programs.OPERATION_CALLS]
 
 
-def test_program_that_was_dropped_passes_at_once(
+def test_program_that_was_dropped_is_called_by_c_at_once(
         monkeypatch, calls_through_python, compiled_programs):
-    programs.clear_probation()
-    monkeypatch.setattr(programs, "CAPACITY", 2)
+    programs.clear()
+    monkeypatch.setattr(programs, "OPERATIONS", 2)
     arrays = [jnp.asarray(np.full(n, 2.0, np.float32)) for n in range(1210, 1214)]
     for expected in (4, 6, 6):  # the first two are dropped, loaded again and kept by C++
         for x in arrays:
@@ -64,24 +64,24 @@ def test_program_that_was_dropped_passes_at_once(
     assert calls_through_python == [calls + 2]
 
 
-def test_program_that_passed_is_found_again(compiled_programs):
+def test_program_that_is_called_often_is_found_again(compiled_programs):
     x = jnp.asarray(np.ones(1221, np.float32))
-    for _ in range(programs.CALLS):
+    for _ in range(programs.OPERATION_CALLS):
         jax.lax.cos(x)
     jax.lax.cos(jax.device_put(x, jax.devices()[0]))  # committed: C++ knows it not
     assert compiled_programs == [1]
 
 
 def test_programs_of_many_threads(monkeypatch):
-    programs.clear_probation()
-    monkeypatch.setattr(programs, "CAPACITY", 2)
+    programs.clear()
+    monkeypatch.setattr(programs, "OPERATIONS", 2)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     made = [Program() for _ in range(5)]
 
     def note(seed):
         for i in range(2000):
-            programs.passes_probation(made[(seed * i) % 5], i % 3 == 0)
+            programs.note_operation_called(made[(seed * i) % 5], i % 3 == 0)
 
     try:
         with ThreadPoolExecutor(4) as pool:
@@ -89,8 +89,8 @@ def test_programs_of_many_threads(monkeypatch):
     finally:
         sys.setswitchinterval(interval)
     assert sum(p.calls for p in made) == 8000
-    assert len(programs._on_probation) <= 2 and len(programs._passed) <= 2
-    programs.clear_probation()
+    assert len(programs._new) <= 2 and len(programs._often) <= 2
+    programs.clear()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts the memory maps of /proc")
@@ -98,7 +98,7 @@ def test_programs_of_many_shapes_do_not_stay_loaded(run_python):
     run_python("""
 import numpy as np, pyjx as jax, pyjx.numpy as jnp
 from pyjx.runtime import programs
-programs.CAPACITY = 10
+programs.OPERATIONS = 10
 def maps():
     with open("/proc/self/maps") as f:
         return sum(1 for _ in f)
@@ -138,8 +138,8 @@ def test_bounded_dict():
 def test_clear_caches_lets_programs_go():
     x = jnp.asarray(np.ones(1301, np.float32))
     jnp.cos(x)
-    assert programs._on_probation
+    assert programs._new
     jax.clear_caches()
-    assert not programs._on_probation
+    assert not programs._new
     assert jnp.cos._jit_spec.traces == {}
     assert jnp.cos(x).shape == x.shape
