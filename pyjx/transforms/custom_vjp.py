@@ -267,10 +267,9 @@ class _FlatFwd:
             self.check(outs, self.fun.out_avals)
         else:
             residuals, outs = fwd(*primals)
-        avals = [get_aval(x) for x in primals]
-        pull_back = _FlatBwd(self.fun, bwd, tree, avals, with_logs)
-        if owner.with_accums and bwd is owner.bwd:
-            pull_back = _FlatBwdWithAccums(self.fun, bwd, tree, avals, nonzero)
+        accumulates = owner.with_accums and bwd is owner.bwd
+        pull_back = _FlatBwd(self.fun, bwd, tree, self.fun.out_tree, tuple(map(get_aval, primals)),
+                             with_logs, tuple(nonzero) if accumulates else None)
         return outs, residuals, pull_back
 
     def _run(self, kind: str, rule: Any, leaves: Sequence[Any], nonzero: Sequence[bool],
@@ -369,19 +368,23 @@ def _check_no_refs(kind: str, rule: Any, result: Any, given: Sequence[Any]) -> N
                 f"{x.aval} at output tree path {keystr(path)}{why}.")
 
 
-class _FlatBwd:
-    """A custom_vjp function's backward rule on leaves, for one run of the forward rule."""
+class _FlatBwd(Record):
+    """A custom_vjp function's backward rule on leaves, for one run of the forward rule.
 
-    __slots__ = ("bwd", "fun", "in_avals", "out_tree", "residual_tree", "with_logs")
+    `perturbed` is that of a rule that adds cotangents to accumulators: those of arguments that are
+    not differentiated forget them.
+    """
 
-    def __init__(self, fun: CustomFun, bwd: Any, residual_tree: TreeDef, in_avals: Sequence[Any],
-                 with_logs: bool = False) -> None:
-        self.fun = fun
-        self.bwd = bwd
-        self.residual_tree = residual_tree
-        self.out_tree = fun.out_tree
-        self.with_logs = with_logs
-        self.in_avals = in_avals
+    fun: CustomFun
+    bwd: Any
+    residual_tree: TreeDef
+    out_tree: TreeDef
+    in_avals: tuple[Any, ...]
+    with_logs: bool
+    perturbed: tuple[bool, ...] | None
+
+    def __repr__(self) -> str:
+        return self.__name__
 
     @property
     def __name__(self) -> str:
@@ -389,8 +392,14 @@ class _FlatBwd:
 
     def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         fun = self.fun
-        result = self.bwd(*fun.static, self.residual_tree.unflatten(residuals),
-                          self.out_tree.unflatten(cotangents))
+        given = [*fun.static, self.residual_tree.unflatten(residuals),
+                 self.out_tree.unflatten(cotangents)]
+        if self.perturbed is not None:
+            accumulators = [(ValAccum if p else NullAccum)(a.to_tangent_aval())
+                            for a, p in zip(self.in_avals, self.perturbed, strict=True)]
+            _write_log(self.bwd(*given, *fun.in_tree.unflatten(accumulators)), ACCUMS_CONVENTION)
+            return [a.freeze() for a in accumulators]
+        result = self.bwd(*given)
         if self.with_logs:
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(
@@ -475,27 +484,6 @@ class _FlatBwd:
             "output with the same type as the args tuple of the primal function, but at "
             f"output{self._path(i)} the bwd rule produced an output of type {found.str_short()} "
             f"corresponding to an input of type {primal.str_short()}, so the {wrong} do not match")
-
-
-class _FlatBwdWithAccums(_FlatBwd):
-    """A backward rule that adds cotangents to accumulators. Those of arguments that are not
-    differentiated, which `perturbed` tells, forget them."""
-
-    __slots__ = ("perturbed",)
-
-    def __init__(self, fun: CustomFun, bwd: Any, residual_tree: TreeDef, in_avals: Sequence[Any],
-                 perturbed: Sequence[bool]) -> None:
-        super().__init__(fun, bwd, residual_tree, in_avals)
-        self.perturbed = perturbed
-
-    def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        fun = self.fun
-        accumulators = [(ValAccum if p else NullAccum)(a.to_tangent_aval())
-                        for a, p in zip(self.in_avals, self.perturbed, strict=True)]
-        log = self.bwd(*fun.static, self.residual_tree.unflatten(residuals),
-                       self.out_tree.unflatten(cotangents), *fun.in_tree.unflatten(accumulators))
-        _write_log(log, ACCUMS_CONVENTION)
-        return [a.freeze() for a in accumulators]
 
 
 def _write_log(log: Any, convention: str) -> None:
