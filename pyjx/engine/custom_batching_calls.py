@@ -21,6 +21,7 @@ from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis, outside_axis
 from pyjx.core.primitive import Holding
+from pyjx.core.records import Record
 from pyjx.core.trace import new_level, trace_to_jaxpr
 from pyjx.engine.axes import reduce_sum
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
@@ -48,10 +49,10 @@ from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Flags, FlatFunction, Operand, Params, Tangents, Value, Values
 
 
-class BatchingRule:
+class BatchingRule(Record):
     """The rule of a call, on flat values: the user's, or one that is made of it.
 
-    Args:
+    Attributes:
       of: the user's function.
       run: `(size, batched, *operands)` to outputs and which of them are batched. `batched` says of
         each operand whether its first axis is that of the batch; if none is, the outputs are those
@@ -60,15 +61,10 @@ class BatchingRule:
       takes_points: whether it wants maps over points where tangents are the same for all.
     """
 
-    __slots__ = ("concerning", "of", "run", "takes_points")
-
-    def __init__(self, of: Callable[..., Any], run: Callable[..., tuple[list[Any], Sequence[bool]]],
-                 concerning: Callable[[Sequence[bool]], bool] = any, takes_points: bool = False
-                 ) -> None:
-        self.of = of
-        self.run = run
-        self.concerning = concerning
-        self.takes_points = takes_points
+    of: Callable[..., Any]
+    run: Callable[..., tuple[list[Any], Sequence[bool]]]
+    concerning: Callable[[Sequence[bool]], bool] = any
+    takes_points: bool = False
 
     @property
     def __name__(self) -> str:

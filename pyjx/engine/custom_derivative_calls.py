@@ -24,6 +24,7 @@ from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import Holding, Primitive, register
+from pyjx.core.records import Record
 from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
 from pyjx.engine import logs
 from pyjx.engine.axes import reduce_sum
@@ -76,23 +77,22 @@ class SymbolicZero:
         return "SymbolicZero"
 
 
-class FlatRule:
+def _checked_before(outs: Values, expected: Sequence[Any]) -> None:
+    """What was recorded has been checked there."""
+
+
+class FlatRule(Record):
     """A rule on flat values that is made of another one, whose name it has.
 
-    Args:
+    Attributes:
       of: the other one.
       run: what it does.
       check: `(outs, expected)`: raises TypeError unless outputs are of the types of the function's.
-        What was recorded has been checked there.
     """
 
-    __slots__ = ("check", "of", "run")
-
-    def __init__(self, of: Callable[..., Any], run: Callable[..., Any],
-                 check: Callable[..., None] = lambda outs, expected: None) -> None:
-        self.of = of
-        self.run = run
-        self.check = check
+    of: Callable[..., Any]
+    run: Callable[..., Any]
+    check: Callable[..., None] = _checked_before
 
     @property
     def __name__(self) -> str:

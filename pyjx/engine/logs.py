@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyjx.core.avals import is_valid_value
+from pyjx.core.records import Record
 from pyjx.engine.functions import flatten
 from pyjx.engine.types import TreeDef
 from pyjx.tree_util import register_pytree_node
@@ -95,15 +96,12 @@ def write_of_branches(index: Any, trees: Sequence[LogTree | None], arrays: Itera
            for key in dict.fromkeys(itertools.chain(*entries))})
 
 
-class LogTree:
+class LogTree(Record):
     """A log without its arrays."""
 
-    __slots__ = ("entries", "is_array", "others", "tree")
-
-    def __init__(self, tree: TreeDef, is_array: Sequence[bool], others: Sequence[Any]) -> None:
-        self.tree = tree
-        self.is_array = is_array
-        self.others = others
+    tree: TreeDef
+    is_array: Sequence[bool]
+    others: Sequence[Any]
 
     @property
     def num_arrays(self) -> int:

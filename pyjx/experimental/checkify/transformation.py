@@ -248,7 +248,8 @@ def _with_findings(closed: ClosedJaxpr, own: tuple[Site, ...], sites: tuple[Site
 
 def _checked_rule(rule: FlatRule, sites: tuple[Site, ...], run: Callable[..., Any]) -> FlatRule:
     n = n_values(sites)
-    return FlatRule(rule, run, lambda outs, expected: rule.check(outs[n:], expected[n:]))
+    return FlatRule(rule, run,  # type: ignore[arg-type]
+                    lambda outs, expected: rule.check(outs[n:], expected[n:]))
 
 
 def _checked_jvp(rule: FlatRule, sites: tuple[Site, ...]) -> FlatRule:
