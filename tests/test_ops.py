@@ -13,6 +13,7 @@ from lowering.rules import rules_for
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.primitive import all_primitives
+from pyjx.engine.rules import forward_rule
 from tests.bad_parameters import calls_of
 from tests.op_table import Sample, all_samples, families
 
@@ -307,7 +308,7 @@ def test_primitive_is_complete(name: str) -> None:
         final = made_of_others or name in NEITHER_DERIVED_NOR_BATCHED
         if primitive.batch is None and primitive.batch_axis is None and not final:
             missing.append("batching rule")
-        if primitive.jvp is None and not final and name not in UNDIFFERENTIATED:
+        if forward_rule(primitive) is None and not final and name not in UNDIFFERENTIATED:
             missing.append("jvp rule")
         if primitive.linear and primitive.transpose is None and name != "stop_gradient":
             missing.append("transpose rule")

@@ -16,7 +16,7 @@ from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import Primitive, all_primitives
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.forward import jvp_flat
-from pyjx.engine.rules import elementwise_batch
+from pyjx.engine.rules import elementwise_batch, forward_rule
 from pyjx.engine.tangents import (
     Zero,
     add_tangents,
@@ -66,8 +66,8 @@ class RuleTable(MutableMapping[Primitive, Rule]):
 
 
 def _jvp(primitive: Primitive) -> Rule | None:
-    if primitive.jvp is not None:
-        return primitive.jvp
+    if (rule := forward_rule(primitive)) is not None:
+        return rule
     if primitive.holder.linearize is None and primitive.decomposition is None:
         return None
 

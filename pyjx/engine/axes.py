@@ -84,10 +84,6 @@ def _transpose_sharding(out: ShapedArray, x: ShapedArray, *, permutation: tuple[
 transpose_p: Primitive = register(Primitive(
     "transpose", moves=True, shape_rule=_transpose_shape, sharding_rule=_transpose_sharding,
     batch=_transpose_batch, linear=TOGETHER, cost=CHEAP,
-    jvp=lambda primals, tangents, *, permutation: (
-        transpose_p.bind(*primals, permutation=permutation),
-        transpose_p.bind(*tangents, permutation=permutation),
-    ),
     record=unless_idle(lambda aval, permutation: permutation == tuple(range(aval.ndim))),
     transpose=lambda ct, x, *, permutation: (
         transpose_p.bind(ct, permutation=_inverse(permutation)),
@@ -158,9 +154,6 @@ def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...]
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 
-def _broadcast_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
-    return broadcast_in_dim_p.bind(*primals, **params), broadcast_in_dim_p.bind(*tangents, **params)
-
 
 def _broadcast_transpose(ct: Tangent, x: Operand, *, shape: tuple[int, ...],
                          broadcast_dimensions: tuple[int, ...], sharding: Sharding | None = None
@@ -199,7 +192,7 @@ def _broadcast_sharding(out: ShapedArray, x: ShapedArray, *dynamic_shape: Any,
 
 broadcast_in_dim_p = register(Primitive(
     "broadcast_in_dim", moves=True, shape_rule=_broadcast_shape, sharding_rule=_broadcast_sharding,
-    jvp=_broadcast_jvp, transpose=_broadcast_transpose, batch=_broadcast_batch, linear=TOGETHER,
+    transpose=_broadcast_transpose, batch=_broadcast_batch, linear=TOGETHER,
     cost=CHEAP,
     record=unless_idle(lambda aval, shape, broadcast_dimensions, sharding=None: (
         aval.shape == shape and sharding is None and broadcast_dimensions == tuple(
@@ -323,9 +316,6 @@ reduce_sum_p: Primitive = register(Primitive(
     "reduce_sum", arithmetic=reduction, shape_rule=_reduce_sum_shape,
     sharding_rule=reduced_sharding,
     transpose=_reduce_sum_transpose, linear=TOGETHER,
-    jvp=lambda primals, tangents, **params: (
-        reduce_sum_p.bind(*primals, **params), reduce_sum_p.bind(*tangents, **params),
-    ),
 ))
 
 

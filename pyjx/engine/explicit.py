@@ -15,7 +15,6 @@ from pyjx.core.places import HERE, UNIFORM
 from pyjx.core.primitive import Primitive, cast_like, preduced_p, register
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer
-from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import BatchDims, Operand, Value, Values
 
 if TYPE_CHECKING:
@@ -78,7 +77,6 @@ reshard_p: Primitive = register(Primitive(
     physical=lambda avals, x, **params: reshard_p.bind(x, **params),
     linear=TOGETHER,
 ))
-reshard_p.define(jvp=jvp_linear(reshard_p))
 
 
 def whole(x: Value, axes: Sequence[int]) -> Value:

@@ -19,6 +19,7 @@ from pyjx.engine.discharge import (
 )
 from pyjx.engine.functions import made_in
 from pyjx.engine.references import Box, RefBox
+from pyjx.engine.rules import forward_rule
 from pyjx.engine.tangents import Zero, materialized, zero_tangent
 from pyjx.engine.types import FlatFunction, Params, Tangents, Value, Values
 from pyjx.errors import UnexpectedTracerError
@@ -178,7 +179,7 @@ class JVPTrace(Trace):
             if not primitive.multiple_results:
                 return self.join(out, tangent_out)
             return self.join_all(primitive, out, tangent_out)
-        rule = primitive.jvp
+        rule = primitive.jvp or forward_rule(primitive)
         if rule is None:
             if primitive.decomposition is not None:
                 return primitive.decomposition(*operands, **params)

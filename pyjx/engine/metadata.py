@@ -19,7 +19,7 @@ from pyjx.core.nested import holds_jaxprs, map_jaxprs
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.calls import define_call
 from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Dims, Operand, Params, Tangents, Values
+from pyjx.engine.types import Dims, Operand, Params, Values
 
 Items = tuple[tuple[str, Any], ...]
 
@@ -50,11 +50,6 @@ define_call(xla_metadata_operation_p, lambda params, origins, linear: params)
 # -- of a value ------------------------------------------------------------------------------------
 
 
-def _value_jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    out = xla_metadata_value_p.bind(x, **params)
-    return out, t if type(t) is Zero else xla_metadata_value_p.bind(t, **params)
-
 
 def _value_transpose(ct: Any, x: Operand, **params: Any) -> list[Any]:
     return [ct if type(ct) is Zero else xla_metadata_value_p.bind(ct, **params)]
@@ -70,7 +65,7 @@ def _value_shape(x: ShapedArray, *, xla_metadata_kvs: Items) -> ShapedArray:
 
 # The operand, whose operation has metadata.
 xla_metadata_value_p = register(Primitive(
-    "xla_metadata_value", shape_rule=_value_shape, impl=lambda x, **_: x, jvp=_value_jvp,
+    "xla_metadata_value", shape_rule=_value_shape, impl=lambda x, **_: x,
     transpose=_value_transpose, batch=_value_batch, linear=TOGETHER, outlined=False))
 
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyjx.core.avals import get_aval
+from pyjx.core.linearity import APART
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import broadcast_axis, moveaxis
-from pyjx.engine.tangents import Zero, add_tangents
+from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Rule, Tangent, Tangents, Value, Values
 
 
@@ -53,12 +54,30 @@ def jvp_zero(primitive: Primitive) -> Rule:
 
 
 def jvp_linear(primitive: Primitive) -> Rule:
-    """Forward rule of an operation that is linear in its only operand."""
+    """Forward rule of an operation that is linear in some operands together."""
+    group = primitive.linear[-1]
 
     def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
-        return primitive.bind(*primals, **params), primitive.bind(*tangents, **params)
+        out = primitive.bind(*primals, **params)
+        if len(tangents) == 1:
+            return out, primitive.bind(*tangents, **params)
+        moving = tangents[group]
+        if all([type(t) is Zero for t in moving]):
+            return out, [Zero.of_primal(o) for o in out] if primitive.multiple_results \
+                else Zero.of_primal(out)
+        operands = list(primals)
+        operands[group] = map(instantiate, moving)
+        return out, primitive.bind(*operands, **params)
 
     return jvp
+
+
+def forward_rule(primitive: Primitive) -> Rule | None:
+    """The rule `jvp` of an operation. What is linear and has none is given the one that follows."""
+    if (primitive.jvp is None and len(primitive.linear) == 1 and primitive.linear is not APART
+            and primitive.decomposition is None):
+        primitive.define(jvp=jvp_linear(primitive))
+    return primitive.jvp
 
 
 def elementwise_batch(primitive: Primitive) -> Rule:

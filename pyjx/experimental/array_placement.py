@@ -15,7 +15,6 @@ from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import moveaxis
-from pyjx.engine.rules import jvp_linear
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 from pyjx.runtime.device_put import device_put
@@ -90,7 +89,6 @@ layout_constraint_p: Primitive = register(Primitive(
     "layout_constraint", shape_rule=_shape, impl=_impl, batch=_batch, linear=TOGETHER,
     transpose=lambda ct, x, **params: [layout_constraint_p.bind(ct, **params)],
 ))
-layout_constraint_p.define(jvp=jvp_linear(layout_constraint_p))
 
 
 @api_boundary

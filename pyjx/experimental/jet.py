@@ -36,6 +36,7 @@ from pyjx.engine.custom_derivative_calls import (
     custom_jvp_call_p,
     custom_vjp_call_p,
 )
+from pyjx.engine.rules import forward_rule
 from pyjx.engine.tangents import Zero, instantiate, materialized, zero_tangent
 from pyjx.engine.types import Flags
 from pyjx.lax.nary import stretch
@@ -235,7 +236,8 @@ class JetTrace(Trace):
                order: int, params: dict[str, Any]) -> list[tuple[Any, Terms | None]]:
         """The results by the forward derivative: y' is a curve of one order less. The rule gives y
         as well, so that what has effects is bound once."""
-        if not order or primitive.jvp is None:
+        rule = forward_rule(primitive)
+        if not order or rule is None:
             found = primitive.bind(*primals, **params)
             outs = found if primitive.multiple_results else [found]
             if order and not all(map(is_discrete, outs)):
@@ -246,7 +248,7 @@ class JetTrace(Trace):
         moving = [Zero.of_primal(x) if t is None else JetTracer(
             self, t[0], tuple([_scaled(c, k) for k, c in enumerate(t[1:], 2)]))
             for x, t in zip(primals, terms, strict=True)]
-        found, tangents = primitive.jvp(shorter, moving, **params)
+        found, tangents = rule(shorter, moving, **params)
         if not primitive.multiple_results:
             found, tangents = [found], [tangents]
         outs = [self.primal_and_terms(x)[0] for x in found]

@@ -42,7 +42,7 @@ from pyjx.core.specs import NO_AXES
 from pyjx.engine.axes import broadcast_in_dim, reduce_sum_p, reduced_shape, reduced_sharding
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.conversion import cast
-from pyjx.engine.rules import jvp_by_result, jvp_linear, jvp_zero, unbatched_dims
+from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.types import Dims, Operand, Params, Tangent, Value, Values
 from pyjx.lax.common import accepted, host_converted, operand
 from pyjx.lax.nary import like
@@ -271,7 +271,7 @@ def times(x: Value, n: int) -> Value:
 
 psum_p: Primitive = _reduction("psum", reduce_sum_p, times, np.number)
 psum_p.linear = TOGETHER
-psum_p.define(jvp=jvp_linear(psum_p), transpose=_psum_transpose)
+psum_p.define(transpose=_psum_transpose)
 
 # The same over axes of a mesh along which types say what varies: cotangents do not.
 psum_invariant_p: Primitive = _reduction(
@@ -279,7 +279,6 @@ psum_invariant_p: Primitive = _reduction(
     printed=lambda params: [("axes", params["axes"])])
 psum_invariant_p.linear = TOGETHER
 psum_invariant_p.define(
-    jvp=jvp_linear(psum_invariant_p),
     transpose=lambda ct, x, axes, axis_index_groups: (vary(ct, frozenset(axes)),))
 
 
@@ -288,7 +287,7 @@ def _pvary_transpose(ct: Tangent, x: Operand, *, axes: Axes) -> Any:
 
 
 pvary_p.define(
-    jvp=jvp_linear(pvary_p), transpose=_pvary_transpose,
+    transpose=_pvary_transpose,
     batch=lambda operands, dims, axes: (pvary_p.bind(*operands, axes=axes), dims[0]),
     physical=lambda avals, x, axes: pvary_p.bind(x, axes=axes))
 
@@ -309,16 +308,12 @@ unreduced_psum_p: Primitive = register(Primitive(
     transpose=lambda ct, x, axes: (preduced_p.bind(ct, axes=axes),)))
 
 preduced_p.define(
-    jvp=jvp_linear(preduced_p),
     transpose=lambda ct, x, axes: (unreduced_psum_p.bind(ct, axes=axes),))
 reduced_vary_cast_p.define(
-    jvp=jvp_linear(reduced_vary_cast_p),
     transpose=lambda ct, x, axes: (
         vary_unreduced_cast_p.bind(vary(ct, frozenset(axes)), axes=axes),))
 vary_unreduced_cast_p.define(
-    jvp=jvp_linear(vary_unreduced_cast_p),
     transpose=lambda ct, x, axes: (reduced_vary_cast_p.bind(ct, axes=axes),))
-unreduced_psum_p.define(jvp=jvp_linear(unreduced_psum_p))
 
 
 def is_unreduced(function: str, x: Value, typed: frozenset[Any]) -> bool:

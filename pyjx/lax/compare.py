@@ -303,14 +303,6 @@ def _select_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     return ShapedArray(shape, cases[0].dtype, all_weak(cases))
 
 
-def _select_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
-    which, *cases = primals
-    out = select_n_p.bind(which, *cases)
-    ts = tangents[1:]
-    if all(type(t) is Zero for t in ts):
-        return out, Zero.of_primal(out)
-    return out, select_n_p.bind(which, *[instantiate(t) for t in ts])
-
 
 def _select_transpose(ct: Tangent, which: Operand, *cases: Operand) -> Tangents:
     if type(ct) is Zero:
@@ -359,7 +351,6 @@ def _select_sharding(out: ShapedArray, which: ShapedArray, *cases: ShapedArray) 
 
 select_n_p = register(Primitive(
     "select_n", moves=True, shape_rule=_select_shape, sharding_rule=_select_sharding,
-    jvp=_select_jvp,
     transpose=_select_transpose, batch=_select_batch, linear=BUT_FIRST, cost=CHEAP,
 ))
 

@@ -20,9 +20,9 @@ from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.conversion import cast
 from pyjx.engine.conversion import convert_element_type_p as convert_element_type_p
 from pyjx.engine.rounding import reduce_precision_p as reduce_precision_p
-from pyjx.engine.rules import elementwise_batch, jvp_linear, jvp_zero
-from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal
-from pyjx.engine.types import Tangent, Tangents, Value, Values
+from pyjx.engine.rules import elementwise_batch, jvp_zero
+from pyjx.engine.tangents import Zero, full_aval, is_undefined_primal
+from pyjx.engine.types import Tangent, Value
 from pyjx.lax.common import host_converted, operand, warn_of_complex
 from pyjx.lax.elementwise import neg
 from pyjx.lax.nary import (
@@ -111,7 +111,6 @@ def _precision_shape(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) 
 
 # Almost everywhere a step function, but its tangents are rounded as it rounds.
 reduce_precision_p.define(shape_rule=_precision_shape, batch=elementwise_batch(reduce_precision_p),
-    jvp=jvp_linear(reduce_precision_p),
     transpose=transpose_unary(lambda ct, x, **bits: reduce_precision_p.bind(ct, **bits)),
 )
 
@@ -155,13 +154,12 @@ real_p = elementwise("real", COMPLEX, out=real_dtype, linear=TOGETHER, cost=CHEA
 imag_p = elementwise("imag", COMPLEX, out=real_dtype, linear=TOGETHER, cost=CHEAP)
 
 
-def _complex_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
-    return complex_p.bind(*primals), complex_p.bind(*map(instantiate, tangents))
-
 
 # Re(ct (x + iy)) = Re(ct) x - Im(ct) y
-complex_p.define(jvp=_complex_jvp,
-       transpose=transpose_nary(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))))
+complex_p.define(
+    transpose=transpose_nary(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))))
+
+
 def _zero(ct: Value) -> Value:
     """Never of a weak type, so that no cotangent of a complex number is."""
     aval = get_aval(ct)
@@ -169,11 +167,9 @@ def _zero(ct: Value) -> Value:
 
 
 # ct Re(z) = Re(ct z)
-real_p.define(jvp=jvp_linear(real_p),
-              transpose=transpose_unary(lambda ct, z: complex(ct, _zero(ct))))
+real_p.define(transpose=transpose_unary(lambda ct, z: complex(ct, _zero(ct))))
 # ct Im(z) = Re(-i ct z)
-imag_p.define(jvp=jvp_linear(imag_p),
-              transpose=transpose_unary(lambda ct, z: complex(_zero(ct), neg(ct))))
+imag_p.define(transpose=transpose_unary(lambda ct, z: complex(_zero(ct), neg(ct))))
 
 
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
@@ -228,7 +224,7 @@ def _conj_back(ct: Tangent, z: ShapedArray, *, input_dtype: DType) -> Value:
 
 
 conj_p = register(Primitive("conj", shape_rule=_conj_shape, linear=TOGETHER, cost=CHEAP))
-conj_p.define(batch=elementwise_batch(conj_p), jvp=jvp_linear(conj_p),
+conj_p.define(batch=elementwise_batch(conj_p),
               transpose=transpose_unary(_conj_back))
 
 
@@ -366,7 +362,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
 # -- identities ------------------------------------------------------------------------------------
 
 copy_p = elementwise("copy", ANY, moves=True, linear=TOGETHER, cost=CHEAP)
-copy_p.define(jvp=jvp_linear(copy_p), transpose=transpose_unary(lambda ct, x: copy_p.bind(ct)))
+copy_p.define(transpose=transpose_unary(lambda ct, x: copy_p.bind(ct)))
 
 # tie(x, y) is y, and keeps x from being dropped before it.
 tie_p: Primitive = register(Primitive(

@@ -27,7 +27,6 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.engine.axes import at_front, batch_along
 from pyjx.engine.conversion import cast
-from pyjx.engine.rules import jvp_linear
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
 from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import operand as _operand
@@ -78,9 +77,8 @@ cummin_p = _cumulative("cummin", np.number, "number")
 cumlogsumexp_p = _cumulative("cumlogsumexp", np.inexact, "inexact")
 
 cumsum_p.linear = TOGETHER
-cumsum_p.define(jvp=jvp_linear(cumsum_p),
-                transpose=lambda ct, x, *, axis, reverse: (
-           cumsum_p.bind(ct, axis=axis, reverse=not reverse),))
+cumsum_p.define(transpose=lambda ct, x, *, axis, reverse: (
+    cumsum_p.bind(ct, axis=axis, reverse=not reverse),))
 
 
 # -- the linear recurrence -------------------------------------------------------------------------

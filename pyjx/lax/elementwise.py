@@ -21,7 +21,6 @@ from pyjx.engine.conversion import cast
 from pyjx.engine.rules import (
     elementwise_batch,
     jvp_by_operand,
-    jvp_linear,
     jvp_zero,
 )
 from pyjx.engine.tangents import (
@@ -52,7 +51,7 @@ from pyjx.lax.nary import (
 # -- sums and products -----------------------------------------------------------------------------
 
 neg_p = elementwise("neg", REAL_OR_COMPLEX, linear=TOGETHER, cost=CHEAP)
-neg_p.define(jvp=jvp_linear(neg_p), transpose=transpose_unary(lambda ct, x: neg(ct)))
+neg_p.define(transpose=transpose_unary(lambda ct, x: neg(ct)))
 
 
 def neg(x: ArrayLike) -> Array:

@@ -27,7 +27,6 @@ from pyjx.core.named_axes import find_frame
 from pyjx.core.primitive import Primitive, register, vary
 from pyjx.engine.axes import at_front, broadcast_axis, moveaxis, reduce_sum
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import Dims, Operand, Params, Tangent, Value, Values
 from pyjx.lax.collectives import (
     Axes,
@@ -100,7 +99,7 @@ def _exchange(
     primitive = register(Primitive(
         name, shape_rule=shape_rule, batch=batch, batch_axis=batch_axis, linear=TOGETHER,
         transpose=typed_transpose, effects=_effects, **rules))
-    return primitive.define(jvp=jvp_linear(primitive))
+    return primitive
 
 
 def _with_axis(*parameters: str) -> Callable[[Params], Params]:

@@ -34,7 +34,6 @@ from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.explicit import constant_beside
-from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.nary import complex_dtype, real_dtype
@@ -133,7 +132,6 @@ def _fft_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
 fft_p = register(Primitive("fft", arithmetic=_fft_arithmetic, shape_rule=_fft_shape,
                            sharding_rule=resized("fft"),
                            transpose=_fft_transpose, batch=_fft_batch, linear=TOGETHER))
-fft_p.define(jvp=jvp_linear(fft_p))
 
 
 def as_fft_type(value: Any) -> FftType:

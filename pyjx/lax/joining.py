@@ -18,15 +18,15 @@ from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import is_concrete
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim, moveaxis, reduce_sum
-from pyjx.engine.rules import unbatched_dims
+from pyjx.engine.rules import jvp_linear, unbatched_dims
 from pyjx.engine.tangents import instantiate, is_undefined_primal
-from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
+from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import all_weak, check_same_dtypes
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.compare import select
 from pyjx.lax.convert import full
 from pyjx.lax.elementwise import sub
-from pyjx.lax.shapes import insert, is_array, jointly_linear_jvp, linear_primitive, squeeze
+from pyjx.lax.shapes import insert, is_array, linear_primitive, squeeze
 
 # -- slice -----------------------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ def _pad_batch(operands: Values, dims: Any, *, padding_config: PaddingConfig
 pad_p = register(Primitive("pad", moves=True, fused=True, shape_rule=_pad_shape,
                            sharding_rule=resized("padding"),
                            transpose=_pad_transpose, batch=_pad_batch, linear=FIRST + FIRST_TWO))
-pad_p.define(jvp=jointly_linear_jvp(pad_p))
+pad_p.define(jvp=jvp_linear(pad_p))
 
 
 def pad(operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]
@@ -328,7 +328,6 @@ concatenate_p = register(Primitive(
     sharding_rule=lambda out, *xs, dimension: _joined_sharding(xs),
     transpose=_concatenate_transpose, batch=_concatenate_batch, linear=TOGETHER,
 ))
-concatenate_p.define(jvp=jointly_linear_jvp(concatenate_p))
 
 
 def concatenate(operands: Any, dimension: int) -> Array:
@@ -400,7 +399,6 @@ stack_p = register(Primitive("stack", moves=True, fused=True, shape_rule=_stack_
                              batch=_stack_batch, linear=TOGETHER,
                              sharding_rule=lambda out, *xs, axis: insert(
                                  _joined_sharding(xs), axis, None)))
-stack_p.define(jvp=jointly_linear_jvp(stack_p))
 
 
 def stack(operands: Any, axis: int = 0) -> Array:
@@ -423,14 +421,6 @@ def stack(operands: Any, axis: int = 0) -> Array:
         raise ValueError("stack requires a non-empty sequences of arrays")
     return stack_p.bind(*xs, axis=as_axis("stack", "axis", axis, get_aval(xs[0]).ndim + 1))
 
-
-def _parts_jvp(primitive: Primitive) -> Rule:
-    """The forward rule of an operation that cuts its operand in parts."""
-
-    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
-        return primitive.bind(*primals, **params), primitive.bind(*tangents, **params)
-
-    return jvp
 
 
 def _unstack_shape(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
@@ -456,7 +446,6 @@ unstack_p = register(Primitive(
     multiple_results=True, linear=TOGETHER,
     transpose=lambda cts, x, *, axis: (stack_p.bind(*map(instantiate, cts), axis=axis),),
 ))
-unstack_p.define(jvp=_parts_jvp(unstack_p))
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
@@ -500,7 +489,6 @@ split_p = register(Primitive(
     sharding_rule=lambda outs, x, **_: [_part_sharding(o, x) for o in outs],
     transpose=lambda cts, x, *, sizes, axis: (concatenate(map(instantiate, cts), axis),),
 ))
-split_p.define(jvp=_parts_jvp(split_p))
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:

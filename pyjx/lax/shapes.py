@@ -31,8 +31,7 @@ from pyjx.core.specs import axes_of
 from pyjx.engine.axes import broadcast_in_dim, moveaxis, reduce_sum, transpose
 from pyjx.engine.conversion import stands_for_constant
 from pyjx.engine.recording import unless_idle
-from pyjx.engine.rules import jvp_linear, jvp_zero, unbatched_dims
-from pyjx.engine.tangents import Zero, instantiate
+from pyjx.engine.rules import jvp_zero, unbatched_dims
 from pyjx.engine.types import BatchDims, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import operand as _operand
 
@@ -53,26 +52,14 @@ def linear_primitive(name: str, shape_rule: Rule, transposed: Rule, **facts: Any
     def back(ct: Tangent, x: Value, **params: Any) -> Any:
         return (transposed(ct, x.aval, **params),)
 
-    p = register(Primitive(name, moves=True, shape_rule=shape_rule, transpose=back, linear=TOGETHER,
-                           **facts))
-    return p.define(jvp=jvp_linear(p))
+    return register(Primitive(name, moves=True, shape_rule=shape_rule, transpose=back,
+                              linear=TOGETHER, **facts))
 
 
 def insert(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:
     """The tuple with one more value, which comes to stand at `position`."""
     return (*values[:position], value, *values[position:])
 
-
-def jointly_linear_jvp(primitive: Primitive) -> Rule:
-    """The forward rule of an operation that is linear in all its operands together."""
-
-    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
-        out = primitive.bind(*primals, **params)
-        if all(type(t) is Zero for t in tangents):
-            return out, Zero.of_primal(out)
-        return out, primitive.bind(*[instantiate(t) for t in tangents], **params)
-
-    return jvp
 
 
 # -- reshape ---------------------------------------------------------------------------------------

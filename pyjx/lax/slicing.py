@@ -23,10 +23,8 @@ from pyjx.core.scalars import scalar_constant, wrapped_constant
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim
 from pyjx.engine.tangents import (
-    Zero,
     add_tangents,
     full_aval,
-    instantiate,
     is_undefined_primal,
     zeros_like,
 )
@@ -185,14 +183,6 @@ def _dynamic_slice_shape(x: ShapedArray, *starts: ShapedArray, slice_sizes: tupl
     return x.update(shape=slice_sizes)
 
 
-def _dynamic_slice_jvp(primals: Values, tangents: Tangents, *, slice_sizes: tuple[int, ...]
-                       ) -> tuple[Value, Tangent]:
-    out = dynamic_slice_p.bind(*primals, slice_sizes=slice_sizes)
-    g = tangents[0]
-    if type(g) is Zero:
-        return out, Zero.of_primal(out)
-    return out, dynamic_slice_p.bind(g, *primals[1:], slice_sizes=slice_sizes)
-
 
 def _dynamic_slice_transpose(ct: Tangent, x: Operand, *starts: Operand, slice_sizes: tuple[int, ...]
                              ) -> Tangents:
@@ -232,7 +222,7 @@ def _dynamic_slice_batch(operands: Values, dims: BatchDims, *, slice_sizes: tupl
 
 dynamic_slice_p = register(Primitive(
     "dynamic_slice", moves=True, fused=True, shape_rule=_dynamic_slice_shape,
-    sharding_rule=resized("dynamic_slice"), jvp=_dynamic_slice_jvp,
+    sharding_rule=resized("dynamic_slice"),
     transpose=_dynamic_slice_transpose, accumulate=_dynamic_slice_accumulate,
     batch=_dynamic_slice_batch,
     linear=FIRST,
@@ -332,13 +322,6 @@ def _update_shape(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> 
     return x.strip_weak_type()
 
 
-def _update_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
-    out = dynamic_update_slice_p.bind(*primals)
-    g, g_update = tangents[:2]
-    if type(g) is Zero and type(g_update) is Zero:
-        return out, Zero.of_primal(out)
-    return out, dynamic_update_slice_p.bind(instantiate(g), instantiate(g_update), *primals[2:])
-
 
 def _update_transpose(ct: Tangent, x: Operand, update: Operand, *starts: Operand) -> Tangents:
     ct_x = ct_update = None
@@ -382,7 +365,7 @@ def _update_sharding(out: ShapedArray, x: ShapedArray, update: ShapedArray, *sta
 
 dynamic_update_slice_p = register(Primitive(
     "dynamic_update_slice", moves=True, shape_rule=_update_shape, sharding_rule=_update_sharding,
-    jvp=_update_jvp, transpose=_update_transpose, batch=_update_batch, linear=FIRST_TWO,
+    transpose=_update_transpose, batch=_update_batch, linear=FIRST_TWO,
 ))
 
 

@@ -25,7 +25,6 @@ from pyjx.engine.axes import at_front, batch_along
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.explicit import constant_beside
 from pyjx.engine.forward import jvp_flat
-from pyjx.engine.rules import jvp_by_operand, jvp_linear
 from pyjx.engine.tangents import full_aval, is_undefined_primal
 from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import operand as _operand
@@ -230,7 +229,7 @@ def _window_sum_transpose(ct: Tangent, x: Operand, *, window_dimensions: Ints, w
     ),)
 
 
-reduce_window_sum_p.define(jvp=jvp_linear(reduce_window_sum_p), transpose=_window_sum_transpose)
+reduce_window_sum_p.define(transpose=_window_sum_transpose)
 
 
 def _choice_jvp(primitive: Primitive, select: str, identity: Callable[[Any], Any]
@@ -292,13 +291,8 @@ select_and_gather_add_p = register(Primitive(
     sharding_rule=_windows_sharding))
 
 
-def _linear_in_first(primitive: Primitive) -> Rule:
-    return jvp_by_operand(primitive, lambda g, _, x, **params: primitive.bind(g, x, **params),
-                          None)
 
-
-select_and_gather_add_p.define(jvp=_linear_in_first(select_and_gather_add_p),
-                               batch=_windows_batch(select_and_gather_add_p))
+select_and_gather_add_p.define(batch=_windows_batch(select_and_gather_add_p))
 
 
 def _scatter_shape(source: ShapedArray, x: ShapedArray, *, select_prim: Primitive | None,
@@ -325,8 +319,7 @@ def _scatter_transpose(ct: Tangent, source: Operand, x: Operand, *, select_prim:
 select_and_scatter_add_p = register(Primitive(
     "select_and_scatter_add", shape_rule=_scatter_shape, transpose=_scatter_transpose,
     linear=FIRST, sharding_rule=lambda out, source, x, **_: _places_sharding(out, x, source)))
-select_and_scatter_add_p.define(jvp=_linear_in_first(select_and_scatter_add_p),
-                                batch=_windows_batch(select_and_scatter_add_p))
+select_and_scatter_add_p.define(batch=_windows_batch(select_and_scatter_add_p))
 
 
 # -- select_and_scatter: with any functions --------------------------------------------------------

@@ -21,7 +21,6 @@ from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.moves import sharding_constraint_p as sharding_constraint_p
-from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import Dims, Value, Values
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put
@@ -306,7 +305,6 @@ sharding_constraint_p.define(
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
     batch_axis=_batch,
     impl=_impl,
-    jvp=jvp_linear(sharding_constraint_p),
     placed=_placed,
     physical=lambda avals, x, **params: sharding_constraint_p.bind(x, **params),
 )
