@@ -33,8 +33,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     >>> int(jax.lax.bitwise_and(6, 3))
     2
     """
-    x, y = operands("bitwise_and", x, y)
-    return and_p.bind(x, y)
+    return and_p.bind(*operands("bitwise_and", x, y))
 
 
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
@@ -44,8 +43,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     >>> int(jax.lax.bitwise_or(6, 3))
     7
     """
-    x, y = operands("bitwise_or", x, y)
-    return or_p.bind(x, y)
+    return or_p.bind(*operands("bitwise_or", x, y))
 
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
@@ -55,8 +53,7 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     >>> int(jax.lax.bitwise_xor(6, 3))
     5
     """
-    x, y = operands("bitwise_xor", x, y)
-    return xor_p.bind(x, y)
+    return xor_p.bind(*operands("bitwise_xor", x, y))
 
 
 def bitwise_not(x: ArrayLike) -> Array:
@@ -82,8 +79,7 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     >>> int(jax.lax.shift_left(3, 2))
     12
     """
-    x, y = operands("shift_left", x, y)
-    return shift_left_p.bind(x, y)
+    return shift_left_p.bind(*operands("shift_left", x, y))
 
 
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
@@ -93,8 +89,7 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     >>> int(jax.lax.shift_right_arithmetic(-8, 1))
     -4
     """
-    x, y = operands("shift_right_arithmetic", x, y)
-    return shift_right_arithmetic_p.bind(x, y)
+    return shift_right_arithmetic_p.bind(*operands("shift_right_arithmetic", x, y))
 
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
@@ -104,8 +99,7 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     >>> int(jax.lax.shift_right_logical(-8, 1))
     2147483644
     """
-    x, y = operands("shift_right_logical", x, y)
-    return shift_right_logical_p.bind(x, y)
+    return shift_right_logical_p.bind(*operands("shift_right_logical", x, y))
 
 
 def population_count(x: ArrayLike) -> Array:
@@ -162,8 +156,7 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> int(jax.lax.mulhi(2**30, 8))
     2
     """
-    x, y = operands("mulhi", x, y)
-    return mulhi_p.bind(x, y)
+    return mulhi_p.bind(*operands("mulhi", x, y))
 
 
 for _p in (and_p, or_p, xor_p, not_p, shift_left_p, shift_right_arithmetic_p,

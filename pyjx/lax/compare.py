@@ -89,8 +89,7 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
     >>> jax.lax.eq(jax.numpy.arange(3), 1).tolist()
     [False, True, False]
     """
-    x, y = operands("eq", x, y)
-    return eq_p.bind(x, y)
+    return eq_p.bind(*operands("eq", x, y))
 
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
@@ -100,8 +99,7 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
     >>> bool(jax.lax.ne(1.0, 2.0))
     True
     """
-    x, y = operands("ne", x, y)
-    return ne_p.bind(x, y)
+    return ne_p.bind(*operands("ne", x, y))
 
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
@@ -114,8 +112,7 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
     >>> bool(jax.lax.ge(2.0, 2.0))
     True
     """
-    x, y = operands("ge", x, y)
-    return ge_p.bind(x, y)
+    return ge_p.bind(*operands("ge", x, y))
 
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
@@ -125,8 +122,7 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
     >>> bool(jax.lax.gt(2.0, 2.0))
     False
     """
-    x, y = operands("gt", x, y)
-    return gt_p.bind(x, y)
+    return gt_p.bind(*operands("gt", x, y))
 
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
@@ -136,8 +132,7 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
     >>> bool(jax.lax.le(1.0, 2.0))
     True
     """
-    x, y = operands("le", x, y)
-    return le_p.bind(x, y)
+    return le_p.bind(*operands("le", x, y))
 
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
@@ -147,8 +142,7 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
     >>> bool(jax.lax.lt(1.0, 2.0))
     True
     """
-    x, y = operands("lt", x, y)
-    return lt_p.bind(x, y)
+    return lt_p.bind(*operands("lt", x, y))
 
 
 is_finite_p = elementwise("is_finite", FLOATING, out=np.bool_, cost=CHEAP)
@@ -206,8 +200,7 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
     >>> jax.lax.max(jax.numpy.arange(3), 1).tolist()
     [1, 1, 2]
     """
-    x, y = operands("max", x, y)
-    return max_p.bind(x, y)
+    return max_p.bind(*operands("max", x, y))
 
 
 def min(x: ArrayLike, y: ArrayLike) -> Array:
@@ -222,8 +215,7 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     >>> jax.lax.min(jax.numpy.arange(3), 1).tolist()
     [0, 1, 1]
     """
-    x, y = operands("min", x, y)
-    return min_p.bind(x, y)
+    return min_p.bind(*operands("min", x, y))
 
 
 # -- clamp -----------------------------------------------------------------------------------------
@@ -470,5 +462,4 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
     >>> int(jax.lax.rem(-7, 3))
     -1
     """
-    x, y = operands("rem", x, y)
-    return rem_p.bind(x, y)
+    return rem_p.bind(*operands("rem", x, y))

@@ -182,8 +182,7 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
     >>> jax.lax.complex(1.0, 2.0).item()
     (1+2j)
     """
-    x, y = operands("complex", x, y)
-    return complex_p.bind(x, y)
+    return complex_p.bind(*operands("complex", x, y))
 
 
 def real(x: ArrayLike) -> Array:

@@ -98,8 +98,7 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
     >>> jax.lax.add(jax.numpy.arange(3), 10).tolist()
     [10, 11, 12]
     """
-    x, y = operands("add", x, y)
-    return add_p.bind(x, y)
+    return add_p.bind(*operands("add", x, y))
 
 
 sub_p = elementwise("sub", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=TOGETHER,
@@ -115,8 +114,7 @@ def sub(x: Value, y: Value) -> Array:
     >>> int(jax.lax.sub(5, 3))
     2
     """
-    x, y = operands("sub", x, y)
-    return sub_p.bind(x, y)
+    return sub_p.bind(*operands("sub", x, y))
 
 
 def _mul_shape(x: ShapedArray, y: ShapedArray, *, out_dtype: DType = None) -> ShapedArray:
@@ -164,8 +162,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     3.0
     """
     if out_dtype is None:
-        x, y = operands("mul", x, y)
-        return mul_p.bind(x, y, out_dtype=None)
+        return mul_p.bind(*operands("mul", x, y), out_dtype=None)
     x, y = broadcast_operands("mul", operand("mul", x), operand("mul", y, 1))
     out_dtype = np.dtype(dtypes.check_and_canonicalize_user_dtype(out_dtype, "mul"))
     return mul_p.bind(x, y, out_dtype=out_dtype)
@@ -199,8 +196,7 @@ def div(x: ArrayLike, y: Value) -> Array:
     >>> int(jax.lax.div(-7, 2)), float(jax.lax.div(1.0, 4.0))
     (-3, 0.25)
     """
-    x, y = operands("div", x, y)
-    return div_p.bind(x, y)
+    return div_p.bind(*operands("div", x, y))
 
 
 # -- powers ----------------------------------------------------------------------------------------
@@ -385,8 +381,7 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     >>> bool(jax.lax.nextafter(1.0, 2.0) > 1.0)
     True
     """
-    x1, x2 = operands("nextafter", x1, x2)
-    return nextafter_p.bind(x1, x2)
+    return nextafter_p.bind(*operands("nextafter", x1, x2))
 
 
 # -- polynomials -----------------------------------------------------------------------------------

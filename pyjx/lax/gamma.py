@@ -294,8 +294,7 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     >>> round(float(jax.lax.polygamma(1.0, 1.0)), 4)
     1.6449
     """
-    m, x = operands("polygamma", m, x)
-    return polygamma_p.bind(m, x)
+    return polygamma_p.bind(*operands("polygamma", m, x))
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
@@ -308,5 +307,4 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     >>> round(float(jax.lax.zeta(2.0, 1.0)), 4)
     1.6449
     """
-    x, q = operands("zeta", x, q)
-    return zeta_p.bind(x, q)
+    return zeta_p.bind(*operands("zeta", x, q))

@@ -494,8 +494,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     >>> round(float(jax.lax.igamma(1.0, 1.0)), 4)
     0.6321
     """
-    a, x = operands("igamma", a, x)
-    return igamma_p.bind(a, x)
+    return igamma_p.bind(*operands("igamma", a, x))
 
 
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
@@ -508,8 +507,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     >>> round(float(jax.lax.igammac(1.0, 1.0)), 4)
     0.3679
     """
-    a, x = operands("igammac", a, x)
-    return igammac_p.bind(a, x)
+    return igammac_p.bind(*operands("igammac", a, x))
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
@@ -522,8 +520,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     >>> round(float(jax.lax.igamma_grad_a(1.0, 1.0)), 3)
     -0.432
     """
-    a, x = operands("igamma_grad_a", a, x)
-    return igamma_grad_a_p.bind(a, x)
+    return igamma_grad_a_p.bind(*operands("igamma_grad_a", a, x))
 
 
 _halves = frozenset((np.dtype(np.float16), np.dtype(dtypes.bfloat16)))

@@ -510,8 +510,7 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     >>> float(jax.lax.atan2(0.0, 1.0))
     0.0
     """
-    x, y = operands("atan2", x, y)
-    return atan2_p.bind(x, y)
+    return atan2_p.bind(*operands("atan2", x, y))
 
 
 # -- hyperbolic functions --------------------------------------------------------------------------

@@ -423,8 +423,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         raise ValueError(f"ldexp not supported for input types {(dtype_of(x), dtype_of(k))}")
     x = promote_inexact("ldexp", x)
     x = convert(x, dtype_of(x))
-    x, k = spread_all("ldexp", x, _saturated(k))
-    return _scaled(x, k)
+    return _scaled(*spread_all("ldexp", x, _saturated(k)))
 
 
 @op_jit

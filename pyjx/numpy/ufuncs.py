@@ -259,8 +259,7 @@ def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = N
     """
     if out is not None or where is not None:
         raise unsupported("subtract", out)
-    x, y = promote_two("subtract", x, y)
-    return sub_p.bind(x, y)
+    return sub_p.bind(*promote_two("subtract", x, y))
 
 
 @universal(2)
@@ -285,8 +284,7 @@ def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> jax.numpy.true_divide(jax.numpy.arange(3), 2).tolist()
     [0.0, 0.5, 1.0]
     """
-    x, y = promote_two_inexact("true_divide", x, y)
-    return div_p.bind(x, y)
+    return div_p.bind(*promote_two_inexact("true_divide", x, y))
 
 
 divide = alias("divide", true_divide)
@@ -433,8 +431,7 @@ def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
 
 def _comparison(name: str, primitive: Primitive, doc: str, example: str) -> _Binary:
     def body(x: ArrayLike, y: ArrayLike, /) -> Any:
-        x, y = promote_two(name, x, y)
-        return primitive.bind(x, y)
+        return primitive.bind(*promote_two(name, x, y))
 
     return _named(body, name, doc, example)
 
@@ -445,8 +442,7 @@ def _combination(name: str, primitive: Primitive, doc: str, example: str) -> Bin
     def body(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Any:
         if out is not None or where is not None:
             raise unsupported(name, out)
-        x, y = promote_two(name, x, y)
-        return primitive.bind(x, y)
+        return primitive.bind(*promote_two(name, x, y))
 
     return _named(body, name, doc, example, universal(2))
 
