@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import compress
 from operator import attrgetter
 from typing import Any
 
+from pyjx.core.avals import AbstractValue, ShapedArray
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer, Trace, Tracer
+from pyjx.core.specs import PartitionSpec
+from pyjx.core.trace import (
+    DynamicJaxprTrace,
+    DynamicJaxprTracer,
+    Trace,
+    Tracer,
+    outside_of,
+)
 from pyjx.engine.forward import JVPTrace
 from pyjx.jaxlib_api import PjitFunction
+from pyjx.tree_util import keystr, tree_flatten_with_path
 
 
 def give(owner: type, **members: Any) -> None:
@@ -61,6 +73,62 @@ def _full_raise(trace: Trace, x: Any) -> Any:
     return x
 
 
+def _constant_of(x: DynamicJaxprTracer) -> Any:
+    """The value of a constant of the program; of others None."""
+    trace = x._trace
+    return next((trace.consts[k] for k, v in trace.const_vars.items() if v is x._var), None)
+
+
+def bind_with_trace(primitive: Primitive, trace: Trace, operands: Sequence[Any],
+                     *avals_and_params: Any) -> Any:
+    """Apply the primitive under `trace`, or the interpreter of the operands if it is inside."""
+    top = trace
+    for x in operands:
+        if isinstance(x, Tracer) and x._trace.level > top.level:
+            top = x._trace
+    with outside_of(trace):
+        return top.process(primitive, tuple(operands), avals_and_params[-1])
+
+
+def _single(aval: AbstractValue, *vals: Any) -> Any:
+    (val,) = vals
+    return val
+
+
+def _unspecified(aval: ShapedArray, mesh: Any, check_vma: bool, all_names: Sequence[Any]
+                 ) -> PartitionSpec:
+    """How a result lies of which nothing is said: along all axes it may differ along."""
+    names = tuple([n for n in all_names if not check_vma or n in aval.vma])
+    return PartitionSpec(names) if names else PartitionSpec()
+
+
+def _known(names: tuple[str, ...] | None, count: int) -> tuple[str, ...]:
+    """The names of parts; empty ones if they are not known.
+
+    Raises:
+      AssertionError: there are more or fewer.
+    """
+    if names is not None and len(names) != count:
+        raise AssertionError((count, names))
+    return ("",) * count if names is None else names
+
+
+def _filtered(names: tuple[str, ...] | None, keep: Sequence[bool]) -> tuple[str, ...] | None:
+    return None if names is None else tuple(compress(_known(names, len(keep)), keep))
+
+
+def _renamed(info: DebugInfo, name: str) -> DebugInfo:
+    """That of a function with another name."""
+    _, space, place = info.func_src_info.partition(" ")
+    return info._replace(func_src_info=f"{name}{space}{place}")
+
+
+def _with_paths(info: DebugInfo, ans: Any) -> DebugInfo:
+    """That with the places of the leaves of a function's result."""
+    leaves, _ = tree_flatten_with_path(ans)
+    return info._replace(result_paths=tuple([f"result{keystr(path)}" for path, _ in leaves]))
+
+
 _any_explicit = property(lambda mesh: AxisType.Explicit in mesh.axis_types)
 
 # `main` is what all tracers of a trace have in common, `requires_low` whether it takes only what
@@ -68,8 +136,35 @@ _any_explicit = property(lambda mesh: AxisType.Explicit in mesh.axis_types)
 give(Trace, main=property(lambda trace: trace), requires_low=False, is_valid=_is_valid,
      invalidate=_invalidate, stage_value=_same, full_raise=_full_raise)
 give(DynamicJaxprTrace, stage_value=_recorded)
+give(DynamicJaxprTracer, val=property(attrgetter("_var")), parent=property(attrgetter("_eqn")),
+     get_const=_constant_of)
 give(JVPTrace, to_primal_tangent_pair=JVPTrace.primal_and_tangent)
-give(Primitive, call_primitive=False, map_primitive=False)
+give(Primitive, call_primitive=False, map_primitive=False, bind_with_trace=bind_with_trace,
+     get_bind_params=lambda primitive, params: params)
 give(AbstractMesh, _any_axis_explicit=_any_explicit)
 give(Mesh, _any_axis_explicit=_any_explicit)
 give(PjitFunction, _fun=property(attrgetter("__wrapped__")))
+
+# What a value is made of: of itself. `qdd` is what is known of a value beyond its type, which
+# changes, and by older names there are others of the same.
+give(AbstractValue, is_high=False, has_qdd=False, lo_ty=lambda aval: [aval],
+     lo_ty_qdd=lambda aval, qdd: aval.lo_ty(), lower_val=lambda aval, val: [val],
+     raise_val=_single, lower_val2=lambda aval, val: aval.lower_val(val),
+     raise_val2=lambda aval, vals: aval.raise_val(*vals), vspace_add=lambda aval, x, y: x + y,
+     at_least_vspace=lambda aval: aval.to_tangent_aval(), leading_axis_spec=lambda aval: 0,
+     normalize=lambda aval: aval.strip_weak_type())
+give(ShapedArray, nospec=_unspecified, array_abstraction_level=2)
+give(Var, initial_qdd=None, final_qdd=None)
+for _kind in (Jaxpr, ClosedJaxpr):
+    give(_kind, in_aval_qdds=_kind.in_avals, final_aval_qdds=_kind.in_avals,
+         with_consts=lambda program, consts: ClosedJaxpr(program.jaxpr, consts))
+give(Jaxpr, map_jaxpr=lambda jaxpr, f: f(jaxpr))
+give(ClosedJaxpr, map_jaxpr=lambda closed, f: ClosedJaxpr(f(closed.jaxpr), closed.consts))
+give(DebugInfo, replace_func_name=_renamed, set_result_paths=_with_paths,
+     resolve_result_paths=lambda info: info._replace(result_paths=info.result_paths))
+for _part in ("arg_names", "result_paths"):
+    _names = attrgetter(_part)
+    give(DebugInfo, **{
+        f"safe_{_part}": lambda info, count, names=_names: _known(names(info), count),
+        f"assert_{_part}": lambda info, count, names=_names: _known(names(info), count) and None,
+        f"filter_{_part}": lambda info, keep, names=_names: _filtered(names(info), keep)})

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from pyjx import version
+from pyjx.compat.given_members import bind_with_trace
 from pyjx.compat.trees import nones, pack
 from pyjx.core import trace as core_trace
 from pyjx.core.primitive import Primitive
@@ -127,7 +128,7 @@ class _Translating(Primitive):
         return super().bind(*operands, **DIALECTS[self].taken(params))
 
     def bind_with_trace(self, trace: Any, operands: Sequence[Any], *avals_and_params: Any) -> Any:
-        return super().bind_with_trace(trace, operands, DIALECTS[self].taken(avals_and_params[-1]))
+        return bind_with_trace(self, trace, operands, DIALECTS[self].taken(avals_and_params[-1]))
 
 
 for _primitive in DIALECTS:

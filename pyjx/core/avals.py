@@ -33,7 +33,7 @@ from pyjx.core.places import (
     manual_type,
     parts_along,
 )
-from pyjx.core.specs import Axes, ManualAxisType, PartitionSpec, axes_of, marks_text
+from pyjx.core.specs import Axes, ManualAxisType, axes_of, marks_text
 
 Shape = tuple[int, ...]
 
@@ -131,36 +131,9 @@ class AbstractValue:
     __slots__ = ()
 
     place: Place = HERE
-    is_high: bool = False  # whether values are made of others before a program is lowered
-    has_qdd = False  # whether more is known of a value than its type, which changes
 
     def __bool__(self) -> bool:
         return True  # also where values have no elements, or no length
-
-    # -- what it is made of ------------------------------------------------------------------------
-
-    def lo_ty(self) -> list[Any]:
-        """The types of the values that a value is made of: itself."""
-        return [self]
-
-    def lo_ty_qdd(self, qdd: Any) -> list[Any]:
-        """As `lo_ty`, where `qdd` is known of the value."""
-        return self.lo_ty()
-
-    def lower_val(self, val: Any, /) -> list[Any]:
-        """The values that a value is made of: itself."""
-        return [val]
-
-    def raise_val(self, *vals: Any) -> Any:
-        """The value that is made of these."""
-        (val,) = vals
-        return val
-
-    def lower_val2(self, hi_val: Any) -> list[Any]:
-        return self.lower_val(hi_val)
-
-    def raise_val2(self, lo_vals_ft: Any) -> Any:
-        return self.raise_val(*lo_vals_ft)
 
     # -- its tangents ------------------------------------------------------------------------------
 
@@ -172,19 +145,7 @@ class AbstractValue:
         """The type of a cotangent of such a value."""
         return self.to_tangent_aval()
 
-    def at_least_vspace(self) -> Any:
-        """The type of tangents, by its older name."""
-        return self.to_tangent_aval()
-
-    def vspace_add(self, x: Any, y: Any) -> Any:
-        """The sum of two tangents."""
-        return x + y
-
     # -- types derived from it ---------------------------------------------------------------------
-
-    def leading_axis_spec(self) -> Any:
-        """What says that a batch of such values has its axis in front."""
-        return 0
 
     def dec_rank(self, size: int, spec: Any) -> Any:
         """The type of one of a batch of `size` values, which has its axis where `spec` says."""
@@ -193,10 +154,6 @@ class AbstractValue:
     def inc_rank(self, size: int, spec: Any) -> Any:
         """The type of a batch of `size` such values, with its axis where `spec` says."""
         self._must_override("inc_rank")
-
-    def normalize(self) -> Any:
-        """The type without what is no more than a hint."""
-        return self.strip_weak_type()
 
     def strip_weak_type(self) -> Any:
         return self
@@ -583,14 +540,8 @@ class ShapedArray(AbstractValue):
         return array_aval(tuple(shape), self.dtype, self.weak_type, self.place.of_whole(
             mesh, spec, frozenset(manual), self.ndim))
 
-    def nospec(self, mesh: Any, check_vma: bool, all_names: Sequence[Any]) -> PartitionSpec:
-        """How a result lies of which nothing is said: along all axes it may differ along."""
-        names = tuple([n for n in all_names if not check_vma or n in self.vma])
-        return PartitionSpec(names) if names else PartitionSpec()
-
     # Types say nothing of the order of elements in memory: XLA chooses it.
     layout: Any = None
-    array_abstraction_level = 2  # it tells what arrays of known values would do, by an older name
 
     def same_type(self, other: Any) -> bool:
         """Whether the two are equal but for the weak type, which is a hint."""

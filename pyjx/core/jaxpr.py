@@ -16,7 +16,6 @@ from pyjx.core.avals import get_aval
 from pyjx.core.effects import Effects, no_effects
 from pyjx.core.frozen import of_field
 from pyjx.core.source_info import SourceInfo, no_source_info
-from pyjx.tree_util import keystr, tree_flatten_with_path
 
 if TYPE_CHECKING:
     from pyjx.core.primitive import Primitive
@@ -31,10 +30,6 @@ class Var:
 
     def __init__(self, aval: Any) -> None:
         self.aval = aval
-
-    # What is known beyond the type of a value that changes, at its start and at its end.
-    initial_qdd: Any = None
-    final_qdd: Any = None
 
     def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
         """The letter of the variable in a `JaxprPpContext`."""
@@ -217,80 +212,15 @@ class DebugInfo:
         line = self.func_src_info.partition(" at ")[2].rpartition(":")[2]
         return int(line) if line else None
 
-    # -- names of parts ----------------------------------------------------------------------------
-
-    def safe_arg_names(self, expected_count: int) -> tuple[str, ...]:
-        """The names of the arguments; empty ones if they are not known.
-
-        Raises:
-          AssertionError: there are more or fewer.
-        """
-        return self._safe(self.arg_names, expected_count)
-
-    def safe_result_paths(self, expected_count: int) -> tuple[str, ...]:
-        """As `safe_arg_names`, for results."""
-        return self._safe(self.result_paths, expected_count)
-
-    def _safe(self, names: tuple[str, ...] | None, count: int) -> tuple[str, ...]:
-        if names is None:
-            return ("",) * count
-        if len(names) != count:
-            raise AssertionError((count, self))
-        return names
-
-    def assert_arg_names(self, expected_count: int) -> None:
-        """Raise AssertionError unless there are so many names of arguments, or they are unknown."""
-        self.safe_arg_names(expected_count)
-
-    def assert_result_paths(self, expected_count: int) -> None:
-        """As `assert_arg_names`, for results."""
-        self.safe_result_paths(expected_count)
-
-    def filter_arg_names(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
-        """The names of some arguments."""
-        names = self.safe_arg_names(len(keep))
-        return None if self.arg_names is None else tuple(
-            [n for n, kept in zip(names, keep, strict=True) if kept])
-
-    def filter_result_paths(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
-        """The places of some results."""
-        paths = self.safe_result_paths(len(keep))
-        return None if self.result_paths is None else tuple(
-            [p for p, kept in zip(paths, keep, strict=True) if kept])
-
-    # -- others made of it -------------------------------------------------------------------------
-
     def _replace(self, **fields: Any) -> DebugInfo:
         """A copy with some fields replaced."""
         return DebugInfo(**{"traced_for": self.traced_for, "func_src_info": self.func_src_info,
                             "arg_names": self._arg_names, "result_paths": self._result_paths,
                             **fields})
 
-    def replace_func_name(self, name: str) -> DebugInfo:
-        """The same of a function with another name.
-
-        >>> DebugInfo("jit", "f at file.py:3").replace_func_name("g").func_src_info
-        'g at file.py:3'
-        """
-        _, space, place = self.func_src_info.partition(" ")
-        return self._replace(func_src_info=f"{name}{space}{place}")
-
     def with_unknown_names(self) -> DebugInfo:
         """The same without names of arguments and results."""
         return self._replace(arg_names=None, result_paths=None)
-
-    def set_result_paths(self, ans: Any) -> DebugInfo:
-        """The same with the places of the leaves of a function's result.
-
-        >>> DebugInfo().set_result_paths({"a": 1, "b": [2]}).result_paths
-        ("result['a']", "result['b'][0]")
-        """
-        leaves, _ = tree_flatten_with_path(ans)
-        return self._replace(result_paths=tuple([f"result{keystr(path)}" for path, _ in leaves]))
-
-    def resolve_result_paths(self) -> DebugInfo:
-        """The same with places of results that are known."""
-        return self._replace(result_paths=self.result_paths)
 
     def __repr__(self) -> str:
         return (
@@ -362,10 +292,6 @@ class Jaxpr:
     def out_avals(self) -> list[Any]:
         return [v.aval for v in self.outvars]
 
-    # The types of the inputs, with what else is known of values that change: at the start of the
-    # program, and at its end.
-    in_aval_qdds = final_aval_qdds = in_avals
-
     @property
     def consts(self) -> list[Any]:
         """The values of its constants, of which it must have none.
@@ -387,13 +313,6 @@ class Jaxpr:
     @property
     def num_consts(self) -> int:
         return len(self.constvars)
-
-    def with_consts(self, consts: Sequence[Any]) -> ClosedJaxpr:
-        """The jaxpr with values for its constants."""
-        return ClosedJaxpr(self, consts)
-
-    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> Jaxpr:
-        return f(self)
 
     pretty_print: Callable[..., str]
 
@@ -426,8 +345,6 @@ class ClosedJaxpr:
     def out_avals(self) -> list[Any]:
         return [v.aval for v in self.jaxpr.outvars]
 
-    in_aval_qdds = final_aval_qdds = in_avals
-
     literals: list[Any] = of_field("consts")
     eqns: list[JaxprEqn] = of_field("jaxpr.eqns")
     effects: Effects = of_field("jaxpr.effects")
@@ -448,13 +365,6 @@ class ClosedJaxpr:
         inner = self.jaxpr if jaxpr is None else jaxpr.jaxpr
         return ClosedJaxpr(inner.replace(**fields) if fields else inner,
                            self.consts if consts is None else consts)
-
-    def with_consts(self, consts: Sequence[Any]) -> ClosedJaxpr:
-        """The jaxpr with other values for its constants."""
-        return ClosedJaxpr(self.jaxpr, consts)
-
-    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
-        return ClosedJaxpr(f(self.jaxpr), self.consts)
 
     def pretty_print(self, **options: Any) -> str:
         return self.jaxpr.pretty_print(**options)

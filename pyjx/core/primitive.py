@@ -21,7 +21,7 @@ from pyjx.core.named_axes import trace_of_axes
 from pyjx.core.open_sums import INSIDE, checked_agreement
 from pyjx.core.places import HERE, UNIFORM
 from pyjx.core.specs import NO_AXES, Axes
-from pyjx.core.trace import Tracer, outside_of, raise_leaked, run_compiled, state
+from pyjx.core.trace import Tracer, raise_leaked, run_compiled, state
 
 Rule = Callable[..., Any]
 
@@ -233,15 +233,6 @@ class Primitive:
                 top = trace_of_axes(top, self.effects_of(operands, params))
         return top.process(self, operands, params)
 
-    def bind_with_trace(self, trace: Any, operands: Sequence[Any], *avals_and_params: Any) -> Any:
-        """Apply the primitive under `trace`, or the interpreter of the operands if it is inside."""
-        top = trace
-        for x in operands:
-            if isinstance(x, Tracer) and x._trace.level > top.level:
-                top = x._trace
-        with outside_of(trace):
-            return top.process(self, tuple(operands), avals_and_params[-1])
-
     def out_avals(self, in_avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Any:
         """The shape rule's answer: an aval, or a list of avals with `multiple_results`."""
         try:
@@ -288,10 +279,6 @@ class Primitive:
             if isinstance(out, AbstractValue) is not self.multiple_results:
                 return list(out) if self.multiple_results else out
         return joined_results(self, in_avals, params)
-
-    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """What `bind` takes besides operands, for the parameters of an equation."""
-        return params
 
     # How primitives of other libraries are given their rules, which they may give anew.
 

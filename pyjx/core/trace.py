@@ -375,21 +375,6 @@ class DynamicJaxprTracer(Tracer):
         self._var = var
         self._eqn = eqn
 
-    @property
-    def val(self) -> Var:
-        """Its variable."""
-        return self._var
-
-    @property
-    def parent(self) -> JaxprEqn | None:
-        """The equation that made it; None for an argument."""
-        return self._eqn
-
-    def get_const(self) -> Any:
-        """The value, if it is a constant of the program; else None."""
-        trace = self._trace
-        return next((trace.consts[k] for k, v in trace.const_vars.items() if v is self._var), None)
-
     def __repr__(self) -> str:
         weak = "~" if self.aval.weak_type else ""
         return f"JitTracer({weak}{self.aval.str_short()})"
