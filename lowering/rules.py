@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -75,8 +75,9 @@ def without_gpu_kernels(names: Collection[str]) -> None:
     _without_gpu_kernels.update(names)
 
 
-def rule(*names: str, platform: str | None = None, widens: bool = False) -> Callable[[Emit], Emit]:
-    """Declare the lowering of the primitives with these names.
+def rule(*names: str, platform: str | Sequence[str] | None = None, widens: bool = False
+         ) -> Callable[[Emit], Emit]:
+    """Declare the lowering of the primitives with these names, on a platform, several, or all.
 
     A rule for one platform goes before one for all; a primitive without a rule for a platform is
     decomposed there.
@@ -84,25 +85,30 @@ def rule(*names: str, platform: str | None = None, widens: bool = False) -> Call
     Raises:
       ValueError: an unknown platform, or a second rule for a primitive and platform.
     """
-    rules = _RULES.get(platform)
-    if rules is None:
+    platforms = (platform,) if platform is None or isinstance(platform, str) else platform
+    if not _RULES.keys() >= set(platforms):
         raise ValueError(f"rule: platform is one of {', '.join(PLATFORMS)}, got {platform!r}")
 
     def register(emit: Emit) -> Emit:
-        for name in names:
-            if not _is_own(emit):
-                rules_for(platform or "cpu").__getitem__(name)  # loads one that there may be
-            if platform in ("cuda", "rocm") and name in _without_gpu_kernels:
-                continue
-            if name in rules:
-                where = f" on {platform}" if platform else ""
-                raise ValueError(f"There are two lowering rules for {name!r}{where}.")
-            rules[name] = LoweringRule(emit, platform, widens)
-            for found in _by_platform.values():
-                found.pop(name, None)
+        for p in platforms:
+            for name in names:
+                _register(name, p, LoweringRule(emit, p, widens))
         return emit
 
     return register
+
+
+def _register(name: str, platform: str | None, declared: LoweringRule) -> None:
+    if not _is_own(declared.emit):
+        rules_for(platform or "cpu").__getitem__(name)  # loads one that there may be
+    if platform in ("cuda", "rocm") and name in _without_gpu_kernels:
+        return
+    if name in _RULES[platform]:
+        where = f" on {platform}" if platform else ""
+        raise ValueError(f"There are two lowering rules for {name!r}{where}.")
+    _RULES[platform][name] = declared
+    for found in _by_platform.values():
+        found.pop(name, None)
 
 
 def rules_for(platform: str) -> Mapping[str, LoweringRule | None]:

@@ -3,14 +3,13 @@ same operands and attributes, map over the leading axes and overwrite their firs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lowering.builder import Block, in_avals
 from lowering.linalg.expanders import (
-    INT,
     batch_of,
     block,
     check_choice,
@@ -19,65 +18,28 @@ from lowering.linalg.expanders import (
     nan_where_failed,
     of_nothing,
     out_avals,
-    plus,
     swapped,
-    triangle,
 )
-from lowering.rules import Emit, rule
+from lowering.linalg.lapack import GPUS, codes_of
+from lowering.rules import rule
 from lowering.types import int_list, tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 
-_PREFIX = {"cuda": "cu", "rocm": "hip"}
 # Up to this many rows and columns Jacobi's method is the fastest for singular values.
 _JACOBI_ROWS = 1024
 
 
-def _gpu_rule(name: str) -> Callable[[Emit], Emit]:
-    def register(emit: Emit) -> Emit:
-        for platform in _PREFIX:
-            rule(name, platform=platform)(emit)
-        return emit
-
-    return register
-
-
 def _call(b: Block, function: str, operands: Sequence[str], takes: Sequence[ShapedArray],
-          gives: Sequence[ShapedArray], config: Mapping[str, Any] | None = None,
-          aliases: Mapping[int, int] | None = None, batch_axes: int | None = None) -> list[str]:
+          gives: Sequence[ShapedArray], aliases: Mapping[int, int] | None = None,
+          batch_axes: int | None = None, **config: Any) -> list[str]:
     return b.custom_call(
-        f"{_PREFIX[b.module.platform]}{function}", operands, takes, gives, family="linalg",
-        config=config or {}, aliases=aliases,
+        f"{GPUS[b.module.platform]}{function}", operands, takes, gives, family="linalg",
+        config=config, aliases=aliases,
         batch_axes=takes[0].ndim - 2 if batch_axes is None else batch_axes)
 
 
-def _codes(aval: ShapedArray) -> ShapedArray:
-    return ShapedArray(batch_of(aval), INT)
-
-
-@_gpu_rule("cholesky")
-def _cholesky(b: Block, eqn: JaxprEqn, x: str) -> str:
-    (aval,) = out_avals(eqn)
-    if not aval.size:
-        return x
-    factor, info = _call(b, "solver_potrf_ffi", [x], [aval], [aval, _codes(aval)], {"lower": True},
-                         {0: 0})
-    (factor,) = nan_where_failed(b, [factor], [aval], info, batch_of(aval))
-    return triangle(b, factor, aval, lower=True)
-
-
-@_gpu_rule("getrf")
-def _getrf(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
-    factors, pivots = out_avals(eqn)
-    if not factors.size:
-        return [x, b.constant(0, pivots)]
-    packed, rows, info = _call(b, "solver_getrf_ffi", [x], [factors],
-                               [factors, pivots, _codes(factors)], aliases={0: 0})
-    (packed,) = nan_where_failed(b, [packed], [factors], info, batch_of(factors), "GE")
-    return [packed, plus(b, rows, -1, pivots)]
-
-
-@_gpu_rule("lu_pivots_to_permutation")
+@rule("lu_pivots_to_permutation", platform=tuple(GPUS))
 def _permutation(b: Block, eqn: JaxprEqn, pivots: str) -> str:
     (given,), (out,) = in_avals(eqn), out_avals(eqn)
     if not given.size or not out.size:
@@ -86,81 +48,38 @@ def _permutation(b: Block, eqn: JaxprEqn, pivots: str) -> str:
                  batch_axes=given.ndim - 1)[0]
 
 
-@_gpu_rule("geqrf")
-def _geqrf(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
-    packed, taus = out_avals(eqn)
-    if not packed.size:
-        return [x, b.constant(0, taus)]
-    return _call(b, "solver_geqrf_ffi", [x], [packed], [packed, taus], aliases={0: 0})
 
 
-@_gpu_rule("geqp3")
-def _geqp3(b: Block, eqn: JaxprEqn, x: str, free: str) -> list[str]:
-    packed, order, taus = out_avals(eqn)
-    if not packed.size:
-        return [x, b.line(f"stablehlo.iota dim = {order.ndim - 1} : {tensor_type(order)}"),
-                b.constant(0, taus)]
-    wanted = eqn.params["use_magma"]
-    found, places, scales = _call(
-        b, "hybrid_geqp3", [x, free], in_avals(eqn), [packed, order, taus],
-        {"magma": "auto" if wanted is None else "on" if wanted else "off"}, {0: 0, 1: 1})
-    return [found, plus(b, places, -1, order), scales]
 
 
-@_gpu_rule("householder_product")
-def _householder_product(b: Block, eqn: JaxprEqn, a: str, taus: str) -> str:
-    (out,) = out_avals(eqn)
-    if not out.size:
-        return a
-    return _call(b, "solver_orgqr_ffi", [a, taus], in_avals(eqn), [out], aliases={0: 0})[0]
-
-
-@_gpu_rule("ormqr")
-def _ormqr(b: Block, eqn: JaxprEqn, a: str, taus: str, c: str) -> str:
-    (out,) = out_avals(eqn)
-    if not out.size or not in_avals(eqn)[0].size:
-        return c
-    config = {key: eqn.params[key] for key in ("left", "transpose")}
-    return _call(b, "solver_ormqr_ffi", [a, taus, c], in_avals(eqn), [out], config, {0: 2})[0]
-
-
-@_gpu_rule("cholesky_update")
+@rule("cholesky_update", platform=tuple(GPUS))
 def _cholesky_update(b: Block, eqn: JaxprEqn, r: str, w: str) -> str:
     takes = in_avals(eqn)
     if not takes[0].size:
         return r
-    return b.custom_call(f"{_PREFIX[b.module.platform]}_cholesky_update_ffi", [r, w], takes, takes,
+    return b.custom_call(f"{GPUS[b.module.platform]}_cholesky_update_ffi", [r, w], takes, takes,
                          family="linalg", aliases={0: 0, 1: 1})[0]
 
 
 _EIGH_ALGORITHMS = {None: 0, "QR": 1, "JACOBI": 2}
 
 
-@_gpu_rule("eigh")
+@rule("eigh", platform=tuple(GPUS))
 def _eigh(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     vectors, values = out_avals(eqn)
     if not vectors.size:
         return of_nothing(b, eqn)
     check_choice(eqn, "algorithm", ("QR", "JACOBI"), "GPU")
     chosen = eqn.params["algorithm"]
-    config = {"algorithm": np.uint8(_EIGH_ALGORITHMS[chosen and chosen.name]),
-              "lower": eqn.params["lower"]}
     *found, info = _call(b, "solver_syevd_ffi", [x], [vectors],
-                         [vectors, values, _codes(vectors)], config, {0: 0})
+                         [vectors, values, codes_of(vectors)], {0: 0},
+                         algorithm=np.uint8(_EIGH_ALGORITHMS[chosen and chosen.name]),
+                         lower=eqn.params["lower"])
     return nan_where_failed(b, found, [vectors, values], info, batch_of(vectors))
 
 
-@_gpu_rule("tridiagonal")
-def _tridiagonal(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
-    avals = out_avals(eqn)
-    if not avals[0].size:
-        return of_nothing(b, eqn)
-    *found, info = _call(b, "solver_sytrd_ffi", [x], [avals[0]], [*avals, _codes(avals[0])],
-                         {"lower": eqn.params["lower"]}, {0: 0})
-    return nan_where_failed(b, found, avals, info, batch_of(avals[0]))
 
-
-@_gpu_rule("tridiagonal_solve")
+@rule("tridiagonal_solve", platform=tuple(GPUS))
 def _tridiagonal_solve(b: Block, eqn: JaxprEqn, *operands: str) -> str:
     takes, (out,) = in_avals(eqn), out_avals(eqn)
     if not out.size:
@@ -200,7 +119,7 @@ def _with_rows(b: Block, x: str, aval: ShapedArray, out: ShapedArray, axis: int,
 _MAGMA = {None: "auto", "MAGMA": "on", "LAPACK": "off"}
 
 
-@_gpu_rule("eig")
+@rule("eig", platform=tuple(GPUS))
 def _eig(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     """By MAGMA if it is there, else by LAPACK on the host."""
     aval = in_avals(eqn)[0]
@@ -214,8 +133,8 @@ def _eig(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     parts = [values] if is_complex else [values.update(dtype=aval.dtype)] * 2
     *w, vl, vr, info = _call(
         b, f"hybrid_eig_{'comp' if is_complex else 'real'}", [x], [aval],
-        [*parts, vectors, vectors, _codes(aval)],
-        {"left": left, "magma": _MAGMA[chosen and chosen.name], "right": right})
+        [*parts, vectors, vectors, codes_of(aval)],
+        left=left, magma=_MAGMA[chosen and chosen.name], right=right)
     found = [w[0] if is_complex else complex_of(b, w[0], w[1], values)]
     found += [vl] * left + [vr] * right
     return nan_where_failed(b, found, avals, info, batch_of(aval))
@@ -224,7 +143,7 @@ def _eig(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
 # -- singular values -------------------------------------------------------------------------------
 
 
-@_gpu_rule("svd")
+@rule("svd", platform=tuple(GPUS))
 def _svd(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     aval = in_avals(eqn)[0]
     if not aval.size:
@@ -256,8 +175,8 @@ def _svd_by_rotations(b: Block, eqn: JaxprEqn, x: str, name: str) -> tuple[list[
     else:
         left = right = aval.update(shape=())
     _, s, u, vt, info = _call(
-        b, "solver_gesvd_ffi", [x], [aval], [aval, values, left, right, _codes(aval)],
-        {"compute_uv": uv, "full_matrices": full, "transposed": False}, {0: 0})
+        b, "solver_gesvd_ffi", [x], [aval], [aval, values, left, right, codes_of(aval)],
+        {0: 0}, compute_uv=uv, full_matrices=full, transposed=False)
     if wide and uv:  # A^T = U S V^T, so A = V S U^T
         u, vt = swapped(b, vt, right)[0], swapped(b, u, left)[0]
     return [s, u, vt], info
@@ -274,8 +193,8 @@ def _svd_with_v(b: Block, eqn: JaxprEqn, x: str, name: str) -> tuple[list[str], 
     right = aval.update(shape=(*batch, n, n if full else k))
     _, s, u, v, info = _call(
         b, f"solver_gesvd{name[0].lower()}_ffi", [x], [aval],
-        [aval, avals[0], left, right, _codes(aval)],
-        {"compute_uv": eqn.params["compute_uv"], "full_matrices": full}, {0: 0})
+        [aval, avals[0], left, right, codes_of(aval)],
+        {0: 0}, compute_uv=eqn.params["compute_uv"], full_matrices=full)
     if not eqn.params["compute_uv"]:
         return [s], info
     vh, turned = swapped(b, v, right)
