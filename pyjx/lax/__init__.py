@@ -25,7 +25,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.engine.barriers": "optimization_barrier_p",
     "pyjx.engine.positions": "iota_p",
     "pyjx.engine.axes": (
-        "broadcast_in_dim broadcast_in_dim_p reduce_sum_p transpose transpose_p"
+        "broadcast_in_dim broadcast_in_dim_p reduce_sum reduce_sum_p transpose transpose_p"
     ),
     "pyjx.lax.elementwise": (
         "RoundingMethod add add_p ceil ceil_p div div_p floor floor_p integer_pow integer_pow_p "
@@ -86,7 +86,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.reductions": (
         "argmax argmax_p argmin argmin_p reduce reduce_and reduce_and_p reduce_max reduce_max_p "
         "reduce_min reduce_min_p reduce_or reduce_or_p reduce_p reduce_prod reduce_prod_p "
-        "reduce_sum reduce_xor reduce_xor_p"
+        "reduce_xor reduce_xor_p"
     ),
     "pyjx.lax.windows": (
         "reduce_window reduce_window_max_p reduce_window_min_p reduce_window_p "

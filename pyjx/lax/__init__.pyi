@@ -25,6 +25,7 @@ from pyjx.engine.barriers import optimization_barrier_p as optimization_barrier_
 from pyjx.engine.positions import iota_p as iota_p
 from pyjx.engine.axes import broadcast_in_dim as broadcast_in_dim
 from pyjx.engine.axes import broadcast_in_dim_p as broadcast_in_dim_p
+from pyjx.engine.axes import reduce_sum as reduce_sum
 from pyjx.engine.axes import reduce_sum_p as reduce_sum_p
 from pyjx.engine.axes import transpose as transpose
 from pyjx.engine.axes import transpose_p as transpose_p
@@ -272,7 +273,6 @@ from pyjx.lax.reductions import reduce_or_p as reduce_or_p
 from pyjx.lax.reductions import reduce_p as reduce_p
 from pyjx.lax.reductions import reduce_prod as reduce_prod
 from pyjx.lax.reductions import reduce_prod_p as reduce_prod_p
-from pyjx.lax.reductions import reduce_sum as reduce_sum
 from pyjx.lax.reductions import reduce_xor as reduce_xor
 from pyjx.lax.reductions import reduce_xor_p as reduce_xor_p
 from pyjx.lax.windows import reduce_window as reduce_window
@@ -405,6 +405,7 @@ __all__ = [
     "iota_p",
     "broadcast_in_dim",
     "broadcast_in_dim_p",
+    "reduce_sum",
     "reduce_sum_p",
     "transpose",
     "transpose_p",
@@ -652,7 +653,6 @@ __all__ = [
     "reduce_p",
     "reduce_prod",
     "reduce_prod_p",
-    "reduce_sum",
     "reduce_xor",
     "reduce_xor_p",
     "reduce_window",

@@ -49,11 +49,6 @@ from pyjx.lax.nary import like
 from pyjx.lax.reductions import reduce_max_p, reduce_min_p
 from pyjx.tree_util import tree_map
 
-__all__ = [
-    "axis_index", "axis_index_p", "axis_size", "pcast", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
-    "psum", "psum_p",
-]
-
 Axes = tuple[Any, ...]  # names of axes, and positions of axes where an operation takes both
 Groups = tuple[tuple[int, ...], ...] | None
 

@@ -31,11 +31,6 @@ from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_p
 from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import operand as _operand
 
-__all__ = [
-    "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod",
-    "cumprod_p", "cumsum", "cumsum_p",
-]
-
 
 def _check_axis(name: str, x: ShapedArray, axis: int) -> None:
     if axis < 0:

@@ -47,11 +47,6 @@ from pyjx.lax.collectives import (
 from pyjx.lax.common import accepted, operand
 from pyjx.tree_util import register_pytree_node_class, tree_map
 
-__all__ = [
-    "all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "pbroadcast", "ppermute",
-    "ppermute_p", "pshuffle", "psum_scatter", "psum_scatter_start", "pswapaxes",
-]
-
 Pairs = tuple[tuple[int, int], ...]
 
 

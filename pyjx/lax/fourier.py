@@ -38,8 +38,6 @@ from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Valu
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.nary import complex_dtype, real_dtype
 
-__all__ = ["FftType", "fft", "fft_p"]
-
 MAX_AXES = 3  # of one transform, in XLA
 
 

@@ -37,8 +37,6 @@ from pyjx.lax.common import operand as _operand
 from pyjx.lax.exchanges import all_gather, all_to_all
 from pyjx.transforms.linearize import linear_transpose
 
-__all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
-
 _INTEGERS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 
 

@@ -52,13 +52,6 @@ from pyjx.lax.shapes import reshape, squeeze
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
 
-__all__ = [
-    "argmax", "argmax_p", "argmin", "argmin_p", "reduce", "reduce_and", "reduce_and_p",
-    "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p",
-    "reduce_p", "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_xor",
-    "reduce_xor_p",
-]
-
 # -- reductions whose results have the operand's dtype ---------------------------------------------
 
 

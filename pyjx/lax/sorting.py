@@ -28,11 +28,6 @@ from pyjx.lax.joining import slice_in_dim
 from pyjx.lax.nary import NUMBER_OR_BOOL, ORDERED, check_kinds
 from pyjx.lax.shapes import reshape, rev
 
-__all__ = [
-    "approx_max_k", "approx_min_k", "approx_top_k_p", "sort", "sort_key_val", "sort_p", "top_k",
-    "top_k_p",
-]
-
 
 def take_along(x: ArrayLike, indices: ArrayLike, axis: int) -> Any:
     """`x[..., indices[...], ...]` along `axis`, for indices that are known to be in range."""

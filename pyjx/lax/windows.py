@@ -31,12 +31,6 @@ from pyjx.lax.common import operand as _operand
 from pyjx.lax.convolution_shapes import named_pads, padding_pairs
 from pyjx.lax.reductions import initial_scalar, known_value, pointwise, trace_reducer
 
-__all__ = [
-    "reduce_window", "reduce_window_max_p", "reduce_window_min_p",
-    "reduce_window_p", "reduce_window_shape_tuple", "reduce_window_sum_p",
-    "select_and_gather_add_p", "select_and_scatter_add_p", "select_and_scatter_p",
-]
-
 _resized = resized("reduce_window")
 
 Ints = tuple[int, ...]

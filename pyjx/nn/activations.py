@@ -29,13 +29,6 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.transforms.custom_jvp import custom_jvp
 
-__all__ = [
-    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
-    "identity", "leaky_relu", "log1mexp", "log_sigmoid", "mish", "relu", "relu6", "selu",
-    "sigmoid", "silu", "soft_sign", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus",
-    "swish", "tanh",
-]
-
 
 def like(x: ArrayLike, value: float) -> Any:
     """The number `value` as a scalar of the dtype of `x`; weakly typed if it can be."""

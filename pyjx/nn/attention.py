@@ -19,8 +19,6 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.einstein import einsum
 from pyjx.numpy.promotion import convert, literal, operands, size_literal
 
-__all__ = ["dot_product_attention"]
-
 Window = int | tuple[int, int] | None
 
 

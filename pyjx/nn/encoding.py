@@ -24,9 +24,6 @@ from pyjx.numpy.promotion import convert, operands
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
 
-__all__ = ["one_hot"]
-
-
 @api_boundary
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1,
             out_sharding: Any = None) -> Array:

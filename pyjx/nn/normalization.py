@@ -35,9 +35,6 @@ from pyjx.numpy.promotion import (
 from pyjx.numpy.reductions import check_where, count_of, is_wide, masked
 from pyjx.transforms.custom_jvp import custom_jvp
 
-__all__ = ["log_softmax", "logmeanexp", "logsumexp", "softmax", "standardize"]
-
-
 Axis = int | str | Sequence[int | str] | None
 
 _sum = reductions.sum.__wrapped__

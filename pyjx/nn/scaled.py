@@ -27,8 +27,6 @@ from pyjx.numpy.manipulation import permuted
 from pyjx.numpy.promotion import convert, operands
 from pyjx.transforms.custom_vjp import custom_vjp
 
-__all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
-
 _single = np.dtype(np.float32)
 
 

@@ -690,6 +690,3 @@ def _show_attributes(base: Any) -> None:
         elif doc is not None:
             attribute.__doc__ = doc
         setattr(base, name, attribute)
-
-
-__all__ = ["FORWARDED", "OPERATORS", "install"]

@@ -40,11 +40,6 @@ if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
     from pyjx.lax.contractions import PrecisionLike
 
-__all__ = [
-    "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
-    "vecdot", "vecmat",
-]
-
 Axes = tuple[int, ...]
 _dot_options = ("precision", "preferred_element_type", "out_sharding")
 

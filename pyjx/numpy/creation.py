@@ -682,9 +682,3 @@ def full_like(a: Any, fill_value: ArrayLike | None, dtype: Any = None, shape: An
         return vary_like(filled(shape, fill_value, dtype, weak, device), a)
     out = fitted(convert(fill_value, dtype, weak), shape)
     return vary_like(placed(out, device), a)
-
-
-__all__ = [
-    "array", "asarray", "astype", "copy", "empty", "empty_like", "filled", "frombuffer",
-    "from_dlpack", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like",
-]

@@ -31,10 +31,6 @@ from pyjx.numpy.sorting import searchsorted
 if TYPE_CHECKING:
     from pyjx.lax.contractions import PrecisionLike
 
-__all__ = [
-    "convolve", "correlate", "diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap",
-]
-
 _sum = reductions.sum.__wrapped__
 
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 opt_einsum = deferred("opt_einsum")  # for contractions of three operands and more
 
-__all__ = ["einsum", "einsum_path"]
-
 Shapes = tuple[tuple[int, ...], ...]
 Step = tuple[Any, ...]  # the name of the step, the operand it changes, what to do
 

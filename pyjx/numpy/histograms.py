@@ -30,9 +30,6 @@ from pyjx.runtime.resharding import in_auto_mode
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
 
-__all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
-
-
 def _counted(index: Any, weights: ArrayLike | None, size: int, out_sharding: ShardingLike = None
             ) -> Any:
     """The sums of the weights of each index; indices out of range are left out."""

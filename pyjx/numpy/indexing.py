@@ -751,9 +751,3 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: Any, axis: int | 
     update: Any = IndexUpdateRef(x, _aligned_index(x, i, axis))
     out = update.set(values, mode=mode)
     return ops.reshape(out, shape)
-
-
-__all__ = [
-    "IndexUpdateHelper", "IndexUpdateRef", "getitem", "put_along_axis", "reader",
-    "take", "take_along_axis",
-]

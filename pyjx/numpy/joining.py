@@ -39,11 +39,6 @@ if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef, ShapedArray
     from pyjx.core.layouts import ShardingLike
 
-__all__ = [
-    "append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack",
-    "hsplit", "hstack", "repeat", "resize", "split", "stack", "tile", "unstack", "vsplit", "vstack",
-]
-
 # -- joining ---------------------------------------------------------------------------------------
 
 

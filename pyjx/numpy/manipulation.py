@@ -34,13 +34,6 @@ from pyjx.runtime.resharding import placed
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
 
-__all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
-    "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis",
-    "permute_dims", "ravel", "reshape", "roll", "rollaxis", "rot90", "squeeze", "swapaxes",
-    "transpose",
-]
-
 # -- reshape ---------------------------------------------------------------------------------------
 
 
@@ -598,4 +591,3 @@ def _rolled(a: ArrayLike, step: Any, axis: int) -> Any:
     step = ufuncs.remainder(roomy(step), size)
     start = lax.sub(stretch(scalar_constant(size, get_aval(step).dtype), ()), step)
     return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), start, size, axis)
-

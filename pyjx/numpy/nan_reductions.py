@@ -18,11 +18,6 @@ from pyjx.numpy.promotion import convert, literal, numbers, strong
 from pyjx.numpy.reductions import arg_extremum, masked, no_out
 from pyjx.numpy.statistics import squared, user_dtype, variance_dtypes
 
-__all__ = [
-    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod",
-    "nanstd", "nansum", "nanvar",
-]
-
 _sum = reductions.sum.__wrapped__
 _all = reductions.all.__wrapped__
 

@@ -20,8 +20,6 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, operands
 from pyjx.numpy.quantiles import median
 
-__all__ = ["pad"]
-
 Pairs = tuple[tuple[int, int], ...]
 
 # The keyword arguments of each mode.

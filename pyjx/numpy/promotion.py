@@ -6,6 +6,7 @@ scalars of it: both are literals in jaxprs and go with operands of any shape.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -161,11 +162,19 @@ def promote_dtypes(*args: Any) -> list[Any]:
     return [convert(x, dtype, weak) for x in args]
 
 
-def promote_dtypes_inexact(*args: Any) -> list[Any]:
-    """The values with their common dtype, or the float dtype for integers."""
-    dtype, weak = dtypes.lattice_result_type(*args)
-    dtype = dtypes.to_inexact_dtype(dtype)
-    return [convert(x, dtype, weak) for x in args]
+def _promoting(choose: Callable[[Any], Any]) -> Callable[..., list[Any]]:
+    """The values with a dtype that is chosen by their common one."""
+    def promote(*args: Any) -> list[Any]:
+        dtype, weak = dtypes.lattice_result_type(*args)
+        dtype = choose(dtype)
+        return [convert(x, dtype, weak) for x in args]
+
+    return promote
+
+
+promote_dtypes_inexact = _promoting(dtypes.to_inexact_dtype)  # floats for integers
+promote_dtypes_numeric = _promoting(dtypes.to_numeric_dtype)  # int32 for booleans
+promote_dtypes_complex = _promoting(dtypes.to_complex_dtype)
 
 
 def promote_dtypes_as_floats(*args: Any) -> list[Any]:
@@ -173,20 +182,6 @@ def promote_dtypes_as_floats(*args: Any) -> list[Any]:
     dtype, weak = dtypes.lattice_result_type(*args)
     dtype = dtypes.to_inexact_dtype(dtype)
     return [convert(float(x) if type(x) is int else x, dtype, weak) for x in args]
-
-
-def promote_dtypes_numeric(*args: Any) -> list[Any]:
-    """The values with their common dtype, or int32 for booleans."""
-    dtype, weak = dtypes.lattice_result_type(*args)
-    dtype = dtypes.to_numeric_dtype(dtype)
-    return [convert(x, dtype, weak) for x in args]
-
-
-def promote_dtypes_complex(*args: Any) -> list[Any]:
-    """The values with the complex dtype of their common dtype."""
-    dtype, weak = dtypes.lattice_result_type(*args)
-    dtype = dtypes.to_complex_dtype(dtype)
-    return [convert(x, dtype, weak) for x in args]
 
 
 def check_promotion(*args: Any) -> None:
@@ -418,14 +413,3 @@ def promote_inexact(name: str, x: ArrayLike) -> Any:
         if dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes:
             return x
     return promote_dtypes_inexact(*_with_numbers(name, x))[0]
-
-
-__all__ = [
-    "any_ranks", "as_operand", "check_arraylike", "check_promotion", "check_ranks", "common_shape",
-    "convert", "is_arraylike",
-    "literal", "narrowed", "operands", "promote_args", "promote_args_as_floats",
-    "promote_args_complex", "promote_args_inexact", "promote_args_numeric", "promote_dtypes",
-    "promote_dtypes_as_floats", "promote_dtypes_complex",
-    "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_inexact", "promote_shapes",
-    "promote_two", "promote_two_inexact", "stretch", "strong", "takes_part",
-]

@@ -33,10 +33,6 @@ from pyjx.runtime.resharding import in_auto_mode
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
 
-__all__ = [
-    "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
-]
-
 _methods = ("linear", "lower", "higher", "midpoint", "nearest")
 _static = ("axis", "overwrite_input", "method", "keepdims")
 

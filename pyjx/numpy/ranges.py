@@ -22,9 +22,6 @@ from pyjx.runtime.resharding import placed
 if TYPE_CHECKING:
     from pyjx.core.layouts import DeviceLike, ShardingLike
 
-__all__ = ["arange"]
-
-
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
            device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
     """Numbers from `start` (by default 0) up to, but without, `stop`, in steps.

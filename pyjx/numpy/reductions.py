@@ -27,11 +27,6 @@ from pyjx.numpy.axes import axes_and_names, canonical_axes, canonical_axis, name
 from pyjx.numpy.dispatch import alias, numpy_function
 from pyjx.numpy.promotion import convert, literal, numbers, operands, size_literal
 
-__all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
-    "cumulative_prod", "cumulative_sum", "max", "mean", "min", "minmax", "prod", "ptp", "sum",
-]
-
 _half_dtypes = frozenset((np.dtype(dtypes.bfloat16), np.dtype(np.float16)))
 _wide_dtypes = frozenset([np.dtype(d) for d in (
     "float32", "float64", "complex64", "complex128", "int64", "uint64")])
@@ -128,17 +123,22 @@ def _sum_like(name: str, reduce: Callable[..., Any], unit: int, combine: Callabl
     else:
         result = computed = dtypes.check_and_canonicalize_user_dtype(dtype, name)
     axes, names = axes_and_names(axis, aval.ndim)
-    x = convert(a, computed)
+    if computed == np.bool_:
+        combine = lax.bitwise_or if combine is lax.add else lax.bitwise_and
+    return convert(_folded(reduce, unit, combine, convert(a, computed), axes, names, keepdims,
+                           initial, where), result)
+
+
+def _folded(reduce: Callable[..., Any], unit: Any, combine: Callable[..., Any],
+            x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...], keepdims: bool,
+            initial: ArrayLike | None, where: ArrayLike | None) -> Any:
+    """`x` reduced over axes and named ones, where the mask holds, from the initial value."""
     if where is not None:
         x = masked(where, x, unit)
     y = reduce(x, axes, names)
-    if computed == np.bool_:
-        combine = lax.bitwise_or if combine is lax.add else lax.bitwise_and
     if initial is not None:
         y = combine_initial(combine, initial, y)
-    if keepdims:
-        y = restore_axes(y, axes, get_aval(x).ndim)
-    return convert(y, result)
+    return restore_axes(y, axes, get_aval(x).ndim) if keepdims else y
 
 
 def _reduce_sum(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
@@ -263,13 +263,8 @@ def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
     if initial is None and 0 in [aval.shape[i] for i in axes]:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     dtype = dtypes.canonicalize_dtype(aval.dtype, True)
-    x = convert(a, dtype)
-    if where is not None:
-        x = masked(where, x, unit(dtype))
-    y = reduce(x, axes, names)
-    if initial is not None:
-        y = combine_initial(combine, initial, y)
-    return restore_axes(y, axes, get_aval(x).ndim) if keepdims else y
+    return _folded(reduce, None if where is None else unit(dtype), combine, convert(a, dtype), axes,
+                   names, keepdims, initial, where)
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
@@ -355,11 +350,8 @@ def _logical(name: str, reduce: Callable[..., Any], unit: bool, a: ArrayLike,
     a = numbers(name, a)
     where = check_where(name, where)
     axes, names = axes_and_names(axis, get_aval(a).ndim)
-    x = cast(a, np.dtype(bool))
-    if where is not None:
-        x = masked(where, x, unit)
-    y = reduce(x, axes, names)
-    return restore_axes(y, axes, get_aval(x).ndim) if keepdims else y
+    return _folded(reduce, unit, reduce, cast(a, np.dtype(bool)), axes, names, keepdims, None,
+                   where)
 
 
 def _reduce_and(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:

@@ -28,12 +28,6 @@ from pyjx.numpy.manipulation import moved
 from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes
 from pyjx.runtime.operations import op_jit
 
-__all__ = [
-    "argwhere", "compress", "flatnonzero", "intersect1d", "isin", "nonzero", "setdiff1d",
-    "setxor1d", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values",
-]
-
 
 def _known(name: str, x: Any) -> Any:
     """`x`, an array or the size of the result; ConcretizationTypeError if it is traced."""

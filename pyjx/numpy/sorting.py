@@ -27,11 +27,6 @@ from pyjx.numpy.promotion import (
     strong,
 )
 
-__all__ = [
-    "argpartition", "argsort", "digitize", "lexsort", "partition", "searchsorted", "sort",
-    "sort_complex", "top_k",
-]
-
 
 def _check_kind(name: str, kind: Any, order: Any, stable: Any) -> None:
     if kind is not None:

@@ -33,8 +33,6 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.numpy.reductions import check_where, count_of, no_out
 
-__all__ = ["average", "corrcoef", "cov", "std", "var"]
-
 _sum = reductions.sum.__wrapped__
 _real_part_error = (
     "jax.numpy.var does not yet support real dtype parameters when computing the variance of an "

@@ -143,6 +143,3 @@ def triangular_solve(a: ArrayLike, b: ArrayLike, *, left_side: bool = False, low
         a, b, left_side=bool(left_side), lower=bool(lower), transpose_a=bool(transpose_a),
         conjugate_a=conjugate_a, unit_diagonal=bool(unit_diagonal))
     return lax.squeeze(x, (axis,)) if vector else x
-
-
-__all__ = ["triangular_solve", "triangular_solve_p"]

@@ -21,8 +21,6 @@ from pyjx.numpy.reductions import restore_axes
 from pyjx.numpy.statistics import squared
 from pyjx.runtime.operations import op_jit
 
-__all__ = ["matrix_norm", "norm", "norm_of_matrices", "vector_norm"]
-
 Axes = tuple[int, ...]
 _sum = reductions.sum.__wrapped__
 _max = reductions.max.__wrapped__

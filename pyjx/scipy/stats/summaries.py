@@ -15,8 +15,6 @@ from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_inexact, strong
 from pyjx.numpy.ufuncs import as_array
 
-__all__ = ["ModeResult", "mode", "rankdata", "sem"]
-
 
 class ModeResult(NamedTuple):
     """The most frequent values, and how often they occur."""
