@@ -12,7 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
-from pyjx.core.effects import Effects, join_effects, unrepeatable
+from pyjx.core.effects import join_effects, unrepeatable
 from pyjx.core.jaxpr import ClosedJaxpr, Literal
 from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.references import is_ref
@@ -257,12 +257,6 @@ class _Cond(Holder):
     def derived_params(self, params: Params, programs: Programs, ins: Roles, outs: Roles,
                        linear: bool = False) -> Params:
         return {**params, "branches": tuple(programs)}
-
-    def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
-        return params["branches"][0].out_avals  # type: ignore[no-any-return]
-
-    def effects(self, params: Params) -> Effects:
-        return join_effects(params["branches"])
 
     def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
         if dims[0] is not None:

@@ -8,7 +8,6 @@ from typing import Any
 from pyjx import configuration, lax
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
-from pyjx.core.effects import Effects
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import entries_of, with_dim, without_dim
 from pyjx.core.integers import as_int
@@ -227,9 +226,6 @@ class _Scan(Holder):
 
     def times(self, params: Params) -> int:
         return params["length"]  # type: ignore[no-any-return]
-
-    def effects(self, params: Params) -> Effects:
-        return params["jaxpr"].effects  # type: ignore[no-any-return]
 
     def arranged(self, programs: Programs, operands: Sequence[Any], ins: Roles, outs: Roles,
                  params: Params) -> Any:

@@ -25,7 +25,7 @@ from pyjx.core.contents import contents
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.evaluation import jaxpr_as_fun
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis, mesh_axes, spmd_names
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
@@ -37,7 +37,6 @@ from pyjx.engine.holders import Held, Holder, Programs, Roles
 from pyjx.engine.subjaxprs import (
     TransposedJaxpr,
     batch_jaxpr,
-    check_operands,
     consts_as_inputs,
     nonzero_flags,
     selected,
@@ -299,13 +298,6 @@ class _ShardMap(Holder):
         own = params["newly_manual_axes"]
         return frozenset([e for e in params["jaxpr"].effects
                           if not (type(e) is NamedAxisEffect and e.name in own)])
-
-    def check(self, eqn: JaxprEqn) -> None:
-        params = eqn.params
-        names = params["newly_manual_axes"]
-        given = [Var(v.aval.shard(params["mesh"], names, params["check_vma"], s))
-                 for v, s in zip(eqn.invars, params["in_specs"], strict=True)]
-        check_operands("shard_map", given, params["jaxpr"].in_avals)
 
 
 _holder = _ShardMap(shard_map_p)
