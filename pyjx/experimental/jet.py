@@ -201,12 +201,10 @@ class JetTrace(Trace):
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
-        if primitive in _CUSTOM:
-            return called_function(params["call_jaxpr"])(*operands)
         if primitive in _CALLS or not primitive.own_rules:
             program = program_of(primitive, params)
             if program is not None:
-                return jaxpr_as_fun(program)(*operands)
+                return called_function(program)(*operands)
         pairs = [self.primal_and_terms(x) for x in operands]
         primals = [p for p, _ in pairs]
         order = min([len(t) for _, t in pairs if t is not None])
@@ -631,9 +629,8 @@ def _inside(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms 
     return _gathered(outs, wanted, order)
 
 
-_CUSTOM = (custom_jvp_call_p, custom_vjp_call_p)  # they may hold Python functions
 # What is as the program that it stands for, though it has rules of its own.
-_CALLS = (custom_vmap_call_p,)
+_CALLS = (custom_jvp_call_p, custom_vjp_call_p, custom_vmap_call_p)
 
 
 _RULES: dict[Primitive, Callable[..., tuple[Any, Coefficients | None]]] = {

@@ -67,9 +67,9 @@ def test_tables_of_rules_are_kept_by_operations():
     """A name that is misspelt, or an operation that is renamed, is an error where it is read."""
     from pyjx.experimental import roofline
     from pyjx.experimental.checkify import operations, transformation
-    from pyjx.experimental.jet import _CALLS, _CUSTOM, _RULES
+    from pyjx.experimental.jet import _CALLS, _RULES
     from pyjx.experimental.sparse import rules
 
     for table in (operations._MOVES, operations._INDEXED, transformation._RULES, _RULES, _CALLS,
-                  _CUSTOM, rules.RULES, rules._DENSIFYING, roofline._LINKS):
+                  rules.RULES, rules._DENSIFYING, roofline._LINKS):
         assert table and all(isinstance(p, Primitive) for p in table)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from types import NoneType
 from typing import Any
 
 from pyjx import lax
@@ -28,7 +27,7 @@ from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.custom_derivative_calls import called_function
+from pyjx.engine.batching import may_close_over_values
 from pyjx.engine.functions import check_values, name_of
 from pyjx.engine.subjaxprs import live_inputs, selected
 from pyjx.experimental.sparse.formats import function, stretched
@@ -184,9 +183,8 @@ class SparseTrace(Trace):
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
-        if primitive.own_rules and not isinstance(
-                params.get("call_jaxpr"), (ClosedJaxpr, NoneType)):
-            return called_function(params["call_jaxpr"])(*operands)  # not recorded yet
+        if may_close_over_values(primitive, params):
+            return params["call_jaxpr"](*operands)
         outs = [self.join(x) for x in _apply(primitive, list(map(self.value, operands)), params)]
         return outs if primitive.multiple_results else outs[0]
 
