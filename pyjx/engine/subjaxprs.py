@@ -144,12 +144,6 @@ def with_outputs(closed: ClosedJaxpr, order: tuple[int, ...]) -> ClosedJaxpr:
     return dce(ClosedJaxpr(jaxpr.replace(outvars=chosen), closed.consts))
 
 
-def unchanged_carry(body: ClosedJaxpr, n_consts: int, n_carry: int) -> Flags:
-    """Which components of a carry the body of a loop gives back as it takes them."""
-    before = body.jaxpr.invars[n_consts:n_consts + n_carry]
-    return tuple(map(is_, before, body.jaxpr.outvars))
-
-
 def carry_as_consts(closed: ClosedJaxpr, n_consts: int, flags: Flags) -> ClosedJaxpr:
     """A program of (constants, carry, more) with these components of the carry as constants."""
     after = n_consts + len(flags)
@@ -157,6 +151,17 @@ def carry_as_consts(closed: ClosedJaxpr, n_consts: int, flags: Flags) -> ClosedJ
     return with_inputs(closed, (
         *range(n_consts), *selected(carry, flags), *selected(carry, negated(flags)),
         *range(after, len(closed.jaxpr.invars))))
+
+
+def without_unchanged(body: ClosedJaxpr, n_consts: int, n_carry: int) -> tuple[ClosedJaxpr, Flags]:
+    """The body of a loop with components of the carry that it gives back as it takes them as
+    constants, and which these are."""
+    jaxpr, places = body.jaxpr, range(n_carry)
+    same = tuple(map(is_, jaxpr.invars[n_consts:n_consts + n_carry], jaxpr.outvars))
+    if True not in same:
+        return body, same
+    return with_outputs(carry_as_consts(body, n_consts, same), (
+        *selected(places, negated(same)), *range(n_carry, len(jaxpr.outvars)))), same
 
 
 @derived_structure

@@ -56,12 +56,11 @@ from pyjx.engine.subjaxprs import (
     split_jaxpr,
     tangent_avals,
     transpose_jaxpr,
-    unchanged_carry,
     with_cotangents,
     with_inputs,
-    with_outputs,
     with_zeros,
     without_tracers,
+    without_unchanged,
 )
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, TreeDef, Value, Values
@@ -201,13 +200,11 @@ def bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
     cond, more_cond = without_tracers(cond)
     body, more_body = without_tracers(body)
     cond_consts, body_consts = [*more_cond, *cond_consts], [*more_body, *body_consts]
-    same = unchanged_carry(body, len(body_consts), len(carry))
+    step, same = without_unchanged(body, len(body_consts), len(carry))
     if all(same):
         same = (False,) * len(carry)
-    if any(same):
-        cond = carry_as_consts(cond, len(cond_consts), same)
-        body = with_outputs(carry_as_consts(body, len(body_consts), same),
-                            tuple(selected(range(len(carry)), negated(same))))
+    elif any(same):
+        body, cond = step, carry_as_consts(cond, len(cond_consts), same)
         cond_consts += selected(carry, same)
         body_consts += selected(carry, same)
     outs = iter(while_p.bind(

@@ -19,16 +19,15 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, in_order
 from pyjx.engine.subjaxprs import (
-    carry_as_consts,
     consts_as_inputs,
     dependent_outputs,
     negated,
     part_of,
     selected,
-    unchanged_carry,
     with_inputs,
     with_outputs,
     without_tracers,
+    without_unchanged,
 )
 from pyjx.engine.types import Params
 from pyjx.lax.agreement import as_in_program, traced_with_carry
@@ -172,11 +171,7 @@ def bind_scan(body: ClosedJaxpr, consts: Sequence[Any], carry: Sequence[Any], xs
     body, more = without_tracers(body)
     consts = [*more, *consts]
     n = len(consts)
-    same = unchanged_carry(body, n, len(carry))
-    if any(same):
-        body = with_outputs(carry_as_consts(body, n, same), (
-            *selected(range(len(carry)), negated(same)),
-            *range(len(carry), len(body.out_avals))))
+    body, same = without_unchanged(body, n, len(carry))
     changed = selected(carry, negated(same))
     outs = iter(scan_p.bind(
         *consts, *selected(carry, same), *changed, *xs,
