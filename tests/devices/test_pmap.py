@@ -113,8 +113,8 @@ def test_devices():
 def test_errors():
     with pytest.raises(ValueError, match="requires 9 logical devices, but only 8"):
         jax.pmap(lambda x: x)(np.arange(9))
-    with pytest.raises(ValueError, match="inconsistent sizes for array axes to be mapped"):
-        jax.pmap(lambda x, y: x)(X, X[:4])
+    with pytest.raises(ValueError, match=r"pmap got inconsistent sizes(.|\n)*axis 0 of argument y"):
+        jax.pmap(lambda n, x, y: x, static_broadcasted_argnums=0)(3, X, X[:4])
     with pytest.raises(ValueError, match="at least one argument with a mapped axis"):
         jax.pmap(lambda x: x, in_axes=None)(X)
     with pytest.raises(ValueError, match="rank should be at least 2"):

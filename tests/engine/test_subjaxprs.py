@@ -124,6 +124,19 @@ class Repeat(Holder):
 
 Repeat(repeat_p)
 
+# -- a loop that is linear in its carry ------------------------------------------------------------
+
+powers_p = Primitive("test_powers", multiple_results=True, cached=False, decomposition=run_repeat)
+
+
+class Powers(Repeat):
+    """It has a transpose, too: the same loop over the transposed program."""
+
+    lacks = ("cut", "linearize")
+
+
+Powers(powers_p)
+
 # -- the checks -----------------------------------------------------------------------------------
 
 
@@ -162,6 +175,16 @@ def check_equal(got, want):
 
 def loss(f):
     return lambda x, y: sum([(o * (i + 1)).sum() for i, o in enumerate(f(x, y))])
+
+
+def test_linear_loops_are_transposed():
+    weights, start = np.arange(9, dtype=np.float32).reshape(3, 3) / 5, np.float32([1, 2, 3])
+    body = jax.make_jaxpr(lambda w, b, a: w @ a + b)(weights, start, start)
+    f = lambda b, a: powers_p.bind(weights, b, a, jaxpr=body, consts=2, times=3)[0]  # noqa: E731
+    cts = jax.jit(jax.linear_transpose(f, start, start))(y)
+    np.testing.assert_allclose(cts[1], np.linalg.matrix_power(weights.T, 3) @ y, rtol=1e-5)
+    np.testing.assert_allclose(
+        cts[0], sum(np.linalg.matrix_power(weights.T, k) for k in range(3)) @ y, rtol=1e-5)
 
 
 @pytest.mark.parametrize("transform", [
