@@ -21,6 +21,7 @@ import sys
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 
+import pyjx.core  # noqa: F401  # which gets its names here
 from pyjx.lazy import attach, views
 from pyjx.version import PYJX_VERSION, PYJX_VERSION_INFO
 
@@ -105,6 +106,36 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "print_saved_residuals remat"
         ),
     }),
+    "core": ("", {  # a package that has a file, but stands below some of the modules here
+        "pyjx.compat.interpreters": "Trace",
+        "pyjx.core.avals": (
+            "AbstractToken AbstractValue ShapedArray abstract_token get_aval "
+            "pytype_aval_mappings=aval_makers valid_jaxtype=is_valid_value"
+        ),
+        "pyjx.core.check": "check_jaxpr",
+        "pyjx.compat.contexts": (
+            "find_top_trace get_opaque_trace_state nonempty_axis_env_DO_NOT_USE trace_ctx "
+            "unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE "
+            "unsafe_get_axis_names_DO_NOT_USE"
+        ),
+        "pyjx.core.dimensions": "max_dim min_dim",
+        "pyjx.core.dtypes": "primal_dtype_to_tangent_dtype=tangent_dtype",
+        "pyjx.core.effects": "Effect Effects NamedAxisEffect no_effects",
+        "pyjx.core.jaxpr": (
+            "Atom ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal ParamDict Var "
+            "jaxprs_in_params new_jaxpr_eqn"
+        ),
+        "pyjx.compat.open_primitives": "CallPrimitive",
+        "pyjx.core.primitive": "Primitive",
+        "pyjx.core.printer": "JaxprPpContext JaxprPpSettings",
+        "pyjx.core.evaluation": "eval_jaxpr jaxpr_as_fun",
+        "pyjx.core.scalars": "literalable_types=literal_types",
+        "pyjx.core.trace": (
+            "Tracer concrete_or_error ensure_compile_time_eval "
+            "eval_context=ensure_compile_time_eval is_concrete"
+        ),
+        "pyjx.errors": "JaxprTypeError InconclusiveDimensionOperation",
+    }),
     "custom_derivatives": ("Functions with derivatives of the user's, and what their rules use.", {
         "pyjx.engine.custom_derivative_calls": (
             "SymbolicZero custom_jvp_call_p custom_vjp_call_p zero_from_primal"
@@ -142,7 +173,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 SUBMODULES = views(__name__, MODULES) + (
-    " api_util collect_profile core custom_batching debug distributed dlpack errors "
+    " api_util collect_profile custom_batching debug distributed dlpack errors "
     "example_libraries experimental export extend ffi flatten_util image inspect interpreters lax "
     "lib monitoring nn numpy ops profiler random ref scipy test_util tools tree tree_util version "
     "viewer"

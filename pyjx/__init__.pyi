@@ -3,6 +3,7 @@
 from types import ModuleType as _ModuleType
 from pyjx import ad as ad
 from pyjx import ad_checkpoint as ad_checkpoint
+from pyjx import core as core
 from pyjx import custom_derivatives as custom_derivatives
 from pyjx import dtypes as dtypes
 from pyjx import memory as memory
@@ -10,7 +11,6 @@ from pyjx import sharding as sharding
 from pyjx import stages as stages
 from pyjx import typing as typing
 from pyjx import api_util as api_util
-from pyjx import core as core
 from pyjx import custom_batching as custom_batching
 from pyjx import debug as debug
 from pyjx import distributed as distributed
@@ -158,6 +158,7 @@ __version_info__: tuple[int, int, int]
 __all__ = [
     "ad",
     "ad_checkpoint",
+    "core",
     "custom_derivatives",
     "dtypes",
     "memory",
@@ -166,7 +167,6 @@ __all__ = [
     "typing",
     "api_util",
     "collect_profile",
-    "core",
     "custom_batching",
     "debug",
     "distributed",

@@ -177,7 +177,8 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
 
 
 def views(package: str, modules: Mapping[str, tuple[str, Mapping[str, str]]]) -> str:
-    """The public modules of a package that only show names of others: they have no file.
+    """The public modules of a package that only show names of others: they have no file, unless
+    they have been imported.
 
     Args:
       package: its name.
@@ -193,11 +194,13 @@ def views(package: str, modules: Mapping[str, tuple[str, Mapping[str, str]]]) ->
     """
     for below, (doc, families) in modules.items():
         name = f"{package}.{below}"
-        module = sys.modules[name] = ModuleType(name, doc)
+        module = sys.modules.get(name)
+        if module is None:
+            module = sys.modules[name] = ModuleType(name, doc)
+            own_dictionary(module).update(
+                __path__=[], __spec__=place_of_table(name, sys.modules[package].__file__))
         inner = [m[len(below) + 1:] for m in modules if m.startswith(f"{below}.")]
         table = families, " ".join(inner)
         shown = dict(zip(("__getattr__", "__dir__", "__all__"), attach(name, *table), strict=True))
-        own_dictionary(module).update(
-            shown, FAMILIES=families, SUBMODULES=table[1], __path__=[],
-            __spec__=place_of_table(name, sys.modules[package].__file__))
+        own_dictionary(module).update(shown, FAMILIES=families, SUBMODULES=table[1])
     return " ".join([name for name in modules if "." not in name])

@@ -9,7 +9,7 @@ constant 1 over an axis of size 3 is 3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from pyjx import configuration
@@ -97,27 +97,41 @@ def _is_known(axis: Axis) -> bool:
     return not (axis.name is axis.spmd_name is axis.sharding is None)
 
 
-class named_axis:
-    """A context in which `axis`, if it has a name or lies along axes of a mesh, is that of `trace`.
-
-    The axes around are in the keys of all caches of traces and programs.
+class _frames_are:
+    """A context with these named axes, which are in the keys of all caches of traces and programs.
     """
 
-    __slots__ = ("_flag", "_frame", "_frames")
+    __slots__ = ("_flag", "_frames", "_saved")
 
-    def __init__(self, axis: Axis, trace: Trace) -> None:
-        self._frame = AxisFrame(axis, trace) if _is_known(axis) else None
+    def __init__(self, frames: tuple[AxisFrame, ...]) -> None:
+        self._frames = frames
 
     def __enter__(self) -> None:
-        if self._frame is not None:
-            self._frames = state.axis_frames
-            state.axis_frames = (*self._frames, self._frame)
-            self._flag = configuration.trace_state.swap_local(named_axes())
+        self._saved = state.axis_frames
+        state.axis_frames = self._frames
+        self._flag = configuration.trace_state.swap_local(named_axes())
 
     def __exit__(self, *exc: object) -> None:
-        if self._frame is not None:
-            state.axis_frames = self._frames
-            configuration.trace_state.set_local(self._flag)
+        state.axis_frames = self._saved
+        configuration.trace_state.set_local(self._flag)
+
+
+def named_axis(axis: Axis, trace: Trace) -> AbstractContextManager[None]:
+    """A context in which `axis`, if it has a name or lies along axes of a mesh, is that of `trace`.
+    """
+    if not _is_known(axis):
+        return _SAME
+    return _frames_are((*state.axis_frames, AxisFrame(axis, trace)))
+
+
+def outside_axis(axis: Axis) -> AbstractContextManager[None]:
+    """A context in which nothing can name `axis`."""
+    if not _is_known(axis):
+        return _SAME
+    return _frames_are(tuple([frame for frame in state.axis_frames if frame.axis is not axis]))
+
+
+_SAME = nullcontext()
 
 
 @contextmanager
@@ -127,35 +141,15 @@ def mesh_axes(mesh: AbstractMesh, names: Sequence[Any], varies: bool) -> Iterato
 
     No interpreter maps them: a collective over them is recorded like any other operation.
     """
-    frames = state.axis_frames
     sizes = mesh.shape
-    state.axis_frames = (*frames, *[AxisFrame(Axis(n, sizes[n], None, varies), eager_trace)
-                                    for n in names])
-    flag = configuration.trace_state.swap_local(named_axes())
+    frames = [AxisFrame(Axis(n, sizes[n], None, varies), eager_trace) for n in names]
     manual = mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
-    around = configuration.abstract_mesh.swap_local(manual)
-    try:
-        yield
-    finally:
-        configuration.abstract_mesh.swap_local(around)
-        configuration.trace_state.set_local(flag)
-        state.axis_frames = frames
-
-
-@contextmanager
-def outside_axis(axis: Axis) -> Iterator[None]:
-    """A context in which nothing can name `axis`."""
-    if not _is_known(axis):
-        yield
-        return
-    frames = state.axis_frames
-    state.axis_frames = tuple([frame for frame in frames if frame.axis is not axis])
-    flag = configuration.trace_state.swap_local(named_axes())
-    try:
-        yield
-    finally:
-        state.axis_frames = frames
-        configuration.trace_state.set_local(flag)
+    with _frames_are((*state.axis_frames, *frames)):
+        around = configuration.abstract_mesh.swap_local(manual)
+        try:
+            yield
+        finally:
+            configuration.abstract_mesh.swap_local(around)
 
 
 def named_axes() -> tuple[Axis, ...]:

@@ -149,8 +149,8 @@ class Printer:
     def _whole(self, jaxpr: Jaxpr, indent: int, label: int) -> str:
         self.depth += 1
         head = self._head(jaxpr, indent, label)
-        last_use = _last_uses(jaxpr)
-        eqns = [self.eqn(e, indent + 4, last_use, i) for i, e in enumerate(jaxpr.eqns)]
+        used = _used(jaxpr)
+        eqns = [self.eqn(e, indent + 4, used) for e in jaxpr.eqns]
         outs = [self.atom(v) for v in jaxpr.outvars]
         self.depth -= 1
         comma = "," if len(outs) == 1 else ""
@@ -200,13 +200,12 @@ class Printer:
             out.append(f"{first:<{width}} # {' '.join(notes)}{text[len(first):]}")
         return out
 
-    def eqn(self, eqn: JaxprEqn, indent: int, last_use: dict[Var, int] | None = None,
-            position: int = -1) -> str:
+    def eqn(self, eqn: JaxprEqn, indent: int, used: set[Any] | None = None) -> str:
         operands = [self.atom(v) for v in eqn.invars]
         results = []
         for v in eqn.outvars:
             named = eqn.primitive.text is not None and self.depth > 1
-            if last_use is not None and v not in last_use and not named:
+            if used is not None and v not in used and not named:
                 shape = f":{v.aval.str_short(short_dtypes=True)}" if self.print_shapes else ""
                 results.append(f"_{shape}")
             else:
@@ -307,16 +306,9 @@ class Printer:
         return "".join(definitions) + self._whole(jaxpr, 0, 0)
 
 
-def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
-    used: dict[Var, int] = {}
-    for i, e in enumerate(jaxpr.eqns):
-        for v in e.invars:
-            if type(v) is not Literal:
-                used[v] = i  # type: ignore[index]
-    for v in jaxpr.outvars:
-        if type(v) is not Literal:
-            used[v] = len(jaxpr.eqns)  # type: ignore[index]
-    return used
+def _used(jaxpr: Jaxpr) -> set[Any]:
+    """The variables that somebody reads."""
+    return {v for e in jaxpr.eqns for v in e.invars}.union(jaxpr.outvars)
 
 
 def _shared_jaxprs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:

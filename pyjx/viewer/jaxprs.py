@@ -73,10 +73,10 @@ class _Writer(Printer):
         return _SPACE.sub(" ", self._head(jaxpr, 0, 0))
 
     def _body(self, jaxpr: Jaxpr, head: int, depth: int, scope: Scope) -> None:
-        rows, used = self._rows, dict[Any, int]()
+        rows, used = self._rows, set[Any]()
         rows.update(dict.fromkeys((*jaxpr.constvars, *jaxpr.invars), head))
         for atoms in (jaxpr.outvars, *[e.invars for e in jaxpr.eqns]):
-            used.update(dict.fromkeys([v for v in atoms if isinstance(v, Var)], 0))
+            used.update(atoms)
         for eqn in jaxpr.eqns:
             self._equation(eqn, depth, scope, used)
         outs = [self.atom(v) for v in jaxpr.outvars]
@@ -85,7 +85,7 @@ class _Writer(Printer):
         row = self.listing.add(f"in ({', '.join(outs)}{comma}) }}", depth, CLOSING)
         self.listing.operands[row] = results
 
-    def _equation(self, eqn: JaxprEqn, depth: int, scope: Scope, used: dict[Var, int]) -> None:
+    def _equation(self, eqn: JaxprEqn, depth: int, scope: Scope, used: set[Any]) -> None:
         listing, rows, info = self.listing, self._rows, eqn.source_info
         kind = eqn.primitive.name
         label = kind if eqn.primitive.label is None else eqn.primitive.label(eqn.params)

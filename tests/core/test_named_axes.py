@@ -7,6 +7,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core.effects import NamedAxisEffect
+from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import Axis, find_frame
 from pyjx.core.primitive import Primitive
 from pyjx.engine.axes import reduce_sum
@@ -21,7 +22,7 @@ def total_batch(trace, operands, dims, *, axis):
 
 
 total_p = Primitive(
-    "test_total", shape_rule=lambda x, axis: x, batch_axis=total_batch, linear=True,
+    "test_total", shape_rule=lambda x, axis: x, batch_axis=total_batch, linear=TOGETHER,
     effects=lambda params: frozenset({NamedAxisEffect(params["axis"].name)}),
     transpose=lambda ct, x, axis: (total_p.bind(ct, axis=axis),),
 )
