@@ -47,7 +47,7 @@ def note_call(exc: Exception, name: str | None, args: Sequence[Any], kwargs: Map
         if name is not None and not _users_function_ran(exc) and not _tells(exc, name):
             given = _by_position_and_name(args, kwargs) if frame is None else _given_to(fun, frame)
             exc.add_note(f"{_NOTE} {name}({', '.join(given)}).")
-    except Exception:
+    except Exception:  # of a name or an argument whose class raises as it is looked at
         pass
 
 

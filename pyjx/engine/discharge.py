@@ -139,8 +139,8 @@ def bind_discharged(primitive: Primitive, operands: Sequence[Any], params: Param
 
 def holds_state(primitive: Primitive, params: Params) -> bool:
     """Whether the primitive holds programs with references."""
-    return (primitive.effects is not None and has_state(primitive.effects(params))
-            and primitive not in operations)
+    effects = primitive.effects and primitive.effects(params)
+    return bool(effects and has_state(effects) and primitive not in operations)
 
 
 def rules_take_refs(primitive: Primitive, operands: Sequence[Any], params: Params) -> bool:

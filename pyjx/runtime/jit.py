@@ -120,8 +120,8 @@ _numbering = threading.RLock()  # while a function gets its number; a finalizer 
 class TracedCall:
     """A function traced for one signature."""
 
-    __slots__ = ("_surroundings", "_tracers", "closed", "donated", "in_tree", "name", "out_tree",
-                 "request", "static", "takes_refs")
+    __slots__ = ("_surroundings", "_tracers", "asks_shardings", "closed", "donated", "in_tree",
+                 "name", "out_tree", "request", "static", "takes_refs")
 
     def __init__(self, closed: ClosedJaxpr, in_tree: TreeDef, out_tree: TreeDef, name: str,
                  donated: tuple[bool, ...], static: Any, request: Request) -> None:
@@ -132,6 +132,7 @@ class TracedCall:
         self.donated = donated
         self.static = static
         self.request = request
+        self.asks_shardings = not request.is_trivial
         self.takes_refs = any([type(a) is AbstractRef for a in closed.in_avals])
         # The tracers it closes over, and where it was traced: elsewhere these may be others.
         self._tracers = [c for c in closed.consts if isinstance(c, Tracer) and type(c) is not Ref]
@@ -311,7 +312,7 @@ class JitSpec:
 
     def bind(self, traced: TracedCall, leaves: Sequence[Any]) -> Any:
         """The call as an operation of the interpreters that are active."""
-        if self.options.inline is not Inline.JAX_EARLY or not traced.request.is_trivial:
+        if self.options.inline is not Inline.JAX_EARLY or traced.asks_shardings:
             return self.bind_call(traced, leaves)
         closed = traced.closed
         return traced.out_tree.unflatten(eval_jaxpr(closed.jaxpr, closed.consts, *leaves))
@@ -320,8 +321,7 @@ class JitSpec:
         """As `bind`, in one operation also where the function is to stand in line."""
         closed, options = traced.closed, self.options
         consts = closed.consts
-        asked = not traced.request.is_trivial
-        if asked:
+        if traced.asks_shardings:
             leaves = requests.constrain(leaves, traced.request.in_shardings)
         outs = jit_p.bind(
             *consts, *leaves, jaxpr=consts_as_inputs(closed) if consts else closed,
@@ -330,7 +330,7 @@ class JitSpec:
             inline=False if options.inline is Inline.AUTO else options.inline,
             compiler_options_kvs=options.compiler_options,
         )
-        if asked:
+        if traced.asks_shardings:
             outs = requests.constrain(outs, traced.request.out_shardings)
         return traced.out_tree.unflatten(outs)
 

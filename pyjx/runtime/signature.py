@@ -313,7 +313,7 @@ def raise_bad_argument(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequen
     for i, x in enumerate(leaves):
         try:
             get_aval(x)
-        except Exception as error:
+        except (TypeError, ValueError) as error:
             name = leaf_names(parameters_of(fun), in_tree, static)[i]
             if isinstance(error, ValueError):  # which says what to do
                 raise ValueError(f"{error}\nIt was passed to {fun} at path {name}.") from None
