@@ -71,7 +71,7 @@ FAMILIES = {
     "pyjx.parallel.mapping": "shard_map smap",
     "pyjx.parallel.pmapping": "pmap",
     "pyjx.lax.references": "empty_ref free_ref freeze new_ref",
-    "pyjx.runtime.tokens": "effects_barrier",
+    "pyjx.runtime.host_calls": "effects_barrier",
     "pyjx.runtime.device_put":
         "block_until_ready copy_to_host_async device_get device_put live_arrays",
     "pyjx.core.specs": "P",

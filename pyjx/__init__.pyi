@@ -135,7 +135,7 @@ from pyjx.lax.references import empty_ref as empty_ref
 from pyjx.lax.references import free_ref as free_ref
 from pyjx.lax.references import freeze as freeze
 from pyjx.lax.references import new_ref as new_ref
-from pyjx.runtime.tokens import effects_barrier as effects_barrier
+from pyjx.runtime.host_calls import effects_barrier as effects_barrier
 from pyjx.runtime.device_put import block_until_ready as block_until_ready
 from pyjx.runtime.device_put import copy_to_host_async as copy_to_host_async
 from pyjx.runtime.device_put import device_get as device_get

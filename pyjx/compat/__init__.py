@@ -33,7 +33,7 @@ MODULES = {
             "pyjx.errors",
     "cudnn.fused_attention_stablehlo": "pyjx.compat.attention",
     "dispatch": "pyjx.compat.open_primitives:apply_primitive "
-                "pyjx.runtime.tokens:wait_for_tokens=effects_barrier",
+                "pyjx.runtime.host_calls:wait_for_tokens=effects_barrier",
     "distributed": "pyjx.distributed pyjx.runtime.processes:global_state=group",
     "dtypes": "pyjx.compat.values:DType,_jax_types,supports_inf pyjx.numpy:finfo,iinfo pyjx.dtypes "
               "pyjx.core.dtypes",

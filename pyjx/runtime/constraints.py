@@ -27,10 +27,10 @@ from pyjx.runtime.device_put import device_put
 from pyjx.runtime.extended_arrays import DataArray
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.sharding import (
-    IndivisibleError,
     NamedSharding,
     Sharding,
     SingleDeviceSharding,
+    check_annotation,
     check_duplicates,
 )
 
@@ -129,23 +129,14 @@ def check_no_layout(given: Any) -> None:
 def constrained(x: Any, sharding: Sharding, layout: Layout | None = None) -> Any:
     """A value that is to lie as `sharding` says, its elements as `layout`."""
     aval = get_aval(x)
-    try:
-        sharding.check_compatible_aval(aval.shape)
-    except ValueError as error:
-        raise ValueError("One of with_sharding_constraint arguments is incompatible with its "
-                         f"sharding annotation {sharding}: {error}") from None
-    if not isinstance(x, Tracer) and all([type(n) is int for n in aval.shape]):
-        try:
-            sharding.shard_shape(aval.shape)
-        except IndivisibleError as error:
-            raise IndivisibleError("One of with_sharding_constraint arguments was given a sharding "
-                                   f"that does not divide it: {error}") from None
+    known = not isinstance(x, Tracer) and all([type(n) is int for n in aval.shape])
+
+    def what() -> str:
+        return "One of with_sharding_constraint arguments"
+
+    check_annotation(what, sharding, aval.shape, divides=known)
     if layout is not None:
-        try:
-            layout.check_compatible_aval(aval.shape)
-        except ValueError as error:
-            raise ValueError("One of with_sharding_constraint arguments is incompatible with its "
-                             f"layout annotation {layout}: {error}") from None
+        check_annotation(what, layout, aval.shape, "layout")
     mesh = getattr(sharding, "mesh", None)
     if mesh is not None and _asserts(mesh):
         return _asserted(x, aval, sharding)

@@ -3,14 +3,19 @@
 XLA hands the arguments over as NumPy arrays that live as long as the call; the functions get arrays
 on the CPU. An exception in a function becomes the program's error: its text goes through XLA, the
 exception itself waits here to be its cause.
+
+Programs run while Python goes on. One with effects leaves a token that is ready when it is done;
+one with ordered effects takes the token that the last such program of its thread and devices gave.
 """
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import re
 import threading
 import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +27,14 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import keeps_alive
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.trace import ensure_compile_time_eval
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.moves import moved
 from pyjx.engine.types import TreeDef
-from pyjx.runtime import backends, tokens
+from pyjx.runtime import backends
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.sharding import single_device_sharding
-from pyjx.runtime.transfers import array_from_numpy
+from pyjx.runtime.transfers import array_from_numpy, put_host
 
 if TYPE_CHECKING:
     from lowering.module import HostCall
@@ -61,7 +67,7 @@ class CallingExecutable(Executable):
         super().__init__(loaded, closed, program, placement)
         self.has_effects = keeps_alive(closed.effects)
         self.ordered = program.ordered
-        self._token_handler = jaxlib_api.result_handler(tokens.TOKEN, self.sharding, True)
+        self._token_handler = jaxlib_api.result_handler(TOKEN, self.sharding, True)
 
     def run(self, operands: Sequence[Any], handlers: list[Any]) -> list[Any]:
         try:
@@ -74,14 +80,14 @@ class CallingExecutable(Executable):
     def _with_tokens(self, operands: Sequence[Any], handlers: list[Any]) -> list[Any]:
         given = [*self.const_args, *operands]
         if self.ordered:
-            token = tokens.take_order(self.placement.devices, self.sharding)
+            token = take_order(self.placement.devices, self.sharding)
             given.insert(len(self.const_args), token)
             handlers = [self._token_handler, *handlers]
         results = self.loaded.execute_sharded(given, with_tokens=True)
-        tokens.add_pending(results.consume_token())
+        add_pending(results.consume_token())
         outs: list[Any] = results.consume_with_handlers(handlers)
         if self.ordered:
-            tokens.give_order(self.placement.devices, outs.pop(0))
+            give_order(self.placement.devices, outs.pop(0))
         return outs
 
     def fast_path(self, out_tree: TreeDef, committed: bool) -> Any:
@@ -260,3 +266,92 @@ def with_cause(error: Exception) -> Exception:
     marked = JaxRuntimeError(_MARK.sub("", text)).with_traceback(error.__traceback__)
     marked.__cause__ = cause
     return marked
+
+
+# -- the order of effects --------------------------------------------------------------------------
+
+TOKEN = ShapedArray((0,), np.dtype(np.bool_))  # what a token is as a buffer
+
+_MOST_PENDING = 256  # programs whose end is waited for later; then the oldest is waited for
+
+
+class _Order(threading.local):
+    """The token of this thread's last program with ordered effects, by the devices it ran on."""
+
+    def __init__(self) -> None:
+        self.tokens: dict[Any, Any] = {}
+
+
+_order = _Order()
+_pending: deque[Any] = deque()  # a token for each program with effects, the oldest first
+_failed: deque[Exception] = deque(maxlen=16)  # of those whose end was waited for
+
+
+def take_order(devices: tuple[Any, ...], sharding: Any) -> Any:
+    """What the next program with ordered effects takes. A program that fails gives none back."""
+    token = _order.tokens.pop(devices, None)
+    if token is None:
+        token = put_host(np.zeros(0, np.bool_), TOKEN, sharding, False)
+    return token
+
+
+def give_order(devices: tuple[Any, ...], token: Any) -> None:
+    """Keep the token that a program with ordered effects gives."""
+    _order.tokens[devices] = token
+
+
+def add_pending(token: Any) -> None:
+    """Keep the token of a program with effects until these are done.
+
+    Where there are too many the oldest is waited for; that it failed is for `effects_barrier` to
+    say, not for the program that happens to come now.
+    """
+    _pending.append(token)
+    if len(_pending) > _MOST_PENDING:
+        try:
+            _wait_for_oldest()
+        except jaxlib_api.JaxRuntimeError as error:
+            _failed.append(error)
+
+
+def _wait_for_oldest() -> bool:
+    """Whether there was one."""
+    try:
+        token = _pending.popleft()
+    except IndexError:  # another thread waits for it
+        return False
+    token.block_until_ready()
+    return True
+
+
+@api_boundary
+def effects_barrier() -> None:
+    """Wait until the programs that have been called have had all their effects.
+
+    Raises:
+      JaxRuntimeError: one of them failed.
+
+    >>> import pyjx as jax
+    >>> jax.jit(lambda: jax.debug.print("done"))(), jax.effects_barrier()
+    done
+    (None, None)
+    """
+    while True:
+        try:
+            if not _wait_for_oldest():
+                break
+        except jaxlib_api.JaxRuntimeError as failure:  # the others still are to end
+            _order.tokens.clear()  # they may hang on the program that failed
+            _failed.append(failure)
+    if _failed:
+        error = _failed.popleft()
+        _failed.clear()
+        raise error
+
+
+@atexit.register
+def _at_exit() -> None:
+    try:
+        effects_barrier()
+    except Exception as error:
+        print(f"pyjx: a program failed: {error}")

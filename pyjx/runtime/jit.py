@@ -132,7 +132,7 @@ class TracedCall:
         self.donated = donated
         self.static = static
         self.request = request
-        self.asks_shardings = not request.is_trivial
+        self.asks_shardings = request is not NO_REQUEST and not request.is_trivial
         self.takes_refs = any([type(a) is AbstractRef for a in closed.in_avals])
         # The tracers it closes over, and where it was traced: elsewhere these may be others.
         self._tracers = [c for c in closed.consts if isinstance(c, Tracer) and type(c) is not Ref]

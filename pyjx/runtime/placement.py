@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -29,6 +30,7 @@ from pyjx.runtime.sharding import (
     IndivisibleError,
     NamedSharding,
     SingleDeviceSharding,
+    check_annotation,
     devices_of,
     is_cut_alike,
     named_sharding,
@@ -451,14 +453,8 @@ def _fitted(closed: ClosedJaxpr, what: str, shardings: Shardings, avals: Sequenc
     for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
         if sharding is not None:
             sharding = with_devices(sharding, mesh)
-            try:
-                sharding.check_compatible_aval(aval.shape)
-                sharding.shard_shape(aval.shape)
-            except ValueError as error:
-                fault = "was given the sharding" if isinstance(error, IndivisibleError) else \
-                    f"is incompatible with its sharding annotation {sharding}:"
-                raise type(error)(f"One of pjit {what} with pytree key path "
-                                  f"{_name(closed, what, i)} {fault} {error}") from None
+            check_annotation(partial(_named, closed, "pjit", what, i),
+                             sharding, aval.shape, divides=True)
             sharding = named_sharding(sharding, mesh, aval.ndim)
         out.append(sharding)
     return tuple(out)
@@ -467,12 +463,8 @@ def _fitted(closed: ClosedJaxpr, what: str, shardings: Shardings, avals: Sequenc
 def _check_layouts(closed: ClosedJaxpr, what: str, layouts: Layouts, avals: Sequence[Any]) -> None:
     for i, layout in enumerate(layouts):
         if layout is not None and layout is not Layout.AUTO:
-            try:
-                layout.check_compatible_aval(avals[i].shape)
-            except ValueError as error:
-                raise ValueError(
-                    f"One of jit {what} with pytree key path {_name(closed, what, i)} is "
-                    f"incompatible with its layout annotation {layout}: {error}") from None
+            check_annotation(partial(_named, closed, "jit", what, i),
+                             layout, avals[i].shape, "layout")
 
 
 def _of_type(aval: Any, mesh: Any) -> Any:
@@ -528,11 +520,11 @@ def _arg_name(closed: ClosedJaxpr, i: int) -> str:
     return names[i] if names else f"number {i}"
 
 
-def _name(closed: ClosedJaxpr, what: str, i: int) -> str:
-    if what == "arguments":
-        return _arg_name(closed, i)
+def _named(closed: ClosedJaxpr, caller: str, what: str, i: int) -> str:
+    """Argument or output `i`, for messages."""
     paths = closed.debug_info.result_paths
-    return paths[i] if paths else f"number {i}"
+    name = _arg_name(closed, i) if what == "arguments" else paths[i] if paths else f"number {i}"
+    return f"One of {caller} {what} with pytree key path {name}"
 
 
 def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tuple[Any, ...],

@@ -7,7 +7,7 @@ their methods here.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -36,6 +36,26 @@ Shape = tuple[int, ...]
 
 class IndivisibleError(ValueError):
     """A dimension is not a multiple of the number of shards it is cut into."""
+
+
+def check_annotation(what: Callable[[], str], annotation: Any, shape: tuple[Any, ...],
+                     kind: str = "sharding", divides: bool = False) -> None:
+    """Check that a sharding or a layout is for arrays of this rank and, if it `divides` them, of
+    these sizes; `what` says whose annotation it is.
+
+    Raises:
+      ValueError: it is for arrays of more dimensions.
+      IndivisibleError: a dimension cannot be cut into so many parts.
+    """
+    try:
+        annotation.check_compatible_aval(shape)
+        if divides:
+            annotation.shard_shape(shape)
+    except IndivisibleError as error:
+        raise IndivisibleError(f"{what()} was given the sharding {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{what()} is incompatible with its {kind} annotation {annotation}: "
+                         f"{error}") from None
 
 
 class DuplicateSpecError(ValueError):

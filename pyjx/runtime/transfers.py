@@ -21,9 +21,9 @@ from pyjx.runtime.array import ArrayImpl, value
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import (
     GSPMDSharding,
-    IndivisibleError,
     NamedSharding,
     SingleDeviceSharding,
+    check_annotation,
     devices_of,
     open_sums,
     single_device_sharding,
@@ -60,6 +60,10 @@ def put_strings(x: np.ndarray[Any, Any], sharding: Sharding | None, dtype: DType
 
 _put = jaxlib_api.batched_device_put
 _CopySemantics = jaxlib_api.ArrayCopySemantics
+
+
+def _given() -> str:
+    return "One of device_put args"
 
 
 # ---- host to device -----------------------------------------------------------------------
@@ -152,13 +156,7 @@ def _parts(sharding: Sharding, aval: ShapedArray) -> tuple[list[Any], list[Any],
 
 def check_rank(sharding: Sharding, aval: ShapedArray) -> None:
     """ValueError if the sharding is for arrays of more dimensions."""
-    try:
-        sharding.check_compatible_aval(aval.shape)
-    except ValueError as error:
-        raise ValueError(
-            "One of device_put args is incompatible with its sharding annotation "
-            f"{sharding}: {error}"
-        ) from None
+    check_annotation(_given, sharding, aval.shape)
 
 
 def check_fits(sharding: Sharding, aval: ShapedArray) -> None:
@@ -168,11 +166,7 @@ def check_fits(sharding: Sharding, aval: ShapedArray) -> None:
     if devices_of(sharding) is None:
         raise ValueError("device_put: is_fully_addressable is not implemented for "
                          f"`jax.sharding.AbstractMesh`. Name the devices by a Mesh. Got {sharding}")
-    try:
-        sharding.shard_shape(aval.shape)
-    except IndivisibleError as error:
-        raise IndivisibleError("One of device_put args was given a sharding that does not divide "
-                               f"it: {error}") from None
+    check_annotation(_given, sharding, aval.shape, divides=True)
 
 
 # ---- device to device ---------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core.passes.dce import dce
 from pyjx.experimental import io_callback
-from pyjx.runtime import tokens
+from pyjx.runtime import host_calls
 
 X = np.arange(3, dtype=np.float32)
 LIKE = jax.ShapeDtypeStruct((3,), np.float32)
@@ -515,7 +515,7 @@ assert not failures, failures
 
 
 def test_an_error_is_of_the_program_that_failed(monkeypatch):
-    monkeypatch.setattr(tokens, "_MOST_PENDING", 2)
+    monkeypatch.setattr(host_calls, "_MOST_PENDING", 2)
     calls = []
 
     def called(x):
