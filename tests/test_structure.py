@@ -59,7 +59,7 @@ def homes_of_operations() -> list[str]:
 
 # How much of each there may be. A bound falls with what goes, and never rises.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 77_300),
+    (sources.code_lines, 76_900),
     (lambda: PATHS, 514),
     (sources.small_with_one_importer, 19),
     (sources.circles, 2),

@@ -20,6 +20,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.linearity import FIRST, TOGETHER
 from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Record
 from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.engine.axes import at_front, batch_along
 from pyjx.engine.batching import batch_flat
@@ -69,55 +70,58 @@ def reduce_window_shape_tuple(
                                ("window_dilation", window_dilation))
     ]
     pads = padding_pairs(name, "padding", padding)
-    _check_windows(name, shape, window, strides, pads, base, holes)
-    return _counts(shape, window, strides, pads, base, holes)
+    windows = Windows(window, strides, pads, base, holes)
+    windows.check(name, shape)
+    return windows.counts(shape)
 
 
-def _counts(
-    operand_shape: Ints, window_dimensions: Ints, window_strides: Ints, padding: Padding,
-    base_dilation: Ints | None = None, window_dilation: Ints | None = None,
-) -> Ints:
-    ones = (1,) * len(operand_shape)
-    shape = []
-    for n, window, stride, (low, high), base, hole in zip(
-        operand_shape, window_dimensions, window_strides, padding, base_dilation or ones,
-        window_dilation or ones, strict=True,
-    ):
-        room = dilated(n, base) + low + high - dilated(window, hole)
-        shape.append(max_dim(room // stride + 1, 0))
-    return tuple(shape)
+class Windows(Record):
+    """How windows lie over an operand: the parameters of operations on them."""
 
+    window_dimensions: Ints
+    window_strides: Ints
+    padding: Padding
+    base_dilation: Ints | None = None
+    window_dilation: Ints | None = None
 
-def _check_windows(name: str, shape: Ints, window_dimensions: Ints, window_strides: Ints,
-                   padding: Padding, base_dilation: Ints | None = None,
-                   window_dilation: Ints | None = None) -> None:
-    if len(window_dimensions) != len(shape):
-        raise TypeError(f"{name} got the wrong number of window_dimensions for operand: got "
-                        f"operand shape {shape} with window_dimensions {window_dimensions}.")
-    for what, values in (("window_strides", window_strides), ("padding", padding),
-                         ("base_dilation", base_dilation), ("window_dilation", window_dilation)):
-        if values is not None and len(values) != len(shape):
-            raise TypeError(f"{name} got inconsistent {what} and window_dimensions: got {what} "
-                            f"{values} and window_dimensions {window_dimensions}.")
-    for what, sizes in (("window_dimensions", window_dimensions),
-                        ("window_strides", window_strides)):
-        if any(n <= 0 for n in sizes):
-            raise TypeError(
-                f"{name} {what} must have every element be strictly positive, got {sizes}."
-            )
-    for dilation in (base_dilation, window_dilation):
-        if dilation is not None and any(d <= 0 for d in dilation):
-            raise TypeError(f"{name}: All dilations must be positive, got {dilation}.")
+    def axes(self, shape: Ints) -> list[tuple[int, int, int, tuple[int, int], int, int]]:
+        """For each axis of an operand its size, and all that holds of it."""
+        ones = (1,) * len(shape)
+        return list(zip(
+            shape, self.window_dimensions, self.window_strides, self.padding,
+            self.base_dilation or ones, self.window_dilation or ones, strict=True))
+
+    def counts(self, shape: Ints) -> Ints:
+        """How many windows there are along each axis of an operand."""
+        return tuple([
+            max_dim((dilated(n, base) + low + high - dilated(window, hole)) // stride + 1, 0)
+            for n, window, stride, (low, high), base, hole in self.axes(shape)])
+
+    def check(self, name: str, shape: Ints) -> None:
+        """Raise TypeError unless they fit an operand of this shape."""
+        window = self.window_dimensions
+        if len(window) != len(shape):
+            raise TypeError(f"{name} got the wrong number of window_dimensions for operand: got "
+                            f"operand shape {shape} with window_dimensions {window}.")
+        for what, values in zip(self._fields[1:], self[1:], strict=True):
+            if values is not None and len(values) != len(shape):
+                raise TypeError(f"{name} got inconsistent {what} and window_dimensions: got {what} "
+                                f"{values} and window_dimensions {window}.")
+        for what, sizes in zip(self._fields[:2], self[:2], strict=True):
+            if any(n <= 0 for n in sizes):
+                raise TypeError(
+                    f"{name} {what} must have every element be strictly positive, got {sizes}."
+                )
+        for dilation in self[3:]:
+            if dilation is not None and any(d <= 0 for d in dilation):
+                raise TypeError(f"{name}: All dilations must be positive, got {dilation}.")
 
 
 def _windows_shape(name: str) -> Callable[..., ShapedArray]:
-    def shape_rule(x: ShapedArray, *, window_dimensions: Ints, window_strides: Ints,
-                   padding: Padding, base_dilation: Ints, window_dilation: Ints) -> ShapedArray:
-        _check_windows(name, x.shape, window_dimensions, window_strides, padding, base_dilation,
-                       window_dilation)
-        shape = _counts(x.shape, window_dimensions, window_strides, padding, base_dilation,
-                        window_dilation)
-        return ShapedArray(shape, x.dtype, x.weak_type)
+    def shape_rule(x: ShapedArray, **params: Any) -> ShapedArray:
+        windows = Windows(**params)
+        windows.check(name, x.shape)
+        return ShapedArray(windows.counts(x.shape), x.dtype, x.weak_type)
 
     return shape_rule
 
@@ -165,22 +169,20 @@ def _places_sharding(out: ShapedArray, x: ShapedArray, source: ShapedArray) -> E
 # -- windows one element at a time -----------------------------------------------------------------
 
 
-def _elements(x: Value, init: Value, *, window_dimensions: Ints, window_strides: Ints,
-              padding: Padding, base_dilation: Ints, window_dilation: Ints) -> list[Any]:
+def _elements(x: Value, init: Value, **params: Any) -> list[Any]:
     """For each place in the window, the elements that stand there, an array with one a window."""
     aval = get_aval(x)
-    counts = _counts(aval.shape, window_dimensions, window_strides, padding, base_dilation,
-                     window_dilation)
+    windows = Windows(**params)
+    axes, counts = windows.axes(aval.shape), windows.counts(aval.shape)
+    strides = windows.window_strides
     if 0 in counts:
-        return [lax.full(counts, 0, aval.dtype)] * int(np.prod(window_dimensions))
-    padded = lax.pad(x, init, [(low, high, d - 1)
-                               for (low, high), d in zip(padding, base_dilation, strict=True)])
+        return [lax.full(counts, 0, aval.dtype)] * int(np.prod(windows.window_dimensions))
+    padded = lax.pad(x, init, [(low, high, base - 1) for _, _, _, (low, high), base, _ in axes])
     out = []
-    for place in itertools.product(*map(range, window_dimensions)):
-        start = [i * d for i, d in zip(place, window_dilation, strict=True)]
-        limit = [i + (n - 1) * s + 1
-                 for i, n, s in zip(start, counts, window_strides, strict=True)]
-        out.append(lax.slice(padded, start, limit, window_strides))
+    for place in itertools.product(*map(range, windows.window_dimensions)):
+        start = [i * axis[-1] for i, axis in zip(place, axes, strict=True)]
+        limit = [i + (n - 1) * s + 1 for i, n, s in zip(start, counts, strides, strict=True)]
+        out.append(lax.slice(padded, start, limit, strides))
     return out
 
 
@@ -258,25 +260,18 @@ reduce_window_min_p.define(jvp=_choice_jvp(reduce_window_min_p, "le", greatest))
 # -- select_and_gather_add, select_and_scatter_add -------------------------------------------------
 
 
-def _gather_shape(tangents: ShapedArray, x: ShapedArray, *, select_prim: Primitive,
-                  window_dimensions: Ints, window_strides: Ints, padding: Padding,
-                  base_dilation: Ints, window_dilation: Ints) -> ShapedArray:
+def _gather_shape(tangents: ShapedArray, x: ShapedArray, *, select_prim: Primitive, **params: Any
+                  ) -> ShapedArray:
     if tangents.shape != x.shape:
         raise TypeError("select_and_gather_add tangents and operand shapes must match, "
                         f"got {tangents.shape} and {x.shape}.")
-    return _windows_shape("select_and_gather_add")(
-        tangents, window_dimensions=window_dimensions, window_strides=window_strides,
-        padding=padding, base_dilation=base_dilation, window_dilation=window_dilation)
+    return _windows_shape("select_and_gather_add")(tangents, **params)
 
 
-def _gather_transpose(ct: Tangent, tangents: Operand, x: Operand, *, select_prim: Primitive,
-                      window_dimensions: Ints, window_strides: Ints, padding: Padding,
-                      base_dilation: Ints, window_dilation: Ints) -> Tangents:
+def _gather_transpose(ct: Tangent, tangents: Operand, x: Operand, *, base_dilation: Ints,
+                      window_dilation: Ints, **params: Any) -> Tangents:
     assert is_undefined_primal(tangents)
-    return select_and_scatter_add_p.bind(
-        ct, x, select_prim=select_prim, window_dimensions=window_dimensions,
-        window_strides=window_strides, padding=padding,
-    ), None
+    return select_and_scatter_add_p.bind(ct, x, **params), None
 
 
 # For each window, the element of the first operand at the place where the second one is extreme.
@@ -290,23 +285,21 @@ select_and_gather_add_p.define(batch=_windows_batch(select_and_gather_add_p))
 
 
 def _scatter_shape(source: ShapedArray, x: ShapedArray, *, select_prim: Primitive | None,
-                   window_dimensions: Ints, window_strides: Ints, padding: Padding) -> ShapedArray:
-    _check_windows("select_and_scatter_add", x.shape, window_dimensions, window_strides, padding)
-    counts = _counts(x.shape, window_dimensions, window_strides, padding)
+                   **params: Any) -> ShapedArray:
+    windows = Windows(**params)
+    windows.check("select_and_scatter_add", x.shape)
+    counts = windows.counts(x.shape)
     if source.shape != counts:
         raise TypeError("select_and_scatter_add source must have one element a window: expected "
                         f"shape {counts}, got {source.shape}.")
     return ShapedArray(x.shape, source.dtype)
 
 
-def _scatter_transpose(ct: Tangent, source: Operand, x: Operand, *, select_prim: Primitive,
-                       window_dimensions: Ints, window_strides: Ints, padding: Padding) -> Tangents:
+def _scatter_transpose(ct: Tangent, source: Operand, x: Operand, **params: Any) -> Tangents:
     assert is_undefined_primal(source)
-    ones = (1,) * len(window_dimensions)
+    ones = (1,) * len(params["window_dimensions"])
     return select_and_gather_add_p.bind(
-        ct, x, select_prim=select_prim, window_dimensions=window_dimensions,
-        window_strides=window_strides, padding=padding, base_dilation=ones, window_dilation=ones,
-    ), None
+        ct, x, **params, base_dilation=ones, window_dilation=ones), None
 
 
 # Each element of the first operand is added where the second one is extreme in its window.
@@ -322,10 +315,8 @@ select_and_scatter_add_p.define(batch=_windows_batch(select_and_scatter_add_p))
 def _select_and_scatter_shape(x: ShapedArray, source: ShapedArray, init: ShapedArray, *,
                               select_jaxpr: ClosedJaxpr, select_consts: tuple[Any, ...],
                               scatter_jaxpr: ClosedJaxpr, scatter_consts: tuple[Any, ...],
-                              window_dimensions: Ints, window_strides: Ints, padding: Padding
-                              ) -> ShapedArray:
-    _scatter_shape(source, x, select_prim=None, window_dimensions=window_dimensions,
-                   window_strides=window_strides, padding=padding)
+                              **params: Any) -> ShapedArray:
+    _scatter_shape(source, x, select_prim=None, **params)
     if init.shape:
         raise TypeError(f"select_and_scatter init_value must be a scalar, got {init}.")
     return ShapedArray(x.shape, x.dtype, x.weak_type)
@@ -430,17 +421,14 @@ def _fold_elements(jaxpr: ClosedJaxpr, args: Values, **params: Any) -> list[Any]
     return total
 
 
-def _elements_known(shape: Ints, counts: Ints, *, window_dimensions: Ints, window_strides: Ints,
-                    padding: Padding, base_dilation: Ints, window_dilation: Ints
-                    ) -> Iterator[np.ndarray]:
+def _elements_known(shape: Ints, counts: Ints, **params: Any) -> Iterator[np.ndarray]:
     """For each place in the window, in which windows an element of the operand stands there."""
-    axes = zip(shape, counts, window_dimensions, window_strides, padding, base_dilation,
-               window_dilation, strict=True)
-    at = []
-    for size, count, width, stride, (low, _), base, hole in axes:
+    windows, at = Windows(**params), []
+    for count, axis in zip(counts, windows.axes(shape), strict=True):
+        size, width, stride, (low, _), base, hole = axis
         index = np.arange(width)[:, None] * hole + np.arange(count) * stride - low
         at.append((index >= 0) & (index % base == 0) & (index < size * base))
-    for place in itertools.product(*map(range, window_dimensions)):
+    for place in itertools.product(*map(range, windows.window_dimensions)):
         yield functools.reduce(np.logical_and.outer, [a[i] for a, i in zip(at, place, strict=True)])
 
 
@@ -556,10 +544,9 @@ def _canonical_windows(aval: ShapedArray, window_dimensions: Sequence[int],
                              ("window_dilation", window_dilation))
     ]
     pads = None if isinstance(padding, str) else padding_pairs("reduce_window", "padding", padding)
-    _check_windows("reduce_window", aval.shape, window, strides, ((0, 0),) * len(window)
-                   if pads is None else pads, base, holes)
+    Windows(window, strides, ((0, 0),) * len(window) if pads is None else pads, base, holes).check(
+        "reduce_window", aval.shape)
     if pads is None:
         reach = [dilated(n, d) for n, d in zip(window, holes, strict=True)]
         pads = tuple(named_pads("reduce_window", aval.shape, reach, strides, padding))
-    return {"window_dimensions": window, "window_strides": strides, "padding": pads,
-            "base_dilation": base, "window_dilation": holes}
+    return Windows(window, strides, pads, base, holes)._asdict()

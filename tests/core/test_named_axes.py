@@ -11,7 +11,6 @@ from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import Axis, find_frame
 from pyjx.core.primitive import Primitive
 from pyjx.engine.axes import reduce_sum
-from pyjx.engine.rules import jvp_linear
 
 
 def total_batch(trace, operands, dims, *, axis):
@@ -26,7 +25,6 @@ total_p = Primitive(
     effects=lambda params: frozenset({NamedAxisEffect(params["axis"].name)}),
     transpose=lambda ct, x, axis: (total_p.bind(ct, axis=axis),),
 )
-total_p.define(jvp=jvp_linear(total_p))
 
 
 def total(x, name="i"):
