@@ -1,4 +1,4 @@
-"""What there is to choose from: kinds of output, platforms, chips, passes."""
+"""Choices that the command offers: kinds of output, platforms, chips, passes."""
 
 from __future__ import annotations
 

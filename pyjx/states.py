@@ -1,4 +1,4 @@
-"""What flags are made of: values that jaxlib holds, global and per thread, and their contexts.
+"""States, which flags are made of: values that jaxlib holds, global and per thread; contexts.
 
 Those that change the traced or compiled program are `traced`: a compiled function is never reused
 under another setting. C++ hashes and compares each state of its key at each call, so the key has
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol
+from weakref import WeakValueDictionary, ref
 
 from pyjx import jaxlib_api
-from pyjx.flag_values import FlagValues, flag_values
 
 Kind = type | tuple[str, ...]  # bool, int, float, str, or the values of an enumeration
 
@@ -119,6 +119,66 @@ class LocalState(jaxlib_api.Config):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.flag}={self.value!r}>"
+
+
+class Flag(Protocol):
+    @property
+    def default(self) -> Any: ...
+
+
+Reference = Callable[[], "FlagValues | None"]
+
+
+def _nothing() -> None:
+    return None
+
+
+class FlagValues:
+    """Values of some traced flags, by flag: what a compiled function is keyed by.
+
+    There is one object for each set of values, which `flag_values` makes, so it is compared by
+    identity. Nothing here keeps one alive, or the values that it holds, such as devices: whoever is
+    keyed by it does.
+    """
+
+    __slots__ = ("__weakref__", "_latest", "by_flag")
+
+    def __init__(self, by_flag: Mapping[Any, Any]) -> None:
+        self.by_flag = by_flag
+        self._latest: tuple[Reference, Reference] = _nothing, _nothing
+
+    def with_one(self, flag: Flag, value: Any) -> FlagValues:
+        """These values but for that of one flag."""
+        return flag_values({**self.by_flag, flag: value})
+
+    def without(self, flag: Flag) -> FlagValues:
+        """These values without that of one flag."""
+        return flag_values({k: v for k, v in self.by_flag.items() if k is not flag})
+
+    def over(self, below: FlagValues) -> FlagValues:
+        """What holds where these override others: all values that are not the defaults."""
+        latest, found = self._latest
+        kept = found() if latest() is below else None
+        if kept is None:
+            merged = {**below.by_flag, **self.by_flag}
+            kept = flag_values({k: v for k, v in merged.items() if v != k.default})
+            self._latest = ref(below), ref(kept)
+        return kept
+
+
+_interned: WeakValueDictionary[frozenset[tuple[Any, Any]], FlagValues] = WeakValueDictionary()
+# The collector may run a finalizer here that enters a context of a flag.
+_interning = threading.RLock()
+
+
+def flag_values(by_flag: Mapping[Any, Any]) -> FlagValues:
+    key = frozenset(by_flag.items())
+    found = _interned.get(key)
+    if found is None:
+        made = FlagValues(by_flag)
+        with _interning:
+            found = _interned.setdefault(key, made)
+    return found
 
 
 _lock = threading.RLock()

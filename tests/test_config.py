@@ -21,9 +21,8 @@ from pyjx import configuration as cfg
 from pyjx import states
 from pyjx.cli import flags
 from pyjx.configuration import config
-from pyjx.flag_values import flag_values
 from pyjx.runtime.backends import devices
-from pyjx.states import State
+from pyjx.states import State, flag_values
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""What may still change."""
+"""Experimental modules: what may still change."""
 
 from __future__ import annotations
 

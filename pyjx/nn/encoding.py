@@ -1,4 +1,4 @@
-"""Classes as vectors."""
+"""One-hot vectors: classes as vectors."""
 
 from __future__ import annotations
 

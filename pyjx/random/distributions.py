@@ -21,11 +21,11 @@ from pyjx.random.samplers import (
     as_array,
     check_safe,
     constant,
+    drawn,
     float_dtype,
     inexact_dtype,
     joint_shape,
     normal_floats,
-    param_dtype,
     result_shape,
     signs,
     total,
@@ -99,10 +99,7 @@ def maxwell(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
     >>> jax.random.maxwell(jax.random.key(0), (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("maxwell", key)
-    dtype = float_dtype(dtype, "maxwell")
-    shape = as_sizes("maxwell", "shape", shape)
-    return placed_result(_maxwell(wrapped, shape=shape, dtype=dtype), out_sharding, "maxwell")
+    return drawn(_maxwell, key, shape, dtype, out_sharding)
 
 
 @on_key("shape", "dtype")
@@ -159,10 +156,7 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Sequence[int] | None = None,
     >>> jax.random.wald(jax.random.key(0), 2., (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("wald", key)
-    dtype = param_dtype(dtype, "wald", mean)
-    shape = result_shape("wald", shape, mean)
-    return placed_result(_wald(wrapped, mean, shape=shape, dtype=dtype), out_sharding, "wald")
+    return drawn(_wald, key, shape, dtype, out_sharding, mean)
 
 
 # -- of uniform and exponential numbers ------------------------------------------------------------
@@ -182,10 +176,7 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Sequence[int] | None = None,
     >>> bool((jax.random.pareto(jax.random.key(0), 2., (30,)) >= 1).all())
     True
     """
-    wrapped, _ = check_key("pareto", key)
-    dtype = param_dtype(dtype, "pareto", b)
-    shape = result_shape("pareto", shape, b)
-    return placed_result(_pareto(wrapped, b, shape=shape, dtype=dtype), out_sharding, "pareto")
+    return drawn(_pareto, key, shape, dtype, out_sharding, b)
 
 
 @on_key("shape", "dtype")
@@ -203,11 +194,7 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Sequence[int] | None = Non
     >>> jax.random.rayleigh(jax.random.key(0), 2., (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("rayleigh", key)
-    dtype = param_dtype(dtype, "rayleigh", scale)
-    shape = result_shape("rayleigh", shape, scale)
-    return placed_result(
-        _rayleigh(wrapped, scale, shape=shape, dtype=dtype), out_sharding, "rayleigh")
+    return drawn(_rayleigh, key, shape, dtype, out_sharding, scale)
 
 
 @on_key("shape", "dtype")
@@ -258,12 +245,7 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: Any, right: ArrayLike,
     >>> bool((x >= 0).all() and (x <= 4).all())
     True
     """
-    wrapped, _ = check_key("triangular", key)
-    dtype = param_dtype(dtype, "triangular", left, mode, right)
-    shape = result_shape("triangular", shape, left, mode, right)
-    return placed_result(
-        _triangular(wrapped, left, mode, right, shape=shape, dtype=dtype),
-        out_sharding, "triangular")
+    return drawn(_triangular, key, shape, dtype, out_sharding, left, mode, right)
 
 
 @on_key("shape", "dtype")

@@ -36,6 +36,7 @@ from pyjx.random.keys import counting, split_keys, without
 from pyjx.random.samplers import (
     as_array,
     constant,
+    drawn,
     float_dtype,
     normal_floats,
     param_aval,
@@ -346,12 +347,8 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Sequence[int] | None = None,
     >>> jax.random.chisquare(jax.random.key(0), 3., (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("chisquare", key)
     method = check_method("chisquare", method)
-    dtype = param_dtype(dtype, "chisquare", df)
-    shape = result_shape("chisquare", shape, df)
-    out = _chisquare(wrapped, df, shape=shape, dtype=dtype, method=method)
-    return placed_result(out, out_sharding, "chisquare")
+    return drawn(_chisquare, key, shape, dtype, out_sharding, df, method=method)
 
 
 @on_key("shape", "dtype")
@@ -371,10 +368,7 @@ def f(key: ArrayLike, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None
     >>> jax.random.f(jax.random.key(0), 2., 3., (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("f", key)
-    dtype = param_dtype(dtype, "f", dfnum, dfden)
-    shape = result_shape("f", shape, dfnum, dfden)
-    return placed_result(_f(wrapped, dfnum, dfden, shape=shape, dtype=dtype), out_sharding, "f")
+    return drawn(_f, key, shape, dtype, out_sharding, dfnum, dfden)
 
 
 @on_key("shape", "dtype")
@@ -394,10 +388,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Sequence[int] | None = None,
     >>> jax.random.t(jax.random.key(0), 3., (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("t", key)
-    dtype = param_dtype(dtype, "t", df)
-    shape = result_shape("t", shape, df)
-    return placed_result(_t(wrapped, df, shape=shape, dtype=dtype), out_sharding, "t")
+    return drawn(_t, key, shape, dtype, out_sharding, df)
 
 
 @on_key("shape", "dtype", "method")

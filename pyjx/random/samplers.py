@@ -6,7 +6,7 @@ Each takes the same random bits through the same operations as JAX's, so the num
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,6 +123,20 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
             f"{full} for shape argument {shape}"
         )
     return shape
+
+
+def drawn(body: Callable[..., Any], key: Value, shape: Any, dtype: Any, out_sharding: ShardingLike,
+          *params: Value, **options: Any) -> Array:
+    """The result of a sampler, whose compiled part `body` has its name after an underscore: of a
+    float dtype in which the parameters lose nothing, of the shape to which they broadcast."""
+    name = body.__name__[1:]
+    wrapped, _ = check_key(name, key)
+    if params:
+        dtype, shape = param_dtype(dtype, name, *params), result_shape(name, shape, *params)
+    else:
+        dtype, shape = float_dtype(dtype, name), as_sizes(name, "shape", shape)
+    return placed_result(  # type: ignore[no-any-return]
+        body(wrapped, *params, shape=shape, dtype=dtype, **options), out_sharding, name)
 
 
 def _check_bounds(usage: str, minval: ArrayLike, maxval: ArrayLike) -> None:
@@ -458,11 +472,7 @@ def exponential(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
     >>> jax.random.exponential(jax.random.key(0), (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("exponential", key)
-    dtype = float_dtype(dtype, "exponential")
-    shape = as_sizes("exponential", "shape", shape)
-    return placed_result(
-        _exponential(wrapped, shape=shape, dtype=dtype), out_sharding, "exponential")
+    return drawn(_exponential, key, shape, dtype, out_sharding)
 
 
 def check_mode(name: str, mode: Any) -> str:
@@ -503,12 +513,7 @@ def gumbel(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, mode: s
     >>> jax.random.gumbel(jax.random.key(0), (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("gumbel", key)
-    dtype = float_dtype(dtype, "gumbel")
-    mode = check_mode("gumbel", mode)
-    shape = as_sizes("gumbel", "shape", shape)
-    return placed_result(
-        _gumbel(wrapped, shape=shape, dtype=dtype, mode=mode), out_sharding, "gumbel")
+    return drawn(_gumbel, key, shape, dtype, out_sharding, mode=check_mode("gumbel", mode))
 
 
 @on_key("shape", "dtype")
@@ -526,10 +531,7 @@ def laplace(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
     >>> jax.random.laplace(jax.random.key(0), (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("laplace", key)
-    dtype = float_dtype(dtype, "laplace")
-    shape = as_sizes("laplace", "shape", shape)
-    return placed_result(_laplace(wrapped, shape=shape, dtype=dtype), out_sharding, "laplace")
+    return drawn(_laplace, key, shape, dtype, out_sharding)
 
 
 @on_key("shape", "dtype")
@@ -546,10 +548,7 @@ def logistic(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
     >>> jax.random.logistic(jax.random.key(0), (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("logistic", key)
-    dtype = float_dtype(dtype, "logistic")
-    shape = as_sizes("logistic", "shape", shape)
-    return placed_result(_logistic(wrapped, shape=shape, dtype=dtype), out_sharding, "logistic")
+    return drawn(_logistic, key, shape, dtype, out_sharding)
 
 
 @on_key("shape", "dtype")
@@ -566,10 +565,7 @@ def cauchy(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
     >>> jax.random.cauchy(jax.random.key(0), (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("cauchy", key)
-    dtype = float_dtype(dtype, "cauchy")
-    shape = as_sizes("cauchy", "shape", shape)
-    return placed_result(_cauchy(wrapped, shape=shape, dtype=dtype), out_sharding, "cauchy")
+    return drawn(_cauchy, key, shape, dtype, out_sharding)
 
 
 @on_key("shape", "dtype")

@@ -1,4 +1,4 @@
-"""What the functions take for matrices: arrays and nested lists, integers as floats."""
+"""Arguments of linear algebra: arrays and nested lists as matrices, integers as floats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What special functions ask of their arguments."""
+"""Arguments of special functions: floats of one shape, and when the type of a result is weak."""
 
 from __future__ import annotations
 
