@@ -68,9 +68,9 @@ BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
     (silent_imports, 25),
     (lambda: max(sources.homes().values(), key=len), 8),
     (homes_of_operations, 33),
-    (sources.percent_typed_any, 17.7),
+    (sources.percent_typed_any, 17.2),
     (lambda: primitive.RULE_KINDS, 18),
-    (sources.repeated_names, 51),
+    (sources.repeated_names, 50),
 ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import reduction
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import (
     Entries,
@@ -109,7 +109,7 @@ def transpose(operand: Value, permutation: Sequence[int]) -> Array:
     return transpose_p.bind(operand, permutation=order)
 
 
-def moveaxis(x: Any, source: int, destination: int) -> Any:
+def moveaxis(x: ArrayLike, source: int, destination: int) -> Any:
     """`x` with one axis moved."""
     if source == destination:
         return x
@@ -235,7 +235,7 @@ def broadcast_in_dim(operand: Value, shape: Sequence[int], broadcast_dimensions:
     )
 
 
-def broadcast_axis(x: Any, along: Axis | int, axis: int) -> Any:
+def broadcast_axis(x: ArrayLike, along: Axis | int, axis: int) -> Any:
     """`x` repeated along a new axis of this size; along a mapped one it lies as that says."""
     aval, cut = get_aval(x), sharding_along(along) if isinstance(along, Axis) else None
     size = along.size if isinstance(along, Axis) else along
@@ -261,7 +261,7 @@ def batch_along(operands: Sequence[Any], dims: Sequence[int | None]) -> Axis:
     return Axis(None, size)
 
 
-def at_front(x: Any, dim: int | None, along: Axis | int) -> Any:
+def at_front(x: ArrayLike, dim: int | None, along: Axis | int) -> Any:
     """A batched value with its batch axis in front; one that is not batched is repeated."""
     return broadcast_axis(x, along, 0) if dim is None else moveaxis(x, dim, 0)
 

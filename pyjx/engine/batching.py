@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyjx import configuration
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import axis_names
@@ -75,7 +76,7 @@ class BatchTrace(Trace):
     def __repr__(self) -> str:
         return "BatchTrace"
 
-    def value_and_dim(self, x: Any) -> tuple[Any, int | None]:
+    def value_and_dim(self, x: ArrayLike) -> tuple[Any, int | None]:
         if type(x) is BatchTracer and x._trace.tag is self.tag:
             return x.val, x.batch_dim
         self.check_outer(x)
@@ -237,14 +238,14 @@ def batch_flat(fun: FlatFunction, args: Values, in_dims: Dims, axis: Axis | int
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
-def match_axis(x: Any, dim: int | None, destination: int | None, along: Axis | int) -> Any:
+def match_axis(x: ArrayLike, dim: int | None, destination: int | None, along: Axis | int) -> Any:
     """A batched output with its batch axis where the caller wants it."""
     if dim is None:
         return x if destination is None else broadcast_axis(x, along, destination)
     return moveaxis(x, dim, destination)  # type: ignore[arg-type]
 
 
-def cut_along(x: Any, dim: int | None, axis: Axis) -> Any:
+def cut_along(x: ArrayLike, dim: int | None, axis: Axis) -> Any:
     """A batch that lies along `axis` as that says."""
     cut = None if dim is None else sharding_along(axis)
     if dim is None or cut is None:

@@ -14,6 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.trace import Tracer
@@ -36,8 +37,8 @@ def _converts(old: Any, new: Any) -> bool:
     return bool(new.converts(old, back=False))
 
 
-def _convert_shape(x: ShapedArray, *, new_dtype: DType, weak_type: bool, sharding: Any = None
-                   ) -> ShapedArray:
+def _convert_shape(x: ShapedArray, *, new_dtype: DType, weak_type: bool,
+                   sharding: ShardingLike = None) -> ShapedArray:
     extended = dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype)
     if extended and x.dtype != new_dtype and not _converts(x.dtype, new_dtype):
         raise ValueError(f"Cannot convert_element_type from {x.dtype} to {new_dtype}: of extended "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from pyjx.core import source_info
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.primitive import Primitive
@@ -21,7 +22,7 @@ from pyjx.engine.functions import made_in
 from pyjx.engine.references import Box, RefBox
 from pyjx.engine.rules import forward_rule
 from pyjx.engine.tangents import Zero, materialized, zero_tangent
-from pyjx.engine.types import FlatFunction, Params, Tangents, Value, Values
+from pyjx.engine.types import FlatFunction, Params, Tangent, Tangents, Value, Values
 from pyjx.errors import UnexpectedTracerError
 
 
@@ -30,7 +31,7 @@ class JVPTracer(Tracer):
 
     __slots__ = ("primal", "tangent")
 
-    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
+    def __init__(self, trace: JVPTrace, primal: Any, tangent: Tangent) -> None:
         self._trace = trace
         self.aval = primal.aval if type(primal) is DynamicJaxprTracer else get_aval(primal)
         self.primal = primal
@@ -105,14 +106,14 @@ class JVPTrace(Trace):
         self.fun = fun  # for messages
         self.linear_trace = linear_trace
 
-    def primal_and_tangent(self, x: Any) -> tuple[Any, Any]:
+    def primal_and_tangent(self, x: ArrayLike) -> tuple[Any, Any]:
         """Primal and tangent of any value; one of an outer trace is constant here."""
         if type(x) is self.tracer and x._trace is self:
             return x.primal, x.tangent
         self.check_outer(x)
         return x, zero_tangent(get_aval(x))
 
-    def join(self, primal: Any, tangent: Any) -> Any:
+    def join(self, primal: Any, tangent: Tangent) -> Any:
         return primal if type(tangent) is Zero else self.tracer(self, primal, tangent)
 
     def join_all(self, primitive: Primitive, primals: Values, tangents: Tangents

@@ -17,7 +17,7 @@ from itertools import chain
 from operator import is_, is_not, or_
 from typing import Any
 
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import AbstractValue, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, join_effects
 from pyjx.core.evaluation import jaxpr_as_fun
@@ -163,7 +163,7 @@ class Holder(Holding):
         each run, for conditions that do more than answer: of those in it that holds no more."""
         raise NotImplementedError
 
-    def outside(self, aval: Any, role: Role, params: Params) -> Any:
+    def outside(self, aval: AbstractValue, role: Role, params: Params) -> Any:
         """The type that a value of a role has outside."""
         return aval
 
@@ -178,7 +178,7 @@ class Holder(Holding):
     def cotangent_roles(self, roles: Roles) -> Roles:
         return roles
 
-    def written_role(self, role: Role, aval: Any, params: Params) -> Role:
+    def written_role(self, role: Role, aval: AbstractValue, params: Params) -> Role:
         """The role of the new value of a reference that is written."""
         return self.carried if role == self.constant and self.carried is not None else role
 

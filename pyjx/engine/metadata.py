@@ -19,7 +19,7 @@ from pyjx.core.nested import holds_jaxprs, map_jaxprs
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.calls import define_call
 from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Dims, Operand, Params, Values
+from pyjx.engine.types import Dims, Operand, Params, Tangent, Values
 
 Items = tuple[tuple[str, Any], ...]
 
@@ -51,7 +51,7 @@ define_call(xla_metadata_operation_p, lambda params, origins, linear: params)
 
 
 
-def _value_transpose(ct: Any, x: Operand, **params: Any) -> list[Any]:
+def _value_transpose(ct: Tangent, x: Operand, **params: Any) -> list[Any]:
     return [ct if type(ct) is Zero else xla_metadata_value_p.bind(ct, **params)]
 
 

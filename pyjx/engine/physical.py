@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, abstract_token, get_aval
+from pyjx.core.array_type import ArrayLike
+from pyjx.core.avals import AbstractValue, ShapedArray, abstract_token, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.evaluation import eval_jaxpr, walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
@@ -23,7 +24,7 @@ from pyjx.engine.decompositions import decomposition_of
 from pyjx.engine.tangents import add_any_p
 
 
-def _is_key(aval: Any) -> bool:
+def _is_key(aval: AbstractValue) -> bool:
     return aval is abstract_token or (
         type(aval) is ShapedArray and dtypes.is_extended(aval.dtype))
 
@@ -125,7 +126,7 @@ def _has_rank_of_data(aval: Any) -> bool:
     return not _is_key(aval) or (aval is not abstract_token and _physical(aval).ndim == aval.ndim)
 
 
-def _added(avals: Sequence[Any], x: Any, y: Any) -> Any:
+def _added(avals: Sequence[Any], x: ArrayLike, y: ArrayLike) -> Any:
     """The sum of tangents of a dtype that says what that is."""
     dtype = avals[0].dtype
     program = physicalize(trace_to_jaxpr(lambda a, b: [dtype._rules.add(dtype, a, b)], avals))

@@ -5,19 +5,18 @@ They stand here, and not in `pyjx.lax`, because Jacobians map over the vectors o
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.dtypes import DType
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.engine.rules import jvp_zero
 
 
-def _iota_shape(*, dtype: DType, shape: tuple[int, ...], dimension: int, sharding: Any = None
-                ) -> ShapedArray:
+def _iota_shape(*, dtype: DType, shape: tuple[int, ...], dimension: int,
+                sharding: ShardingLike = None) -> ShapedArray:
     if not dtypes.issubdtype(dtype, np.number):
         raise TypeError(
             f"iota does not accept dtype {dtypes.name(dtype)}. Accepted dtypes are subtypes of "

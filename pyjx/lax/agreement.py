@@ -103,7 +103,7 @@ def tree_differences(ours: Place, theirs: Place, our_tree: Any, their_tree: Any)
             for path, one, other, why in structure_differences(our_tree, their_tree)]
 
 
-def type_differences(ours: Place, theirs: Place, tree: Any, our_avals: Sequence[ShapedArray],
+def type_differences(ours: Place, theirs: Place, tree: TreeDef, our_avals: Sequence[ShapedArray],
                      their_avals: Sequence[ShapedArray]) -> list[str]:
     """A sentence for each leaf of two equal trees whose types differ."""
     paths = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]

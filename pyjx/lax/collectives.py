@@ -23,7 +23,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.forbidden import check_collective, no_collectives
@@ -448,7 +448,7 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     return tree_map(mean, x)
 
 
-def _extremum(primitive: Primitive, x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
+def _extremum(primitive: Primitive, x: ArrayLike, axis_name: Any, axis_index_groups: Any) -> Any:
     params = _checked(primitive.name, axis_name, axis_index_groups)
     typed = typed_names(tuple([a for a in params["axes"] if not is_position(a)]))
     if typed:

@@ -24,7 +24,7 @@ from pyjx.engine.holders import Held, Holder, Programs, Roles, with_all_consts
 from pyjx.engine.lanes import run_lanes
 from pyjx.engine.subjaxprs import with_outputs
 from pyjx.engine.tangents import UndefinedPrimal
-from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Value, Values
 from pyjx.lax.agreement import trace_branches
 from pyjx.lax.bodies import check_operands_distinct
 from pyjx.lax.common import operand
@@ -74,7 +74,7 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any,
     return _choose("cond", index, (false_fun, true_fun), ("false_fun", "true_fun"), operands)
 
 
-def _operands(op: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+def _operands(op: str, operands: tuple[Any, ...], operand: Value) -> tuple[Any, ...]:
     """The operands, given one after the other or as the keyword of older programs."""
     if operand is _no_operand:
         return operands
@@ -183,7 +183,7 @@ def _choose(op: str, index: Any, funs: Sequence[Callable[..., Any]], names: Sequ
         next(outs) if i is None else _as_array(operands[i]) for i in passed])
 
 
-def _as_array(x: Any) -> Array:
+def _as_array(x: Value) -> Array:
     shape = np.shape(x)
     return x if isinstance(x, Array) else broadcast_in_dim(x, shape, range(len(shape)))
 
@@ -232,7 +232,7 @@ def _select_batch(trace: BatchTrace, operands: Values, dims: Dims,
     return outs, [0] * len(outs)
 
 
-def cut_off(x: Any, taken: Any) -> Any:
+def cut_off(x: Value, taken: Any) -> Any:
     """A batch of x whose derivative is zero for the examples that are not `taken`."""
     aval: ShapedArray = get_aval(x)
     if not dtypes.issubdtype(aval.dtype, np.inexact):

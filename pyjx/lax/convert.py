@@ -11,6 +11,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.linearity import LAST, TOGETHER
 from pyjx.core.primitive import CHEAP, Primitive, register, vary_like
 from pyjx.core.scalars import int_fits, is_scalar_constant, scalar_constant
@@ -244,7 +245,8 @@ def conj(x: ArrayLike) -> Array:
 # -- constants -------------------------------------------------------------------------------------
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
+def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
+         sharding: ShardingLike = None) -> Array:
     """An array filled with one value.
 
     Args:
@@ -263,7 +265,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     return _full("full", as_sizes("full", "shape", shape), fill_value, dtype, sharding)
 
 
-def _full(name: str, shape: tuple[int, ...], fill_value: ArrayLike, dtype: Any,
+def _full(name: str, shape: tuple[int, ...], fill_value: ArrayLike, dtype: DTypeLike | None,
           sharding: Sharding | None) -> Any:
     fill_value = _fill_operand(name, fill_value)
     aval = get_aval(fill_value)

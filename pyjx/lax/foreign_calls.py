@@ -10,7 +10,7 @@ import numpy as np
 from lowering.types import attribute
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import unknown
-from pyjx.core.avals import ShapedArray, abstract_token, get_aval
+from pyjx.core.avals import AbstractValue, ShapedArray, abstract_token, get_aval
 from pyjx.core.effects import Effect, Effects, no_effects
 from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
@@ -212,7 +212,7 @@ def _on_data(avals: Sequence[Any], *operands: Any, result_avals: Sequence[Any],
         output_layouts=tuple(map(_of_data, output_layouts, result_avals)), **params)
 
 
-def _of_data(layout: Layout, aval: Any) -> Layout:
+def _of_data(layout: Layout, aval: AbstractValue) -> Layout:
     return (*layout, *range(len(layout), physical_aval(aval).ndim))
 
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dimensions import max_dim
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.scalars import int_fits, scalar_of
 from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.types import TreeDef
+from pyjx.engine.types import TreeDef, Value
 from pyjx.lax.bodies import KeptFunctions, debug_info_of
 from pyjx.lax.common import operand
 from pyjx.lax.compare import lt
@@ -27,7 +28,7 @@ from pyjx.tree_util import treedef_tuple
 
 
 @api_boundary
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
+def fori_loop(lower: Value, upper: Value, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
               unroll: int | bool | None = None) -> Any:
     """`val = body_fun(i, val)` for each i from `lower` up to, not including, `upper`.
 
@@ -89,7 +90,7 @@ def _known(name: str, bound: Any) -> int:
     return value
 
 
-def _index_dtype(lower: Any, upper: Any) -> Any:
+def _index_dtype(lower: ArrayLike, upper: ArrayLike) -> Any:
     a, b = get_aval(lower), get_aval(upper)
     if a.dtype == b.dtype:
         return a.dtype

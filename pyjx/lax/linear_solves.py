@@ -29,7 +29,7 @@ from pyjx.engine.subjaxprs import (
     with_zeros,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
-from pyjx.engine.types import Dims, Flags, Operand, Tangents, Values
+from pyjx.engine.types import Dims, Flags, Operand, Tangents, TreeDef, Values
 from pyjx.lax.bodies import TracedBody, trace_body
 from pyjx.lax.common import operand
 from pyjx.lax.defined import DefinedValue
@@ -118,7 +118,7 @@ class _RightHandSide:
         return body
 
 
-def solution_tree(op: str, name: str, tree: Any) -> Any:
+def solution_tree(op: str, name: str, tree: TreeDef) -> Any:
     """The tree of the solution in that of a pair of the solution and something else."""
     children = tree.children()
     if len(children) != 2 or tree.node_data() is None:

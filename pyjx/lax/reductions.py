@@ -283,7 +283,7 @@ def _arg(primitive: Primitive, operand: Value, axis: int, index_dtype: DTypeLike
                           index_dtype=index_dtype)
 
 
-def argmax(operand: Any, axis: int, index_dtype: DTypeLike) -> Array:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The position of the first maximum along `axis`, or of the first NaN if there is one.
 
     Args:
@@ -302,7 +302,7 @@ def argmax(operand: Any, axis: int, index_dtype: DTypeLike) -> Array:
     return _arg(argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: Any, axis: int, index_dtype: DTypeLike) -> Array:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The position of the first minimum along `axis`, or of the first NaN if there is one.
 
     Args:

@@ -38,7 +38,7 @@ from pyjx.engine.references import (
     swap_p,
 )
 from pyjx.engine.tangents import Zero, instantiate
-from pyjx.engine.types import Dims, Params, Tangents, Values
+from pyjx.engine.types import Dims, Params, Tangents, Value, Values
 from pyjx.lax import ref_transforms, ref_views
 from pyjx.lax.convert import convert_element_type, stop_gradient
 from pyjx.lax.ref_views import Indexers
@@ -598,7 +598,7 @@ def _carries_tangents(ref: Any, box: Any) -> bool:
     return isinstance(box, Box) and _kind_of(ref) != UNDIFFERENTIATED
 
 
-def _check_not_differentiated(what: str, ref: Any, t: Any) -> None:
+def _check_not_differentiated(what: str, ref: Any, t: Value) -> None:
     if type(t) is not Zero and _kind_of(ref) != UNDIFFERENTIATED:
         raise Exception(
             f"performing {what} with a differentiated value on a non-differentiated array "

@@ -105,7 +105,7 @@ sort_p = register(Primitive("sort", arithmetic=_sort_arithmetic, shape_rule=_sor
                             asked=True))
 
 
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+def sort(operand: Value, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Sort in ascending order along an axis.
 
     NaN comes last, -0.0 and 0.0 are equal, complex numbers are ordered by their real parts, then
@@ -144,7 +144,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return sort_p.bind(operand, dimension=axis, is_stable=is_stable, num_keys=1)[0]
 
 
-def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
+def sort_key_val(keys: Value, values: Any, dimension: int = -1, is_stable: bool = True
                  ) -> tuple[Array, Array]:
     """Sort `keys` along an axis, and reorder `values`, an array of the same shape, like them.
 
@@ -212,7 +212,7 @@ top_k_p = register(Primitive("top_k", sharding_rule=lambda outs, x, *, axis, **_
 top_k_p.define(jvp=_choice_jvp(top_k_p, lambda params, ndim: params["axis"]))
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
     """The `k` largest elements along an axis, in descending order, and their positions.
 
     NaN counts as larger than any number. Of equal elements the first comes first.

@@ -11,6 +11,7 @@ import numpy as np
 from pyjx.core.brief import shortened
 from pyjx.core.integers import index
 from pyjx.core.trace import Tracer, concrete_or_error
+from pyjx.engine.types import Value
 
 _all_axes: list[tuple[int, ...]] = [tuple(range(n)) for n in range(16)]
 
@@ -102,13 +103,13 @@ def axes_and_names(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ..
     return canonical_axes(axis, ndim), names
 
 
-def _known(x: Any) -> Any:
+def _known(x: Value) -> Any:
     """What was given as an int or a sequence of ints; ConcretizationTypeError if that is traced."""
     return concrete_or_error(None, x, "The axes and sizes that an operation is given decide the "
                              "shape of its result.") if isinstance(x, Tracer) else x
 
 
-def as_tuple(x: Any) -> tuple[int, ...]:
+def as_tuple(x: Value) -> tuple[int, ...]:
     """The ints that an int or a sequence of ints stands for.
 
     Raises:

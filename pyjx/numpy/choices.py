@@ -106,7 +106,7 @@ def _selected(conditions: Any, choices: Any, default: Any) -> Any:
     return out
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """A function that is given in pieces: for each element that whose condition is the last to
     hold.
 

@@ -18,6 +18,7 @@ from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.engine.tangents import full_aval
+from pyjx.engine.types import Value
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.creation import array, asarray, of_host
 from pyjx.numpy.indexing import getitem
@@ -79,7 +80,7 @@ def _matrix(mask: ArrayLike, dtype: DTypeLike) -> Any:
     return array(mask, dtype) if isinstance(mask, np.ndarray) else convert(mask, dtype)
 
 
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: DTypeLike | None = None, *,
+def eye(N: Any, M: Value = None, k: Any = 0, dtype: DTypeLike | None = None, *,
         device: DeviceLike = None) -> Array:
     """The N x M matrix (by default square) with ones on diagonal `k` and zeros elsewhere.
 

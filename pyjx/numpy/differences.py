@@ -14,6 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import is_concrete
+from pyjx.engine.types import Value
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -50,7 +51,7 @@ def _gaps(x: ArrayLike, axis: int) -> Any:
 
 
 @numpy_function(static_argnames=("n", "axis"))
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
+def diff(a: Value, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
          append: ArrayLike | None = None) -> Array:
     """The differences of neighbours along an axis, taken `n` times.
 
@@ -196,7 +197,7 @@ def gradient(f: Callable[..., Any], *varargs: Any, axis: int | Sequence[int] | N
 
 @numpy_function(static_argnames=("axis",))
 @any_ranks
-def trapezoid(y: Any, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule.
 
     Args:
@@ -292,7 +293,7 @@ def unwrap(p: Any, discont: ArrayLike | None = None, axis: int = -1, period: Arr
 
 
 @numpy_function(static_argnames=("period",))
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+def interp(x: Value, xp: Any, fp: Any, left: Value = None, right: Value = None, period: Any = None
            ) -> Array:
     """Piecewise linear interpolation.
 
@@ -313,7 +314,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return interpolated(x, xp, fp, left, right, period)
 
 
-def interpolated(x: Any, xp: Any, fp: Any, left: ArrayLike, right: ArrayLike, period: Any) -> Any:
+def interpolated(x: ArrayLike, xp: Any, fp: Any, left: ArrayLike, right: ArrayLike, period: Any
+                ) -> Any:
     x, xp, fp = operands("interp", x, xp, fp)
     if get_aval(xp).shape != get_aval(fp).shape or get_aval(xp).ndim != 1:
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")

@@ -136,7 +136,7 @@ def _as_index(places: Any) -> Any:
 _FEW = 8
 
 
-def insert(arr: ArrayLike, obj: Any, values: Any, axis: int | None = None) -> Array:
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """The array with slices put in along an axis, each before the one at an index.
 
     Args:
@@ -188,7 +188,7 @@ def _places_within(places: Any, size: int, module: Any) -> Any:
     return module.clip(module.where(wide < 0, size if unsigned else wide + size, wide), 0, size)
 
 
-def _new_slices(arr: ArrayLike, places: Any, values: Any, axis: int) -> Any:
+def _new_slices(arr: ArrayLike, places: Any, values: ArrayLike, axis: int) -> Any:
     """The values as slices of the array along the axis, as many as are put in, lying as it does.
 
     Raises:
@@ -212,7 +212,7 @@ def _new_slices(arr: ArrayLike, places: Any, values: Any, axis: int) -> Any:
     return placed(values, aval.place.sharding)
 
 
-def _inserted_at(arr: Any, places: np.ndarray, values: Any, axis: int) -> Any:
+def _inserted_at(arr: Any, places: np.ndarray, values: ArrayLike, axis: int) -> Any:
     """The new slices at known places: few parts are joined, many are gathered."""
     size, count = get_aval(arr).shape[axis], get_aval(values).shape[axis]
     if places.size == 1:
@@ -251,7 +251,7 @@ _SORTED: Any = {"unique_indices": True, "indices_are_sorted": True, "mode": "pro
 
 
 @op_jit(static_argnames=("axis",))
-def _inserted(arr: Any, places: Any, values: Any, axis: int) -> Any:
+def _inserted(arr: Any, places: Any, values: ArrayLike, axis: int) -> Any:
     """The new slices at places that are found by the program."""
     values = _new_slices(arr, places, values, axis)
     size, count = get_aval(arr).shape[axis], get_aval(values).shape[axis]

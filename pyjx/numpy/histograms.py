@@ -281,7 +281,7 @@ def _cells(columns: Sequence[Any], edges: Sequence[Any], sizes: Sequence[int], o
     return ufuncs.where(inside, cell, outside)
 
 
-def _density(counts: Any, edges: Sequence[Any]) -> Any:
+def _density(counts: ArrayLike, edges: Sequence[Any]) -> Any:
     """The counts divided by their sum and the volumes of their cells."""
     out = ufuncs.divide(counts, _sum(counts))
     for i, edge in enumerate(edges):

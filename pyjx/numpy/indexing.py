@@ -24,6 +24,7 @@ from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
+from pyjx.engine.types import Value
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.axes import canonical_axis
@@ -345,7 +346,7 @@ _writers = BoundedDict(2048, "functions that write at indices")
 def reader(pattern: tuple[Entry, ...], options: Options = _default) -> Callable[..., Any]:
     """The program that reads a pattern: a function of the array and the values."""
 
-    def getitem(x: Any, *values: Any) -> Any:
+    def getitem(x: Value, *values: Any) -> Any:
         return read(x, pattern, values, options)
 
     fn: Callable[..., Any] = op_jit(getitem)
@@ -354,7 +355,7 @@ def reader(pattern: tuple[Entry, ...], options: Options = _default) -> Callable[
 
 
 def _writer(method: str, pattern: tuple[Entry, ...], options: Options) -> Callable[..., Any]:
-    def scatter(x: Any, y: Any, *values: Any) -> Any:
+    def scatter(x: Value, y: Value, *values: Any) -> Any:
         return write(method, x, y, pattern, values, options)
 
     scatter.__name__ = f"scatter_{method}"
@@ -484,7 +485,7 @@ class IndexUpdateRef:
                                 "x.at[index].get")(as_operand(self.array), self.index)
         return getitem(as_operand(self.array), self.index, options)
 
-    def _write(self, method: str, y: Any, indices_are_sorted: bool, unique_indices: bool,
+    def _write(self, method: str, y: Value, indices_are_sorted: bool, unique_indices: bool,
                mode: Any, wrap_negative_indices: bool) -> Any:
         x = self.array
         if mode is None and not indices_are_sorted and not unique_indices and (

@@ -11,6 +11,7 @@ from pyjx import jaxlib_api, lax
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.bounded import BoundedDict
+from pyjx.engine.types import Value
 from pyjx.runtime.array import value
 from pyjx.runtime.backends import default_device
 from pyjx.runtime.operations import op_jit
@@ -27,7 +28,7 @@ _MANY = 60_000 if jaxlib_api.HAS_OLDER_CPU_EMITTERS else 400_000
 _copied = BoundedDict(1024, "rows that were copied")  # how many, by the aval of the array
 
 
-def rows(x: Any) -> Iterator[Any]:
+def rows(x: Value) -> Iterator[Any]:
     """The rows of an array of rank 1 or more. Those of one that is cut over devices are copies on
     the default one, committed to none.
 
@@ -53,7 +54,7 @@ def rows(x: Any) -> Iterator[Any]:
     return _copies(x, aval, sharding, x._committed)
 
 
-def backwards(x: Any) -> Iterator[Any]:
+def backwards(x: Value) -> Iterator[Any]:
     """The same, last first."""
     if not x.shape:
         raise TypeError("iteration over a 0-d array")

@@ -248,7 +248,7 @@ def _dtype_of_joined(name: str, dtype: DTypeLike) -> Any:
 
 
 @numpy_function(static_argnames=("dtype",))
-def vstack(tup: Any, dtype: Any = None) -> Array:
+def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """The arrays as rows of one: joined along the first of at least two axes.
 
     >>> import pyjx as jax
@@ -259,7 +259,7 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
 
 
 @numpy_function(static_argnames=("dtype",))
-def hstack(tup: Any, dtype: Any = None) -> Array:
+def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """The arrays side by side: joined along the second axis, or the only one.
 
     >>> import pyjx as jax
@@ -270,7 +270,7 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
 
 
 @numpy_function(static_argnames=("dtype",))
-def dstack(tup: Any, dtype: Any = None) -> Array:
+def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """The arrays joined along the third of at least three axes.
 
     >>> import pyjx as jax
@@ -548,7 +548,7 @@ def _check_is_whole(aval: ShapedArray | AbstractRef, axis: int | None) -> None:
                          "in the result.")
 
 
-def _repeated_by_size(a: Any, count: Any, axis: int | None) -> Any:
+def _repeated_by_size(a: ArrayLike, count: Any, axis: int | None) -> Any:
     """The slices of an array, each as often as a symbolic dimension says."""
     (a,) = operands("repeat", a)
     if axis is None or not get_aval(a).ndim:

@@ -19,6 +19,7 @@ from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_s
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
+from pyjx.engine.types import Value
 from pyjx.errors import ConcretizationTypeError
 from pyjx.lax.common import broadcast_shapes as _common_shape
 from pyjx.lax.nary import stretch
@@ -80,12 +81,12 @@ def _same_ints(given: Any, old: tuple[int, ...]) -> bool:
         return False
 
 
-def of_shape(a: Any = None, shape: Any = None, *rest: Any) -> Any:
+def of_shape(a: Value = None, shape: Any = None, *rest: Any) -> Any:
     """`a`, where it is an array that has this shape already."""
     return a if type(a) is ArrayImpl and not rest and _same_ints(shape, a.shape) else None
 
 
-def of_new_shape(a: Any = None, shape: Any = None, *rest: Any) -> Any:
+def of_new_shape(a: Value = None, shape: Any = None, *rest: Any) -> Any:
     """As `of_shape`, also where the size of a vector is left open."""
     if type(a) is not ArrayImpl or rest:
         return None
@@ -164,7 +165,7 @@ def permuted(a: ArrayLike, permutation: tuple[int, ...]) -> Any:
     return transpose_p.bind(a, permutation=permutation)
 
 
-def _in_order(a: Any = None, axes: Any = None) -> Any:
+def _in_order(a: Value = None, axes: Any = None) -> Any:
     """`a`, where it is an array whose axes are in this order already."""
     if type(a) is ArrayImpl:
         old = all_axes(a.ndim)
@@ -173,7 +174,7 @@ def _in_order(a: Any = None, axes: Any = None) -> Any:
 
 
 @numpy_function(static_argnames=("axes",), unchanged=_in_order)
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The array with its axes in another order, by default reversed.
 
     Args:
@@ -318,7 +319,7 @@ def _different_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, .
 
 
 @numpy_function(static_argnames=("axis",))
-def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """The array with new axes of size 1 at the positions `axis` of the result.
 
     Raises:
@@ -527,7 +528,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 @numpy_function(static_argnames=("axis",))
-def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
+def roll(a: Value, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The elements moved along axes by `shift` places; those moved out at the end return in front.
 
     Args:

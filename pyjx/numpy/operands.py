@@ -16,7 +16,7 @@ from pyjx.lax.nary import stretch
 from pyjx.numpy.promotion import convert
 
 
-def dtype_of(x: Any) -> Any:
+def dtype_of(x: ArrayLike) -> Any:
     return get_aval(x).dtype
 
 

@@ -16,6 +16,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dimensions import max_dim
 from pyjx.core.trace import concrete_or_error
+from pyjx.engine.types import Value
 from pyjx.numpy.operands import dtype_of
 from pyjx.numpy.promotion import (
     any_ranks,
@@ -319,7 +320,7 @@ def _vander(x: Array, N: int, increasing: bool) -> Any:
     return out if increasing else jnp.flip(out, 1)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+def vander(x: Value, N: int | None = None, increasing: bool = False) -> Array:
     """The Vandermonde matrix: in its columns the powers of a vector, the highest first.
 
     Args:

@@ -21,6 +21,7 @@ from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.conversion import cast
+from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.nary import stretch
 from pyjx.numpy.axes import axes_and_names, canonical_axes, canonical_axis, names_in
@@ -52,7 +53,7 @@ def promoted_integer(dtype: DTypeLike) -> Any:
     return dtypes.canonicalize_dtype(dtype) if wide else least
 
 
-def masked(where: Any, x: Any, fill: Any) -> Any:
+def masked(where: ArrayLike, x: ArrayLike, fill: Any) -> Any:
     """`x` where `where` is true, and the scalar `fill` elsewhere."""
     aval = get_aval(x)
     shape = broadcast_shapes(get_aval(where).shape, aval.shape)
@@ -61,7 +62,7 @@ def masked(where: Any, x: Any, fill: Any) -> Any:
     return lax.select_n_p.bind(stretch(where, shape), fill, stretch(x, shape))
 
 
-def restore_axes(x: Any, axes: tuple[int, ...], ndim: int) -> Any:
+def restore_axes(x: Value, axes: tuple[int, ...], ndim: int) -> Any:
     """The result of a reduction with its `axes` back, of size 1."""
     shape = list(get_aval(x).shape)
     for axis in sorted(axes):
@@ -198,9 +199,9 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
-def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-         initial: Any = None, where: ArrayLike | None = None, promote_integers: bool = True
-        ) -> Array:
+def prod(a: ArrayLike, axis: Any = None, dtype: DTypeLike | None = None, out: None = None,
+         keepdims: bool = False, initial: Any = None, where: ArrayLike | None = None,
+         promote_integers: bool = True) -> Array:
     """The product of array elements over the given axes; arguments as for `sum`.
 
     >>> import pyjx as jax
@@ -549,7 +550,8 @@ def _cumulative(name: str, scan: Callable[..., Any], a: ArrayLike, axis: int | S
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+          ) -> Array:
     """The running sum along an axis.
 
     Args:
@@ -566,7 +568,8 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+           ) -> Array:
     """The running product along an axis; arguments as for `cumsum`.
 
     >>> import pyjx as jax

@@ -21,6 +21,7 @@ from pyjx.core.explicit import entries_of
 from pyjx.core.trace import concrete_or_error, is_concrete
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.conversion import cast
+from pyjx.engine.types import Value
 from pyjx.lax.nary import stretch
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.axes import canonical_axis
@@ -29,14 +30,14 @@ from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes
 from pyjx.runtime.operations import op_jit
 
 
-def _known(name: str, x: Any) -> Any:
+def _known(name: str, x: Value) -> Any:
     """`x`, an array or the size of the result; ConcretizationTypeError if it is traced."""
     return concrete_or_error(
         None, x, f"The size argument of jnp.{name} must be statically specified to use jnp.{name} "
         "within JAX transformations.")
 
 
-def _array(x: Any) -> Any:
+def _array(x: ArrayLike) -> Any:
     return creation.asarray(x)
 
 
@@ -116,7 +117,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
 
 
 def compress(condition: Any, a: ArrayLike, axis: int | None = None, *, size: int | None = None,
-             fill_value: Any = 0, out: None = None) -> Array:
+             fill_value: ArrayLike = 0, out: None = None) -> Array:
     """The slices of `a` along `axis` where `condition` holds.
 
     Args:

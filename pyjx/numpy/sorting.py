@@ -12,6 +12,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
+from pyjx.engine.types import Value
 from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -93,7 +94,7 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: No
 
 
 @numpy_function(static_argnames=("axis", "batch_size"))
-def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Array:
+def lexsort(keys: Value, axis: int = -1, *, batch_size: int | None = 16) -> Array:
     """The indices that sort by several keys, the last one first.
 
     Args:
@@ -285,8 +286,8 @@ _search = {"scan": _bisected, "scan_unrolled": _bisected, "sort": _merged,
 
 
 @numpy_function(static_argnames=("side", "method"))
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
-                 ) -> Array:
+def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Any = None, *,
+                 method: str = "scan") -> Array:
     """Where to insert values into a sorted array so that it stays sorted.
 
     Args:
@@ -329,7 +330,7 @@ def _place_dtype(size: int) -> Any:
 
 
 @numpy_function(static_argnames=("right", "method"))
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
+def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
     """The number of the bin in which each value lies.
 
     Args:

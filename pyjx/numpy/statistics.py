@@ -13,6 +13,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.types import Value
 from pyjx.lax.nary import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names, canonical_axes
@@ -83,7 +84,7 @@ def _degrees(ddof: Any, correction: Any) -> Any:
 
 
 def _variance(a: ArrayLike, axis: Any, dtype: np.dtype[Any], ddof: ArrayLike, keepdims: bool,
-              where: Any, mean: Any, name: str = "var") -> Any:
+              where: Any, mean: Value, name: str = "var") -> Any:
     a = numbers(name, a)
     where = check_where(name, where)
     aval = get_aval(a)
@@ -182,8 +183,8 @@ def std(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike 
 
 
 @numpy_function(static_argnames=("axis", "returned", "keepdims"))
-def average(a: Any, axis: Any = None, weights: ArrayLike | None = None, returned: bool = False,
-            keepdims: bool = False) -> Any:
+def average(a: ArrayLike, axis: Any = None, weights: ArrayLike | None = None,
+            returned: bool = False, keepdims: bool = False) -> Any:
     """The weighted mean.
 
     Args:
@@ -303,7 +304,7 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
     return lax.squeeze(out, [i for i, n in enumerate(get_aval(out).shape) if n == 1])
 
 
-def _observation_weights(x: Any, fweights: Any, aweights: Any) -> tuple[Any, Any]:
+def _observation_weights(x: ArrayLike, fweights: Any, aweights: Any) -> tuple[Any, Any]:
     """The product of both kinds of weights, and those of the second kind; None where there are
     none. The sign of weights does not count."""
     count = get_aval(x).shape[1]

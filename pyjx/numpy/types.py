@@ -13,6 +13,7 @@ from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import warn
 from pyjx.core.trace import Tracer
+from pyjx.engine.types import Value
 from pyjx.numpy.axes import canonical_axes
 from pyjx.numpy.promotion import operands
 from pyjx.runtime.array import ArrayImpl
@@ -150,7 +151,7 @@ def _tell_of_sequence(name: str, a: ArrayLike) -> bool:
     return True
 
 
-def _shape(name: str, a: Any) -> tuple[int, ...]:
+def _shape(name: str, a: Value) -> tuple[int, ...]:
     if _tell_of_sequence(name, a):
         return np.shape(a)
     if isinstance(a, np.ndarray):  # whatever the elements are
@@ -178,7 +179,7 @@ def ndim(a: Any) -> int:
     return len(_shape("ndim", a))
 
 
-def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+def size(a: Value, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, in all or along one axis or several.
 
     >>> import pyjx as jax

@@ -20,6 +20,7 @@ from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.conversion import stands_for_constant
 from pyjx.engine.explicit import number_beside
+from pyjx.engine.types import Value
 from pyjx.lax.bitwise import (
     and_p,
     or_p,
@@ -315,7 +316,7 @@ def _float_floor_divide(x: ArrayLike, y: Array) -> Any:
     return ops.round(_less_one(ops.div(whole, y), _wrong_sign(rem, y)))
 
 
-def int_floor_divide(x: Any, y: Any) -> Any:
+def int_floor_divide(x: Value, y: Value) -> Any:
     div = ops.div(x, y)
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
         return div
@@ -724,7 +725,7 @@ isreal = _function("isreal", lambda x: ops.bitwise_not(as_bool(_imag(x))), "Wher
                    by_keyword=True)
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: Value) -> bool:
     """Whether the dtype of x is complex.
 
     >>> import pyjx as jax
@@ -734,7 +735,7 @@ def iscomplexobj(x: Any) -> bool:
     return x is not None and not isinstance(x, str) and _complex_object(x)
 
 
-def _complex_object(x: Any) -> bool:
+def _complex_object(x: Value) -> bool:
     if hasattr(type(x), "__jax_array__"):
         x = x.__jax_array__()
     try:
@@ -743,7 +744,7 @@ def _complex_object(x: Any) -> bool:
         return bool(np.iscomplexobj(x))
 
 
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: ArrayLike) -> bool:
     """Whether the dtype of x is not complex.
 
     >>> import pyjx as jax

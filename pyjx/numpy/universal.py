@@ -23,6 +23,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
 from pyjx.engine.axes import moveaxis, transpose
+from pyjx.engine.types import Value
 from pyjx.lax.nary import stretch
 from pyjx.lazy import deferred
 from pyjx.numpy.axes import canonical_axes, canonical_axis
@@ -346,7 +347,7 @@ def _scalar_of(x: ArrayLike) -> ShapedArray:
     return ShapedArray((), aval.dtype, aval.weak_type)
 
 
-def _dtype_of(function: ufunc, a: Any, dtype: DTypeLike | None) -> Any:
+def _dtype_of(function: ufunc, a: Value, dtype: DTypeLike | None) -> Any:
     """That in which the elements of `a` are combined."""
     if dtype is not None:
         return dtypes.check_and_canonicalize_user_dtype(dtype, function.__name__)

@@ -11,11 +11,12 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import concrete_or_error
+from pyjx.engine.types import Value
 from pyjx.numpy.promotion import operands, promote_dtypes_inexact
 from pyjx.runtime.operations import op_jit
 
 
-def _size(name: str, M: Any) -> int:
+def _size(name: str, M: Value) -> int:
     M = concrete_or_error(int, M, f"M argument of jnp.{name}")
     if M < 0:
         raise TypeError(f"jnp.{name}: M, the number of points, must be nonnegative, got {M}.")

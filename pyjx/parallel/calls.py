@@ -42,7 +42,7 @@ from pyjx.engine.subjaxprs import (
     selected,
     transpose_jaxpr,
 )
-from pyjx.engine.types import Dims, Flags, Params, Tangents, Values
+from pyjx.engine.types import Dims, Flags, Params, Tangents, Value, Values
 from pyjx.lax.collectives import psum_p
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put
@@ -194,7 +194,7 @@ def _check_places(operands: Sequence[Any], mesh: Mesh | AbstractMesh) -> None:
                 f"{mesh}. Call device_put without a device, or with a sharding over the mesh.")
 
 
-def _named(x: Any, mesh: Any, spec: PartitionSpec) -> Any:
+def _named(x: Value, mesh: Any, spec: PartitionSpec) -> Any:
     """The result, whose sharding has the spec as it was given."""
     found = x.sharding
     if type(x) is not ArrayImpl or found.spec == spec or (

@@ -10,7 +10,7 @@ import numpy as np
 from pyjx import jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
-from pyjx.core.layouts import AutoLayout, Format
+from pyjx.core.layouts import AutoLayout, Format, ShardingLike
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.runtime.array import ArrayImpl
@@ -19,7 +19,7 @@ from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import Sharding, parts_along
 
 
-def make_array_from_process_local_data(sharding: Any, local_data: Any,
+def make_array_from_process_local_data(sharding: ShardingLike, local_data: Any,
                                        global_shape: Any = None) -> Any:
     """The array whose parts on the devices of this process are `local_data`.
 
@@ -55,7 +55,7 @@ def _is_shape(x: Any) -> bool:
                          and all(n is None or not isinstance(n, Sequence) for n in x))
 
 
-def _array(sharding: Any, local: Any, global_shape: Any) -> Any:
+def _array(sharding: ShardingLike, local: Any, global_shape: Any) -> Any:
     ndim = local.ndim
     if not isinstance(sharding, Sharding):
         return _put_alone(sharding, local, global_shape)
@@ -192,7 +192,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any,
     return array if wanted is None else device_put(array, wanted)
 
 
-def check_has_devices(sharding: Any, name: str) -> None:
+def check_has_devices(sharding: ShardingLike, name: str) -> None:
     """TypeError unless it is a Sharding, ValueError if it names no devices."""
     if not isinstance(sharding, Sharding):
         raise TypeError(f"{name}: sharding should be an instance of `jax.sharding.Sharding`. Got "

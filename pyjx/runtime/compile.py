@@ -31,6 +31,7 @@ from lowering.program import LoweredProgram
 from lowering.types import CLOSE, OPEN
 from pyjx import configuration as config
 from pyjx import jaxlib_api
+from pyjx.core.array_type import DTypeLike
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 from pyjx.core.options import CompilerEffortLevel
@@ -458,7 +459,7 @@ def check_small_floats(text: str, jaxpr: Jaxpr) -> None:
             raise _refused("a constant", constant[1])
 
 
-def _refused(what: str, dtype: Any) -> TypeError:
+def _refused(what: str, dtype: DTypeLike | None) -> TypeError:
     return TypeError(f"{what} of {dtype} is not supported on CPU: jaxlib "
                      f"{jaxlib_api.JAXLIB_RELEASE} has no code for it. Compute in another dtype, "
                      "such as float8_e4m3fn or float32.")

@@ -15,7 +15,7 @@ import numpy as np
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core import bounded
-from pyjx.core.avals import ShapedArray
+from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.frames import user_frame
 from pyjx.core.records import Record
 from pyjx.runtime import backends, cache, ledger, programs
@@ -352,7 +352,7 @@ def cure_for(change: Change) -> str:
                  else change.kind]
 
 
-def type_text(aval: Any) -> str:
+def type_text(aval: AbstractValue) -> str:
     """`f32[3]`, or `weak f32[]` for what Python numbers make."""
     text: str = aval.str_short(True)
     return f"weak {text}" if getattr(aval, "weak_type", False) else text

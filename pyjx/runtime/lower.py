@@ -22,6 +22,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.effects import is_ordered
 from pyjx.core.frames import frame_at, user_code, warn
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.passes.dce import dce
 from pyjx.core.passes.outline import is_long
 from pyjx.core.passes.outline import outline as with_functions
@@ -88,7 +89,7 @@ def prepare(closed: ClosedJaxpr, *, outline: bool) -> ClosedJaxpr:
     return with_functions(live) if outline else live
 
 
-def lowered_for_each(closed: ClosedJaxpr, mesh: Any, platform: str) -> str:
+def lowered_for_each(closed: ClosedJaxpr, mesh: Mesh | AbstractMesh, platform: str) -> str:
     """The text of what one device does in a jaxpr that is nothing but a `shard_map` over all axes
     of a mesh."""
     prepared = prepare(decompose(physicalize(closed), platform), outline=False)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pyjx import configuration, tree_util
-from pyjx.core.layouts import Format
+from pyjx.core.layouts import Format, ShardingLike
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
@@ -65,7 +65,7 @@ class Asked:
                 layouts if any([x is not None for x in layouts]) else ())
 
 
-def _checked(sharding: Any, what: str) -> Any:
+def _checked(sharding: ShardingLike, what: str) -> Any:
     if sharding is None or isinstance(sharding, (Sharding, PartitionSpec, Format)):
         place = sharding.sharding if isinstance(sharding, Format) else sharding
         spec = place if isinstance(place, PartitionSpec) else getattr(place, "spec", ())

@@ -17,6 +17,7 @@ from pyjx.core.explicit import (
     resolved_sharding,
 )
 from pyjx.core.forbidden import no_collectives
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.places import HERE, names_no_mesh, place_of
 from pyjx.core.prefixes import broadcast_argument
@@ -109,7 +110,7 @@ reshard_p.define(impl=_impl)
 
 
 def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
-              out_sharding: Any = None) -> Any:
+              out_sharding: ShardingLike = None) -> Any:
     """A function in which the compiler decides how values lie along axes that are Explicit here.
 
     Args:
@@ -176,7 +177,8 @@ def _mesh_around(target: Any, args: Any) -> AbstractMesh | None:
     return None
 
 
-def in_auto_mode(f: Callable[..., Any], out_sharding: Any, caller: str) -> Callable[..., Any]:
+def in_auto_mode(f: Callable[..., Any], out_sharding: ShardingLike, caller: str
+                ) -> Callable[..., Any]:
     """The function with the compiler deciding inside, on arguments that are arrays or not, whose
     result lies as the `out_sharding` of `caller` says."""
     for leaf in tree_util.tree_leaves(out_sharding, is_leaf=lambda x: isinstance(
@@ -219,7 +221,7 @@ def placed(x: Any, target: Any) -> Any:
     return x if names_no_mesh(target) else device_put(x, target)
 
 
-def placed_result(x: Any, out_sharding: Any, caller: str) -> Any:
+def placed_result(x: Any, out_sharding: ShardingLike, caller: str) -> Any:
     """As `placed`, for what was given to `caller` as an `out_sharding`."""
     if out_sharding is None:
         return x
@@ -228,7 +230,7 @@ def placed_result(x: Any, out_sharding: Any, caller: str) -> Any:
     return placed(x, out_sharding)
 
 
-def check_mesh_is_set(out_sharding: Any, caller: str) -> None:
+def check_mesh_is_set(out_sharding: ShardingLike, caller: str) -> None:
     """Check that what is made of nothing is to lie along the mesh that is set, where types say how
     it lies: a program names its devices by its arguments or by that mesh.
 
@@ -261,7 +263,7 @@ def placed_array(x: Any, target: Any, caller: str) -> Any:
     return placed(x, target)
 
 
-def lying(x: Any, sharding: Any) -> Any:
+def lying(x: Any, sharding: ShardingLike) -> Any:
     """A value inside a program that is to lie as a sharding says."""
     mesh = getattr(sharding, "mesh", None)
     if mesh is not None and not mesh.empty and mesh.are_all_axes_explicit:
@@ -334,7 +336,7 @@ def onto(x: Any, mesh: AbstractMesh, devices: Mesh | None = None) -> Any:
     return _reshard_to(x, NamedSharding(mesh, PartitionSpec(*entries_of(get_aval(x)))), devices)
 
 
-def _reshard_to(x: Any, sharding: Any, devices: Mesh | None = None) -> Any:
+def _reshard_to(x: Any, sharding: ShardingLike, devices: Mesh | None = None) -> Any:
     return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=devices)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import AbstractValue, ShapedArray, get_aval
 from pyjx.engine.functions import check_values
 from pyjx.engine.tangents import Zero, add_tangents
 from pyjx.tree_util import tree_map
@@ -15,7 +15,7 @@ class GradAccum:
 
     aval: Any
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: AbstractValue) -> None:
         self.aval = aval
 
     def accum(self, x: Any) -> None:
@@ -54,7 +54,7 @@ class ValAccum(GradAccum):
 
     val: Any
 
-    def __init__(self, aval: Any, val: Any = None) -> None:
+    def __init__(self, aval: AbstractValue, val: Any = None) -> None:
         super().__init__(aval)
         self.val = val
 

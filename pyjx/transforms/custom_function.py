@@ -180,5 +180,5 @@ class _Text:
         return self.text
 
 
-def short_types(tree: Any, avals: Sequence[Any]) -> str:
+def short_types(tree: TreeDef, avals: Sequence[Any]) -> str:
     return str(tree.unflatten([_Text(getattr(a, "str_short", lambda: "*")()) for a in avals]))

@@ -104,7 +104,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
     def rem(saved: _Closure, *args: Any) -> Any:
         return saved(*args)
 
-    def bwd(pull_back: _Closure, cotangent: Any) -> Any:
+    def bwd(pull_back: _Closure, cotangent: Tangent) -> Any:
         return pull_back(cotangent)
 
     function = custom_vjp(wrapped)
@@ -139,7 +139,7 @@ def _accumulating(fun: Callable[..., Any], with_accums: Any
         tangents = [get_aval(x).to_tangent_aval() for x in flatten(out)[0]]
         return out, _closure(to_tuple, flatten((out,))[1], tangents)
 
-    def bwd(pull_back: _Closure, cotangent: Any) -> Any:
+    def bwd(pull_back: _Closure, cotangent: Tangent) -> Any:
         return pull_back(tree_map(materialized, cotangent, is_leaf=lambda x: type(x) is Zero))
 
     return fwd, bwd

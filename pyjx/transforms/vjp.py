@@ -260,7 +260,7 @@ class VJP:
         return self.in_tree.unflatten(results)
 
     @api_boundary
-    def with_logs(self, out_ct: Any, *extra: Any) -> tuple[Any, dict[Any, Any]]:
+    def with_logs(self, out_ct: Tangent, *extra: Any) -> tuple[Any, dict[Any, Any]]:
         """The cotangents of the arguments, and what backward rules have logged.
 
         The rules are those of `custom_vjp` functions given by `defvjp_with_logs`. Logs of mapped

@@ -96,7 +96,7 @@ def _eliminated(dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: b
         above = lax.div(over, pivot)
         return (above, right), (above, right)
 
-    def up(x: Any, row: Any) -> Any:
+    def up(x: ArrayLike, row: Any) -> Any:
         above, right = row
         x = lax.sub(right, lax.mul(wide(above), x))
         return x, x
