@@ -84,6 +84,8 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
         body = trace_body("scan", "f", f, args_tree, [*map(get_aval, carry), *element_avals],
                           unpacked=True)
         _check_pair(body.out_tree, body.closed.out_avals)
+        if body.closed.consts:
+            check_operands_distinct("scan", f, args_tree, [*carry, *x_leaves], body.closed.consts)
         return body
 
     check_operands_distinct("scan", f, args_tree, [*leaves, *x_leaves])
@@ -92,8 +94,6 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     leaves, body = traced_with_carry("scan", "f", f, tree, leaves, traced,
                                      lambda pair: pair.children()[0])
     closed = body.closed
-    if closed.consts:
-        check_operands_distinct("scan", f, args_tree, [*leaves, *x_leaves], closed.consts)
     outs = bind_scan(consts_as_inputs(closed), closed.consts, leaves, x_leaves, {
         "length": n, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
         "_split_transpose": bool(_split_transpose)})
