@@ -68,7 +68,7 @@ def compiled_callable(name: str, miss: Callable[..., Miss], key: Any,
         def fun(*args: Any, **kwargs: Any) -> Any:
             return miss(*args, **kwargs)[0]
 
-    return jaxlib_api.make_pjit(name, fun, miss, static_argnums, static_argnames, key, registry,
+    return jaxlib_api.make_pjit(name, fun, miss, static_argnums, static_argnames, key, of_calls,
                                 shard_argument, fast_paths)
 
 
