@@ -16,9 +16,10 @@ def max_dim(d1: Any, d2: Any) -> Any:
     >>> jax.core.max_dim(2, 3)
     3
     """
-    if isinstance(d1, SymbolicDim) or isinstance(d2, SymbolicDim):
-        return d1.maximum(d2) if isinstance(d1, SymbolicDim) else d2.maximum(d1)
-    return d1 if d1 is d2 else max(d1, d2)
+    if type(d1) is type(d2) is int:
+        return max(d1, d2)
+    return d1.maximum(d2) if hasattr(d1, "maximum") else \
+        d2.maximum(d1) if hasattr(d2, "maximum") else d1 if d1 is d2 else max(d1, d2)
 
 
 def min_dim(d1: Any, d2: Any) -> Any:
@@ -28,9 +29,10 @@ def min_dim(d1: Any, d2: Any) -> Any:
     >>> jax.core.min_dim(2, 3)
     2
     """
-    if isinstance(d1, SymbolicDim) or isinstance(d2, SymbolicDim):
-        return d1.minimum(d2) if isinstance(d1, SymbolicDim) else d2.minimum(d1)
-    return d1 if d1 is d2 else min(d1, d2)
+    if type(d1) is type(d2) is int:
+        return min(d1, d2)
+    return d1.minimum(d2) if hasattr(d1, "minimum") else \
+        d2.minimum(d1) if hasattr(d2, "minimum") else d1 if d1 is d2 else min(d1, d2)
 
 
 def range_size(start: Any, stop: Any, step: int) -> Any:

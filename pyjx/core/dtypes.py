@@ -9,6 +9,7 @@ default float.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -189,9 +190,6 @@ def is_weakly_typed(x: Any) -> bool:
 
 # --- categories ----------------------------------------------------------------------------------
 
-_issubdtype_cache: dict[Any, bool] = {}
-
-
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether dtype `a` is `b`, or belongs to the category `b`.
 
@@ -203,14 +201,12 @@ def issubdtype(a: Any, b: Any) -> bool:
     True
     """
     try:
-        return _issubdtype_cache[a, b]
-    except KeyError:
-        answer = _issubdtype_cache[a, b] = _issubdtype(a, b)
-        return answer
-    except TypeError:  # unhashable, such as an array
         return _issubdtype(a, b)
+    except TypeError:  # unhashable, such as an array
+        return _issubdtype.__wrapped__(a, b)
 
 
+@cache
 def _issubdtype(a: Any, b: Any) -> bool:
     if isinstance(b, ExtendedDType):
         return bool(a == b)
@@ -254,24 +250,19 @@ def itemsize_bits(dtype: Any) -> int:
 
 bit_width = itemsize_bits
 
-_short_names: dict[Any, str] = {}
-
-
 def name(dtype: DType) -> str:
     """The name that avals print: "float32", "key<fry>", "float0"."""
     return "float0" if dtype == float0 else str(dtype.name)
 
 
+@cache
 def short_dtype_name(dtype: DType) -> str:
     """The name that jaxprs print: "f32", "bf16", "c64", "f8_e4m3fn"."""
-    short = _short_names.get(dtype)
-    if short is None:
-        short = name(dtype)
-        if dtype in all_dtypes:
-            for word, letter in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"),
-                                 ("complex", "c")):
-                short = short.replace(word, letter)
-        _short_names[dtype] = short
+    short = name(dtype)
+    if dtype in all_dtypes:
+        for word, letter in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"),
+                             ("complex", "c")):
+            short = short.replace(word, letter)
     return short
 
 
@@ -505,32 +496,25 @@ _STRICT_EDGES: dict[Node, tuple[Node, ...]] = {
 }
 
 _weak_types = frozenset((int, float, complex))
-_above_cache: dict[Any, frozenset[Node]] = {}
-_join_cache: dict[Any, Node] = {}
 
 
+@cache
 def _above(node: Node, strict: bool) -> frozenset[Node]:
     """`node` and all nodes that it promotes to."""
-    found = _above_cache.get((node, strict))
-    if found is None:
-        edges = _STRICT_EDGES if strict else _EDGES
-        if node not in edges:
-            raise ValueError(f"dtype={node!r} is not a valid dtype for JAX type promotion.")
-        found = frozenset((node,)).union(*(_above(up, strict) for up in edges[node]))
-        _above_cache[node, strict] = found
-    return found
+    edges = _STRICT_EDGES if strict else _EDGES
+    if node not in edges:
+        raise ValueError(f"dtype={node!r} is not a valid dtype for JAX type promotion.")
+    return frozenset((node,)).union(*[_above(up, strict) for up in edges[node]])
 
 
+@cache
 def _join(nodes: tuple[Node, ...], strict: bool) -> Node:
     """The least upper bound: the common upper bound that is below all others."""
-    found = _join_cache.get((nodes, strict))
-    if found is None:
-        common = frozenset.intersection(*(_above(node, strict) for node in nodes))
-        least = [node for node in common if common <= _above(node, strict)]
-        if not least:
-            raise _no_promotion(nodes, strict)
-        found = _join_cache[nodes, strict] = least[0]
-    return found
+    common = frozenset.intersection(*[_above(node, strict) for node in nodes])
+    least = [node for node in common if common <= _above(node, strict)]
+    if not least:
+        raise _no_promotion(nodes, strict)
+    return least[0]
 
 
 def _no_promotion(nodes: tuple[Node, ...], strict: bool) -> TypePromotionError:

@@ -409,9 +409,3 @@ def new_jaxpr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive: Pri
     """An equation. `ctx` is the same for all."""
     return JaxprEqn(primitive, invars, outvars, params, effects,
                     no_source_info if source_info is None else source_info)
-
-
-def count_eqns(jaxpr: Jaxpr) -> int:
-    """The number of equations, those of nested jaxprs included."""
-    return sum(1 + sum(map(count_eqns, subjaxprs(e))) for e in jaxpr.eqns)
-

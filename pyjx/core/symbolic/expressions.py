@@ -16,6 +16,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, SymbolicDim
+from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.symbolic.values import dim_as_value
 from pyjx.errors import InconclusiveDimensionOperation
 
@@ -450,16 +451,8 @@ def _factor_value(factor: Factor, values: Mapping[str, Any]) -> Any:
 
 
 VALUE_OF: dict[str, Callable[[Any, Any], Any]] = {
-    FLOORDIV: operator.floordiv, MOD: operator.mod, MAX: lambda x, y: _extremum(x, y, True),
-    MIN: lambda x, y: _extremum(x, y, False),
+    FLOORDIV: operator.floordiv, MOD: operator.mod, MAX: max_dim, MIN: min_dim,
 }
-
-
-def _extremum(x: Any, y: Any, largest: bool) -> Any:
-    for d, other in ((x, y), (y, x)):
-        if not isinstance(d, int):
-            return d.maximum(other) if largest else d.minimum(other)
-    return max(x, y) if largest else min(x, y)
 
 
 def _written(terms: Iterable[tuple[Monomial, int]]) -> str:
