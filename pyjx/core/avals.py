@@ -12,7 +12,7 @@ import operator
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import methodcaller
 from typing import Any, Literal, NoReturn
 
@@ -23,7 +23,7 @@ from pyjx.core import dtypes
 from pyjx.core.brief import shortened
 from pyjx.core.frozen import filled, of_field, put_field, refuse_change
 from pyjx.core.interning import Interned
-from pyjx.core.meshes import AbstractMesh
+from pyjx.core.meshes import AbstractMesh, AnyMesh
 from pyjx.core.places import (
     HERE,
     Place,
@@ -33,7 +33,8 @@ from pyjx.core.places import (
     manual_type,
     parts_along,
 )
-from pyjx.core.specs import Axes, ManualAxisType, axes_of, marks_text
+from pyjx.core.specs import Axes, ManualAxisType, PartitionSpec, axes_of, marks_text
+from pyjx.jaxlib_api import Sharding
 
 Shape = tuple[int, ...]
 
@@ -161,7 +162,7 @@ class AbstractValue:
     def update_weak_type(self, weak_type: bool) -> Any:
         return self
 
-    def update_manual_axis_type(self, mat: Any) -> Any:
+    def update_manual_axis_type(self, mat: ManualAxisType | None) -> Any:
         return self.placed(manual_axis_type=mat)
 
     def placed(self, **fields: Any) -> Any:
@@ -180,15 +181,15 @@ class AbstractValue:
         """The type with some of its fields replaced."""
         self._must_override("update")
 
-    def reshard(self, sharding: Any) -> Any:
+    def reshard(self, sharding: Sharding | None) -> Any:
         """The type of such a value that lies otherwise."""
         self._must_override("reshard")
 
-    def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> Any:
+    def shard(self, mesh: AnyMesh, manual_axes: Iterable[Any], check_vma: bool, spec: Any) -> Any:
         """The type of the part that each device of a mesh has."""
         self._must_override("shard")
 
-    def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> Any:
+    def unshard(self, mesh: AnyMesh, check_vma: bool, spec: Any) -> Any:
         """The type of the value that the devices of a mesh have parts of this type of."""
         self._must_override("unshard")
 
@@ -218,7 +219,7 @@ class AbstractToken(AbstractValue):
     def to_tangent_aval(self) -> AbstractToken:
         return self
 
-    def reshard(self, sharding: Any) -> AbstractToken:
+    def reshard(self, sharding: Sharding | None) -> AbstractToken:
         return self
 
     def __repr__(self) -> str:
@@ -282,7 +283,7 @@ class AbstractRef(AbstractValue):
     def __copy__(self) -> AbstractRef:
         return self
 
-    def __deepcopy__(self, memo: Any) -> AbstractRef:
+    def __deepcopy__(self, memo: dict[int, Any]) -> AbstractRef:
         return self
 
     shape: Shape = of_field("inner_aval.shape")
@@ -308,10 +309,11 @@ class AbstractRef(AbstractValue):
     def placed(self, **fields: Any) -> AbstractRef:
         return self.update(self.inner_aval.placed(**fields))
 
-    def reshard(self, sharding: Any) -> AbstractRef:
+    def reshard(self, sharding: Sharding | None) -> AbstractRef:
         return self.update(self.inner_aval.reshard(sharding))
 
-    def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> AbstractRef:
+    def shard(self, mesh: AnyMesh, manual_axes: Iterable[Any], check_vma: bool, spec: Any
+              ) -> AbstractRef:
         return self.update(self.inner_aval.shard(mesh, manual_axes, check_vma, spec))
 
     def with_shape(self, shape: Shape) -> AbstractRef:
@@ -410,9 +412,10 @@ class ShapedArray(AbstractValue):
     _tangent: ShapedArray | Literal[False] | None  # False: not known yet; None: the aval itself
 
     def __new__(cls, shape: Sequence[int], dtype: Any, weak_type: bool = False, *,
-                sharding: Any = None, manual_axis_type: Any = None, memory_space: Any = None
+                sharding: Sharding | None = None,
+                manual_axis_type: ManualAxisType | None = None, memory_space: Space | None = None
                 ) -> ShapedArray:
-        if sharding is manual_axis_type is memory_space is None:
+        if sharding is None and manual_axis_type is None and memory_space is None:
             return _checked(shape, dtype, weak_type, HERE)
         return _checked(shape, dtype, weak_type, Place(sharding, manual_axis_type, memory_space))
 
@@ -429,7 +432,7 @@ class ShapedArray(AbstractValue):
     def __copy__(self) -> ShapedArray:
         return self
 
-    def __deepcopy__(self, memo: Any) -> ShapedArray:
+    def __deepcopy__(self, memo: dict[int, Any]) -> ShapedArray:
         return self
 
     def update(self, shape: Any = None, dtype: Any = None, weak_type: bool | None = None,
@@ -513,15 +516,16 @@ class ShapedArray(AbstractValue):
     def update_weak_type(self, weak_type: bool) -> ShapedArray:
         return self.update(weak_type=weak_type)
 
-    def reshard(self, sharding: Any) -> ShapedArray:
+    def reshard(self, sharding: Sharding | None) -> ShapedArray:
         """The type of such an array that lies along the Explicit axes as `sharding` says."""
         return self._at(self.place.on(sharding, self.ndim))
 
-    def along(self, mesh: Any) -> ShapedArray:
+    def along(self, mesh: AnyMesh) -> ShapedArray:
         """The type of a whole array that names the mesh which the array lies along, or none."""
         return self._at(self.place.along(mesh, self.ndim))
 
-    def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> ShapedArray:
+    def shard(self, mesh: AnyMesh, manual_axes: Iterable[Any], check_vma: bool, spec: PartitionSpec
+              ) -> ShapedArray:
         """The type of the part that each device of a mesh has of an array, cut as `spec` says."""
         shape = list(self.shape)
         for i, entry in enumerate(spec):
@@ -529,8 +533,8 @@ class ShapedArray(AbstractValue):
         return array_aval(tuple(shape), self.dtype, self.weak_type, self.place.of_part(
             mesh, spec, frozenset(manual_axes), check_vma, self.ndim))
 
-    def unshard(self, mesh: Any, check_vma: bool, spec: Any, manual_axes: Any = None
-                ) -> ShapedArray:
+    def unshard(self, mesh: AnyMesh, check_vma: bool, spec: PartitionSpec,
+                manual_axes: Iterable[Any] | None = None) -> ShapedArray:
         """The type of the array that the devices of a mesh have parts of this type of, in a program
         along `manual_axes`, by default those that `spec` names."""
         shape = list(self.shape)

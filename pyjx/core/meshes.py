@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -359,6 +359,7 @@ class Mesh(_Axes):
         return "Mesh()" if self.empty else f"Mesh({self._text()})"
 
 
+AnyMesh: TypeAlias = Mesh | AbstractMesh
 _meshes = Interned()  # C++ compares those of two shardings by identity
 
 

@@ -26,7 +26,7 @@ from pyjx import configuration
 from pyjx.core.bounded import kept
 from pyjx.core.frozen import Frozen, filled
 from pyjx.core.interning import Interned
-from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
+from pyjx.core.meshes import AbstractMesh, AnyMesh, AxisType
 from pyjx.core.specs import NO_AXES, Axes, ManualAxisType, PartitionSpec, axes_of
 from pyjx.jaxlib_api import NamedSharding, Sharding
 
@@ -68,7 +68,8 @@ class Place(Frozen):
     space: Space
     spec: PartitionSpec  # of the sharding
 
-    def __new__(cls, sharding: Any = None, manual_axis_type: ManualAxisType | None = None,
+    def __new__(cls, sharding: Sharding | None = None,
+                manual_axis_type: ManualAxisType | None = None,
                 memory_space: Space | None = None) -> Place:
         if sharding is not None and names_no_mesh(sharding):
             sharding = None  # that of a type which says nothing
@@ -89,12 +90,12 @@ class Place(Frozen):
         """What devices call the memory; None for their own."""
         return None if self.space is Space.Device else self.space.memory_kind
 
-    def along(self, mesh: Mesh | AbstractMesh | None, ndim: int) -> Place:
+    def along(self, mesh: AnyMesh | None, ndim: int) -> Place:
         """The place of a whole array, naming the mesh that the array lies along, or none. It is for
         readers: in programs nothing is said of whole arrays."""
         return _places.of((HERE.sharding_along(mesh, ndim), self.mat, self.space), _made)  # type: ignore[no-any-return]
 
-    def sharding_along(self, mesh: Mesh | AbstractMesh | None, ndim: int) -> Any:
+    def sharding_along(self, mesh: AnyMesh | None, ndim: int) -> Any:
         """The sharding; of values that have none that of copies along the mesh."""
         return self.sharding or NamedSharding(mesh, PartitionSpec(*[None] * ndim))
 
@@ -110,7 +111,7 @@ class Place(Frozen):
             return self
         return Place(found, self.mat, space)
 
-    def of_part(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, manual: Axes, typed: bool,
+    def of_part(self, mesh: AnyMesh, spec: PartitionSpec, manual: Axes, typed: bool,
                 ndim: int) -> Place:
         """The place of the part that each device has, in a program along the `manual` axes of the
         mesh, of a value cut as `spec` says. Axes of the mesh that are Explicit and not among those
@@ -129,7 +130,7 @@ class Place(Frozen):
             mat.varying.union(names_in_types(mesh, axes_of(spec))), mat.unreduced | spec.unreduced,
             mat.reduced | spec.reduced))
 
-    def of_whole(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, manual: Axes, ndim: int
+    def of_whole(self, mesh: AnyMesh, spec: PartitionSpec, manual: Axes, ndim: int
                  ) -> Place:
         """The place of the value that devices have parts in this place of."""
         inner, mat = self.spec, self.mat
@@ -204,7 +205,7 @@ def explicit_sharding(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> Any
     return _explicit_sharding(mesh, spec, ndim, names_in_types(mesh, mesh.explicit_axes))
 
 
-def names_in_types(mesh: Mesh | AbstractMesh, names: Iterable[Any]) -> tuple[Any, ...]:
+def names_in_types(mesh: AnyMesh, names: Iterable[Any]) -> tuple[Any, ...]:
     """Those among these axes that types speak of; a flag leaves out the ones of size 1."""
     if configuration.remove_size_one_mesh_axis_from_type.value:
         names = [name for name in names if mesh.shape[name] > 1]
@@ -237,7 +238,7 @@ def names_no_mesh(sharding: Sharding) -> bool:
     return type(sharding) is NamedSharding and sharding.mesh.empty
 
 
-def parts_along(mesh: Mesh | AbstractMesh, entry: Any) -> int:
+def parts_along(mesh: AnyMesh, entry: Any) -> int:
     """Into how many parts a dimension with this entry is cut."""
     return math.prod([mesh.shape[a] for a in axes_of((entry,))])
 
@@ -256,7 +257,7 @@ def axes_text(entry: Any) -> str:
     return f"({','.join(map(str, entry))})" if isinstance(entry, tuple) else str(entry)
 
 
-def axis_types_text(mesh: Any) -> str:
+def axis_types_text(mesh: AnyMesh) -> str:
     """Such as `({Explicit: ('x', 'y')})`; nothing for the empty mesh."""
     kinds = [(name, axes) for name, axes in (
         ("Auto", mesh.auto_axes), ("Explicit", mesh.explicit_axes),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pyjx as jax
+import pyjx.compat  # which gives classes what libraries ask of them
 from pyjx import numpy as jnp
 from pyjx.core import avals
 from pyjx.experimental import hijax
