@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Sized
 
 import pytest
@@ -55,6 +56,16 @@ def files_in_circles() -> list[str]:
 
 def homes_of_operations() -> list[str]:
     return [name for names in sources.homes().values() for name in names]
+
+
+def test_the_reading_order_is_short_and_true() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    order = text.partition("## Reading order\n")[2].partition("\nThen, by need:")[0]
+    files = re.findall(r"`(\w+/\w+\.py)`", order)
+    paths = [ROOT / name if name.startswith("lowering/") else ROOT / "pyjx" / name
+             for name in files]
+    lines = sum(path.read_text(encoding="utf-8").count("\n") for path in paths)
+    assert 0 < len(files) <= 15 and lines <= 4000, (files, lines)
 
 
 # How much of each there may be. A bound falls with what goes, and never rises.
