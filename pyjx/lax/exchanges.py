@@ -25,12 +25,12 @@ from pyjx.core.integers import as_axis, as_ints
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import find_frame
 from pyjx.core.primitive import Primitive, register, vary
+from pyjx.core.specs import ManualAxisType
 from pyjx.engine.axes import at_front, broadcast_axis, moveaxis, reduce_sum
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Operand, Params, Tangent, Value, Values
 from pyjx.lax.collectives import (
     Axes,
-    Groups,
     axis_index,
     bind_checked,
     bound_names,
@@ -95,11 +95,6 @@ def _exchange(
         name, shape_rule=shape_rule, batch=batch, batch_axis=batch_axis, linear=TOGETHER,
         transpose=typed_transpose, effects=_effects, **rules))
     return primitive
-
-
-def _with_axis(*parameters: str) -> Callable[[Params], Params]:
-    """The rule `example` where these parameters are axes of the operand."""
-    return lambda params: {**params, **{p: params[p] + 1 for p in parameters}}
 
 
 def _split_axis(x: Value, axis: int, size: int) -> Value:
@@ -308,16 +303,6 @@ def pbroadcast(x: Any, axis_name: Any, source: Any) -> Any:
 # -- gathers ---------------------------------------------------------------------------------------
 
 
-def _all_gather_shape(x: ShapedArray, *, all_gather_dimension: int, axis_index_groups: Groups,
-                      axis_name: Axes, axis_size: int, tiled: bool) -> ShapedArray:
-    shape = list(x.shape)
-    if tiled:
-        shape[all_gather_dimension] *= axis_size
-    else:
-        shape.insert(all_gather_dimension, axis_size)
-    return x.update(shape=tuple(shape))
-
-
 def _along_mesh(name: str, x: ShapedArray, taken: Sequence[int], given: Sequence[int],
                 tiled: bool) -> Entries:
     """How results lie along Explicit axes: whole along what the positions have parts of, dimensions
@@ -334,20 +319,68 @@ def _along_mesh(name: str, x: ShapedArray, taken: Sequence[int], given: Sequence
     return tuple(entries)
 
 
-def _all_gather_sharding(out: ShapedArray, x: ShapedArray, *, all_gather_dimension: int,
-                         tiled: bool, **params: Any) -> Entries:
-    return _along_mesh("all_gather", x, (), (all_gather_dimension,), tiled)
+def _divisible(function: str, what: str, x: ShapedArray, axis: int, size: int, tiled: bool) -> None:
+    """Raise ValueError unless the axis has a part for each of `size` positions."""
+    n = x.shape[axis]
+    if tiled and n % size:
+        raise ValueError(f"{function}: the size of {what} ({n}) has to be divisible by the size of "
+                         f"the named axis ({size}); the operand's shape is {x.shape}")
+    if not tiled and n != size:
+        raise ValueError(
+            f"{function} requires the size of the mapped axis axis_name to equal x.shape[{what}], "
+            f"but they are {size} and {n} respectively. With tiled=True the latter need only be "
+            f"divisible by the former; the operand's shape is {x.shape}")
 
 
-def _all_gather_own(x: Value, d: int | None, size: int, *, all_gather_dimension: int,
-                    axis_index_groups: Groups, axis_name: Axes, axis_size: int, tiled: bool) -> Any:
+def _parts(function: str, takes: str | None, gives: str | None,
+           check: Callable[[ShapedArray], None] = lambda x: None,
+           place: Callable[[ManualAxisType, Axes], tuple[frozenset[Any], ...]] | None = None
+           ) -> dict[str, Any]:
+    """The rules of an exchange that takes parts of values along the axis that its parameter `takes`
+    says, and puts those that come along the one that `gives` says.
+
+    Args:
+      function: its name.
+      takes, gives: names of parameters.
+      check: what is asked of an operand's type.
+      place: along which axes of a mesh results vary and sums are open, where not as before.
+    """
+    def shape_rule(x: ShapedArray, *, axis_size: int, tiled: bool, **params: Any) -> ShapedArray:
+        check(x)
+        shape = list(x.shape)
+        if takes is not None:
+            _divisible(function, takes, x, params[takes], axis_size, tiled)
+            if tiled:
+                shape[params[takes]] //= axis_size
+            else:
+                del shape[params[takes]]
+        if gives is not None:
+            if tiled:
+                shape[params[gives]] *= axis_size
+            else:
+                shape.insert(params[gives], axis_size)
+        out = x.update(shape=tuple(shape))
+        return out if place is None else out.varying(*place(x.place.mat, params["axis_name"]))
+
+    def sharding_rule(out: ShapedArray, x: ShapedArray, *, tiled: bool, **params: Any) -> Entries:
+        taken, given = [() if name is None else (params[name],) for name in (takes, gives)]
+        return _along_mesh(function, x, taken, given, tiled)
+
+    return {
+        "shape_rule": shape_rule, "sharding_rule": sharding_rule,
+        "example": lambda params: params | {
+            name: params[name] + 1 for name in (takes, gives) if name is not None}}
+
+
+def _all_gather_own(x: Value, d: int | None, size: int, *, all_gather_dimension: int, tiled: bool,
+                    **_: Any) -> Any:
     x = (broadcast_axis(x, size, all_gather_dimension) if d is None
          else moveaxis(x, d, all_gather_dimension))
     return (_merge_axes(x, all_gather_dimension) if tiled else x), None
 
 
-def _all_gather_by_axis(x: Value, *, all_gather_dimension: int, axis_index_groups: Groups,
-                        axis_name: Axes, axis_size: int, tiled: bool) -> Value:
+def _all_gather_by_axis(x: Value, *, all_gather_dimension: int, axis_name: Axes, tiled: bool,
+                        **_: Any) -> Value:
     for i, name in enumerate(reversed(axis_name)):
         x = all_gather(x, name, axis=all_gather_dimension, tiled=tiled)
         if i and not tiled:
@@ -361,15 +394,8 @@ def _all_gather_transpose(ct: Tangent, x: Operand, *, all_gather_dimension: int,
 
 
 all_gather_p: Primitive = _exchange(
-    "all_gather", shape_rule=_all_gather_shape, own=_all_gather_own, by_axis=_all_gather_by_axis,
-    example=_with_axis("all_gather_dimension"), transpose=_all_gather_transpose,
-    sharding_rule=_all_gather_sharding)
-
-
-def _all_gather_invariant_shape(x: ShapedArray, **params: Any) -> ShapedArray:
-    out = _all_gather_shape(x, **params)
-    return out.varying(  # type: ignore[no-any-return]
-        x.place.mat.varying.difference(params["axis_name"]))
+    "all_gather", own=_all_gather_own, by_axis=_all_gather_by_axis,
+    transpose=_all_gather_transpose, **_parts("all_gather", None, "all_gather_dimension"))
 
 
 def _all_gather_invariant_transpose(ct: Tangent, x: Operand, *, all_gather_dimension: int,
@@ -384,21 +410,15 @@ def _all_gather_invariant_transpose(ct: Tangent, x: Operand, *, all_gather_dimen
 
 # What all devices along the axes have got: it does not vary along them, and nor do cotangents.
 all_gather_invariant_p: Primitive = _exchange(
-    "all_gather_invariant", shape_rule=_all_gather_invariant_shape, own=_all_gather_own,
-    by_axis=_all_gather_by_axis, example=_with_axis("all_gather_dimension"),
-    transpose=_all_gather_invariant_transpose, sharding_rule=_all_gather_sharding,
-    decomposition=lambda x, **params: all_gather_p.bind(x, **params))
+    "all_gather_invariant", own=_all_gather_own, by_axis=_all_gather_by_axis,
+    transpose=_all_gather_invariant_transpose,
+    decomposition=lambda x, **params: all_gather_p.bind(x, **params),
+    **_parts("all_gather", None, "all_gather_dimension",
+             place=lambda mat, axes: (mat.varying.difference(axes),)))
 
 
 def _ungrouped(params: Params) -> list[tuple[str, Any]]:
     return [(k, v) for k, v in sorted(params.items()) if k != "axis_index_groups"]
-
-
-def _all_gather_reduced_shape(x: ShapedArray, **params: Any) -> ShapedArray:
-    out, axes = _all_gather_shape(x, **params), params["axis_name"]
-    mat = x.place.mat
-    return out.varying(  # type: ignore[no-any-return]
-        mat.varying.difference(axes), mat.unreduced, mat.reduced.union(axes))
 
 
 def _all_gather_reduced_transpose(ct: Tangent, x: Operand, *, all_gather_dimension: int,
@@ -408,11 +428,11 @@ def _all_gather_reduced_transpose(ct: Tangent, x: Operand, *, all_gather_dimensi
 
 # The same, whose cotangent each device has a part of the sum of.
 all_gather_reduced_p: Primitive = _exchange(
-    "all_gather_reduced", shape_rule=_all_gather_reduced_shape, own=_all_gather_own,
-    by_axis=_all_gather_by_axis, example=_with_axis("all_gather_dimension"),
+    "all_gather_reduced", own=_all_gather_own, by_axis=_all_gather_by_axis,
     transpose=_all_gather_reduced_transpose, printed=_ungrouped,
-    sharding_rule=_all_gather_sharding,
-    decomposition=lambda x, **params: all_gather_p.bind(x, **params))
+    decomposition=lambda x, **params: all_gather_p.bind(x, **params),
+    **_parts("all_gather", None, "all_gather_dimension", place=lambda mat, axes: (
+        mat.varying.difference(axes), mat.unreduced, mat.reduced.union(axes))))
 
 
 def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0,
@@ -459,45 +479,14 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
 # -- scatters --------------------------------------------------------------------------------------
 
 
-def _divisible(function: str, what: str, x: ShapedArray, axis: int, size: int, tiled: bool) -> None:
-    """Raise ValueError unless the axis has a part for each of `size` positions."""
-    n = x.shape[axis]
-    if tiled and n % size:
-        raise ValueError(f"{function}: the size of {what} ({n}) has to be divisible by the size of "
-                         f"the named axis ({size}); the operand's shape is {x.shape}")
-    if not tiled and n != size:
-        raise ValueError(
-            f"{function} requires the size of the mapped axis axis_name to equal x.shape[{what}], "
-            f"but they are {size} and {n} respectively. With tiled=True the latter need only be "
-            f"divisible by the former; the operand's shape is {x.shape}")
-
-
-def _reduce_scatter_shape(x: ShapedArray, *, scatter_dimension: int, axis_index_groups: Groups,
-                          axis_name: Axes, axis_size: int, tiled: bool) -> ShapedArray:
-    accepted("psum_scatter", x, (np.number,), "subtypes of number")
-    _divisible("psum_scatter", "scatter_dimension", x, scatter_dimension, axis_size, tiled)
-    shape = list(x.shape)
-    if tiled:
-        shape[scatter_dimension] //= axis_size
-    else:
-        del shape[scatter_dimension]
-    return x.update(shape=tuple(shape))
-
-
-def _reduce_scatter_sharding(out: ShapedArray, x: ShapedArray, *, scatter_dimension: int,
-                             tiled: bool, **params: Any) -> Entries:
-    return _along_mesh("psum_scatter", x, (scatter_dimension,), (), tiled)
-
-
-def _reduce_scatter_own(x: Value, d: int | None, size: int, *, scatter_dimension: int,
-                        axis_index_groups: Groups, axis_name: Axes, axis_size: int, tiled: bool
-                        ) -> Any:
+def _reduce_scatter_own(x: Value, d: int | None, size: int, *, scatter_dimension: int, tiled: bool,
+                        **_: Any) -> Any:
     x = times(x, size) if d is None else reduce_sum(x, (d,))
     return (_split_axis(x, scatter_dimension, size) if tiled else x), scatter_dimension
 
 
-def _reduce_scatter_by_axis(x: Value, *, scatter_dimension: int, axis_index_groups: Groups,
-                            axis_name: Axes, axis_size: int, tiled: bool) -> Value:
+def _reduce_scatter_by_axis(x: Value, *, scatter_dimension: int, axis_name: Axes, tiled: bool,
+                            **_: Any) -> Value:
     for name in axis_name:
         x = psum_scatter(x, name, scatter_dimension=scatter_dimension, tiled=True)
     return x if tiled else lax.squeeze(x, (scatter_dimension,))
@@ -508,17 +497,14 @@ def _reduce_scatter_transpose(ct: Tangent, x: Operand, *, scatter_dimension: int
     return (all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params),)
 
 
+def _check_number(x: ShapedArray) -> None:
+    accepted("psum_scatter", x, (np.number,), "subtypes of number")
+
+
 reduce_scatter_p: Primitive = _exchange(
-    "reduce_scatter", shape_rule=_reduce_scatter_shape, own=_reduce_scatter_own,
-    by_axis=_reduce_scatter_by_axis, example=_with_axis("scatter_dimension"),
-    transpose=_reduce_scatter_transpose, sharding_rule=_reduce_scatter_sharding)
-
-
-def _unreduced_reduce_scatter_shape(x: ShapedArray, **params: Any) -> ShapedArray:
-    out, axes = _reduce_scatter_shape(x, **params), params["axis_name"]
-    mat = x.place.mat
-    return out.varying(  # type: ignore[no-any-return]
-        mat.varying.union(axes), mat.unreduced.difference(axes), mat.reduced)
+    "reduce_scatter", own=_reduce_scatter_own, by_axis=_reduce_scatter_by_axis,
+    transpose=_reduce_scatter_transpose,
+    **_parts("psum_scatter", "scatter_dimension", None, _check_number))
 
 
 def _unreduced_reduce_scatter_transpose(ct: Tangent, x: Operand, *, scatter_dimension: int,
@@ -528,11 +514,11 @@ def _unreduced_reduce_scatter_transpose(ct: Tangent, x: Operand, *, scatter_dime
 
 
 unreduced_reduce_scatter_p: Primitive = _exchange(
-    "unreduced_reduce_scatter", shape_rule=_unreduced_reduce_scatter_shape,
-    own=_reduce_scatter_own, by_axis=_reduce_scatter_by_axis,
-    example=_with_axis("scatter_dimension"), transpose=_unreduced_reduce_scatter_transpose,
-    printed=_ungrouped, sharding_rule=_reduce_scatter_sharding,
-    decomposition=lambda x, **params: reduce_scatter_p.bind(x, **params))
+    "unreduced_reduce_scatter", own=_reduce_scatter_own, by_axis=_reduce_scatter_by_axis,
+    transpose=_unreduced_reduce_scatter_transpose, printed=_ungrouped,
+    decomposition=lambda x, **params: reduce_scatter_p.bind(x, **params),
+    **_parts("psum_scatter", "scatter_dimension", None, _check_number, lambda mat, axes: (
+        mat.varying.union(axes), mat.unreduced.difference(axes), mat.reduced)))
 
 
 def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
@@ -621,27 +607,8 @@ def psum_scatter_start(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
 # -- exchanges of all with all ---------------------------------------------------------------------
 
 
-def _all_to_all_shape(x: ShapedArray, *, split_axis: int, concat_axis: int,
-                      axis_index_groups: Groups, axis_name: Axes, axis_size: int, tiled: bool
-                      ) -> ShapedArray:
-    _divisible("all_to_all", "split_axis", x, split_axis, axis_size, tiled)
-    shape = list(x.shape)
-    if tiled:
-        shape[split_axis] //= axis_size
-        shape[concat_axis] *= axis_size
-    else:
-        del shape[split_axis]
-        shape.insert(concat_axis, axis_size)
-    return x.update(shape=tuple(shape))
-
-
-def _all_to_all_sharding(out: ShapedArray, x: ShapedArray, *, split_axis: int, concat_axis: int,
-                         tiled: bool, **params: Any) -> Entries:
-    return _along_mesh("all_to_all", x, (split_axis,), (concat_axis,), tiled)
-
-
 def _all_to_all_own(x: Value, d: int | None, size: int, *, split_axis: int, concat_axis: int,
-                    axis_index_groups: Groups, axis_name: Axes, axis_size: int, tiled: bool) -> Any:
+                    tiled: bool, **_: Any) -> Any:
     x = at_front(x, d, size)  # the axis of sources, then the example's
     if tiled:
         x = _split_axis(x, split_axis + 1, size)
@@ -650,8 +617,8 @@ def _all_to_all_own(x: Value, d: int | None, size: int, *, split_axis: int, conc
     return (_merge_axes(x, concat_axis + 1) if tiled else x), 0
 
 
-def _all_to_all_by_axis(x: Value, *, split_axis: int, concat_axis: int, axis_index_groups: Groups,
-                        axis_name: Axes, axis_size: int, tiled: bool) -> Value:
+def _all_to_all_by_axis(x: Value, *, split_axis: int, concat_axis: int, axis_name: Axes,
+                        axis_size: int, tiled: bool, **_: Any) -> Value:
     if tiled:
         x = _split_axis(x, split_axis, axis_size)
     x = moveaxis(x, split_axis, 0)
@@ -669,9 +636,8 @@ def _all_to_all_transpose(ct: Tangent, x: Operand, *, split_axis: int, concat_ax
 
 
 all_to_all_p: Primitive = _exchange(
-    "all_to_all", shape_rule=_all_to_all_shape, own=_all_to_all_own, by_axis=_all_to_all_by_axis,
-    example=_with_axis("split_axis", "concat_axis"), transpose=_all_to_all_transpose,
-    sharding_rule=_all_to_all_sharding,
+    "all_to_all", own=_all_to_all_own, by_axis=_all_to_all_by_axis,
+    transpose=_all_to_all_transpose, **_parts("all_to_all", "split_axis", "concat_axis"),
     printed=_name_printed("axis_index_groups", "axis_name", "concat_axis", "split_axis", "tiled"))
 
 
