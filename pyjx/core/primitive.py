@@ -37,6 +37,11 @@ RULE_KINDS = (
 # What it costs to compute a byte of a result again, and to keep it in memory instead.
 CHEAP, DEAR, KEPT = 1, 8, 32
 
+# How the compiler may treat an operation that is a program of its own, so that no bit of its result
+# differs from that inside of programs: in whichever way is quickest, as the code is as fast; so,
+# but the code is slow on large arrays; or as programs alone, as it rounds in another order.
+ANY_WAY, ANY_WAY_IF_SMALL, AS_PROGRAMS = range(3)
+
 
 class Holding:
     """What an operation that holds programs does by them; None where it says nothing.
@@ -99,6 +104,8 @@ class Primitive:
       outlined: whether blocks that repeat may become functions with it inside.
       length: how many operations it is lowered to, about, where these are many.
       is_call: whether it calls the jaxpr that is its parameter `jaxpr`, by its parameter `name`.
+      compiled: ANY_WAY, ANY_WAY_IF_SMALL or AS_PROGRAMS; None where only the order of rounding is
+        one. By default what has a `cost` or `moves` is compiled ANY_WAY.
       contracts: whether it sums products of its operands, as products of matrices do.
       moves: whether it only moves values, or makes them of nothing.
       asked: whether interpreters ask the shape rule before the rules for derivatives and batches,
@@ -141,9 +148,9 @@ class Primitive:
         that is being recorded; None where the equation is to be added all the same.
     """
 
-    __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "contracts", "cost", "fused",
-                 "holder", "is_call", "length", "linear", "moves", "multiple_results", "name",
-                 "outlined", "own_impl", "own_rules", "takes_token",
+    __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "compiled", "contracts", "cost",
+                 "fused", "holder", "is_call", "length", "linear", "moves", "multiple_results",
+                 "name", "outlined", "own_impl", "own_rules", "takes_token",
                  *[kind for kind in RULE_KINDS if kind != "impl"])
 
     accumulate: Rule | None
@@ -171,11 +178,13 @@ class Primitive:
                  outlined: bool = True, length: int = 1, is_call: bool = False,
                  contracts: bool = False, moves: bool = False, asked: bool = False,
                  own_rules: bool = False, takes_token: bool = False, holder: Holding = nothing_held,
-                 **rules: Rule | None) -> None:
+                 compiled: int | None = None, **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.linear = linear
         self.cached = cached
+        self.compiled = AS_PROGRAMS if contracts else ANY_WAY if compiled is None and (
+            moves or cost is not None) else compiled
         self.cost = cost
         self.fused = fused
         self.outlined = outlined

@@ -29,7 +29,7 @@ from pyjx.core.jaxpr import Jaxpr, subjaxprs
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import Axis, sharding_along
 from pyjx.core.open_sums import ShardingTypeError
-from pyjx.core.primitive import CHEAP, Primitive, register
+from pyjx.core.primitive import ANY_WAY_IF_SMALL, AS_PROGRAMS, CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.source_info import summarize
 from pyjx.core.specs import PartitionSpec, axes_of
@@ -82,7 +82,8 @@ def _transpose_sharding(out: ShapedArray, x: ShapedArray, *, permutation: tuple[
 
 
 transpose_p: Primitive = register(Primitive(
-    "transpose", moves=True, shape_rule=_transpose_shape, sharding_rule=_transpose_sharding,
+    "transpose", moves=True, compiled=ANY_WAY_IF_SMALL, shape_rule=_transpose_shape,
+    sharding_rule=_transpose_sharding,
     batch=_transpose_batch, linear=TOGETHER, cost=CHEAP,
     record=unless_idle(lambda aval, permutation: permutation == tuple(range(aval.ndim))),
     transpose=lambda ct, x, *, permutation: (
@@ -313,7 +314,7 @@ def _reduce_sum_transpose(ct: Tangent, x: Operand, *, axes: tuple[int, ...],
 
 
 reduce_sum_p: Primitive = register(Primitive(
-    "reduce_sum", arithmetic=reduction, shape_rule=_reduce_sum_shape,
+    "reduce_sum", compiled=AS_PROGRAMS, arithmetic=reduction, shape_rule=_reduce_sum_shape,
     sharding_rule=reduced_sharding,
     transpose=_reduce_sum_transpose, linear=TOGETHER,
 ))

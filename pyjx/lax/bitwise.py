@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
-from pyjx.core.primitive import CHEAP
+from pyjx.core.primitive import ANY_WAY, CHEAP
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import Value
 from pyjx.lax.common import operand
@@ -16,11 +16,11 @@ and_p = elementwise("and", INTEGER_OR_BOOL, INTEGER_OR_BOOL, cost=CHEAP)
 or_p = elementwise("or", INTEGER_OR_BOOL, INTEGER_OR_BOOL, cost=CHEAP)
 xor_p = elementwise("xor", INTEGER_OR_BOOL, INTEGER_OR_BOOL, cost=CHEAP)
 not_p = elementwise("not", INTEGER_OR_BOOL, cost=CHEAP)
-shift_left_p = elementwise("shift_left", INTEGER, INTEGER)
-shift_right_arithmetic_p = elementwise("shift_right_arithmetic", INTEGER, INTEGER)
-shift_right_logical_p = elementwise("shift_right_logical", INTEGER, INTEGER)
-population_count_p = elementwise("population_count", INTEGER)
-clz_p = elementwise("clz", INTEGER)
+shift_left_p = elementwise("shift_left", INTEGER, INTEGER, compiled=ANY_WAY)
+shift_right_arithmetic_p = elementwise("shift_right_arithmetic", INTEGER, INTEGER, compiled=ANY_WAY)
+shift_right_logical_p = elementwise("shift_right_logical", INTEGER, INTEGER, compiled=ANY_WAY)
+population_count_p = elementwise("population_count", INTEGER, compiled=ANY_WAY)
+clz_p = elementwise("clz", INTEGER, compiled=ANY_WAY)
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:

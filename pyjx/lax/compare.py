@@ -12,7 +12,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, mesh_of
 from pyjx.core.linearity import BUT_FIRST
-from pyjx.core.primitive import CHEAP, Primitive, register
+from pyjx.core.primitive import ANY_WAY, CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim, reduce_sum
 from pyjx.engine.conversion import cast
@@ -444,7 +444,7 @@ def sign(x: ArrayLike) -> Array:
     return sign_p.bind(operand("sign", x))
 
 
-rem_p = elementwise("rem", "integer, floating", "integer, floating")
+rem_p = elementwise("rem", "integer, floating", "integer, floating", compiled=ANY_WAY)
 # rem(x, y) = x - y trunc(x / y), and trunc is constant almost everywhere
 rem_p.define(jvp=jvp_by_operand(
     rem_p, lambda g, x, y: g,

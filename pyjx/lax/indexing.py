@@ -24,7 +24,7 @@ from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.linearity import FIRST, FIRST_AND_THIRD
 from pyjx.core.open_sums import ShardingTypeError
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front, batch_along, moveaxis
@@ -351,8 +351,8 @@ def _gather_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, *,
 
 
 gather_p = register(Primitive(
-    "gather", moves=True, fused=True, shape_rule=_gather_shape, sharding_rule=_gather_sharding,
-    jvp=_gather_jvp,
+    "gather", moves=True, compiled=ANY_WAY_IF_SMALL, fused=True, shape_rule=_gather_shape,
+    sharding_rule=_gather_sharding, jvp=_gather_jvp,
     transpose=_gather_transpose, accumulate=_gather_accumulate, batch=_gather_batch, linear=FIRST,
     asked=True,
 ))
@@ -597,7 +597,8 @@ def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray,
 def scatter_primitive(name: str, function: str, *, moves: bool = False, **rules: Any) -> Primitive:
     """A scatter; with `moves` one whose updates take the place of what is there."""
     p = register(Primitive(
-        name, moves=moves, shape_rule=_scatter_shape(function), sharding_rule=_scatter_sharding,
+        name, moves=moves, compiled=ANY_WAY_IF_SMALL, shape_rule=_scatter_shape(function),
+        sharding_rule=_scatter_sharding,
         arithmetic=None if moves else lambda eqn: (n_elements(eqn.invars[2]), 0.0), asked=True,
         **rules))
     return p.define(batch=_scatter_batch(p))

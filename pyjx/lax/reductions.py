@@ -19,7 +19,7 @@ from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import resolved_sharding
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import ANY_WAY_IF_SMALL, AS_PROGRAMS, Primitive, register
 from pyjx.core.scalars import greatest, least
 from pyjx.core.trace import Tracer, is_concrete, trace_to_jaxpr
 from pyjx.engine.axes import (
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = None,
-               keeps_weak: bool = True) -> Primitive:
+               keeps_weak: bool = True, compiled: int = ANY_WAY_IF_SMALL) -> Primitive:
     """A reduction; one of bits, which are those of one width, has no weak type."""
     def shape_rule(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: ShardingLike = None
                    ) -> ShapedArray:
@@ -65,8 +65,8 @@ def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = Non
         weak = x.weak_type and keeps_weak
         return ShapedArray(reduced_shape(name, x, axes), x.dtype, weak)
 
-    primitive = register(Primitive(name, arithmetic=reduction, shape_rule=shape_rule,
-                                   sharding_rule=reduced_sharding))
+    primitive = register(Primitive(name, compiled=compiled, arithmetic=reduction,
+                                   shape_rule=shape_rule, sharding_rule=reduced_sharding))
     return primitive.define(batch=reduction_batch(primitive))
 
 
@@ -88,7 +88,7 @@ def _check_comparable(name: str, x: ShapedArray) -> None:
 
 reduce_max_p = _reduction("reduce_max", _check_comparable)
 reduce_min_p = _reduction("reduce_min", _check_comparable)
-reduce_prod_p = _reduction("reduce_prod", _check_number)
+reduce_prod_p = _reduction("reduce_prod", _check_number, compiled=AS_PROGRAMS)
 reduce_prod_p.asked = True
 reduce_and_p = _reduction("reduce_and", _check_logical, keeps_weak=False)
 reduce_or_p = _reduction("reduce_or", _check_logical, keeps_weak=False)
@@ -268,10 +268,10 @@ def _arg_shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: DType) -> 
     return ShapedArray(x.shape[:axis] + x.shape[axis + 1:], index_dtype)
 
 
-argmax_p = register(Primitive("argmax", arithmetic=reduction, shape_rule=_arg_shape,
-                              sharding_rule=reduced_sharding))
-argmin_p = register(Primitive("argmin", arithmetic=reduction, shape_rule=_arg_shape,
-                              sharding_rule=reduced_sharding))
+argmax_p = register(Primitive("argmax", compiled=ANY_WAY_IF_SMALL, arithmetic=reduction,
+                              shape_rule=_arg_shape, sharding_rule=reduced_sharding))
+argmin_p = register(Primitive("argmin", compiled=ANY_WAY_IF_SMALL, arithmetic=reduction,
+                              shape_rule=_arg_shape, sharding_rule=reduced_sharding))
 for _p in (argmax_p, argmin_p):
     _p.define(batch=reduction_batch(_p), jvp=jvp_zero(_p))
 
@@ -405,8 +405,9 @@ def _reduce_sharding(outs: Any, *xs: ShapedArray, dimensions: tuple[int, ...], *
             for o, x in zip(outs, xs[:len(outs)], strict=True)]
 
 
-reduce_p = register(Primitive("reduce", shape_rule=_reduce_shape, sharding_rule=_reduce_sharding,
-                              jvp=_reduce_jvp, batch=_reduce_batch, multiple_results=True,
+reduce_p = register(Primitive("reduce", compiled=AS_PROGRAMS, shape_rule=_reduce_shape,
+                              sharding_rule=_reduce_sharding, jvp=_reduce_jvp,
+                              batch=_reduce_batch, multiple_results=True,
                               asked=True))
 
 

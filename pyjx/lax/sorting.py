@@ -15,7 +15,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import agreed, entries_of, mesh_of, whole_along
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, register
 from pyjx.engine.axes import batch_along, broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import BatchDims, Dims, Params, Rule, Tangent, Tangents, Value, Values
@@ -99,8 +99,8 @@ def _sort_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
     return size(eqn.invars[0]) * math.log2(max(n, 2)), 0.0
 
 
-sort_p = register(Primitive("sort", arithmetic=_sort_arithmetic, shape_rule=_sort_shape,
-                            sharding_rule=_sort_sharding,
+sort_p = register(Primitive("sort", compiled=ANY_WAY_IF_SMALL, arithmetic=_sort_arithmetic,
+                            shape_rule=_sort_shape, sharding_rule=_sort_sharding,
                             jvp=_sort_jvp, batch=_sort_batch, multiple_results=True,
                             asked=True))
 

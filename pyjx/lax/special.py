@@ -15,7 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import transcendental
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
-from pyjx.core.primitive import DEAR
+from pyjx.core.primitive import AS_PROGRAMS, DEAR
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.conversion import cast
@@ -84,7 +84,7 @@ def no_derivative(message: str) -> Callable[..., NoReturn]:
 
 erf_p = elementwise("erf", FLOATING, arithmetic=transcendental, cost=DEAR)
 erfc_p = elementwise("erfc", FLOATING, arithmetic=transcendental)
-erf_inv_p = elementwise("erf_inv", FLOATING, arithmetic=transcendental)
+erf_inv_p = elementwise("erf_inv", FLOATING, arithmetic=transcendental, compiled=AS_PROGRAMS)
 
 
 def _bell(g: Tangent, x: Value, scale: float) -> Value:

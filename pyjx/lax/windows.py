@@ -19,7 +19,7 @@ from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.linearity import FIRST, TOGETHER
 from pyjx.core.open_sums import ShardingTypeError
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import AS_PROGRAMS, Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.engine.axes import at_front, batch_along
@@ -189,13 +189,16 @@ def _elements(x: Value, init: Value, **params: Any) -> list[Any]:
 # -- reduce_window_sum, reduce_window_max, reduce_window_min ---------------------------------------
 
 reduce_window_sum_p = register(Primitive(
-    "reduce_window_sum", arithmetic=reduction, shape_rule=_windows_shape("reduce_window_sum"),
+    "reduce_window_sum", compiled=AS_PROGRAMS, arithmetic=reduction,
+    shape_rule=_windows_shape("reduce_window_sum"),
     linear=TOGETHER, sharding_rule=_windows_sharding))
 reduce_window_max_p = register(Primitive(
-    "reduce_window_max", arithmetic=reduction, shape_rule=_windows_shape("reduce_window_max"),
+    "reduce_window_max", compiled=AS_PROGRAMS, arithmetic=reduction,
+    shape_rule=_windows_shape("reduce_window_max"),
     sharding_rule=_windows_sharding))
 reduce_window_min_p = register(Primitive(
-    "reduce_window_min", arithmetic=reduction, shape_rule=_windows_shape("reduce_window_min"),
+    "reduce_window_min", compiled=AS_PROGRAMS, arithmetic=reduction,
+    shape_rule=_windows_shape("reduce_window_min"),
     sharding_rule=_windows_sharding))
 for _p in (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p):
     _p.define(batch=_windows_batch(_p))
@@ -453,8 +456,8 @@ def _reduce_window_batch(operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr,
 
 
 reduce_window_p = register(Primitive(
-    "reduce_window", arithmetic=reduction, shape_rule=_reduce_window_shape, jvp=_reduce_window_jvp,
-    batch=_reduce_window_batch, multiple_results=True, asked=True,
+    "reduce_window", compiled=AS_PROGRAMS, arithmetic=reduction, shape_rule=_reduce_window_shape,
+    jvp=_reduce_window_jvp, batch=_reduce_window_batch, multiple_results=True, asked=True,
     sharding_rule=_windows_sharding))
 
 

@@ -21,7 +21,7 @@ import importlib
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
@@ -31,10 +31,15 @@ from lowering.program import LoweredProgram
 from lowering.types import CLOSE, OPEN
 from pyjx import configuration as config
 from pyjx import jaxlib_api
+from pyjx.core import dtypes
 from pyjx.core.array_type import DTypeLike
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
+from pyjx.core.nested import holds_jaxprs
 from pyjx.core.options import CompilerEffortLevel
+from pyjx.core.primitive import ANY_WAY, ANY_WAY_IF_SMALL, AS_PROGRAMS, nothing_held
+from pyjx.engine.decompose import decompose
+from pyjx.engine.physical import physicalize
 from pyjx.lazy import deferred
 from pyjx.monitoring import timed
 from pyjx.runtime import backends, cache, ledger
@@ -391,8 +396,7 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     if device.platform == "cpu":
         check_small_floats(source.text, closed.jaxpr)
     if is_operation:
-        compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
-                                         device.platform)
+        compiler_options = operation_options(closed, device.platform)
     options = {**_disabled_passes(source.text, device.platform), **dict(compiler_options)}
     executable: Any = DescribedExecutable if jaxlib_api.is_compile_only(device.client) \
         else Executable
@@ -481,51 +485,43 @@ def _check(jaxpr: Jaxpr) -> None:
 _FIRST_LEVEL = (("xla_cpu_parallel_codegen_split_count", 1),
                 ("xla_backend_optimization_level", 1))
 _OLDER_EMITTERS = (("xla_cpu_use_fusion_emitters", False),)
-
-# Element by element; as fast on arrays of any size. Not here: atan2, cbrt, tan and the other
-# functions that have code of their own in each, which differs in the last bits.
-_ELEMENTWISE = """
-    abs add and bitcast_convert broadcast_in_dim ceil clamp compare concatenate constant convert
-    cosine count_leading_zeros divide dynamic_slice dynamic_update_slice erf exponential
-    exponential_minus_one floor iota is_finite log log_plus_one logistic maximum minimum
-    multiply negate not optimization_barrier or pad popcnt power remainder reshape return
-    reverse round_nearest_afz round_nearest_even rsqrt select shift_left shift_right_arithmetic
-    shift_right_logical sign sine slice sqrt square subtract tanh xor"""
-# Slower on large arrays: by a fifth, and transposition, which takes four times as long.
-_OTHERS = "gather reduce scatter sort transpose"
-
-_elementwise = frozenset(_ELEMENTWISE.split())
-_all = _elementwise.union(_OTHERS.split())
-_SMALL = 4096  # elements, for which the time of a kernel does not count
-
-_OPERATION = r"(?:stablehlo|chlo)\.(\w+)(?=[ (\"])"
-# Types in which intermediate results are rounded, or products and sums contracted, elsewhere.
-_OTHER_TYPE = "xf16>|<f16>|complex<"
 _CHOSEN = "xla_cpu|xla_backend"  # the user's own flags, which these would overrule
-# Compiled as programs are: `erf_inv` has other bits elsewhere, and floats of 8 bits, of which each
-# operation is a dozen branches, take the first level ten seconds; so are sums and products of
-# floats, by a name or by the region of a reduction.
-_PLAIN = (r"chlo\.erf_inv|f8E|stablehlo\.reduce_window|(?:stablehlo\.(?:dot_general|convolution)"
-         r"|applies stablehlo\.(?:add|multiply)"
-         r'|"stablehlo\.reduce"[^}]*stablehlo\.(?:add|multiply))\b[^\n]*(?:f\d|complex<)')
-_LONGEST = 1 << 15  # characters; in longer programs it pays to compile kernels side by side
+_SMALL = 4096  # elements, for which the time of a kernel does not count
+_LONGEST = 500  # operations; in longer programs it pays to compile kernels side by side
 
 
-def quick_options(text: str, avals: Sequence[Any], platform: str) -> tuple[tuple[str, Any], ...]:
-    """The compiler options for a program of one operation; none where they would be seen.
-
-    Args:
-      text: the program.
-      avals: of its arguments and results.
-      platform: what it is compiled for.
-    """
-    if (platform != "cpu" or len(text) > _LONGEST or re.search(_PLAIN, text)
-            or re.search(_CHOSEN, os.environ.get("XLA_FLAGS", ""))):
+def operation_options(closed: ClosedJaxpr, platform: str) -> tuple[tuple[str, Any], ...]:
+    """The compiler options for the program of one operation; none where they would be seen. With
+    floats of 8 bits, of which each operation is a dozen branches, the first level takes seconds."""
+    if platform != "cpu" or re.search(_CHOSEN, os.environ.get("XLA_FLAGS", "")):
         return ()
-    if not jaxlib_api.HAS_OLDER_CPU_EMITTERS or re.search(_OTHER_TYPE, text):
-        return _FIRST_LEVEL
-    small = all(aval.size <= _SMALL for aval in avals)
-    same = _all if small else _elementwise
-    if same.issuperset(re.findall(_OPERATION, text)):
+    eqns = list(_equations(decompose(physicalize(closed), platform).jaxpr))
+    avals = {v.aval for eqn in eqns for v in (*eqn.invars, *eqn.outvars)}
+    types = {dtype for a in avals if isinstance(dtype := getattr(a, "dtype", None), np.dtype)}
+    if len(eqns) > _LONGEST or any([t.name.startswith("float8") for t in types]):
+        return ()
+    ways = set()
+    for eqn in eqns:
+        way = eqn.primitive.compiled
+        if way == AS_PROGRAMS and any([dtypes.issubdtype(v.aval.dtype, np.inexact)
+                                       for v in eqn.outvars]):
+            return ()
+        if eqn.primitive.holder is nothing_held or not holds_jaxprs(eqn):
+            ways.add(ANY_WAY_IF_SMALL if way == AS_PROGRAMS else way)
+        elif not eqn.primitive.is_call:
+            ways.add(None)
+    # Elsewhere intermediate results are rounded, or products and sums contracted.
+    elsewhere = np.dtype(np.float16) in types or any([t.kind == "c" for t in types])
+    small = all([getattr(a, "size", 0) <= _SMALL for a in closed.in_avals + closed.out_avals])
+    if (jaxlib_api.HAS_OLDER_CPU_EMITTERS and not elsewhere
+            and ways <= ({ANY_WAY, ANY_WAY_IF_SMALL} if small else {ANY_WAY})):
         return _FIRST_LEVEL + _OLDER_EMITTERS
     return _FIRST_LEVEL
+
+
+def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
+    """Those of a program and of what it holds."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in subjaxprs(eqn):
+            yield from _equations(inner)

@@ -6,7 +6,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import jaxlib_api
-from pyjx.runtime.compile import quick_options
+from pyjx.runtime.compile import operation_options
 
 pytestmark = pytest.mark.optimized
 older_emitters = pytest.mark.skipif(
@@ -45,8 +45,7 @@ def test_sums_differ_by_roundings_at_most(n):
 
 def options(function, dtype, size=4, platform="cpu"):
     traced = jax.jit(function).trace(jax.ShapeDtypeStruct((size, size), dtype))
-    avals = traced.jaxpr.in_avals + traced.jaxpr.out_avals
-    return dict(quick_options(traced.lower().as_text(), avals, platform))
+    return dict(operation_options(traced.jaxpr, platform))
 
 
 def has_older_emitters(*args):
