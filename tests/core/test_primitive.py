@@ -21,8 +21,8 @@ def test_unknown_kinds_are_refused():
 
 
 def test_a_rule_is_given_once_and_is_a_function():
-    with pytest.raises(TypeError, match="'neg' has a rule 'jvp' already"):
-        neg_p.define(jvp=lambda: None)
+    with pytest.raises(TypeError, match="'neg' has a rule 'batch' already"):
+        neg_p.define(batch=lambda: None)
     with pytest.raises(TypeError, match="the rule 'jvp' must be callable, got 3"):
         Primitive("test_p", jvp=3)
 
