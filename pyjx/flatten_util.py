@@ -15,14 +15,14 @@ from pyjx.lax.convert import convert_element_type, full, real
 from pyjx.lax.joining import concatenate, split
 from pyjx.lax.shapes import reshape
 from pyjx.lazy import directory
-from pyjx.tree_util import tree_flatten, tree_unflatten
+from pyjx.tree_util import PyTree, tree_flatten, tree_unflatten
 
 __all__ = ["ravel_pytree"]
 __dir__ = directory(__name__, __all__)
 
 
 @api_boundary
-def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
+def ravel_pytree(pytree: PyTree) -> tuple[Any, Callable[[Any], Any]]:
     """All elements of a pytree as one vector, and the function that brings them back.
 
     Args:

@@ -11,7 +11,7 @@ import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from operator import methodcaller
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pyjx import jaxlib_pytrees
 from pyjx.jaxlib_api import pytree
@@ -20,6 +20,7 @@ from pyjx.lazy import deferred, directory
 dataclasses = deferred("dataclasses")  # loads inspect
 
 PyTreeDef = pytree.PyTreeDef
+PyTree: TypeAlias = Any  # a leaf, or a container of them
 PyTreeRegistry = pytree.PyTreeRegistry
 DictKey = pytree.DictKey
 SequenceKey = pytree.SequenceKey
@@ -52,7 +53,7 @@ _unspecified: Any = _Unspecified()
 # Flattening and mapping
 
 
-def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
+def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
     """The leaves of a tree and its structure.
 
     Args:
@@ -78,7 +79,7 @@ def tree_unflatten(treedef: Any, leaves: Iterable[Any]) -> Any:
     return treedef.unflatten(leaves)
 
 
-def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a tree, in the order of `tree_flatten`.
 
     >>> from pyjx import tree_util
@@ -88,12 +89,12 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     return _flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> Any:
     """The structure of a tree: a `PyTreeDef`, which can be compared, hashed and unflattened."""
     return _flatten(tree, is_leaf)[1]
 
 
-def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_map(f: Callable[..., Any], tree: PyTree, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Applies `f` to the leaves of `tree`; the result has the structure of `tree`.
 
     Args:
@@ -116,7 +117,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     return treedef.unflatten([f(*xs) for xs in zip(leaves, *columns, strict=True)])
 
 
-def _flatten_rest(name: str, treedef: Any, tree: Any, rest: Sequence[Any], is_leaf: IsLeaf
+def _flatten_rest(name: str, treedef: Any, tree: PyTree, rest: Sequence[Any], is_leaf: IsLeaf
                   ) -> list[list[Any]]:
     columns = []
     for other in rest:
@@ -128,7 +129,7 @@ def _flatten_rest(name: str, treedef: Any, tree: Any, rest: Sequence[Any], is_le
     return columns
 
 
-def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _unspecified,
+def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree, initializer: Any = _unspecified,
                 is_leaf: IsLeaf = None) -> Any:
     """`functools.reduce` over the leaves of a tree.
 
@@ -142,7 +143,7 @@ def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any
     return functools.reduce(function, leaves, initializer)
 
 
-def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: Any, *,
+def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: PyTree, *,
                             identity: Any = _unspecified, is_leaf: IsLeaf = None) -> Any:
     """Combines the leaves of a tree by an associative operation, as a balanced binary tree.
 
@@ -178,7 +179,7 @@ def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: Any, *,
     return combine(leaves)
 
 
-def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+def tree_all(tree: PyTree, *, is_leaf: IsLeaf = None) -> bool:
     """Whether all leaves are true.
 
     >>> from pyjx import tree_util
@@ -204,7 +205,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     return True
 
 
-def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None) -> Any:
     """Repeats the leaves of a prefix so that it has the structure of `full_tree`.
 
     Args:
@@ -223,12 +224,12 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
                           _broadcast("tree_broadcast", prefix_tree, full_tree, is_leaf))
 
 
-def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+def broadcast_prefix(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of `tree_broadcast(prefix_tree, full_tree)`."""
     return _broadcast("broadcast_prefix", prefix_tree, full_tree, is_leaf)
 
 
-def _broadcast(name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf) -> list[Any]:
+def _broadcast(name: str, prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf) -> list[Any]:
     values, treedef = _flatten(prefix_tree, is_leaf)
     try:
         subtrees = treedef.flatten_up_to(full_tree)
@@ -241,7 +242,8 @@ def _broadcast(name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf) -> 
     return result
 
 
-def tree_transpose(outer_treedef: Any, inner_treedef: Any | None, pytree_to_transpose: Any) -> Any:
+def tree_transpose(outer_treedef: Any, inner_treedef: Any | None, pytree_to_transpose: PyTree
+                  ) -> Any:
     """Turns a tree of trees inside out.
 
     Args:
@@ -308,7 +310,7 @@ def is_tree_node(typ: type) -> bool:
         jaxlib_pytrees.is_node(default_registry, typ))
 
 
-def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+def flatten_one_level(tree: PyTree) -> tuple[Iterable[Any], Hashable]:
     """The children of the root, and the auxiliary data that rebuilds it.
 
     Raises:
@@ -324,7 +326,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     return result
 
 
-def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+def flatten_one_level_with_keys(tree: PyTree) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
     """As `flatten_one_level`, with each child as a pair `(key, child)`.
 
     >>> from pyjx import tree_util
@@ -337,7 +339,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
     return result
 
 
-def _one_level_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
+def _one_level_with_keys(tree: PyTree) -> tuple[list[tuple[Any, Any]], Any] | None:
     cls = type(tree)
     if isinstance(tree, tuple) and cls is not tuple and hasattr(cls, "_fields") and (
             not jaxlib_pytrees.is_registered(cls)):
@@ -350,7 +352,7 @@ def _one_level_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
 # Key paths
 
 
-def tree_flatten_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None,
+def tree_flatten_with_path(tree: PyTree, is_leaf: Callable[..., bool] | None = None,
                            is_leaf_takes_path: bool = False
                            ) -> tuple[list[tuple[tuple[Any, ...], Any]], Any]:
     """As `tree_flatten`, with each leaf as a pair `(key path, leaf)`.
@@ -367,13 +369,13 @@ def tree_flatten_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None
     if is_leaf is not None and not is_leaf_takes_path:
         asks_node = is_leaf
 
-        def is_leaf(path: Any, node: Any) -> bool:
+        def is_leaf(path: Any, node: PyTree) -> bool:
             return asks_node(node)
 
     return default_registry.flatten_with_path(tree, is_leaf)
 
 
-def tree_leaves_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None,
+def tree_leaves_with_path(tree: PyTree, is_leaf: Callable[..., bool] | None = None,
                           is_leaf_takes_path: bool = False) -> list[tuple[tuple[Any, ...], Any]]:
     """The pairs `(key path, leaf)` of a tree; see `tree_flatten_with_path`.
 
@@ -385,7 +387,7 @@ def tree_leaves_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None,
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any,
+def tree_map_with_path(f: Callable[..., Any], tree: PyTree, *rest: Any,
                        is_leaf: Callable[..., bool] | None = None,
                        is_leaf_takes_path: bool = False) -> Any:
     """As `tree_map`, with the key path of the leaf as the first argument of `f`.
@@ -436,7 +438,7 @@ def _simple_key(key: Any) -> str:
 # Mismatches
 
 
-def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None
+def prefix_errors(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None
                   ) -> list[Callable[[str], ValueError]]:
     """Why `prefix_tree` is no prefix of `full_tree`: one entry for each place where they differ.
 
@@ -450,13 +452,14 @@ def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None
     return list(_prefix_errors((), prefix_tree, full_tree, is_leaf))
 
 
-def raise_prefix_error(name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> None:
+def raise_prefix_error(name: str, prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None
+                      ) -> None:
     """Raises the first of `prefix_errors`, if there is one."""
     for make_error in _prefix_errors((), prefix_tree, full_tree, is_leaf):
         raise make_error(name) from None
 
 
-def _prefix_errors(path: tuple[Any, ...], prefix: Any, full: Any, is_leaf: IsLeaf
+def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf: IsLeaf
                    ) -> Iterator[Callable[[str], ValueError]]:
     if is_leaf is not None and is_leaf(prefix):
         return
@@ -565,7 +568,7 @@ def register_pytree_with_keys(
     """
     if flatten_func is None:
 
-        def flatten_func(tree: Any) -> tuple[Iterable[Any], Hashable]:
+        def flatten_func(tree: PyTree) -> tuple[Iterable[Any], Hashable]:
             pairs, aux = flatten_with_keys(tree)
             return [child for _, child in pairs], aux
 

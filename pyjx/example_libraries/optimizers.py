@@ -21,6 +21,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import directory
 from pyjx.tree_util import (
+    PyTree,
     register_pytree_node,
     tree_flatten,
     tree_leaves,
@@ -83,12 +84,12 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
     def tree_opt_maker(*args: Any, **kwargs: Any) -> Optimizer:
         init, update, get_params = opt_maker(*args, **kwargs)
 
-        def tree_init(params: Any) -> OptimizerState:
+        def tree_init(params: PyTree) -> OptimizerState:
             leaves, tree = tree_flatten(params)
             states, subtrees = _flat_states([init(x) for x in leaves])
             return OptimizerState(states, tree, subtrees)
 
-        def tree_update(i: Step, grads: Any, opt_state: OptimizerState) -> OptimizerState:
+        def tree_update(i: Step, grads: PyTree, opt_state: OptimizerState) -> OptimizerState:
             states, tree, subtrees = opt_state
             leaves, grad_tree = tree_flatten(grads)
             if grad_tree != tree:
@@ -126,18 +127,18 @@ def _flat_states(states: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
 
 
 @optimizer
-def sgd(step_size: Any) -> Any:
+def sgd(step_size: float | Schedule) -> Any:
     """Stochastic gradient descent: x - step g."""
     schedule = make_schedule(step_size)
     return (lambda x: x), (lambda i, g, x: x - schedule(i) * g), (lambda x: x)
 
 
 @optimizer
-def momentum(step_size: Any, mass: ArrayLike) -> Any:
+def momentum(step_size: float | Schedule, mass: ArrayLike) -> Any:
     """Gradient descent with momentum: v becomes mass v + g, x becomes x - step v."""
     schedule = make_schedule(step_size)
 
-    def update(i: Step, g: Array, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, v = state
         v = mass * v + g
         return x - schedule(i) * v, v
@@ -146,11 +147,11 @@ def momentum(step_size: Any, mass: ArrayLike) -> Any:
 
 
 @optimizer
-def nesterov(step_size: Any, mass: ArrayLike) -> Any:
+def nesterov(step_size: float | Schedule, mass: ArrayLike) -> Any:
     """Gradient descent with Nesterov's momentum: x - step (mass v + g), of the new v."""
     schedule = make_schedule(step_size)
 
-    def update(i: Step, g: Array, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, v = state
         v = mass * v + g
         return x - schedule(i) * (mass * v + g), v
@@ -159,14 +160,14 @@ def nesterov(step_size: Any, mass: ArrayLike) -> Any:
 
 
 @optimizer
-def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
+def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> Any:
     """Adagrad (Duchi, Hazan and Singer 2011) with momentum.
 
     Steps are divided by the root of the sum of squares of all gradients.
     """
     schedule = make_schedule(step_size)
 
-    def update(i: Step, g: Array, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, squares, m = state
         squares = squares + jnp.square(g)
         m = (1 - momentum) * (g * _inverse_root(squares)) + momentum * m
@@ -176,11 +177,11 @@ def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
 
 
 @optimizer
-def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
+def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) -> Any:
     """RMSProp: steps are divided by the root of a moving average of squares of gradients."""
     schedule = make_schedule(step_size)
 
-    def update(i: Step, g: Array, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, squares = state
         squares = squares * gamma + jnp.square(g) * (1 - gamma)
         return x - schedule(i) * g / jnp.sqrt(squares + eps), squares
@@ -189,11 +190,12 @@ def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
 
 
 @optimizer
-def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum: Any = 0.9) -> Any:
+def rmsprop_momentum(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8,
+                     momentum: float = 0.9) -> Any:
     """`rmsprop` with momentum, of steps."""
     schedule = make_schedule(step_size)
 
-    def update(i: Step, g: Array, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, squares, m = state
         squares = squares * gamma + jnp.square(g) * (1 - gamma)
         m = momentum * m + schedule(i) * g / jnp.sqrt(squares + eps)
@@ -203,11 +205,11 @@ def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum
 
 
 @optimizer
-def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
+def adam(step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
     """Adam (Kingma and Ba 2014): moving averages of gradients and of their squares, unbiased."""
     schedule = make_schedule(step_size)
 
-    def update(i: Step, g: Array, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, m, v = state
         m = (1 - b1) * g + b1 * m
         v = (1 - b2) * jnp.square(g) + b2 * v
@@ -219,11 +221,12 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any
 
 
 @optimizer
-def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
+def adamax(step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
+          ) -> Any:
     """Adam with the largest gradients, of decaying weight, in place of the average of squares."""
     schedule = make_schedule(step_size)
 
-    def update(i: Step, g: Array, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, m, v = state
         m = (1 - b1) * g + b1 * m
         v = jnp.maximum(b2 * v, jnp.abs(g))
@@ -233,7 +236,7 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> A
 
 
 @optimizer
-def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
+def sm3(step_size: float | Schedule, momentum: float = 0.9) -> Any:
     """SM3 (Anil, Gupta, Koren and Singer 2019): Adagrad with sums for rows, columns, ... alone."""
     schedule = make_schedule(step_size)
 
@@ -242,7 +245,7 @@ def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
         sums = [jnp.zeros(n, m.dtype) for n in x.shape] or [m]
         return x, m, sums
 
-    def update(i: Step, g: Array, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, m, sums = state
         ndim = x.ndim
         wide = [s.reshape([-1 if j == k else 1 for j in range(ndim)]) for k, s in enumerate(sums)]
@@ -258,7 +261,7 @@ def _with_zeros(count: int) -> Callable[[Any], Any]:
     return lambda x: (x, *[jnp.zeros_like(x)] * count)
 
 
-def _first(state: Any) -> Any:
+def _first(state: PyTree) -> Any:
     return state[0]
 
 
@@ -269,26 +272,27 @@ def _inverse_root(x: Array) -> Array:
 # -- schedules -------------------------------------------------------------------------------------
 
 
-def constant(step_size: Any) -> Schedule:
+def constant(step_size: float) -> Schedule:
     """The step size in every iteration."""
     return lambda i: step_size
 
 
-def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+def exponential_decay(step_size: float, decay_steps: float, decay_rate: float
+                     ) -> Schedule:
     """step_size * decay_rate ** (i / decay_steps)."""
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
-def inverse_time_decay(step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
-                       ) -> Schedule:
+def inverse_time_decay(step_size: float, decay_steps: float, decay_rate: float,
+                       staircase: bool = False) -> Schedule:
     """step_size / (1 + decay_rate * i / decay_steps); `staircase` rounds i / decay_steps down."""
     if staircase:
         return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
     return lambda i: step_size / (1 + decay_rate * i / decay_steps)
 
 
-def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
-                     ) -> Schedule:
+def polynomial_decay(step_size: float, decay_steps: float, final_step_size: float,
+                     power: float = 1.0) -> Schedule:
     """From one step size to another, by the share of iterations left to a power."""
 
     def schedule(i: Step) -> Any:
@@ -328,12 +332,12 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 # -- gradients and states --------------------------------------------------------------------------
 
 
-def l2_norm(tree: Any) -> Array:
+def l2_norm(tree: PyTree) -> Array:
     """The root of the sum of the squares of all elements of a pytree."""
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
 
 
-def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+def clip_grads(grad_tree: PyTree, max_norm: float) -> Any:
     """Gradients, scaled so that their `l2_norm` is at most `max_norm`."""
     norm = l2_norm(grad_tree)
     return tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
@@ -342,7 +346,7 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
 class JoinPoint:
     """Marks where the state of a parameter hangs in the tree of parameters."""
 
-    def __init__(self, subtree: Any) -> None:
+    def __init__(self, subtree: PyTree) -> None:
         self.subtree = subtree
 
 
@@ -353,7 +357,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
                                  for subtree, state in zip(subtrees, states, strict=True)])
 
 
-def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
+def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
     """The state of which `unpack_optimizer_state` made this pytree."""
     points, tree = tree_flatten(marked_pytree)
     if not all(isinstance(p, JoinPoint) for p in points):

@@ -26,6 +26,7 @@ from pyjx.lazy import directory
 from pyjx.nn.activations import elu, gelu, leaky_relu, relu, selu, sigmoid, softplus
 from pyjx.nn.initializers import glorot_normal, normal, ones, zeros
 from pyjx.nn.normalization import log_softmax, softmax, standardize
+from pyjx.tree_util import PyTree
 
 __all__ = [
     "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu",
@@ -49,7 +50,8 @@ logsoftmax = log_softmax
 # -- layers with parameters ------------------------------------------------------------------------
 
 
-def Dense(out_dim: int, W_init: Any = _GLOROT, b_init: Any = _NORMAL) -> Layer:
+def Dense(out_dim: int, W_init: Any = _GLOROT,
+          b_init: Any = _NORMAL) -> Layer:
     """inputs @ W + b."""
 
     def init(rng: ArrayLike, input_shape: Sequence[int]) -> Any:
@@ -57,7 +59,7 @@ def Dense(out_dim: int, W_init: Any = _GLOROT, b_init: Any = _NORMAL) -> Layer:
         W, b = W_init(k1, (input_shape[-1], out_dim)), b_init(k2, (out_dim,))
         return (*input_shape[:-1], out_dim), (W, b)
 
-    def apply(params: Any, inputs: Array, **kwargs: Any) -> Array:
+    def apply(params: PyTree, inputs: Array, **kwargs: Any) -> Array:
         W, b = params
         return jnp.dot(inputs, W) + b
 
@@ -65,7 +67,8 @@ def Dense(out_dim: int, W_init: Any = _GLOROT, b_init: Any = _NORMAL) -> Layer:
 
 
 def _convolution(name: str, dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int],
-                 strides: Any, padding: Any, W_init: Any, b_init: Any) -> Layer:
+                 strides: Sequence[int] | None, padding: Any, W_init: Any,
+                 b_init: Any) -> Layer:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     steps = tuple(strides or (1,) * len(filter_shape))
     make = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
@@ -83,7 +86,7 @@ def _convolution(name: str, dimension_numbers: Any, out_chan: int, filter_shape:
         k1, k2 = random.split(rng)
         return output_shape, (make(k1, kernel_shape), b_init(k2, bias_shape))
 
-    def apply(params: Any, inputs: Array, **kwargs: Any) -> Array:
+    def apply(params: PyTree, inputs: Array, **kwargs: Any) -> Array:
         W, b = params
         if transposed:
             return lax.conv_transpose(inputs, W, steps, padding,
@@ -95,8 +98,9 @@ def _convolution(name: str, dimension_numbers: Any, out_chan: int, filter_shape:
 
 
 def GeneralConv(dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int],
-                strides: Any = None, padding: Any = "VALID", W_init: Any = None,
-                b_init: Any = _SMALL) -> Layer:
+                strides: Sequence[int] | None = None, padding: Any = "VALID",
+                W_init: Any = None, b_init: Any = _SMALL
+               ) -> Layer:
     """A convolution with any layout, such as ("NHWC", "HWIO", "NHWC"), and a bias."""
     return _convolution("conv", dimension_numbers, out_chan, filter_shape, strides, padding, W_init,
                         b_init)
@@ -106,7 +110,8 @@ Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
 
 
 def GeneralConvTranspose(dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int],
-                         strides: Any = None, padding: Any = "VALID", W_init: Any = None,
+                         strides: Sequence[int] | None = None, padding: Any = "VALID",
+                         W_init: Any = None,
                          b_init: Any = _SMALL) -> Layer:
     """A transposed convolution with any layout, and a bias."""
     return _convolution("transpose", dimension_numbers, out_chan, filter_shape, strides, padding,
@@ -117,8 +122,9 @@ Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
 ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
 
 
-def BatchNorm(axis: Any = (0, 1, 2), epsilon: Any = 1e-5, center: bool = True, scale: bool = True,
-              beta_init: Any = zeros, gamma_init: Any = ones) -> Layer:
+def BatchNorm(axis: int | Sequence[int] = (0, 1, 2), epsilon: float = 1e-5, center: bool = True,
+              scale: bool = True, beta_init: Callable[..., Any] = zeros,
+              gamma_init: Callable[..., Any] = ones) -> Layer:
     """`nn.standardize` over the given axes, then times gamma, plus beta."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
 
@@ -129,7 +135,7 @@ def BatchNorm(axis: Any = (0, 1, 2), epsilon: Any = 1e-5, center: bool = True, s
         gamma = gamma_init(k2, shape) if scale else ()
         return tuple(input_shape), (beta, gamma)
 
-    def apply(params: Any, x: Array, **kwargs: Any) -> Array:
+    def apply(params: PyTree, x: Array, **kwargs: Any) -> Array:
         beta, gamma = params
         place = tuple(None if i in axes else slice(None) for i in range(jnp.ndim(x)))
         z = nn.standardize(x, axes, epsilon=epsilon)
@@ -145,10 +151,10 @@ def BatchNorm(axis: Any = (0, 1, 2), epsilon: Any = 1e-5, center: bool = True, s
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     """A layer that applies a function to each element."""
 
-    def init(rng: ArrayLike, input_shape: Any) -> Any:
+    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
         return input_shape, ()
 
-    def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
+    def apply(params: PyTree, inputs: PyTree, **kwargs: Any) -> Any:
         return fun(inputs, **fun_kwargs)
 
     return init, apply
@@ -168,8 +174,9 @@ Gelu = elementwise(gelu)
 Identity = elementwise(lambda x: x)
 
 
-def _pooling(reducer: Callable[..., Any], start: float, window_shape: Sequence[int], strides: Any,
-             padding: str, spec: str | None, average: bool = False) -> Layer:
+def _pooling(reducer: Callable[..., Any], start: float, window_shape: Sequence[int],
+             strides: Sequence[int] | None, padding: str, spec: str | None, average: bool = False
+            ) -> Layer:
     steps = list(strides or (1,) * len(window_shape))
     window = list(window_shape)
     outer = (0, len(window) + 1) if spec is None else (spec.index("N"), spec.index("C"))
@@ -183,7 +190,7 @@ def _pooling(reducer: Callable[..., Any], start: float, window_shape: Sequence[i
         return tuple(map(int, lax.reduce_window_shape_tuple(
             tuple(input_shape), tuple(window), tuple(steps), pads, ones, ones))), ()
 
-    def apply(params: Any, inputs: Array, **kwargs: Any) -> Array:
+    def apply(params: PyTree, inputs: Array, **kwargs: Any) -> Array:
         out = lax.reduce_window(inputs, start, reducer, window, steps, padding)
         if not average:
             return out
@@ -194,20 +201,20 @@ def _pooling(reducer: Callable[..., Any], start: float, window_shape: Sequence[i
     return init, apply
 
 
-def MaxPool(window_shape: Sequence[int], strides: Any = None, padding: str = "VALID",
-            spec: str | None = None) -> Layer:
+def MaxPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
+            padding: str = "VALID", spec: str | None = None) -> Layer:
     """The largest element in each window; `spec` is the layout, "NHWC" by default."""
     return _pooling(lax.max, -math.inf, window_shape, strides, padding, spec)
 
 
-def SumPool(window_shape: Sequence[int], strides: Any = None, padding: str = "VALID",
-            spec: str | None = None) -> Layer:
+def SumPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
+            padding: str = "VALID", spec: str | None = None) -> Layer:
     """The sum over each window."""
     return _pooling(lax.add, 0.0, window_shape, strides, padding, spec)
 
 
-def AvgPool(window_shape: Sequence[int], strides: Any = None, padding: str = "VALID",
-            spec: str | None = None) -> Layer:
+def AvgPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
+            padding: str = "VALID", spec: str | None = None) -> Layer:
     """The average over each window, of the elements that are there."""
     return _pooling(lax.add, 0.0, window_shape, strides, padding, spec, average=True)
 
@@ -216,7 +223,7 @@ def _flatten() -> Layer:
     def init(rng: ArrayLike, input_shape: Sequence[int]) -> Any:
         return (input_shape[0], math.prod(input_shape[1:])), ()
 
-    def apply(params: Any, inputs: Array, **kwargs: Any) -> Array:
+    def apply(params: PyTree, inputs: Array, **kwargs: Any) -> Array:
         return jnp.reshape(inputs, (inputs.shape[0], -1))
 
     return init, apply
@@ -231,10 +238,10 @@ def Dropout(rate: ArrayLike, mode: str = "train") -> Layer:
     Other modes than "train" keep all. `apply` takes a key as `rng`.
     """
 
-    def init(rng: ArrayLike, input_shape: Any) -> Any:
+    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
         return input_shape, ()
 
-    def apply(params: Any, inputs: Array, **kwargs: Any) -> Array:
+    def apply(params: PyTree, inputs: Array, **kwargs: Any) -> Array:
         rng = kwargs.get("rng")
         if rng is None:
             raise ValueError("Dropout layer requires apply_fun to be called with a PRNG key "
@@ -253,20 +260,20 @@ def Dropout(rate: ArrayLike, mode: str = "train") -> Layer:
 def FanOut(num: int) -> Layer:
     """The input, `num` times."""
 
-    def init(rng: ArrayLike, input_shape: Any) -> Any:
+    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
         return [input_shape] * num, ()
 
-    def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
+    def apply(params: PyTree, inputs: PyTree, **kwargs: Any) -> Any:
         return [inputs] * num
 
     return init, apply
 
 
 def _fan_in_sum() -> Layer:
-    def init(rng: ArrayLike, input_shape: Any) -> Any:
+    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
         return input_shape[0], ()
 
-    def apply(params: Any, inputs: Sequence[Any], **kwargs: Any) -> Any:
+    def apply(params: PyTree, inputs: Sequence[Any], **kwargs: Any) -> Any:
         return functools.reduce(operator.add, inputs)
 
     return init, apply
@@ -278,12 +285,12 @@ FanInSum = _fan_in_sum()
 def FanInConcat(axis: int = -1) -> Layer:
     """The inputs, concatenated along an axis."""
 
-    def init(rng: ArrayLike, input_shape: Any) -> Any:
+    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
         place = axis % len(input_shape[0])
         size = sum(shape[place] for shape in input_shape)
         return (*input_shape[0][:place], size, *input_shape[0][place + 1:]), ()
 
-    def apply(params: Any, inputs: Any, **kwargs: Any) -> Array:
+    def apply(params: PyTree, inputs: PyTree, **kwargs: Any) -> Array:
         return jnp.concatenate(inputs, axis)
 
     return init, apply
@@ -292,7 +299,7 @@ def FanInConcat(axis: int = -1) -> Layer:
 def serial(*layers: Layer) -> Layer:
     """One layer after the other."""
 
-    def init(rng: ArrayLike, input_shape: Any) -> Any:
+    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
         params = []
         for init_layer, _ in layers:
             rng, layer_rng = random.split(rng)
@@ -300,7 +307,7 @@ def serial(*layers: Layer) -> Layer:
             params.append(param)
         return input_shape, params
 
-    def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
+    def apply(params: PyTree, inputs: PyTree, **kwargs: Any) -> Any:
         rngs = _keys(kwargs.pop("rng", None), len(layers))
         for (_, apply_layer), param, rng in zip(layers, params, rngs, strict=True):
             inputs = apply_layer(param, inputs, rng=rng, **kwargs)
@@ -312,13 +319,13 @@ def serial(*layers: Layer) -> Layer:
 def parallel(*layers: Layer) -> Layer:
     """Layers beside each other: a list of inputs to a list of outputs."""
 
-    def init(rng: ArrayLike, input_shape: Any) -> Any:
+    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
         rngs = random.split(rng, len(layers))
         parts = [init_layer(key, shape)
                  for (init_layer, _), key, shape in zip(layers, rngs, input_shape, strict=True)]
         return [shape for shape, _ in parts], tuple(param for _, param in parts)
 
-    def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
+    def apply(params: PyTree, inputs: PyTree, **kwargs: Any) -> Any:
         rngs = _keys(kwargs.pop("rng", None), len(layers))
         return [apply_layer(p, x, rng=r, **kwargs)
                 for (_, apply_layer), p, x, r in zip(layers, params, inputs, rngs, strict=True)]
@@ -333,10 +340,10 @@ def _keys(rng: ArrayLike, count: int) -> Any:
 def shape_dependent(make_layer: Callable[..., Layer]) -> Layer:
     """The layer that a function makes of the shape of the input."""
 
-    def init(rng: ArrayLike, input_shape: Any) -> Any:
+    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
         return make_layer(input_shape)[0](rng, input_shape)
 
-    def apply(params: Any, inputs: Array, **kwargs: Any) -> Any:
+    def apply(params: PyTree, inputs: Array, **kwargs: Any) -> Any:
         return make_layer(inputs.shape)[1](params, inputs, **kwargs)
 
     return init, apply

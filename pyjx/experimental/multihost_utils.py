@@ -33,6 +33,7 @@ from pyjx.runtime.device_put import device_put
 from pyjx.runtime.jit import jit
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import GSPMDSharding, NamedSharding
+from pyjx.tree_util import PyTree
 
 P = PartitionSpec
 
@@ -206,12 +207,13 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 # ---- arrays of one process and of all -----------------------------------------------------
 
 
-def _specs(values: ArrayLike, pspecs: Any, name: str) -> tuple[list[Any], Any, list[Any]]:
+def _specs(values: ArrayLike, pspecs: PyTree, name: str) -> tuple[list[Any], Any, list[Any]]:
     leaves, tree = tree_util.tree_flatten(values)
     return leaves, tree, broadcast_argument(name, pspecs, values)
 
 
-def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+def host_local_array_to_global_array(local_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
+                                    ) -> Any:
     """Arrays over the devices of all processes, of the part that each process has.
 
     Args:
@@ -236,7 +238,8 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
         for x, s in zip(leaves, specs, strict=True)])
 
 
-def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
+                                    ) -> Any:
     """The part that this process has of each array, as an array of its own.
 
     Args:

@@ -26,7 +26,7 @@ from pyjx.transforms.custom_gradient import closure_convert
 from pyjx.transforms.custom_vjp import custom_vjp
 from pyjx.transforms.vjp import vjp
 from pyjx.transforms.vmap import vmap
-from pyjx.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from pyjx.tree_util import PyTree, tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = [
     "abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri",
@@ -150,7 +150,7 @@ def optimal_step_size(last_step: Any, mean_error_ratio: Any, safety: float = 0.9
 # -- the solver ------------------------------------------------------------------------------------
 
 
-def odeint(func: Callable[..., Any], y0: Any, t: ArrayLike, *args: Any,
+def odeint(func: Callable[..., Any], y0: PyTree, t: ArrayLike, *args: Any,
            rtol: float | Array = 1.4e-8, atol: float | Array = 1.4e-8,
            mxstep: float | Array = math.inf, hmax: float | Array = math.inf) -> Any:
     """The solution of dy/dt = func(y, t, *args) with y(t[0]) = y0, at the times t.
@@ -201,7 +201,7 @@ def odeint(func: Callable[..., Any], y0: Any, t: ArrayLike, *args: Any,
     return vmap(unravel)(out)
 
 
-def _checked(func: Callable[..., Any], y0: Any) -> Callable[..., Any]:
+def _checked(func: Callable[..., Any], y0: PyTree) -> Callable[..., Any]:
     """The function of the derivative, which has as many numbers as `y0`."""
     wanted = [x.shape for x in tree_leaves(y0)]
 
@@ -221,12 +221,12 @@ def _solve(func: Callable[..., Array], rtol: float | Array, atol: float | Array,
     def derivative(y: Array, t: ArrayLike) -> Array:
         return func(y, t, *args)
 
-    def scan_step(carry: Any, target: Array) -> Any:
-        def going(state: Any) -> Array:
+    def scan_step(carry: PyTree, target: Array) -> Any:
+        def going(state: PyTree) -> Array:
             i, _, _, t, dt, _, _ = state
             return (t < target) & (i < mxstep) & (dt > 0)
 
-        def body(state: Any) -> Any:
+        def body(state: PyTree) -> Any:
             i, y, f, t, dt, last_t, interpolation = state
             end_y, end_f, error, k = runge_kutta_step(derivative, y, f, t, dt)
             ratio = mean_error_ratio(error, rtol, atol, y, end_y)
@@ -267,7 +267,7 @@ def _forward(func: Callable[..., Any], rtol: float | Array, atol: float | Array,
 
 
 def _backward(func: Callable[..., Any], rtol: float | Array, atol: float | Array,
-              mxstep: float | Array, hmax: float | Array, residuals: Any, g: Array) -> Any:
+              mxstep: float | Array, hmax: float | Array, residuals: PyTree, g: Array) -> Any:
     """The adjoint a = dL/dy follows da/dt = -a df/dy, and dL/dargs = integral of a df/dargs.
 
     L. S. Pontryagin et al., The Mathematical Theory of Optimal Processes (1962).
@@ -283,7 +283,7 @@ def _backward(func: Callable[..., Any], rtol: float | Array, atol: float | Array
             full[i] = x
         return func(y, t, *tree_unflatten(tree, full))
 
-    def adjoint(state: Any, t: Value, *values: Any) -> Any:
+    def adjoint(state: PyTree, t: Value, *values: Any) -> Any:
         # time runs backwards, as -t
         y, y_bar, _, _ = state
         dy, pull = vjp(derivative, y, -t, *values)
@@ -292,7 +292,7 @@ def _backward(func: Callable[..., Any], rtol: float | Array, atol: float | Array
 
     values = [leaves[i] for i in moving]
 
-    def scan_step(carry: Any, i: Any) -> Any:
+    def scan_step(carry: PyTree, i: Any) -> Any:
         y_bar, t0_bar, bars = carry
         # moving the time of an observation changes it by the derivative there
         t_bar = jnp.real(jnp.sum(derivative(ys[i], ts[i], *values) * g[i])).astype(ts.dtype)

@@ -20,7 +20,7 @@ from pyjx.flatten_util import ravel_pytree
 from pyjx.numpy.operands import is_inexact
 from pyjx.numpy.promotion import convert
 from pyjx.runtime.abstract import eval_shape
-from pyjx.tree_util import tree_leaves, tree_map, tree_structure
+from pyjx.tree_util import PyTree, tree_leaves, tree_map, tree_structure
 
 Linear = Callable[[Any], Any]
 
@@ -51,7 +51,8 @@ def _as_function(A: Any, what: str) -> Linear:
     return A.__matmul__  # a sparse matrix, say
 
 
-def _operands(A: Any, b: Any, x0: Any, M: Any) -> tuple[Linear, Any, Any, Linear]:
+def _operands(A: Linear | ArrayLike, b: PyTree, x0: PyTree, M: Linear | ArrayLike | None
+             ) -> tuple[Linear, Any, Any, Linear]:
     """A and M as functions of pytrees, b and x0 as pytrees of arrays of one dtype each."""
     are_arrays = [not callable(given) for given in (A, M)]
     A = _as_function(A, "A")
@@ -80,11 +81,12 @@ def _operands(A: Any, b: Any, x0: Any, M: Any) -> tuple[Linear, Any, Any, Linear
 _Solver = Callable[[Linear, Linear, Array, Array], Array]
 
 
-def _solve(solver: _Solver, A: Any, b: Any, x0: Any, M: Any, symmetric: bool) -> Any:
+def _solve(solver: _Solver, A: Linear | ArrayLike, b: PyTree, x0: PyTree,
+           M: Linear | ArrayLike | None, symmetric: bool) -> Any:
     given = b
     A, b, x0, M = _operands(A, b, x0, M)
 
-    def solve(matvec: Linear, rhs: Any) -> Any:
+    def solve(matvec: Linear, rhs: PyTree) -> Any:
         vector, unravel = ravel_pytree(rhs)
         start = ravel_pytree(x0)[0]
 
@@ -99,29 +101,29 @@ def _solve(solver: _Solver, A: Any, b: Any, x0: Any, M: Any, symmetric: bool) ->
     return tree_map(_as_weak_as, x, given)
 
 
-def _as_weak_as(x: Any, b: Any) -> Any:
+def _as_weak_as(x: PyTree, b: PyTree) -> Any:
     """The solution of a weak type where the right-hand side, which is inexact, is of one."""
     return convert(x, x.dtype, is_inexact(b) and get_aval(b).weak_type)
 
 
-def _length(b: Any) -> Any:
+def _length(b: PyTree) -> Any:
     return sum(jnp.size(x) for x in tree_leaves(b))
 
 
 # -- conjugate gradients ---------------------------------------------------------------------------
 
 
-def _cg(A: Linear, M: Linear, b: Any, x0: Any, *, tol: Any, atol: Any, maxiter: Any
+def _cg(A: Linear, M: Linear, b: PyTree, x0: PyTree, *, tol: Any, atol: Any, maxiter: Any
        ) -> Array:
     """Hestenes and Stiefel's method, with a preconditioner: Saad, Iterative Methods for Sparse
     Linear Systems, 2nd edition, algorithm 9.1."""
     limit = jnp.maximum(tol ** 2 * _square(b), atol ** 2)
 
-    def going(s: Any) -> Any:
+    def going(s: PyTree) -> Any:
         _, r, _, _, k = s
         return (_square(r) > limit) & (k < maxiter)
 
-    def body(s: Any) -> Any:
+    def body(s: PyTree) -> Any:
         x, r, gamma, p, k = s
         Ap = A(p)
         alpha = (gamma / jnp.real(_inner(p, Ap))).astype(x.dtype)
@@ -136,8 +138,9 @@ def _cg(A: Linear, M: Linear, b: Any, x0: Any, *, tol: Any, atol: Any, maxiter: 
 
 
 @api_boundary
-def cg(A: Any, b: Any, x0: Any = None, *, tol: ArrayLike = 1e-5, atol: ArrayLike = 0.0,
-       maxiter: int | None = None, M: Any = None) -> tuple[Any, None]:
+def cg(A: Linear | ArrayLike, b: PyTree, x0: PyTree = None, *, tol: ArrayLike = 1e-5,
+       atol: ArrayLike = 0.0, maxiter: int | None = None, M: Linear | ArrayLike | None = None
+      ) -> tuple[Any, None]:
     """Solve A x = b by conjugate gradients, for a Hermitian, positive definite A.
 
     Args:
@@ -168,18 +171,18 @@ def cg(A: Any, b: Any, x0: Any = None, *, tol: ArrayLike = 1e-5, atol: ArrayLike
 # -- stabilized biconjugate gradients --------------------------------------------------------------
 
 
-def _bicgstab(A: Linear, M: Linear, b: Any, x0: Any, *, tol: Any, atol: Any,
+def _bicgstab(A: Linear, M: Linear, b: PyTree, x0: PyTree, *, tol: Any, atol: Any,
               maxiter: Any) -> Array:
     """Van der Vorst's method: Saad, algorithm 7.7, preconditioned from the right."""
     limit = jnp.maximum(tol ** 2 * _square(b), atol ** 2)
     shadow = b - A(x0)
     tiny = dtypes.finfo(b.dtype).eps ** 2
 
-    def going(s: Any) -> Any:
+    def going(s: PyTree) -> Any:
         _, r, *_, broken, k = s
         return (_square(r) > limit) & (k < maxiter) & ~broken
 
-    def body(s: Any) -> Any:
+    def body(s: PyTree) -> Any:
         x, r, p, q, alpha, omega, rho, _, k = s
         following = _inner(shadow, r)
         beta = following / rho * (alpha / omega)
@@ -205,8 +208,9 @@ def _bicgstab(A: Linear, M: Linear, b: Any, x0: Any, *, tol: Any, atol: Any,
 
 
 @api_boundary
-def bicgstab(A: Any, b: Any, x0: Any = None, *, tol: ArrayLike = 1e-5, atol: ArrayLike = 0.0,
-             maxiter: int | None = None, M: Any = None) -> tuple[Any, None]:
+def bicgstab(A: Linear | ArrayLike, b: PyTree, x0: PyTree = None, *, tol: ArrayLike = 1e-5,
+             atol: ArrayLike = 0.0, maxiter: int | None = None, M: Linear | ArrayLike | None = None
+            ) -> tuple[Any, None]:
     """Solve A x = b by stabilized biconjugate gradients, for any invertible A.
 
     Arguments, result and errors are those of `cg`.
@@ -244,11 +248,11 @@ def _gmres_cycle(A: Linear, M: Linear, x: Array, r: Array, size: Array, limit: A
     dtype, m = x.dtype, restart
     eps = dtypes.finfo(dtype).eps
 
-    def going(s: Any) -> Any:
+    def going(s: PyTree) -> Any:
         k, _, _, Q, exhausted = s
         return (k < m) & ~exhausted & (jnp.abs(Q[k, 0]) * size > limit)
 
-    def body(s: Any) -> Any:
+    def body(s: PyTree) -> Any:
         k, V, R, Q, _ = s
         w = M(A(V[:, k]))
         before = _norm(w)
@@ -280,7 +284,7 @@ def _gmres_cycle(A: Linear, M: Linear, x: Array, r: Array, size: Array, limit: A
     return x + V[:, :m] @ y
 
 
-def _gmres(A: Linear, M: Linear, b: Any, x0: Any, *, tol: ArrayLike, atol: ArrayLike,
+def _gmres(A: Linear, M: Linear, b: PyTree, x0: PyTree, *, tol: ArrayLike, atol: ArrayLike,
            restart: int, maxiter: Any, early: bool) -> Array:
     size_b = _norm(b)
     limit = jnp.maximum(tol * size_b, atol)
@@ -292,11 +296,11 @@ def _gmres(A: Linear, M: Linear, b: Any, x0: Any, *, tol: ArrayLike, atol: Array
         r = M(b - A(x))
         return r, _norm(r)
 
-    def going(s: Any) -> Any:
+    def going(s: PyTree) -> Any:
         _, k, _, size = s
         return (k < maxiter) & (size > limit)
 
-    def body(s: Any) -> Any:
+    def body(s: PyTree) -> Any:
         x, k, r, size = s
         x = _gmres_cycle(A, M, x, r, size, limit if early else 0, restart)
         return x, k + 1, *residual(x)
@@ -305,9 +309,9 @@ def _gmres(A: Linear, M: Linear, b: Any, x0: Any, *, tol: ArrayLike, atol: Array
 
 
 @api_boundary
-def gmres(A: Any, b: Any, x0: Any = None, *, tol: ArrayLike = 1e-5, atol: ArrayLike = 0.0,
-          restart: int = 20, maxiter: int | None = None, M: Any = None,
-          solve_method: str = "batched") -> tuple[Any, Any]:
+def gmres(A: Linear | ArrayLike, b: PyTree, x0: PyTree = None, *, tol: ArrayLike = 1e-5,
+          atol: ArrayLike = 0.0, restart: int = 20, maxiter: int | None = None,
+          M: Linear | ArrayLike | None = None, solve_method: str = "batched") -> tuple[Any, Any]:
     """Solve A x = b by generalized minimal residuals, for any invertible A.
 
     Args:

@@ -31,14 +31,14 @@ from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.array import Array
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.processes import group
-from pyjx.tree_util import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
+from pyjx.tree_util import PyTree, broadcast_prefix, tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["load", "load_pytreedef", "nonblocking_load", "nonblocking_save", "save"]
 __dir__ = directory(__name__, __all__)
 
 
 
-def serialize_pytreedef(node: Any) -> dict[str, Any]:
+def serialize_pytreedef(node: PyTree) -> dict[str, Any]:
     """A pytree of texts and None as JSON's values.
 
     Raises:
@@ -66,7 +66,7 @@ class PyTreeFuture:
       pytree: its structure, with types in the place of arrays.
     """
 
-    def __init__(self, future: Future[Any], pytree: Any = None) -> None:
+    def __init__(self, future: Future[Any], pytree: PyTree = None) -> None:
         self._future = future
         self.pytree = pytree
 
@@ -157,14 +157,14 @@ def _meet(what: str) -> None:
         group.client.wait_at_barrier(f"pytree_serialization/{what}", 300_000)
 
 
-def _leaf_specs(ts_specs: Any, tree: Any, n: int) -> list[Any]:
+def _leaf_specs(ts_specs: PyTree, tree: PyTree, n: int) -> list[Any]:
     if ts_specs is None:
         return [None] * n
     return list(broadcast_prefix(ts_specs, tree, is_leaf=is_tensorstore_spec_leaf))
 
 
-def save(data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True,
-         ts_specs: Any = None) -> None:
+def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = True,
+         ts_specs: PyTree = None) -> None:
     """Write a pytree of arrays to a folder. All processes have to call it.
 
     Args:
@@ -220,8 +220,8 @@ def load_pytreedef(directory: str | os.PathLike[str]) -> Any:
     return tree_map(_typed, deserialize_pytreedef(json.loads(text)))
 
 
-def load(directory: str | os.PathLike[str], shardings: Any, *, mask: Any = None,
-         ts_specs: Any = None) -> Any:
+def load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree = None,
+         ts_specs: PyTree = None) -> Any:
     """Read a pytree that `save` has written.
 
     Args:
@@ -237,8 +237,8 @@ def load(directory: str | os.PathLike[str], shardings: Any, *, mask: Any = None,
     return _loaded(directory, load_pytreedef(directory), shardings, mask, ts_specs)
 
 
-def _loaded(directory: str | os.PathLike[str], types: Any, shardings: Any, mask: Any,
-            ts_specs: Any) -> Any:
+def _loaded(directory: str | os.PathLike[str], types: PyTree, shardings: PyTree, mask: PyTree,
+            ts_specs: PyTree) -> Any:
     root = os.fspath(directory) if stores.is_remote(directory) else os.path.abspath(directory)
     leaves, tree = tree_flatten(types)
     wanted = [True] * len(leaves) if mask is None else broadcast_prefix(mask, types)
@@ -258,16 +258,16 @@ def _read(found: Sequence[Any], places: Sequence[Any]) -> Sequence[Any]:
     return serialization.run_deserialization(places, found) if found else []
 
 
-def nonblocking_save(data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True,
-                     ts_specs: Any = None) -> PyTreeFuture:
+def nonblocking_save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = True,
+                     ts_specs: PyTree = None) -> PyTreeFuture:
     """As `save`, in another thread."""
     types = tree_map(lambda x: ShapeDtypeStruct(get_aval(x).shape, get_aval(x).dtype), data)
     return PyTreeFuture(_threads.submit(save, data, directory, overwrite=overwrite,
                                         ts_specs=ts_specs), types)
 
 
-def nonblocking_load(directory: str | os.PathLike[str], shardings: Any, *, mask: Any = None,
-                     ts_specs: Any = None) -> PyTreeFuture:
+def nonblocking_load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree = None,
+                     ts_specs: PyTree = None) -> PyTreeFuture:
     """As `load`, in another thread."""
     types = load_pytreedef(directory)
     return PyTreeFuture(_threads.submit(_loaded, directory, types, shardings, mask, ts_specs),
