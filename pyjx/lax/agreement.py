@@ -139,11 +139,13 @@ def as_in_program(x: Any) -> Any:
 
 
 def traced_with_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
-                      leaves: list[Value], trace: Callable[[list[Value]], TracedBody],
+                      leaves: list[Value], body: TracedBody,
+                      trace: Callable[[list[Value]], TracedBody],
                       carry_of: Callable[[TreeDef], TreeDef] = lambda tree: tree
                       ) -> tuple[list[Value], TracedBody]:
-    """The carry of a loop, and the body that `trace` makes for it. `carry_of` gives the structure
-    of the carry, which comes first, in that of the results.
+    """The carry of a loop, and its body for that: the one given, as each call between nested
+    programs counts against the depth of Python's stack, or what `trace` makes. `carry_of` gives
+    the structure of the carry, which comes first, in that of the results.
 
     A weakly typed leaf that the body changes the type of is of the dtype that the two promote to;
     one that it makes vary along axes of a mesh varies so from the start.
@@ -151,7 +153,6 @@ def traced_with_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef
     Raises:
       TypeError: the body gives a carry of another type than it takes.
     """
-    body = trace(leaves)
     carry_tree = carry_of(body.out_tree)
     if carry_tree == tree:
         now = [vary(_promoted(x, out), out.place.mat.varying)

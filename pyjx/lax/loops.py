@@ -129,8 +129,9 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves: list[Any],
               tree: TreeDef) -> tuple[list[Any], ClosedJaxpr, ClosedJaxpr]:
     """The carry, of the types that the body gives it, and the condition and the body for these."""
+    traced = trace_body("while_loop", "body_fun", body_fun, tree, list(map(get_aval, leaves)))
     leaves, (body, _) = traced_with_carry(
-        "while_loop", "body_fun", body_fun, tree, leaves, lambda carry: trace_body(
+        "while_loop", "body_fun", body_fun, tree, leaves, traced, lambda carry: trace_body(
             "while_loop", "body_fun", body_fun, tree, list(map(get_aval, carry))))
     avals = list(map(get_aval, leaves))
     cond, cond_tree = trace_body("while_loop", "cond_fun", cond_fun, tree, avals)

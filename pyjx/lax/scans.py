@@ -91,7 +91,8 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     check_operands_distinct("scan", f, args_tree, [*leaves, *x_leaves])
     if any(map(is_ref, x_leaves)):
         check_undivided(x_tree, [True] * len(x_leaves), lambda: DebugInfo("scan", source_of(f)))
-    leaves, body = traced_with_carry("scan", "f", f, tree, leaves, traced,
+    body = traced(leaves)
+    leaves, body = traced_with_carry("scan", "f", f, tree, leaves, body, traced,
                                      lambda pair: pair.children()[0])
     closed = body.closed
     outs = bind_scan(consts_as_inputs(closed), closed.consts, leaves, x_leaves, {
