@@ -538,7 +538,7 @@ def place_of(code: CodeType) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}"
 
 
-class Source:
+class Source(Record):
     """What a callable is made of, as far as a record may hold it.
 
     Attributes:
@@ -549,14 +549,10 @@ class Source:
         defaults, the arguments of a partial, the object of a method.
     """
 
-    __slots__ = ("captured", "code", "made", "skipped")
-
-    def __init__(self, made: str, code: CodeType | None, skipped: int,
-                 captured: tuple[tuple[str, str], ...]) -> None:
-        self.made = made
-        self.code = code
-        self.skipped = skipped
-        self.captured = captured
+    made: str
+    code: CodeType | None
+    skipped: int
+    captured: tuple[tuple[str, str], ...]
 
     def parameters(self) -> Parameters | None:
         """The names of its parameters."""

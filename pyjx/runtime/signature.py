@@ -12,6 +12,7 @@ import numpy as np
 
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.brief import shortened
+from pyjx.core.records import Record
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_pytrees import treedef_of
 from pyjx.lazy import deferred
@@ -28,7 +29,7 @@ inspect = deferred("inspect")  # slow to load, and seldom needed
 _VARIADIC, _VARIADIC_KEYWORDS, _GENERATOR = 0x04, 0x08, 0x20  # flags of code objects
 
 
-class Parameters:
+class Parameters(Record):
     """Names of a function's parameters.
 
     `positional` can be given by position; `every` has the keyword-only ones too, and of its first
@@ -36,15 +37,11 @@ class Parameters:
     `**kwargs`, None where there is none.
     """
 
-    __slots__ = ("every", "keywords", "n_unnamed", "positional", "variadic")
-
-    def __init__(self, positional: tuple[str, ...], every: tuple[str, ...],
-                 variadic: str | None, keywords: str | None, n_unnamed: int = 0) -> None:
-        self.n_unnamed = n_unnamed
-        self.positional = positional
-        self.every = every
-        self.variadic = variadic
-        self.keywords = keywords
+    positional: tuple[str, ...]
+    every: tuple[str, ...]
+    variadic: str | None
+    keywords: str | None
+    n_unnamed: int = 0
 
 
 # What says how a function itself is called: not so of what is made of it.
