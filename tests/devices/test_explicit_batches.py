@@ -214,5 +214,5 @@ def test_constraints_on_examples_that_they_do_not_divide():
     out = jax.vmap(lambda v: jax.lax.with_sharding_constraint(
         v, NamedSharding(mesh, P("x"))))(cut)
     assert out.sharding.spec == P("y", "x")
-    with pytest.raises(ValueError, match="does not divide"):
+    with pytest.raises(ValueError, match="should evenly divide"):
         jax.lax.with_sharding_constraint(x[0], NamedSharding(mesh, P("z")))
