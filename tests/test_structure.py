@@ -79,7 +79,7 @@ BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
     (silent_imports, 25),
     (lambda: max(sources.homes().values(), key=len), 8),
     (homes_of_operations, 33),
-    (sources.percent_typed_any, 17.2),
+    (sources.percent_typed_any, 15.5),
     (lambda: primitive.RULE_KINDS, 18),
     (sources.repeated_names, 50),
 ]

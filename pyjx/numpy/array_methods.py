@@ -7,7 +7,7 @@ package are looked up when they are first used, and then stay as attributes of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -33,7 +33,7 @@ from pyjx.runtime.operations import op_jit
 
 if TYPE_CHECKING:
     from pyjx.core.avals import ShapedArray
-    from pyjx.core.layouts import ShardingLike
+    from pyjx.core.layouts import DeviceLike, ShardingLike
 
 _Body = Callable[..., Any]
 
@@ -61,7 +61,7 @@ def _symbol(name: str) -> str:
     return _SYMBOLS.get(plain) or _SYMBOLS[plain.removeprefix("r")]
 
 
-def leave(name: str, x: ArrayLike, other: Any, reflected: bool = False) -> Any:
+def leave(name: str, x: ArrayLike, other: object, reflected: bool = False) -> Any:
     """Leave an operator of an array or a key to the other operand, which is none of them.
 
     Raises:
@@ -77,7 +77,7 @@ def leave(name: str, x: ArrayLike, other: Any, reflected: bool = False) -> Any:
 
 def _body(name: str, function: _Body, reflected: bool) -> _Body:
     @tracebacks.mark_boundary
-    def operator(self: Array, other: Any) -> Any:
+    def operator(self: Array, other: object) -> Any:
         if type(other) not in aval_makers and not takes_part(other):
             return leave(name, self, other, reflected)
         try:
@@ -170,7 +170,7 @@ def _row_program(rank: int) -> Any:
 
 
 @tracebacks.mark_boundary
-def _array_getitem(self: Array, index: Any, /) -> Any:
+def _array_getitem(self: Array, index: object, /) -> Any:
     if type(index) is int and state.dynamic is eager_trace:
         shape = self.aval.shape
         if shape:
@@ -189,7 +189,7 @@ def _array_getitem(self: Array, index: Any, /) -> Any:
 
 
 @tracebacks.mark_boundary
-def _tracer_getitem(self: Any, index: Any, /) -> Any:
+def _tracer_getitem(self: Any, index: object, /) -> Any:
     try:
         if type(self.aval) is AbstractRef:
             return Ref.__getitem__(self, index)
@@ -200,7 +200,7 @@ def _tracer_getitem(self: Any, index: Any, /) -> Any:
 
 
 @tracebacks.mark_boundary
-def _tracer_setitem(self: Any, index: Any, x: Any, /) -> None:
+def _tracer_setitem(self: Any, index: object, x: ArrayLike, /) -> None:
     if type(self.aval) is not AbstractRef:
         ArrayImpl.__setitem__(self, index, x)
     try:
@@ -308,7 +308,7 @@ def _itemsize(self: Array) -> int:
     return int(self.aval.dtype.itemsize)
 
 
-def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+def _astype(self: Array, dtype: Any, copy: bool = False, device: DeviceLike = None) -> Any:
     """The array with another dtype; see `jax.numpy.astype`."""
     dtype = dtypes.default_float_dtype() if dtype is None else dtype
     return creation.cast(self, dtype, "astype", copy, device)
@@ -445,7 +445,7 @@ def _check_divides(x: Array, ratio: int, dtype: DTypeLike) -> None:
                          f"dtype {dtypes.name(dtype)}.")
 
 
-def _bitcast(x: Array, old: Any, new: Any) -> Any:
+def _bitcast(x: Array, old: np.dtype, new: np.dtype) -> Any:
     narrow, wide = dtypes.itemsize_bits(old), dtypes.itemsize_bits(new)
     if narrow == wide:
         return ops.bitcast_convert_type(x, new)
@@ -479,7 +479,7 @@ def _item(self: Any, *args: Any) -> Any:
     return value.item(*args)
 
 
-def _to_device(self: Array, device: Any, *, stream: Any = None) -> Any:
+def _to_device(self: Array, device: DeviceLike, *, stream: None = None) -> Any:
     """The array on a Device or Sharding."""
     if stream is not None:
         raise NotImplementedError("stream argument of array.to_device()")
@@ -500,7 +500,7 @@ def _array_namespace(self: Array, *, api_version: str | None = None) -> Any:
     return _numpy()
 
 
-def _array_module(self: Array, types: Any) -> Any:
+def _array_module(self: Array, types: Sequence[type]) -> Any:
     """`jax.numpy`, if it can handle all `types` (NEP 37)."""
     if all(issubclass(t, (ArrayImpl, Tracer, np.ndarray)) or t is Array for t in types):
         return _numpy()
@@ -550,7 +550,7 @@ class _Forwarded:
         self.cls = cls
         self.function = function
 
-    def __get__(self, obj: Any, owner: Any = None) -> Any:
+    def __get__(self, obj: Any, owner: object = None) -> Any:
         function = getattr(_numpy(), self.function)
         if self.cls is Tracer:
             function = getattr(function, "__wrapped__", function)
@@ -589,7 +589,7 @@ _PROPERTIES: dict[str, _Body] = {
 }
 
 
-def _set(cls: Any, name: str, method: _Body) -> None:
+def _set(cls: type, name: str, method: _Body) -> None:
     method.__name__ = name
     method.__qualname__ = f"Array.{name}"
     setattr(cls, name, method)
@@ -655,7 +655,7 @@ class _NoMember:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __get__(self, ref: Any, cls: Any) -> NoReturn:
+    def __get__(self, ref: Any, cls: type) -> NoReturn:
         raise AttributeError(f"'Ref' object has no attribute '{self._name}'. Did you forget to "
                              "read its value with `ref[...]`?")
 
@@ -678,7 +678,7 @@ _DOCS = {
 }
 
 
-def _show_attributes(base: Any) -> None:
+def _show_attributes(base: type) -> None:
     """Give the class that users name what arrays have, for help() and editors."""
     base.__doc__ = "The type of arrays, for annotations and isinstance checks; of tracers too."
     for name, attribute in list(vars(ArrayImpl).items()):

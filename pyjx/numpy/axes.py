@@ -78,7 +78,7 @@ def canonical_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ..
     return axes
 
 
-def names_in(axis: Any) -> tuple[str, ...]:
+def names_in(axis: object) -> tuple[str, ...]:
     """The names of mapped axes among those that `axis` gives: see `pyjx.vmap`.
 
     >>> names_in((0, "i"))
@@ -103,7 +103,7 @@ def axes_and_names(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ..
     return canonical_axes(axis, ndim), names
 
 
-def _known(x: Value) -> Any:
+def _known(x: object) -> Any:
     """What was given as an int or a sequence of ints; ConcretizationTypeError if that is traced."""
     return concrete_or_error(None, x, "The axes and sizes that an operation is given decide the "
                              "shape of its result.") if isinstance(x, Tracer) else x

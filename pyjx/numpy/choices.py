@@ -26,7 +26,8 @@ def _spread(arrays: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
     return [stretch(x, shape) for x in arrays]
 
 
-def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array | np.ndarray, out: None = None,
+           mode: str = "raise") -> Array:
     """For each element of `a` the element at its place of that choice whose number it is.
 
     Args:
@@ -70,7 +71,7 @@ def _chosen(a: ArrayLike, choices: Any, wrap: bool) -> Any:
     return convert(jnp.take_along_axis(stacked, stretch(a, shape)[None], 0)[0], dtype_of(stacked))
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """For each element that of the choice whose condition is the first to hold.
 
     Args:
@@ -96,7 +97,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 @numpy_function
-def _selected(conditions: Any, choices: Any, default: Any) -> Any:
+def _selected(conditions: Sequence[ArrayLike], choices: Sequence[ArrayLike],
+              default: ArrayLike) -> Any:
     conditions = [as_bool(as_operand(c)) for c in conditions]
     *choices, default = promote_dtypes(*[as_operand(x) for x in (*choices, default)])
     shape = broadcast_shapes(*[get_aval(x).shape for x in (*conditions, *choices, default)])
@@ -106,7 +108,8 @@ def _selected(conditions: Any, choices: Any, default: Any) -> Any:
     return out
 
 
-def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+def piecewise(x: ArrayLike, condlist: Sequence[ArrayLike] | Array | np.ndarray,
+              funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """A function that is given in pieces: for each element that whose condition is the last to
     hold.
 
@@ -138,7 +141,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
     shape = broadcast_shapes(get_aval(x).shape, *[mask.shape for mask in masks])
     dtype = dtype_of(x)
 
-    def values(piece: Any, mask: Any) -> Any:
+    def values(piece: ArrayLike | Callable[..., ArrayLike], mask: Array) -> Any:
         if callable(piece):  # no slope comes from the elements of other pieces, be it infinite
             own = jnp.where(mask, x, lax.stop_gradient(x))
             piece = jnp.vectorize(_with_arguments(piece, args, kw))(own)

@@ -21,6 +21,7 @@ from pyjx.engine.explicit import made_to_lie
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.contractions import (
+    DotDimensionNumbers,
     canonicalize_precision,
     dot_general_p,
     result_sharding,
@@ -37,6 +38,8 @@ from pyjx.numpy.ufuncs import multiply
 from pyjx.runtime.operations import op_jit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyjx.core.layouts import ShardingLike
     from pyjx.lax.contractions import PrecisionLike
 
@@ -44,8 +47,9 @@ Axes = tuple[int, ...]
 _dot_options = ("precision", "preferred_element_type", "out_sharding")
 
 
-def contract(name: str, a: ArrayLike, b: ArrayLike, dimension_numbers: Any,
-             precision: PrecisionLike, preferred: Any, out_sharding: ShardingLike = None) -> Any:
+def contract(name: str, a: ArrayLike, b: ArrayLike, dimension_numbers: DotDimensionNumbers,
+             precision: PrecisionLike, preferred: DTypeLike | None,
+             out_sharding: ShardingLike = None) -> Any:
     """`dot_general` with the common dtype of `a` and `b`, or `preferred`, as the result's."""
     weak = False
     if preferred is None:
@@ -73,7 +77,7 @@ def contract(name: str, a: ArrayLike, b: ArrayLike, dimension_numbers: Any,
     return convert(out, preferred, weak)
 
 
-def _mismatch(name: str, a: ArrayLike, b: ArrayLike, dimension_numbers: Any) -> str:
+def _mismatch(name: str, a: ArrayLike, b: ArrayLike, dimension_numbers: DotDimensionNumbers) -> str:
     """For messages: which axes of the operands have sizes that differ."""
     x, y = get_aval(a).shape, get_aval(b).shape
     for i, j in zip(*dimension_numbers[0], strict=False):
@@ -153,8 +157,8 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     return _batched_matmul(a, b, precision, preferred_element_type, out_sharding)
 
 
-def _batched_matmul(a: ArrayLike, b: ArrayLike, precision: PrecisionLike, preferred: Any,
-                    out_sharding: ShardingLike) -> Any:
+def _batched_matmul(a: ArrayLike, b: ArrayLike, precision: PrecisionLike,
+                    preferred: DTypeLike | None, out_sharding: ShardingLike) -> Any:
     x, y = get_aval(a), get_aval(b)
     core_a, core_b = min(x.ndim, 2), min(y.ndim, 2)
     rank = max(x.ndim - core_a, y.ndim - core_b)
@@ -194,9 +198,9 @@ def _batched_matmul(a: ArrayLike, b: ArrayLike, precision: PrecisionLike, prefer
 
 
 @numpy_function(static_argnames=("axes", *_dot_options))
-def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: PrecisionLike = None,
-              preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None
-             ) -> Array:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
+              *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+              out_sharding: ShardingLike = None) -> Array:
     """The product that sums over given axes of `a` and `b`.
 
     Args:
@@ -237,7 +241,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Precision
                     out_sharding)
 
 
-def _tensordot_axes(axes: Any) -> TypeError:
+def _tensordot_axes(axes: int | Sequence[int] | Sequence[Sequence[int]]) -> TypeError:
     return TypeError("tensordot axes argument must be an int, a pair of ints, or a pair of "
                      f"lists/tuples of ints. Got {axes!r}.")
 
@@ -262,7 +266,8 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
 
 
 def _batched_dot(name: str, a: ArrayLike, b: ArrayLike, core_a: int, core_b: int, sum_a: int,
-                 sum_b: int, precision: PrecisionLike = None, preferred: Any = None) -> Any:
+                 sum_b: int, precision: PrecisionLike = None,
+                 preferred: DTypeLike | None = None) -> Any:
     """The sum over one of the last (core) axes of each, those before them broadcast."""
     x, y = get_aval(a), get_aval(b)
     for i, (aval, core) in enumerate(((x, core_a), (y, core_b))):

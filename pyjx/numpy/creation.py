@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -96,7 +96,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
     return placed_array(out, target, "array")
 
 
-def _unknown_order(name: str, order: Any) -> NotImplementedError:
+def _unknown_order(name: str, order: object) -> NotImplementedError:
     return NotImplementedError(f"{name}: Only implemented for order='K', got {order!r}: arrays "
                                "have no order in memory that can be seen. Leave it out.")
 
@@ -131,7 +131,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
     return placed_array(_array_for(target, a, dtype, bool(copy)), target, "asarray")
 
 
-def of_list(x: Any) -> Any:
+def of_list(x: object) -> Any:
     """A list or tuple of numbers as an array; what else is given stays as it is, to be checked.
 
     Most functions refuse lists. This is for those arguments where JAX takes them.
@@ -139,7 +139,7 @@ def of_list(x: Any) -> Any:
     return asarray(x) if isinstance(x, (list, tuple)) else x
 
 
-def _array_for(target: Any, x: Any, dtype: np.dtype[Any], copy: bool) -> Any:
+def _array_for(target: DeviceLike, x: object, dtype: np.dtype[Any], copy: bool) -> Any:
     """`_array`, not copied to all devices of the mesh that is set if it goes to a target."""
     if target is None or configuration.mesh.value is None:
         return _array(x, dtype, copy)
@@ -221,7 +221,8 @@ def _of_python(x: Any, dtype: DTypeLike | None) -> Any:
     return _made(host, array_aval((), own, kind is not bool))
 
 
-def _host_of_python(x: Any, has_complex: bool, dtype: DTypeLike) -> np.ndarray[Any, Any]:
+def _host_of_python(x: complex | Sequence[object], has_complex: bool,
+                    dtype: DTypeLike) -> np.ndarray[Any, Any]:
     """Python scalars, nested in sequences or not, as NumPy array; integers must fit the dtype."""
     if has_complex and dtype not in dtypes.complex_dtypes and dtype != np.bool_:
         raise TypeError(f"array: complex numbers cannot become {dtypes.name(dtype)}: take their "
@@ -229,14 +230,14 @@ def _host_of_python(x: Any, has_complex: bool, dtype: DTypeLike) -> np.ndarray[A
     return np.array(x, dtype)
 
 
-def _check_numeric(x: Any, host: np.ndarray[Any, Any]) -> None:
+def _check_numeric(x: object, host: np.ndarray[Any, Any]) -> None:
     """Raise TypeError for an array of objects, texts or times: without a dtype nobody says which
     numbers they are to be."""
     if host.dtype.kind in "OSUMmV" and host.dtype not in dtypes.all_dtypes:
         _raise_not_numeric(x, host.dtype)
 
 
-def _raise_not_numeric(x: Any, dtype: DTypeLike) -> None:
+def _raise_not_numeric(x: object, dtype: DTypeLike) -> None:
     raise TypeError(f"Value '{x}' with dtype {dtype} is not a valid JAX array type. Only arrays of "
                     "numeric types are supported by JAX.")
 
@@ -255,7 +256,7 @@ def of_sequence(x: Any, dtype: DTypeLike | None) -> Any:
     return _of_arrays(x, _leaves(x), dtype)
 
 
-def _leaves(x: Any) -> list[Any]:
+def _leaves(x: object) -> list[Any]:
     """The values in nested sequences, of which none may be a tree of another kind."""
     return _registry.flatten(  # type: ignore[no-any-return]
         x, lambda leaf: not isinstance(leaf, (list, tuple)))[0]
@@ -284,7 +285,7 @@ def host_sequence(x: Any, dtype: Any) -> np.ndarray[Any, Any] | None:
 _HOST_TYPES = (np.ndarray, np.generic, int, float, complex)
 
 
-def _host_of_numpy(x: Any, leaves: Sequence[Any], dtype: DTypeLike) -> np.ndarray[Any, Any]:
+def _host_of_numpy(x: object, leaves: Sequence[Any], dtype: DTypeLike) -> np.ndarray[Any, Any]:
     """Nested sequences of NumPy's and Python's values as a NumPy array."""
     target = dtypes.result_type(*leaves) if dtype is None else dtype
     real = target not in dtypes.complex_dtypes
@@ -328,7 +329,7 @@ def _is_cheap_to_read(x: Any) -> bool:
     return isinstance(x, _HOST_TYPES)
 
 
-def _read(x: Any) -> Any:
+def _read(x: object) -> Any:
     return [_read(v) for v in x] if isinstance(x, (list, tuple)) else (
         np.asarray(x) if type(x) is ArrayImpl else x)
 
@@ -374,7 +375,7 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
     return of_host(host, dtypes.canonicalize_dtype(host.dtype) if dtype is None else dtype)
 
 
-def copy(a: Any, order: str | None = None) -> Array:
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """The array in new buffers.
 
     >>> import pyjx as jax
@@ -385,7 +386,7 @@ def copy(a: Any, order: str | None = None) -> Array:
     return array(a, copy=True, order=order)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: DeviceLike = None) -> Array:
     """The array with another dtype; complex values lose their imaginary part in real dtypes.
 
     >>> import pyjx as jax
@@ -397,7 +398,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     return cast(x, dtype, "astype", copy, device)
 
 
-def cast(x: Any, dtype: np.dtype[Any], name: str, copy: bool, device: Any) -> Any:
+def cast(x: Any, dtype: np.dtype[Any], name: str, copy: bool, device: DeviceLike) -> Any:
     """`x` with the dtype given to the public function `name`."""
     dtype = _user_dtype(dtype, name)
     aval = get_aval(x)
@@ -414,8 +415,8 @@ def cast(x: Any, dtype: np.dtype[Any], name: str, copy: bool, device: Any) -> An
     return placed_array(_array(x, dtype, copy), device, "astype")
 
 
-def frombuffer(buffer: Any, dtype: DTypeLike | None = float, count: int = -1, offset: int = 0
-              ) -> Array:
+def frombuffer(buffer: bytes | bytearray | memoryview, dtype: DTypeLike | None = float,
+               count: int = -1, offset: int = 0) -> Array:
     """The elements of a buffer of bytes as array of rank 1; see `numpy.frombuffer`.
 
     >>> import pyjx as jax
@@ -455,7 +456,7 @@ _DLPACK_PLATFORMS = {1: "cpu", 2: "cuda", 10: "rocm"}
 # -- filled ----------------------------------------------------------------------------------------
 
 
-def _shape_of(shape: Any, name: str) -> tuple[int, ...]:
+def _shape_of(shape: SupportsIndex | Sequence[SupportsIndex], name: str) -> tuple[int, ...]:
     if type(shape) is int or (isinstance(shape, ArrayImpl) and not shape.ndim):
         shape = (operator.index(shape),)
     else:
@@ -484,7 +485,7 @@ def _host_filled(shape: tuple[int, ...], value: ArrayLike, dtype: DTypeLike
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = False,
-           device: Any = None) -> Any:
+           device: DeviceLike = None) -> Any:
     """An array of one number: made on the host where its memory is the device's."""
     if dtype not in dtypes.all_dtypes:
         if dtype == dtypes.float0:
@@ -513,8 +514,8 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
     return out if device is None else placed(out, device)
 
 
-def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None,
-          out_sharding: ShardingLike = None) -> Array:
+def zeros(shape: SupportsIndex | Sequence[SupportsIndex], dtype: DTypeLike | None = None, *,
+          device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
     """An array of zeros.
 
     Args:
@@ -534,8 +535,8 @@ def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = No
     return filled(_shape_of(shape, "zeros"), 0, dtype, False, target)
 
 
-def ones(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None,
-         out_sharding: ShardingLike = None) -> Array:
+def ones(shape: SupportsIndex | Sequence[SupportsIndex], dtype: DTypeLike | None = None, *,
+         device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
     """An array of ones; arguments as those of `zeros`.
 
     >>> import pyjx as jax
@@ -547,8 +548,8 @@ def ones(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = Non
     return filled(_shape_of(shape, "ones"), 1, dtype, False, target)
 
 
-def empty(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None,
-          out_sharding: ShardingLike = None) -> Array:
+def empty(shape: SupportsIndex | Sequence[SupportsIndex], dtype: DTypeLike | None = None, *,
+          device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
     """An array whose elements do not matter; they are zeros.
 
     >>> import pyjx as jax
@@ -560,7 +561,7 @@ def empty(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = No
     return filled(_shape_of(shape, "empty"), 0, dtype, False, target)
 
 
-def target_of(name: str, device: Any, out_sharding: ShardingLike) -> Any:
+def target_of(name: str, device: DeviceLike, out_sharding: ShardingLike) -> Any:
     """Where an array of the function `name` is to be; None leaves it open."""
     if out_sharding is None:
         return device
@@ -571,7 +572,8 @@ def target_of(name: str, device: Any, out_sharding: ShardingLike) -> Any:
     return out_sharding
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None,
+def full(shape: SupportsIndex | Sequence[SupportsIndex], fill_value: ArrayLike,
+         dtype: DTypeLike | None = None, *, device: DeviceLike = None,
          out_sharding: ShardingLike = None) -> Array:
     """An array filled with a value, which is broadcast to the shape.
 
@@ -587,7 +589,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: DeviceLike =
     return _full(_shape_of(shape, "full"), fill_value, dtype, target)
 
 
-def _full(shape: tuple[int, ...], fill_value: Any, dtype: DTypeLike | None, device: Any) -> Any:
+def _full(shape: tuple[int, ...], fill_value: ArrayLike, dtype: DTypeLike | None,
+          device: DeviceLike) -> Any:
     aval = get_aval(fill_value)
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else dtype
@@ -642,7 +645,7 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: DeviceLik
     return _filled_like("ones_like", a, 1, dtype, shape, target)
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: DeviceLike = None
               ) -> Array:
     """An array like `prototype` whose elements do not matter; they are zeros.
 
@@ -653,8 +656,9 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
     return _filled_like("empty_like", prototype, 0, dtype, shape, device)
 
 
-def _filled_like(name: str, a: Any, value: int, dtype: np.dtype[Any], shape: Any, device: Any
-                ) -> Any:
+def _filled_like(name: str, a: Any, value: int, dtype: np.dtype[Any],
+                 shape: SupportsIndex | Sequence[SupportsIndex] | None,
+                 device: DeviceLike) -> Any:
     asked = shape
     shape, dtype, weak = _like(name, a, dtype, shape)
     if device is None:
@@ -662,8 +666,9 @@ def _filled_like(name: str, a: Any, value: int, dtype: np.dtype[Any], shape: Any
     return vary_like(filled(shape, value, dtype, weak, device), a)
 
 
-def full_like(a: Any, fill_value: ArrayLike | None, dtype: Any = None, shape: Any = None, *,
-              device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
+def full_like(a: Any, fill_value: ArrayLike | None, dtype: DTypeLike | None = None,
+              shape: Any = None, *, device: DeviceLike = None,
+              out_sharding: ShardingLike = None) -> Array:
     """An array with the shape and dtype of `a`, filled with a value broadcast to the shape.
 
     >>> import pyjx as jax

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -29,12 +29,14 @@ from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyjx.core.layouts import DeviceLike
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 
 
-def _mask(shape: tuple[int, ...], k: ArrayLike, compare: Any) -> Any:
+def _mask(shape: tuple[int, ...], k: ArrayLike, compare: str) -> Any:
     """`compare(row + k, column)`, as a host array or, traced or for a traced `k`, of iotas."""
     if state.dynamic is eager_trace and isinstance(k, int):
         return getattr(np, compare)(np.arange(shape[0])[:, None] + k, np.arange(shape[1]))
@@ -44,7 +46,7 @@ def _mask(shape: tuple[int, ...], k: ArrayLike, compare: Any) -> Any:
     return (ops.eq if compare == "equal" else ops.ge)(rows, columns)
 
 
-def _static_int(name: str, argument: str, x: Any) -> int:
+def _static_int(name: str, argument: str, x: object) -> int:
     if type(x) is int:
         return x
     known = concrete_or_error(None, x, f"'{argument}' argument of jnp.{name}()")
@@ -122,7 +124,7 @@ def eye(N: Any, M: Value = None, k: Any = 0, dtype: DTypeLike | None = None, *,
 
 
 @api_boundary
-def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
+def identity(n: SupportsIndex, dtype: DTypeLike | None = None) -> Array:
     """The n x n identity matrix.
 
     >>> import pyjx as jax
@@ -132,7 +134,7 @@ def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
     return eye(n, dtype=None if dtype is None else _user_dtype(dtype, "identity"))
 
 
-def tri(N: int, M: int | None = None, k: Any = 0, dtype: DTypeLike | None = None) -> Array:
+def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike | None = None) -> Array:
     """The N x M matrix (by default square) with ones on and below diagonal `k`.
 
     >>> import pyjx as jax
@@ -271,7 +273,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     return triu_indices(n, k, m)
 
 
-def diag_indices(n: Any, ndim: Any = 2) -> tuple[Array, ...]:
+def diag_indices(n: SupportsIndex, ndim: SupportsIndex = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array with `ndim` axes of size `n`.
 
     >>> import pyjx as jax
@@ -301,8 +303,8 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     return diag_indices(shape[0], len(shape))
 
 
-def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None
-                 ) -> tuple[Array, ...]:
+def mask_indices(n: int, mask_func: Callable[[Array, int], ArrayLike], k: int = 0, *,
+                 size: int | None = None) -> tuple[Array, ...]:
     """The indices where `mask_func(ones((n, n)), k)` is not zero.
 
     >>> import pyjx as jax

@@ -133,7 +133,7 @@ def _spacings(f: Callable[..., Any], varargs: Sequence[Any], axes: tuple[int, ..
     return list(varargs)
 
 
-def _slope(f: Any, spacing: Any, axis: int) -> Any:
+def _slope(f: Any, spacing: ArrayLike, axis: int) -> Any:
     """Central differences inside, one-sided ones at both ends."""
     shape = get_aval(f).shape
     size = shape[axis]
@@ -293,8 +293,8 @@ def unwrap(p: Any, discont: ArrayLike | None = None, axis: int = -1, period: Arr
 
 
 @numpy_function(static_argnames=("period",))
-def interp(x: Value, xp: Any, fp: Any, left: Value = None, right: Value = None, period: Any = None
-           ) -> Array:
+def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: Any = None,
+           period: ArrayLike | None = None) -> Array:
     """Piecewise linear interpolation.
 
     Args:
@@ -314,8 +314,8 @@ def interp(x: Value, xp: Any, fp: Any, left: Value = None, right: Value = None, 
     return interpolated(x, xp, fp, left, right, period)
 
 
-def interpolated(x: ArrayLike, xp: Any, fp: Any, left: ArrayLike, right: ArrayLike, period: Any
-                ) -> Any:
+def interpolated(x: ArrayLike, xp: Any, fp: ArrayLike, left: ArrayLike, right: ArrayLike,
+                 period: Any) -> Any:
     x, xp, fp = operands("interp", x, xp, fp)
     if get_aval(xp).shape != get_aval(fp).shape or get_aval(xp).ndim != 1:
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
@@ -331,7 +331,7 @@ def interpolated(x: ArrayLike, xp: Any, fp: Any, left: ArrayLike, right: ArrayLi
     place = ufuncs.clip(place, 1, max(size - 1, 1))
     before = ufuncs.subtract(place, 1)
 
-    def at(values: ArrayLike, index: Any) -> Any:
+    def at(values: ArrayLike, index: ArrayLike) -> Any:
         return jnp.indexing.take(values, index, axis=0, mode="clip")
 
     rise = ufuncs.subtract(at(fp, place), at(fp, before))
@@ -375,7 +375,7 @@ def _one_period(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, period: Array) -> tu
 
 
 def _convolved(name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: PrecisionLike,
-               preferred: Any, turned: bool = False) -> Any:
+               preferred: DTypeLike | None, turned: bool = False) -> Any:
     """The sums of a[i + k] * v[i] over i, for the k that `mode` chooses; `turned` says that they
     are the result from its end."""
     # Sums of integers are floats, unless their dtype is given.

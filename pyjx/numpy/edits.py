@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import convert, operands
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import placed
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 def _refuse_in_place(name: str) -> None:
@@ -127,7 +130,7 @@ def _without_traced(arr: ArrayLike, places: Any, axis: int) -> Any:
     return jnp.take(arr, i + jnp.sum(i[:, None] >= places[None, :], 1), axis)
 
 
-def _as_index(places: Any) -> Any:
+def _as_index(places: ArrayLike) -> Any:
     """Integers in the dtype in which places are computed, whatever the promotion of dtypes."""
     return convert(places, dtypes.default_int_dtype())
 
@@ -177,7 +180,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     return _inserted(arr, obj, values, axis)  # for eager calls one program for all places
 
 
-def _places_within(places: Any, size: int, module: Any) -> Any:
+def _places_within(places: Array | np.ndarray, size: int, module: ModuleType) -> Any:
     """Each place as the number, from 0 to the size, of the slice before which it is.
 
     The `module` is NumPy's or ours. Integers as narrow as the places need not hold the size.
@@ -212,7 +215,7 @@ def _new_slices(arr: ArrayLike, places: Any, values: ArrayLike, axis: int) -> An
     return placed(values, aval.place.sharding)
 
 
-def _inserted_at(arr: Any, places: np.ndarray, values: ArrayLike, axis: int) -> Any:
+def _inserted_at(arr: ArrayLike, places: np.ndarray, values: Any, axis: int) -> Any:
     """The new slices at known places: few parts are joined, many are gathered."""
     size, count = get_aval(arr).shape[axis], get_aval(values).shape[axis]
     if places.size == 1:
@@ -239,7 +242,7 @@ def _joined(arr: ArrayLike, values: ArrayLike, places: tuple[int, ...], edges: t
     return lax.concatenate(parts or [arr], axis)
 
 
-def _reordered(arr: ArrayLike, values: ArrayLike, order: Any, axis: int) -> Any:
+def _reordered(arr: ArrayLike, values: ArrayLike, order: ArrayLike, axis: int) -> Any:
     """The slices of the array and the new ones behind them, in an order."""
     index = (slice(None),) * axis + (order,)
     return lax.concatenate([arr, values], axis).at[index].get(
@@ -350,7 +353,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
 
 @op_jit(static_argnames=("mode", "inplace"))
-def put(a: ArrayLike, ind: Any, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
+def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
        ) -> Array:
     """A copy of the array whose elements at places of the flat array are given ones.
 

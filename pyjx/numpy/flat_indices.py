@@ -23,7 +23,7 @@ from pyjx.numpy.promotion import convert, operands, promote_dtypes
 from pyjx.numpy.ufuncs import as_array
 
 
-def ravel_multi_index(multi_index: Any, dims: Sequence[int], mode: str = "raise",
+def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
                       order: str = "C", *, dtype: DTypeLike | None = None) -> Array:
     """The place in a flat array of elements that are given by their indices.
 
@@ -74,7 +74,7 @@ def ravel_multi_index(multi_index: Any, dims: Sequence[int], mode: str = "raise"
 
 
 @numpy_function(static_argnames=("dims", "mode", "order"))
-def _flat_places(indices: Any, dims: tuple[int, ...], mode: str, order: str) -> Any:
+def _flat_places(indices: Sequence[ArrayLike], dims: tuple[int, ...], mode: str, order: str) -> Any:
     dtype = jnp.result_type(*indices, *([] if indices else [int]))
     total = jnp.zeros((), dtype)
     pairs = list(zip(indices, dims, strict=True))

@@ -69,7 +69,7 @@ def _log_of_sum(exponential: Callable[[Any], Any], scale: float) -> Callable[[An
     Its derivative is s dx + (1 - s) dy with s = 1 / (1 + b^(y - x)). The difference of equal
     infinities counts as 0; that of other numbers has derivatives, for which s asks.
     """
-    def gap(same: Any, x: ArrayLike, y: ArrayLike) -> Any:
+    def gap(same: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
         return ops.select(same, filled_like(x, 0), ops.sub(x, y))
 
     def share(x: ArrayLike, y: ArrayLike) -> Any:
@@ -189,7 +189,7 @@ def _hypot(x: ArrayLike, y: ArrayLike) -> Any:
     return ops.select(infinite, filled_like(out, np.inf), out)
 
 
-def _share(g: Any, out: Any, x: ArrayLike) -> Any:
+def _share(g: ArrayLike, out: ArrayLike, x: ArrayLike) -> Any:
     zero = ops.eq(out, constant_like(out, 0))
     return ops.mul(g, ops.div(x, ops.select(zero, filled_like(out, 1), out)))
 
@@ -661,11 +661,11 @@ def _check_integers(name: str, *args: Any) -> None:
 
 def _gcd(x: ArrayLike, y: ArrayLike) -> Any:
     """Euclid's algorithm, elementwise, until all second numbers are 0."""
-    def unfinished(pair: Any) -> Any:
+    def unfinished(pair: tuple[ArrayLike, ArrayLike]) -> Any:
         rest = ops.ne(pair[1], constant_like(pair[1], 0))
         return ops.reduce_or(rest, tuple(range(get_aval(rest).ndim)))
 
-    def step(pair: Any) -> Any:
+    def step(pair: tuple[ArrayLike, ArrayLike]) -> Any:
         a, b = pair
         zero = constant_like(b, 0)
         done = ops.eq(b, zero)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -62,7 +62,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return tuple(out)
 
 
-def indices(dimensions: Any, dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """The indices of an array of the given shape, one array for each axis.
 
     With `sparse` a tuple of arrays that broadcast, otherwise they stand along a new first axis.
@@ -224,8 +224,8 @@ s_ = np.s_
 index_exp = np.index_exp
 
 
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: DTypeLike | None = float,
-                 **kwargs: Any) -> Array:
+def fromfunction(function: Callable[..., Any], shape: Sequence[int], *,
+                 dtype: DTypeLike | None = float, **kwargs: Any) -> Array:
     """The array of the values of a function of its indices, which it gets one at a time.
 
     >>> import pyjx as jax

@@ -7,7 +7,7 @@ integers and slices that are known make static slices.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -17,14 +17,13 @@ from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes, frames, tracebacks
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import aval_makers, get_aval
+from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
-from pyjx.engine.types import Value
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.axes import canonical_axis
@@ -54,6 +53,7 @@ from pyjx.runtime.resharding import in_auto_mode
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
+    from pyjx.lax.indexing import GatherScatterMode
 
 
 class Options(Record):
@@ -83,7 +83,8 @@ def _with_axes(x: ArrayLike, pattern: tuple[Entry, ...]
     return ops.expand_dims(x, made), plain, made
 
 
-def read(x: ArrayLike, pattern: tuple[Entry, ...], values: Any, options: Options = _default) -> Any:
+def read(x: ArrayLike, pattern: tuple[Entry, ...], values: Iterable[ArrayLike],
+         options: Options = _default) -> Any:
     """The elements of `x` at an index, in operations on values of any kind."""
     x, pattern, _ = _with_axes(x, pattern)
     shape = get_aval(x).shape
@@ -104,8 +105,8 @@ def read(x: ArrayLike, pattern: tuple[Entry, ...], values: Any, options: Options
 _clamping = (None, ops.GatherScatterMode.PROMISE_IN_BOUNDS, ops.GatherScatterMode.CLIP)
 
 
-def _clamped(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any], mode: Any
-             ) -> list[Any]:
+def _clamped(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any],
+             mode: str | GatherScatterMode | None) -> list[Any]:
     """The values of a pattern with its integers moved into the array."""
     clamped = list(bound)
     for axis, (n, entry, value) in enumerate(zip(shape, pattern, bound, strict=True)):
@@ -116,7 +117,7 @@ def _clamped(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any
     return clamped
 
 
-def _is_inside(value: int, n: Any) -> bool:
+def _is_inside(value: int, n: int) -> bool:
     """Whether an axis is known to have element `value`."""
     try:
         return 0 <= value < n
@@ -232,8 +233,8 @@ def _gather(x: ArrayLike, shape: tuple[int, ...], pattern: tuple[Entry, ...], bo
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def write(method: str, x: ArrayLike, y: Any, pattern: tuple[Entry, ...], values: Any,
-          options: Options = _default, function: Any = None) -> Any:
+def write(method: str, x: ArrayLike, y: Any, pattern: tuple[Entry, ...],
+          values: Iterable[ArrayLike], options: Options = _default, function: Any = None) -> Any:
     """`x` with the elements at an index set to, or combined with, `y`."""
     if method == "divide" or method == "power":
         factors = write("multiply", jnp.ones_like(x), y, pattern, values, options)
@@ -279,7 +280,7 @@ _scatters: dict[str, Callable[..., Any]] = {
 }
 
 
-def _common_dtype(y: Any, x: Any) -> Any:
+def _common_dtype(y: ArrayLike, x: ShapedArray) -> Any:
     """The dtype of both together. Warns where the array, however weak, can't hold the values."""
     dtype, _ = dtypes.lattice_result_type(y, _StandsFor(x))
     if dtype != x.dtype and (not x.weak_type or dtypes.lattice_result_type(
@@ -292,7 +293,7 @@ def _common_dtype(y: Any, x: Any) -> Any:
     return dtype
 
 
-def _update(y: Array, x: Any, plan: Plan) -> Any:
+def _update(y: Array, x: ShapedArray, plan: Plan) -> Any:
     """The new values as the scatter wants them: of the type `x` and the plan's shape."""
     if x.dtype == np.bool_ and get_aval(y).dtype in dtypes.complex_dtypes:
         y = convert(y, dtypes.to_floating_dtype(get_aval(y).dtype))
@@ -333,7 +334,7 @@ class _StandsFor:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
 
@@ -346,7 +347,7 @@ _writers = BoundedDict(2048, "functions that write at indices")
 def reader(pattern: tuple[Entry, ...], options: Options = _default) -> Callable[..., Any]:
     """The program that reads a pattern: a function of the array and the values."""
 
-    def getitem(x: Value, *values: Any) -> Any:
+    def getitem(x: Array, *values: Any) -> Any:
         return read(x, pattern, values, options)
 
     fn: Callable[..., Any] = op_jit(getitem)
@@ -355,7 +356,7 @@ def reader(pattern: tuple[Entry, ...], options: Options = _default) -> Callable[
 
 
 def _writer(method: str, pattern: tuple[Entry, ...], options: Options) -> Callable[..., Any]:
-    def scatter(x: Value, y: Value, *values: Any) -> Any:
+    def scatter(x: Array, y: ArrayLike, *values: Any) -> Any:
         return write(method, x, y, pattern, values, options)
 
     scatter.__name__ = f"scatter_{method}"
@@ -370,7 +371,7 @@ def _small_ints(values: list[Any]) -> bool:
         [type(v) is not int or -2147483648 <= v <= 2147483647 for v in values])
 
 
-def getitem(x: Any, index: Any, options: Options = _default) -> Any:
+def getitem(x: Array, index: object, options: Options = _default) -> Any:
     """`x[index]` for an array or tracer, by NumPy's rules, but that
 
     an integer or index array that is out of bounds reads some element of the array, unless
@@ -413,13 +414,13 @@ class IndexUpdateHelper:
     def __init__(self, array: Array) -> None:
         self.array = array
 
-    def __getitem__(self, index: Any) -> IndexUpdateRef:
+    def __getitem__(self, index: object) -> IndexUpdateRef:
         return IndexUpdateRef(self.array, index)
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError("x.at is not callable: index it, as in x.at[index].set(value).")
 
-    def __setitem__(self, index: Any, value: ArrayLike) -> NoReturn:
+    def __setitem__(self, index: object, value: ArrayLike) -> NoReturn:
         raise TypeError("x.at does not support item assignment, as arrays are immutable. Use "
                         "x = x.at[index].set(value), or add, multiply, min, max in place of set.")
 
@@ -433,8 +434,9 @@ class IndexUpdateHelper:
         return f"_IndexUpdateHelper({self.array!r})"
 
 
-def _options(mode: Any, fill_value: ArrayLike | None, indices_are_sorted: bool,
-             unique_indices: bool, wrap_negative_indices: bool) -> Options:
+def _options(mode: str | GatherScatterMode | None, fill_value: ArrayLike | None,
+             indices_are_sorted: bool, unique_indices: bool,
+             wrap_negative_indices: bool) -> Options:
     if mode is not None:
         mode = ops.GatherScatterMode.from_any(mode)
     return Options(mode, fill_value, bool(indices_are_sorted), bool(unique_indices),
@@ -442,7 +444,7 @@ def _options(mode: Any, fill_value: ArrayLike | None, indices_are_sorted: bool,
 
 
 def _no_operator(symbol: str) -> Any:
-    def refuse(self: Any, other: Any) -> NoReturn:
+    def refuse(self: object, other: object) -> NoReturn:
         raise TypeError(
             f"unsupported operand type(s) for {symbol}: '_IndexUpdateRef' and "
             f"'{type(other).__name__}'. x.at[index] is no array: x.at[index].get() is one, and "
@@ -463,7 +465,7 @@ class IndexUpdateRef:
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Array, index: Any) -> None:
+    def __init__(self, array: Array, index: object) -> None:
         self.array = array
         self.index = index
 
@@ -475,7 +477,7 @@ class IndexUpdateRef:
         _no_operator, ["+=", "-=", "*=", "/=", "**="])
 
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, fill_value: ArrayLike | None = None,
+            mode: str | GatherScatterMode | None = None, fill_value: ArrayLike | None = None,
             out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Any:
         """`x[index]`, where `mode="fill"` gives `fill_value` for indices out of bounds."""
         options = _options(mode, fill_value, indices_are_sorted, unique_indices,
@@ -485,8 +487,8 @@ class IndexUpdateRef:
                                 "x.at[index].get")(as_operand(self.array), self.index)
         return getitem(as_operand(self.array), self.index, options)
 
-    def _write(self, method: str, y: Value, indices_are_sorted: bool, unique_indices: bool,
-               mode: Any, wrap_negative_indices: bool) -> Any:
+    def _write(self, method: str, y: ArrayLike, indices_are_sorted: bool, unique_indices: bool,
+               mode: str | GatherScatterMode | None, wrap_negative_indices: bool) -> Any:
         x = self.array
         if mode is None and not indices_are_sorted and not unique_indices and (
                 wrap_negative_indices):
@@ -538,9 +540,9 @@ def _holds(dtype: DTypeLike, y: int) -> bool:
 
 def _update_method(name: str, method: str, doc: str) -> Any:
     @tracebacks.mark_boundary
-    def update(self: IndexUpdateRef, values: Any, *, indices_are_sorted: bool = False,
-               unique_indices: bool = False, mode: Any = None, out_sharding: ShardingLike = None,
-               wrap_negative_indices: bool = True) -> Any:
+    def update(self: IndexUpdateRef, values: ArrayLike, *, indices_are_sorted: bool = False,
+               unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
+               out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Any:
         try:
             if out_sharding is not None:
                 return in_auto_mode(lambda x, index, y: update(
@@ -674,9 +676,10 @@ def _aligned_index(x: ArrayLike, i: Any, axis: int) -> tuple[Any, ...]:
 
 
 @op_jit(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
-def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: Any = None,
-                    fill_value: ArrayLike | None = None, *, wrap_negative_indices: bool = True
-                   ) -> Array:
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
+                    mode: str | GatherScatterMode | None = None,
+                    fill_value: ArrayLike | None = None, *,
+                    wrap_negative_indices: bool = True) -> Array:
     """Elements of `arr` along an axis, at indices that each row has its own of.
 
     Args:
@@ -725,7 +728,7 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, m
 
 
 def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: Any, axis: int | None,
-                   inplace: bool = True, *, mode: Any = None) -> Array:
+                   inplace: bool = True, *, mode: str | GatherScatterMode | None = None) -> Array:
     """The array with `values` at the indices along an axis; see `take_along_axis`.
 
     Raises:

@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Axes = tuple[int, ...]
 
 
-def _is_one_array(arrays: Any) -> bool:
+def _is_one_array(arrays: object) -> bool:
     """Whether what is to be joined is an array. One of another library is a sequence: what its
     class says of its rank may mean something else."""
     return hasattr(arrays, "ndim") and (isinstance(arrays, (Array, np.ndarray, np.generic))
@@ -113,7 +113,7 @@ _ROW_SHAPES: dict[str, Callable[[Axes], Axes]] = {
 }
 
 
-def _one_part(arrays: Any = (), axis: int | Sequence[int] = 0, *rest: Any) -> Any:
+def _one_part(arrays: object = (), axis: int | Sequence[int] = 0, *rest: Any) -> Any:
     """The array, of one that is joined with no other."""
     if isinstance(arrays, (list, tuple)) and len(arrays) == 1 and not rest:
         (part,) = arrays
@@ -152,7 +152,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
 
 
 @numpy_function(static_argnames=("axis",), unchanged=_one_part)
-def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Array | np.ndarray | Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
     """The arrays joined along an axis: `concatenate` as in the array API standard.
 
     >>> import pyjx as jax
@@ -248,7 +248,7 @@ def _dtype_of_joined(name: str, dtype: DTypeLike) -> Any:
 
 
 @numpy_function(static_argnames=("dtype",))
-def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
+def vstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: Any = None) -> Array:
     """The arrays as rows of one: joined along the first of at least two axes.
 
     >>> import pyjx as jax
@@ -259,7 +259,7 @@ def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
 
 
 @numpy_function(static_argnames=("dtype",))
-def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
+def hstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: Any = None) -> Array:
     """The arrays side by side: joined along the second axis, or the only one.
 
     >>> import pyjx as jax
@@ -270,7 +270,7 @@ def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
 
 
 @numpy_function(static_argnames=("dtype",))
-def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
+def dstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: Any = None) -> Array:
     """The arrays joined along the third of at least three axes.
 
     >>> import pyjx as jax
@@ -378,7 +378,8 @@ def _cut(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int | Sequen
 
 
 @numpy_function(static_argnames=("indices_or_sections", "axis"))
-def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def split(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int],
+          axis: int = 0) -> list[Array]:
     """The array cut into parts along an axis.
 
     Args:
@@ -398,7 +399,8 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
 
 
 @numpy_function(static_argnames=("indices_or_sections", "axis"))
-def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def array_split(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int],
+                axis: int = 0) -> list[Array]:
     """The array cut into parts along an axis, the first ones longer by one if need be.
 
     >>> import pyjx as jax
@@ -409,7 +411,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
 
 
 @numpy_function(static_argnames=("indices_or_sections",))
-def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+def vsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int]) -> list[Array]:
     """The array cut along its first axis; see `split`.
 
     >>> import pyjx as jax
@@ -420,7 +422,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 
 
 @numpy_function(static_argnames=("indices_or_sections",))
-def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+def hsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int]) -> list[Array]:
     """The array cut along its second axis, or its only one; see `split`.
 
     >>> import pyjx as jax
@@ -432,7 +434,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 
 
 @numpy_function(static_argnames=("indices_or_sections",))
-def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+def dsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int]) -> list[Array]:
     """The array cut along its third axis; see `split`.
 
     >>> import pyjx as jax
@@ -462,7 +464,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
 
 
 @numpy_function(static_argnames=("new_shape",))
-def resize(a: ArrayLike, new_shape: Any) -> Array:
+def resize(a: ArrayLike, new_shape: SupportsIndex | Sequence[SupportsIndex]) -> Array:
     """The elements repeated, or cut off, to fill `new_shape`.
 
     >>> import pyjx as jax
@@ -566,7 +568,7 @@ def _check_repeats(count: int, size: int) -> None:
                          f"repeats for {size} slices")
 
 
-def _repeat_static(a: ArrayLike, repeats: Any, axis: int) -> Any:
+def _repeat_static(a: ArrayLike, repeats: np.ndarray, axis: int) -> Any:
     size = get_aval(a).shape[axis]
     if repeats.size == 1:
         count = operator.index(repeats[0])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -81,12 +81,12 @@ def _same_ints(given: Any, old: tuple[int, ...]) -> bool:
         return False
 
 
-def of_shape(a: Value = None, shape: Any = None, *rest: Any) -> Any:
+def of_shape(a: Any = None, shape: object = None, *rest: Any) -> Any:
     """`a`, where it is an array that has this shape already."""
     return a if type(a) is ArrayImpl and not rest and _same_ints(shape, a.shape) else None
 
 
-def of_new_shape(a: Value = None, shape: Any = None, *rest: Any) -> Any:
+def of_new_shape(a: Any = None, shape: object = None, *rest: Any) -> Any:
     """As `of_shape`, also where the size of a vector is left open."""
     if type(a) is not ArrayImpl or rest:
         return None
@@ -97,8 +97,8 @@ def of_new_shape(a: Value = None, shape: Any = None, *rest: Any) -> Any:
 
 @numpy_function(static_argnames=("shape", "order", "copy", "out_sharding"), known=True,
                 unchanged=of_new_shape)
-def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None,
-            out_sharding: ShardingLike = None) -> Array:
+def reshape(a: ArrayLike, shape: SupportsIndex | Sequence[SupportsIndex], order: str = "C", *,
+            copy: bool | None = None, out_sharding: ShardingLike = None) -> Array:
     """The array with another shape and the same elements in the same order.
 
     Args:
@@ -165,7 +165,7 @@ def permuted(a: ArrayLike, permutation: tuple[int, ...]) -> Any:
     return transpose_p.bind(a, permutation=permutation)
 
 
-def _in_order(a: Value = None, axes: Any = None) -> Any:
+def _in_order(a: Any = None, axes: object = None) -> Any:
     """`a`, where it is an array whose axes are in this order already."""
     if type(a) is ArrayImpl:
         old = all_axes(a.ndim)
@@ -238,7 +238,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     return permuted(a, tuple(order))
 
 
-def moved(a: ArrayLike, source: Any, destination: Any) -> Any:
+def moved(a: ArrayLike, source: Any, destination: int | Sequence[int]) -> Any:
     """`a` with the axes `source` moved to the positions `destination`."""
     ndim = get_aval(a).ndim
     source, destination = as_tuple(source), as_tuple(destination)
@@ -349,7 +349,7 @@ def with_new_axes(a: ArrayLike, axes: tuple[int, ...]) -> Any:
     return broadcast_in_dim_p.bind(a, shape=tuple(out), broadcast_dimensions=kept, sharding=None)
 
 
-def _each(name: str, at_least: Any, arys: tuple[Any, ...]) -> Any:
+def _each(name: str, at_least: Callable[[ArrayLike], ArrayLike], arys: tuple[Any, ...]) -> Any:
     if len(arys) == 1:
         if isinstance(arys[0], (list, tuple)):
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(arys[0])} at "
@@ -440,7 +440,8 @@ def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
 
 
 @numpy_function(static_argnames=("shape", "out_sharding"), unchanged=of_shape)
-def broadcast_to(array: ArrayLike, shape: Any, *, out_sharding: ShardingLike = None) -> Array:
+def broadcast_to(array: ArrayLike, shape: SupportsIndex | Sequence[SupportsIndex], *,
+                 out_sharding: ShardingLike = None) -> Array:
     """The array stretched to `shape` by NumPy's rules.
 
     Raises:

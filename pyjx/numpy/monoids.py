@@ -32,7 +32,7 @@ _OF_BOOLS = {"add": "max", "multiply": "min"}
 
 
 def _scattered(method: str) -> Callable[..., Any]:
-    def at(a: Array, indices: ArrayLike, b: ArrayLike) -> Any:
+    def at(a: Array, indices: object, b: ArrayLike) -> Any:
         if dtype_of(a) == dtypes.bool_dtype and method in _OF_BOOLS:
             b = convert(asarray(b), dtypes.bool_dtype)
             return getattr(a.at[indices], _OF_BOOLS[method])(b)
@@ -43,7 +43,7 @@ def _scattered(method: str) -> Callable[..., Any]:
 
 def _widened(method: str) -> Callable[..., Any]:
     """Like `_scattered`, in the dtype of both."""
-    def at(a: Array, indices: ArrayLike, b: ArrayLike) -> Any:
+    def at(a: Array, indices: object, b: ArrayLike) -> Any:
         a, b = [convert(x, dtype_of(x)) for x in promote_dtypes(a, asarray(b))]
         return getattr(a.at[indices], method)(b)
 

@@ -36,11 +36,11 @@ def present(x: ArrayLike) -> Any:
     return lax.eq(x, x)
 
 
-def _without_nan(x: ArrayLike, fill: Any) -> Any:
+def _without_nan(x: ArrayLike, fill: ArrayLike) -> Any:
     return masked(present(x), strong(x), fill) if has_nan(x) else x
 
 
-def _vector_without_nan(name: str, a: ArrayLike, fill: Any) -> Any:
+def _vector_without_nan(name: str, a: ArrayLike, fill: ArrayLike) -> Any:
     """What is accumulated: a scalar of weak type is an array of one number."""
     a = _operand(name, a)
     x, aval = _without_nan(a, fill), get_aval(a)
@@ -48,8 +48,9 @@ def _vector_without_nan(name: str, a: ArrayLike, fill: Any) -> Any:
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
+def nansum(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = None,
+           out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+           where: ArrayLike | None = None) -> Array:
     """The sum of the elements that are not nan; arguments as for `sum`.
 
     >>> import pyjx as jax
@@ -78,7 +79,7 @@ def nanprod(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = 
 
 
 def _nan_extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any], a: ArrayLike,
-                  axis: int | Sequence[int] | None, out: Any, keepdims: bool,
+                  axis: int | Sequence[int] | None, out: object, keepdims: bool,
                   initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     no_out(name, out)
     a = _operand(name, a)
@@ -120,7 +121,7 @@ def nanmin(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = No
 
 
 def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: ArrayLike,
-             axis: int | Sequence[int] | None, out: Any, keepdims: Any) -> Any:
+             axis: int | Sequence[int] | None, out: object, keepdims: bool | None) -> Any:
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
     a = _operand(name, a)
@@ -180,8 +181,8 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: No
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def nanmean(a: Any, axis: int | Sequence[int] | None = None, dtype: Any = None, out: None = None,
-            keepdims: bool = False, where: ArrayLike | None = None) -> Array:
+def nanmean(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = None,
+            out: None = None, keepdims: bool = False, where: ArrayLike | None = None) -> Array:
     """The mean of the elements that are not nan; nan if all are. Arguments as for `mean`.
 
     >>> import pyjx as jax
@@ -197,8 +198,8 @@ def nanmean(a: Any, axis: int | Sequence[int] | None = None, dtype: Any = None, 
     return lax.div(total, convert(count, get_aval(total).dtype))
 
 
-def _nan_variance(name: str, a: ArrayLike, axis: Any, dtype: np.dtype[Any], ddof: ArrayLike,
-                  keepdims: bool, where: Any, mean: Any) -> Any:
+def _nan_variance(name: str, a: ArrayLike, axis: int | Sequence[int] | None, dtype: np.dtype[Any],
+                  ddof: ArrayLike, keepdims: bool, where: ArrayLike | None, mean: Any) -> Any:
     a = _operand(name, a)
     where = reductions.check_where(name, where)
     if where is not None and get_aval(where).shape and not get_aval(a).shape:
@@ -222,8 +223,9 @@ def _nan_variance(name: str, a: ArrayLike, axis: Any, dtype: np.dtype[Any], ddof
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-           keepdims: bool = False, where: Any = None, mean: Any = None) -> Array:
+def nanvar(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = None,
+           out: None = None, ddof: ArrayLike = 0, keepdims: bool = False, where: Any = None,
+           mean: ArrayLike | None = None) -> Array:
     """The variance of the elements that are not nan; arguments as for `var`.
 
     >>> import pyjx as jax
@@ -235,8 +237,9 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-           keepdims: bool = False, where: Any = None, mean: Any = None) -> Array:
+def nanstd(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = None,
+           out: None = None, ddof: ArrayLike = 0, keepdims: bool = False, where: Any = None,
+           mean: ArrayLike | None = None) -> Array:
     """The standard deviation of the elements that are not nan; arguments as for `var`.
 
     >>> import pyjx as jax

@@ -11,7 +11,7 @@ import pyjx
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.core.avals import SymbolicDim, get_aval
+from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.integers import index
 from pyjx.core.trace import concrete_or_error
 from pyjx.lax.nary import stretch
@@ -53,7 +53,7 @@ def _pairs(what: str, value: Any, ndim: int) -> Any:
     raise ValueError(f"jnp.pad: {what} has unsupported shape {shape}. Valid shapes are {valid}.")
 
 
-def _is_sequence(x: Any) -> bool:
+def _is_sequence(x: object) -> bool:
     return isinstance(x, (tuple, list)) or (hasattr(x, "ndim") and x.ndim > 0)
 
 
@@ -82,11 +82,11 @@ def _part(x: ArrayLike, start: int, stop: int, axis: int) -> Any:
     return lax.slice_in_dim(x, start, stop, axis=axis)
 
 
-def _surrounded(x: ArrayLike, before: Any, after: Any, axis: int) -> Any:
+def _surrounded(x: ArrayLike, before: ArrayLike, after: ArrayLike, axis: int) -> Any:
     return lax.concatenate([before, x, after], axis)
 
 
-def _repeated(edge: Any, count: int, axis: int) -> Any:
+def _repeated(edge: ArrayLike, count: int, axis: int) -> Any:
     shape = list(get_aval(edge).shape)
     shape[axis] = count
     return stretch(edge, tuple(shape)) if count != 1 else edge
@@ -171,7 +171,7 @@ def _linear_ramp(x: ArrayLike, widths: Pairs, values: Any) -> Any:
     return x
 
 
-def _ramp(edge: Any, end: Any, count: int, axis: int) -> Any:
+def _ramp(edge: ArrayLike, end: ArrayLike, count: int, axis: int) -> Any:
     """`count` values from `end` towards `edge`, which is left out."""
     aval = get_aval(edge)
     shape = (*aval.shape[:axis], count, *aval.shape[axis + 1:])
@@ -186,7 +186,7 @@ def _ramp(edge: Any, end: Any, count: int, axis: int) -> Any:
     return convert(out, aval.dtype, aval.weak_type)
 
 
-def _statistic(x: ArrayLike, widths: Pairs, stat: Callable[..., Any], length: Any) -> Any:
+def _statistic(x: ArrayLike, widths: Pairs, stat: Callable[..., Any], length: object) -> Any:
     aval = get_aval(x)
     lengths = None if length is None else _pairs(f"stat_length with nd={aval.ndim}", length,
                                                  aval.ndim)
@@ -205,7 +205,7 @@ def _statistic(x: ArrayLike, widths: Pairs, stat: Callable[..., Any], length: An
     return x
 
 
-def _rounded(x: ArrayLike, aval: Any) -> Any:
+def _rounded(x: ArrayLike, aval: ShapedArray) -> Any:
     """The values in the type of an array; integers are the nearest ones."""
     if aval.dtype in dtypes.integer_dtypes and get_aval(x).dtype in dtypes.floating_dtypes:
         x = rounding.round(x)
@@ -252,7 +252,8 @@ def _pad(array: ArrayLike, widths: Pairs, mode: str, **options: Any) -> Any:
     return _padded(array, widths, mode, options)
 
 
-def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
+def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant",
+        **kwargs: Any) -> Array:
     """The array with a border.
 
     Args:

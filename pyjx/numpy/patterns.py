@@ -51,7 +51,7 @@ Entry = Any  # Slice or one of the strings
 # -- parsing ---------------------------------------------------------------------------------------
 
 
-def parse(shape: tuple[int, ...], index: Any, wrap: bool = True
+def parse(shape: tuple[int, ...], index: object, wrap: bool = True
           ) -> tuple[tuple[Entry, ...], list[Any]]:
     """The pattern of an index into an array of `shape`, and its values.
 
@@ -162,7 +162,7 @@ def _is_symbolic(item: slice) -> bool:
     return isinstance(item.start, SymbolicDim) or isinstance(item.stop, SymbolicDim)
 
 
-def _is_mask(x: Any) -> bool:
+def _is_mask(x: object) -> bool:
     return getattr(x, "dtype", None) == np.bool_ and not isinstance(x, type)
 
 
@@ -227,7 +227,7 @@ def _parse_dynamic_slice(shape: tuple[int, ...], items: tuple[Any, ...], item: s
     return axis + 1
 
 
-def _parse_integer(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis: int,
+def _parse_integer(shape: tuple[int, ...], items: tuple[Any, ...], item: object, axis: int,
                    wrap: bool, pattern: list[Entry], values: list[Any]) -> int:
     if isinstance(item, Sequence) and not isinstance(item, str):
         raise TypeError(
@@ -335,7 +335,7 @@ def check_fits(index: int) -> None:
                             "index into an array")
 
 
-def as_index(i: Any, dtype: np.dtype[Any]) -> Any:
+def as_index(i: ArrayLike, dtype: np.dtype[Any]) -> Any:
     """Indices in the dtype of a program's; unsigned ones beyond it are its largest, and thus out of
     bounds as before."""
     own = get_aval(i).dtype
@@ -346,12 +346,12 @@ def as_index(i: Any, dtype: np.dtype[Any]) -> Any:
     return i.astype(dtype) if isinstance(i, np.ndarray) else convert(i, dtype)
 
 
-def roomy(i: Any) -> Any:
+def roomy(i: ArrayLike) -> Any:
     """Indices in a type which the sizes of arrays fit, so that they can be computed with."""
     return i if get_aval(i).dtype.itemsize >= 4 else as_index(i, np.dtype(np.int32))
 
 
-def wrapped(i: Any, n: int, dtype: np.dtype[Any], wrap: bool) -> Any:
+def wrapped(i: ArrayLike, n: int, dtype: np.dtype[Any], wrap: bool) -> Any:
     """Index array with negative entries counted from the end."""
     unsigned = dtypes.issubdtype(get_aval(i).dtype, np.unsignedinteger)
     if isinstance(i, np.ndarray):
@@ -458,7 +458,7 @@ def _steps(entry: Slice, dtype: DTypeLike) -> Any:
     return ops.mul(count, ops.full_like(count, entry.step))
 
 
-def offset(start: ArrayLike, steps: Any, dtype: np.dtype[Any]) -> Any:
+def offset(start: ArrayLike, steps: ArrayLike, dtype: np.dtype[Any]) -> Any:
     """start + steps."""
     if isinstance(start, (int, np.integer)) and isinstance(steps, (np.ndarray, np.generic)):
         return np.asarray(start, dtype) + steps

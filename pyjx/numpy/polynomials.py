@@ -148,7 +148,7 @@ def _divided(u: ArrayLike, v: Array) -> tuple[Any, Any]:
     if steps < 1:
         return jnp.zeros(1, dtype_of(u)), jnp.asarray(u)
 
-    def step(rest: Any, k: ArrayLike) -> tuple[Any, Any]:
+    def step(rest: Array, k: ArrayLike) -> tuple[Any, Any]:
         part = lax.dynamic_slice_in_dim(rest, k, n)
         factor = part[0] / v[0]
         return lax.dynamic_update_slice_in_dim(rest, part - factor * v, k, 0), factor
@@ -189,7 +189,7 @@ def polyder(p: Any, m: int = 1) -> Array:
 
 
 @op_jit(static_argnames=("m",))
-def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The integral of order m of a polynomial. Integers become floats.
 
     Args:
@@ -257,7 +257,7 @@ def _horner(unroll: int) -> Any:
         start = lax.full_like(x, 0, dtype_of(p))
         return lax.scan(lambda y, c: (y * x + c, None), start, p, unroll=unroll)[0]
 
-    def slope(g: Any, out: Any, p: Any, x: ArrayLike) -> Any:
+    def slope(g: Array, out: Array, p: Array, x: ArrayLike) -> Any:
         n, *rest = get_aval(p).shape
         degrees = lax.broadcasted_iota(dtype_of(p), (max_dim(n - 1, 0), *rest), 0)
         derivative = jnp.flip(jnp.flip(p[:-1], 0) * (degrees + 1), 0)
@@ -267,7 +267,7 @@ def _horner(unroll: int) -> Any:
     return values
 
 
-def poly(seq_of_zeros: Any) -> Array:
+def poly(seq_of_zeros: ArrayLike) -> Array:
     """The polynomial with given zeros, or the characteristic one of a square matrix.
 
     Args:
@@ -297,13 +297,13 @@ def poly(seq_of_zeros: Any) -> Array:
 
 
 @op_jit
-def _from_zeros(zeros: Any) -> Any:
+def _from_zeros(zeros: ArrayLike) -> Any:
     """p(x) (x - z) = x p(x) - z p(x), one zero after the other."""
     n, dtype = get_aval(zeros).shape[0], dtype_of(zeros)
     start = jnp.zeros(n + 1, dtype).at[0].set(1)
     place = lax.iota(np.int32, n)
 
-    def step(p: Any, each: Any) -> tuple[Any, None]:
+    def step(p: Array, each: tuple[Array, Array]) -> tuple[Any, None]:
         z, degree = each
         # Coefficients that are not there yet do not become nan by an infinite zero.
         return p.at[1:].add(jnp.where(place <= degree, -z * p[:-1], 0)), None
@@ -345,8 +345,8 @@ def vander(x: Value, N: int | None = None, increasing: bool = False) -> Array:
     return _vander(x, count, bool(increasing))
 
 
-def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: Any = None, full: bool = False,
-            w: ArrayLike | None = None, cov: Any = False) -> Any:
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
+            w: ArrayLike | None = None, cov: bool | str = False) -> Any:
     """The polynomial of a degree whose squared distances from points are least.
 
     With V the Vandermonde matrix of x, of columns of length 1, it is the least-squares solution c

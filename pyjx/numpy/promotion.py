@@ -6,15 +6,14 @@ scalars of it: both are literals in jaxprs and go with operands of any shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
-from pyjx.core.avals import SymbolicDim, aval_makers, get_aval
+from pyjx.core.avals import ShapedArray, SymbolicDim, aval_makers, get_aval
 from pyjx.core.frames import warn
 from pyjx.core.places import Space, are_elsewhere
 from pyjx.core.scalars import int_fits, is_scalar_constant, typed
@@ -25,6 +24,9 @@ from pyjx.lax.common import broadcast_shapes, misfit, real_part_on_host, warn_of
 from pyjx.lax.nary import stretch
 from pyjx.runtime.device_put import device_put
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _bool = dtypes.bool_dtype
 _python_scalars = frozenset((bool, int, float, complex))
 
@@ -32,12 +34,12 @@ _python_scalars = frozenset((bool, int, float, complex))
 # -- which values are arrays -----------------------------------------------------------------------
 
 
-def is_arraylike(x: Any) -> bool:
+def is_arraylike(x: object) -> bool:
     """Whether NumPy-like functions take `x` as an array: lists and strings are none."""
     return takes_part(x) or hasattr(x, "aval")
 
 
-def takes_part(x: Any) -> bool:
+def takes_part(x: object) -> bool:
     """Whether operators of arrays take `x` as an operand; others have their own say."""
     return (
         type(x) in aval_makers
@@ -55,7 +57,7 @@ def check_arraylike(name: str, *args: Any) -> None:
             )
 
 
-def as_operand(x: Any) -> Any:
+def as_operand(x: object) -> Any:
     """`x`, which is array-like, as a value that primitives take: `__jax_array__` is called."""
     if type(x) in aval_makers:
         return x
@@ -99,7 +101,7 @@ def literal(x: Any, dtype: Any, weak: bool = False) -> Any:
     return typed(np.asarray(x, dtypes.dtype(x)).astype(dtype)[()], weak)
 
 
-def size_literal(n: Any, dtype: DTypeLike) -> Any:
+def size_literal(n: float, dtype: DTypeLike) -> Any:
     """A size as a scalar of a dtype; of a symbolic one the value."""
     return literal(float(n) if type(n) is int else n, dtype)
 
@@ -319,7 +321,7 @@ def _with_numbers(name: str, *args: Any) -> list[Any]:
     return values
 
 
-def _promoted(name: str, promote: Any, args: tuple[Any, ...]) -> list[Any]:
+def _promoted(name: str, promote: Callable[..., list[Any]], args: tuple[Any, ...]) -> list[Any]:
     values = _with_numbers(name, *args)
     try:
         values = promote(*values)
@@ -361,7 +363,7 @@ def promote_args_complex(name: str, *args: Any) -> list[Any]:
     return promote_shapes(name, *promote_dtypes_complex(*_with_numbers(name, *args)))
 
 
-def _literal_beside(x: Any, a: Any) -> Any:
+def _literal_beside(x: Any, a: ShapedArray) -> Any:
     """The Python scalar `x` as operand beside a value of aval `a`, or None: promote as usual."""
     kind = type(x)
     dtype = a.dtype
@@ -379,7 +381,7 @@ def _literal_beside(x: Any, a: Any) -> Any:
     return None
 
 
-def promote_two(name: str, x: Any, y: Any) -> Any:
+def promote_two(name: str, x: Any, y: ArrayLike) -> Any:
     """`promote_args` for two arguments, which costs next to nothing where they go together."""
     if isinstance(x, Tracer):
         if isinstance(y, Tracer):

@@ -37,7 +37,7 @@ _methods = ("linear", "lower", "higher", "midpoint", "nearest")
 _static = ("axis", "overwrite_input", "method", "keepdims")
 
 
-def _check(name: str, a: ArrayLike, q: ArrayLike, out: Any, overwrite_input: bool, method: str,
+def _check(name: str, a: ArrayLike, q: ArrayLike, out: object, overwrite_input: bool, method: str,
            weights: ArrayLike | None) -> tuple[Any, Any, Any]:
     if out is not None or overwrite_input:
         raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None: "
@@ -99,7 +99,7 @@ def _flattened(x: ArrayLike, axes: tuple[int, ...]) -> Any:
 
 
 @any_ranks
-def _quantile(name: str, a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None, out: Any,
+def _quantile(name: str, a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None, out: object,
               overwrite_input: bool, method: str, keepdims: bool, skip_nan: bool,
               weights: ArrayLike | None) -> Any:
     a, q, weights = _check(name, a, q, out, overwrite_input, method, weights)
@@ -163,7 +163,7 @@ def _interpolated(x: ArrayLike, q: ArrayLike, method: str, skip_nan: bool) -> An
     return lax.mul(lax.add(low_value, high_value), literal(0.5, dtype))
 
 
-def _taken(x: ArrayLike, place: Any, per_slice: bool) -> Any:
+def _taken(x: ArrayLike, place: ArrayLike, per_slice: bool) -> Any:
     """The elements at `place` along the last axis, which each slice has of its own or all share."""
     index = convert(place, dtypes.default_int_dtype())
     last = get_aval(x).ndim - 1

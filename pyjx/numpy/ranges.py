@@ -22,8 +22,12 @@ from pyjx.runtime.resharding import placed
 if TYPE_CHECKING:
     from pyjx.core.layouts import DeviceLike, ShardingLike
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
-           device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
+__all__ = ["arange"]
+
+
+def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | None = None,
+           dtype: Any = None, *, device: DeviceLike = None,
+           out_sharding: ShardingLike = None) -> Array:
     """Numbers from `start` (by default 0) up to, but without, `stop`, in steps.
 
     Raises:
@@ -83,14 +87,14 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     return placed(of_host(host, dtype), target)
 
 
-def _whole_steps(low: Any, by: Any, count: int, dtype: DTypeLike) -> np.ndarray:
+def _whole_steps(low: float, by: float, count: int, dtype: DTypeLike) -> np.ndarray:
     """`count` numbers from `low`; both it and the step are integers of the dtype, as in JAX."""
     least = np.iinfo(dtype).min if dtypes.itemsize_bits(dtype) >= 8 else -math.inf
     first, step = (int(max(x, least) if isinstance(x, float) else x) for x in (low, by))
     return first + step * np.arange(count) if count > 1 else np.asarray([first])[:count]
 
 
-def _concrete(function: str, argument: str, value: Any) -> Any:
+def _concrete(function: str, argument: str, value: object) -> Any:
     if isinstance(value, (Tracer, ArrayImpl)):
         value = concrete_or_error(np.asarray, value,
                                   f"It arose in the jnp.{function} argument '{argument}'")
@@ -102,13 +106,13 @@ def _concrete(function: str, argument: str, value: Any) -> Any:
     return value
 
 
-def _bounds(start: Any, stop: Any, step: Any, bounds: list[Any]) -> tuple[Any, Any, Any]:
+def _bounds(start: object, stop: object, step: object, bounds: list[Any]) -> tuple[Any, Any, Any]:
     if stop is None:
         return 0, bounds[0], 1 if step is None else bounds[-1]
     return bounds[0], bounds[1], 1 if step is None else bounds[2]
 
 
-def _symbolic_range(low: ArrayLike, high: ArrayLike, by: Any, dtype: DTypeLike) -> Any:
+def _symbolic_range(low: ArrayLike, high: ArrayLike, by: ArrayLike, dtype: DTypeLike) -> Any:
     """A range between symbolic dimensions."""
     if type(by) is not int or by == 0:
         raise ValueError("jnp.arange: the step of a range between symbolic dimensions must be an "

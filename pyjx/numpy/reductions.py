@@ -33,7 +33,7 @@ _wide_dtypes = frozenset([np.dtype(d) for d in (
     "float32", "float64", "complex64", "complex128", "int64", "uint64")])
 
 
-def no_out(name: str, out: Any) -> None:
+def no_out(name: str, out: object) -> None:
     """Refuse the `out` argument, which has no meaning for immutable arrays."""
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
@@ -53,7 +53,7 @@ def promoted_integer(dtype: DTypeLike) -> Any:
     return dtypes.canonicalize_dtype(dtype) if wide else least
 
 
-def masked(where: ArrayLike, x: ArrayLike, fill: Any) -> Any:
+def masked(where: ArrayLike, x: ArrayLike, fill: ArrayLike) -> Any:
     """`x` where `where` is true, and the scalar `fill` elsewhere."""
     aval = get_aval(x)
     shape = broadcast_shapes(get_aval(where).shape, aval.shape)
@@ -83,7 +83,7 @@ def check_where(name: str, where: ArrayLike | None) -> Any:
     return where
 
 
-def combine_initial(combine: Callable[[Any, Any], Any], initial: Any, out: Any) -> Any:
+def combine_initial(combine: Callable[[Any, Any], Any], initial: ArrayLike, out: ArrayLike) -> Any:
     """`combine(initial, out)`, with `initial` in the dtype of `out`."""
     shape = get_aval(initial).shape
     if shape:
@@ -109,7 +109,7 @@ def literal_or_cast(x: ArrayLike, like: ShapedArray) -> Any:
 
 
 def _sum_like(name: str, reduce: Callable[..., Any], unit: int, combine: Callable[[Any, Any], Any],
-              a: ArrayLike, axis: int | Sequence[int] | None, dtype: DTypeLike | None, out: Any,
+              a: ArrayLike, axis: int | Sequence[int] | None, dtype: DTypeLike | None, out: object,
               keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None, promote: bool
              ) -> Any:
     no_out(name, out)
@@ -160,7 +160,7 @@ def _reduce_prod(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) ->
     return lax.reduce_prod_p.bind(x, axes=axes)
 
 
-def is_wide(a: Any) -> bool:
+def is_wide(a: object) -> bool:
     """Whether `a` is a tracer that is summed in its own dtype."""
     if not isinstance(a, Tracer) or a.aval.weak_type:
         return False
@@ -169,8 +169,9 @@ def is_wide(a: Any) -> bool:
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
-def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-        initial: Any = None, where: Any = None, promote_integers: bool = True) -> Array:
+def sum(a: Any, axis: Any = None, dtype: DTypeLike | None = None, out: None = None,
+        keepdims: bool = False, initial: Any = None, where: Any = None,
+        promote_integers: bool = True) -> Array:
     """The sum of array elements over the given axes.
 
     Args:
@@ -199,9 +200,9 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
-def prod(a: ArrayLike, axis: Any = None, dtype: DTypeLike | None = None, out: None = None,
-         keepdims: bool = False, initial: Any = None, where: ArrayLike | None = None,
-         promote_integers: bool = True) -> Array:
+def prod(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
+         out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+         where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The product of array elements over the given axes; arguments as for `sum`.
 
     >>> import pyjx as jax
@@ -252,7 +253,8 @@ def _reduce_min(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> 
 
 def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
               combine: Callable[[Any, Any], Any], a: ArrayLike, axis: int | Sequence[int] | None,
-              out: Any, keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None) -> Any:
+              out: object, keepdims: bool, initial: ArrayLike | None,
+              where: ArrayLike | None) -> Any:
     no_out(name, out)
     a = numbers(name, a)
     where = check_where(name, where)
@@ -345,7 +347,7 @@ def ptp(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
 
 
 def _logical(name: str, reduce: Callable[..., Any], unit: bool, a: ArrayLike,
-             axis: int | Sequence[int] | None, out: Any, keepdims: bool, where: ArrayLike | None
+             axis: int | Sequence[int] | None, out: object, keepdims: bool, where: ArrayLike | None
             ) -> Any:
     no_out(name, out)
     a = numbers(name, a)
@@ -408,7 +410,7 @@ def count_nonzero(a: ArrayLike, axis: int | Sequence[int] | None = None, keepdim
 
 
 def arg_extremum(name: str, find: Callable[..., Any], a: ArrayLike,
-                 axis: int | Sequence[int] | None, out: Any, keepdims: Any) -> Any:
+                 axis: int | Sequence[int] | None, out: Any, keepdims: bool | None) -> Any:
     """The position that `find` (lax.argmax or lax.argmin) gives along `axis`."""
     no_out(name, out)
     a = numbers(name, a)
@@ -494,8 +496,8 @@ def mean_of(a: ArrayLike, axis: Any, dtype: DTypeLike | None, keepdims: bool,
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
-         where: Any = None) -> Array:
+def mean(a: Any, axis: Any = None, dtype: DTypeLike | None = None, out: None = None,
+         keepdims: bool = False, *, where: Any = None) -> Array:
     """The arithmetic mean over the given axes; nan over none.
 
     Args:
@@ -550,8 +552,8 @@ def _cumulative(name: str, scan: Callable[..., Any], a: ArrayLike, axis: int | S
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-          ) -> Array:
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
+           out: None = None) -> Array:
     """The running sum along an axis.
 
     Args:
@@ -568,8 +570,8 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-           ) -> Array:
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
+            out: None = None) -> Array:
     """The running product along an axis; arguments as for `cumsum`.
 
     >>> import pyjx as jax

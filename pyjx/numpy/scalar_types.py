@@ -34,7 +34,7 @@ class ScalarType(type):
         value = np.asarray(x, cls.dtype)[()] if isinstance(x, str) else x
         return jnp.asarray(value, dtype=cls.dtype)
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls.dtype.type)
 
     def __reduce__(cls) -> Any:

@@ -21,7 +21,6 @@ from pyjx.core.explicit import entries_of
 from pyjx.core.trace import concrete_or_error, is_concrete
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.conversion import cast
-from pyjx.engine.types import Value
 from pyjx.lax.nary import stretch
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.axes import canonical_axis
@@ -30,21 +29,21 @@ from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes
 from pyjx.runtime.operations import op_jit
 
 
-def _known(name: str, x: Value) -> Any:
+def _known(name: str, x: object) -> Any:
     """`x`, an array or the size of the result; ConcretizationTypeError if it is traced."""
     return concrete_or_error(
         None, x, f"The size argument of jnp.{name} must be statically specified to use jnp.{name} "
         "within JAX transformations.")
 
 
-def _array(x: ArrayLike) -> Any:
+def _array(x: object) -> Any:
     return creation.asarray(x)
 
 
 # -- nonzero ---------------------------------------------------------------------------------------
 
 
-def _true_places(mask: ArrayLike, size: int, fill: Any) -> Any:
+def _true_places(mask: ArrayLike, size: int, fill: ArrayLike) -> Any:
     """The flat indices of the first `size` true elements, then `fill`."""
     count = get_aval(mask).size
     dtype = dtypes.default_int_dtype()
@@ -58,7 +57,7 @@ def _true_places(mask: ArrayLike, size: int, fill: Any) -> Any:
     return ufuncs.where(lax.lt(place, literal(count, dtype)), place, literal(fill, dtype))
 
 
-def _size(name: str, size: Any) -> Any:
+def _size(name: str, size: object) -> Any:
     known = integers.index(_known(name, size))
     if known < 0:
         raise ValueError(f"{name}: size must be a positive integer; got size={known}. 0 will do, "
@@ -302,8 +301,8 @@ def _runs(x: ArrayLike, equal_nan: bool, with_inverse: bool) -> _Runs:
 
 
 @op_jit(static_argnames=("size", "least"))
-def _first_of_each(ordered: Any, order: Any, starts: Any, fill: Any, size: int, least: bool
-                   ) -> tuple[Any, Any, Any]:
+def _first_of_each(ordered: ArrayLike, order: ArrayLike, starts: ArrayLike, fill: ArrayLike,
+                   size: int, least: bool) -> tuple[Any, Any, Any]:
     """The values of `size` runs, where each first occurs, and how often; what is missing is `fill`
     or, with `least`, the least value."""
     aval, dtype = get_aval(ordered), dtypes.default_int_dtype()
@@ -548,7 +547,7 @@ def _neighbors(x: ArrayLike) -> tuple[Any, Any]:
     return lax.slice_in_dim(x, min(n, 1), n), lax.slice_in_dim(x, 0, max(n - 1, 0))
 
 
-def _as_before(x: ArrayLike, one_nan: Any = True) -> Any:
+def _as_before(x: ArrayLike, one_nan: ArrayLike = True) -> Any:
     """Whether each element of a sorted vector equals the one before; nan does where `one_nan`."""
     here, before = _neighbors(x)
     equal = lax.eq(here, before)
@@ -580,12 +579,12 @@ def _joined(x: ArrayLike, y: ArrayLike, one_nan: bool) -> _Joined:
     return _Joined(indexing.take(values, order, axis=0), order, _as_before(keys, of_one))
 
 
-def _is_second(order: Any, n: int) -> Any:
+def _is_second(order: ArrayLike, n: int) -> Any:
     """Whether an element is of the second vector, where the first has `n`."""
     return lax.ge(order, literal(n, get_aval(order).dtype))
 
 
-def _first_of_own(equal: Any) -> Any:
+def _first_of_own(equal: ArrayLike) -> Any:
     """For each sorted element where the run that it is in begins."""
     dtype = dtypes.default_int_dtype()
     place = lax.iota(dtype, get_aval(equal).shape[0])

@@ -29,7 +29,7 @@ from pyjx.numpy.promotion import (
 )
 
 
-def _check_kind(name: str, kind: Any, order: Any, stable: Any) -> None:
+def _check_kind(name: str, kind: object, order: object, stable: object) -> None:
     if kind is not None:
         raise TypeError(f"'kind' argument to {name} is not supported. Use stable=True or "
                         "stable=False to specify sort stability.")
@@ -240,7 +240,7 @@ def _bisected(a: ArrayLike, v: ArrayLike, right: bool, dtype: DTypeLike) -> Any:
     size = get_aval(a).shape[0]
     one, whole = literal(1, dtype), literal(size, dtype)
 
-    def stepped(_: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+    def stepped(_: object, state: tuple[Any, Any]) -> tuple[Any, Any]:
         """So many elements are before v, and the next `step` are where the last of them is."""
         place, step = state
         further = lax.add(place, step)

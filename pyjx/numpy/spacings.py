@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -102,8 +102,8 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 
 
 @numpy_function(static_argnames=("num", "endpoint", "retstep", "dtype", "axis"))
-def _linspace(start: Array, stop: Array, num: Any, endpoint: bool, retstep: bool,
-              dtype: np.dtype[Any], axis: Any) -> Any:
+def _linspace(start: Array, stop: Array, num: SupportsIndex, endpoint: bool, retstep: bool,
+              dtype: np.dtype[Any], axis: SupportsIndex) -> Any:
     start, stop = operands("linspace", start, stop)
     num = _count("linspace", num)
     dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else \
@@ -121,7 +121,7 @@ def _linspace(start: Array, stop: Array, num: Any, endpoint: bool, retstep: bool
     return out, step
 
 
-def _count(name: str, num: Any) -> int:
+def _count(name: str, num: object) -> int:
     count = as_int(name, "num", concrete_or_error(None, num, f"'num' argument of jnp.{name}"))
     if count < 0:
         raise ValueError(f"{name}: Number of samples, {num}, must be non-negative.")

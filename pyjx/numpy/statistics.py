@@ -13,7 +13,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.types import Value
 from pyjx.lax.nary import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names, canonical_axes
@@ -47,7 +46,7 @@ def user_dtype(name: str, dtype: DTypeLike) -> Any:
     return None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
 
 
-def variance_dtypes(name: str, given: Any, dtype: DTypeLike | None) -> tuple[Any, Any]:
+def variance_dtypes(name: str, given: np.dtype, dtype: DTypeLike | None) -> tuple[Any, Any]:
     """The dtypes to compute a variance in and of the result, for the function `name`."""
     inexact = dtypes.to_inexact_dtype(dtypes.canonicalize_dtype(given))
     if dtype is not None:
@@ -83,8 +82,8 @@ def _degrees(ddof: Any, correction: Any) -> Any:
     return correction
 
 
-def _variance(a: ArrayLike, axis: Any, dtype: np.dtype[Any], ddof: ArrayLike, keepdims: bool,
-              where: Any, mean: Value, name: str = "var") -> Any:
+def _variance(a: ArrayLike, axis: int | Sequence[int] | None, dtype: np.dtype[Any], ddof: ArrayLike,
+              keepdims: bool, where: Any, mean: Any, name: str = "var") -> Any:
     a = numbers(name, a)
     where = check_where(name, where)
     aval = get_aval(a)
@@ -138,8 +137,9 @@ _compiled_variance, _compiled_deviation = _compiled(_variance), _compiled(_devia
 
 @api_boundary
 def var(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
-        out: None = None, ddof: Any = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
-        mean: ArrayLike | None = None, correction: Any = None) -> Array:
+        out: None = None, ddof: ArrayLike = 0, keepdims: bool = False, *,
+        where: ArrayLike | None = None, mean: ArrayLike | None = None,
+        correction: Any = None) -> Array:
     """The variance: the mean of squared distances from the mean.
 
     Args:
@@ -167,8 +167,9 @@ def var(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike 
 
 @api_boundary
 def std(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
-        out: None = None, ddof: Any = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
-        mean: ArrayLike | None = None, correction: Any = None) -> Array:
+        out: None = None, ddof: ArrayLike = 0, keepdims: bool = False, *,
+        where: ArrayLike | None = None, mean: ArrayLike | None = None,
+        correction: Any = None) -> Array:
     """The standard deviation, the square root of the variance; arguments as for `var`.
 
     >>> import pyjx as jax
@@ -183,7 +184,7 @@ def std(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike 
 
 
 @numpy_function(static_argnames=("axis", "returned", "keepdims"))
-def average(a: ArrayLike, axis: Any = None, weights: ArrayLike | None = None,
+def average(a: ArrayLike, axis: int | Sequence[int] | None = None, weights: ArrayLike | None = None,
             returned: bool = False, keepdims: bool = False) -> Any:
     """The weighted mean.
 
@@ -218,7 +219,8 @@ def average(a: ArrayLike, axis: Any = None, weights: ArrayLike | None = None,
     return (out, stretch(total, get_aval(out).shape)) if returned else out
 
 
-def _spread_weights(weights: Any, shape: tuple[int, ...], axis: int | Sequence[int] | None) -> Any:
+def _spread_weights(weights: ArrayLike, shape: tuple[int, ...],
+                    axis: int | Sequence[int] | None) -> Any:
     """Weights along `axis` only, with the other axes, of any size, added."""
     if axis is None:
         raise ValueError("Axis must be specified when shapes of a and weights differ.")
@@ -330,7 +332,8 @@ def _observation_weights(x: ArrayLike, fweights: Any, aweights: Any) -> tuple[An
 
 
 @numpy_function(static_argnames=("rowvar", "dtype"))
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
+             dtype: Any = None) -> Array:
     """The Pearson correlation matrix: covariances divided by both standard deviations.
 
     >>> import pyjx as jax

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.array_type import ArrayLike
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import warn
 from pyjx.core.trace import Tracer
@@ -19,7 +19,7 @@ from pyjx.numpy.promotion import operands
 from pyjx.runtime.array import ArrayImpl
 
 
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike, casting: str = "safe") -> bool:
     """Whether values of one dtype can be cast to another under a rule; see `numpy.can_cast`.
 
     >>> import pyjx as jax
@@ -179,7 +179,7 @@ def ndim(a: Any) -> int:
     return len(_shape("ndim", a))
 
 
-def size(a: Value, axis: int | Sequence[int] | None = None) -> int:
+def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, in all or along one axis or several.
 
     >>> import pyjx as jax

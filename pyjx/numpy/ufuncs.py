@@ -94,7 +94,7 @@ def _scaled(x: ArrayLike, factor: float, operation: _Body = ops.mul) -> Any:
     return operation(x, constant_like(x, factor))
 
 
-def _strong_product(x: ArrayLike, factor: Any) -> Any:
+def _strong_product(x: ArrayLike, factor: ArrayLike) -> Any:
     """x times a number of its dtype, which makes the result one of strong type."""
     return ops.mul(x, dtype_of(x).type(factor))
 
@@ -291,7 +291,7 @@ def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
 divide = alias("divide", true_divide)
 
 
-def _wrong_sign(rem: Any, y: Array) -> Any:
+def _wrong_sign(rem: ArrayLike, y: Array) -> Any:
     """Where the remainder of truncated division is not 0 and has not the sign of the divisor."""
     zero = constant_like(rem, 0)
     if is_scalar_constant(y) and y:
@@ -316,7 +316,7 @@ def _float_floor_divide(x: ArrayLike, y: Array) -> Any:
     return ops.round(_less_one(ops.div(whole, y), _wrong_sign(rem, y)))
 
 
-def int_floor_divide(x: Value, y: Value) -> Any:
+def int_floor_divide(x: ArrayLike, y: Any) -> Any:
     div = ops.div(x, y)
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
         return div
@@ -744,7 +744,7 @@ def _complex_object(x: Value) -> bool:
         return bool(np.iscomplexobj(x))
 
 
-def isrealobj(x: ArrayLike) -> bool:
+def isrealobj(x: object) -> bool:
     """Whether the dtype of x is not complex.
 
     >>> import pyjx as jax

@@ -23,7 +23,6 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.brief import shortened
 from pyjx.engine.axes import moveaxis, transpose
-from pyjx.engine.types import Value
 from pyjx.lax.nary import stretch
 from pyjx.lazy import deferred
 from pyjx.numpy.axes import canonical_axes, canonical_axis
@@ -41,7 +40,7 @@ _Body = Callable[..., Any]
 class _Signature:
     """What `inspect` says of the call of any of them."""
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: object = None) -> Any:
         if instance is None:
             raise AttributeError("__signature__")  # the class has that of its constructor
         return inspect.signature(_any_call)
@@ -50,7 +49,7 @@ class _Signature:
 def _any_call(*args: Any, out: None = None, where: None = None) -> Any: ...
 
 
-def unsupported(name: str, out: Any) -> NotImplementedError:
+def unsupported(name: str, out: object) -> NotImplementedError:
     """What a call raises whose `out` or `where` is not None: arrays do not change."""
     return NotImplementedError(f"{'where' if out is None else 'out'} argument of <jnp.ufunc "
                                f"{name!r}> is not supported; use jnp.where on the result")
@@ -83,7 +82,8 @@ class ufunc:
     __signature__ = _Signature()
 
     def __init__(self, func: _Body, /, nin: int, nout: int, *, name: str | None = None,
-                 nargs: int | None = None, identity: Any = None, call: _Body | None = None) -> None:
+                 nargs: int | None = None, identity: ArrayLike | None = None,
+                 call: _Body | None = None) -> None:
         if not callable(func):
             raise TypeError(f"ufunc: func must be a function, got {shortened(func)}")
         self.__name__ = name or str(getattr(func, "__name__", "func"))
@@ -140,7 +140,7 @@ class ufunc:
         return functools.partial(ufunc, name=self.__name__, nargs=self.nargs,
                                  identity=self.identity), (self._func, self.nin, self.nout)
 
-    def _check(self, method: str, out: Any) -> None:
+    def _check(self, method: str, out: object) -> None:
         if self.nin != 2:
             raise ValueError(f"{method} only supported for binary ufuncs")
         if self.nout != 1:
@@ -209,7 +209,8 @@ class ufunc:
             raise ValueError("accumulate does not allow multiple axes")
         return _accumulated(self, a, axis, dtype)
 
-    def at(self, a: ArrayLike, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
+    def at(self, a: ArrayLike, indices: object, b: ArrayLike | None = None, /, *,
+           inplace: bool = True) -> Array:
         """A copy of `a` whose elements at an index are replaced by the function of them, and of b.
 
         It has the dtype of the function's results, but for those of `add`, `multiply` and
@@ -323,7 +324,8 @@ def universal(nin: int) -> Callable[[_Body], Any]:
     return lambda body: ufunc(body, nin, 1, call=body)
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *,
+               identity: ArrayLike | None = None) -> ufunc:
     """The universal function of a Python function of scalars, which must be traceable.
 
     Args:
@@ -347,7 +349,7 @@ def _scalar_of(x: ArrayLike) -> ShapedArray:
     return ShapedArray((), aval.dtype, aval.weak_type)
 
 
-def _dtype_of(function: ufunc, a: Value, dtype: DTypeLike | None) -> Any:
+def _dtype_of(function: ufunc, a: ArrayLike, dtype: DTypeLike | None) -> Any:
     """That in which the elements of `a` are combined."""
     if dtype is not None:
         return dtypes.check_and_canonicalize_user_dtype(dtype, function.__name__)

@@ -27,7 +27,7 @@ _max = reductions.max.__wrapped__
 _min = reductions.min.__wrapped__
 
 
-def _of_vectors(x: ArrayLike, order: Any, axes: Axes, keepdims: bool) -> Any:
+def _of_vectors(x: ArrayLike, order: float | str | None, axes: Axes, keepdims: bool) -> Any:
     """The norm along one axis, or along several as if they were one."""
     if order is None or order == 2:
         return lax.sqrt(_sum(squared(x), axes, keepdims=keepdims))
@@ -68,7 +68,7 @@ def norm_of_matrices(x: ArrayLike, order: Any) -> Any:
                      "-1, 2, -2, jax.numpy.inf and -jax.numpy.inf.")
 
 
-def _of_matrices(x: ArrayLike, order: Any, axes: Axes, keepdims: bool) -> Any:
+def _of_matrices(x: ArrayLike, order: float | str | None, axes: Axes, keepdims: bool) -> Any:
     if len(set(axes)) != 2:
         raise ValueError(f"Improper number of axes for norm: {axes=}")
     out = norm_of_matrices(moved(x, axes, (-2, -1)), order)
@@ -82,8 +82,8 @@ def _inexact(x: ArrayLike) -> Any:
 
 
 @op_jit(static_argnames=("ord", "axis", "keepdims"))
-def norm(x: ArrayLike, ord: Any = None, axis: int | Sequence[int] | None = None,
-         keepdims: bool = False) -> Array:
+def norm(x: ArrayLike, ord: float | str | None = None,
+         axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
     """The norm of vectors or of matrices.
 
     Args:
@@ -119,7 +119,8 @@ def norm(x: ArrayLike, ord: Any = None, axis: int | Sequence[int] | None = None,
 
 
 @numpy_function(static_argnames=("keepdims", "ord"))
-def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False,
+                ord: float | str | None = "fro") -> Array:
     """The norm of matrices `[..., m, n]`; `ord` as for `norm`.
 
     >>> import pyjx as jax
@@ -132,7 +133,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
 
 @numpy_function(static_argnames=("axis", "keepdims", "ord"))
 def vector_norm(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False,
-                ord: Any = 2) -> Array:
+                ord: float | str | None = 2) -> Array:
     """The norm of vectors; of the elements along several axes as of one vector.
 
     Args:

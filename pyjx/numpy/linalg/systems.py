@@ -133,7 +133,8 @@ def _pinv(a: ArrayLike, rtol: ArrayLike, hermitian: bool) -> Any:
 
 
 @_pinv.defjvp
-def _pinv_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
+def _pinv_jvp(hermitian: bool, primals: tuple[ArrayLike, ArrayLike],
+              tangents: tuple[ArrayLike, ArrayLike]) -> Any:
     # dP = -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P, as long as the rank stays
     # (Golub and Pereyra, The differentiation of pseudo-inverses, 1973, eq. 4.12).
     (a, rtol), (da, _) = primals, tangents
@@ -148,7 +149,8 @@ def _pinv_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
 
 
 @numpy_function(static_argnames=("hermitian",))
-def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *,
+         rcond: ArrayLike | None = None) -> Array:
     """The pseudo-inverse of Moore and Penrose.
 
     Args:
@@ -187,7 +189,8 @@ def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any 
 
 
 @numpy_function
-def _least_squares(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Any, Any, Any, Any]:
+def _least_squares(a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None
+                   ) -> tuple[Any, Any, Any, Any]:
     shape = get_aval(a).shape
     u, s, vh = linalg.svd(a, full_matrices=False)
     if 0 in shape:
