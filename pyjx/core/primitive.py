@@ -126,7 +126,8 @@ class Primitive:
       decomposition: the primitive as a Python function of other primitives; used wherever a rule
         is missing.
       effects: `params -> effects`, for what has some (`effects_of`).
-      jvp: `(primals, tangents, **params) -> (result, tangent)`.
+      jvp: `(primals, tangents, **params) -> (result, tangent)`; follows from `linear` where that
+        has one entry.
       transpose: `(ct, *operands, **params) -> cotangents`, where the linear operands are
         `UndefinedPrimal`.
       accumulate: `(totals, ct, *operands, **params) -> cotangents`: as `transpose`, where operands
