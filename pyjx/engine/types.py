@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from pyjx.core.avals import ShapedArray
@@ -25,6 +25,8 @@ Avals: TypeAlias = Sequence[ShapedArray]
 Dims: TypeAlias = Sequence[int | None]
 # The same where each value has one, as the only operand of an operation does.
 BatchDims: TypeAlias = Sequence[int]
+# The name of an axis that is mapped, or a tuple of such names.
+AxisName: TypeAlias = Hashable | Sequence[Hashable]
 # Which values are differentiated, linear, batched or used.
 Flags: TypeAlias = tuple[bool, ...]
 # The parameters of an equation.

@@ -16,7 +16,7 @@ does not: the sum is `psum_invariant`, and its transpose `pvary`, which takes th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ from pyjx.engine.axes import broadcast_in_dim, reduce_sum_p, reduced_shape, redu
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
-from pyjx.engine.types import Dims, Operand, Params, Tangent, Value, Values
+from pyjx.engine.types import AxisName, Dims, Operand, Params, Tangent, Value, Values
 from pyjx.lax.common import accepted, host_converted, operand
 from pyjx.lax.nary import like
 from pyjx.lax.reductions import reduce_max_p, reduce_min_p
@@ -60,7 +60,7 @@ def is_position(axis: Any) -> bool:
     return hasattr(axis, "__index__")
 
 
-def as_axes(axis_name: Any) -> Axes:
+def as_axes(axis_name: AxisName) -> Axes:
     """One name, or several, as a tuple.
 
     Raises:
@@ -71,7 +71,7 @@ def as_axes(axis_name: Any) -> Axes:
     return axes
 
 
-def bound_names(function: str, axis_name: Any) -> Axes:
+def bound_names(function: str, axis_name: AxisName) -> Axes:
     """The names of axes around here that `axis_name` gives.
 
     Raises:
@@ -343,7 +343,7 @@ def sum_over(x: Value, *, axes: Axes, axis_index_groups: Groups) -> Value:
                                  axis_index_groups=None)
 
 
-def _check_ungrouped_types(function: str, groups: Groups) -> None:
+def _check_ungrouped_types(function: str, groups: Sequence[Sequence[int]] | None) -> None:
     if groups is not None:
         raise NotImplementedError(
             f"{function}: axis_index_groups are not supported with the types of shard_map, which "
@@ -365,7 +365,8 @@ pmax_p.define(jvp=jvp_by_result(pmax_p, _extremum_tangent))
 pmin_p.define(jvp=jvp_by_result(pmin_p, _extremum_tangent))
 
 
-def _checked(function: str, axis_name: Any, axis_index_groups: Any) -> Params:
+def _checked(function: str, axis_name: AxisName, axis_index_groups: Sequence[Sequence[int]] | None
+            ) -> Params:
     """The parameters of a reduction."""
     axes = tuple([a.__index__() if is_position(a) else a for a in as_axes(axis_name)])
     _check_distinct(function, axes)
@@ -381,7 +382,8 @@ def _is_host_value(x: Any) -> bool:
     return isinstance(x, (int, float, complex, np.generic, np.ndarray))
 
 
-def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+        ) -> Any:
     """The sum over named axes.
 
     Args:
@@ -424,7 +426,8 @@ def _group_size(params: Params) -> int:
     return size_of(params["axes"]) if groups is None else len(groups[0])
 
 
-def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+         ) -> Any:
     """The mean over named axes; arguments as for `psum`. Of integers it is a float.
 
     >>> import pyjx as jax
@@ -448,7 +451,8 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     return tree_map(mean, x)
 
 
-def _extremum(primitive: Primitive, x: ArrayLike, axis_name: Any, axis_index_groups: Any) -> Any:
+def _extremum(primitive: Primitive, x: ArrayLike, axis_name: AxisName,
+              axis_index_groups: Sequence[Sequence[int]] | None) -> Any:
     params = _checked(primitive.name, axis_name, axis_index_groups)
     typed = typed_names(tuple([a for a in params["axes"] if not is_position(a)]))
     if typed:
@@ -463,7 +467,8 @@ def _extremum(primitive: Primitive, x: ArrayLike, axis_name: Any, axis_index_gro
     return tree_map(extremum, x)
 
 
-def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+        ) -> Any:
     """The maximum over named axes; arguments as for `psum`.
 
     >>> import pyjx as jax
@@ -473,7 +478,8 @@ def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     return _extremum(pmax_p, x, axis_name, axis_index_groups)
 
 
-def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+        ) -> Any:
     """The minimum over named axes; arguments as for `psum`.
 
     >>> import pyjx as jax
@@ -486,7 +492,8 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 # -- positions and sizes ---------------------------------------------------------------------------
 
 
-def _axis_index_batch(trace: BatchTrace, operands: Values, dims: Dims, *, axis_name: Any) -> Any:
+def _axis_index_batch(trace: BatchTrace, operands: Values, dims: Dims, *, axis_name: AxisName
+                     ) -> Any:
     return lax.iota(np.int32, trace.axis.size), 0
 
 
@@ -498,7 +505,7 @@ axis_index_p: Primitive = register(Primitive(
 axis_index_p.define(jvp=jvp_zero(axis_index_p))
 
 
-def axis_index(axis_name: Any) -> Array:
+def axis_index(axis_name: AxisName) -> Array:
     """The position on a named axis, an int32; on several, the first of which varies slowest.
 
     Raises:
@@ -523,7 +530,7 @@ def _size_value(name: Any) -> Any:
     return host_converted(size, np.int32)
 
 
-def axis_size(axis_name: Any) -> int:
+def axis_size(axis_name: AxisName) -> int:
     """The size of a named axis, or the product of the sizes of several.
 
     Raises:
@@ -536,7 +543,7 @@ def axis_size(axis_name: Any) -> int:
     return size_of(bound_names("axis_size", axis_name))
 
 
-def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     """`x` with another type over the axes of a device mesh, whose types say what varies over them.
 
     Axes of vmap are none of these: an array is of one type there, whether it varies or not.

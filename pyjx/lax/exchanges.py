@@ -28,7 +28,7 @@ from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.specs import ManualAxisType
 from pyjx.engine.axes import at_front, broadcast_axis, moveaxis, reduce_sum
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.types import Dims, Operand, Params, Tangent, Value, Values
+from pyjx.engine.types import AxisName, Dims, Operand, Params, Tangent, Value, Values
 from pyjx.lax.collectives import (
     Axes,
     axis_index,
@@ -113,7 +113,8 @@ def _sizes(names: Axes) -> list[int]:
     return [find_frame(name).axis.size for name in names]
 
 
-def _over(function: str, axis_name: Any, axis_index_groups: Any) -> Params:
+def _over(function: str, axis_name: AxisName, axis_index_groups: Sequence[Sequence[int]] | None
+         ) -> Params:
     """The parameters of a collective over names: how many positions take part, and which."""
     names = bound_names(function, axis_name)
     check_allowed({"psum_scatter": "reduce_scatter"}.get(function, function), names)
@@ -168,7 +169,7 @@ ppermute_p: Primitive = _exchange(
     by_axis=_ppermute_by_axis, transpose=_ppermute_transpose)
 
 
-def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
+def ppermute(x: Any, axis_name: AxisName, perm: Any) -> Any:
     """Values sent from position to position along a named axis.
 
     Args:
@@ -207,7 +208,7 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     return tree_map(lambda leaf: bind_checked(ppermute_p, leaf, params, typed), x)
 
 
-def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
+def pshuffle(x: Any, axis_name: AxisName, perm: Any) -> Any:
     """Values along a named axis in another order: position i gets the value at `perm[i]`.
 
     Raises:
@@ -269,7 +270,7 @@ pbroadcast_p: Primitive = _exchange(
     printed=_name_printed("axis_name", "source"))
 
 
-def pbroadcast(x: Any, axis_name: Any, source: Any) -> Any:
+def pbroadcast(x: Any, axis_name: AxisName, source: Any) -> Any:
     """The value at one position of a named axis, at all of them.
 
     Args:
@@ -435,7 +436,8 @@ all_gather_reduced_p: Primitive = _exchange(
         mat.varying.difference(axes), mat.unreduced, mat.reduced.union(axes))))
 
 
-def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0,
+def all_gather(x: Any, axis_name: AxisName, *,
+               axis_index_groups: Sequence[Sequence[int]] | None = None, axis: int = 0,
                tiled: bool = False, to: str = "varying") -> Any:
     """The values at all positions of a named axis, side by side, at all of them.
 
@@ -521,8 +523,9 @@ unreduced_reduce_scatter_p: Primitive = _exchange(
         mat.varying.union(axes), mat.unreduced.difference(axes), mat.reduced)))
 
 
-def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
-                 axis_index_groups: Any = None, tiled: bool = False) -> Any:
+def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0,
+                 axis_index_groups: Sequence[Sequence[int]] | None = None, tiled: bool = False
+                ) -> Any:
     """The sum over a named axis, of which each position keeps its part.
 
     Args:
@@ -546,8 +549,8 @@ def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
     return _psum_scatter("psum_scatter", x, axis_name, scatter_dimension, axis_index_groups, tiled)
 
 
-def _psum_scatter(name: str, x: Any, axis_name: Any, scatter_dimension: int,
-                  axis_index_groups: Any, tiled: bool) -> Any:
+def _psum_scatter(name: str, x: Any, axis_name: AxisName, scatter_dimension: int,
+                  axis_index_groups: Sequence[Sequence[int]] | None, tiled: bool) -> Any:
     params = _over(name, axis_name, axis_index_groups)
 
     def scattered(leaf: Any) -> Any:
@@ -586,8 +589,9 @@ class Future:
         return f"Future({self._result!r})"
 
 
-def psum_scatter_start(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
-                       axis_index_groups: Any = None, tiled: bool = False) -> Any:
+def psum_scatter_start(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0,
+                       axis_index_groups: Sequence[Sequence[int]] | None = None, tiled: bool = False
+                      ) -> Any:
     """As `psum_scatter`, but with a `Future` for each array, whose method `done` gives the result.
 
     What is computed in between may run while the devices exchange their parts. Where the exchange
@@ -641,8 +645,9 @@ all_to_all_p: Primitive = _exchange(
     printed=_name_printed("axis_index_groups", "axis_name", "concat_axis", "split_axis", "tiled"))
 
 
-def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
-               axis_index_groups: Any = None, tiled: bool = False) -> Any:
+def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *,
+               axis_index_groups: Sequence[Sequence[int]] | None = None, tiled: bool = False
+              ) -> Any:
     """Each position sends each position a part of its value, and puts together what it gets.
 
     Args:
@@ -677,7 +682,8 @@ def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
     return tree_map(exchanged, x)
 
 
-def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+def pswapaxes(x: Any, axis_name: AxisName, axis: int, *,
+              axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
     """A named axis and a positional one of the same size, exchanged; arguments as for `all_to_all`.
 
     >>> import pyjx as jax

@@ -7,6 +7,7 @@ where s and t are positions on the axis; the rest of y is `output`. It is linear
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from pyjx.core.primitive import Primitive, register, vary
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.tangents import full_aval, instantiate, is_undefined_primal
-from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
+from pyjx.engine.types import AxisName, Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.collectives import (
     Axes,
     Groups,
@@ -124,10 +125,9 @@ ragged_all_to_all_p: Primitive = register(Primitive(
 ))
 
 
-def ragged_all_to_all(
-    operand: Any, output: Any, input_offsets: Any, send_sizes: Any, output_offsets: Any,
-    recv_sizes: Any, *, axis_name: Any, axis_index_groups: Any = None,
-) -> Array:
+def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes: Any,
+                      output_offsets: Any, recv_sizes: Any, *, axis_name: AxisName,
+                      axis_index_groups: Sequence[Sequence[int]] | None = None) -> Array:
     """Each position sends each position a slice of rows, of any size, to any place.
 
     The vectors of integers have an entry for each target, or several: all of the first target's,

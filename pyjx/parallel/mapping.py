@@ -22,7 +22,7 @@ from pyjx.core.specs import Infer, InferFromArgs, PartitionSpec, UnreducedKind, 
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.engine.types import TreeDef
+from pyjx.engine.types import AxisName, TreeDef
 from pyjx.parallel.calls import WHOLE, Specs, ordered, shard_map_p
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.sharding import check_spec
@@ -421,8 +421,8 @@ def _check_type(spec: PartitionSpec, aval: ShapedArray | AbstractRef, names: fro
 # -- one axis at a time ----------------------------------------------------------------------------
 
 
-def smap(f: Callable[..., Any] = _missing, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Any
-        ) -> Any:
+def smap(f: Callable[..., Any] = _missing, /, *, in_axes: Any = Infer, out_axes: Any,
+         axis_name: AxisName) -> Any:
     """`shard_map` over one axis of the mesh that is set, with axes of arrays in place of specs.
 
     Args:

@@ -21,7 +21,7 @@ from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.functions import check_values, flatten, name_of
-from pyjx.engine.types import TreeDef
+from pyjx.engine.types import AxisName, TreeDef
 from pyjx.parallel.mapping import shard_map
 from pyjx.runtime import backends, signature
 from pyjx.runtime.abstract import described
@@ -37,10 +37,10 @@ from pyjx.transforms.vmap import in_dims_of, mapped_size, vmap
 NO_NAME = "_internal_pmap_axis_name"
 
 
-def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0,
-         static_broadcasted_argnums: Any = (), devices: Sequence[Any] | None = None,
-         backend: str | None = None, axis_size: int | None = None, donate_argnums: Any = ()
-         ) -> Any:
+def pmap(fun: Callable[..., Any], axis_name: AxisName = None, *, in_axes: Any = 0,
+         out_axes: Any = 0, static_broadcasted_argnums: Any = (),
+         devices: Sequence[Any] | None = None, backend: str | None = None,
+         axis_size: int | None = None, donate_argnums: Any = ()) -> Any:
     """Map a function over axes of its arguments, an example on each of as many devices.
 
     Args:

@@ -21,7 +21,7 @@ from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, state
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.functions import FlatFun, flatten, source_of
-from pyjx.engine.types import P, R, TreeDef
+from pyjx.engine.types import AxisName, P, R, TreeDef
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.runtime.signature import leaf_names, names_when_asked, parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
@@ -33,7 +33,7 @@ _DOC = ("Vectorized version of {fun}. Takes similar arguments as {fun} but with 
 
 
 def vmap(
-    fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
+    fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: AxisName = None,
     axis_size: int | None = None, spmd_axis_name: Any = None, sum_match: bool = False,
 ) -> Callable[P, R]:
     """A function that maps `fun` over axes of its arguments, as one vectorized computation.
@@ -363,7 +363,7 @@ def _raise_rank(name: str, axis: Any, shape: tuple[int, ...], i: int, fun: Calla
     )
 
 
-def _raise_batched(out_tree: TreeDef, i: int, dim: int, axis_name: Any) -> NoReturn:
+def _raise_batched(out_tree: TreeDef, i: int, dim: int, axis_name: AxisName) -> NoReturn:
     """Say which output, the leaf `i`, is batched though `out_axes` says None."""
     paths = tree_flatten_with_path(out_tree.unflatten([_Leaf()] * out_tree.num_leaves))[0]
     named = "" if axis_name is None else (
