@@ -89,14 +89,8 @@ class MeshComputation:
         """The program as XLA's."""
         return self._lowered.compiler_ir("hlo")
 
-    def compiler_ir(self, dialect: str | None = None) -> Any:
-        return self._lowered.compiler_ir(dialect)
-
-    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        return self._lowered.as_text(dialect, debug_info=debug_info)  # type: ignore[no-any-return]
-
-    def cost_analysis(self) -> Any:
-        return self._lowered.cost_analysis()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lowered, name)
 
     def compile(self, compiler_options: dict[str, Any] | None = None, *,
                 device_assignment: Any = None) -> MeshExecutable:
@@ -153,26 +147,12 @@ class MeshExecutable:
         """The constants, which lie where the program wants them already."""
         return list(const_args)
 
-    def input_shardings(self) -> Any:
-        return tree_leaves(self._compiled.input_shardings)
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._compiled, name)
+        return (lambda: tree_leaves(found)) if name in _OF_LEAVES else found
 
-    def output_shardings(self) -> Any:
-        return tree_leaves(self._compiled.output_shardings)
 
-    def input_formats(self) -> Any:
-        return tree_leaves(self._compiled.input_formats)
-
-    def output_formats(self) -> Any:
-        return tree_leaves(self._compiled.output_formats)
-
-    def as_text(self) -> str:
-        return self._compiled.as_text()  # type: ignore[no-any-return]
-
-    def cost_analysis(self) -> Any:
-        return self._compiled.cost_analysis()
-
-    def memory_analysis(self) -> Any:
-        return self._compiled.memory_analysis()
+_OF_LEAVES = ("input_shardings", "output_shardings", "input_formats", "output_formats")
 
 
 def canonicalize_sharding(sharding: ShardingLike, api_name: str, check_mesh_consistency: bool = True
