@@ -45,6 +45,7 @@ from pyjx.monitoring import timed
 from pyjx.runtime import backends, cache, ledger
 from pyjx.runtime.executable import DescribedExecutable, Executable
 from pyjx.runtime.placement import Placement
+from pyjx.runtime.typed_shardings import types_as_constraints
 
 host_calls = deferred("pyjx.runtime.host_calls")  # callbacks, which few programs have
 solving = deferred("pyjx.core.symbolic.solving")  # for a message
@@ -495,7 +496,7 @@ def operation_options(closed: ClosedJaxpr, platform: str) -> tuple[tuple[str, An
     floats of 8 bits, of which each operation is a dozen branches, the first level takes seconds."""
     if platform != "cpu" or re.search(_CHOSEN, os.environ.get("XLA_FLAGS", "")):
         return ()
-    eqns = list(_equations(decompose(physicalize(closed), platform).jaxpr))
+    eqns = list(_equations(decompose(physicalize(types_as_constraints(closed)), platform).jaxpr))
     avals = {v.aval for eqn in eqns for v in (*eqn.invars, *eqn.outvars)}
     types = {dtype for a in avals if isinstance(dtype := getattr(a, "dtype", None), np.dtype)}
     if len(eqns) > _LONGEST or any([t.name.startswith("float8") for t in types]):
