@@ -96,6 +96,8 @@ def test_unknown_names(package):
 
 @pytest.mark.parametrize("package", [*stubs.PACKAGES, *stubs.MADE])
 def test_stubs_agree_with_the_tables(package):
+    if package == "pyjx.extend.mlir.dialects" and "mpmd" not in dir(sys.modules[package]):
+        pytest.skip("older versions of jaxlib have fewer dialects")
     text = stubs.stub_path(package).read_text(encoding="utf-8")
     assert text == stubs.stub(package), "run `python -m pyjx.cli.stubs`"
 
