@@ -35,6 +35,8 @@ class _Deferred:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # whoever walks over what a file holds wants none of it
+            raise AttributeError(name)
         return getattr(_loaded(self._name), name)
 
 

@@ -160,9 +160,7 @@ def _check_shape(name: str, x: Array, shape: Any) -> tuple[int, ...]:
         raise ValueError("shape must have length equal to the number of dimensions of x;  "
                          f"{shape} vs {x.shape}")
     if 0 in x.shape and 0 not in shape:
-        raise ValueError(f"{name}: expected an image with pixels, got shape {x.shape}, of which "
-                         f"no values of shape {shape} can be made; return zeros of it yourself "
-                         "where that is meant")
+        raise ValueError(f"{name}: expected an image that has pixels, got shape {x.shape}.")
     return shape
 
 

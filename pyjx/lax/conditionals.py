@@ -270,13 +270,12 @@ class _Cond(Holder):
         for x in operands[1:]:
             if apart and type(x) is UndefinedPrimal and not (
                     apart <= x.aval.place.mat.varying | x.aval.place.mat.reduced):
-                axes = ", ".join([repr(axis) for axis in sorted(apart, key=str)])
+                axes = tuple(sorted(apart, key=str))
                 raise ValueError(
                     f"lax.cond, lax.switch: devices along the axes {axes} take branches of their "
                     f"own, which close over a value of type {x.aval.str_short()} that is one for "
-                    "them all, so that its gradient is a sum over them. Give the value to the "
-                    f"branches as an operand, or cast it before: lax.pcast(x, ({axes},), "
-                    "to='varying').")
+                    "all, so its gradient is a sum over them. Give the branches the value as an "
+                    f"operand, or cast it before: lax.pcast(x, {axes}, to='varying').")
         return super().pulled_back(cts, operands, params, totals, added)
 
 

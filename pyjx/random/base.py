@@ -410,8 +410,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
         try:
             data = np.uint32(int(data))
         except (ValueError, OverflowError) as error:
-            raise type(error)(f"fold_in: data must be an integer from 0 to 2**32 - 1, got {data} "
-                              f"({error})") from None
+            raise type(error)(f"fold_in: data must be of uint32, got {data} ({error})") from None
     else:
         if not is_valid_value(data) or dtypes.issubdtype(get_aval(data).dtype, np.complexfloating):
             raise TypeError(f"fold_in: data must be an integer, got {shortened(data)} of type "

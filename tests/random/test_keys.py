@@ -213,7 +213,7 @@ def test_legacy_keys() -> None:
     (lambda: random.fold_in(KEY, jnp.arange(2)), TypeError, "fold_in accepts a scalar"),
     (lambda: random.fold_in(KEY, 1j), TypeError, "data must be an integer, got 1j"),
     (lambda: random.fold_in(KEY, -1), OverflowError, "out of bounds for uint32"),
-    (lambda: random.fold_in(KEY, -1.5), OverflowError, r"fold_in: .* 2\*\*32 - 1, got -1.5"),
+    (lambda: random.fold_in(KEY, -1.5), OverflowError, "fold_in: data must be of uint32, got -1.5"),
     (lambda: random.fold_in(KEY, float("inf")), OverflowError, "got inf"),
     (lambda: random.fold_in(KEY, np.float64("nan")), ValueError, "got nan"),
     (lambda: random.wrap_key_data(jnp.zeros((3, 3), "uint32")), TypeError,

@@ -17,8 +17,6 @@ from pyjx.runtime.device_put import (
     copy_to_host_async,
     device_get,
     device_put,
-    device_put_replicated,
-    device_put_sharded,
 )
 from pyjx.runtime.sharding import SingleDeviceSharding
 from pyjx.runtime.transfers import array_from_numpy
@@ -132,15 +130,6 @@ def test_waiting():
     tree = {"a": x, "b": "text"}
     assert block_until_ready(tree) is tree
     assert copy_to_host_async(tree) is tree
-
-
-def test_parts_for_devices():
-    devices = backends.devices()[:1]
-    x = device_put_sharded([np.arange(3)], devices)
-    assert x.shape == (1, 3) and x.committed
-    assert device_put_replicated(np.arange(3), devices).tolist() == [[0, 1, 2]]
-    with pytest.raises(ValueError, match=r"len\(shards\) = 2 must equal len\(devices\) = 1"):
-        device_put_sharded([1, 2], devices)
 
 
 def test_default_device_by_name():
