@@ -75,11 +75,11 @@ BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
     (sources.small_with_one_importer, 17),
     (sources.circles, 0),
     (files_in_circles, 0),
-    (sources.imports_inside_functions, 40),
+    (sources.imports_inside_functions, 29),
     (silent_imports, 25),
     (lambda: max(sources.homes().values(), key=len), 7),
     (homes_of_operations, 32),
-    (sources.percent_typed_any, 15.5),
+    (sources.percent_typed_any, 14.6),
     (lambda: primitive.RULE_KINDS, 18),
     (sources.repeated_names, 50),
 ]

@@ -18,9 +18,12 @@ from pyjx.core.integers import as_sizes
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.types import Value
+from pyjx.lazy import deferred
 from pyjx.numpy.creation import array, asarray
 from pyjx.numpy.promotion import operands, promote_dtypes
 from pyjx.numpy.ranges import arange
+
+mapping = deferred("pyjx.transforms.vmap")  # loads the transformations
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 
@@ -232,10 +235,8 @@ def fromfunction(function: Callable[..., Any], shape: Sequence[int], *,
     >>> jax.numpy.fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()
     [[0, 1], [1, 2]]
     """
-    from pyjx import vmap  # loads the transformations
-
     shape = canonical_shape(shape)
     fun: Callable[..., Any] = partial(function, **kwargs)
     for axis in reversed(range(len(shape))):
-        fun = vmap(fun, in_axes=tuple([0 if i == axis else None for i in range(len(shape))]))
+        fun = mapping.vmap(fun, in_axes=tuple([0 if i == axis else None for i in range(len(shape))]))
     return fun(*[jnp.arange(n, dtype=dtype) for n in shape])
