@@ -20,8 +20,7 @@ _FAMILIES = (
 # Those of one platform load with the first program for it.
 _OF_PLATFORM = {"cpu": "linalg.lapack", "cuda": "linalg.gpu", "rocm": "linalg.gpu"}
 # Those whose operations are calls of functions that are not XLA's.
-_FOREIGN = frozenset(f"lowering.{family}" for family in (
-    "callbacks", "foreign_calls", *_OF_PLATFORM.values()))
+_FOREIGN = ("callbacks", "foreign_calls", *_OF_PLATFORM.values())
 
 
 class LoweringRule:
@@ -39,7 +38,7 @@ class LoweringRule:
         self.emit = emit
         self.platform = platform
         self.widens = widens
-        self.foreign = emit.__module__ in _FOREIGN or not _is_own(emit)
+        self.foreign = emit.__module__.removeprefix("lowering.") in _FOREIGN or not _is_own(emit)
 
 
 def _is_own(emit: Emit) -> bool:

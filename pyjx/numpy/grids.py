@@ -236,7 +236,7 @@ def fromfunction(function: Callable[..., Any], shape: Sequence[int], *,
     [[0, 1], [1, 2]]
     """
     shape = canonical_shape(shape)
-    fun: Callable[..., Any] = partial(function, **kwargs)
+    fun: Any = partial(function, **kwargs)
     for axis in reversed(range(len(shape))):
-        fun = mapping.vmap(fun, in_axes=tuple([0 if i == axis else None for i in range(len(shape))]))
+        fun = mapping.vmap(fun, tuple([0 if i == axis else None for i in range(len(shape))]))
     return fun(*[jnp.arange(n, dtype=dtype) for n in shape])
