@@ -486,7 +486,6 @@ def _check(jaxpr: Jaxpr) -> None:
 _FIRST_LEVEL = (("xla_cpu_parallel_codegen_split_count", 1),
                 ("xla_backend_optimization_level", 1))
 _OLDER_EMITTERS = (("xla_cpu_use_fusion_emitters", False),)
-_CHOSEN = "xla_cpu|xla_backend"  # the user's own flags, which these would overrule
 _SMALL = 4096  # elements, for which the time of a kernel does not count
 _LONGEST = 500  # operations; in longer programs it pays to compile kernels side by side
 
@@ -494,7 +493,8 @@ _LONGEST = 500  # operations; in longer programs it pays to compile kernels side
 def operation_options(closed: ClosedJaxpr, platform: str) -> tuple[tuple[str, Any], ...]:
     """The compiler options for the program of one operation; none where they would be seen. With
     floats of 8 bits, of which each operation is a dozen branches, the first level takes seconds."""
-    if platform != "cpu" or re.search(_CHOSEN, os.environ.get("XLA_FLAGS", "")):
+    # What the user's own flags say is not overruled.
+    if platform != "cpu" or re.search("xla_cpu|xla_backend", os.environ.get("XLA_FLAGS", "")):
         return ()
     eqns = list(_equations(decompose(physicalize(types_as_constraints(closed)), platform).jaxpr))
     avals = {v.aval for eqn in eqns for v in (*eqn.invars, *eqn.outvars)}
@@ -513,7 +513,8 @@ def operation_options(closed: ClosedJaxpr, platform: str) -> tuple[tuple[str, An
             ways.add(None)
     # Elsewhere intermediate results are rounded, or products and sums contracted.
     elsewhere = np.dtype(np.float16) in types or any([t.kind == "c" for t in types])
-    small = all([getattr(a, "size", 0) <= _SMALL for a in closed.in_avals + closed.out_avals])
+    small = all([type(n := getattr(a, "size", 0)) is int and n <= _SMALL  # or an expression
+                 for a in closed.in_avals + closed.out_avals])
     if (jaxlib_api.HAS_OLDER_CPU_EMITTERS and not elsewhere
             and ways <= ({ANY_WAY, ANY_WAY_IF_SMALL} if small else {ANY_WAY})):
         return _FIRST_LEVEL + _OLDER_EMITTERS
