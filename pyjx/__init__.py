@@ -217,7 +217,8 @@ _array_methods.install()
 
 # What nearly every program uses, so that its first trace does not wait for modules to load.
 for _name in (
-    "pyjx.lax.indexing", "pyjx.numpy.contractions", "pyjx.numpy.statistics",
+    # by which types and programs get the members that libraries ask for
+    "pyjx.compat", "pyjx.lax.indexing", "pyjx.numpy.contractions", "pyjx.numpy.statistics",
     "pyjx.runtime.stages",  # compiled functions get their methods
     "pyjx.transforms.grad", "pyjx.transforms.vjp", "pyjx.transforms.vmap",
 ):

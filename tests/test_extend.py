@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import gc
+import subprocess
+import sys
 import weakref
 
 import numpy as np
@@ -739,6 +741,13 @@ def test_all_primitives_say_what_bind_takes():
     closed = jax.make_jaxpr(lambda x: jax.nn.relu(x) + jax.lax.cumsum(x))(jax.numpy.ones(3))
     for eqn in closed.eqns:
         assert eqn.primitive.get_bind_params(eqn.params) == eqn.params
+
+
+def test_members_for_libraries_are_there_from_the_start():
+    program = """import pyjx as jax
+closed = jax.make_jaxpr(jax.lax.sin)(1.0)
+closed.eqns[0].primitive.get_bind_params, closed.jaxpr.with_consts, closed.in_avals[0].vspace_add"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_implementations_may_be_called_and_replaced():
