@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration, jaxlib_api
+from pyjx.compat.given_members import give
 from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.explicit import abstract_sharding
 from pyjx.core.layouts import ShardingLike
@@ -89,9 +90,6 @@ class MeshComputation:
         """The program as XLA's."""
         return self._lowered.compiler_ir("hlo")
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._lowered, name)
-
     def compile(self, compiler_options: dict[str, Any] | None = None, *,
                 device_assignment: Any = None) -> MeshExecutable:
         return MeshExecutable(self._lowered.compile(
@@ -122,8 +120,7 @@ class MeshExecutable:
     def xla_extension_executable(self) -> Any:
         return self.xla_executable
 
-    def runtime_executable(self) -> Any:
-        return self.xla_executable
+    runtime_executable = xla_extension_executable
 
     def call(self, *args: Any) -> list[Any]:
         """Call the program with leaves: the leaves of its result."""
@@ -131,13 +128,10 @@ class MeshExecutable:
         given, kwargs = tree_unflatten(compiled.in_tree, args)
         return tree_leaves(compiled(*given, **kwargs))
 
-    @property
-    def unsafe_call(self) -> Callable[..., list[Any]]:
-        """As `call`."""
-        return self.call
-
     def build_unsafe_call(self) -> Callable[..., list[Any]]:
         return self.call
+
+    unsafe_call = property(build_unsafe_call)
 
     def create_cpp_call(self, params: object) -> None:
         """None: there is no callable of C++ for a program of leaves."""
@@ -147,12 +141,15 @@ class MeshExecutable:
         """The constants, which lie where the program wants them already."""
         return list(const_args)
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._compiled, name)
-        return (lambda: tree_leaves(found)) if name in _OF_LEAVES else found
 
-
-_OF_LEAVES = ("input_shardings", "output_shardings", "input_formats", "output_formats")
+give(MeshComputation, **{
+    name: lambda self, *args, name=name, **options: getattr(self._lowered, name)(*args, **options)
+    for name in ("as_text", "compiler_ir", "cost_analysis")})
+give(MeshExecutable, **{
+    name: lambda self, name=name: getattr(self._compiled, name)()
+    for name in ("as_text", "cost_analysis", "memory_analysis")}, **{
+    name: lambda self, name=name: tree_leaves(getattr(self._compiled, name))
+    for name in ("input_shardings", "output_shardings", "input_formats", "output_formats")})
 
 
 def canonicalize_sharding(sharding: ShardingLike, api_name: str, check_mesh_consistency: bool = True

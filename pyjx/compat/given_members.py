@@ -42,41 +42,36 @@ def give(owner: type, **members: Any) -> None:
         setattr(owner, name, member)
 
 
-def _is_valid(trace: Trace) -> bool:
+def _is_valid(self: Trace) -> bool:
     """Whether the function that it watches has not returned yet."""
-    return trace.alive
+    return self.alive
 
 
-def _invalidate(trace: Trace) -> None:
+def _invalidate(self: Trace) -> None:
     """Refuse operations from now on."""
-    trace.alive = False
+    self.alive = False
 
 
-def _same(trace: Trace, val: Any) -> Any:
-    """A value as this interpreter sees values; those of outer ones are constants of it."""
-    return val
+def _recorded(self: DynamicJaxprTrace, val: Any) -> Any:
+    is_own = isinstance(val, DynamicJaxprTracer) and val._trace is self
+    return val if is_own else self.constant(val)
 
 
-def _recorded(trace: DynamicJaxprTrace, val: Any) -> Any:
-    is_own = isinstance(val, DynamicJaxprTracer) and val._trace is trace
-    return val if is_own else trace.constant(val)
-
-
-def _full_raise(trace: Trace, x: Any) -> Any:
+def _full_raise(self: Trace, x: Any) -> Any:
     """By its older name, `stage_value` of what may be here.
 
     Raises:
       UnexpectedTracerError: it is a tracer of an interpreter that has ended, or inside of this.
     """
-    if not (isinstance(x, Tracer) and x._trace is trace):
-        trace.check_outer(x)
+    if not (isinstance(x, Tracer) and x._trace is self):
+        self.check_outer(x)
     return x
 
 
-def _constant_of(x: DynamicJaxprTracer) -> Any:
+def _constant_of(self: DynamicJaxprTracer) -> Any:
     """The value of a constant of the program; of others None."""
-    trace = x._trace
-    return next((trace.consts[k] for k, v in trace.const_vars.items() if v is x._var), None)
+    trace = self._trace
+    return next((trace.consts[k] for k, v in trace.const_vars.items() if v is self._var), None)
 
 
 def bind_with_trace(primitive: Primitive, trace: Trace, operands: Sequence[Any],
@@ -90,15 +85,15 @@ def bind_with_trace(primitive: Primitive, trace: Trace, operands: Sequence[Any],
         return top.process(primitive, tuple(operands), avals_and_params[-1])
 
 
-def _single(aval: AbstractValue, *vals: Any) -> Any:
+def _single(self: AbstractValue, *vals: Any) -> Any:
     (val,) = vals
     return val
 
 
-def _unspecified(aval: ShapedArray, mesh: Any, check_vma: bool, all_names: Sequence[Any]
+def _unspecified(self: ShapedArray, mesh: Any, check_vma: bool, all_names: Sequence[Any]
                  ) -> PartitionSpec:
     """How a result lies of which nothing is said: along all axes it may differ along."""
-    names = tuple([n for n in all_names if not check_vma or n in aval.vma])
+    names = tuple([n for n in all_names if not check_vma or n in self.vma])
     return PartitionSpec(names) if names else PartitionSpec()
 
 
@@ -117,16 +112,16 @@ def _filtered(names: tuple[str, ...] | None, keep: Sequence[bool]) -> tuple[str,
     return None if names is None else tuple(compress(_known(names, len(keep)), keep))
 
 
-def _renamed(info: DebugInfo, name: str) -> DebugInfo:
+def _renamed(self: DebugInfo, name: str) -> DebugInfo:
     """That of a function with another name."""
-    _, space, place = info.func_src_info.partition(" ")
-    return info._replace(func_src_info=f"{name}{space}{place}")
+    _, space, place = self.func_src_info.partition(" ")
+    return self._replace(func_src_info=f"{name}{space}{place}")
 
 
-def _with_paths(info: DebugInfo, ans: Any) -> DebugInfo:
+def _with_paths(self: DebugInfo, ans: Any) -> DebugInfo:
     """That with the places of the leaves of a function's result."""
     leaves, _ = tree_flatten_with_path(ans)
-    return info._replace(result_paths=tuple([f"result{keystr(path)}" for path, _ in leaves]))
+    return self._replace(result_paths=tuple([f"result{keystr(path)}" for path, _ in leaves]))
 
 
 _any_explicit = property(lambda mesh: AxisType.Explicit in mesh.axis_types)
@@ -134,37 +129,37 @@ _any_explicit = property(lambda mesh: AxisType.Explicit in mesh.axis_types)
 # `main` is what all tracers of a trace have in common, `requires_low` whether it takes only what
 # programs are lowered from.
 give(Trace, main=property(lambda trace: trace), requires_low=False, is_valid=_is_valid,
-     invalidate=_invalidate, stage_value=_same, full_raise=_full_raise)
+     invalidate=_invalidate, stage_value=lambda self, val: val, full_raise=_full_raise)
 give(DynamicJaxprTrace, stage_value=_recorded)
 give(DynamicJaxprTracer, val=property(attrgetter("_var")), parent=property(attrgetter("_eqn")),
      get_const=_constant_of)
 give(JVPTrace, to_primal_tangent_pair=JVPTrace.primal_and_tangent)
 give(Primitive, call_primitive=False, map_primitive=False, bind_with_trace=bind_with_trace,
-     get_bind_params=lambda primitive, params: params)
+     get_bind_params=lambda self, params: params)
 give(AbstractMesh, _any_axis_explicit=_any_explicit)
 give(Mesh, _any_axis_explicit=_any_explicit)
 give(PjitFunction, _fun=property(attrgetter("__wrapped__")))
 
 # What a value is made of: of itself. `qdd` is what is known of a value beyond its type, which
 # changes, and by older names there are others of the same.
-give(AbstractValue, is_high=False, has_qdd=False, lo_ty=lambda aval: [aval],
-     lo_ty_qdd=lambda aval, qdd: aval.lo_ty(), lower_val=lambda aval, val: [val],
-     raise_val=_single, lower_val2=lambda aval, val: aval.lower_val(val),
-     raise_val2=lambda aval, vals: aval.raise_val(*vals), vspace_add=lambda aval, x, y: x + y,
-     at_least_vspace=lambda aval: aval.to_tangent_aval(), leading_axis_spec=lambda aval: 0,
-     normalize=lambda aval: aval.strip_weak_type())
+give(AbstractValue, is_high=False, has_qdd=False, lo_ty=lambda self: [self],
+     lo_ty_qdd=lambda self, qdd: self.lo_ty(), lower_val=lambda self, val: [val],
+     raise_val=_single, lower_val2=lambda self, hi_val: self.lower_val(hi_val),
+     raise_val2=lambda self, lo_vals_ft: self.raise_val(*lo_vals_ft),
+     vspace_add=lambda self, x, y: x + y, normalize=lambda self: self.strip_weak_type(),
+     at_least_vspace=lambda self: self.to_tangent_aval(), leading_axis_spec=lambda self: 0)
 give(ShapedArray, nospec=_unspecified, array_abstraction_level=2)
 give(Var, initial_qdd=None, final_qdd=None)
 for _kind in (Jaxpr, ClosedJaxpr):
     give(_kind, in_aval_qdds=_kind.in_avals, final_aval_qdds=_kind.in_avals,
-         with_consts=lambda program, consts: ClosedJaxpr(program.jaxpr, consts))
-give(Jaxpr, map_jaxpr=lambda jaxpr, f: f(jaxpr))
-give(ClosedJaxpr, map_jaxpr=lambda closed, f: ClosedJaxpr(f(closed.jaxpr), closed.consts))
+         with_consts=lambda self, consts: ClosedJaxpr(self.jaxpr, consts))
+give(Jaxpr, map_jaxpr=lambda self, f: f(self))
+give(ClosedJaxpr, map_jaxpr=lambda self, f: ClosedJaxpr(f(self.jaxpr), self.consts))
 give(DebugInfo, replace_func_name=_renamed, set_result_paths=_with_paths,
-     resolve_result_paths=lambda info: info._replace(result_paths=info.result_paths))
+     resolve_result_paths=lambda self: self._replace(result_paths=self.result_paths))
 for _part in ("arg_names", "result_paths"):
-    _names = attrgetter(_part)
+    _get = attrgetter(_part)
     give(DebugInfo, **{
-        f"safe_{_part}": lambda info, count, names=_names: _known(names(info), count),
-        f"assert_{_part}": lambda info, count, names=_names: _known(names(info), count) and None,
-        f"filter_{_part}": lambda info, keep, names=_names: _filtered(names(info), keep)})
+        f"safe_{_part}": lambda self, expected_count, get=_get: _known(get(self), expected_count),
+        f"assert_{_part}": lambda self, expected_count, get=_get: _known(get(self), expected_count),
+        f"filter_{_part}": lambda self, keep, get=_get: _filtered(get(self), keep)})

@@ -271,6 +271,8 @@ class _Compressed(Buffered):
 
     _buffers = ("data", "indices", "indptr")
     data: Array
+    indices: Array
+    indptr: Array
 
     def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]) -> None:
         super().__init__(args, shape=as_matrix_shape(type(self).__name__, shape))
