@@ -5,7 +5,8 @@ import sys
 import pyjx as jax
 import pyjx.numpy as jnp
 
-folder = jax.__file__.rpartition("pyjx")[0]
+root = jax.__file__.rpartition("pyjx")[0]
+packages = root + "pyjx/", root + "lowering/"  # an environment may stand beside them
 
 
 def files_of(call):
@@ -13,7 +14,7 @@ def files_of(call):
 
     def note(frame, event, arg):
         file = frame.f_code.co_filename
-        if event == "call" and frame.f_code.co_name != "<module>" and file.startswith(folder):
+        if event == "call" and frame.f_code.co_name != "<module>" and file.startswith(packages):
             found.add(file)
 
     sys.setprofile(note)
