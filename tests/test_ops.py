@@ -12,12 +12,26 @@ import pyjx as jax
 from lowering.rules import rules_for
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.evaluation import bind_eqn, walk
+from pyjx.core.nested import holds_jaxprs
 from pyjx.core.primitive import all_primitives
 from pyjx.engine.rules import forward_rule
 from tests.bad_parameters import calls_of
 from tests.op_table import Sample, all_samples, families
 
 SAMPLES = all_samples()
+
+
+def _load_all() -> dict[str, Any]:
+    for module in (lax, lax.linalg):
+        for name in dir(module):
+            getattr(module, name)
+    for module in ("lax.references", "runtime.typed_shardings"):
+        importlib.import_module(f"pyjx.{module}")
+    return all_primitives()
+
+
+PRIMITIVES = _load_all()
 
 
 def over(samples: list[Sample]) -> Any:
@@ -69,6 +83,37 @@ def test_value(sample: Sample) -> None:
         with np.errstate(all="ignore"):
             want = sample.reference(*sample.args)
         assert_close(eager, want, sample.rtol, sample.atol, same_dtype=False)
+
+
+# Neither infinity nor zero by zero, nor infinity less infinity, makes a NaN of what keeps them.
+EXTREMES = np.array([np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 3.0e38, 1e-40], np.float32)
+
+
+def with_extremes(x: Any) -> Any:
+    x = np.asarray(x)
+    if not dtypes.issubdtype(x.dtype, np.inexact):
+        return x
+    draw = np.random.default_rng(0).choice(EXTREMES, (*x.shape, 2))
+    with np.errstate(over="ignore"):
+        return (draw.view(np.complex64) if x.dtype.kind == "c" else draw)[..., 0].astype(x.dtype)
+
+
+@over([s for s in SAMPLES if s.primitive in PRIMITIVES and PRIMITIVES[s.primitive].keeps_nans])
+def test_a_nan_came_from_an_operand(sample: Sample) -> None:
+    def has_nan(values: Any) -> bool:
+        return any(bool(np.isnan(x).any()) for x in leaves(values)
+                   if dtypes.issubdtype(x.dtype, np.inexact))
+
+    def run(eqn: Any, operands: list[Any]) -> Any:
+        results = bind_eqn(eqn, operands)
+        fills = eqn.params.get("fill_value", 0) is None  # by NaN, where an index is out of bounds
+        if eqn.primitive.keeps_nans and not fills and not holds_jaxprs(eqn):
+            assert has_nan(operands) or not has_nan(results), eqn
+        return results
+
+    args = jax.tree.map(with_extremes, sample.args)
+    closed = jax.make_jaxpr(sample.fun)(*args)
+    walk(closed.jaxpr, closed.consts, jax.tree.leaves(args), run)
 
 
 @over(SAMPLES)
@@ -277,18 +322,6 @@ NEITHER_DERIVED_NOR_BATCHED = {"all_reduce", "custom_partitioning", "platform_in
 # Parts of decompositions, and reductions by similarity: nobody has asked for their derivatives.
 UNDIFFERENTIATED = {"geqp3", "geqrf", "getrf", "hessenberg", "householder_product", "schur",
                     "tridiagonal"}
-
-
-def _load_all() -> dict[str, Any]:
-    for module in (lax, lax.linalg):
-        for name in dir(module):
-            getattr(module, name)
-    for module in ("lax.references", "runtime.typed_shardings"):
-        importlib.import_module(f"pyjx.{module}")
-    return all_primitives()
-
-
-PRIMITIVES = _load_all()
 
 
 @pytest.mark.parametrize("name", sorted(PRIMITIVES))

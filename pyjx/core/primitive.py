@@ -82,6 +82,10 @@ class Holding:
             getattr(self, name)  # there is one
             setattr(self, name, way)
 
+    def times(self, params: dict[str, Any]) -> int | None:
+        """How often one of the programs runs; None where nobody knows."""
+        return 1
+
 
 nothing_held = Holding()
 
@@ -108,6 +112,7 @@ class Primitive:
         one. By default what has a `cost` or `moves` is compiled ANY_WAY.
       contracts: whether it sums products of its operands, as products of matrices do.
       moves: whether it only moves values, or makes them of nothing.
+      keeps_nans: whether a NaN that it gives came from an operand; so of what `moves`.
       asked: whether interpreters ask the shape rule before the rules for derivatives and batches,
         as these make the results by other operations, or of other parameters, and would take what
         the shape rule refuses.
@@ -150,8 +155,8 @@ class Primitive:
     """
 
     __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "compiled", "contracts", "cost",
-                 "fused", "holder", "is_call", "length", "linear", "moves", "multiple_results",
-                 "name", "outlined", "own_impl", "own_rules", "takes_token",
+                 "fused", "holder", "is_call", "keeps_nans", "length", "linear", "moves",
+                 "multiple_results", "name", "outlined", "own_impl", "own_rules", "takes_token",
                  *[kind for kind in RULE_KINDS if kind != "impl"])
 
     accumulate: Rule | None
@@ -177,9 +182,10 @@ class Primitive:
     def __init__(self, name: str, *, multiple_results: bool = False, linear: Linearity = NOWHERE,
                  cached: bool = True, cost: int | None = None, fused: bool = False,
                  outlined: bool = True, length: int = 1, is_call: bool = False,
-                 contracts: bool = False, moves: bool = False, asked: bool = False,
-                 own_rules: bool = False, takes_token: bool = False, holder: Holding = nothing_held,
-                 compiled: int | None = None, **rules: Rule | None) -> None:
+                 contracts: bool = False, moves: bool = False, keeps_nans: bool = False,
+                 asked: bool = False, own_rules: bool = False, takes_token: bool = False,
+                 holder: Holding = nothing_held, compiled: int | None = None,
+                 **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.linear = linear
@@ -193,6 +199,7 @@ class Primitive:
         self.is_call = is_call
         self.contracts = contracts
         self.moves = moves
+        self.keeps_nans = moves or keeps_nans
         self.asked = asked
         self.own_rules = own_rules
         self.takes_token = takes_token

@@ -149,10 +149,6 @@ class Holder(Holding):
         holds; `linear` says whether they are parts of derivatives."""
         raise NotImplementedError
 
-    def times(self, params: Params) -> int | None:
-        """How often one of the programs runs; None where nobody knows."""
-        return 1
-
     def conditions(self, params: Params) -> Programs:
         """The programs of the operands before the inputs and the carry that are asked before each
         run whether there is one."""

@@ -17,7 +17,7 @@ from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.source_info import SourceInfo
 
-reduce_precision_p = register(Primitive("reduce_precision", linear=TOGETHER))
+reduce_precision_p = register(Primitive("reduce_precision", linear=TOGETHER, keeps_nans=True))
 
 # Of exponent and mantissa.
 _BITS = {np.dtype(dtypes.bfloat16): (8, 7), np.dtype(np.float16): (5, 10)}

@@ -350,8 +350,8 @@ def _check_ungrouped_types(function: str, groups: Sequence[Sequence[int]] | None
             "do not say what varies from group to group. Pass check_vma=False to it.")
 
 
-pmax_p: Primitive = _reduction("pmax", reduce_max_p, lambda x, n: x)
-pmin_p: Primitive = _reduction("pmin", reduce_min_p, lambda x, n: x)
+pmax_p: Primitive = _reduction("pmax", reduce_max_p, lambda x, n: x, keeps_nans=True)
+pmin_p: Primitive = _reduction("pmin", reduce_min_p, lambda x, n: x, keeps_nans=True)
 
 
 def _extremum_tangent(g: Tangent, ans: Value, x: Value, **params: Any) -> Value:

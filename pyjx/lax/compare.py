@@ -182,8 +182,8 @@ def _extremum_jvp(primitive: Primitive, beyond: Callable[..., Any]) -> Rule:
     )
 
 
-max_p = elementwise("max", NUMBER_OR_BOOL, NUMBER_OR_BOOL, cost=CHEAP)
-min_p = elementwise("min", NUMBER_OR_BOOL, NUMBER_OR_BOOL, cost=CHEAP)
+max_p = elementwise("max", NUMBER_OR_BOOL, NUMBER_OR_BOOL, keeps_nans=True, cost=CHEAP)
+min_p = elementwise("min", NUMBER_OR_BOOL, NUMBER_OR_BOOL, keeps_nans=True, cost=CHEAP)
 max_p.define(jvp=_extremum_jvp(max_p, gt))
 min_p.define(jvp=_extremum_jvp(min_p, lt))
 
@@ -237,7 +237,7 @@ def _inside(x: Value, low: Value, high: Value) -> Value:
     return bitwise_and(gt(x, low), lt(x, high))
 
 
-clamp_p = register(Primitive("clamp", shape_rule=_clamp_shape, cost=CHEAP))
+clamp_p = register(Primitive("clamp", shape_rule=_clamp_shape, keeps_nans=True, cost=CHEAP))
 # clamp is its operand between the bounds, and a bound where the operand is beyond it.
 clamp_p.define(batch=elementwise_batch(clamp_p), jvp=jvp_by_operand(
     clamp_p,
@@ -402,7 +402,8 @@ def _abs_tangent(g: Tangent, ans: Value, x: Value) -> Value:
     return real(mul(g, div(conj(x), size)))
 
 
-abs_p = elementwise("abs", "signedinteger, floating, complexfloating", out=real_dtype, cost=CHEAP)
+abs_p = elementwise("abs", "signedinteger, floating, complexfloating", out=real_dtype, cost=CHEAP,
+                    keeps_nans=True)
 differentiate_by_result(abs_p, _abs_tangent)
 
 

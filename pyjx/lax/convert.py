@@ -150,9 +150,10 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
 
 _PARTS = "float32, float64"
 
-complex_p = elementwise("complex", _PARTS, _PARTS, out=complex_dtype, linear=TOGETHER, cost=CHEAP)
-real_p = elementwise("real", COMPLEX, out=real_dtype, linear=TOGETHER, cost=CHEAP)
-imag_p = elementwise("imag", COMPLEX, out=real_dtype, linear=TOGETHER, cost=CHEAP)
+complex_p = elementwise("complex", _PARTS, _PARTS, out=complex_dtype, linear=TOGETHER, cost=CHEAP,
+                        keeps_nans=True)
+real_p = elementwise("real", COMPLEX, moves=True, out=real_dtype, linear=TOGETHER, cost=CHEAP)
+imag_p = elementwise("imag", COMPLEX, moves=True, out=real_dtype, linear=TOGETHER, cost=CHEAP)
 
 
 
@@ -223,7 +224,8 @@ def _conj_back(ct: Tangent, z: ShapedArray, *, input_dtype: DType) -> Value:
     return back if dtypes.issubdtype(z.dtype, np.complexfloating) else real(back)
 
 
-conj_p = register(Primitive("conj", shape_rule=_conj_shape, linear=TOGETHER, cost=CHEAP))
+conj_p = register(Primitive("conj", shape_rule=_conj_shape, linear=TOGETHER, cost=CHEAP,
+                            keeps_nans=True))
 conj_p.define(batch=elementwise_batch(conj_p),
               transpose=transpose_unary(_conj_back))
 
@@ -367,7 +369,7 @@ copy_p.define(transpose=transpose_unary(lambda ct, x: copy_p.bind(ct)))
 
 # tie(x, y) is y, and keeps x from being dropped before it.
 tie_p: Primitive = register(Primitive(
-    "tie", shape_rule=lambda x, y: y, linear=LAST,
+    "tie", moves=True, shape_rule=lambda x, y: y, linear=LAST,
     jvp=lambda primals, tangents: (tie_p.bind(*primals), tangents[1]),
     transpose=lambda ct, x, y: (Zero(x.aval) if is_undefined_primal(x) else None,
                                 ct if is_undefined_primal(y) else None),

@@ -46,7 +46,7 @@ def _cumulative_sharding(out: ShapedArray, *xs: ShapedArray, axis: int, **params
     return agreed(xs, f"linear_recurrence got incompatible shardings: {xs}")
 
 
-def _cumulative(name: str, kind: Any, kind_name: str) -> Primitive:
+def _cumulative(name: str, kind: Any, kind_name: str, **facts: Any) -> Primitive:
     def shape_rule(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
         _check_axis(name, x, axis)
         if not dtypes.issubdtype(x.dtype, kind):
@@ -55,7 +55,7 @@ def _cumulative(name: str, kind: Any, kind_name: str) -> Primitive:
         return x
 
     primitive = register(Primitive(name, shape_rule=shape_rule,
-                                   sharding_rule=_cumulative_sharding))
+                                   sharding_rule=_cumulative_sharding, **facts))
 
     def batch(operands: Values, dims: BatchDims, *, axis: int, reverse: bool
               ) -> tuple[Value, int]:
@@ -67,8 +67,8 @@ def _cumulative(name: str, kind: Any, kind_name: str) -> Primitive:
 
 cumsum_p = _cumulative("cumsum", np.number, "number")
 cumprod_p = _cumulative("cumprod", np.number, "number")
-cummax_p = _cumulative("cummax", np.number, "number")
-cummin_p = _cumulative("cummin", np.number, "number")
+cummax_p = _cumulative("cummax", np.number, "number", keeps_nans=True)
+cummin_p = _cumulative("cummin", np.number, "number", keeps_nans=True)
 cumlogsumexp_p = _cumulative("cumlogsumexp", np.inexact, "inexact")
 
 cumsum_p.linear = TOGETHER

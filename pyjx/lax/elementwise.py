@@ -50,7 +50,7 @@ from pyjx.lax.nary import (
 
 # -- sums and products -----------------------------------------------------------------------------
 
-neg_p = elementwise("neg", REAL_OR_COMPLEX, linear=TOGETHER, cost=CHEAP)
+neg_p = elementwise("neg", REAL_OR_COMPLEX, linear=TOGETHER, cost=CHEAP, keeps_nans=True)
 neg_p.define(transpose=transpose_unary(lambda ct, x: neg(ct)))
 
 
@@ -310,9 +310,9 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-floor_p = elementwise("floor", FLOATING, cost=CHEAP)
-ceil_p = elementwise("ceil", FLOATING, cost=CHEAP)
-round_p = elementwise("round", FLOATING, cost=CHEAP)
+floor_p = elementwise("floor", FLOATING, cost=CHEAP, keeps_nans=True)
+ceil_p = elementwise("ceil", FLOATING, cost=CHEAP, keeps_nans=True)
+round_p = elementwise("round", FLOATING, cost=CHEAP, keeps_nans=True)
 for _p in (floor_p, ceil_p, round_p):
     _p.define(jvp=jvp_zero(_p))
 
@@ -366,7 +366,7 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
     return round_p.bind(operand("round", x), rounding_method=rounding_method)
 
 
-nextafter_p = elementwise("nextafter", FLOATING, FLOATING)
+nextafter_p = elementwise("nextafter", FLOATING, FLOATING, keeps_nans=True)
 # The neighbour of x moves as x does.
 nextafter_p.define(jvp=jvp_by_operand(nextafter_p, lambda g, x, y: g, None))
 

@@ -165,7 +165,7 @@ def _ppermute_transpose(ct: Tangent, x: Operand, *, axis_name: Axes, perm: Pairs
 
 
 ppermute_p: Primitive = _exchange(
-    "ppermute", shape_rule=lambda x, axis_name, perm: x, own=_ppermute_own,
+    "ppermute", moves=True, shape_rule=lambda x, axis_name, perm: x, own=_ppermute_own,
     by_axis=_ppermute_by_axis, transpose=_ppermute_transpose)
 
 
@@ -264,7 +264,7 @@ def _name_printed(*parameters: str) -> Callable[[Params], list[tuple[str, Any]]]
 
 
 pbroadcast_p: Primitive = _exchange(
-    "pbroadcast", shape_rule=lambda x, axis_name, source: x, own=_pbroadcast_own,
+    "pbroadcast", moves=True, shape_rule=lambda x, axis_name, source: x, own=_pbroadcast_own,
     by_axis=_pbroadcast_by_axis, transpose=_pbroadcast_transpose,
     decomposition=_pbroadcast_on_devices,
     printed=_name_printed("axis_name", "source"))
@@ -395,7 +395,7 @@ def _all_gather_transpose(ct: Tangent, x: Operand, *, all_gather_dimension: int,
 
 
 all_gather_p: Primitive = _exchange(
-    "all_gather", own=_all_gather_own, by_axis=_all_gather_by_axis,
+    "all_gather", moves=True, own=_all_gather_own, by_axis=_all_gather_by_axis,
     transpose=_all_gather_transpose, **_parts("all_gather", None, "all_gather_dimension"))
 
 
@@ -411,7 +411,7 @@ def _all_gather_invariant_transpose(ct: Tangent, x: Operand, *, all_gather_dimen
 
 # What all devices along the axes have got: it does not vary along them, and nor do cotangents.
 all_gather_invariant_p: Primitive = _exchange(
-    "all_gather_invariant", own=_all_gather_own, by_axis=_all_gather_by_axis,
+    "all_gather_invariant", moves=True, own=_all_gather_own, by_axis=_all_gather_by_axis,
     transpose=_all_gather_invariant_transpose,
     decomposition=lambda x, **params: all_gather_p.bind(x, **params),
     **_parts("all_gather", None, "all_gather_dimension",
@@ -640,7 +640,7 @@ def _all_to_all_transpose(ct: Tangent, x: Operand, *, split_axis: int, concat_ax
 
 
 all_to_all_p: Primitive = _exchange(
-    "all_to_all", own=_all_to_all_own, by_axis=_all_to_all_by_axis,
+    "all_to_all", moves=True, own=_all_to_all_own, by_axis=_all_to_all_by_axis,
     transpose=_all_to_all_transpose, **_parts("all_to_all", "split_axis", "concat_axis"),
     printed=_name_printed("axis_index_groups", "axis_name", "concat_axis", "split_axis", "tiled"))
 

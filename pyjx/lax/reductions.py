@@ -56,7 +56,8 @@ if TYPE_CHECKING:
 
 
 def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = None,
-               keeps_weak: bool = True, compiled: int = ANY_WAY_IF_SMALL) -> Primitive:
+               keeps_weak: bool = True, compiled: int = ANY_WAY_IF_SMALL, **facts: Any
+               ) -> Primitive:
     """A reduction; one of bits, which are those of one width, has no weak type."""
     def shape_rule(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: ShardingLike = None
                    ) -> ShapedArray:
@@ -66,7 +67,7 @@ def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = Non
         return ShapedArray(reduced_shape(name, x, axes), x.dtype, weak)
 
     primitive = register(Primitive(name, compiled=compiled, arithmetic=reduction,
-                                   shape_rule=shape_rule, sharding_rule=reduced_sharding))
+                                   shape_rule=shape_rule, sharding_rule=reduced_sharding, **facts))
     return primitive.define(batch=reduction_batch(primitive))
 
 
@@ -86,8 +87,8 @@ def _check_comparable(name: str, x: ShapedArray) -> None:
     check_kinds(name, (NUMBER_OR_BOOL,), (x,))
 
 
-reduce_max_p = _reduction("reduce_max", _check_comparable)
-reduce_min_p = _reduction("reduce_min", _check_comparable)
+reduce_max_p = _reduction("reduce_max", _check_comparable, keeps_nans=True)
+reduce_min_p = _reduction("reduce_min", _check_comparable, keeps_nans=True)
 reduce_prod_p = _reduction("reduce_prod", _check_number, compiled=AS_PROGRAMS)
 reduce_prod_p.asked = True
 reduce_and_p = _reduction("reduce_and", _check_logical, keeps_weak=False)

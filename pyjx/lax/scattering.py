@@ -154,8 +154,8 @@ def _apply_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Valu
 
 scatter_p = scatter_primitive("scatter", "scatter", moves=True, jvp=_replace_jvp,
                               transpose=_replace_transpose, linear=FIRST_AND_THIRD)
-scatter_min_p = scatter_primitive("scatter-min", "scatter_min")
-scatter_max_p = scatter_primitive("scatter-max", "scatter_max")
+scatter_min_p = scatter_primitive("scatter-min", "scatter_min", keeps_nans=True)
+scatter_max_p = scatter_primitive("scatter-max", "scatter_max", keeps_nans=True)
 for _p in (scatter_min_p, scatter_max_p):
     _p.define(jvp=_extremum_jvp(_p))
 

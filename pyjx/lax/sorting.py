@@ -102,7 +102,7 @@ def _sort_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
 sort_p = register(Primitive("sort", compiled=ANY_WAY_IF_SMALL, arithmetic=_sort_arithmetic,
                             shape_rule=_sort_shape, sharding_rule=_sort_sharding,
                             jvp=_sort_jvp, batch=_sort_batch, multiple_results=True,
-                            asked=True))
+                            keeps_nans=True, asked=True))
 
 
 def sort(operand: Value, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
@@ -208,7 +208,7 @@ def _top_k_batch(operands: Values, dims: BatchDims, *, axis: int, is_stable: boo
 
 top_k_p = register(Primitive("top_k", sharding_rule=lambda outs, x, *, axis, **_: _choice_sharding(
                                  x, axis), shape_rule=_top_k_shape, batch=_top_k_batch,
-                             multiple_results=True))
+                             keeps_nans=True, multiple_results=True))
 top_k_p.define(jvp=_choice_jvp(top_k_p, lambda params, ndim: params["axis"]))
 
 
@@ -311,7 +311,8 @@ def _approx_sharding(outs: Any, x: ShapedArray, *, reduction_dimension: int, **p
 
 approx_top_k_p = register(Primitive("approx_top_k", shape_rule=_approx_shape,
                                     sharding_rule=_approx_sharding, batch=_approx_batch,
-                                    decomposition=_approx_exact, multiple_results=True))
+                                    decomposition=_approx_exact, keeps_nans=True,
+                                    multiple_results=True))
 approx_top_k_p.define(jvp=_choice_jvp(
     approx_top_k_p, lambda params, ndim: _approx_axis(params["reduction_dimension"], ndim)))
 

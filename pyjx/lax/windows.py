@@ -193,11 +193,11 @@ reduce_window_sum_p = register(Primitive(
     shape_rule=_windows_shape("reduce_window_sum"),
     linear=TOGETHER, sharding_rule=_windows_sharding))
 reduce_window_max_p = register(Primitive(
-    "reduce_window_max", compiled=AS_PROGRAMS, arithmetic=reduction,
+    "reduce_window_max", keeps_nans=True, compiled=AS_PROGRAMS, arithmetic=reduction,
     shape_rule=_windows_shape("reduce_window_max"),
     sharding_rule=_windows_sharding))
 reduce_window_min_p = register(Primitive(
-    "reduce_window_min", compiled=AS_PROGRAMS, arithmetic=reduction,
+    "reduce_window_min", keeps_nans=True, compiled=AS_PROGRAMS, arithmetic=reduction,
     shape_rule=_windows_shape("reduce_window_min"),
     sharding_rule=_windows_sharding))
 for _p in (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p):

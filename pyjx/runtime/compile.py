@@ -1,17 +1,5 @@
 """From a lowered program to its executable, through the disk cache.
 
-The program of a single operation on CPU is compiled in the cheapest way. XLA's newer emitters make
-kernels through MLIR, which takes as long as all the rest: a product is compiled in 25 ms with them
-and in 13 without. Single operations that the older ones, straight to LLVM, make as fast are
-compiled by these. LLVM's first level of optimisation gives the speed of its third to all single
-operations, and compiles them sooner, but for those on 8-bit floats; the third unrolls loops of some
-sizes whole: `exp` of shape (32, 32) takes it 140 ms, the first 21.
-
-In which order a sum of floats is taken depends on all of this, and on the processor's vectors. So
-what adds up is compiled without any option, as programs are, and has their bits on every processor:
-test suites compare functions with their compiled selves. Functions of single elements have the same
-bits but for a few sizes.
-
 With floats of 6 bits XLA's compiler for CPU moves them and converts to them; asked for anything
 else it fails, or ends the process, so programs are looked through first."""
 
@@ -21,7 +9,7 @@ import importlib
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
@@ -31,21 +19,16 @@ from lowering.program import LoweredProgram
 from lowering.types import CLOSE, OPEN
 from pyjx import configuration as config
 from pyjx import jaxlib_api
-from pyjx.core import dtypes
 from pyjx.core.array_type import DTypeLike
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 from pyjx.core.nested import holds_jaxprs
 from pyjx.core.options import CompilerEffortLevel
-from pyjx.core.primitive import ANY_WAY, ANY_WAY_IF_SMALL, AS_PROGRAMS, nothing_held
-from pyjx.engine.decompose import decompose
-from pyjx.engine.physical import physicalize
 from pyjx.lazy import deferred
 from pyjx.monitoring import timed
 from pyjx.runtime import backends, cache, ledger
 from pyjx.runtime.executable import DescribedExecutable, Executable
 from pyjx.runtime.placement import Placement
-from pyjx.runtime.typed_shardings import types_as_constraints
 
 host_calls = deferred("pyjx.runtime.host_calls")  # callbacks, which few programs have
 solving = deferred("pyjx.core.symbolic.solving")  # for a message
@@ -389,15 +372,12 @@ def _check_results_fit(closed: ClosedJaxpr) -> None:
 
 
 def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, compiler_options: Any,
-                    placement: Placement, is_operation: bool) -> Executable:
-    """The executable of `closed`, whose program is `source`; `is_operation` says that it
-    is a single operation, which is to be compiled in little time."""
+                    placement: Placement) -> Executable:
+    """The executable of `closed`, whose program is `source`."""
     _check_results_fit(closed)
     device = placement.devices[0]
     if device.platform == "cpu":
         check_small_floats(source.text, closed.jaxpr)
-    if is_operation:
-        compiler_options = operation_options(closed, device.platform)
     options = {**_disabled_passes(source.text, device.platform), **dict(compiler_options)}
     executable: Any = DescribedExecutable if jaxlib_api.is_compile_only(device.client) \
         else Executable
@@ -441,15 +421,10 @@ def _disabled_passes(text: str, platform: str) -> dict[str, str]:
     return {option: ",".join(passes)} if passes else {}
 
 
-# ---- programs of single operations, and of small floats -----------------------------------
+# ---- small floats -------------------------------------------------------------------------
 
 
-_MOVES = frozenset([
-    "abs", "broadcast_in_dim", "cond", "copy", "dynamic_slice", "dynamic_update_slice", "gather",
-    "jit", "pad", "reshape", "rev", "select_n", "slice", "squeeze", "transpose"])
-
-
-_CONSTANT = re.compile(r"stablehlo\.constant .*(f6E\w+)>")
+_NOT_ALONE = re.compile(r"stablehlo\.(constant|concatenate) .*(f6E\w+)>")
 
 
 def check_small_floats(text: str, jaxpr: Jaxpr) -> None:
@@ -460,8 +435,8 @@ def check_small_floats(text: str, jaxpr: Jaxpr) -> None:
     """
     if "f6E" in text:
         _check(jaxpr)
-        if constant := _CONSTANT.search(text):
-            raise _refused("a constant", constant[1])
+        if found := _NOT_ALONE.search(text):
+            raise _refused(f"a {found[1]}", found[2])
 
 
 def _refused(what: str, dtype: DTypeLike | None) -> TypeError:
@@ -472,58 +447,12 @@ def _refused(what: str, dtype: DTypeLike | None) -> TypeError:
 
 def _check(jaxpr: Jaxpr) -> None:
     for eqn in jaxpr.eqns:
-        name = eqn.primitive.name
         read, made = ([a.dtype for a in avals if "float6_" in str(getattr(a, "dtype", ""))]
                       for avals in ([x.aval for x in eqn.invars], [x.aval for x in eqn.outvars]))
-        known = jaxlib_api.CPU_MOVES_6_BITS and (
-            name in _MOVES or (name == "convert_element_type" and not read))
-        if (read or made) and not known:
-            raise _refused(name, (read or made)[0])
+        primitive = eqn.primitive
+        moves = (primitive.holder.times(eqn.params) == 1 if holds_jaxprs(eqn)
+                 else primitive.moves and made)
+        if (read or made) and not (moves and jaxlib_api.CPU_MOVES_6_BITS):
+            raise _refused(primitive.name, (read or made)[0])
     for inner in subjaxprs(jaxpr):
         _check(inner)
-
-
-_FIRST_LEVEL = (("xla_cpu_parallel_codegen_split_count", 1),
-                ("xla_backend_optimization_level", 1))
-_OLDER_EMITTERS = (("xla_cpu_use_fusion_emitters", False),)
-_SMALL = 4096  # elements, for which the time of a kernel does not count
-_LONGEST = 500  # operations; in longer programs it pays to compile kernels side by side
-
-
-def operation_options(closed: ClosedJaxpr, platform: str) -> tuple[tuple[str, Any], ...]:
-    """The compiler options for the program of one operation; none where they would be seen. With
-    floats of 8 bits, of which each operation is a dozen branches, the first level takes seconds."""
-    # What the user's own flags say is not overruled.
-    if platform != "cpu" or re.search("xla_cpu|xla_backend", os.environ.get("XLA_FLAGS", "")):
-        return ()
-    eqns = list(_equations(decompose(physicalize(types_as_constraints(closed)), platform).jaxpr))
-    avals = {v.aval for eqn in eqns for v in (*eqn.invars, *eqn.outvars)}
-    types = {dtype for a in avals if isinstance(dtype := getattr(a, "dtype", None), np.dtype)}
-    if len(eqns) > _LONGEST or any([t.name.startswith("float8") for t in types]):
-        return ()
-    ways = set()
-    for eqn in eqns:
-        way = eqn.primitive.compiled
-        if way == AS_PROGRAMS and any([dtypes.issubdtype(v.aval.dtype, np.inexact)
-                                       for v in eqn.outvars]):
-            return ()
-        if eqn.primitive.holder is nothing_held or not holds_jaxprs(eqn):
-            ways.add(ANY_WAY_IF_SMALL if way == AS_PROGRAMS else way)
-        elif not eqn.primitive.is_call:
-            ways.add(None)
-    # Elsewhere intermediate results are rounded, or products and sums contracted.
-    elsewhere = np.dtype(np.float16) in types or any([t.kind == "c" for t in types])
-    small = all([type(n := getattr(a, "size", 0)) is int and n <= _SMALL  # or an expression
-                 for a in closed.in_avals + closed.out_avals])
-    if (jaxlib_api.HAS_OLDER_CPU_EMITTERS and not elsewhere
-            and ways <= ({ANY_WAY, ANY_WAY_IF_SMALL} if small else {ANY_WAY})):
-        return _FIRST_LEVEL + _OLDER_EMITTERS
-    return _FIRST_LEVEL
-
-
-def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
-    """Those of a program and of what it holds."""
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for inner in subjaxprs(eqn):
-            yield from _equations(inner)

@@ -89,6 +89,11 @@ def prepare(closed: ClosedJaxpr, *, outline: bool) -> ClosedJaxpr:
     return with_functions(live) if outline else live
 
 
+def in_known_operations(closed: ClosedJaxpr, platform: str) -> ClosedJaxpr:
+    """The program in operations that the platform has rules for, before it is prepared."""
+    return decompose(physicalize(types_as_constraints(closed)), platform)
+
+
 def lowered_for_each(closed: ClosedJaxpr, mesh: Mesh | AbstractMesh, platform: str) -> str:
     """The text of what one device does in a jaxpr that is nothing but a `shard_map` over all axes
     of a mesh."""

@@ -16,11 +16,25 @@ makes its calls, from a cache whose least recently used entries go. Python holds
 either kind that it called last: new ones, which nobody else holds, and those called often, which
 C++ asks for again where arguments come in another way, such as committed to a device.
 
+They are compiled, on CPU, in the cheapest way. XLA's newer emitters make kernels through MLIR,
+which takes as long as all the rest: a product is compiled in 25 ms with them and in 13 without.
+Single operations that the older ones, straight to LLVM, make as fast are compiled by these. LLVM's
+first level of optimisation gives the speed of its third to all single operations, and compiles them
+sooner, but for those on 8-bit floats; the third unrolls loops of some sizes whole: `exp` of shape
+(32, 32) takes it 140 ms, the first 21.
+
+In which order a sum of floats is taken depends on all of this, and on the processor's vectors. So
+what adds up is compiled without any option, as programs are, and has their bits on every processor:
+test suites compare functions with their compiled selves. Functions of single elements have the same
+bits but for a few sizes.
+
 All other tables are `BoundedDict`s, which forget what came first. `jax.clear_caches()` empties
 all."""
 
 from __future__ import annotations
 
+import os
+import re
 import threading
 import weakref
 from collections import OrderedDict
@@ -28,9 +42,14 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pyjx import configuration, jaxlib_api
+from pyjx.core import dtypes
 from pyjx.core.derived import derived_under
-from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
+from pyjx.core.nested import holds_jaxprs
+from pyjx.core.primitive import ANY_WAY, ANY_WAY_IF_SMALL, AS_PROGRAMS
 from pyjx.lazy import deferred
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.placement import Placement
@@ -229,8 +248,55 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unus
               is_operation: bool = False) -> tuple[LoweredProgram, Executable]:
     source = lowered or lower.lower_closed(closed, name, donated=donated, keep_unused=keep_unused,
                                            placement=placement)
-    return source, compiler.compile_lowered(source, closed, name, compiler_options, placement,
-                                            is_operation)
+    if is_operation:
+        compiler_options = operation_options(closed, placement.devices[0].platform)
+    return source, compiler.compile_lowered(source, closed, name, compiler_options, placement)
+
+
+_FIRST_LEVEL = (("xla_cpu_parallel_codegen_split_count", 1),
+                ("xla_backend_optimization_level", 1))
+_OLDER_EMITTERS = (("xla_cpu_use_fusion_emitters", False),)
+_SMALL = 4096  # elements, for which the time of a kernel does not count
+_LONGEST = 500  # operations; in longer programs it pays to compile kernels side by side
+
+
+def operation_options(closed: ClosedJaxpr, platform: str) -> tuple[tuple[str, Any], ...]:
+    """The compiler options for the program of one operation; none where they would be seen. With
+    floats of 8 bits, of which each operation is a dozen branches, the first level takes seconds."""
+    # What the user's own flags say is not overruled.
+    if platform != "cpu" or re.search("xla_cpu|xla_backend", os.environ.get("XLA_FLAGS", "")):
+        return ()
+    eqns = list(_equations(lower.in_known_operations(closed, platform).jaxpr))
+    avals = {v.aval for eqn in eqns for v in (*eqn.invars, *eqn.outvars)}
+    types = {dtype for a in avals if isinstance(dtype := getattr(a, "dtype", None), np.dtype)}
+    if len(eqns) > _LONGEST or any([t.name.startswith("float8") for t in types]):
+        return ()
+    ways = set()
+    for eqn in eqns:
+        way = eqn.primitive.compiled
+        if way == AS_PROGRAMS and any([dtypes.issubdtype(v.aval.dtype, np.inexact)
+                                       for v in eqn.outvars]):
+            return ()
+        if not holds_jaxprs(eqn):
+            ways.add(ANY_WAY_IF_SMALL if way == AS_PROGRAMS else way)
+        elif not eqn.primitive.is_call:
+            ways.add(None)
+    # Elsewhere intermediate results are rounded, or products and sums contracted.
+    elsewhere = np.dtype(np.float16) in types or any([t.kind == "c" for t in types])
+    small = all([type(n := getattr(a, "size", 0)) is int and n <= _SMALL  # or an expression
+                 for a in closed.in_avals + closed.out_avals])
+    if (jaxlib_api.HAS_OLDER_CPU_EMITTERS and not elsewhere
+            and ways <= ({ANY_WAY, ANY_WAY_IF_SMALL} if small else {ANY_WAY})):
+        return _FIRST_LEVEL + _OLDER_EMITTERS
+    return _FIRST_LEVEL
+
+
+def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
+    """Those of a program and of what it holds."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in subjaxprs(eqn):
+            yield from _equations(inner)
 
 
 _operations_lock = threading.RLock()  # a finalizer may run operations in a thread that has it

@@ -70,6 +70,6 @@ def test_tables_of_rules_are_kept_by_operations():
     from pyjx.experimental.jet import _CALLS, _RULES
     from pyjx.experimental.sparse import rules
 
-    for table in (operations._MOVES, operations._INDEXED, transformation._RULES, _RULES, _CALLS,
+    for table in (operations._INDEXED, transformation._RULES, _RULES, _CALLS,
                   rules.RULES, rules._DENSIFYING, roofline._LINKS):
         assert table and all(isinstance(p, Primitive) for p in table)

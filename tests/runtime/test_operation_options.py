@@ -6,7 +6,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import jaxlib_api
-from pyjx.runtime.compile import operation_options
+from pyjx.runtime.programs import operation_options
 
 pytestmark = pytest.mark.optimized
 older_emitters = pytest.mark.skipif(

@@ -14,7 +14,6 @@ from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_of
-from pyjx.engine.checkpoint_names import name_p
 from pyjx.experimental.checkify.conditions import check_p
 from pyjx.experimental.checkify.errors import (
     DivisionByZeroError,
@@ -26,27 +25,14 @@ from pyjx.experimental.checkify.errors import (
 from pyjx.lax.bitwise import bitwise_or
 from pyjx.lax.compare import eq, gt, lt, ne
 from pyjx.lax.compare import min as min_
-from pyjx.lax.convert import convert_element_type, full, full_like, tie_p
+from pyjx.lax.convert import convert_element_type, full, full_like
 from pyjx.lax.creation import broadcasted_iota
-from pyjx.lax.exchanges import pbroadcast_p
 from pyjx.lax.joining import concatenate
 from pyjx.lax.reductions import argmax, reduce_or
 from pyjx.lax.shapes import reshape
 from pyjx.lax.slicing import dynamic_index_in_dim
 
 _INT = ShapedArray((), np.dtype(np.int32))
-
-# Operations that only move values, or choose among them: a NaN that they give came from elsewhere.
-_MOVES = frozenset((
-    lax.all_gather_p, lax.all_to_all_p, lax.argmax_p, lax.argmin_p, lax.bitcast_convert_type_p,
-    lax.broadcast_in_dim_p, lax.clamp_p, lax.concatenate_p, lax.conj_p, lax.convert_element_type_p,
-    lax.copy_p, lax.cummax_p, lax.cummin_p, lax.dynamic_slice_p, lax.dynamic_update_slice_p,
-    lax.gather_p, lax.imag_p, lax.max_p, lax.min_p, name_p, lax.optimization_barrier_p, lax.pad_p,
-    pbroadcast_p, lax.ppermute_p, lax.real_p, lax.reduce_max_p, lax.reduce_min_p,
-    lax.reduce_precision_p, lax.reshape_p, lax.rev_p, lax.scatter_p, lax.select_n_p, lax.slice_p,
-    lax.sort_p, lax.split_p, lax.squeeze_p, lax.stack_p, lax.stop_gradient_p, tie_p, lax.tile_p,
-    lax.top_k_p, lax.transpose_p, lax.unstack_p,
-))
 
 
 class Check(NamedTuple):
@@ -78,7 +64,7 @@ def checks_of(eqn: JaxprEqn, categories: frozenset[ErrorCategory]) -> list[Check
         found = _INDEXED[primitive](eqn)
         if found is not None:
             checks.append(found)
-    if NaNError in categories and primitive not in _MOVES:
+    if NaNError in categories and not primitive.keeps_nans:
         inexact = [i for i, v in enumerate(eqn.outvars)
                    if isinstance(v.aval, ShapedArray) and dtypes.issubdtype(
                        v.aval.dtype, np.inexact)]
