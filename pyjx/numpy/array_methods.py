@@ -61,8 +61,8 @@ def _symbol(name: str) -> str:
     return _SYMBOLS.get(plain) or _SYMBOLS[plain.removeprefix("r")]
 
 
-def leave(name: str, x: ArrayLike, other: object, reflected: bool = False) -> Any:
-    """Leave an operator of an array or a key to the other operand, which is none of them.
+def _leave(name: str, x: ArrayLike, other: object, reflected: bool = False) -> Any:
+    """Leave an operator of an array to the other operand, which is none of them.
 
     Raises:
       TypeError: it is a container, which has an operator of another meaning or none.
@@ -79,7 +79,7 @@ def _body(name: str, function: _Body, reflected: bool) -> _Body:
     @tracebacks.mark_boundary
     def operator(self: Array, other: object) -> Any:
         if type(other) not in aval_makers and not takes_part(other):
-            return leave(name, self, other, reflected)
+            return _leave(name, self, other, reflected)
         try:
             return function(other, self) if reflected else function(self, other)
         except Exception as error:

@@ -325,7 +325,7 @@ def _promoted(name: str, promote: Callable[..., list[Any]], args: tuple[Any, ...
     values = _with_numbers(name, *args)
     try:
         values = promote(*values)
-    except ValueError:
+    except (TypeError, ValueError):
         found = [get_aval(x).dtype for x in values]
         if any(map(dtypes.is_extended, found)):  # keys have no common dtype with numbers
             raise TypeError(f"{name} does not accept dtypes {', '.join(map(dtypes.name, found))}."
@@ -355,12 +355,12 @@ def promote_args_as_floats(name: str, *args: Any) -> list[Any]:
 
 def promote_args_numeric(name: str, *args: Any) -> list[Any]:
     """Like `promote_args`, with int32 for booleans."""
-    return promote_shapes(name, *promote_dtypes_numeric(*_with_numbers(name, *args)))
+    return _promoted(name, promote_dtypes_numeric, args)
 
 
 def promote_args_complex(name: str, *args: Any) -> list[Any]:
     """Like `promote_args`, with the complex dtype."""
-    return promote_shapes(name, *promote_dtypes_complex(*_with_numbers(name, *args)))
+    return _promoted(name, promote_dtypes_complex, args)
 
 
 def _literal_beside(x: Any, a: ShapedArray) -> Any:

@@ -230,14 +230,6 @@ class PRNGKeyArray(DataArray):
 
     # -- operators ---------------------------------------------------------------------------------
 
-    def __eq__(self, other: Any) -> Any:
-        return (self._of("equal", other) if _has_dtype(other)
-                else array_methods.leave("__eq__", self, other))
-
-    def __ne__(self, other: Any) -> Any:
-        return (self._of("not_equal", other) if _has_dtype(other)
-                else array_methods.leave("__ne__", self, other))
-
     __hash__ = None  # type: ignore[assignment]
 
     __array_priority__ = 100  # NumPy's arrays leave operators to keys, which refuse them
@@ -263,34 +255,6 @@ class PRNGKeyArray(DataArray):
         lines = [f"\n    {name} = {getattr(impl, name)}" for name in names]
         return (f"PRNGKeyArray:\n  shape = {self.shape}\n  "
                 f"impl = PRNGImpl [{impl.tag}] {{{impl.name}}}:{''.join(lines)}")
-
-
-def _has_dtype(x: ArrayLike) -> bool:
-    """Whether it is an array, of keys too, or a number."""
-    return hasattr(x, "dtype") or isinstance(x, (bool, int, float, complex))
-
-
-def _refuses(name: str, symbol: str, reflected: bool) -> Any:
-    def operator(self: Any, *others: Any) -> Any:
-        if not others:
-            raise TypeError(f"{name} does not accept dtype {self.dtype.name}.")
-        (other,) = others
-        if not _has_dtype(other):
-            return array_methods.leave(symbol, self, other, reflected)
-        theirs = dtypes.name(dtypes.dtype(other))
-        raise TypeError(f"{name} does not accept dtypes {self.dtype.name}, {theirs}.")
-
-    operator.__name__ = symbol
-    return operator
-
-
-# What errors call the operators: their operations, where these have other names.
-_PRIMITIVE_NAMES = {"truediv": "div", "floordiv": "floor_divide", "mod": "rem", "invert": "not",
-                    "lshift": "left_shift", "rshift": "right_shift", "matmul": "dot_general"}
-for _symbol, _name in array_methods.OPERATORS.items():
-    if _symbol not in vars(PRNGKeyArray):  # which can be compared
-        setattr(PRNGKeyArray, _symbol, _refuses(
-            _PRIMITIVE_NAMES.get(_name, _name), _symbol, _symbol != f"__{_name}__"))
 
 
 def _has_not(name: str) -> Any:
