@@ -99,10 +99,10 @@ FAMILIES: dict[str, str] = {
         "median nanmedian nanpercentile nanquantile percentile quantile"
     ),
     "pyjx.numpy.sorting": (
-        "argpartition argsort digitize lexsort partition searchsorted sort sort_complex top_k"
+        "argpartition argsort digitize isin lexsort partition searchsorted sort sort_complex top_k"
     ),
     "pyjx.numpy.setops": (
-        "argwhere compress flatnonzero intersect1d isin nonzero setdiff1d setxor1d union1d unique "
+        "argwhere compress flatnonzero intersect1d nonzero setdiff1d setxor1d union1d unique "
         "unique_all unique_counts unique_inverse unique_values"
     ),
 }

@@ -400,6 +400,7 @@ from pyjx.numpy.quantiles import quantile as quantile
 from pyjx.numpy.sorting import argpartition as argpartition
 from pyjx.numpy.sorting import argsort as argsort
 from pyjx.numpy.sorting import digitize as digitize
+from pyjx.numpy.sorting import isin as isin
 from pyjx.numpy.sorting import lexsort as lexsort
 from pyjx.numpy.sorting import partition as partition
 from pyjx.numpy.sorting import searchsorted as searchsorted
@@ -410,7 +411,6 @@ from pyjx.numpy.setops import argwhere as argwhere
 from pyjx.numpy.setops import compress as compress
 from pyjx.numpy.setops import flatnonzero as flatnonzero
 from pyjx.numpy.setops import intersect1d as intersect1d
-from pyjx.numpy.setops import isin as isin
 from pyjx.numpy.setops import nonzero as nonzero
 from pyjx.numpy.setops import setdiff1d as setdiff1d
 from pyjx.numpy.setops import setxor1d as setxor1d
@@ -822,6 +822,7 @@ __all__ = [
     "argpartition",
     "argsort",
     "digitize",
+    "isin",
     "lexsort",
     "partition",
     "searchsorted",
@@ -832,7 +833,6 @@ __all__ = [
     "compress",
     "flatnonzero",
     "intersect1d",
-    "isin",
     "nonzero",
     "setdiff1d",
     "setxor1d",

@@ -407,55 +407,6 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 # -- set operations --------------------------------------------------------------------------------
 
 
-def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
-         invert: bool = False, *, method: str = "auto") -> Array:
-    """Whether each element is among `test_elements`.
-
-    Args:
-      element: array.
-      test_elements: array.
-      invert: whether to answer the opposite.
-      assume_unique: without effect.
-      method: "compare_all" compares all pairs, "binary_search" and "sort" sort the second array;
-        "auto" chooses by its size.
-
-    Raises:
-      ValueError: the method is another one.
-
-    >>> import pyjx as jax
-    >>> jax.numpy.isin(jax.numpy.array([1, 2, 3]), jax.numpy.array([1, 3])).tolist()
-    [True, False, True]
-    """
-    if method not in _METHODS:
-        raise ValueError(f"isin: {method=} is not implemented; options are {_METHODS}.")
-    x, y = promote_dtypes(*operands("isin", element, test_elements))
-    count = get_aval(y).size
-    y = lax.reshape(y, (count,))
-    if method == "auto":  # a symbolic size may be large
-        method = "compare_all" if type(count) is int and count <= 128 else "sort"
-    found = _compared(x, y) if not count or method == "compare_all" else _looked_up(x, y)
-    return lax.bitwise_not(found) if invert else found
-
-
-_METHODS = ("compare_all", "binary_search", "sort", "auto")
-
-
-def _compared(x: ArrayLike, y: ArrayLike) -> Any:
-    """Whether each element of `x` is in the vector `y`, which is gone through for each."""
-    shape = get_aval(x).shape
-    wide = (*shape, *get_aval(y).shape)
-    same = lax.eq(lax.broadcast_in_dim(x, wide, range(len(shape))),
-                  lax.broadcast_in_dim(y, wide, (len(shape),)))
-    return convert(lax.reduce_or(same, (len(shape),)), dtypes.bool_dtype)
-
-
-def _looked_up(x: ArrayLike, y: ArrayLike) -> Any:
-    """Whether each element of `x` is in the vector `y`, which is sorted."""
-    y = lax.sort(y)
-    place = jnp.minimum(jnp.searchsorted(y, x), get_aval(y).size - 1)
-    return convert(lax.eq(jnp.take(y, place), x), dtypes.bool_dtype)
-
-
 def _flat(name: str, *arrays: Any) -> list[Any]:
     parts = promote_dtypes(*operands(name, *arrays))
     return [lax.reshape(x, (get_aval(x).size,)) for x in parts]
@@ -527,7 +478,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
             x = unique(x)
         else:
             x = _in_order(x)
-    keep = isin(x, y, invert=True)
+    keep = jnp.isin(x, y, invert=True)
     if is_sorted and size is not None:
         keep = lax.bitwise_and(keep, lax.bitwise_not(_as_before(x)))
     out = _chosen("setdiff1d", x, keep, size, fill_value)

@@ -59,8 +59,8 @@ def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bo
     [[1.0, 2.0], [0.0, 3.0]]
     """
     if sort_eig_vals:
-        raise NotImplementedError("schur: LAPACK's gees routine is asked for no order of the "
-                                  "eigenvalues: sort_eig_vals is not implemented.")
+        raise NotImplementedError("schur: the sort feature of LAPACK's gees routine is not "
+                                  "implemented.")
     return tuple(schur_p.bind(
         operand("schur", x), compute_schur_vectors=bool(compute_schur_vectors),
         sort_eig_vals=False, select_callable=None))
