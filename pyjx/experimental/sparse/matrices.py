@@ -12,6 +12,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
+from pyjx.core.primitive import Primitive
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.types import Value
@@ -76,8 +77,8 @@ class COO(Buffered):
                          _cols_sorted=cols_sorted)
 
     @property
-    def _info(self) -> COOInfo:
-        return COOInfo(self.shape, self._rows_sorted, self._cols_sorted)
+    def _known(self) -> dict[str, Any]:
+        return {"spinfo": COOInfo(self.shape, self._rows_sorted, self._cols_sorted)}
 
     @classmethod
     def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
@@ -116,7 +117,7 @@ class COO(Buffered):
                    rows_sorted=self._cols_sorted, cols_sorted=self._rows_sorted)
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
-        return self._bufs, self._info._asdict()
+        return self._bufs, self._known["spinfo"]._asdict()
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> COO:
@@ -140,16 +141,19 @@ def product(mat: Any, other: Any, matvec: Callable[..., Any], matmat: Any, **opt
     return (matvec if other.ndim == 1 else matmat)(mat, other, **options)  # type: ignore[no-any-return]
 
 
-def check_product(name: str, shape: tuple[int, ...], other: Any, ndim: int, transpose: bool
-                  ) -> None:
-    """Raise unless `other` has `ndim` axes of which the first is as long as a row of the matrix."""
-    aval = get_aval(other)
-    n = shape[0] if transpose else shape[1]
-    if aval.ndim != ndim or aval.shape[0] != n:
+def _times(primitive: Primitive, kind: type, ndim: int, mat: Any, other: Any, transpose: Any
+           ) -> Array:
+    """The product that is `primitive` of a matrix in the format `kind`, or of its transpose, and an
+    array of `ndim` axes of which the first is as long as a row."""
+    buffers = buffers_of(primitive.name, kind, mat)
+    other = jnp.asarray(other)
+    n = mat.shape[0] if transpose else mat.shape[1]
+    if other.ndim != ndim or other.shape[0] != n:
         what = "a vector" if ndim == 1 else "a matrix"
         of = " transposed" if transpose else ""
-        raise TypeError(f"{name}: a matrix of shape {shape}{of} is multiplied by {what} whose "
-                        f"first axis has length {n}, got shape {aval.shape}.")
+        raise TypeError(f"{primitive}: a matrix of shape {mat.shape}{of} is multiplied by {what} "
+                        f"whose first axis has length {n}, got shape {other.shape}.")
+    return primitive.bind(*buffers, other, **mat._known, transpose=bool(transpose))  # type: ignore[no-any-return]
 
 
 def times_rows(data: Value, row: ArrayLike, col: ArrayLike, other: Any, n_rows: int,
@@ -175,11 +179,17 @@ coo_fromdense_p = defined_by("coo_fromdense", stored_elements, "nse", "index_dty
                              multiple_results=True)
 
 
-def stored_count(name: str, cls: str, mat: Any, nse: Any) -> int:
-    """The number of elements to store: `nse`, or how many are not zero."""
+def _from_dense(primitive: Primitive, kind: type, mat: Any, nse: Any, index_dtype: Any,
+                **known: bool) -> Any:
+    """The matrix that is `primitive` of a dense one in the format `kind`: of `nse` elements, or of
+    as many as are not zero."""
+    name, mat = primitive.name, jnp.asarray(mat)
+    shape = as_matrix_shape(kind.__name__, mat.shape)
     if nse is None:
         nse = count_stored(mat, n_batch=0, n_dense=0)
-    return concrete_or_error(operator.index, nse, TRACED_NSE.format(name=name, cls=cls))  # type: ignore[no-any-return]
+    nse = concrete_or_error(operator.index, nse, TRACED_NSE.format(name=name, cls=kind.__name__))
+    buffers = primitive.bind(mat, nse=nse, index_dtype=as_index_dtype(name, index_dtype))
+    return kind(tuple(buffers), shape=shape, **known)
 
 
 @api_boundary
@@ -198,11 +208,7 @@ def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeL
     >>> sparse.coo_fromdense(jnp.eye(2))
     COO(float32[2, 2], nse=2)
     """
-    mat = jnp.asarray(mat)
-    shape = as_matrix_shape("COO", mat.shape)
-    data, row, col = coo_fromdense_p.bind(mat, nse=stored_count("coo_fromdense", "COO", mat, nse),
-                                          index_dtype=as_index_dtype("coo_fromdense", index_dtype))
-    return COO((data, row, col), shape=shape, rows_sorted=True)
+    return _from_dense(coo_fromdense_p, COO, mat, nse, index_dtype, rows_sorted=True)  # type: ignore[no-any-return]
 
 
 # -- coo_todense, coo_matvec, coo_matmat -----------------------------------------------------------
@@ -233,7 +239,7 @@ def coo_todense(mat: COO) -> Array:
     >>> sparse.coo_todense(sparse.eye(2, sparse_format="coo")).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return coo_todense_p.bind(*buffers_of("coo_todense", COO, mat), spinfo=mat._info)  # type: ignore[no-any-return]
+    return coo_todense_p.bind(*buffers_of("coo_todense", COO, mat), **mat._known)  # type: ignore[no-any-return]
 
 
 @api_boundary
@@ -245,10 +251,7 @@ def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     >>> sparse.coo_matvec(sparse.eye(2, 3, sparse_format="coo"), jnp.ones(3)).tolist()
     [1.0, 1.0]
     """
-    buffers = buffers_of("coo_matvec", COO, mat)
-    v = jnp.asarray(v)
-    check_product("coo_matvec", mat.shape, v, 1, transpose)
-    return coo_matvec_p.bind(*buffers, v, spinfo=mat._info, transpose=bool(transpose))  # type: ignore[no-any-return]
+    return _times(coo_matvec_p, COO, 1, mat, v, transpose)
 
 
 @api_boundary
@@ -260,10 +263,7 @@ def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     >>> sparse.coo_matmat(sparse.eye(2, 3, sparse_format="coo"), jnp.ones((3, 1))).tolist()
     [[1.0], [1.0]]
     """
-    buffers = buffers_of("coo_matmat", COO, mat)
-    B = jnp.asarray(B)
-    check_product("coo_matmat", mat.shape, B, 2, transpose)
-    return coo_matmat_p.bind(*buffers, B, spinfo=mat._info, transpose=bool(transpose))  # type: ignore[no-any-return]
+    return _times(coo_matmat_p, COO, 2, mat, B, transpose)
 
 
 class _Compressed(Buffered):
@@ -276,6 +276,10 @@ class _Compressed(Buffered):
 
     def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]) -> None:
         super().__init__(args, shape=as_matrix_shape(type(self).__name__, shape))
+
+    @property
+    def _known(self) -> dict[str, Any]:
+        return {"shape": self.shape}
 
     @staticmethod
     def _n_rows(shape: Sequence[int]) -> int:
@@ -425,11 +429,7 @@ def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeL
     >>> sparse.csr_fromdense(jnp.eye(2))
     CSR(float32[2, 2], nse=2)
     """
-    mat = jnp.asarray(mat)
-    shape = as_matrix_shape("CSR", mat.shape)
-    buffers = csr_fromdense_p.bind(mat, nse=stored_count("csr_fromdense", "CSR", mat, nse),
-                                   index_dtype=as_index_dtype("csr_fromdense", index_dtype))
-    return CSR(tuple(buffers), shape=shape)
+    return _from_dense(csr_fromdense_p, CSR, mat, nse, index_dtype)  # type: ignore[no-any-return]
 
 
 # -- csr_todense, csr_matvec, csr_matmat -----------------------------------------------------------
@@ -504,7 +504,7 @@ def csr_todense(mat: CSR) -> Array:
     >>> sparse.csr_todense(sparse.eye(2, sparse_format="csr")).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return csr_todense_p.bind(*buffers_of("csr_todense", CSR, mat), shape=mat.shape)  # type: ignore[no-any-return]
+    return csr_todense_p.bind(*buffers_of("csr_todense", CSR, mat), **mat._known)  # type: ignore[no-any-return]
 
 
 @api_boundary
@@ -516,10 +516,7 @@ def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     >>> sparse.csr_matvec(sparse.eye(2, 3, sparse_format="csr"), jnp.ones(3)).tolist()
     [1.0, 1.0]
     """
-    buffers = buffers_of("csr_matvec", CSR, mat)
-    v = jnp.asarray(v)
-    check_product("csr_matvec", mat.shape, v, 1, transpose)
-    return csr_matvec_p.bind(*buffers, v, shape=mat.shape, transpose=bool(transpose))  # type: ignore[no-any-return]
+    return _times(csr_matvec_p, CSR, 1, mat, v, transpose)
 
 
 @api_boundary
@@ -531,7 +528,4 @@ def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     >>> sparse.csr_matmat(sparse.eye(2, 3, sparse_format="csr"), jnp.ones((3, 1))).tolist()
     [[1.0], [1.0]]
     """
-    buffers = buffers_of("csr_matmat", CSR, mat)
-    B = jnp.asarray(B)
-    check_product("csr_matmat", mat.shape, B, 2, transpose)
-    return csr_matmat_p.bind(*buffers, B, shape=mat.shape, transpose=bool(transpose))  # type: ignore[no-any-return]
+    return _times(csr_matmat_p, CSR, 2, mat, B, transpose)
