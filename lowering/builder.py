@@ -106,7 +106,7 @@ class Block:
             yield
 
     def with_region(
-        self, head: str, params: Sequence[Any], body: Callable[..., Sequence[str]], tail: str,
+        self, head: str, params: Sequence[Any], body: Callable[..., Any], tail: str,
         count: int, terminator: str = "stablehlo.return",
     ) -> list[str]:
         """Append an operation in generic form with one region.
@@ -199,6 +199,9 @@ class Block:
 
     def unary(self, op: str, x: str, aval: ShapedArray | AbstractRef) -> str:
         return self.line(f"{op} {x} : {tensor_type(aval)}")
+
+    def iota(self, aval: ShapedArray, axis: int) -> str:
+        return self.line(f"stablehlo.iota dim = {axis} : {tensor_type(aval)}")
 
     def binary(self, op: str, x: str, y: str, aval: ShapedArray | AbstractRef) -> str:
         return self.line(f"{op} {x}, {y} : {tensor_type(aval)}")

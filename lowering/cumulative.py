@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block
-from lowering.reductions import complex_extremum
+from lowering.reductions import ACCUMULATED, complex_extremum
 from lowering.rules import rule
+from lowering.shapes import pad
 from lowering.shardings import cut_again, whole_along
 from lowering.types import tensor_type, tensor_types
-from lowering.windows import pad
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
@@ -25,8 +25,7 @@ from pyjx.core.scalars import greatest, least
 
 # What a sum is accumulated in: the loop costs the same, and long sums keep their precision.
 _WIDER: dict[Any, Any] = {
-    np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128,
-    np.dtype(np.float16): np.float32, np.dtype(dtypes.bfloat16): np.float32,
+    np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128, **ACCUMULATED,
 }
 _IDENTITY: dict[str, Callable[[Any], Any]] = {
     "cumsum": lambda dtype: 0, "cumprod": lambda dtype: 1, "cummax": least, "cummin": greatest,

@@ -97,7 +97,7 @@ def _chosen_along_last(b: Block, xs: Sequence[str], aval: ShapedArray, out: Shap
     """
     dims = range(aval.ndim)
     places = out.update(dtype=np.dtype(np.int32))
-    index = b.line(f"stablehlo.iota dim = {aval.ndim} : {tensor_type(places)}")
+    index = b.iota(places, aval.ndim)
     joined = b.broadcast(xs[-1], aval, out, dims)
     for i, x in reversed(list(enumerate(xs[:-1]))):
         own = b.compare("EQ", index, b.constant(i, places), places, "SIGNED")
@@ -150,39 +150,68 @@ def _tile(b: Block, eqn: JaxprEqn, x: str) -> str:
     return reshape(b, x, spread, out_aval(eqn).shape)
 
 
+# Elements of the last axis that are at least so far apart are written one by one on CPU.
+FAR_APART = 8
+
+
 @rule("pad")
 def _pad(b: Block, eqn: JaxprEqn, x: str, value: str) -> str:
-    low, high, inside = zip(*eqn.params["padding_config"], strict=True) \
-        if eqn.params["padding_config"] else ((), (), ())
-    if b.module.partitions > 1 and any([n < 0 for n in (*low, *high)]):
-        return _pad_and_cut(b, eqn, x, value, low, high, inside)
-    return _padded(b, [x, value], in_avals(eqn), low, high, inside, out_aval(eqn))
+    config, aval = eqn.params["padding_config"], eqn.invars[0].aval
+    if b.module.partitions == 1:
+        if b.module.platform == "cpu" and _far_apart(config, aval.shape):
+            return _written(b, x, aval, value, config[-1], out_aval(eqn))
+        return pad(b, x, aval, value, config)[0]
+    # XLA's partitioner aborts the process at a pad of negative widths.
+    x, wide = pad(b, x, aval, value, [(max(m, 0), max(n, 0), i) for m, n, i in config])
+    starts = [max(-low, 0) for low, _, _ in config]
+    limits = [s + n for s, n in zip(starts, out_aval(eqn).shape, strict=True)]
+    return slice_(b, x, wide, starts, limits) if wide.shape != out_aval(eqn).shape else x
 
 
-def _padded(b: Block, operands: Sequence[str], avals: Sequence[Any], low: Sequence[int],
-            high: Sequence[int], inside: Sequence[int], out: Any) -> str:
-    if out.dtype in OF_TWO_BITS:
-        operands, avals = b.in_bytes(operands, avals)
-        wide = out.update(dtype=avals[0].dtype)
-        return b.convert(_padded(b, operands, avals, low, high, inside, wide), wide, out)
+def pad(b: Block, x: str, aval: ShapedArray, value: str,
+        config: Sequence[tuple[int, int, int]]) -> tuple[str, ShapedArray]:
+    """`stablehlo.pad` with (low, high, interior) for each axis, left out if it does nothing."""
+    if all(c == (0, 0, 0) for c in config):
+        return x, aval
+    scalar = ShapedArray((), aval.dtype)
+    if aval.dtype in OF_TWO_BITS:
+        (x, value), (wide, _) = b.in_bytes([x, value], [aval, scalar])
+        x, out = pad(b, x, wide, value, config)
+        return b.convert(x, out, out.update(dtype=aval.dtype)), out.update(dtype=aval.dtype)
+    low, high, interior = (int_list([c[i] for c in config]) for i in range(3))
+    out = ShapedArray([n + m + k + max(n - 1, 0) * i
+                       for n, (m, k, i) in zip(aval.shape, config, strict=True)], aval.dtype)
     return b.line(
-        f"stablehlo.pad {', '.join(operands)}, low = {int_list(low)}, high = {int_list(high)}, "
-        f"interior = {int_list(inside)} : ({tensor_types(avals)}) -> {tensor_type(out)}")
+        f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, interior = {interior} : "
+        f"({tensor_types((aval, scalar))}) -> {tensor_type(out)}"), out
 
 
-def _pad_and_cut(b: Block, eqn: JaxprEqn, x: str, value: str, low: Sequence[int],
-                 high: Sequence[int], inside: Sequence[int]) -> str:
-    """A pad of negative widths as a slice of one without: XLA's partitioner aborts the process."""
-    aval, out = eqn.invars[0].aval, out_aval(eqn)
-    before, after = [max(n, 0) for n in low], [max(n, 0) for n in high]
-    wide = out.update(shape=tuple([
-        n + max(n - 1, 0) * i + p + q
-        for n, i, p, q in zip(aval.shape, inside, before, after, strict=True)]))
-    padded = _padded(b, [x, value], in_avals(eqn), before, after, inside, wide)
-    starts = [max(-n, 0) for n in low]
-    ranges = ", ".join([f"{s}:{s + n}" for s, n in zip(starts, out.shape, strict=True)])
-    return b.line(f"stablehlo.slice {padded} [{ranges}] : ({tensor_type(wide)}) -> "
-                  f"{tensor_type(out)}")
+def _far_apart(config: Sequence[tuple[Any, Any, int]], shape: tuple[int, ...]) -> bool:
+    """Whether a pad does nothing but to spread the elements of the last axis far."""
+    if not config or any([c != (0, 0, 0) for c in config[:-1]]):
+        return False
+    n, (low, high, inside) = shape[-1], config[-1]
+    return inside + 1 >= FAR_APART and all([type(size) is int for size in (n, low, high)]) \
+        and n > 1 and min(low, high) >= 0 and low + n * (inside + 1) < 2**31
+
+
+def _written(b: Block, x: str, aval: ShapedArray, value: str, last: tuple[int, int, int],
+             out: ShapedArray) -> str:
+    """A pad as writes into an array of the value: XLA for CPU computes for each place of a pad
+    which element is there, with a division."""
+    low, _, inside = last
+    axis = aval.ndim - 1
+    at, scalar = ShapedArray(aval.shape[axis:], np.int32), ShapedArray((), aval.dtype)
+    places = b.binary("stablehlo.multiply", b.iota(at, 0),
+                      b.constant(inside + 1, at), at)
+    places = b.binary("stablehlo.add", places, b.constant(low, at), at)
+    head = (f'"stablehlo.scatter"({b.broadcast(value, scalar, out, ())}, {places}, {x}) <{{'
+            "indices_are_sorted = true, scatter_dimension_numbers = #stablehlo.scatter<"
+            f"update_window_dims = {int_list(range(axis))}, inserted_window_dims = [{axis}], "
+            f"scatter_dims_to_operand_dims = [{axis}], index_vector_dim = 1>, "
+            "unique_indices = true}>")
+    return b.with_region(head, [scalar, scalar], lambda old, new: ([new], [scalar]),
+                         f": ({tensor_types((out, at, aval))}) -> {tensor_type(out)}", 1)[0]
 
 
 @rule("bitcast_convert_type")
@@ -197,9 +226,7 @@ def _bitcast_convert_type(b: Block, eqn: JaxprEqn, x: str) -> str:
 
 @rule("iota")
 def _iota(b: Block, eqn: JaxprEqn) -> str:
-    return b.line(
-        f"stablehlo.iota dim = {eqn.params['dimension']} : {tensor_type(out_aval(eqn))}"
-    )
+    return b.iota(out_aval(eqn), eqn.params["dimension"])
 
 
 @rule("slice")

@@ -113,11 +113,6 @@ def _flip_negative(b: Block, x: str, aval: ShapedArray) -> str:
     return b.binary("stablehlo.xor", x, mask, aval)
 
 
-def _positions(b: Block, aval: ShapedArray, axis: int, dtype: Any) -> tuple[str, ShapedArray]:
-    out = aval.update(dtype=dtype)
-    return b.line(f"stablehlo.iota dim = {axis} : {tensor_type(out)}"), out
-
-
 def _packed_order(b: Block, x: str, aval: ShapedArray, axis: int) -> str:
     """The positions of the elements in ascending order, as 64-bit integers."""
     key, key_aval = _integer_key(b, x, aval)
@@ -125,8 +120,8 @@ def _packed_order(b: Block, x: str, aval: ShapedArray, axis: int) -> str:
     wide = aval.update(dtype=np.uint64 if unsigned else np.int64)
     high = b.binary("stablehlo.shift_left", b.convert(key, key_aval, wide),
                     b.constant(32, wide), wide)
-    place, _ = _positions(b, aval, axis, wide.dtype)
-    packed = _sort_integers(b, b.binary("stablehlo.or", high, place, wide), wide, axis)
+    packed = b.binary("stablehlo.or", high, b.iota(wide, axis), wide)
+    packed = _sort_integers(b, packed, wide, axis)
     order = b.binary("stablehlo.and", packed, b.constant(2 ** 32 - 1, wide), wide)
     return b.convert(order, wide, aval.update(dtype=np.int64))
 
@@ -134,9 +129,9 @@ def _packed_order(b: Block, x: str, aval: ShapedArray, axis: int) -> str:
 def _order_by_pair(b: Block, x: str, aval: ShapedArray, axis: int) -> str:
     """As `_packed_order`, for keys that leave no room for the position."""
     key, key_aval = _integer_key(b, x, aval)
-    place, wide = _positions(b, aval, axis, np.int64)
+    wide = aval.update(dtype=np.int64)
     less = _less(b, key_aval)
-    return _sort_op(b, [key, place], [key_aval, wide], axis, True, less)[1]
+    return _sort_op(b, [key, b.iota(wide, axis)], [key_aval, wide], axis, True, less)[1]
 
 
 def _take(b: Block, x: str, order: str, aval: ShapedArray, axis: int) -> str:

@@ -17,8 +17,8 @@ import numpy as np
 from lowering.builder import Block, out_aval
 from lowering.reductions import complex_extremum, reducer
 from lowering.rules import rule
-from lowering.shapes import reshape
-from lowering.types import i64_array, int_list, tensor_type, tensor_types
+from lowering.shapes import pad, reshape, slice_
+from lowering.types import i64_array, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
@@ -48,22 +48,6 @@ def _takes_apart(b: Block, params: dict[str, Any], out: ShapedArray) -> bool:
             and math.prod(params["window_dimensions"]) <= UNROLLED_WINDOW)
 
 
-def pad(b: Block, x: str, aval: ShapedArray, value: str,
-        config: Sequence[tuple[int, int, int]]) -> tuple[str, ShapedArray]:
-    """`stablehlo.pad` with (low, high, interior) for each axis, left out if it does nothing."""
-    if all(c == (0, 0, 0) for c in config):
-        return x, aval
-    low, high, interior = (int_list([c[i] for c in config]) for i in range(3))
-    shape = [a + z + (n + (n - 1) * i if n else 0)
-             for n, (a, z, i) in zip(aval.shape, config, strict=True)]
-    out = ShapedArray(shape, aval.dtype)
-    name = b.line(
-        f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, interior = {interior} : "
-        f"({tensor_type(aval)}, {tensor_type(ShapedArray((), aval.dtype))}) -> {tensor_type(out)}"
-    )
-    return name, out
-
-
 def _starts(params: dict[str, Any]) -> list[list[int]]:
     """Where the elements of the first window are, in the padded operand."""
     holes = params.get("window_dilation") or (1,) * len(params["window_dimensions"])
@@ -78,15 +62,10 @@ def _elements(b: Block, x: str, aval: ShapedArray, fill: Any, params: dict[str, 
     value = b.constant(fill, ShapedArray((), aval.dtype))
     config = [(low, high, d - 1) for (low, high), d in zip(params["padding"], base, strict=True)]
     padded, in_aval = pad(b, x, aval, value, config)
-    out = ShapedArray(counts, aval.dtype)
-    names = []
-    for start in _starts(params):
-        ranges = ", ".join([
-            f"{i}:{i + (n - 1) * s + 1}:{s}"
-            for i, n, s in zip(start, counts, params["window_strides"], strict=True)])
-        names.append(b.line(f"stablehlo.slice {padded} [{ranges}] : ({tensor_type(in_aval)}) -> "
-                            f"{tensor_type(out)}"))
-    return names
+    steps = params["window_strides"]
+    return [slice_(b, padded, in_aval, start, [
+        i + (n - 1) * s + 1 for i, n, s in zip(start, counts, steps, strict=True)], steps)
+        for start in _starts(params)]
 
 
 def _identity(name: str, dtype: Any) -> tuple[str, Any]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from lowering.builder import Block, in_avals
 from lowering.rules import rule
-from lowering.types import int_list, quoted, tensor_type, tensor_types
+from lowering.shapes import slice_, transpose
+from lowering.types import quoted, tensor_type, tensor_types
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 
@@ -54,8 +55,8 @@ def _nan(b: Block, aval: ShapedArray) -> str:
 def triangle(b: Block, x: str, aval: ShapedArray, *, lower: bool) -> str:
     """Matrices with zeros above, or below, the diagonal."""
     plane = ShapedArray(aval.shape[-2:], INT)
-    row = b.line(f"stablehlo.iota dim = 0 : {tensor_type(plane)}")
-    column = b.line(f"stablehlo.iota dim = 1 : {tensor_type(plane)}")
+    row = b.iota(plane, 0)
+    column = b.iota(plane, 1)
     kept = b.compare("GE" if lower else "LE", row, column, plane, "SIGNED")
     axes = (aval.ndim - 2, aval.ndim - 1)
     return where(b, kept, plane.update(dtype=FLAG), axes, x, b.constant(0, aval), aval)
@@ -65,16 +66,13 @@ def block(b: Block, x: str, aval: ShapedArray, out: ShapedArray) -> str:
     """The first rows and columns, as many as `out` has."""
     if aval.shape == out.shape:
         return x
-    ranges = ", ".join([f"0:{n}" for n in out.shape])
-    return b.line(f"stablehlo.slice {x} [{ranges}] : ({tensor_type(aval)}) -> {tensor_type(out)}")
+    return slice_(b, x, aval, [0] * aval.ndim, out.shape)
 
 
 def swapped(b: Block, x: str, aval: ShapedArray) -> tuple[str, ShapedArray]:
     """Matrices with rows and columns exchanged."""
     axes = [*range(aval.ndim - 2), aval.ndim - 1, aval.ndim - 2]
-    out = aval.update(shape=[aval.shape[i] for i in axes])
-    return b.line(f"stablehlo.transpose {x}, dims = {int_list(axes)} : "
-                  f"({tensor_type(aval)}) -> {tensor_type(out)}"), out
+    return transpose(b, x, aval, axes), aval.update(shape=[aval.shape[i] for i in axes])
 
 
 def conjugated(b: Block, x: str, aval: ShapedArray) -> str:
@@ -84,8 +82,8 @@ def conjugated(b: Block, x: str, aval: ShapedArray) -> str:
 def identity(b: Block, aval: ShapedArray) -> str:
     """Ones on the diagonal."""
     plane = ShapedArray(aval.shape[-2:], INT)
-    row = b.line(f"stablehlo.iota dim = 0 : {tensor_type(plane)}")
-    column = b.line(f"stablehlo.iota dim = 1 : {tensor_type(plane)}")
+    row = b.iota(plane, 0)
+    column = b.iota(plane, 1)
     same = b.compare("EQ", row, column, plane, "SIGNED")
     axes = (aval.ndim - 2, aval.ndim - 1)
     return where(b, same, plane.update(dtype=FLAG), axes, b.constant(1, aval),
@@ -153,12 +151,8 @@ def triangular_solve(b: Block, eqn: JaxprEqn, a: str, x: str) -> str:
 def _lu(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     avals = out_avals(eqn)
     if not avals[0].size:
-        return [x, b.constant(0, avals[1]), _positions(b, avals[2])]
+        return [x, b.constant(0, avals[1]), b.iota(avals[2], avals[2].ndim - 1)]
     return _call(b, "LuDecomposition", [x], [avals[0]], avals)
-
-
-def _positions(b: Block, aval: ShapedArray) -> str:
-    return b.line(f"stablehlo.iota dim = {aval.ndim - 1} : {tensor_type(aval)}")
 
 
 @rule("geqrf", platform="tpu")

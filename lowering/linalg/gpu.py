@@ -22,7 +22,7 @@ from lowering.linalg.expanders import (
 )
 from lowering.linalg.lapack import GPUS, codes_of
 from lowering.rules import rule
-from lowering.types import int_list, tensor_type
+from lowering.shapes import pad
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 
@@ -43,7 +43,7 @@ def _call(b: Block, function: str, operands: Sequence[str], takes: Sequence[Shap
 def _permutation(b: Block, eqn: JaxprEqn, pivots: str) -> str:
     (given,), (out,) = in_avals(eqn), out_avals(eqn)
     if not given.size or not out.size:
-        return b.line(f"stablehlo.iota dim = {out.ndim - 1} : {tensor_type(out)}")
+        return b.iota(out, out.ndim - 1)
     return _call(b, "_lu_pivots_to_permutation", [pivots], [given], [out],
                  batch_axes=given.ndim - 1)[0]
 
@@ -92,7 +92,7 @@ def _tridiagonal_solve(b: Block, eqn: JaxprEqn, *operands: str) -> str:
     names: Sequence[str] = operands
     if n < _FEWEST_ROWS:
         grown = [a.update(shape=(*batch, _FEWEST_ROWS, *a.shape[len(batch) + 1:])) for a in takes]
-        names = [_with_rows(b, x, a, g, len(batch), i == 1)
+        names = [_with_rows(b, x, a, g, i == 1)
                  for i, (x, a, g) in enumerate(zip(operands, takes, grown, strict=True))]
         takes, wide = grown, grown[3]
     x = _call(b, "sparse_gtsv2_ffi", names, takes, [wide], aliases={0: 3},
@@ -103,17 +103,10 @@ def _tridiagonal_solve(b: Block, eqn: JaxprEqn, *operands: str) -> str:
 _FEWEST_ROWS = 3  # that cuSPARSE takes
 
 
-def _with_rows(b: Block, x: str, aval: ShapedArray, out: ShapedArray, axis: int, ones: bool
-               ) -> str:
+def _with_rows(b: Block, x: str, aval: ShapedArray, out: ShapedArray, ones: bool) -> str:
     """The operand with more rows of zeros or ones behind its own."""
-    high = [0] * aval.ndim
-    high[axis] = out.shape[axis] - aval.shape[axis]
-    none = int_list([0] * aval.ndim)
-    filling = ShapedArray((), aval.dtype)
-    return b.line(
-        f"stablehlo.pad {x}, {b.constant(int(ones), filling)}, low = {none}, high = "
-        f"{int_list(high)}, interior = {none} : ({tensor_type(aval)}, {tensor_type(filling)}) -> "
-        f"{tensor_type(out)}")
+    config = [(0, n - m, 0) for m, n in zip(aval.shape, out.shape, strict=True)]
+    return pad(b, x, aval, b.constant(int(ones), ShapedArray((), aval.dtype)), config)[0]
 
 
 _MAGMA = {None: "auto", "MAGMA": "on", "LAPACK": "off"}

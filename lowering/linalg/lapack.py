@@ -23,7 +23,6 @@ from lowering.linalg.expanders import (
     triangular_solve,
 )
 from lowering.rules import rule
-from lowering.types import tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.dimensions import min_dim
 from pyjx.core.jaxpr import JaxprEqn
@@ -125,7 +124,7 @@ def _geqrf(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
 def _geqp3(b: Block, eqn: JaxprEqn, x: str, free: str) -> list[str]:
     packed, order, taus = out_avals(eqn)
     if not packed.size:
-        return [x, b.line(f"stablehlo.iota dim = {order.ndim - 1} : {tensor_type(order)}"),
+        return [x, b.iota(order, order.ndim - 1),
                 b.constant(0, taus)]
     config, wanted = {}, eqn.params["use_magma"]
     if b.module.platform in GPUS:

@@ -125,6 +125,19 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
     return lax.mul(like(clipped, 0.5), clipped)
 
 
+def _soft_sign(x: Value) -> Value:
+    return ufuncs.divide(x, _one_more(x))
+
+
+def _one_more(x: Value) -> Value:
+    return ufuncs.add(ufuncs.absolute(x), 1.0)
+
+
+# 1 / (1 + |x|)**2; that of the quotient is a difference, of which nothing is left for large x.
+_of_reals = custom_jvp(_soft_sign)
+_of_reals.defjvps(lambda g, out, x: lax.div(lax.div(g, _one_more(x)), _one_more(x)))
+
+
 @numpy_function
 def soft_sign(x: ArrayLike) -> Array:
     """x / (|x| + 1), elementwise.
@@ -134,7 +147,7 @@ def soft_sign(x: ArrayLike) -> Array:
     0.5
     """
     x = promote_inexact("soft_sign", weak_int("soft_sign", x))
-    return ufuncs.divide(x, ufuncs.add(ufuncs.absolute(x), 1.0))
+    return (_soft_sign if is_complex(x) else _of_reals)(x)
 
 
 @numpy_function

@@ -232,13 +232,15 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
 def _evenly_spaced(y: ArrayLike, dx: ArrayLike, axis: int) -> Any:
     """The integral of samples that are `dx` apart: all of them, but half of those at the ends."""
     y, dx = promote_dtypes(y, dx)
-    shape = get_aval(y).shape
+    shape, dtype = get_aval(y).shape, get_aval(y).dtype
     place = lax.broadcasted_iota(np.int32, shape, axis)
     last = np.int32(max(shape[axis] - 1, 0))
     end = lax.bitwise_or(ufuncs.equal(place, np.int32(0)), ufuncs.equal(place, last))
-    # halved before they are added, as large ones overflow
-    inner = _sum(ufuncs.where(end, ufuncs.multiply(0.5, y), y), axis)
-    return ufuncs.multiply(dx, inner)
+    # halved before they are added, as large ones overflow; sums of some axes take products best
+    weights = ufuncs.where(end, literal(0.5, dtype), literal(1.0, dtype))
+    halved = ufuncs.multiply(y, weights) if len(shape) > 1 else \
+        ufuncs.where(end, ufuncs.multiply(0.5, y), y)
+    return ufuncs.multiply(dx, _sum(halved, axis))
 
 
 def _distances(x: ArrayLike, axis: int, ndim: int) -> Any:

@@ -129,3 +129,15 @@ def test_reduce_takes_a_tree():
     out = lax.reduce({"count": np.ones((3, 4), np.int32), "top": X},
                      {"count": np.int32(0), "top": np.float32(-np.inf)}, combine, (0, 1))
     assert int(out["count"]) == 12 and float(out["top"]) == 11
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_narrow_floats_are_rounded_once(dtype):
+    """Those of cotangents, too, which are added where a value was spread."""
+    rows = jax.numpy.full((999, 3), 1.125, dtype)
+    want = np.asarray(999 * 1.125, dtype)
+    _, pull = jax.vjp(lambda x: lax.broadcast_in_dim(x, (999, 3), (1,)), rows[0])
+    for total in (jax.jit(lambda x: lax.reduce_sum(x, (0,)))(rows), *jax.jit(pull)(rows)):
+        np.testing.assert_array_equal(total, want)
+    assert float(lax.reduce_prod(jax.numpy.full(9, 1.01, dtype), (0,))) == \
+        float(np.asarray(np.asarray(1.01, dtype).astype(float) ** 9, dtype))

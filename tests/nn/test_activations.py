@@ -196,6 +196,14 @@ def test_slopes_in_the_tails(name, slope):
                                rtol=1e-3)
 
 
+def test_slopes_of_soft_sign_far_out():
+    x = np.array([0, 3, 1e3, 1e6, 3e7, np.inf], np.float32)
+    for far in (x, -x):
+        slopes = jax.vmap(jax.grad(nn.soft_sign))(far)
+        np.testing.assert_allclose(slopes, 1 / (1 + x.astype(float)) ** 2, rtol=1e-6)
+    assert float(jax.grad(jax.grad(nn.soft_sign))(1.0)) == -0.25
+
+
 @pytest.mark.parametrize("name, exponentials", [
     ("tanh", 0), ("sigmoid", 0), ("gelu", 0), ("silu", 1), ("glu", 1)])
 def test_slopes_take_no_exponential_of_their_own(name, exponentials):
