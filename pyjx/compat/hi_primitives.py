@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx import lax
+from pyjx.compat.open_primitives import Primitive
 from pyjx.core.avals import AbstractValue, get_aval
 from pyjx.core.named_axes import Axis
+from pyjx.core.primitive import RULE_KINDS
 from pyjx.core.source_info import current as current_source_info
 from pyjx.core.trace import DynamicJaxprTrace, Trace, state
 from pyjx.engine.batching import batch_flat
@@ -385,3 +387,17 @@ def _placed(x: Any, dim: int | None, wanted: int | None, size: int, sum_match: b
     order = list(range(1, get_aval(front).ndim))
     order.insert(wanted, 0)
     return lax.transpose(front, order)
+
+
+class HiPrimitive(Primitive):
+    """An operation by its name, with rules that subclasses have as methods: `abstract_eval(*avals,
+    **params)`, which gives types and effects, `to_lojax`, which runs it, `jvp` and `transpose`."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        for kind in RULE_KINDS:  # those of the class count
+            vars(self).pop(kind, None)
+        self.decomposition = self.to_lojax
+        self.shape_rule = lambda *avals, **params: self.abstract_eval(*avals, **params)[0]

@@ -2,26 +2,20 @@
 
 Here a value of such a type is a node of pytrees whose children are the values that it is made of
 (`HiType.lower_val`), so every transformation takes it apart and hands a value made of traced arrays
-to the function. Tangents have the types that the tangents of its parts have. An operation
-(`HiPrim`) is a function with the derivative and batching rules that it brings.
+to the function. Tangents have the types that the tangents of its parts have. Operations
+on them are in `hi_primitives`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from types import MethodType
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.compat.open_primitives import Primitive
-from pyjx.core.avals import AbstractValue, ShapedArray, aval_makers
-from pyjx.core.effects import Effect
+from pyjx.compat.values import aval_method, aval_property
+from pyjx.core.avals import AbstractValue, aval_makers
 from pyjx.core.meshes import AbstractMesh, Mesh
-from pyjx.core.primitive import RULE_KINDS
-from pyjx.core.trace import Tracer
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.tree_util import register_pytree_node
-
-# -- types -----------------------------------------------------------------------------------------
 
 
 class MappingSpec:
@@ -189,75 +183,6 @@ class AvalMutableQDD:
         self.mutable_qdd = mutable_qdd
 
 
-# -- what values have by their types --------------------------------------------------------------
-
-# Tracers get a name when a class of a type that has it is made: what nobody asks for is free.
-
-
-class _Member:
-    """What the class of a type has for its values."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        _give_tracers(name)
-
-
-class aval_method(_Member):
-    """A method that values of a type have, `fun(value, *args)`: an attribute of the type's class.
-
-    >>> import pyjx as jax
-    >>> from pyjx.experimental import hijax
-    >>> class Celsius(hijax.AbstractValue):
-    ...     scaled = hijax.aval_method(lambda self, by: f"{by} times")
-    >>> jax.core.Tracer(None, Celsius()).scaled(3)
-    '3 times'
-    """
-
-    fun: Callable[..., Any]
-
-    def __init__(self, fun: Callable[..., Any]) -> None:
-        self.fun = fun
-
-
-class aval_property(_Member):
-    """A property that values of a type have, `fget(value)`: an attribute of the type's class."""
-
-    fget: Callable[..., Any]
-
-    def __init__(self, fget: Callable[..., Any]) -> None:
-        self.fget = fget
-
-
-class _OfType:
-    """What a tracer has by a name: a member of its type or, without one, what tracers had."""
-
-    __slots__ = ("_had", "_name")
-
-    def __init__(self, name: str, had: Any) -> None:
-        self._name = name
-        self._had = had
-
-    def __get__(self, tracer: Any, cls: type) -> Any:
-        if tracer is not None and type(tracer.aval) is not ShapedArray:
-            own = getattr(type(tracer.aval), self._name, None)
-            if type(own) is aval_method:
-                return MethodType(own.fun, tracer)
-            if type(own) is aval_property:
-                return own.fget(tracer)
-        if self._had is None:
-            raise AttributeError(f"{cls.__name__!r} object has no attribute {self._name!r}")
-        return self._had.__get__(tracer, cls)
-
-
-def _give_tracers(name: str) -> None:
-    """Let tracers ask their type for a name, unless it is what they themselves are made of."""
-    if name in Tracer.__slots__ or name.startswith("__"):
-        return
-    getattr(Tracer, name, None)  # what is put in its place when first used is so now
-    had = vars(Tracer).get(name)
-    if type(had) is not _OfType:
-        setattr(Tracer, name, _OfType(name, had))
-
-
 def cur_qdd(x: Any) -> Any:
     """What is known of a value now, beyond its type: what its method `cur_qdd` gives.
 
@@ -319,48 +244,3 @@ def _of_type(typeof_fn: Callable[[Any], Any], own: Callable[[Any, str], Any] | N
         raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
 
     return getattribute
-
-
-class HiPrimitive(Primitive):
-    """An operation by its name, with rules that subclasses have as methods: `abstract_eval(*avals,
-    **params)`, which gives types and effects, `to_lojax`, which runs it, `jvp` and `transpose`."""
-
-    __slots__ = ()
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        for kind in RULE_KINDS:  # those of the class count
-            vars(self).pop(kind, None)
-        self.decomposition = self.to_lojax
-        self.shape_rule = lambda *avals, **params: self.abstract_eval(*avals, **params)[0]
-
-
-# -- effects, references ---------------------------------------------------------------------------
-
-
-class EffectTypeSet:
-    """The effects that are allowed somewhere, by their types."""
-
-    def __init__(self) -> None:
-        self._types: set[type] = set()
-
-    def add_type(self, effect_type: type) -> None:
-        self._types.add(effect_type)
-
-    def contains(self, effect: Any) -> bool:
-        """Whether an effect, or those of a type, are among them."""
-        kind = effect if isinstance(effect, type) else type(effect)
-        return issubclass(kind, tuple(self._types))
-
-    def filter_in(self, effects: Iterable[Any]) -> list[Any]:
-        """Those of some effects that are among them."""
-        return [effect for effect in effects if self.contains(effect)]
-
-    def filter_not_in(self, effects: Iterable[Any]) -> list[Any]:
-        """Those of some effects that are not among them."""
-        return [effect for effect in effects if not self.contains(effect)]
-
-
-control_flow_allowed_effects = EffectTypeSet()
-lowerable_effects = EffectTypeSet()
-lowerable_effects.add_type(Effect)  # nothing is refused for its effects: what lowers is the rule

@@ -7,7 +7,7 @@ is what the primitive is made of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from pyjx.compat.mlir_values import (
     ir_constant,
 )
 from pyjx.core import bounded
+from pyjx.core.effects import Effect
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.layouts import Layout
 from pyjx.core.primitive import Primitive
@@ -336,3 +337,34 @@ def ffi_lowering(
         return list(build(ctx, *operands, **attributes).results)
 
     return rule
+
+
+# -- effects ---------------------------------------------------------------------------------------
+
+
+class EffectTypeSet:
+    """The effects that are allowed somewhere, by their types."""
+
+    def __init__(self) -> None:
+        self._types: set[type] = set()
+
+    def add_type(self, effect_type: type) -> None:
+        self._types.add(effect_type)
+
+    def contains(self, effect: Any) -> bool:
+        """Whether an effect, or those of a type, are among them."""
+        kind = effect if isinstance(effect, type) else type(effect)
+        return issubclass(kind, tuple(self._types))
+
+    def filter_in(self, effects: Iterable[Any]) -> list[Any]:
+        """Those of some effects that are among them."""
+        return [effect for effect in effects if self.contains(effect)]
+
+    def filter_not_in(self, effects: Iterable[Any]) -> list[Any]:
+        """Those of some effects that are not among them."""
+        return [effect for effect in effects if not self.contains(effect)]
+
+
+control_flow_allowed_effects = EffectTypeSet()
+lowerable_effects = EffectTypeSet()
+lowerable_effects.add_type(Effect)  # nothing is refused for its effects: what lowers is the rule

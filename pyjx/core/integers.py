@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyjx.core.avals import Shape, SymbolicDim, canonical_shape
-from pyjx.core.brief import shortened
+from pyjx.core.value_texts import shortened
 
 
 def index(value: Any) -> Any:

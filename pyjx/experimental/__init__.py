@@ -39,13 +39,14 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "hijax": ("Types of a library's own: values made of arrays, with operations of their own.", {
         "pyjx.compat.hi_primitives": (
-            "HiPrim RefAccum VJPHiPrimitive bdims_at_front jvp_from_lin linearize_from_jvp "
-            "unmap_avals vjp_from_jvp vjp_from_lin vmap_rule"
+            "HiPrim HiPrimitive RefAccum VJPHiPrimitive bdims_at_front jvp_from_lin "
+            "linearize_from_jvp unmap_avals vjp_from_jvp vjp_from_lin vmap_rule"
         ),
         "pyjx.compat.hi_types": (
-            "AvalMutableQDD AvalQDD HiPrimitive HiPspec HiType MappingSpec MutableHiType "
-            "aval_method aval_property control_flow_allowed_effects register_hitype"
+            "AvalMutableQDD AvalQDD HiPspec HiType MappingSpec MutableHiType register_hitype"
         ),
+        "pyjx.compat.lowering_rules": "control_flow_allowed_effects",
+        "pyjx.compat.values": "aval_method aval_property",
         "pyjx.compat.rule_tables": "instantiate_zeros",
         "pyjx.core.avals": "AbstractRef AbstractValue ShapedArray",
         "pyjx.engine.tangents": "Zero is_undefined_primal",

@@ -1,6 +1,7 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.experimental.hijax.
 
 from pyjx.compat.hi_primitives import HiPrim as HiPrim
+from pyjx.compat.hi_primitives import HiPrimitive as HiPrimitive
 from pyjx.compat.hi_primitives import RefAccum as RefAccum
 from pyjx.compat.hi_primitives import VJPHiPrimitive as VJPHiPrimitive
 from pyjx.compat.hi_primitives import bdims_at_front as bdims_at_front
@@ -12,15 +13,14 @@ from pyjx.compat.hi_primitives import vjp_from_lin as vjp_from_lin
 from pyjx.compat.hi_primitives import vmap_rule as vmap_rule
 from pyjx.compat.hi_types import AvalMutableQDD as AvalMutableQDD
 from pyjx.compat.hi_types import AvalQDD as AvalQDD
-from pyjx.compat.hi_types import HiPrimitive as HiPrimitive
 from pyjx.compat.hi_types import HiPspec as HiPspec
 from pyjx.compat.hi_types import HiType as HiType
 from pyjx.compat.hi_types import MappingSpec as MappingSpec
 from pyjx.compat.hi_types import MutableHiType as MutableHiType
-from pyjx.compat.hi_types import aval_method as aval_method
-from pyjx.compat.hi_types import aval_property as aval_property
-from pyjx.compat.hi_types import control_flow_allowed_effects as control_flow_allowed_effects
 from pyjx.compat.hi_types import register_hitype as register_hitype
+from pyjx.compat.lowering_rules import control_flow_allowed_effects as control_flow_allowed_effects
+from pyjx.compat.values import aval_method as aval_method
+from pyjx.compat.values import aval_property as aval_property
 from pyjx.compat.rule_tables import instantiate_zeros as instantiate_zeros
 from pyjx.core.avals import AbstractRef as AbstractRef
 from pyjx.core.avals import AbstractValue as AbstractValue
@@ -34,6 +34,7 @@ from pyjx.transforms.accumulators import ValAccum as ValAccum
 
 __all__ = [
     "HiPrim",
+    "HiPrimitive",
     "RefAccum",
     "VJPHiPrimitive",
     "bdims_at_front",
@@ -45,15 +46,14 @@ __all__ = [
     "vmap_rule",
     "AvalMutableQDD",
     "AvalQDD",
-    "HiPrimitive",
     "HiPspec",
     "HiType",
     "MappingSpec",
     "MutableHiType",
+    "register_hitype",
+    "control_flow_allowed_effects",
     "aval_method",
     "aval_property",
-    "control_flow_allowed_effects",
-    "register_hitype",
     "instantiate_zeros",
     "AbstractRef",
     "AbstractValue",

@@ -30,10 +30,9 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.engine.batching": "BatchTrace BatchTracer",
     }),
     "mlir": ("Lowering: the rules of primitives that build MLIR operations.", {
-        "pyjx.compat.hi_types": "lowerable_effects",
         "pyjx.compat.lowering_rules": (
             "core_call_lowering emit_python_callback jaxpr_subcomp lower_fun lower_jaxpr_to_fun "
-            "register_lowering"
+            "register_lowering lowerable_effects"
         ),
         "pyjx.compat.mlir_contexts": (
             "AxisContext DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult LoweringRule "

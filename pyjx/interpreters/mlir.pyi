@@ -1,12 +1,12 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.interpreters.mlir.
 
-from pyjx.compat.hi_types import lowerable_effects as lowerable_effects
 from pyjx.compat.lowering_rules import core_call_lowering as core_call_lowering
 from pyjx.compat.lowering_rules import emit_python_callback as emit_python_callback
 from pyjx.compat.lowering_rules import jaxpr_subcomp as jaxpr_subcomp
 from pyjx.compat.lowering_rules import lower_fun as lower_fun
 from pyjx.compat.lowering_rules import lower_jaxpr_to_fun as lower_jaxpr_to_fun
 from pyjx.compat.lowering_rules import register_lowering as register_lowering
+from pyjx.compat.lowering_rules import lowerable_effects as lowerable_effects
 from pyjx.compat.mlir_contexts import AxisContext as AxisContext
 from pyjx.compat.mlir_contexts import DEVICE_TO_DEVICE_TYPE as DEVICE_TO_DEVICE_TYPE
 from pyjx.compat.mlir_contexts import LoweringParameters as LoweringParameters
@@ -50,13 +50,13 @@ from pyjx.compat.mlir_values import unflatten_ir_values_like_types as unflatten_
 from pyjx.core.meshes import Mesh as Mesh
 
 __all__ = [
-    "lowerable_effects",
     "core_call_lowering",
     "emit_python_callback",
     "jaxpr_subcomp",
     "lower_fun",
     "lower_jaxpr_to_fun",
     "register_lowering",
+    "lowerable_effects",
     "AxisContext",
     "DEVICE_TO_DEVICE_TYPE",
     "LoweringParameters",

@@ -21,8 +21,8 @@ from pyjx.core.primitive import vary
 from pyjx.core.specs import NO_AXES
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.types import TreeDef, Value
-from pyjx.lax.bodies import TracedBody, trace_body
 from pyjx.lax.convert import convert_element_type
+from pyjx.lax.traced_functions import TracedFunction, trace_function
 from pyjx.runtime.signature import parameters_of
 from pyjx.runtime.transfers import array_from_host
 from pyjx.tree_util import (
@@ -139,10 +139,10 @@ def as_in_program(x: Any) -> Any:
 
 
 def traced_with_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
-                      leaves: list[Value], body: TracedBody,
-                      trace: Callable[[list[Value]], TracedBody],
+                      leaves: list[Value], body: TracedFunction,
+                      trace: Callable[[list[Value]], TracedFunction],
                       carry_of: Callable[[TreeDef], TreeDef] = lambda tree: tree
-                      ) -> tuple[list[Value], TracedBody]:
+                      ) -> tuple[list[Value], TracedFunction]:
     """The carry of a loop, and its body for that: the one given, as each call between nested
     programs counts against the depth of Python's stack, or what `trace` makes. `carry_of` gives
     the structure of the carry, which comes first, in that of the results.
@@ -232,7 +232,7 @@ def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., A
     Raises:
       TypeError: the branches give results of different structures or types.
     """
-    traced = [trace_body(op, name, fun, tree, avals, unpacked=True)
+    traced = [trace_function(op, name, fun, tree, avals, unpacked=True)
               for name, fun in zip(names, funs, strict=True)]
     order = _as_written(op, names)
     for n in order[1:]:
@@ -263,7 +263,7 @@ def _as_written(op: str, names: Sequence[str]) -> Sequence[int]:
 
 
 def _check_equal(op: str, pair: tuple[int, int], names: Sequence[str],
-                 funs: Sequence[Callable[..., Any]], traced: Sequence[TracedBody]) -> None:
+                 funs: Sequence[Callable[..., Any]], traced: Sequence[TracedFunction]) -> None:
     (i, j), (a, b) = pair, (names[pair[0]], names[pair[1]])
 
     def at(path: Path) -> str:

@@ -11,10 +11,10 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import DTypeLike
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.brief import shortened
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_shape
 from pyjx.core.scalars import scalar_constant, typed
+from pyjx.core.value_texts import shortened
 
 if TYPE_CHECKING:
     from pyjx.engine.types import Value

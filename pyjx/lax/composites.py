@@ -19,8 +19,8 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import call_eqn, standing_for
 from pyjx.engine.functions import name_of
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.lax.bodies import trace_body
 from pyjx.lax.common import operand
+from pyjx.lax.traced_functions import trace_function
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 Attributes = tuple[tuple[str, Attribute | None], ...]
@@ -67,7 +67,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0
             (k, None if v is None else attribute(v, f"composite: attribute {k}"))
             for k, v in kwargs.items()])
         fun = known.setdefault(attributes, partial(decomposition, **kwargs))
-        body = trace_body("composite", name_of(decomposition), fun, tree,
+        body = trace_function("composite", name_of(decomposition), fun, tree,
                           list(map(get_aval, leaves)), unpacked=True)
         closed = body.closed
         if any([isinstance(c, Tracer) for c in closed.consts]):

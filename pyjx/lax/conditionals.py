@@ -11,13 +11,13 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.brief import shortened
 from pyjx.core.effects import join_effects, unrepeatable
 from pyjx.core.jaxpr import ClosedJaxpr, Literal
 from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.references import is_ref
 from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.holders import Held, Holder, Programs, Roles, with_all_consts
@@ -26,11 +26,11 @@ from pyjx.engine.subjaxprs import with_outputs
 from pyjx.engine.tangents import UndefinedPrimal
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Value, Values
 from pyjx.lax.agreement import trace_branches
-from pyjx.lax.bodies import check_operands_distinct
 from pyjx.lax.common import operand
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
 from pyjx.lax.convert import convert_element_type, full, stop_gradient
 from pyjx.lax.nary import FLOATING, INTEGER, accepts
+from pyjx.lax.traced_functions import check_operands_distinct
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 _no_operand = object()

@@ -30,10 +30,10 @@ from pyjx.engine.subjaxprs import (
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Tangents, TreeDef, Values
-from pyjx.lax.bodies import TracedBody, trace_body
 from pyjx.lax.common import operand
 from pyjx.lax.defined import DefinedValue
 from pyjx.lax.elementwise import neg
+from pyjx.lax.traced_functions import TracedFunction, trace_function
 from pyjx.transforms.linearize import linear_transpose
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
@@ -103,9 +103,9 @@ class _RightHandSide:
         self.avals = list(map(get_aval, leaves))
         self.tree = tree
 
-    def trace(self, name: str, fun: Callable[[Any], Any], has_aux: bool) -> TracedBody:
+    def trace(self, name: str, fun: Callable[[Any], Any], has_aux: bool) -> TracedFunction:
         """The program of a function, whose result has been checked."""
-        body = trace_body("custom_linear_solve", name, fun, self.tree, self.avals)
+        body = trace_function("custom_linear_solve", name, fun, self.tree, self.avals)
         tree = body.out_tree
         if has_aux:
             tree = solution_tree("custom_linear_solve", name, tree)

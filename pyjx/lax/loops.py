@@ -66,13 +66,13 @@ from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, TreeDef, Value, Values
 from pyjx.lax.agreement import as_in_program, traced_with_carry
 from pyjx.lax.bitwise import bitwise_and
-from pyjx.lax.bodies import trace_body
 from pyjx.lax.common import operand
 from pyjx.lax.compare import lt, select
 from pyjx.lax.conditionals import cut_off
 from pyjx.lax.elementwise import add
 from pyjx.lax.reductions import reduce_or
 from pyjx.lax.replays import Replay
+from pyjx.lax.traced_functions import trace_function
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_is_leaf
 
 
@@ -129,12 +129,12 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves: list[Any],
               tree: TreeDef) -> tuple[list[Any], ClosedJaxpr, ClosedJaxpr]:
     """The carry, of the types that the body gives it, and the condition and the body for these."""
-    traced = trace_body("while_loop", "body_fun", body_fun, tree, list(map(get_aval, leaves)))
+    traced = trace_function("while_loop", "body_fun", body_fun, tree, list(map(get_aval, leaves)))
     leaves, (body, _) = traced_with_carry(
-        "while_loop", "body_fun", body_fun, tree, leaves, traced, lambda carry: trace_body(
+        "while_loop", "body_fun", body_fun, tree, leaves, traced, lambda carry: trace_function(
             "while_loop", "body_fun", body_fun, tree, list(map(get_aval, carry))))
     avals = list(map(get_aval, leaves))
-    cond, cond_tree = trace_body("while_loop", "cond_fun", cond_fun, tree, avals)
+    cond, cond_tree = trace_function("while_loop", "cond_fun", cond_fun, tree, avals)
     _check_cond(cond_tree, cond.out_avals)
     # devices that go on while others stop differ in all
     apart = cond.out_avals[0].place.mat.varying

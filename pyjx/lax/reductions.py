@@ -12,7 +12,6 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import reduction
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.brief import shortened
 from pyjx.core.contents import shared
 from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import eval_jaxpr
@@ -22,6 +21,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, AS_PROGRAMS, Primitive, register
 from pyjx.core.scalars import greatest, least
 from pyjx.core.trace import Tracer, is_concrete, trace_to_jaxpr
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import (
     at_front,
     batch_along,

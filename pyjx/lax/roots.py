@@ -26,11 +26,11 @@ from pyjx.engine.subjaxprs import (
 )
 from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Tangents, Values
-from pyjx.lax.bodies import trace_body
 from pyjx.lax.common import operand
 from pyjx.lax.defined import DefinedValue
 from pyjx.lax.elementwise import neg
 from pyjx.lax.linear_solves import check_tree, solution_tree
+from pyjx.lax.traced_functions import trace_function
 from pyjx.transforms.linearize import linearize
 from pyjx.tree_util import tree_flatten, tree_structure, tree_unflatten
 
@@ -75,18 +75,18 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any,
     leaves, tree = tree_flatten(initial_guess)
     leaves = [operand("custom_root (initial_guess)", x, i) for i, x in enumerate(leaves)]
     avals = list(map(get_aval, leaves))
-    body = trace_body("custom_root", "f", f, tree, avals)
+    body = trace_function("custom_root", "f", f, tree, avals)
     check_tree("custom_root", "f", "initial_guess", body.out_tree, tree)
-    solved = trace_body("custom_root", "solve", partial(solve, f), tree, avals)
+    solved = trace_function("custom_root", "solve", partial(solve, f), tree, avals)
     root_tree = solution_tree("custom_root", "solve", solved.out_tree) if has_aux else (
         solved.out_tree)
     check_tree("custom_root", "solve", "initial_guess", root_tree, tree)
     roots = solved.closed.out_avals[:len(leaves)]  # may be of other types than the guess
     if roots != avals:
-        body = trace_body("custom_root", "f", f, tree, roots)
+        body = trace_function("custom_root", "f", f, tree, roots)
     pair = tree_structure((tree_unflatten(tree, leaves),) * 2)
     tangents = [a.to_tangent_aval() for a in body.closed.out_avals]
-    tangent = trace_body(
+    tangent = trace_function(
         "custom_root", "tangent_solve", lambda x, y: tangent_solve(linearize(f, x)[1], y), pair,
         [*roots, *tangents], unpacked=True)
     check_tree("custom_root", "tangent_solve", "x", tangent.out_tree, tree)

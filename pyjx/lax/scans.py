@@ -7,7 +7,6 @@ from typing import Any
 
 from pyjx import configuration, lax
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.brief import shortened
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import entries_of, with_dim, without_dim
 from pyjx.core.integers import as_int
@@ -16,6 +15,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.references import check_undivided, is_ref
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.value_texts import shortened
 from pyjx.engine.functions import source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, in_order
 from pyjx.engine.subjaxprs import (
@@ -31,8 +31,8 @@ from pyjx.engine.subjaxprs import (
 )
 from pyjx.engine.types import Params
 from pyjx.lax.agreement import as_in_program, traced_with_carry
-from pyjx.lax.bodies import TracedBody, check_operands_distinct, trace_body
 from pyjx.lax.common import operand
+from pyjx.lax.traced_functions import TracedFunction, check_operands_distinct, trace_function
 from pyjx.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
 
 # -- the function ----------------------------------------------------------------------------------
@@ -80,8 +80,8 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     element_avals = [_element(get_aval(x)) for x in x_leaves]
     args_tree = tree_structure((tree_unflatten(tree, leaves), tree_unflatten(x_tree, x_leaves)))
 
-    def traced(carry: Sequence[Any]) -> TracedBody:
-        body = trace_body("scan", "f", f, args_tree, [*map(get_aval, carry), *element_avals],
+    def traced(carry: Sequence[Any]) -> TracedFunction:
+        body = trace_function("scan", "f", f, args_tree, [*map(get_aval, carry), *element_avals],
                           unpacked=True)
         _check_pair(body.out_tree, body.closed.out_avals)
         if body.closed.consts:

@@ -11,7 +11,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.brief import shortened
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, resized
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
@@ -21,6 +20,7 @@ from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant, wrapped_constant
 from pyjx.core.trace import eager_trace, state
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim
 from pyjx.engine.tangents import (
     add_tangents,

@@ -12,10 +12,10 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import out_size, transcendental
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.brief import shortened
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
+from pyjx.core.value_texts import shortened
 from pyjx.engine.conversion import cast
 from pyjx.engine.explicit import constant_beside
 from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result

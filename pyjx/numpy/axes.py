@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pyjx.core.brief import shortened
 from pyjx.core.integers import index
 from pyjx.core.trace import Tracer, concrete_or_error
+from pyjx.core.value_texts import shortened
 from pyjx.engine.types import Value
 
 _all_axes: list[tuple[int, ...]] = [tuple(range(n)) for n in range(16)]

@@ -21,7 +21,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.brief import shortened
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import moveaxis, transpose
 from pyjx.lax.nary import stretch
 from pyjx.lazy import deferred

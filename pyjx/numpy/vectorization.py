@@ -10,7 +10,7 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.avals import get_aval
-from pyjx.core.brief import shortened
+from pyjx.core.value_texts import shortened
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.promotion import check_batch_ranks
 from pyjx.transforms.vmap import vmap

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.brief import shortened
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.named_axes import mapped_along, mesh_axes
@@ -20,6 +19,7 @@ from pyjx.core.records import Record
 from pyjx.core.references import check_distinct, check_undivided, is_ref
 from pyjx.core.specs import Infer, InferFromArgs, PartitionSpec, UnreducedKind, axes_of
 from pyjx.core.trace import trace_to_jaxpr
+from pyjx.core.value_texts import shortened
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import AxisName, TreeDef

@@ -12,7 +12,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.brief import shortened
 from pyjx.core.dtypes import DType
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_int, as_shape, as_sizes
@@ -20,6 +19,7 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import eager_trace, state
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.value_texts import shortened
 from pyjx.engine.types import Value
 from pyjx.random.implementations import (
     PRNGImpl,

@@ -15,10 +15,10 @@ from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.brief import shortened
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, wrapped_constant
+from pyjx.core.value_texts import shortened
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes, broadcasts_to
 from pyjx.lax.nary import stretch

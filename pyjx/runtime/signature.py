@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyjx.core.avals import get_aval, is_valid_value
-from pyjx.core.brief import shortened
 from pyjx.core.records import Record
+from pyjx.core.value_texts import shortened
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_pytrees import treedef_of
 from pyjx.lazy import deferred

@@ -10,7 +10,6 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
-from pyjx.core.brief import shortened
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.meshes import Mesh
 from pyjx.core.name_stack import transform_name_stack
@@ -19,6 +18,7 @@ from pyjx.core.places import names_in_types, place_of
 from pyjx.core.references import check_distinct, check_undivided
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, state
+from pyjx.core.value_texts import shortened
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.functions import FlatFun, flatten, source_of
 from pyjx.engine.types import AxisName, P, R, TreeDef

@@ -10,12 +10,12 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.brief import shortened
 from pyjx.core.effects import Effect, Effects
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import at_front
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Tangents, TreeDef, Values

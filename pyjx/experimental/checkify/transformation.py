@@ -14,7 +14,6 @@ from functools import update_wrapper
 from typing import Any, ParamSpec, TypeVar
 
 from pyjx.core.avals import get_aval
-from pyjx.core.brief import shortened
 from pyjx.core.derived import derived
 from pyjx.core.evaluation import jaxpr_as_fun, walk
 from pyjx.core.frames import user_frame
@@ -26,6 +25,7 @@ from pyjx.core.primitive import Primitive, vary
 from pyjx.core.specs import Axes, PartitionSpec
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.value_texts import shortened
 from pyjx.engine.calls import call
 from pyjx.engine.custom_derivative_calls import FlatRule, custom_jvp_call_p, custom_vjp_call_p
 from pyjx.engine.functions import name_of

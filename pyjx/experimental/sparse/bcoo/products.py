@@ -13,11 +13,11 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.brief import shortened
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_ints
 from pyjx.core.layouts import ShardingLike
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.value_texts import shortened
 from pyjx.engine.types import Value
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
 from pyjx.experimental.sparse.bcoo.buffers import (

@@ -24,7 +24,7 @@ from pyjx.runtime.signature import names_when_asked
 from pyjx.tree_util import tree_flatten, tree_structure, tree_unflatten, treedef_tuple
 
 
-class TracedBody(Record):
+class TracedFunction(Record):
     """A function, traced: its program and the structure of its results."""
 
     closed: ClosedJaxpr
@@ -39,11 +39,11 @@ def debug_info_of(op: str, fun: Callable[..., Any], args: TreeDef) -> DebugInfo:
     return DebugInfo(op, source_of(fun), names_when_asked(fun, treedef_tuple([args, _NO_KEYWORDS])))
 
 
-_bodies: Any = weakref.WeakKeyDictionary()  # function -> {what it was traced for: TracedBody}
+_bodies: Any = weakref.WeakKeyDictionary()  # function -> {what it was traced for: TracedFunction}
 
 
-def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
-               avals: Sequence[ShapedArray], unpacked: bool = False) -> TracedBody:
+def trace_function(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
+               avals: Sequence[ShapedArray], unpacked: bool = False) -> TracedFunction:
     """`fun`, which is the `what` of the operation `op`, on arguments of these types.
 
     `tree` is that of its argument or, if they are `unpacked`, that of the tuple of its arguments. A
@@ -76,7 +76,7 @@ def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
                                lambda i: path_in(out_tree, i))
         # What is derived from it has other arguments.
         closed = closed.replace(debug_info=closed.debug_info.with_unknown_names())
-        body = TracedBody(closed, out_tree)
+        body = TracedFunction(closed, out_tree)
         if not any([isinstance(c, Tracer) and type(c) is not Ref for c in closed.consts]):
             known[key] = body
     return body  # type: ignore[no-any-return]

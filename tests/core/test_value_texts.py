@@ -3,7 +3,7 @@
 import pytest
 
 import pyjx as jax
-from pyjx.core.brief import shortened
+from pyjx.core.value_texts import shortened
 
 
 def test_long_texts_lose_their_middle():
