@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pyjx.jaxlib_api import pytree
+
+if TYPE_CHECKING:
+    class PyTreeDef:
+        """The structure of a pytree, as jaxlib's class is to type checkers."""
+
+        num_leaves: int
+        num_nodes: int
+
+        def unflatten(self, leaves: Iterable[Any], /) -> Any: ...
+        def flatten_up_to(self, tree: Any, /) -> list[Any]: ...
+        def compose(self, inner: PyTreeDef, /) -> PyTreeDef: ...
+        def walk(self, node: Callable[..., Any], leaf: Callable[..., Any] | None,
+                 leaves: Iterable[Any], /) -> Any: ...
+        def from_iterable_tree(self, tree: Any, /) -> Any: ...
+        def children(self) -> list[PyTreeDef]: ...
+        def node_data(self) -> Any: ...  # of a leaf none
+else:
+    PyTreeDef = pytree.PyTreeDef
 
 # By what C++ flattens the arguments of compiled functions: nodes as everywhere, and arrays that are
 # data with a type of their own (keys), of which it knows the data.
@@ -16,7 +34,7 @@ all_leaves = pytree.all_leaves
 treedef_tuple = getattr(pytree, "treedef_tuple", None) or pytree.tuple
 
 
-def treedef_of(registry: Any, node_data: tuple[type, Any], children: Sequence[Any]) -> Any:
+def treedef_of(registry: Any, node_data: tuple[type, Any], children: Sequence[Any]) -> PyTreeDef:
     """The structure of a node with these children; the inverse of `node_data()`, `children()`."""
     treedef: Any = pytree.PyTreeDef
     if hasattr(treedef, "from_node_data_and_children"):

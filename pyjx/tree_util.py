@@ -19,7 +19,7 @@ from pyjx.lazy import deferred, directory
 
 dataclasses = deferred("dataclasses")  # loads inspect
 
-PyTreeDef = pytree.PyTreeDef
+PyTreeDef = jaxlib_pytrees.PyTreeDef
 PyTree: TypeAlias = Any  # a leaf, or a container of them
 PyTreeRegistry = pytree.PyTreeRegistry
 DictKey = pytree.DictKey
@@ -53,7 +53,7 @@ _unspecified: Any = _Unspecified()
 # Flattening and mapping
 
 
-def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
+def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of a tree and its structure.
 
     Args:
@@ -70,7 +70,7 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
     return _flatten(tree, is_leaf)
 
 
-def tree_unflatten(treedef: Any, leaves: Iterable[Any]) -> Any:
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of the given structure with the given leaves, the inverse of `tree_flatten`.
 
     Raises:
@@ -89,7 +89,7 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     return _flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> Any:
+def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of a tree: a `PyTreeDef`, which can be compared, hashed and unflattened."""
     return _flatten(tree, is_leaf)[1]
 
@@ -117,7 +117,7 @@ def tree_map(f: Callable[..., Any], tree: PyTree, *rest: Any, is_leaf: IsLeaf = 
     return treedef.unflatten([f(*xs) for xs in zip(leaves, *columns, strict=True)])
 
 
-def _flatten_rest(name: str, treedef: Any, tree: PyTree, rest: Sequence[Any], is_leaf: IsLeaf
+def _flatten_rest(name: str, treedef: PyTreeDef, tree: PyTree, rest: Sequence[Any], is_leaf: IsLeaf
                   ) -> list[list[Any]]:
     columns = []
     for other in rest:
@@ -242,8 +242,8 @@ def _broadcast(name: str, prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLea
     return result
 
 
-def tree_transpose(outer_treedef: Any, inner_treedef: Any | None, pytree_to_transpose: PyTree
-                  ) -> Any:
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
+                   pytree_to_transpose: PyTree) -> Any:
     """Turns a tree of trees inside out.
 
     Args:
@@ -279,12 +279,12 @@ def tree_transpose(outer_treedef: Any, inner_treedef: Any | None, pytree_to_tran
 # Structures
 
 
-def treedef_tuple(treedefs: Iterable[Any]) -> Any:
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple whose items have the given structures."""
     return jaxlib_pytrees.treedef_tuple(default_registry, list(treedefs))
 
 
-def treedef_children(treedef: Any) -> list[Any]:
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures of the children of the root.
 
     >>> from pyjx import tree_util
@@ -294,7 +294,7 @@ def treedef_children(treedef: Any) -> list[Any]:
     return treedef.children()
 
 
-def treedef_is_leaf(treedef: Any) -> bool:
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether the structure is one leaf (or None, which has no children either)."""
     return treedef.num_nodes == 1
 

@@ -78,9 +78,9 @@ class FlatFun:
         self.of = fun if of is None else of
         self.in_tree = in_tree
         self.has_aux = has_aux
-        self.out_tree: TreeDef = None
+        self.out_tree: Any = None  # a structure, once it is traced
         self.aux: list[Any] = []
-        self.aux_tree: TreeDef = None
+        self.aux_tree: Any = None
 
     @property
     def __name__(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Rule as Rule  # a function that a primitive is given
+from pyjx.jaxlib_pytrees import PyTreeDef
 
 # An array, a tracer of one, or a NumPy or Python scalar.
 Value: TypeAlias = Any
@@ -32,8 +33,8 @@ Flags: TypeAlias = tuple[bool, ...]
 # The parameters of an equation.
 Params: TypeAlias = dict[str, Any]
 
-# The structure of a pytree: a `PyTreeDef`.
-TreeDef: TypeAlias = Any
+# The structure of a pytree.
+TreeDef: TypeAlias = PyTreeDef
 # A function of leaves that gives leaves.
 FlatFunction: TypeAlias = Callable[..., Values]
 

@@ -25,7 +25,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Dims, Tangents, TreeDef, Value, Values
+from pyjx.engine.types import Dims, Tangents, Value, Values
 from pyjx.lazy import directory
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl, value
@@ -82,7 +82,7 @@ def _everywhere(x: Value) -> np.ndarray[Any, Any]:
     return value(device_put(x, whole))
 
 
-def process_allgather(in_tree: TreeDef, tiled: bool = False) -> Any:
+def process_allgather(in_tree: PyTree, tiled: bool = False) -> Any:
     """What each process has, put together.
 
     Args:
@@ -123,7 +123,7 @@ def _total(x: Value) -> Any:
     return jnp.any(x, axis=0) if x.dtype == bool else jnp.sum(x, axis=0, dtype=x.dtype)
 
 
-def broadcast_one_to_all(in_tree: TreeDef, is_source: bool | None = None) -> Any:
+def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> Any:
     """What one process has, in all of them.
 
     Args:
@@ -162,7 +162,7 @@ def sync_global_devices(name: str) -> None:
                  f"sync_global_devices name mismatch ('{name}')")
 
 
-def assert_equal(in_tree: TreeDef, fail_message: str = "") -> None:
+def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
     """Check that all processes have the same values.
 
     Raises:

@@ -26,7 +26,7 @@ from pyjx.runtime.compile import families_in
 from pyjx.runtime.executable import physical_aval
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.transforms.custom_vjp import custom_vjp
-from pyjx.tree_util import tree_flatten, tree_unflatten
+from pyjx.tree_util import PyTreeDef, tree_flatten, tree_unflatten
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractValue
@@ -234,9 +234,9 @@ class Exported:
     """
 
     fun_name: str
-    in_tree: Any
+    in_tree: PyTreeDef
     in_avals: tuple[ShapedArray, ...]
-    out_tree: Any
+    out_tree: PyTreeDef
     out_avals: tuple[ShapedArray, ...]
     _in_named_shardings: tuple[Any, ...]
     _out_named_shardings: tuple[Any, ...]

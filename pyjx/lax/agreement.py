@@ -97,7 +97,8 @@ def _unshared(keys: Sequence[Any], others: Sequence[Any]) -> str:
 Place = Callable[[Path], str]  # how a component with this path is called
 
 
-def tree_differences(ours: Place, theirs: Place, our_tree: Any, their_tree: Any) -> list[str]:
+def tree_differences(ours: Place, theirs: Place, our_tree: TreeDef, their_tree: TreeDef
+                     ) -> list[str]:
     """A sentence for each place where two structures differ."""
     return [f"{ours(path)} is a {one} but {theirs(path)} is a {other}, so {why}"
             for path, one, other, why in structure_differences(our_tree, their_tree)]
@@ -220,7 +221,7 @@ def _raise(what: str, differences: list[str], cure: str) -> NoReturn:
 # -- branches --------------------------------------------------------------------------------------
 
 
-def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., Any]], tree: Any,
+def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., Any]], tree: TreeDef,
                    avals: Sequence[ShapedArray], varying: frozenset[Any] = NO_AXES
                    ) -> tuple[list[ClosedJaxpr], Any]:
     """The programs of the branches and the structure of their results.

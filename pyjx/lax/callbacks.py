@@ -97,7 +97,7 @@ class FlatCallback:
         self.op = op
         self.callback_func = callback_func
         self.in_tree = in_tree
-        self.out_tree = out_tree
+        self.out_tree: Any = out_tree
 
     def __call__(self, *leaves: Any) -> list[Any]:
         args, kwargs = tree_unflatten(self.in_tree, leaves)

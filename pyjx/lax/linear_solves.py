@@ -99,7 +99,7 @@ def custom_linear_solve(matvec: Callable[[Any], Any], b: Any,
 class _RightHandSide:
     """The type of b, which all functions of a linear equation take and give."""
 
-    def __init__(self, leaves: Sequence[Any], tree: Any) -> None:
+    def __init__(self, leaves: Sequence[Any], tree: TreeDef) -> None:
         self.avals = list(map(get_aval, leaves))
         self.tree = tree
 
@@ -128,7 +128,7 @@ def solution_tree(op: str, name: str, tree: TreeDef) -> Any:
     return children[0]
 
 
-def check_tree(op: str, name: str, expected_name: str, tree: Any, expected: Any) -> None:
+def check_tree(op: str, name: str, expected_name: str, tree: TreeDef, expected: TreeDef) -> None:
     """Raise TypeError unless the tree of a function's result is the expected one."""
     if tree != expected:
         raise TypeError(f"{op}: {name}() output pytree structure must match {expected_name}, got "

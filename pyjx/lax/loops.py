@@ -179,7 +179,7 @@ def _body_of_counted(body: ClosedJaxpr, n_consts: int) -> ClosedJaxpr:
 _COUNT = ShapedArray((), np.dtype(np.int32))
 
 
-def _check_cond(tree: Any, avals: Sequence[ShapedArray]) -> None:
+def _check_cond(tree: TreeDef, avals: Sequence[ShapedArray]) -> None:
     if not treedef_is_leaf(tree) or len(avals) != 1:  # None is a leaf of no values
         raise TypeError("while_loop: cond_fun must return a boolean scalar, but got pytree "
                         f"{tree}.")

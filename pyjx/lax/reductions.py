@@ -476,7 +476,7 @@ def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[Sh
     if not callable(computation):
         raise TypeError(f"{name}: computation must be a function, got {shortened(computation)}")
     scalars = [ShapedArray((), a.dtype) for a in avals]
-    tree: TreeDef = None
+    tree: Any = None
 
     def flat(*args: Value) -> list[Any]:
         nonlocal tree

@@ -29,7 +29,7 @@ from pyjx.engine.subjaxprs import (
     without_tracers,
     without_unchanged,
 )
-from pyjx.engine.types import Params
+from pyjx.engine.types import Params, TreeDef
 from pyjx.lax.agreement import as_in_program, traced_with_carry
 from pyjx.lax.common import operand
 from pyjx.lax.traced_functions import TracedFunction, check_operands_distinct, trace_function
@@ -135,7 +135,7 @@ def _unroll(unroll: Any, length: int) -> int:
     return max(min(n, length), 1)
 
 
-def _check_pair(tree: Any, avals: Sequence[ShapedArray]) -> None:
+def _check_pair(tree: TreeDef, avals: Sequence[ShapedArray]) -> None:
     if tree.node_data() is None or tree.node_data()[0] not in (
             tuple, list) or len(tree.children()) != 2:
         got = tree_unflatten(tree, [a.str_short() for a in avals])
@@ -143,7 +143,7 @@ def _check_pair(tree: Any, avals: Sequence[ShapedArray]) -> None:
 
 
 def _scan_in_python(f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Sequence[Any],
-                    tree: Any, length: int, reverse: bool) -> tuple[Any, Any]:
+                    tree: TreeDef, length: int, reverse: bool) -> tuple[Any, Any]:
     """What `disable_jit` asks for."""
     if length == 0:
         raise ValueError("zero-length scan is not supported in disable_jit() mode because the "

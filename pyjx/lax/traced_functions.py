@@ -60,7 +60,7 @@ def trace_function(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
         known = BoundedDict(1, "traces of bodies")
     body = known.get(key)
     if body is None:
-        out_tree = None
+        out_tree: Any = None
 
         def flat(*xs: Any) -> list[Any]:
             nonlocal out_tree

@@ -442,11 +442,11 @@ def _debug_info(traced_for: str, fun: Callable[..., Any], in_tree: TreeDef, stat
     return info
 
 
-def _result_paths(tree: Any) -> tuple[str, ...]:
+def _result_paths(tree: TreeDef) -> tuple[str, ...]:
     return tuple([f"result{path}" for path in signature.leaf_paths(tree)])
 
 
-def path_in(tree: Any, i: int) -> str:
+def path_in(tree: TreeDef, i: int) -> str:
     """Where leaf `i` of a result of this structure is; empty if it is the result."""
     path = signature.leaf_paths(tree)[i]
     return f"result{path}" if path else ""

@@ -155,7 +155,7 @@ class Entry:
     source: Source
     static: tuple[Static, ...]
     traceback: Traceback | None  # of the call
-    tree: TreeDef  # None where the layout is known
+    tree: Any  # a structure, or None where the layout is known
     tree_hash: int
     within: str  # the function that was being traced
 

@@ -345,7 +345,7 @@ def raise_unhashable(name: str, static: Any) -> NoReturn:
     raise TypeError(f"unhashable arguments of the jitted function {name}")
 
 
-def raise_bad_output(source: str, traced_for: str, tree: Any, outs: Sequence[Any]) -> NoReturn:
+def raise_bad_output(source: str, traced_for: str, tree: TreeDef, outs: Sequence[Any]) -> NoReturn:
     """Say which result is no array."""
     i = next(i for i, x in enumerate(outs) if not is_valid_value(x))
     path = leaf_paths(tree)[i]

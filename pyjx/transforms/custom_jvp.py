@@ -18,6 +18,7 @@ from pyjx.engine.custom_derivative_calls import (
 )
 from pyjx.engine.functions import check_values, flatten, name_of, tree_text
 from pyjx.engine.tangents import Zero
+from pyjx.engine.types import TreeDef
 from pyjx.transforms.custom_function import CustomFun, CustomFunction, short_types
 
 
@@ -183,7 +184,7 @@ class _FlatJvp:
                                "shapes/dtypes of", found, expected, self.fun.out_tree,
                                "output shapes/dtypes of")
 
-    def _raise_other_tree(self, tree: Any, outs: Sequence[Any]) -> None:
+    def _raise_other_tree(self, tree: TreeDef, outs: Sequence[Any]) -> None:
         expected = self.fun.out_avals or ["*"] * self.fun.out_tree.num_leaves
         self._raise_output("and in particular of the same container/pytree structure",
                            "container/pytree structure", [get_aval(x) for x in outs], expected,

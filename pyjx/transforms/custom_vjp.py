@@ -251,7 +251,7 @@ class _FlatFwd:
     def __call__(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
         owner = self.owner
         recorded = state.dynamic is not eager_trace
-        tree: TreeDef = None
+        tree: Any = None
 
         def fwd(*leaves: Any) -> tuple[list[Any], list[Any]]:
             nonlocal tree
@@ -307,8 +307,8 @@ class _FlatFwd:
                    ) -> tuple[list[Any], TreeDef, list[Any]]:
         """As `_run`, by the rules for rematerialization: output of the first, residuals of the
         second."""
-        saved_tree: TreeDef = None
-        tree: TreeDef = None
+        saved_tree: Any = None
+        tree: Any = None
 
         def fwd(*leaves: Any) -> tuple[list[Any], list[Any]]:
             nonlocal saved_tree

@@ -91,7 +91,7 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
     categories = frozenset(errors)
 
     def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
-        out_tree = None
+        out_tree: Any = None
 
         def flat() -> list[Any]:
             nonlocal out_tree

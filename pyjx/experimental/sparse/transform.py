@@ -39,7 +39,7 @@ from pyjx.experimental.sparse.rules import (
     refuse,
     whole,
 )
-from pyjx.tree_util import tree_flatten, tree_leaves, tree_unflatten
+from pyjx.tree_util import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 
 ArrayOrSparse = Any
 
@@ -89,7 +89,7 @@ def _run_program(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     f = functools.partial(f, **{name: x for name, x in kwargs.items() if name not in named})
     leaves, in_tree = tree_flatten((args, named), is_leaf=is_sparse)
     check_values([x for x in leaves if not is_sparse(x)])
-    out_tree = None
+    out_tree: Any = None
 
     def flat(*xs: Any) -> list[Any]:
         nonlocal out_tree
@@ -285,9 +285,10 @@ def _kind(x: Any) -> Any:
 
 
 @derived
-def _sparsified(closed: ClosedJaxpr, tree: Any, avals: tuple[Any, ...]) -> tuple[ClosedJaxpr, Any]:
+def _sparsified(closed: ClosedJaxpr, tree: PyTreeDef, avals: tuple[Any, ...]
+                ) -> tuple[ClosedJaxpr, Any]:
     """The program on the buffers of arguments of the structure `tree`."""
-    out_tree = None
+    out_tree: Any = None
 
     def flat(*leaves: Any) -> list[Any]:
         nonlocal out_tree
