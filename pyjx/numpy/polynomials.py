@@ -255,6 +255,8 @@ def _horner(unroll: int) -> Any:
     @custom_jvp
     def values(p: ArrayLike, x: ArrayLike) -> Any:
         start = lax.full_like(x, 0, dtype_of(p))
+        if type(n := get_aval(p).shape[0]) is int and n:  # no 0 x, which may be nan
+            start, p = start + p[0], p[1:]
         return lax.scan(lambda y, c: (y * x + c, None), start, p, unroll=unroll)[0]
 
     def slope(g: Array, out: Array, p: Array, x: ArrayLike) -> Any:

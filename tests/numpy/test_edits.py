@@ -513,6 +513,8 @@ def test_derivatives_of_polynomials():
     slope = jax.make_jaxpr(lambda v: jax.vjp(lambda v: jnp.polyval(p, v), v)[1](v))(jnp.ones(5))
     assert "f32[3,5]" not in str(slope), "the values of all steps are kept"
     assert jax.vmap(lambda v: jnp.polyval(p, v))(jnp.arange(3.0)).tolist() == [3, 6, 11]
+    assert float(jnp.polyval(p, np.inf)) == np.inf and float(jnp.polyval(p[:1], np.nan)) == 1
+    assert jnp.polyval(p[:0], jnp.ones(2)).tolist() == [0, 0]
     assert jax.jacrev(jnp.poly)(jnp.array([1.0, 2.0])).tolist() == [[0, 0], [-1, -1], [2, 1]]
     close = jax.jacfwd(lambda a: jnp.polydiv(a, jnp.array([1.0, 1.0]))[0])(p)
     assert close.tolist() == [[1, 0, 0], [-1, 1, 0]]

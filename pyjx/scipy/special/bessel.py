@@ -118,20 +118,21 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     zero = z == 0
     safe = jnp.where(zero, 1, z)
 
-    def step(carry: Any, k: Any) -> Any:
-        above, this, norm = carry
-        below = 2 * k / safe * this - above
-        # J_(k-1) counts in the norm where k - 1 is even
-        norm = norm + jnp.where(k % 2 == 1, jnp.where(k == 1, 1, 2), 0) * below
+    def step(carry: Any, each: Any) -> Any:
+        (above, this, norm), (twice, weight) = carry, each
+        below = twice / safe * this - above
+        norm = norm + weight * below
         # the recurrence grows: scaled down before it overflows
         scale = jnp.where(jnp.abs(below) > 1e20, 1e-20, 1).astype(z.dtype)
         return (this * scale, below * scale, norm * scale), (below, scale)
 
     start = jnp.zeros_like(z), jnp.full_like(z, 1e-20), jnp.zeros_like(z)
-    orders = jnp.arange(n_iter, 0, -1).astype(z.dtype)
-    (_, _, norm), (values, scales) = lax.scan(step, start, orders)
+    k = jnp.arange(n_iter, 0, -1)  # J_(k-1) counts in the norm where k - 1 is even
+    each = [x.astype(z.dtype) for x in (2 * k, jnp.where(k == 1, 1, 2 * (k % 2)))]
+    first = n_iter - v - 1  # of the steps whose values are kept
+    carry, _ = lax.scan(lambda c, x: (step(c, x)[0], None), start, [x[:first] for x in each])
+    (_, _, norm), (values, scales) = lax.scan(step, carry, [x[first:] for x in each])
     # what was scaled after a value was kept applies to that value too
-    after = jnp.flip(lax.cumprod(jnp.flip(scales[n_iter - v - 1:], 0)), 0)
-    out = jnp.flip(values[n_iter - v - 1:] * after, 0) / norm[None]
+    out = jnp.flip(values * lax.cumprod(scales, reverse=True), 0) / norm[None]
     at_zero = (jnp.arange(v + 1) == 0).reshape(v + 1, *[1] * z.ndim)
     return jnp.where(zero[None], at_zero.astype(z.dtype), out)
