@@ -7,13 +7,13 @@ from typing import Any
 
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.jaxpr import DebugInfo
+from pyjx.core.prefixes import broadcast_argument
 from pyjx.engine.functions import source_of
 from pyjx.engine.types import TreeDef
 from pyjx.extend.linear_util import EqualStore, Store, WrappedFun
 from pyjx.lazy import directory
 from pyjx.runtime import signature
 from pyjx.transforms.arguments import check_callable
-from pyjx.transforms.vmap import prefix_leaves
 from pyjx.tree_util import tree_flatten, tree_structure
 
 __all__ = [
@@ -161,11 +161,8 @@ def flatten_axes(name: str, treedef: TreeDef, axis_tree: Any, *, kws: bool = Fal
     if tupled_args:
         hint = (f" Note that {name} that are non-trivial pytrees should always be wrapped in a "
                 "tuple representing the argument list.")
-    return prefix_leaves(name, axis_tree, treedef.unflatten([_Leaf()] * treedef.num_leaves), hint)
-
-
-class _Leaf:
-    __slots__ = ()
+    tree = treedef.unflatten([object()] * treedef.num_leaves)
+    return broadcast_argument(name, axis_tree, tree, hint=hint)
 
 
 def donation_vector(donate_argnums: Iterable[int], donate_argnames: Iterable[str],

@@ -236,10 +236,8 @@ def _broadcast(name: str, prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLea
     except ValueError:
         raise_prefix_error(f"{name} prefix_tree", prefix_tree, full_tree, is_leaf)
         raise
-    result: list[Any] = []
-    for value, subtree in zip(values, subtrees, strict=True):
-        result.extend([value] * tree_structure(subtree).num_leaves)
-    return result
+    return [value for value, subtree in zip(values, subtrees, strict=True)
+            for _ in range(tree_structure(subtree).num_leaves)]
 
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,

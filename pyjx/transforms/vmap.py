@@ -15,6 +15,7 @@ from pyjx.core.meshes import Mesh
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.named_axes import Axis
 from pyjx.core.places import names_in_types, place_of
+from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.references import check_distinct, check_undivided
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, state
@@ -26,11 +27,10 @@ from pyjx.jaxlib_api import NamedSharding
 from pyjx.runtime.signature import leaf_names, names_when_asked, parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.transforms.mappables import all_examples, example_of, is_spec, is_vmappable, mappables
-from pyjx.tree_util import keystr, prefix_errors, tree_flatten_with_path
+from pyjx.tree_util import keystr, tree_flatten_with_path
 
 _DOC = ("Vectorized version of {fun}. Takes similar arguments as {fun} but with additional array "
         "axes over which {fun} is mapped.{original}")
-
 
 def vmap(
     fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: AxisName = None,
@@ -122,10 +122,6 @@ def _check_axes(name: str, axes: Any) -> None:
             )
 
 
-def _is_none(x: Any) -> bool:
-    return x is None
-
-
 def in_dims_of(name: str, in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
                in_tree: TreeDef, leaves: Sequence[Any]) -> list[Any]:
     """One axis for each of the leaves of `(args, kwargs)`, over which the function `name` maps.
@@ -145,7 +141,7 @@ def in_dims_of(name: str, in_axes: Any, args: tuple[Any, ...], kwargs: dict[str,
         return [in_axes] * n_args + [0] * n_kwargs
     if mappables:
         args, _ = in_tree.unflatten([_Leaf() if is_vmappable(x) else x for x in leaves])
-    return prefix_leaves(f"{name} in_axes", in_axes, args) + [0] * n_kwargs
+    return broadcast_argument(f"{name} in_axes", in_axes, args) + [0] * n_kwargs
 
 
 def _kwargs_hint(kwargs: dict[str, Any]) -> str:
@@ -158,24 +154,6 @@ def _kwargs_hint(kwargs: dict[str, Any]) -> str:
         "correspond to the positional arguments only; otherwise pass the arguments positionally, "
         "or bind unmapped keyword arguments with functools.partial before applying vmap."
     )
-
-
-def prefix_leaves(name: str, axes: Any, tree: Any, hint: str = "") -> list[Any]:
-    """The entries of `axes` for the leaves of `tree`, of which `axes` is a prefix."""
-    values, treedef = flatten(axes, _is_none)
-    try:
-        subtrees = treedef.flatten_up_to(tree)
-    except ValueError:
-        errors = prefix_errors(axes, tree, is_leaf=_is_none)
-        details = "\n".join([str(e(f"{name}")) for e in errors])
-        raise ValueError(
-            f"{name} specification must be a tree prefix of the corresponding value; {hint}\n"
-            f"  Mismatch details ({len(errors)} found):\n  {details}"
-        ) from None
-    result: list[int | None] = []
-    for value, subtree in zip(values, subtrees, strict=True):
-        result += [value] * flatten(subtree)[1].num_leaves
-    return result
 
 
 def mapped_size(
@@ -281,7 +259,7 @@ def _shape(x: Any) -> tuple[int, ...]:
 def _out_dims(out_axes: Any, out_tree: TreeDef, n: int) -> list[int | None]:
     if type(out_axes) is int or out_axes is None:
         return [out_axes] * n
-    return prefix_leaves("vmap out_axes", out_axes, out_tree.unflatten([_Leaf()] * n))
+    return broadcast_argument("vmap out_axes", out_axes, out_tree.unflatten([_Leaf()] * n))
 
 
 class _MappedFun(FlatFun):
