@@ -8,7 +8,6 @@ and writing, lax/references.py gives it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from pyjx import configuration
@@ -138,7 +137,6 @@ def check_undivided(tree: Any, divided: Sequence[bool], describe: Callable[[], D
                 "take the part of it inside.")
 
 
-@lru_cache(maxsize=1024)
 def _undivided(tree: Any, first: int) -> list[int]:
     """The places of leaves of parts of references; the first leaf of `tree` is at `first`."""
     node = tree.node_data()

@@ -16,7 +16,7 @@ from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.named_axes import Axis
 from pyjx.core.places import names_in_types, place_of
 from pyjx.core.prefixes import broadcast_argument
-from pyjx.core.references import check_distinct, check_undivided
+from pyjx.core.references import check_distinct, check_undivided, is_ref
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, state
 from pyjx.core.value_texts import shortened
@@ -31,6 +31,9 @@ from pyjx.tree_util import keystr, tree_flatten_with_path
 
 _DOC = ("Vectorized version of {fun}. Takes similar arguments as {fun} but with additional array "
         "axes over which {fun} is mapped.{original}")
+
+_MOST_TREES = 8  # whose axes a function knows: they hold what the arguments close over
+
 
 def vmap(
     fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: AxisName = None,
@@ -86,9 +89,12 @@ def vmap(
         try:
             in_dims = prefixes[in_tree]
         except KeyError:
+            if len(prefixes) == _MOST_TREES:
+                prefixes.clear()
             in_dims = prefixes[in_tree] = in_dims_of(
                 "vmap", in_axes, args, kwargs, in_tree, leaves)
-            check_undivided(in_tree, [d is not None for d in in_dims], describe(in_tree))
+            if any(map(is_ref, leaves)):
+                check_undivided(in_tree, [d is not None for d in in_dims], describe(in_tree))
         size, dims = mapped_size("vmap", fun, leaves, in_dims, args, kwargs, axis_size)
         flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), in_tree, of=fun)
         flat.axes = dims, out_axes, sum_match

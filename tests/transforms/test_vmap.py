@@ -1,5 +1,7 @@
 import functools
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -272,3 +274,18 @@ def test_a_mapped_output_where_none_is_wanted_is_named_with_its_axis():
     with pytest.raises(ValueError, match=r"axis_name=rows\) but out_axes is None: .*b.\]\[0\]"):
         jax.vmap(lambda x: {"a": x, "b": [x]}, out_axes={"a": 0, "b": [None]},
                  axis_name="rows")(jnp.ones(2))
+
+
+def test_a_mapped_function_holds_few_of_the_trees_that_it_was_called_with():
+    """A tree holds the functions in it, with all that they close over."""
+    mapped = jax.vmap(lambda f, x: f(x))
+    alive = []
+    for n in range(30):
+        def closure(x, held=np.ones(n)):
+            return x + held.size
+        alive.append(weakref.ref(closure))
+        assert float(mapped(jax.tree_util.Partial(closure), np.zeros(1))[0]) == n
+        del closure
+    jax.clear_caches()
+    gc.collect()
+    assert sum(f() is not None for f in alive) <= 8
