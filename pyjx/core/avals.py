@@ -6,11 +6,8 @@ is identity, hashing is free and every cache of pyjx can be keyed by avals.
 
 from __future__ import annotations
 
-import atexit
 import math
 import operator
-import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from operator import methodcaller
@@ -356,25 +353,10 @@ def is_ref_type(aval: object) -> bool:
 _refs = Interned()
 
 
-class _Entry(weakref.ref["ShapedArray"]):
-    """A reference from the table of interned avals, with the keys it stands under."""
-
-    __slots__ = ("keys",)
-
-    keys: list[Any]
-
-
-_interned: dict[Any, _Entry] = {}
-_intern_lock = threading.RLock()
+_avals = Interned()
+_interned = _avals.references
 # The avals made last, held for a while: many live for one call only, and the next makes them again.
 _latest: deque[ShapedArray] = deque(maxlen=4096)
-atexit.register(_interned.clear)  # while the names that `_forget` reads are there
-
-
-def _forget(entry: _Entry) -> None:
-    for key in entry.keys:
-        if _interned.get(key) is entry:
-            del _interned[key]
 
 
 class ShapedArray(AbstractValue):
@@ -597,26 +579,18 @@ def _new(alias: Any, shape: Shape, dtype: Any, weak_type: bool, place: Place) ->
     """The aval with these fields, which is also to be found under the key `alias`, if any."""
     if not dtypes.is_extended(dtype):
         dtype = np.dtype(dtype)
-    key = (shape, dtype, weak_type, place)
-    with _intern_lock:
-        entry = _interned.get(key)
-        aval = None if entry is None else entry()
-        if aval is None:
-            aval = _filled(shape, dtype, weak_type, place)
-            entry = _interned[key] = _Entry(aval, _forget)
-            entry.keys = [key]
-            _latest.append(aval)
-        if alias is not None:
-            assert entry is not None
-            _interned[alias] = entry
-            entry.keys.append(alias)
-        return aval
+    aval: ShapedArray = _avals.of((shape, dtype, weak_type, place), _made)
+    if alias is not None and alias not in _interned:
+        _avals.also(alias, aval)
+    return aval
 
 
-def _filled(shape: Shape, dtype: Any, weak_type: bool, place: Place) -> ShapedArray:
-    return filled(  # type: ignore[no-any-return]
+def _made(shape: Shape, dtype: Any, weak_type: bool, place: Place) -> ShapedArray:
+    aval: ShapedArray = filled(
         object.__new__(ShapedArray), shape=shape, dtype=dtype, weak_type=weak_type, place=place,
         ndim=len(shape), size=math.prod(shape), lowered_type=None, _tangent=False)
+    _latest.append(aval)
+    return aval
 
 
 def _same_kinds(shape: Any, canonical: Shape) -> bool:

@@ -20,11 +20,13 @@ class Interned:
     True
     """
 
-    __slots__ = ("_known", "_lock")
+    __slots__ = ("_known", "_lock", "references")
 
     def __init__(self) -> None:
         self._known: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # a finalizer may run in a thread that has it
+        # What looks objects up all the time reads the references themselves.
+        self.references: dict[Any, weakref.ref[Any]] = self._known.data  # type: ignore[attr-defined]
 
     def of(self, key: Any, make: Callable[..., Any]) -> Any:
         """The object of this key, which is a tuple: that of `make(*key)` where there is none."""
@@ -35,3 +37,7 @@ class Interned:
                 if found is None:
                     found = self._known[key] = make(*key)
         return found
+
+    def also(self, key: Any, found: Any) -> None:
+        """Let an object be found by another key, too."""
+        self._known[key] = found

@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import tracemalloc
 import weakref
 
 import ml_dtypes
@@ -203,3 +204,44 @@ def test_a_sharding_over_no_mesh_is_none():
     plain = ShapedArray((2, 3), np.float32)
     assert ShapedArray((2, 3), np.float32, sharding=plain.sharding) is plain
     assert plain.update(sharding=plain.sharding) is plain
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_an_aval_made_while_an_equal_one_goes_is_the_one(step):
+    """As another thread may make it, between any two steps of what forgets the old one."""
+    steps, f32 = [], np.dtype(np.float32)
+
+    class Odd(Size):
+        def __hash__(self):
+            if steps and steps.pop() == step:
+                made.append(ShapedArray((Odd(3),), f32))
+            return super().__hash__()
+
+        def __eq__(self, other):
+            return isinstance(other, Odd)
+
+    made, aval = [], ShapedArray((Odd(3),), f32)
+    assert aval is ShapedArray((Odd(3),), f32)
+    avals._latest.clear()
+    steps += range(5)[::-1]
+    del aval
+    steps.clear()
+    avals._latest.clear()
+    assert all(a is ShapedArray((Odd(3),), f32) for a in made)
+
+
+def test_sizes_of_numpy_take_no_memory_at_each_use():
+    def use():
+        for _ in range(1000):
+            ShapedArray((np.int64(3),), "float32")
+
+    kept = ShapedArray((3,), "float32")
+    use()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        use()
+        assert tracemalloc.get_traced_memory()[0] - before < 10_000
+    finally:
+        tracemalloc.stop()
+    assert kept is ShapedArray((np.int64(3),), "float32")
