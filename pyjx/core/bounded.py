@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -39,6 +39,10 @@ class BoundedDict(dict[Any, Any]):
             with suppress(RuntimeError, StopIteration):  # another thread was faster
                 self.pop(next(iter(self)), None)
         super().__setitem__(key, value)
+
+    # Those of dict put in by themselves.
+    setdefault = MutableMapping.setdefault  # type: ignore[assignment]
+    update = MutableMapping.update  # type: ignore[assignment]
 
 
 _MISSING = object()

@@ -159,14 +159,15 @@ def _install_operators() -> None:
 # -- indexing --------------------------------------------------------------------------------------
 
 
-_rows: list[Any] = []  # the programs of `x[i]` for an integer, by rank
+class _Rows(dict[int, Any]):
+    """The programs of `x[i]` for an integer, by rank."""
+
+    def __missing__(self, rank: int) -> Any:
+        found = self[rank] = indexing.reader((INTEGER, *[FULL] * (rank - 1)))
+        return found
 
 
-def _row_program(rank: int) -> Any:
-    while len(_rows) <= rank:
-        pattern = (INTEGER, *[FULL] * (len(_rows) - 1))
-        _rows.append(indexing.reader(pattern))
-    return _rows[rank]
+_rows = _Rows()
 
 
 @tracebacks.mark_boundary
@@ -177,10 +178,7 @@ def _array_getitem(self: Array, index: object, /) -> Any:
             n = shape[0]
             row = index if index >= 0 else index + n
             if 0 <= row < n < 2147483648:
-                try:
-                    return _rows[len(shape)](self, row)
-                except IndexError:
-                    return _row_program(len(shape))(self, row)
+                return _rows[len(shape)](self, row)
     try:
         return indexing.getitem(self, index)
     except Exception as error:

@@ -29,6 +29,15 @@ def test_what_was_put_in_first_goes():
     assert f(3) == [3] and f(1) == [1] and calls == [1, 2, 3, 1]
 
 
+def test_no_way_of_putting_in_passes_the_bound():
+    table = BoundedDict(2)
+    for n in range(4):
+        assert table.setdefault(n, str(n)) == str(n)
+    assert table == {2: "2", 3: "3"} and table.setdefault(3, "another") == "3"
+    table.update({4: "4"}, five="5")
+    assert table == {4: "4", "five": "5"}
+
+
 def test_they_are_counted_while_other_threads_make_some():
     """An interpreter that switches threads all the time finds what goes wrong once in an hour."""
     stop = threading.Event()
