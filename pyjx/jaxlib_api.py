@@ -421,7 +421,7 @@ KERNEL_DUMP_OPTIONS: dict[str, Any] = {"xla_dump_emitter_re": "llvm|ptx"} \
 _EFFORT_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 
 _context: Any = None
-_context_lock = threading.Lock()
+_context_lock = threading.RLock()
 
 
 def mlir_context() -> Any:

@@ -145,7 +145,7 @@ class ProfileSession:
         self.stop()
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _running: ProfileSession | None = None
 
 

@@ -212,7 +212,7 @@ class _Partitioner:
 
 
 _keys = itertools.count()
-_lock = threading.Lock()
+_lock = threading.RLock()
 _partitioners: weakref.WeakValueDictionary[str, _Partitioner] = weakref.WeakValueDictionary()
 
 

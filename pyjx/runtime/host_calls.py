@@ -103,7 +103,7 @@ JaxRuntimeError = jaxlib_api.JaxRuntimeError
 # -- calls -----------------------------------------------------------------------------------------
 
 _failures: dict[str, BaseException] = {}  # of callbacks, by the mark in the text of the error
-_failures_lock = threading.Lock()  # functions are called by XLA's threads
+_failures_lock = threading.RLock()  # functions are called by XLA's threads
 _numbers = itertools.count()
 _MARK = re.compile(r" \[host call failure (\d+)\]")
 _MOST_FAILURES = 256  # that wait for the error of their program
@@ -183,7 +183,7 @@ def _marked(error: BaseException) -> RuntimeError:
     with _failures_lock:
         _failures[number] = error
         if len(_failures) > _MOST_FAILURES:
-            del _failures[next(iter(_failures))]
+            _failures.pop(next(iter(_failures)), None)
     return RuntimeError(f"{type(error).__name__}: {error} [host call failure {number}]"
                         ).with_traceback(error.__traceback__)
 

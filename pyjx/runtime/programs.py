@@ -131,16 +131,17 @@ def _forget(reference: weakref.ref[Program]) -> None:
 
 
 class _Work:
-    __slots__ = ("done", "thread")
+    __slots__ = ("going", "thread")
 
     def __init__(self, thread: int) -> None:
         self.thread = thread
-        self.done = threading.Event()
+        self.going = threading.Lock()  # an event's own code runs with a lock that is no RLock
+        self.going.acquire()
 
 
-_working_lock = threading.Lock()
+_working_lock = threading.RLock()  # a finalizer may trace in a thread that has it
 _working: dict[Hashable, _Work] = {}
-_awaited: dict[int, _Work] = {}  # by the thread that waits
+_awaited: dict[int, _Work | None] = {}  # by the thread that waits; a finalizer in it may wait, too
 _PATIENCE = 60.0  # seconds; then the work is done twice, which costs time only
 
 
@@ -161,19 +162,20 @@ def one_thread(key: Hashable) -> Iterator[None]:
                 break
             if _waits_for(work.thread, me):
                 break
-            _awaited[me] = work
-        finished = work.done.wait(_PATIENCE)
+            outer, _awaited[me] = _awaited.get(me), work
+        finished = work.going.acquire(timeout=_PATIENCE)
         with _working_lock:
-            del _awaited[me]
+            _awaited[me] = outer
         if not finished:
             break
+        work.going.release()
     try:
         yield
     finally:
         if mine is not None:
             with _working_lock:
                 del _working[key]
-            mine.done.set()
+            mine.going.release()
 
 
 def _waits_for(thread: int, other: int) -> bool:

@@ -10,6 +10,8 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx.numpy import array_methods, indexing
+from pyjx.runtime import programs
 
 THREADS = 32
 
@@ -195,6 +197,79 @@ while "logging" not in sys.modules:
     pass
 print(jax.jit(lambda x: x + 1)(1.0))
 """) == "2.0\n"
+
+
+def finishes(work):
+    """Run something in a thread that must come to an end; what it gives."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive(), "it waits for ever"
+    return found[0]
+
+
+class Finalizing:
+    """A key that is looked up while a finalizer runs."""
+
+    def __hash__(self):
+        with programs.one_thread("another key"):
+            return 1
+
+
+def test_a_finalizer_may_trace_while_work_is_handed_out():
+    def work():
+        with programs.one_thread(Finalizing()):
+            return True
+
+    assert finishes(work)
+
+
+def test_a_finalizer_may_wait_while_its_thread_waits(monkeypatch):
+    """The thread waits as before, then, and others see that it does."""
+    first, second = programs._Work(1), programs._Work(2)
+    monkeypatch.setattr(programs, "_working", {"first": first, "second": second})
+    waits = []
+
+    class Awaited(dict):
+        def __setitem__(self, thread, work):
+            super().__setitem__(thread, work)
+            if work is not None:
+                waits.append(work)
+            if waits == [first]:
+                with programs.one_thread("second"):
+                    pass
+                del programs._working["first"]
+                first.going.release()
+            elif work is second:
+                del programs._working["second"]
+                second.going.release()
+
+    monkeypatch.setattr(programs, "_awaited", Awaited())
+
+    def work():
+        with programs.one_thread("first"):
+            return True
+
+    assert finishes(work)
+    assert waits == [first, second, first]
+
+
+def test_a_row_is_read_while_another_thread_makes_the_same_program(monkeypatch):
+    """All that is kept by rank is of that rank, whoever made it."""
+    x, make = jnp.arange(24.0).reshape(2, 3, 4), indexing.reader
+    monkeypatch.setattr(array_methods, "_rows", type(array_methods._rows)())
+    others = [x]
+
+    def reader(pattern):
+        if others:
+            others.pop()[1]
+        return make(pattern)
+
+    monkeypatch.setattr(indexing, "reader", reader)
+    np.testing.assert_array_equal(x[1], np.asarray(x)[1])
+    deeper = x.reshape(1, 2, 3, 4)
+    np.testing.assert_array_equal(deeper[0], np.asarray(deeper)[0])
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ class PyTreeFuture:
 
 
 _STRUCTURE, _ARRAYS = "pytreedef.json", "array_store"
-_saving = threading.Lock()  # one save at a time
+_saving = threading.RLock()  # one save at a time
 _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="pytree_serialization")
 
 
