@@ -281,11 +281,10 @@ def test_a_mapped_function_holds_few_of_the_trees_that_it_was_called_with():
     mapped = jax.vmap(lambda f, x: f(x))
     alive = []
     for n in range(30):
-        def closure(x, held=np.ones(n)):
-            return x + held.size
-        alive.append(weakref.ref(closure))
-        assert float(mapped(jax.tree_util.Partial(closure), np.zeros(1))[0]) == n
-        del closure
+        held = functools.partial(lambda n, x: x + n, n)
+        alive.append(weakref.ref(held))
+        assert float(mapped(jax.tree_util.Partial(held), np.zeros(1))[0]) == n
+        del held
     jax.clear_caches()
     gc.collect()
     assert sum(f() is not None for f in alive) <= 8
