@@ -11,6 +11,7 @@ from lowering.builder import OF_TWO_BITS, Block, in_avals, out_aval
 from lowering.rules import rule
 from lowering.types import int_list, tensor_type, tensor_types
 from pyjx.core.avals import ShapedArray
+from pyjx.core.dimensions import max_dim
 from pyjx.core.jaxpr import JaxprEqn
 
 
@@ -179,7 +180,7 @@ def pad(b: Block, x: str, aval: ShapedArray, value: str,
         x, out = pad(b, x, wide, value, config)
         return b.convert(x, out, out.update(dtype=aval.dtype)), out.update(dtype=aval.dtype)
     low, high, interior = (int_list([c[i] for c in config]) for i in range(3))
-    out = ShapedArray([n + m + k + max(n - 1, 0) * i
+    out = ShapedArray([n + m + k + max_dim(n - 1, 0) * i
                        for n, (m, k, i) in zip(aval.shape, config, strict=True)], aval.dtype)
     return b.line(
         f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, interior = {interior} : "

@@ -10,6 +10,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.dimensions import max_dim
 from pyjx.core.explicit import Entries, entries_of, mesh_of, resized, whole_along
 from pyjx.core.integers import as_axis, as_int, as_shape, index
 from pyjx.core.linearity import FIRST, FIRST_TWO, TOGETHER
@@ -188,7 +189,7 @@ def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingCon
             f"pad: interior padding in padding_config must be nonnegative, got padding_config "
             f"{padding_config}"
         )
-    shape = tuple([low + high + n + max(n - 1, 0) * inside
+    shape = tuple([low + high + n + max_dim(n - 1, 0) * inside
                    for n, (low, high, inside) in zip(x.shape, padding_config, strict=True)])
     if any(n < 0 for n in shape):
         raise ValueError(

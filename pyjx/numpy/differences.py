@@ -13,6 +13,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
+from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.trace import is_concrete
 from pyjx.engine.types import Value
 from pyjx.numpy import reductions, ufuncs
@@ -224,7 +225,8 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
         (axis,) = canonical_axes(axis, get_aval(y).ndim)
         dx = _distances(x, axis, get_aval(y).ndim)
     size = get_aval(y).shape[axis]
-    pairs = ufuncs.add(_span(y, min(size, 1), size, axis), _span(y, 0, max(size - 1, 0), axis))
+    pairs = ufuncs.add(_span(y, min_dim(size, 1), size, axis),
+                       _span(y, 0, max_dim(size - 1, 0), axis))
     areas = ufuncs.multiply(dx, pairs)  # of as many axes as `dx` has, which may be more
     return ufuncs.multiply(0.5, _sum(areas, axis + get_aval(areas).ndim - get_aval(y).ndim))
 

@@ -132,7 +132,7 @@ def _wrap(x: ArrayLike, widths: Pairs) -> Any:
         if a or b:
             before = _part(x, n - a % n, n, axis)
             after = _part(x, 0, b % n, axis)
-            x = lax.concatenate([before, *[x] * (a // n + 1 + b // n), after], axis)
+            x = lax.concatenate([before, *[x] * int(a // n + 1 + b // n), after], axis)
     return x
 
 

@@ -101,6 +101,21 @@ def test_equalities_of_multiples():
     assert n == 3 * (n // 3) and n >= n // 3 and n >= 2 * (n // 3)
 
 
+@pytest.mark.parametrize(("constraints", "right", "wrong"), [
+    (["a == b"], (3, 3), (3, 4)), (["b == a"], (3, 3), (3, 4)), (["b == 2*a"], (2, 4), (2, 3)),
+    (["a == 4"], (4, 3), (3, 3)), (["a >= 3", "a == b"], (3, 3), (2, 2)),
+    (["b == a + 1", "mod(b, 2) == 0"], (3, 4), (2, 3)),
+    (["a == b", "mod(a, 2) == 0"], (4, 4), (3, 3)),
+])
+def test_variables_that_stand_for_others(constraints, right, wrong):
+    scope = export.SymbolicScope(constraints)
+    x = jax.ShapeDtypeStruct(export.symbolic_shape("a, b", scope=scope), np.float32)
+    e = export.deserialize(export.export(jax.jit(lambda x: 2 * x))(x).serialize())
+    assert e.call(np.ones(right, np.float32)).shape == right
+    with pytest.raises(ValueError, match=r"do not match|mismatch"):
+        e.call(np.ones(wrong, np.float32))
+
+
 def test_inconclusive_comparisons_show_the_constraints():
     x, _ = export.symbolic_shape("x, y", constraints=["x >= 6", "y <= x"])
     with pytest.raises(InconclusiveDimensionOperation, match=r"x >= 6\n +y <= x"):

@@ -87,6 +87,28 @@ def test_symbolic_sizes_give_what_known_ones_give(name):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
 
 
+PARTS = {
+    "inner": lambda x: x[1:-1],
+    "first half": lambda x: x[:x.shape[0] // 2],
+    "every other": lambda x: x[1::2],
+    "backwards": lambda x: x[::-2],
+    "rolled": lambda x: jnp.roll(x, 2),
+    "differences": jnp.diff,
+    "added": lambda x: x.at[:-1].add(x[1:]),
+    "sums of two": lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (2,), "VALID"),
+    "integral": jnp.trapezoid,
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_slopes_of_parts_that_may_be_empty(name):
+    fun = jax.jit(jax.grad(lambda x: jnp.square(PARTS[name](x)).sum()))
+    e = export.export(fun)(jax.ShapeDtypeStruct(export.symbolic_shape("n"), np.float32))
+    for n in 7, 2:
+        x = np.linspace(1, 2, n, dtype=np.float32)
+        np.testing.assert_allclose(e.call(x), fun(x), rtol=1e-6)
+
+
 @pytest.mark.parametrize("reshape", [jnp.reshape, lambda x, shape: x.reshape(shape),
                                      lambda x, shape: jnp.asarray(x).reshape(*shape)])
 def test_sizes_that_may_not_divide(reshape):

@@ -17,6 +17,7 @@ from pyjx.core.symbolic.expressions import (
     Terms,
     add_to,
     divided,
+    merged,
     multiplied,
     terms_of,
 )
@@ -77,10 +78,9 @@ def _replaced(terms: Terms, factor: Factor, d: Any) -> Terms:
     total: Terms = {}
     for monomial, c in terms.items():
         rest = divided(monomial, ((factor, 1),))
-        for m, n in terms_of(d).items() if rest is not None else ((CONSTANT, 1),):
-            product = multiplied(m, monomial if rest is None else rest)
-            total[product] = total.get(product, 0) + c * n
-    return {m: c for m, c in total.items() if c}
+        merged(total, {monomial: 1} if rest is None else
+               {multiplied(m, rest): n for m, n in terms_of(d).items()}, c)
+    return total
 
 
 class _Reasoning:
@@ -117,15 +117,8 @@ class _Reasoning:
             if monomial == CONSTANT or e is None:
                 continue
             same = (c > 0) == (e > 0)
-            scaled: Terms = {}
-            for m, n in terms.items():
-                scaled[m] = n * abs(c)
-            for m, n in known.items():
-                new = scaled.get(m, 0) - n * (abs(e) if same else -abs(e))
-                if new:
-                    scaled[m] = new
-                else:
-                    scaled.pop(m, None)
+            scaled = {m: n * abs(c) for m, n in terms.items()}
+            merged(scaled, known, -abs(e) if same else abs(e))
             rest_low, rest_high = self.bounds(scaled, depth - 1)
             if same and rest_low > -math.inf:
                 low = max(low, -_quotient(-rest_low, abs(c)))

@@ -95,7 +95,12 @@ def terms_of(d: Any) -> Terms:
 
 def add_to(total: Terms, d: Any, times: int = 1) -> Terms:
     """Add `times * d` to the terms of a sum, which are returned."""
-    for monomial, coefficient in terms_of(d).items():
+    return merged(total, terms_of(d), times)
+
+
+def merged(total: Terms, terms: Mapping[Monomial, int], times: int = 1) -> Terms:
+    """Add the terms of another sum, `times` over, to those of a sum, which are returned."""
+    for monomial, coefficient in terms.items():
         new = total.get(monomial, 0) + times * coefficient
         if new:
             total[monomial] = new
@@ -177,10 +182,8 @@ def times(scope: SymbolicScope, x: Any, y: Any) -> Any:
                          "dimension.")
     total: Terms = {}
     for m, c in left.items():
-        for n, d in right.items():
-            product = multiplied(m, n)
-            total[product] = total.get(product, 0) + c * d
-    return made(scope, {m: c for m, c in total.items() if c})
+        merged(total, {multiplied(m, n): d for n, d in right.items()}, c)
+    return made(scope, total)
 
 
 def _is_multiple(divisor: Terms, term: tuple[Monomial, int]) -> tuple[Monomial, int] | None:

@@ -17,6 +17,7 @@ from pyjx.core.symbolic.expressions import (
     Terms,
     add_to,
     divided,
+    merged,
     multiplied,
     subtracted,
     terms_of,
@@ -70,6 +71,16 @@ class SymbolicScope:
         self._made = Traceback.get_traceback()
         for text in constraints_str:
             self._constrain(str(text))
+        self._replace_variables()
+
+    def _replace_variables(self) -> None:
+        """Let constraints speak of what variables stand for by `a == ...`, as all shapes do."""
+        open_ = [c for c in self.constraints if isinstance(c.difference, DimExpr)]
+        meant = {v: self.variable(v) for c in open_ for v in c.difference.variables()}
+        equations, self.equations = self.equations, {}  # which are to be checked, not used
+        for c in open_:
+            c.difference = c.difference.evaluate(meant)
+        self.equations = equations
 
     def _constrain(self, text: str) -> None:
         first, kind, second = parse_constraint(self, text)
@@ -137,12 +148,7 @@ class SymbolicScope:
             else:
                 return total
             del total[monomial]
-            for m, n in found.items():
-                new = total.get(m, 0) + n
-                if new:
-                    total[m] = new
-                else:
-                    total.pop(m, None)
+            merged(total, found)
         return total
 
     def _replaced(self, monomial: Monomial, c: int) -> Terms | None:
