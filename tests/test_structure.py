@@ -79,7 +79,7 @@ BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
     (silent_imports, 25),
     (lambda: max(sources.homes().values(), key=len), 7),
     (homes_of_operations, 30),
-    (sources.percent_typed_any, 14.6),
+    (sources.percent_typed_any, 14.58),
     (lambda: primitive.RULE_KINDS, 18),
     (sources.repeated_names, 49),
 ]

@@ -92,7 +92,7 @@ transpose_p: Primitive = register(Primitive(
 ))
 
 
-def transpose(operand: Value, permutation: Sequence[int]) -> Array:
+def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """The operand with its axes in another order: axis i of the result is `permutation[i]`.
 
     Raises:
@@ -203,7 +203,7 @@ broadcast_in_dim_p = register(Primitive(
 ))
 
 
-def broadcast_in_dim(operand: Value, shape: Sequence[int], broadcast_dimensions: Sequence[int],
+def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int],
                      *, out_sharding: ShardingLike = None) -> Array:
     """Stretch the operand to `shape`: its axis i becomes axis `broadcast_dimensions[i]`.
 
@@ -358,7 +358,7 @@ def _open_sum_sharding(sharding: Sharding, x: ShapedArray, axes: tuple[int, ...]
         unreduced=spec.unreduced | unreduced, reduced=reduced, unreduced_kind=None))
 
 
-def reduce_sum(operand: Value, axes: Sequence[int], *, out_sharding: ShardingLike = None) -> Array:
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: ShardingLike = None) -> Array:
     """The sum over `axes`.
 
     >>> import pyjx as jax

@@ -57,8 +57,8 @@ def _convert_jvp(primals: Values, tangents: Tangents, *, new_dtype: DType, **par
     return out, convert_element_type_p.bind(g, new_dtype=tangent_dtype, **params)
 
 
-def _convert_data(avals: Sequence[Any], x: Value, *, new_dtype: DType, weak_type: bool,
-                  **_: Any) -> Value:
+def _convert_data(avals: Sequence[Any], x: Array, *, new_dtype: DType, weak_type: bool,
+                  **_: Any) -> Array:
     """The data of an extended dtype are of the dtype that they are converted to or from."""
     return x if dtypes.is_extended(new_dtype) else cast(x, new_dtype, weak_type)
 

@@ -196,7 +196,7 @@ def _custom_jvp_jvp(
             _as_given(out_tangents, given, tangents[num_consts:]))
 
 
-def _as_given(outs: Values, points: Values, primals: Values) -> Values:
+def _as_given(outs: Values, points: Values, primals: Tangents) -> Values:
     """Outputs of a rule, where it passes a scalar on that it got as an array, with that scalar."""
     scalars = {id(x): p for x, p in zip(points, primals, strict=True)
                if x is not p and type(p) is not Zero}

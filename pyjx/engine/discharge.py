@@ -62,7 +62,7 @@ def pure(closed: ClosedJaxpr) -> Discharged:
     return discharged(closed, tuple([type(a) is AbstractRef for a in closed.in_avals]))
 
 
-def run(closed: ClosedJaxpr, inputs: Values, derivable: bool) -> list[Any]:
+def run(closed: ClosedJaxpr, inputs: Values | Sequence[Box], derivable: bool) -> list[Any]:
     """The results of a program on values and boxes."""
     return walk(closed.jaxpr, closed.consts, inputs,
                 lambda eqn, operands: _run_eqn(eqn, operands, derivable))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
+from pyjx.core.array_type import Array
 from pyjx.core.avals import cotangent_aval, get_aval
 from pyjx.core.explicit import entries_of
 from pyjx.core.forbidden import check_types
@@ -79,7 +80,7 @@ reshard_p: Primitive = register(Primitive(
 ))
 
 
-def whole(x: Value, axes: Sequence[int]) -> Value:
+def whole(x: Array, axes: Sequence[int]) -> Array:
     """The value with none of these axes cut."""
     aval = get_aval(x)
     sharding = aval.place.sharding
@@ -90,12 +91,12 @@ def whole(x: Value, axes: Sequence[int]) -> Value:
         spec=sharding.spec.update(partitions=entries)))
 
 
-def with_sharding_of(x: Value, aval: AbstractValue) -> Value:
+def with_sharding_of(x: Array, aval: AbstractValue) -> Array:
     """A cotangent of a value of type `aval`, lying as that does."""
     return lying_as(x, cotangent_aval(aval))
 
 
-def lying_as(x: Value, aval: ShapedArray | AbstractRef) -> Value:
+def lying_as(x: Array, aval: ShapedArray | AbstractRef) -> Array:
     """A value that lies as this type says."""
     given, wanted = get_aval(x).place.sharding, aval.place.sharding
     if given == wanted:
@@ -104,7 +105,7 @@ def lying_as(x: Value, aval: ShapedArray | AbstractRef) -> Value:
     return made_to_lie(x, _along(aval, mesh))
 
 
-def number_beside(x: Value, avals: Sequence[Any]) -> Value:
+def number_beside(x: Value, avals: Sequence[Any]) -> Any:
     """A number that is to be stretched to the shape of values of these types: reduced where one of
     them is. Inside programs for each device only constants are taken for such."""
     for aval in avals:
@@ -115,7 +116,7 @@ def number_beside(x: Value, avals: Sequence[Any]) -> Value:
     return x
 
 
-def constant_beside(x: Value, aval: AbstractValue) -> Value:
+def constant_beside(x: Value, aval: AbstractValue) -> Any:
     """A constant that is used with a value of this type: reduced where that is, or is yet to be
     summed."""
     if axes := aval.place.spec.reduced | aval.place.spec.unreduced:
@@ -126,7 +127,7 @@ def constant_beside(x: Value, aval: AbstractValue) -> Value:
     return x
 
 
-def as_cotangent(x: Value, aval: AbstractValue) -> Value:
+def as_cotangent(x: Array, aval: AbstractValue) -> Array:
     """A value that stands for a cotangent of values of type `aval`, as one of its type."""
     place = aval.place
     if place is HERE:

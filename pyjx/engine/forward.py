@@ -88,7 +88,8 @@ class CustomVJPException(UnexpectedTracerError):
 
 def refuse_captured_tangents(primitive: Primitive, outs: Values) -> None:
     """Raise if what a custom function without traced arguments gave is under differentiation."""
-    for x in outs:
+    for out in outs:
+        x: Any = out
         while isinstance(x, Tracer):
             if isinstance(x, JVPTracer):
                 raise CustomVJPException(primitive)

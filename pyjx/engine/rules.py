@@ -106,7 +106,7 @@ def elementwise_batch(primitive: Primitive) -> Rule:
     return batch
 
 
-def _align(x: Value, d: int | None, shape: tuple[int, ...], dim: int) -> Value:
+def _align(x: Value, d: int | None, shape: tuple[int, ...], dim: int) -> Any:
     if d is None:
         return x if is_scalar_constant(x) else broadcast_axis(x, shape[dim], dim)
     return moveaxis(x, d, dim)

@@ -84,7 +84,7 @@ def is_undefined_primal(x: Any) -> bool:
     return type(x) is UndefinedPrimal
 
 
-def first_is_linear(name: str, x: Any, y: Value) -> bool:
+def first_is_linear(name: str, x: Any, y: Any) -> bool:
     """Whether the first factor of a product is the linear one, for its transpose rule.
 
     Raises:
@@ -155,7 +155,7 @@ add_any_p = register(Primitive(
 ))
 
 
-def add_tangents(x: Any, y: Value) -> Any:
+def add_tangents(x: Any, y: Any) -> Any:
     """x + y, where either may be a symbolic zero."""
     if type(x) is Zero:
         return y

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Rule as Rule  # a function that a primitive is given
 from pyjx.jaxlib_pytrees import PyTreeDef
 
 # An array, a tracer of one, or a NumPy or Python scalar.
-Value: TypeAlias = Any
+Value: TypeAlias = ArrayLike
 # A value that is a tangent or a cotangent, or the symbolic `Zero`.
 Tangent: TypeAlias = Any
 # An operand of a transpose rule: a value, or `UndefinedPrimal` where it is linear.

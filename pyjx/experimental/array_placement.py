@@ -7,7 +7,7 @@ from functools import partial, wraps
 from typing import Any
 
 from pyjx import tree_util
-from pyjx.core.array_type import ArrayLike
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.linearity import APART, TOGETHER
@@ -73,7 +73,7 @@ def _shape(x: ShapedArray, *, layout: Layout) -> ShapedArray:
     return x
 
 
-def _impl(x: Value, *, layout: Layout) -> Value:
+def _impl(x: Array, *, layout: Layout) -> Array:
     x = device_put(x)
     return device_put(x, Format(layout, x.sharding))
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyjx.numpy as jnp
 from pyjx import jaxlib_api, tree_util
 from pyjx.core import dtypes
-from pyjx.core.array_type import ArrayLike
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.layouts import ShardingLike
 from pyjx.core.linearity import TOGETHER
@@ -74,7 +74,7 @@ def _global_array(aval: ShapedArray, sharding: ShardingLike, parts: Sequence[Any
     return jaxlib_api.batched_device_put(aval.reshard(sharding), sharding, parts, devices)
 
 
-def _everywhere(x: Value) -> np.ndarray[Any, Any]:
+def _everywhere(x: Array) -> np.ndarray[Any, Any]:
     """The value of an array that processes have parts of."""
     old = x.sharding
     whole = old.update(spec=P()) if isinstance(old, NamedSharding) else \
@@ -119,7 +119,7 @@ def _gathered(x: Any, tiled: bool) -> np.ndarray[Any, Any]:
 
 
 @jit
-def _total(x: Value) -> Any:
+def _total(x: Array) -> Any:
     return jnp.any(x, axis=0) if x.dtype == bool else jnp.sum(x, axis=0, dtype=x.dtype)
 
 

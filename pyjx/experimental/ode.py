@@ -19,7 +19,6 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.engine.types import Value
 from pyjx.flatten_util import ravel_pytree
 from pyjx.lazy import directory
 from pyjx.transforms.custom_gradient import closure_convert
@@ -56,7 +55,7 @@ _MIDDLE = np.array([
 Derivative = Callable[[Array, Any], Array]
 
 
-def abs2(x: Value) -> Array:
+def abs2(x: Array) -> Array:
     """The square of the absolute value."""
     if jnp.iscomplexobj(x):
         return x.real ** 2 + x.imag ** 2
@@ -283,7 +282,7 @@ def _backward(func: Callable[..., Any], rtol: float | Array, atol: float | Array
             full[i] = x
         return func(y, t, *tree_unflatten(tree, full))
 
-    def adjoint(state: PyTree, t: Value, *values: Any) -> Any:
+    def adjoint(state: PyTree, t: Array, *values: Any) -> Any:
         # time runs backwards, as -t
         y, y_bar, _, _ = state
         dy, pull = vjp(derivative, y, -t, *values)

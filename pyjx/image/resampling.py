@@ -17,7 +17,6 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.integers import as_shape
-from pyjx.engine.types import Value
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
@@ -168,7 +167,7 @@ def _check_shape(name: str, x: Array, shape: Any) -> tuple[int, ...]:
 
 
 @numpy_function(static_argnames=("shape", "spatial_dims", "method", "antialias", "precision"))
-def scale_and_translate(image: Any, shape: Sequence[int], spatial_dims: Sequence[int], scale: Value,
+def scale_and_translate(image: Any, shape: Sequence[int], spatial_dims: Sequence[int], scale: Any,
                         translation: Any, method: str | ResizeMethod, antialias: bool = True,
                         precision: Any = lax.Precision.HIGHEST) -> Array:
     """An image, scaled and moved: what was at x along an axis is at x * scale + translation.

@@ -128,7 +128,7 @@ def clz(x: ArrayLike) -> Array:
     return clz_p.bind(operand("clz", x))
 
 
-def _mulhi(x: Value, y: Value) -> Value:
+def _mulhi(x: Value, y: Value) -> Array:
     # With halves x = x1 B + x0, y = y1 B + y0, none of whose products overflows
     # (H. S. Warren, Hacker's Delight, 2nd edition, section 8-2).
     dtype = get_aval(x).dtype

@@ -130,7 +130,7 @@ def check_allowed(operation: str, names: Axes) -> None:
 
 
 def bind_checked(primitive: Primitive, x: Value, params: Params,
-                 typed: frozenset[Any] = NO_AXES) -> Value:
+                 typed: frozenset[Any] = NO_AXES) -> Array:
     """Apply a primitive whose shape rule is to see the operand of one example, which varies along
     the axes that are `typed`."""
     x = operand(primitive.name, x)
@@ -254,12 +254,12 @@ def _psum_transpose(ct: Tangent, x: Operand, *, axes: Axes, axis_index_groups: G
     return (_along(ct, x.aval.shape, axes),)
 
 
-def _along(reduced: Value, shape: tuple[int, ...], axes: Axes) -> Value:
+def _along(reduced: Value, shape: tuple[int, ...], axes: Axes) -> Array:
     """A reduction's result repeated along the positional axes that it reduced."""
     return broadcast_in_dim(reduced, shape, [i for i in range(len(shape)) if i not in axes])
 
 
-def times(x: Value, n: int) -> Value:
+def times(x: Value, n: int) -> Array:
     """The sum of so many times the same value."""
     return lax.mul(x, like(x, host_converted(n, get_aval(x).dtype)))
 
@@ -327,7 +327,7 @@ def is_unreduced(function: str, x: Value, typed: frozenset[Any]) -> bool:
     return bool(found)
 
 
-def sum_over(x: Value, *, axes: Axes, axis_index_groups: Groups) -> Value:
+def sum_over(x: Value, *, axes: Axes, axis_index_groups: Groups) -> Array:
     """The sum over axes given by names and positions."""
     names = tuple([a for a in axes if not is_position(a)])
     typed = typed_names(names)
@@ -354,7 +354,7 @@ pmax_p: Primitive = _reduction("pmax", reduce_max_p, lambda x, n: x, keeps_nans=
 pmin_p: Primitive = _reduction("pmin", reduce_min_p, lambda x, n: x, keeps_nans=True)
 
 
-def _extremum_tangent(g: Tangent, ans: Value, x: Value, **params: Any) -> Value:
+def _extremum_tangent(g: Tangent, ans: Value, x: Value, **params: Any) -> Array:
     # the mean of the tangents at the places where the extremum is attained
     places = lax.eq(x, _along(ans, get_aval(x).shape, params["axes"]))
     weights = lax.convert_element_type(places, get_aval(g).dtype)

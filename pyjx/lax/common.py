@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyjx.engine.types import Value
 
 
-def operand(name: str, x: Value, position: int = 0) -> Any:
+def operand(name: str, x: Any, position: int = 0) -> Any:
     """`x`, if it is a value that operations take; TypeError otherwise."""
     kind = type(x)
     if kind is np.ndarray:
@@ -207,7 +207,7 @@ def _saturated(host: Any, dtype: DTypeLike) -> Any:
     return np.where(inside, np.where(inside, host, 0).astype(dtype), ends)
 
 
-def real_part_on_host(x: Value, dtype: DTypeLike) -> Any:
+def real_part_on_host(x: np.ndarray | np.generic, dtype: DTypeLike) -> Any:
     """A NumPy array or scalar that is to have the dtype, without the imaginary part that a real one
     cannot hold, with a warning; truth is of both parts."""
     if x.dtype.kind != "c" or dtype in dtypes.complex_dtypes or dtype == np.bool_:

@@ -67,7 +67,7 @@ def _by_words(compare: Primitive) -> Rule:
     """How elements of an extended dtype, which are arrays of words, compare: by the number of words
     that differ."""
 
-    def physical(avals: Avals, x: Value, y: Value) -> Value:
+    def physical(avals: Avals, x: Value, y: Value) -> Array:
         differ = ne_p.bind(x, y)
         axes = range(avals[0].ndim, get_aval(differ).ndim)
         return compare.bind(reduce_sum(cast(differ, np.dtype(np.int32)), axes), np.int32(0))
@@ -165,7 +165,7 @@ def is_finite(x: ArrayLike) -> Array:
 # -- extrema ---------------------------------------------------------------------------------------
 
 
-def _share(x: Value, ans: Value, y: Value, beyond: Callable[..., Any]) -> Value:
+def _share(x: Value, ans: Value, y: Value, beyond: Callable[..., Any]) -> Array:
     """The derivative of an extremum in x: 1 where x is it, shared where x and y both are."""
     aval = get_aval(ans)
     is_it = eq(x, ans) if dtypes.issubdtype(aval.dtype, np.complexfloating) else beyond(x, y)
@@ -233,7 +233,7 @@ def _clamp_shape(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedA
     return ShapedArray(x.shape, x.dtype, all_weak((low, x, high)))
 
 
-def _inside(x: Value, low: Value, high: Value) -> Value:
+def _inside(x: Value, low: Value, high: Value) -> Array:
     return bitwise_and(gt(x, low), lt(x, high))
 
 
@@ -392,7 +392,7 @@ def select(pred: Any, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 # -- magnitude and sign ----------------------------------------------------------------------------
 
 
-def _abs_tangent(g: Tangent, ans: Value, x: Value) -> Value:
+def _abs_tangent(g: Tangent, ans: Value, x: Value) -> Array:
     dtype = get_aval(x).dtype
     if not dtypes.issubdtype(dtype, np.complexfloating):
         return select(ge(x, like(x, 0)), g, neg(g))

@@ -183,7 +183,7 @@ def _choose(op: str, index: Any, funs: Sequence[Callable[..., Any]], names: Sequ
         next(outs) if i is None else _as_array(operands[i]) for i in passed])
 
 
-def _as_array(x: Value) -> Array:
+def _as_array(x: Any) -> Array:
     shape = np.shape(x)
     return x if isinstance(x, Array) else broadcast_in_dim(x, shape, range(len(shape)))
 

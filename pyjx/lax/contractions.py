@@ -391,7 +391,7 @@ def product_entries(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotDi
             *[b[i] for i in other_axes(rhs.ndim, rc, rb)])
 
 
-def convert(x: Value, dtype: DType) -> Value:
+def convert(x: Array, dtype: DType) -> Array:
     """`x` as an array of `dtype`."""
     old = get_aval(x).dtype
     if old == dtype:
@@ -401,8 +401,8 @@ def convert(x: Value, dtype: DType) -> Value:
     return lax.convert_element_type(x, dtype)
 
 
-def _operand_cotangent(ct: Tangent, x: Value, y: Value, x_axes: Any, y_axes: Any,
-                       ct_rest: Sequence[int], params: Params) -> Value:
+def _operand_cotangent(ct: Tangent, x: Array, y: Value, x_axes: Any, y_axes: Any,
+                       ct_rest: Sequence[int], params: Params) -> Array:
     """Cotangent of the operand with aval `x`, the other one being `y`.
 
     It is the product of the cotangent and `y` over the axes that only `y` has, which stand in the
@@ -664,7 +664,7 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
     return dot_general(x, y, dimension_numbers, preferred_element_type=dtype)
 
 
-def _scaled(side: str, x: Value, scale: Value, dtype: DTypeLike) -> Value:
+def _scaled(side: str, x: Any, scale: Any, dtype: DTypeLike) -> Array:
     """`x * scale` in `dtype`, each element of `scale` standing for a block of `x`."""
     x = convert(x, dtype)
     if scale is None:

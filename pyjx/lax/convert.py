@@ -162,7 +162,7 @@ complex_p.define(
     transpose=transpose_nary(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))))
 
 
-def _zero(ct: Value) -> Value:
+def _zero(ct: Value) -> Array:
     """Never of a weak type, so that no cotangent of a complex number is."""
     aval = get_aval(ct)
     return full_aval(aval, 0) if aval.place.is_open else scalar_constant(0, aval.dtype)
@@ -218,7 +218,7 @@ def _conj_shape(x: ShapedArray, *, input_dtype: DType) -> ShapedArray:
     return x.update(dtype=complex_dtype(x.dtype))
 
 
-def _conj_back(ct: Tangent, z: ShapedArray, *, input_dtype: DType) -> Value:
+def _conj_back(ct: Tangent, z: ShapedArray, *, input_dtype: DType) -> Array:
     # Re(ct conj(z)) = Re(conj(ct) z)
     back = conj(ct)
     return back if dtypes.issubdtype(z.dtype, np.complexfloating) else real(back)
@@ -283,7 +283,7 @@ def _full(name: str, shape: tuple[int, ...], fill_value: ArrayLike, dtype: DType
     return placed(broadcast_in_dim(filler(fill_value, dtype, weak), shape, ()), sharding)
 
 
-def _fill_operand(name: str, value: Value) -> Value:
+def _fill_operand(name: str, value: Value) -> Array:
     try:
         return operand(name, value, 1)
     except TypeError as error:
@@ -396,7 +396,7 @@ def stop_gradient(x: Any) -> Any:
     return tree_map(_stop, x)
 
 
-def _stop(x: Value) -> Value:
+def _stop(x: Value) -> Array:
     return stop_gradient_p.bind(x) if isinstance(x, Tracer) else operand("stop_gradient", x)
 
 

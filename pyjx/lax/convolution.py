@@ -174,21 +174,21 @@ def _conv_shape(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int
 # -- axes ------------------------------------------------------------------------------------------
 
 
-def _reshape(x: Value, shape: Sequence[int]) -> Value:
+def _reshape(x: Value, shape: Sequence[int]) -> Any:
     if get_aval(x).shape == tuple(shape):
         return x
 
     return lax.reshape(x, tuple(shape))
 
 
-def _split_axis(x: Value, axis: int, size: int) -> Value:
+def _split_axis(x: Value, axis: int, size: int) -> Array:
     """`x` with an axis made two, the first of them of the given size."""
     shape = get_aval(x).shape
     rest = shape[axis] // size if size else 0
     return _reshape(x, (*shape[:axis], size, rest, *shape[axis + 1:]))
 
 
-def _merge_axis(x: Value, source: int, target: int) -> Value:
+def _merge_axis(x: Value, source: int, target: int) -> Array:
     """`x` with axis `source` merged into another axis as its slower part.
 
     `target` counts the axes without `source`.
@@ -198,7 +198,7 @@ def _merge_axis(x: Value, source: int, target: int) -> Value:
     return _reshape(x, (*shape[:target], shape[target] * shape[target + 1], *shape[target + 2:]))
 
 
-def _regroup(x: Value, count: int, source: int, target: int) -> Value:
+def _regroup(x: Value, count: int, source: int, target: int) -> Array:
     """`x` with the slower part, of size `count`, of one axis moved into another axis."""
     x = _split_axis(x, source, count)
     return _merge_axis(x, source, target)
@@ -221,7 +221,7 @@ def _lhs_pads(lhs_space: Sequence[int], window: Sequence[int], out_space: Sequen
 def _transpose_lhs(ct: Tangent, lhs: ShapedArray, rhs: Value, *, window_strides: Sequence[int],
                    padding: Padding, lhs_dilation: Sequence[int], rhs_dilation: Sequence[int],
                    dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
-                   batch_group_count: int, precision: PrecisionLike) -> Value:
+                   batch_group_count: int, precision: PrecisionLike) -> Array:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = max(feature_group_count, batch_group_count)
     window = [dilated(get_aval(rhs).shape[a], d)
@@ -245,14 +245,14 @@ def _transpose_lhs(ct: Tangent, lhs: ShapedArray, rhs: Value, *, window_strides:
     return out
 
 
-def _reverse(x: Value, axes: Sequence[int]) -> Value:
+def _reverse(x: Any, axes: Sequence[int]) -> Array:
     return lax.rev(x, tuple(axes)) if axes else x
 
 
 def _transpose_rhs(ct: Tangent, lhs: Value, rhs: ShapedArray, *, window_strides: Sequence[int],
                    padding: Padding, lhs_dilation: Sequence[int], rhs_dilation: Sequence[int],
                    dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
-                   batch_group_count: int, precision: PrecisionLike) -> Value:
+                   batch_group_count: int, precision: PrecisionLike) -> Array:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     lhs_shape, ct_shape = get_aval(lhs).shape, get_aval(ct).shape
     pads = []
@@ -309,7 +309,7 @@ def _conv_batch(
     groups = max(feature_group_count, batch_group_count)
     features, batches = feature_group_count, batch_group_count
 
-    def conv(lhs: Value, rhs: Value) -> Value:
+    def conv(lhs: Value, rhs: Value) -> Array:
         return conv_general_dilated_p.bind(
             lhs, rhs, dimension_numbers=dimension_numbers, feature_group_count=features,
             batch_group_count=batches, **params,
@@ -318,8 +318,8 @@ def _conv_batch(
     if dl is not None and dr is not None:  # each example is a group
         size = get_aval(lhs).shape[dl]
         if type(size) is int and size == 0:  # there is no convolution of no groups
-            out = get_aval(conv(_without(lhs, dl), _without(rhs, dr)))
-            return full_aval(out.update(shape=(0, *out.shape)), 0), 0
+            one = get_aval(conv(_without(lhs, dl), _without(rhs, dr)))
+            return full_aval(one.update(shape=(0, *one.shape)), 0), 0
         rhs = _merge_axis(rhs, dr, rhs_spec[0])
         if batch_group_count > 1:
             batches *= size
@@ -355,13 +355,13 @@ def _merged_sharding(sharding: Sharding | None, axis: int, entry: Any) -> Any:
     return sharding.update(spec=sharding.spec.update(partitions=entries))
 
 
-def _without(x: Value, axis: int) -> Value:
+def _without(x: Value, axis: int) -> Array:
     """Zeros of the type of an example."""
     aval = get_aval(x)
     return full_aval(aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1:]), 0)
 
 
-def _merge_within(x: Value, source: int, target: int, groups: int) -> Value:
+def _merge_within(x: Value, source: int, target: int, groups: int) -> Array:
     """As `_merge_axis`, with the groups of the target axis still its slowest part."""
     if groups == 1:
         return _merge_axis(x, source, target)

@@ -128,27 +128,27 @@ linear_recurrence_p = register(Primitive(
 ))
 
 
-def _prod_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Value:
+def _prod_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Array:
     before = shifted(y, axis, reverse, 1)
     # The first factor is of no tangent, and infinity times none would be NaN.
     factors = lax.select(_first(x, axis, reverse), lax.full_like(x, 0), x)
     return linear_recurrence_p.bind(factors, lax.mul(before, g), axis=axis, reverse=reverse)
 
 
-def _first(x: Value, axis: int, reverse: bool) -> Value:
+def _first(x: Value, axis: int, reverse: bool) -> Array:
     """Whether an element has no predecessor."""
     shape = get_aval(x).shape
     return lax.eq(lax.broadcasted_iota(np.int32, shape, axis),
                   scalar_constant(shape[axis] - 1 if reverse else 0, np.dtype(np.int32)))
 
 
-def _logsumexp_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Value:
+def _logsumexp_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Array:
     kept = _share(shifted(y, axis, reverse, -np.inf), y)
     taken = _share(x, y)
     return linear_recurrence_p.bind(kept, lax.mul(taken, g), axis=axis, reverse=reverse)
 
 
-def _share(part: Value, total: Value) -> Value:
+def _share(part: Value, total: Value) -> Array:
     """exp(part - total), its limits where the total is infinite and the difference is NaN."""
     if dtypes.issubdtype(get_aval(total).dtype, np.complexfloating):
         return lax.exp(lax.sub(part, total))
@@ -158,18 +158,18 @@ def _share(part: Value, total: Value) -> Value:
     return lax.exp(lax.select(lax.eq(total, infinity), at_top, lax.sub(part, finite)))
 
 
-def _max_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Value:
+def _max_tangent(g: Tangent, x: Any, y: Any, axis: int, reverse: bool) -> Array:
     return _choice_tangent(g, x, shifted(y, axis, reverse, least(get_aval(x).dtype)), lax.gt,
                            axis, reverse)
 
 
-def _min_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Value:
+def _min_tangent(g: Tangent, x: Any, y: Any, axis: int, reverse: bool) -> Array:
     return _choice_tangent(g, x, shifted(y, axis, reverse, greatest(get_aval(x).dtype)), lax.lt,
                            axis, reverse)
 
 
-def _choice_tangent(g: Tangent, x: Value, before: Value, better: Value, axis: int, reverse: bool
-                    ) -> Value:
+def _choice_tangent(g: Tangent, x: Any, before: Any, better: Any, axis: int, reverse: bool
+                    ) -> Array:
     half = lax.full_like(x, 0.5)
     tied = lax.select(lax.eq(x, before), half, lax.full_like(x, 0))
     share = lax.select(better(x, before), lax.full_like(x, 1), tied)
@@ -204,7 +204,7 @@ _with_tangent(cummin_p, _min_tangent)
 # -- public functions ------------------------------------------------------------------------------
 
 
-def _apply(primitive: Primitive, operand: Value, axis: int, reverse: bool) -> Value:
+def _apply(primitive: Primitive, operand: Value, axis: int, reverse: bool) -> Array:
     name = primitive.name
     return primitive.bind(_operand(name, operand), axis=as_int(name, "axis", axis),
                           reverse=bool(reverse))

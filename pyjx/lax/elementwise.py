@@ -140,7 +140,7 @@ mul_p.define(
 )
 
 
-def _mul_back(ct: Tangent, linear: UndefinedPrimal, other: Value) -> Value:
+def _mul_back(ct: Tangent, linear: UndefinedPrimal, other: Value) -> Tangent:
     if type(ct) is Zero:
         return Zero(linear.aval)
     wide = get_aval(ct).dtype  # that of the product, which may have an `out_dtype`
@@ -211,7 +211,7 @@ def _integer_pow_shape(x: ShapedArray, *, y: int) -> ShapedArray:
     return x
 
 
-def _integer_pow_tangent(g: Tangent, x: Value, *, y: int) -> Value:
+def _integer_pow_tangent(g: Tangent, x: Value, *, y: int) -> Array:
     # d x^y = y x^(y-1) dx
     if y == 0:
         return zeros_like(g)
@@ -219,10 +219,10 @@ def _integer_pow_tangent(g: Tangent, x: Value, *, y: int) -> Value:
     return g if power is None else mul(g, mul(coefficient(x, y), power))
 
 
-def _integer_pow_by_squaring(x: Value, *, y: int) -> Value:
+def _integer_pow_by_squaring(x: Value, *, y: int) -> Array:
     if y == 0:
         return full_aval(get_aval(x), 1)
-    result = None
+    result: Any = None
     n = -y if y < 0 else y
     while n:
         if n & 1:
@@ -387,8 +387,8 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 # -- polynomials -----------------------------------------------------------------------------------
 
 
-def _horner(x: Value, *coeffs: Value, unroll: int | None = None) -> Value:
-    total = coeffs[-1]
+def _horner(x: Value, *coeffs: Value, unroll: int | None = None) -> Array:
+    total: Any = coeffs[-1]
     for c in reversed(coeffs[:-1]):
         total = add(mul(total, x), c)
     return total if len(coeffs) > 1 else add(zeros_like(x), total)
@@ -406,7 +406,7 @@ def _polynomial_shape(x: ShapedArray, *coeffs: ShapedArray, unroll: int | None =
     return ShapedArray(nary_shape("polynomial", avals), x.dtype, x.weak_type)
 
 
-def _polynomial_jvp(primals: Values, tangents: Tangents, *, unroll: int | None = None
+def _polynomial_jvp(primals: Any, tangents: Tangents, *, unroll: int | None = None
                     ) -> tuple[Value, Tangent]:
     x, *coeffs = primals
     dx, *dcoeffs = tangents
@@ -461,7 +461,7 @@ def polynomial(x: ArrayLike, coeffs: Any, *, unroll: int | None = None) -> Array
     return polynomial_p.bind(x, *terms, unroll=unroll)
 
 
-def _unstacked(coeffs: Value) -> Value:
+def _unstacked(coeffs: Any) -> Values:
     """The coefficients as a list; NumPy's scalars stay scalars."""
     if isinstance(coeffs, (list, tuple)):
         return coeffs

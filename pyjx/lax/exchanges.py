@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.explicit import Entries, entries_of, whole_along
@@ -97,13 +98,13 @@ def _exchange(
     return primitive
 
 
-def _split_axis(x: Value, axis: int, size: int) -> Value:
+def _split_axis(x: Value, axis: int, size: int) -> Array:
     """`x` with an axis made two, the first of which has the size given."""
     shape = get_aval(x).shape
     return lax.reshape(x, (*shape[:axis], size, shape[axis] // size, *shape[axis + 1:]))
 
 
-def _merge_axes(x: Value, axis: int) -> Value:
+def _merge_axes(x: Value, axis: int) -> Array:
     """`x` with an axis and the one after it made one."""
     shape = get_aval(x).shape
     return lax.reshape(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2:]))
@@ -150,7 +151,7 @@ def _ppermute_own(x: Value, d: int | None, size: int, *, axis_name: Axes, perm: 
     ), 0
 
 
-def _ppermute_by_axis(x: Value, *, axis_name: Axes, perm: Pairs) -> Value:
+def _ppermute_by_axis(x: Value, *, axis_name: Axes, perm: Pairs) -> Array:
     size = size_of(axis_name)
     source = lax.dynamic_index_in_dim(
         _sources(perm, size), axis_index(axis_name), keepdims=False)
@@ -234,7 +235,7 @@ def _pbroadcast_own(x: Value, d: int | None, size: int, *, axis_name: Axes, sour
     return (x if d is None else lax.index_in_dim(x, source, d, keepdims=False)), None
 
 
-def _pbroadcast_by_axis(x: Value, *, axis_name: Axes, source: int) -> Value:
+def _pbroadcast_by_axis(x: Array, *, axis_name: Axes, source: int) -> Array:
     sources = np.unravel_index(source, _sizes(axis_name))
     for name, i in zip(axis_name, sources, strict=True):
         x = pbroadcast_p.bind(x, axis_name=(name,), source=int(i))
@@ -247,7 +248,7 @@ def _pbroadcast_transpose(ct: Tangent, x: Operand, *, axis_name: Axes, source: i
     return (lax.select(here, total, lax.full_like(total, 0)),)
 
 
-def _pbroadcast_on_devices(x: Value, *, axis_name: Axes, source: int) -> Value:
+def _pbroadcast_on_devices(x: Value, *, axis_name: Axes, source: int) -> Array:
     raise_unmanual(pbroadcast_p, axis_name)
     return lax.index_in_dim(all_gather(x, axis_name), source, keepdims=False)
 
@@ -380,8 +381,8 @@ def _all_gather_own(x: Value, d: int | None, size: int, *, all_gather_dimension:
     return (_merge_axes(x, all_gather_dimension) if tiled else x), None
 
 
-def _all_gather_by_axis(x: Value, *, all_gather_dimension: int, axis_name: Axes, tiled: bool,
-                        **_: Any) -> Value:
+def _all_gather_by_axis(x: Array, *, all_gather_dimension: int, axis_name: Axes, tiled: bool,
+                        **_: Any) -> Array:
     for i, name in enumerate(reversed(axis_name)):
         x = all_gather(x, name, axis=all_gather_dimension, tiled=tiled)
         if i and not tiled:
@@ -487,8 +488,8 @@ def _reduce_scatter_own(x: Value, d: int | None, size: int, *, scatter_dimension
     return (_split_axis(x, scatter_dimension, size) if tiled else x), scatter_dimension
 
 
-def _reduce_scatter_by_axis(x: Value, *, scatter_dimension: int, axis_name: Axes, tiled: bool,
-                            **_: Any) -> Value:
+def _reduce_scatter_by_axis(x: Array, *, scatter_dimension: int, axis_name: Axes, tiled: bool,
+                            **_: Any) -> Array:
     for name in axis_name:
         x = psum_scatter(x, name, scatter_dimension=scatter_dimension, tiled=True)
     return x if tiled else lax.squeeze(x, (scatter_dimension,))
@@ -621,8 +622,8 @@ def _all_to_all_own(x: Value, d: int | None, size: int, *, split_axis: int, conc
     return (_merge_axes(x, concat_axis + 1) if tiled else x), 0
 
 
-def _all_to_all_by_axis(x: Value, *, split_axis: int, concat_axis: int, axis_name: Axes,
-                        axis_size: int, tiled: bool, **_: Any) -> Value:
+def _all_to_all_by_axis(x: Any, *, split_axis: int, concat_axis: int, axis_name: Axes,
+                        axis_size: int, tiled: bool, **_: Any) -> Array:
     if tiled:
         x = _split_axis(x, split_axis, axis_size)
     x = moveaxis(x, split_axis, 0)

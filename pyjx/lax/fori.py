@@ -55,7 +55,7 @@ def fori_loop(lower: Value, upper: Value, body_fun: Callable[[Any, Any], Any], i
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
     if _are_dimensions(lower, upper):
         return scan(_scan_bodies.of(body_fun), (lower, init_val), None,
-                    length=max_dim(upper - lower, 0), unroll=1)[0][1]
+                    length=max_dim(upper - lower, 0), unroll=1)[0][1]  # type: ignore[operator]
     lower, upper = operand("fori_loop (lower)", lower), operand("fori_loop (upper)", upper, 1)
     dtype = _index_dtype(lower, upper)
     if (is_concrete(lower) and is_concrete(upper) and not get_aval(lower).shape

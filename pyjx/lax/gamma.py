@@ -59,7 +59,7 @@ _ABOUT_TWO = [1 - _EULER, *[(-1) ** k * _zeta_minus_one(k) / k for k in range(2,
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
 
-def _polynomial(x: Value, coefficients: Value) -> Value:
+def _polynomial(x: Value, coefficients: Values) -> Array:
     total = constant(x, 0)
     for c in reversed(coefficients):
         total = add(mul(total, x), like(x, c))
@@ -86,7 +86,7 @@ def _recurrence(y: Value, terms: int, steps: int) -> tuple[Value, Value, Value]:
     return near_two, below, abs(factor)
 
 
-def _by_stirling(y: Value, log_y: Value, terms: int) -> Value:
+def _by_stirling(y: Value, log_y: Value, terms: int) -> Array:
     inverse = integer_pow(y, -1)
     series = mul(inverse, _polynomial(mul(inverse, inverse), _STIRLING[:terms]))
     # (y - 1/2) log y - y without the difference of infinities
@@ -95,7 +95,7 @@ def _by_stirling(y: Value, log_y: Value, terms: int) -> Value:
 
 
 @in_single
-def _log_gamma(x: Value) -> Value:
+def _log_gamma(x: Value) -> Array:
     """log |Gamma(x)|."""
     single = get_aval(x).dtype == np.float32
     bound, terms, steps, stirling, sine = (4.5, 13, 2, 4, 7) if single else (9.5, 29, 7, 7, 11)
@@ -126,7 +126,7 @@ _BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 13
 
 
 @in_single
-def _zeta_slope(s: Value, q: Value) -> Value:
+def _zeta_slope(s: Value, q: Value) -> Array:
     """d zeta(s, q)/ds for s > 1, by the Euler-Maclaurin formula: DLMF 25.11.5, differentiated."""
     # sum of (q + k)^-s log(q + k)
     total = like(s, 0)
@@ -152,14 +152,14 @@ def _zeta_slope(s: Value, q: Value) -> Value:
     return where(lt(s, like(s, 1)), neg(total), math.nan)
 
 
-def _of_positive(s: Value, q: Value) -> Value:
+def _of_positive(s: Value, q: Value) -> Array:
     """zeta(s, q) for s > 1 and q > 0, by the Euler-Maclaurin formula (DLMF 25.11.5).
 
     In units of q^-s, so that one power has to be exact: ((q + k)/q)^-s is at most 1.
     """
     terms, rest = (5, 4) if get_aval(q).dtype == np.float32 else (_TERMS, len(_BERNOULLI))
 
-    def share(k: int) -> Value:
+    def share(k: int) -> Array:
         return exp(neg(mul(s, log1p(div(like(q, k), q)))))
 
     total = constant(q, 1)
@@ -181,12 +181,12 @@ def _of_positive(s: Value, q: Value) -> Value:
     return mul(pow(q, neg(less)), add(total, integral))
 
 
-def _is_even(s: Value) -> Value:
+def _is_even(s: Value) -> Array:
     half = mul(s, like(s, 0.5))
     return eq(half, floor(half))
 
 
-def _over_all(s: Value, q: Value) -> Value:
+def _over_all(s: Value, q: Value) -> Array:
     """The sum of (q + k)^-s for s > 1; below 0, where s is to be whole, of the numbers there too.
 
     These have the powers of their opposites, but for the sign: they are a sum of all opposites less
@@ -210,7 +210,7 @@ def _over_all(s: Value, q: Value) -> Value:
 
 
 @in_single
-def _hurwitz_zeta(s: Value, q: Value) -> Value:
+def _hurwitz_zeta(s: Value, q: Value) -> Array:
     """zeta(s, q); at poles infinite for even s, and nan for others, which have both signs there."""
     one = like(s, 1)
     nonpositive, whole = le(q, like(q, 0)), eq(q, floor(q))
@@ -223,7 +223,7 @@ def _hurwitz_zeta(s: Value, q: Value) -> Value:
 
 
 @in_single
-def _polygamma(m: Value, x: Value) -> Value:
+def _polygamma(m: Value, x: Value) -> Array:
     """The m-th derivative of psi: (-1)^(m+1) m! zeta(m + 1, x) for m > 0, DLMF 25.11.12."""
     zero, order = like(m, 0), add(m, like(m, 1))
     size = mul(exp(lgamma(order)), _hurwitz_zeta(order, x))

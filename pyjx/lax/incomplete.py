@@ -35,7 +35,7 @@ MAX_ITERATIONS = 10_000
 LARGE = 1e5  # from here on the gamma functions take their asymptotic form
 
 
-def _epsilon(x: Value) -> Value:
+def _epsilon(x: Value) -> Array:
     return like(x, dtypes.finfo(get_aval(x).dtype).eps)
 
 
@@ -52,7 +52,7 @@ def _until_converged(step: Callable[..., Any], *init: Value, at_once: int = 1) -
     """
     first = init[0]
 
-    def cond(n: Value, active: Value, *state: Value) -> Value:
+    def cond(n: Value, active: Value, *state: Value) -> Array:
         return bitwise_and(lt(n, np.int32(MAX_ITERATIONS)), any_of(active))
 
     def body(n: Value, active: Value, *state: Value) -> Values:
@@ -71,7 +71,7 @@ def _until_converged(step: Callable[..., Any], *init: Value, at_once: int = 1) -
 # -- gamma -----------------------------------------------------------------------------------------
 
 
-def _gamma_series(a: Value, x: Value) -> Value:
+def _gamma_series(a: Value, x: Value) -> Array:
     # DLMF 8.7.1: P(a, x) = x^a e^-x / Gamma(a + 1) S, where S = sum_n x^n / ((a+1) ... (a+n)).
     def step(n: Value, a: Value, x: Value, term: Value, total: Value) -> Values:
         after = mul(term, div(x, add(a, n)))
@@ -102,7 +102,7 @@ def _gamma_series_slope(a: Value, x: Value) -> tuple[Value, Value]:
     return total, slope
 
 
-def _gamma_fraction(a: Value, x: Value) -> Value:
+def _gamma_fraction(a: Value, x: Value) -> Array:
     # DLMF 8.9.2, contracted: Q(a, x) = x^a e^-x / Gamma(a) h, where
     # h = 1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - ...))), by Lentz's method.
     def step(n: Value, a: Value, x: Value, c: Value, d: Value, h: Value) -> Values:
@@ -151,7 +151,7 @@ def _inverse(x: Value, dx: Value) -> tuple[Value, Value]:
     return y, neg(mul(dx, mul(y, y)))
 
 
-def _gamma_density(a: Value, x: Value) -> Value:
+def _gamma_density(a: Value, x: Value) -> Array:
     # x^a e^-x / Gamma(a + 1); for large a by Stirling's series (DLMF 5.11.1), where the large
     # parts of the exponent cancel: a log x - x - log Gamma(a+1)
     #   = -a (m - log(1+m)) - log(2 pi a)/2 - 1/(12 a) + 1/(360 a^3) - ..., m = (x - a)/a
@@ -162,7 +162,7 @@ def _gamma_density(a: Value, x: Value) -> Value:
     return select(gt(a, like(a, 10)), large, small)
 
 
-def _stirling_rest(a: Value) -> Value:
+def _stirling_rest(a: Value) -> Array:
     # 1/(12 a) - 1/(360 a^3) + ..., DLMF 5.11.1
     r = integer_pow(a, -1)
     r2 = mul(r, r)
@@ -172,12 +172,12 @@ def _stirling_rest(a: Value) -> Value:
     return mul(tail, r)
 
 
-def _excess_of(m: Value, ratio: Value) -> Value:
+def _excess_of(m: Value, ratio: Value) -> Array:
     # m - log(1 + m); far below 0, ratio = 1 + m is not rounded as m is
     return select(lt(m, like(m, -0.5)), sub(m, log(ratio)), _excess(m))
 
 
-def _excess(m: Value) -> Value:
+def _excess(m: Value) -> Array:
     # m - log(1 + m), near 0 by its series m^2/2 - m^3/3 + m^4/4 - ...
     series = constant(m, 0)
     for k in range(11, 1, -1):
@@ -185,13 +185,13 @@ def _excess(m: Value) -> Value:
     return select(lt(abs(m), like(m, 0.02)), mul(mul(m, m), series), sub(m, log1p(m)))
 
 
-def _deviation(a: Value, x: Value) -> Value:
+def _deviation(a: Value, x: Value) -> Array:
     """(x - a)/a, for large a; where P is 0 or 1 anyway it is kept from being extreme."""
     m = div(sub(x, a), a)
     return clamp(like(m, -0.9), m, like(m, 9))
 
 
-def _upper_for_large(a: Value, x: Value) -> Value:
+def _upper_for_large(a: Value, x: Value) -> Array:
     # DLMF 8.12.4: Q(a, x) = erfc(eta sqrt(a/2)) / 2 + R, where eta^2 / 2 = m - log(1 + m),
     # m = (x - a)/a, with the first terms of R = e^(-a eta^2/2) / sqrt(2 pi a) (c_0 + ...),
     # c_0 = -1/3 + eta/12 - 2 eta^2/135 + ...; R is negligible where eta is not small.
@@ -222,7 +222,7 @@ def _gamma_domain(a: Value, x: Value) -> tuple[Value, Value, Value, Value]:
     return by_series, safe_a, for_series, for_fraction
 
 
-def _invalid(a: Value, x: Value) -> Value:
+def _invalid(a: Value, x: Value) -> Array:
     nan = bitwise_or(ne(a, a), ne(x, x))
     return bitwise_or(nan, bitwise_or(lt(x, like(x, 0)), lt(a, like(a, 0))))
 
@@ -239,7 +239,7 @@ def _gamma_parts(a: Value, x: Value) -> tuple[Value, Value, Value]:
     return by_series, min(mul(density, total), like(x, 1)), mul(mul(density, a_fraction), h)
 
 
-def _gamma_limits(a: Value, x: Value, p: Value, at_zero: float, at_infinity: float) -> Value:
+def _gamma_limits(a: Value, x: Value, p: Value, at_zero: float, at_infinity: float) -> Array:
     """P or Q where an argument is 0 or infinite, or outside the domain."""
     infinity = like(x, np.inf)
     p = where(eq(a, infinity), p, at_zero)
@@ -253,7 +253,7 @@ def _gamma_limits(a: Value, x: Value, p: Value, at_zero: float, at_infinity: flo
 
 
 @in_single
-def lower_gamma(a: Value, x: Value) -> Value:
+def lower_gamma(a: Value, x: Value) -> Array:
     """P(a, x), DLMF 8.2.4."""
     by_series, p, q = _gamma_parts(a, x)
     p = select(by_series, p, sub(like(q, 1), q))
@@ -262,7 +262,7 @@ def lower_gamma(a: Value, x: Value) -> Value:
 
 
 @in_single
-def upper_gamma(a: Value, x: Value) -> Value:
+def upper_gamma(a: Value, x: Value) -> Array:
     """Q(a, x) = 1 - P(a, x), DLMF 8.2.4."""
     by_series, p, q = _gamma_parts(a, x)
     q = select(by_series, sub(like(p, 1), p), q)
@@ -284,13 +284,13 @@ def _slope_per_density(a: Value, x: Value) -> tuple[Value, Value, Value]:
     return select(by_series, lower, neg(mul(a_fraction, upper))), safe, safe_x
 
 
-def _outside(a: Value, x: Value, value: Value) -> Value:
+def _outside(a: Value, x: Value, value: Value) -> Array:
     """0 at the ends of the range of x, and nan outside the domain."""
     value = where(bitwise_or(eq(x, like(x, 0)), eq(x, like(x, np.inf))), value, 0.0)
     return where(bitwise_or(_invalid(a, x), eq(a, like(a, 0))), value, np.nan)
 
 
-def _large_sample_slope(a: Value, x: Value) -> Value:
+def _large_sample_slope(a: Value, x: Value) -> Array:
     # Along a quantile eta sqrt(a) is constant (DLMF 8.12.4), eta^2 / 2 = r - 1 - log r, r = x/a:
     # dx/da = r log(r) / (r - 1) + ...; near r = 1 the next term is 1/(6 a) (Cornish and Fisher).
     m = div(sub(x, a), a)
@@ -302,7 +302,7 @@ def _large_sample_slope(a: Value, x: Value) -> Value:
 
 
 @in_single
-def lower_gamma_slope(a: Value, x: Value) -> Value:
+def lower_gamma_slope(a: Value, x: Value) -> Array:
     """dP(a, x)/da."""
     slope, safe_a, safe_x = _slope_per_density(a, x)
     slope = mul(slope, _gamma_density(safe_a, safe_x))
@@ -313,7 +313,7 @@ def lower_gamma_slope(a: Value, x: Value) -> Value:
 
 
 @in_single
-def gamma_sample_slope(a: Value, x: Value) -> Value:
+def gamma_sample_slope(a: Value, x: Value) -> Array:
     """dx/da of a sample x of the gamma distribution, from P(a, x) = const: -(dP/da) / (dP/dx)."""
     slope, safe_a, safe_x = _slope_per_density(a, x)
     # dP/dx = x^(a-1) e^-x / Gamma(a)
@@ -324,7 +324,7 @@ def gamma_sample_slope(a: Value, x: Value) -> Value:
 # -- beta ------------------------------------------------------------------------------------------
 
 
-def _beta_fraction(a: Value, b: Value, x: Value, y: Value, above: Value) -> Value:
+def _beta_fraction(a: Value, b: Value, x: Value, y: Value, above: Value) -> Array:
     """I_x(a, b) / (x^a y^b / B(a, b)), for y = 1 - x and above = a y - b x >= 0.
 
     The even part of the fraction DLMF 8.17.22, in the form of DiDonato and Morris (1992),
@@ -332,7 +332,7 @@ def _beta_fraction(a: Value, b: Value, x: Value, y: Value, above: Value) -> Valu
     """
     tiny = _tiny(x)
 
-    def nonzero(v: Value) -> Value:
+    def nonzero(v: Value) -> Array:
         return where(lt(abs(v), like(v, tiny)), v, tiny)
 
     def step(n: Value, a: Value, b: Value, x: Value, y: Value, above: Value, c: Value, d: Value,
@@ -367,7 +367,7 @@ def _beta_deviance(a: Value, b: Value, x: Value) -> tuple[Value, Value]:
     return add(low, high), d
 
 
-def _gamma_rest(a: Value) -> Value:
+def _gamma_rest(a: Value) -> Array:
     # log Gamma(a) - ((a - 1/2) log a - a + log(2 pi)/2)
     small = where(gt(a, like(a, 10)), a, 1.0)
     leading = sub(mul(sub(small, like(a, 0.5)), log(small)), small)
@@ -375,7 +375,7 @@ def _gamma_rest(a: Value) -> Value:
     return select(gt(a, like(a, 10)), _stirling_rest(a), near)
 
 
-def _beta_density(a: Value, b: Value, deviance: Value) -> Value:
+def _beta_density(a: Value, b: Value, deviance: Value) -> Array:
     # x^a (1-x)^b / B(a, b), by Stirling's formula for the three gamma functions
     n = add(a, b)
     rest = sub(_gamma_rest(n), add(_gamma_rest(a), _gamma_rest(b)))
@@ -383,7 +383,7 @@ def _beta_density(a: Value, b: Value, deviance: Value) -> Value:
     return mul(scale, exp(sub(rest, deviance)))
 
 
-def _beta_for_large(a: Value, b: Value, deviance: Value, d: Value) -> Value:
+def _beta_for_large(a: Value, b: Value, deviance: Value, d: Value) -> Array:
     # DLMF 8.18.9 with its first term: eta^2 (a+b)/2 is the deviance, and
     # c_0 = 1/eta - sqrt(x0 (1-x0)) / (x-x0), x0 = a/(a+b), or (1 - 2 x0)/(3 sqrt(x0 (1-x0))) at x0.
     root, n = sqrt(deviance), add(a, b)
@@ -396,7 +396,7 @@ def _beta_for_large(a: Value, b: Value, deviance: Value, d: Value) -> Value:
     return add(mul(like(a, 0.5), erfc(neg(mul(sign(d), root)))), mul(exp(neg(deviance)), c0))
 
 
-def _beta_inside(a: Value, b: Value, x: Value) -> Value:
+def _beta_inside(a: Value, b: Value, x: Value) -> Array:
     """I_x(a, b) for 0 < x < 1 and parameters that are positive and finite."""
     one = like(x, 1)
     single = get_aval(x).dtype == np.float32
@@ -418,7 +418,7 @@ def _beta_inside(a: Value, b: Value, x: Value) -> Value:
 
 
 @in_single
-def incomplete_beta(a: Value, b: Value, x: Value) -> Value:
+def incomplete_beta(a: Value, b: Value, x: Value) -> Array:
     """I_x(a, b), DLMF 8.17.2."""
     zero, one, infinity = like(x, 0), like(x, 1), like(x, np.inf)
     valid = bitwise_and(bitwise_and(ge(a, zero), ge(b, zero)),
@@ -438,7 +438,7 @@ def incomplete_beta(a: Value, b: Value, x: Value) -> Value:
 
 # -- the operations --------------------------------------------------------------------------------
 
-def _density(a: Value, x: Value) -> Value:
+def _density(a: Value, x: Value) -> Array:
     # dP(a, x)/dx = e^-x x^(a-1) / Gamma(a), DLMF 8.8.13; 0 at infinity, as at the largest number
     largest = float(dtypes.finfo(get_aval(x).dtype).max)
     x = select(gt(x, like(x, largest)), full_aval(get_aval(x), largest), x)
@@ -553,7 +553,7 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Any:
     return random_gamma_grad_p.bind(a, x)
 
 
-def _betainc_slope(g: Tangent, a: Value, b: Value, x: Value) -> Value:
+def _betainc_slope(g: Tangent, a: Value, b: Value, x: Value) -> Array:
     # dI/dx = x^(a-1) (1-x)^(b-1) / B(a, b), DLMF 8.17.2
     one = like(x, 1)
     log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))

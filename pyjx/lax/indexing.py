@@ -315,7 +315,7 @@ def _gather_batch(operands: Values, dims: Dims, *, dimension_numbers: GatherDime
 
 
 def _no_examples(x: Value, indices: Value, dnums: GatherDimensionNumbers, slice_sizes: Axes
-                 ) -> Value:
+                 ) -> Array:
     one = [ShapedArray(a.shape[1:], a.dtype) for a in (get_aval(x), get_aval(indices))]
     out = _gather_shape(*one, dimension_numbers=dnums, slice_sizes=slice_sizes)
     return full_aval(out.update(shape=(0, *out.shape)), 0)
@@ -514,7 +514,7 @@ def _scatter_batch(primitive: Primitive) -> Rule:
     return batch
 
 
-def gathered(x: Value, indices: Value, updates_shape: tuple[int, ...], params: Params) -> Value:
+def gathered(x: Value, indices: Value, updates_shape: tuple[int, ...], params: Params) -> Array:
     """The windows of `x` that a scatter with these parameters writes; zeros for those it drops."""
     dnums = params["dimension_numbers"]
     return gather(
@@ -525,7 +525,7 @@ def gathered(x: Value, indices: Value, updates_shape: tuple[int, ...], params: P
 
 
 def scatter_as(scatter: Callable[..., Any], x: Value, indices: Value, updates: Value, params: Params
-          ) -> Value:
+          ) -> Array:
     """Another scatter with the same parameters."""
     return scatter(
         x, indices, updates, params["dimension_numbers"], mode=params["mode"],
@@ -533,7 +533,7 @@ def scatter_as(scatter: Callable[..., Any], x: Value, indices: Value, updates: V
     )
 
 
-def aval_of(x: Value) -> ShapedArray:
+def aval_of(x: Array) -> ShapedArray:
     return x.aval if is_undefined_primal(x) else get_aval(x)
 
 
@@ -621,7 +621,7 @@ def _combiner(fun: Callable[..., Any], dtype: DType) -> Jaxpr:
 
 def call_scatter(primitive: Primitive, combine: Callable[..., Any] | None, operand: Value,
                  indices: Value, updates: Value, dimension_numbers: ScatterDimensionNumbers,
-                 indices_are_sorted: bool, unique_indices: bool, mode: Any) -> Value:
+                 indices_are_sorted: bool, unique_indices: bool, mode: Any) -> Array:
     """One of the public functions; `combine` says how an update meets the value that is there."""
     name = primitive.name
     operand = _operand(name, operand)

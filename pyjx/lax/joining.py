@@ -64,7 +64,7 @@ def _slice_shape(x: ShapedArray, *, start_indices: tuple[int, ...],
 
 
 def _slice_transpose(ct: Tangent, aval: ShapedArray, *, start_indices: tuple[int, ...],
-                     limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> Value:
+                     limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> Array:
     config = []
     steps = strides or (1,) * aval.ndim
     for n, start, step, kept in zip(aval.shape, start_indices, steps, get_aval(ct).shape,

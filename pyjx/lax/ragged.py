@@ -111,7 +111,7 @@ class _Axes:
 
 def _ragged_shape(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, *,
                   ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike,
-                  preferred_element_type: DType, group_offset: Value = None,
+                  preferred_element_type: DType, group_offset: Value | None = None,
                   out_sharding: ShardingLike = None) -> ShapedArray:
     axes = _Axes(ragged_dot_dimension_numbers, lhs.ndim)
     if not dtypes.issubdtype(group_sizes.dtype, np.integer):
@@ -149,7 +149,7 @@ def _ragged_shape(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, 
     return ShapedArray(shape, dtype)
 
 
-def _in_group(lhs: ShapedArray, starts: Value, ends: Value, axes: _Axes) -> Value:
+def _in_group(lhs: ShapedArray, starts: Value, ends: Value, axes: _Axes) -> Array:
     """For each group and element of lhs, whether the element is in the group."""
     groups = get_aval(ends).shape[-1]
     shape = (groups, *lhs.shape)
@@ -157,7 +157,7 @@ def _in_group(lhs: ShapedArray, starts: Value, ends: Value, axes: _Axes) -> Valu
     position = lax.broadcasted_iota(dtype, shape, axes.ragged + 1)
     places = [0] + ([d + 1 for d in axes.outer] if get_aval(ends).ndim > 1 else [])
 
-    def spread(x: Value) -> Value:
+    def spread(x: Value) -> Array:
         x = moveaxis(x, get_aval(x).ndim - 1, 0)
         order = sorted(range(len(places)), key=places.__getitem__)
         return lax.broadcast_in_dim(lax.transpose(x, order), shape, sorted(places))
@@ -167,8 +167,8 @@ def _in_group(lhs: ShapedArray, starts: Value, ends: Value, axes: _Axes) -> Valu
 
 def _by_masking(lhs: Value, rhs: Value, group_sizes: Value, *,
                 ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike,
-                preferred_element_type: DType, group_offset: Value = None,
-                out_sharding: ShardingLike = None) -> Value:
+                preferred_element_type: DType, group_offset: Value | None = None,
+                out_sharding: ShardingLike = None) -> Array:
     """The product as one `dot_general` of rhs and lhs with all but a group's elements zero."""
     aval = get_aval(lhs)
     axes = _Axes(ragged_dot_dimension_numbers, aval.ndim)

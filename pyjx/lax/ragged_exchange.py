@@ -59,7 +59,7 @@ def _shape(x: ShapedArray, output: ShapedArray, *integers: ShapedArray, axis_nam
 
 
 def _by_parts(x: Value, output: Value, *integers: Value, axis_name: Axes,
-              axis_index_groups: Groups) -> Value:
+              axis_index_groups: Groups) -> Array:
     """The exchange as a choice among all rows, by tables that are exchanged first."""
     firsts, sizes, places = [
         all_to_all(lax.convert_element_type(v, np.dtype(np.int32)), axis_name, 0, 0, tiled=True)
@@ -100,10 +100,10 @@ def _jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
 
 def _transpose(ct: Tangent, x: Operand, output: Operand, *integers: Value, **params: Any) -> Any:
     # Rows may be sent to several positions, so this is no exchange the other way: they are added.
-    def of_x(v: Value) -> Value:
+    def of_x(v: Value) -> Array:
         return _by_parts(v, full_aval(ct_aval, 0), *integers, **params)
 
-    def of_output(v: Value) -> Value:
+    def of_output(v: Value) -> Array:
         return _by_parts(full_aval(x_aval, 0), v, *integers, **params)
 
     ct_aval = get_aval(ct)

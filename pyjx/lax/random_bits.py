@@ -10,7 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, agreed, entries_of
@@ -67,7 +67,7 @@ def _example_shape(x: Value, d: int | None) -> tuple[int, ...]:
     return shape if d is None else (*shape[:d], *shape[d + 1:])
 
 
-def _spread(x: Value, d: int | None, size: int, shape: tuple[int, ...]) -> Value:
+def _spread(x: Array, d: int | None, size: int, shape: tuple[int, ...]) -> Array:
     """`x` for each of `size` examples of the given shape, batch axis first."""
     if d is None:
         if not get_aval(x).shape:

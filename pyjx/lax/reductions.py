@@ -104,7 +104,7 @@ def _along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
 
 
 def _extremum_jvp(g: Tangent, ans: Value, x: Value, *, axes: tuple[int, ...],
-                  out_sharding: ShardingLike = None) -> Value:
+                  out_sharding: ShardingLike = None) -> Array:
     # The mean of the tangents at the places where the extremum is attained.
     shape = get_aval(x).shape
     places = convert_element_type(eq(x, _along(ans, shape, axes)), get_aval(g).dtype)
@@ -124,7 +124,7 @@ def _halves(x: Value, axis: int) -> tuple[Any, Any, Any]:
             slice_in_dim(x, half, 2 * half, axis=axis), rest)
 
 
-def _product_tree(x: Value, axes: tuple[int, ...]) -> Value:
+def _product_tree(x: Array, axes: tuple[int, ...]) -> Array:
     """The product as a tree of multiplications: its derivatives need no division."""
     x = whole(x, axes)
     for axis in sorted(axes, reverse=True):
@@ -153,7 +153,7 @@ def _prod_jvp(primals: Values, tangents: Tangents, *, axes: tuple[int, ...]
 reduce_prod_p.define(jvp=_prod_jvp)
 
 
-def _bind(primitive: Primitive, operand: Value, axes: Sequence[int], **params: Any) -> Value:
+def _bind(primitive: Primitive, operand: Value, axes: Sequence[int], **params: Any) -> Array:
     name = primitive.name
     operand, dims = _operand(name, operand), as_ints(name, "axes", axes)
     if params.get("out_sharding") is not None:
@@ -277,7 +277,7 @@ for _p in (argmax_p, argmin_p):
     _p.define(batch=reduction_batch(_p), jvp=jvp_zero(_p))
 
 
-def _arg(primitive: Primitive, operand: Value, axis: int, index_dtype: DTypeLike) -> Value:
+def _arg(primitive: Primitive, operand: Value, axis: int, index_dtype: DTypeLike) -> Array:
     name = primitive.name
     index_dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, name)
     return primitive.bind(_operand(name, operand), axes=(as_int(name, "axis", axis),),
@@ -376,7 +376,7 @@ def _reduce_tree(closed: ClosedJaxpr, dimensions: tuple[int, ...], operands: Val
 
 
 def _reduce_jvp(primals: Values, tangents: Tangents, *, computation: Callable[..., Any],
-                jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> tuple[Value, Tangent]:
+                jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> tuple[Values, Tangents]:
     n = len(primals) // 2
     return jvp_flat(lambda *args: _reduce_tree(jaxpr, dimensions, args[:n], args[n:]),
                     primals, tangents)
@@ -435,7 +435,7 @@ _MONOIDS: dict[str, tuple[Primitive, Callable[[Any], Any]]] = {
 
 
 def _monoid(computation: Callable[..., Any], operand: Value, init: Value,
-            dimensions: tuple[int, ...], out_sharding: ShardingLike) -> Value:
+            dimensions: tuple[int, ...], out_sharding: ShardingLike) -> Array | None:
     """The result if `computation` and `init` are a monoid that has its own primitive."""
     value = known_value(init)
     dtype = get_aval(operand).dtype

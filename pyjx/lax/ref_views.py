@@ -14,7 +14,7 @@ import numpy as np
 
 from pyjx import errors
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import AbstractRef, get_aval
 from pyjx.core.jaxpr import JaxprEqn, Literal
 from pyjx.core.records import Record
@@ -30,7 +30,7 @@ from pyjx.lax.ref_transforms import Transform
 from pyjx.lax.shapes import expand_dims, reshape
 
 if TYPE_CHECKING:
-    from pyjx.engine.types import Value
+    pass
 
 Shape = tuple[int, ...]
 Slice = tuple[int, int, int]  # start, size, stride
@@ -255,21 +255,21 @@ def _slice_text(entry: Slice, n: int) -> str:
 # -- values ----------------------------------------------------------------------------------------
 
 
-def read(x: Value, indexers: Indexers, integers: Sequence[Any]) -> Any:
+def read(x: ArrayLike, indexers: Indexers, integers: Sequence[Any]) -> Any:
     """The part of x."""
     for step, by_axis in _steps(indexers, integers):
         x = _step_read(step, by_axis, x)
     return x
 
 
-def _step_read(step: Indexer | Transform, by_axis: list[Any], x: Value) -> Any:
+def _step_read(step: Indexer | Transform, by_axis: list[Any], x: ArrayLike) -> Any:
     if isinstance(step, Transform):
         return step.read(x)
     return _read(_View(step, by_axis, get_aval(x).shape), x)
 
 
-def _step_written(step: Indexer | Transform, by_axis: list[Any], x: Value, part: Any, adding: bool,
-                  distinct: bool) -> Any:
+def _step_written(step: Indexer | Transform, by_axis: list[Any], x: ArrayLike, part: Any,
+                  adding: bool, distinct: bool) -> Any:
     if isinstance(step, Transform):
         return step.undo(x, add(step.read(x), part) if adding else part)
     return _written(_View(step, by_axis, get_aval(x).shape), x, part, adding, distinct)
@@ -293,7 +293,7 @@ def write(x: ArrayLike, part: Any, indexers: Indexers, integers: Sequence[Any],
     return new
 
 
-def _read(view: _View, x: Array) -> Any:
+def _read(view: _View, x: Any) -> Any:
     thinned = _thinned(view)
     if thinned is not None:
         x = joining.slice(x, *thinned)
@@ -311,7 +311,7 @@ def _read(view: _View, x: Array) -> Any:
         _sizes(view), mode="clip")
 
 
-def _written(view: _View, x: Array, part: Any, adding: bool, distinct: bool) -> Any:
+def _written(view: _View, x: Any, part: Any, adding: bool, distinct: bool) -> Any:
     thinned = _thinned(view)
     if thinned is not None:
         inner = _of_thinned(view)

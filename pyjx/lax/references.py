@@ -38,7 +38,7 @@ from pyjx.engine.references import (
     swap_p,
 )
 from pyjx.engine.tangents import Zero, instantiate
-from pyjx.engine.types import Dims, Params, Tangents, Value, Values
+from pyjx.engine.types import Dims, Params, Tangent, Tangents, Values
 from pyjx.lax import ref_transforms, ref_views
 from pyjx.lax.convert import convert_element_type, stop_gradient
 from pyjx.lax.ref_views import Indexers
@@ -598,7 +598,7 @@ def _carries_tangents(ref: Any, box: Any) -> bool:
     return isinstance(box, Box) and _kind_of(ref) != UNDIFFERENTIATED
 
 
-def _check_not_differentiated(what: str, ref: Any, t: Value) -> None:
+def _check_not_differentiated(what: str, ref: Any, t: Tangent) -> None:
     if type(t) is not Zero and _kind_of(ref) != UNDIFFERENTIATED:
         raise Exception(
             f"performing {what} with a differentiated value on a non-differentiated array "
@@ -688,7 +688,7 @@ def _batched(trace: BatchTrace, fun: Callable[..., list[Any]], args: Values, dim
 # -- values in the place of references -------------------------------------------------------------
 
 
-def _get_discharge(operands: Values, params: Params, derivable: bool) -> Any:
+def _get_discharge(operands: Sequence[Any], params: Params, derivable: bool) -> Any:
     box, *integers = operands
     return _seen(box, ref_views.read(box.value, params["indexers"], integers))
 
@@ -698,14 +698,14 @@ def _seen(box: Box, value: Any) -> Any:
     return value if box.differentiated else stop_gradient(value)
 
 
-def _swap_discharge(operands: Values, params: Params, derivable: bool) -> Any:
+def _swap_discharge(operands: Sequence[Any], params: Params, derivable: bool) -> Any:
     box, value, *integers = operands
     old = ref_views.read(box.value, params["indexers"], integers)
     box.value = ref_views.write(box.value, _strong(value, box.value), params["indexers"], integers)
     return _seen(box, old)
 
 
-def _addupdate_discharge(operands: Values, params: Params, derivable: bool) -> Any:
+def _addupdate_discharge(operands: Sequence[Any], params: Params, derivable: bool) -> Any:
     box, value, *integers = operands
     box.value = ref_views.write(box.value, value, params["indexers"], integers, adding=True)
     return []

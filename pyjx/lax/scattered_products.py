@@ -47,7 +47,7 @@ def _product_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Va
     return out, tangent
 
 
-def _other_factors(x: Value, indices: Value, updates: Value, params: Params) -> Value:
+def _other_factors(x: Value, indices: Value, updates: Value, params: Params) -> Array:
     """For each update the product of all else that is multiplied at its place.
 
     Nothing is divided, so derivatives of any order are right where updates are zero: with the
@@ -69,7 +69,7 @@ def _other_factors(x: Value, indices: Value, updates: Value, params: Params) -> 
     return mul(own, reshape(take_along(others, back, 0), shape))
 
 
-def _products_before(places: Value, factors: Value, reverse: bool) -> Value:
+def _products_before(places: Value, factors: Array, reverse: bool) -> Array:
     """For each of the factors the product of those before it, or after it, at the same place."""
     if get_aval(factors).size == 0:
         return factors

@@ -49,7 +49,7 @@ def is_array(x: Any) -> bool:
 def linear_primitive(name: str, shape_rule: Rule, transposed: Rule, **facts: Any) -> Primitive:
     """A primitive that moves its only operand; `transposed(ct, aval, **params)`."""
 
-    def back(ct: Tangent, x: Value, **params: Any) -> Any:
+    def back(ct: Tangent, x: Array, **params: Any) -> Any:
         return (transposed(ct, x.aval, **params),)
 
     return register(Primitive(name, moves=True, shape_rule=shape_rule, transpose=back,
@@ -86,7 +86,7 @@ def _reshape_shape(x: ShapedArray, *, new_sizes: tuple[int, ...],
 
 def _reshape_transpose(ct: Tangent, aval: ShapedArray, *, new_sizes: tuple[int, ...],
                        dimensions: tuple[int, ...] | None, sharding: Sharding | None = None
-                      ) -> Value:
+                      ) -> Array:
     sharding = sharding_for(aval, get_aval(ct))
     if dimensions is None:
         return reshape(ct, aval.shape, out_sharding=sharding)
@@ -177,7 +177,7 @@ reshape_p.define(batch=_reshape_batch, record=unless_idle(
         aval.shape == new_sizes and dimensions is None and sharding is None)))
 
 
-def reshape(operand: Value, new_sizes: Any, dimensions: Sequence[int] | None = None, *,
+def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *,
             out_sharding: ShardingLike = None) -> Array:
     """The same elements in another shape, in row-major order.
 
@@ -386,7 +386,7 @@ rev_p: Primitive = linear_primitive("rev", _rev_shape, _rev_transpose, fused=Tru
 rev_p.define(batch=_rev_batch, record=unless_idle(lambda aval, dimensions: not dimensions))
 
 
-def rev(operand: Value, dimensions: Sequence[int]) -> Array:
+def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """The operand with its elements in reverse order along `dimensions`.
 
     Raises:
@@ -415,7 +415,7 @@ def _tile_shape(x: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
     return x.update(shape=tuple([r * n for r, n in zip(reps, x.shape, strict=True)]))
 
 
-def _tile_transpose(ct: Tangent, aval: ShapedArray, *, reps: tuple[int, ...]) -> Value:
+def _tile_transpose(ct: Tangent, aval: ShapedArray, *, reps: tuple[int, ...]) -> Array:
     apart = [n for pair in zip(reps, aval.shape, strict=True) for n in pair]
     return reduce_sum(reshape(ct, apart), range(0, len(apart), 2))
 

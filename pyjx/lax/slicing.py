@@ -197,7 +197,7 @@ def _dynamic_slice_accumulate(totals: Tangents, ct: Tangent, x: Operand, *starts
     return [dynamic_update_slice_p.bind(total, part, *starts), *[None] * len(starts)]
 
 
-def _stacked_starts(starts: Values, dims: Dims, along: Axis) -> Value:
+def _stacked_starts(starts: Values, dims: Dims, along: Axis) -> Array:
     """Starts, some of them batched, as an array of shape (batch, number of starts)."""
     columns = [expand_dims(at_front(s, d, along), (1,)) for s, d in zip(starts, dims, strict=True)]
     return concatenate(columns, 1)
@@ -230,7 +230,7 @@ dynamic_slice_p = register(Primitive(
 
 
 def _sliced(x: Value, starts: Any, sizes: tuple[int, ...], allow_negative: bool | tuple[bool, ...]
-            ) -> Value:
+            ) -> Array:
     starts = _starts(get_aval(x).shape, starts, allow_negative)
     return dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
 
@@ -370,7 +370,7 @@ dynamic_update_slice_p = register(Primitive(
 
 
 def _updated(x: Value, update: Value, starts: Any, allow_negative: bool | tuple[bool, ...]
-             ) -> Value:
+             ) -> Array:
     return dynamic_update_slice_p.bind(
         x, update, *_starts(get_aval(x).shape, starts, allow_negative)
     )

@@ -105,7 +105,8 @@ sort_p = register(Primitive("sort", compiled=ANY_WAY_IF_SMALL, arithmetic=_sort_
                             keeps_nans=True, asked=True))
 
 
-def sort(operand: Value, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+def sort(operand: Value | Values, dimension: int = -1, is_stable: bool = True,
+         num_keys: int = 1) -> Any:
     """Sort in ascending order along an axis.
 
     NaN comes last, -0.0 and 0.0 are equal, complex numbers are ordered by their real parts, then
@@ -144,7 +145,7 @@ def sort(operand: Value, dimension: int = -1, is_stable: bool = True, num_keys: 
     return sort_p.bind(operand, dimension=axis, is_stable=is_stable, num_keys=1)[0]
 
 
-def sort_key_val(keys: Value, values: Any, dimension: int = -1, is_stable: bool = True
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
                  ) -> tuple[Array, Array]:
     """Sort `keys` along an axis, and reorder `values`, an array of the same shape, like them.
 
@@ -285,13 +286,13 @@ def _approx_shape(x: ShapedArray, *, aggregate_to_topk: bool, is_max_k: bool, k:
 
 def _approx_exact(x: Value, *, aggregate_to_topk: bool, is_max_k: bool, k: int,
                   recall_target: float, reduction_dimension: int,
-                  reduction_input_size_override: int) -> Value:
+                  reduction_input_size_override: int) -> list[Any]:
     aval = get_aval(x)
     axis = _approx_axis(reduction_dimension, aval.ndim)
     if not aggregate_to_topk:
         return [x, broadcasted_iota(np.int32, aval.shape, axis)]
     if is_max_k:
-        return top_k_p.bind(x, axis=axis, is_stable=True, k=k)
+        return list(top_k_p.bind(x, axis=axis, is_stable=True, k=k))
     values, indices = top_k_p.bind(neg(x), axis=axis, is_stable=True, k=k)
     return [neg(values), indices]
 

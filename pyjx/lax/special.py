@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 # -- what they share -------------------------------------------------------------------------------
 
 
-def constant(x: Value, value: float) -> Value:
+def constant(x: Value, value: float) -> Array:
     """An array like `x`, filled with `value`."""
     return full_aval(get_aval(x).strip_weak_type(), value)
 
 
-def where(condition: Value, x: Value, value: float) -> Value:
+def where(condition: Value, x: Value, value: float) -> Array:
     """`x`, but `value` where the condition holds."""
     return select(condition, constant(x, value), x)
 
@@ -54,7 +54,7 @@ def where(condition: Value, x: Value, value: float) -> Value:
 def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
     """The function of arrays of one shape, computed in float32 for dtypes that are narrower."""
 
-    def wrapped(*xs: Value) -> Value:
+    def wrapped(*xs: Value) -> Array:
         shape = max([get_aval(x).shape for x in xs], key=len)
         xs = tuple([x if get_aval(x).shape == shape else broadcast_in_dim(x, shape, ())
                     for x in xs])
@@ -67,7 +67,7 @@ def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def any_of(x: Value) -> Value:
+def any_of(x: Value) -> Array:
     return reduce_or(x, tuple(range(get_aval(x).ndim)))
 
 
@@ -87,7 +87,7 @@ erfc_p = elementwise("erfc", FLOATING, arithmetic=transcendental)
 erf_inv_p = elementwise("erf_inv", FLOATING, arithmetic=transcendental, compiled=AS_PROGRAMS)
 
 
-def _bell(g: Tangent, x: Value, scale: float) -> Value:
+def _bell(g: Tangent, x: Value, scale: float) -> Array:
     # e^(-28^2) is 0 in every dtype; beyond, its own derivatives are 0 rather than 0 times infinity
     near = select(gt(abs(x), like(x, 28)), full_aval(get_aval(x), 28), x)
     factor = scalar_constant(scale / math.sqrt(math.pi), get_aval(x).dtype)
@@ -169,7 +169,7 @@ _I0E_LARGE = (
 )
 
 
-def _chebyshev(t: Value, coefficients: tuple[float, ...]) -> Value:
+def _chebyshev(t: Value, coefficients: tuple[float, ...]) -> Array:
     # Clenshaw's recurrence: b_k = c_k + 2 t b_(k+1) - b_(k+2); the sum is c_0 + t b_1 - b_2.
     eps = float(dtypes.finfo(get_aval(t).dtype).eps)
     used = [c for c in coefficients if math.fabs(c) > eps / 16]
@@ -180,7 +180,7 @@ def _chebyshev(t: Value, coefficients: tuple[float, ...]) -> Value:
     return add(sub(mul(t, b1), b2), like(t, used[0]))
 
 
-def _bessel_i0e(x: Value) -> Value:
+def _bessel_i0e(x: Value) -> Array:
     size = abs(x)
     eight = like(size, 8)
     is_small = le(size, eight)
@@ -200,7 +200,7 @@ differentiate_by_result(
     bessel_i0e_p, lambda g, ans, x: mul(g, sub(bessel_i1e(x), mul(sign(x), ans))))
 
 
-def _bessel_i1e_tangent(g: Tangent, ans: Value, x: Value) -> Value:
+def _bessel_i1e_tangent(g: Tangent, ans: Value, x: Value) -> Array:
     # I_1'(x) = I_0(x) - I_1(x)/x, which is 1/2 at 0
     aval = get_aval(x)
     eps = dtypes.finfo(aval.dtype).eps

@@ -116,7 +116,7 @@ def exp(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Ar
     return exp_p.bind(operand("exp", x), accuracy=accurate("exp", accuracy))
 
 
-def _exp2(x: Value, *, accuracy: AccuracyMode | Tolerance | None = None) -> Value:
+def _exp2(x: Value, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     return exp(mul(like(x, math.log(2.0)), x), accuracy=accuracy)
 
 
@@ -165,7 +165,7 @@ def log(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Ar
     return log_p.bind(operand("log", x), accuracy=accurate("log", accuracy))
 
 
-def _log2(x: Value, *, accuracy: AccuracyMode | Tolerance | None = None) -> Value:
+def _log2(x: Value, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     # log2(z) = log(z) / log(2), part by part: a complex product would spoil infinities.
     y = log(x, accuracy=accuracy)
     if not dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
@@ -206,7 +206,7 @@ def log1p(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> 
     return log1p_p.bind(operand("log1p", x), accuracy=accurate("log1p", accuracy))
 
 
-def _logistic(x: Value, *, accuracy: AccuracyMode | Tolerance | None = None) -> Value:
+def _logistic(x: Value, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     # in these operations also for half-precision numbers, whose last bits then agree with JAX's
     return div(like(x, 1), add(like(x, 1), exp(neg(x))))
 
@@ -222,7 +222,7 @@ _FEW = 180
 _HALVED = {np.dtype(np.float32): (5, 7), np.dtype(np.float64): (8, 12)}
 
 
-def _paired(x: Value, coefficients: list[Any]) -> Value:
+def _paired(x: Value, coefficients: list[Any]) -> Array:
     """A polynomial, c_0 first, as one in x^2 of sums of two terms, and so on (Estrin's scheme), so
     that little waits for what is before it."""
     if len(coefficients) == 1:
@@ -232,7 +232,7 @@ def _paired(x: Value, coefficients: list[Any]) -> Value:
     return _paired(mul(x, x), pairs + coefficients[2 * len(pairs):])
 
 
-def _bell(x: Value, height: float, scale: float) -> Value:
+def _bell(x: Value, height: float, scale: float) -> Array:
     """height / cosh^2(scale x) of real x: the slope of a sigmoid function, right in its tails too,
     where it is less than what the function is rounded to.
 
@@ -261,7 +261,7 @@ def _bell_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
     return 27 * out_size(eqn), 0.0
 
 
-def _logistic_grad(x: Value) -> Value:
+def _logistic_grad(x: Value) -> Array:
     """s(x) (1 - s(x)) = 1 / (4 cosh^2(x/2))."""
     if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
         s = logistic_p.bind(x, accuracy=None)
@@ -354,7 +354,7 @@ def _pow_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     return ShapedArray(nary_shape("pow", (x, y)), x.dtype, all_weak((x, y)))
 
 
-def _pow_tangent_x(g: Tangent, x: Value, y: Value) -> Value:
+def _pow_tangent_x(g: Tangent, x: Value, y: Array) -> Array:
     # d/dx x^y = y x^(y-1); for integers y = 0 it is 0 even at x = 0
     dtype = get_aval(x).dtype
     integer = dtypes.issubdtype(get_aval(y).dtype, np.integer)
@@ -369,7 +369,7 @@ def _pow_tangent_x(g: Tangent, x: Value, y: Value) -> Value:
     return mul(g, mul(y, pow(x, less)))
 
 
-def _pow_tangent_y(g: Tangent, ans: Value, x: Value, y: Value) -> Value:
+def _pow_tangent_y(g: Tangent, ans: Value, x: Value, y: Value) -> Array:
     # d/dy x^y = log(x) x^y, where log(0) is taken as 0: its limit for y > 0
 
     if is_scalar_constant(x):
@@ -530,7 +530,7 @@ differentiate(sinh_p, lambda g, x: mul(g, cosh(x)))
 differentiate(cosh_p, lambda g, x: mul(g, sinh(x)))
 
 
-def _tanh_grad(x: Value) -> Value:
+def _tanh_grad(x: Value) -> Array:
     """1 - tanh^2 x = 1 / cosh^2 x."""
     if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
         return one_minus_square(tanh_p.bind(x, accuracy=None))
@@ -582,7 +582,7 @@ def tanh(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> A
     return tanh_p.bind(operand("tanh", x), accuracy=accurate("tanh", accuracy))
 
 
-def _asinh_slope(x: Value) -> Value:
+def _asinh_slope(x: Value) -> Array:
     # 1 / sqrt(x^2 + 1), as r / sqrt((r x)^2 + r^2) with r = 1 / max(|x|, 1): x^2 may overflow
     size = stop_gradient(abs(x))
     bound = float(dtypes.finfo(get_aval(size).dtype).max) ** 0.5

@@ -12,6 +12,7 @@ import numpy as np
 from pyjx import lax, tree_util
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import reduction
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.dimensions import max_dim
 from pyjx.core.explicit import Entries, entries_of, resized
@@ -327,7 +328,7 @@ def _select_and_scatter_shape(x: ShapedArray, source: ShapedArray, init: ShapedA
 
 def _fold_places(x: Value, source: Value, init: Value, *, select_jaxpr: ClosedJaxpr,
                  scatter_jaxpr: ClosedJaxpr, window_dimensions: Ints, window_strides: Ints,
-                 padding: Padding, **_: Any) -> Value:
+                 padding: Padding, **_: Any) -> Array:
     """`select_and_scatter` as one step for each place in the window: for derivatives."""
     shape, counts = get_aval(x).shape, get_aval(source).shape
     ones = (1,) * len(shape)
@@ -436,7 +437,7 @@ def _elements_known(shape: Ints, counts: Ints, **params: Any) -> Iterator[np.nda
 
 
 def _reduce_window_jvp(primals: Values, tangents: Tangents, *, jaxpr: ClosedJaxpr,
-                       consts: tuple[Any, ...], **params: Any) -> tuple[Value, Tangent]:
+                       consts: tuple[Any, ...], **params: Any) -> tuple[Values, Tangents]:
     return jvp_flat(lambda *args: _fold_elements(jaxpr, args, **params), primals, tangents)
 
 

@@ -52,7 +52,7 @@ def weak_int(name: str, x: ArrayLike) -> Any:
 # Primitives that take scalars beside arrays as they are, for the functions models call most.
 
 
-def _times(x: Value, y: Value) -> Value:
+def _times(x: Value, y: Value) -> Array:
     return lax.mul_p.bind(x, y, out_dtype=None)
 
 
@@ -73,7 +73,7 @@ def sigmoid(x: ArrayLike) -> Array:
 
 
 @custom_jvp
-def _softplus(x: Value) -> Value:
+def _softplus(x: Value) -> Array:
     rest = lax.log1p(lax.exp(lax.neg(lax.abs(x))))
     return lax.add(lax.max(x, like(x, 0.0)), rest)
 
@@ -82,7 +82,7 @@ _softplus.defjvps(lambda g, out, x: _times(g, lax.logistic(x)))
 _softplus.__name__ = "softplus"
 
 
-def _log_of_one_more(x: Value) -> Value:
+def _log_of_one_more(x: Value) -> Array:
     """log(1 + exp(x)); complex numbers are brought to the main branch."""
     return jnp.logaddexp(x, like(x, 0.0)) if is_complex(x) else _softplus(x)
 
@@ -125,11 +125,11 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
     return lax.mul(like(clipped, 0.5), clipped)
 
 
-def _soft_sign(x: Value) -> Value:
+def _soft_sign(x: Value) -> Array:
     return ufuncs.divide(x, _one_more(x))
 
 
-def _one_more(x: Value) -> Value:
+def _one_more(x: Value) -> Array:
     return ufuncs.add(ufuncs.absolute(x), 1.0)
 
 
@@ -192,13 +192,13 @@ def log_sigmoid(x: ArrayLike) -> Array:
 _root_two_over_pi = math.sqrt(2 / math.pi)
 
 
-def _gelu_tanh(x: Value) -> Value:
+def _gelu_tanh(x: Value) -> Array:
     cubic = lax.add_p.bind(x, _times(like(x, 0.044715), lax.integer_pow_p.bind(x, y=3)))
     inner = lax.tanh_p.bind(_times(like(x, _root_two_over_pi), cubic), accuracy=_usual)
     return _times(x, _times(like(x, 0.5), lax.add_p.bind(like(x, 1.0), inner)))
 
 
-def _gelu_exact(x: Value) -> Value:
+def _gelu_exact(x: Value) -> Array:
     half = lax.mul(like(x, 0.5), x)
     return lax.mul(half, lax.erfc(lax.mul(lax.neg(x), like(x, math.sqrt(0.5)))))
 
@@ -281,14 +281,14 @@ def identity(x: ArrayLike) -> Array:
 
 
 @custom_jvp
-def _log1mexp(x: Value) -> Value:
+def _log1mexp(x: Value) -> Array:
     small = lax.log(lax.neg(lax.expm1(lax.neg(x))))
     large = lax.log1p(lax.neg(lax.exp(lax.neg(x))))
     return ufuncs.where(ufuncs.less(x, like(x, math.log(2.0))), small, large)
 
 
 @custom_jvp
-def _slope(x: Value) -> Value:
+def _slope(x: Value) -> Array:
     """s = 1/(e^x - 1), of which the derivative as -s (1 + s) does not overflow where e^x does."""
     return lax.div(like(x, 1.0), lax.expm1(x))
 
@@ -309,7 +309,7 @@ def log1mexp(x: ArrayLike) -> Array:
     return _log1mexp(promote_inexact("log1mexp", x))
 
 
-def _passed(g: Tangent, open_at: Any) -> Value:
+def _passed(g: Tangent, open_at: Any) -> Array:
     """The tangent `g` where the mask is true, 0 elsewhere."""
     return lax.select(open_at, g, lax.full_like(g, 0))
 
@@ -323,7 +323,7 @@ def _above(x: Value, low: float) -> Any:
 
 
 @custom_jvp
-def _relu(x: Value) -> Value:
+def _relu(x: Value) -> Array:
     return lax.max(x, like(x, 0))
 
 
@@ -343,7 +343,7 @@ def relu(x: ArrayLike) -> Array:
 
 
 @custom_jvp
-def _relu6(x: Value) -> Value:
+def _relu6(x: Value) -> Array:
     return lax.min(lax.max(x, like(x, 0)), like(x, 6))
 
 

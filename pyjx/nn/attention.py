@@ -8,7 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.types import Value
@@ -60,15 +60,15 @@ def _within(lengths: Any, size: int, axis: int) -> Any:
     return lax.lt(place, lax.broadcast_in_dim(lengths, shape, (0,)))
 
 
-def _grouped(x: Value, groups: int) -> Value:
+def _grouped(x: Value, groups: int) -> Array:
     """Shape (b, heads, t, s) as (b, kv heads, heads per kv head, t, s); one head serves all."""
     b, n, t, s = get_aval(x).shape
     return lax.reshape(x, (b, 1, 1, t, s) if n == 1 else (b, n // groups, groups, t, s))
 
 
-def _attend(query: Value, key: Value, value: Value, bias: Value, mask: ArrayLike, scale: Value,
-            is_causal: bool, query_lengths: Any, key_lengths: Any, window: Window,
-            with_residual: bool) -> Value:
+def _attend(query: Value, key: Value, value: Value, bias: Value | None, mask: Value | None,
+            scale: Value | None, is_causal: bool, query_lengths: Value | None,
+            key_lengths: Value | None, window: Window, with_residual: bool) -> Any:
     b, t, n, h = get_aval(query).shape
     s, k = get_aval(key).shape[1:3]
     groups = n // k
@@ -114,8 +114,9 @@ _compiled = numpy_function(_attend, static_argnames=("is_causal", "window", "wit
 
 
 def dot_product_attention(
-    query: Any, key: Value, value: Any, bias: Any = None, mask: Any = None, *, scale: Value = None,
-    is_causal: bool = False, query_seq_lengths: Any = None, key_value_seq_lengths: Any = None,
+    query: Value, key: Value, value: Value, bias: Value | None = None, mask: Value | None = None,
+    *, scale: Value | None = None, is_causal: bool = False,
+    query_seq_lengths: Value | None = None, key_value_seq_lengths: Value | None = None,
     local_window_size: Window = None, implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:
@@ -181,12 +182,12 @@ def dot_product_attention(
     return lax.reshape(out, shape)
 
 
-def _of_rank_4(x: Value) -> Value:
+def _of_rank_4(x: Any) -> Array:
     """`x` with axes of size 1 for those that are missing before its own."""
     return lax.expand_dims(x, range(4 - get_aval(x).ndim)) if get_aval(x).ndim < 4 else x
 
 
-def _of_logits(name: str, x: Value, shape: tuple[int, ...]) -> Value | None:
+def _of_logits(name: str, x: Any, shape: tuple[int, ...]) -> Array | None:
     """A bias or mask with the rank of the logits, to whose shape it must broadcast."""
     if x is None:
         return None
@@ -198,7 +199,7 @@ def _of_logits(name: str, x: Value, shape: tuple[int, ...]) -> Value | None:
     return lax.expand_dims(x, range(len(shape) - len(given)))
 
 
-def _lengths(name: str, x: Value, batch: int) -> Value | None:
+def _lengths(name: str, x: Any, batch: int) -> Array | None:
     """How many positions of each sequence there are."""
     if x is None:
         return None

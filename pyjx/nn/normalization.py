@@ -46,13 +46,13 @@ def along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     return broadcast_in_dim_p.bind(reduced, shape=shape, broadcast_dimensions=kept, sharding=None)
 
 
-def _largest(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Value:
+def _largest(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Array:
     return (lax.pmax(x, (*names, *axes)) if names
             else lax.reduce_max_p.bind(x, axes=axes, out_sharding=None))
 
 
 def shifted(x: Value, axes: tuple[int, ...], names: tuple[str, ...], where: ArrayLike | None
-           ) -> Value:
+           ) -> Array:
     """x less its largest element over the axes, so that exponentials do not overflow."""
     shape = get_aval(x).shape
     if where is not None:
@@ -68,7 +68,7 @@ def beside_mask(name: str, x: ArrayLike, where: ArrayLike | None) -> Any:
     return promote_inexact(name, x)
 
 
-def total_of(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Value:
+def total_of(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Array:
     return (reduce_sum_p.bind(x, axes=axes, out_sharding=None) if is_wide(x) and not names
             else convert(_sum(x, (*names, *axes)), get_aval(x).dtype, get_aval(x).weak_type))
 
@@ -93,7 +93,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     return out if where is None else masked(where, out, -math.inf)
 
 
-def log_sum_exp(name: str, a: Value, axis: Axis, b: Value, keepdims: bool, return_sign: bool,
+def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_sign: bool,
                 where: ArrayLike | None) -> Any:
     """log(sum(b * exp(a))), and with `return_sign` the sign of the sum, whose size it then is."""
     where = check_where(name, where)
@@ -138,12 +138,13 @@ def log_sum_exp(name: str, a: Value, axis: Axis, b: Value, keepdims: bool, retur
         out = ufuncs.where(negative, literal(math.nan, get_aval(out).dtype), out)
     if keepdims:
         out = reductions.restore_axes(out, axes, len(shape))
-        sign = reductions.restore_axes(sign, axes, len(shape)) if return_sign else None
+        if return_sign and sign is not None:
+            sign = reductions.restore_axes(sign, axes, len(shape))
     return (out, sign) if return_sign else out
 
 
 @numpy_function(static_argnames=("axis", "keepdims", "return_sign"))
-def logsumexp(a: Value, axis: Axis = None, b: Value = None, keepdims: bool = False,
+def logsumexp(a: Value, axis: Axis = None, b: Value | None = None, keepdims: bool = False,
               return_sign: bool = False, where: Any = None) -> Any:
     """log(sum(b * exp(a))) over the given axes, without overflow.
 
@@ -163,7 +164,7 @@ def logsumexp(a: Value, axis: Axis = None, b: Value = None, keepdims: bool = Fal
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def logmeanexp(x: Value, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
+def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
     """log(mean(exp(x))) over the given axes, without overflow; arguments as for `logsumexp`.
 
     >>> import pyjx as jax
@@ -198,7 +199,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     return _softmax_by_result(x, axis, where)
 
 
-def _softmax(x: Value, axis: Axis, where: ArrayLike | None) -> Value:
+def _softmax(x: Value, axis: Axis, where: ArrayLike | None) -> Array:
     shape = get_aval(x).shape
     axes, names = axes_and_names(axis, len(shape))
     weights = lax.exp_p.bind(shifted(x, axes, names, where), accuracy=None)
@@ -219,7 +220,7 @@ def _softmax_jvp(axis: Axis, primals: Values, tangents: Values) -> tuple[Value, 
     shape = get_aval(x).shape
     axes, names = axes_and_names(axis, len(shape))
 
-    def summed(x: Value) -> Value:
+    def summed(x: Value) -> Array:
         return along(total_of(x, axes, names), shape, axes)
 
     dx = lax.sub(dx, summed(masked(lax.gt(y, lax.full_like(y, 0.5)), dx, 0)))
@@ -227,7 +228,7 @@ def _softmax_jvp(axis: Axis, primals: Values, tangents: Values) -> tuple[Value, 
 
 
 @numpy_function(static_argnames=("axis", "algorithm"))
-def standardize(x: Value, axis: Axis = -1, mean: Value = None, variance: Any = None,
+def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
                 epsilon: ArrayLike = 1e-5, where: Any = None, *, algorithm: str = "fast") -> Array:
     """(x - mean) / sqrt(variance + epsilon) over the given axes.
 

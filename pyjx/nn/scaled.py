@@ -30,13 +30,13 @@ from pyjx.transforms.custom_vjp import custom_vjp
 _single = np.dtype(np.float32)
 
 
-def _unpacked(x: Value, scales: Value) -> Value:
+def _unpacked(x: Value, scales: Value) -> Array:
     """x times its scales, in float32."""
     block = get_aval(x).shape[-1] // get_aval(scales).shape[-1]
     return lax.mul(convert(x, _single), repeated(convert(scales, _single), count=block, axis=2))
 
 
-def _product(lhs: Value, rhs: Value) -> Value:
+def _product(lhs: Value, rhs: Value) -> Array:
     return lax.dot_general(lhs, rhs, (((2,), (2,)), ((0,), (0,))))
 
 
@@ -123,7 +123,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
     return BlockScaleConfig(mode, 32, data, ml_dtypes.float8_e8m0fnu, None, False)
 
 
-def _power_of_two_above(x: Value) -> Value:
+def _power_of_two_above(x: Value) -> Array:
     """The least power of two that is not below x >= 0, from 2**-127 on."""
     unsigned = np.dtype(np.uint32)
     bits = lax.bitcast_convert_type(x, unsigned)
@@ -143,11 +143,11 @@ def _power_of_two_above(x: Value) -> Value:
                       lax.full(shape, 2.0 ** -127, _single), power)
 
 
-def _clipped(x: Value, bound: float) -> Value:
+def _clipped(x: Value, bound: float) -> Array:
     return lax.clamp(np.float32(-bound), x, np.float32(bound))
 
 
-def _rounded(x: Value, config: BlockScaleConfig) -> Value:
+def _rounded(x: Value, config: BlockScaleConfig) -> Array:
     """`x` of shape (B, M, K) as it is after a round trip through the format, in float32.
 
     The largest element of a block becomes the largest number of the data type.
@@ -175,7 +175,8 @@ def _rounded(x: Value, config: BlockScaleConfig) -> Value:
     return lax.reshape(out if whole is None else lax.mul(out, whole), (b, m, k))
 
 
-def _as_matrices(x: Value, batch: Sequence[int], summed: Sequence[int]) -> tuple[Value, Value]:
+def _as_matrices(x: Value, batch: Sequence[int], summed: Sequence[int]
+                 ) -> tuple[Array, list[tuple[int, ...]]]:
     """`x` with its axes merged to (batch, rest, summed), and the sizes of the rest."""
     shape = get_aval(x).shape
     rest = [i for i in range(len(shape)) if i not in (*batch, *summed)]
@@ -226,10 +227,10 @@ def _rounding_product(configs: list[BlockScaleConfig]) -> Any:
     first, second, third = configs
 
     @custom_vjp
-    def product(a: Value, b: Value) -> Value:
+    def product(a: Value, b: Value) -> Array:
         return _product(_rounded(a, first), _rounded(b, second))
 
-    def forward(a: Value, b: Value) -> Value:
+    def forward(a: Value, b: Value) -> tuple[Array, Any]:
         return product(a, b), (a, b)
 
     def backward(kept: Any, g: Tangent) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 from pyjx import lax
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
-from pyjx.engine.types import Value
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.promotion import operands
 from pyjx.transforms.vmap import vmap
@@ -47,7 +46,7 @@ def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     return function(x, *args, **kwargs)
 
 
-def apply_over_axes(func: Callable[[Any, int], Any], a: Value, axes: Sequence[int]) -> Array:
+def apply_over_axes(func: Callable[[Any, int], Any], a: Array, axes: Sequence[int]) -> Array:
     """A function of an array and an axis applied for one axis after the other.
 
     Args:

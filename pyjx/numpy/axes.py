@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pyjx.core.array_type import Array
 from pyjx.core.integers import index
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.core.value_texts import shortened
-from pyjx.engine.types import Value
 
 _all_axes: list[tuple[int, ...]] = [tuple(range(n)) for n in range(16)]
 
@@ -109,14 +109,14 @@ def _known(x: object) -> Any:
                              "shape of its result.") if isinstance(x, Tracer) else x
 
 
-def as_tuple(x: Value) -> tuple[int, ...]:
+def as_tuple(x: int | Sequence[int] | Array) -> tuple[int, ...]:
     """The ints that an int or a sequence of ints stands for.
 
     Raises:
       ConcretizationTypeError: it is traced.
     """
-    x = _known(x)
+    found = _known(x)
     try:
-        return (index(x),)
+        return (index(found),)
     except TypeError:
-        return tuple([index(i) for i in x])
+        return tuple([index(i) for i in found])

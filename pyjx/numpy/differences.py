@@ -15,7 +15,6 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.trace import is_concrete
-from pyjx.engine.types import Value
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -52,7 +51,7 @@ def _gaps(x: ArrayLike, axis: int) -> Any:
 
 
 @numpy_function(static_argnames=("n", "axis"))
-def diff(a: Value, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
+def diff(a: Array, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
          append: ArrayLike | None = None) -> Array:
     """The differences of neighbours along an axis, taken `n` times.
 

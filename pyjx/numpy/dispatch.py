@@ -14,7 +14,6 @@ from pyjx.core import tracebacks
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.call_notes import aliases, note_call, public_name
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.engine.types import Value
 from pyjx.errors import ConcretizationTypeError, TracerIntegerConversionError
 from pyjx.runtime.jit import CompiledFunction
 from pyjx.runtime.operations import op_jit
@@ -122,7 +121,7 @@ def alias(name: str, function: Callable[P, R], make: Callable[[Any], Any] = op_j
     return make(copy)  # type: ignore[no-any-return]
 
 
-def _frozen(x: Value) -> Any:
+def _frozen(x: Any) -> Any:
     """A static argument made hashable: lists and arrays become tuples."""
     if hasattr(x, "__array__") and not isinstance(x, (np.generic, Tracer, type)):
         x = x.tolist()

@@ -9,7 +9,6 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.engine.types import Value
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
@@ -83,7 +82,7 @@ def array_repr(arr: Any, max_line_width: int | None = None, precision: int | Non
     return np.array_repr(arr, max_line_width, precision, suppress_small)
 
 
-def array_str(a: Value, max_line_width: int | None = None, precision: int | None = None,
+def array_str(a: Any, max_line_width: int | None = None, precision: int | None = None,
               suppress_small: bool | None = None) -> str:
     """The text of the numbers in an array; see `numpy.array_str`.
 

@@ -15,7 +15,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.trace import concrete_or_error
-from pyjx.engine.types import Value
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import as_bool, dtype_of, is_integer
@@ -90,7 +89,7 @@ def _flat_places(indices: Sequence[ArrayLike], dims: tuple[int, ...], mode: str,
     return total
 
 
-def unravel_index(indices: Value, shape: int | Sequence[int]) -> tuple[Array, ...]:
+def unravel_index(indices: Array, shape: int | Sequence[int]) -> tuple[Array, ...]:
     """The indices, one array an axis, of the elements at places of a flat array.
 
     Args:

@@ -17,7 +17,6 @@ from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.integers import as_sizes
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim
-from pyjx.engine.types import Value
 from pyjx.lazy import deferred
 from pyjx.numpy.creation import array, asarray
 from pyjx.numpy.promotion import operands, promote_dtypes
@@ -127,7 +126,7 @@ class _Grid:
         self.name = name
         self.sparse = sparse
 
-    def __getitem__(self, key: Value) -> Any:
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return _axis_values(key, self.name)
         axes = [_axis_values(k, self.name) for k in key]
@@ -157,7 +156,7 @@ class _Joiner:
     ndmin: ClassVar[int]
     trans1d: ClassVar[int]  # where the axes of an array of fewer than `ndmin` axes begin
 
-    def __getitem__(self, key: Value) -> Any:
+    def __getitem__(self, key: Any) -> Any:
         items = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, trans1d = self.axis, self.ndmin, self.trans1d
         matrix = ""
@@ -189,7 +188,7 @@ class _Joiner:
         names[:len(numbers)] = numbers
         return names[0], names[1], names[2], ""
 
-    def _raised(self, x: Value, ndmin: int, trans1d: int) -> Any:
+    def _raised(self, x: Array, ndmin: int, trans1d: int) -> Any:
         """`x` with at least `ndmin` axes; `trans1d` is where those of `x` then begin."""
         x = x if hasattr(x, "aval") else asarray(x)
         missing = ndmin - x.ndim

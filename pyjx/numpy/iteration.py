@@ -11,7 +11,6 @@ from pyjx import jaxlib_api, lax
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.bounded import BoundedDict
-from pyjx.engine.types import Value
 from pyjx.runtime.array import value
 from pyjx.runtime.backends import default_device
 from pyjx.runtime.operations import op_jit
@@ -28,7 +27,7 @@ _MANY = 60_000 if jaxlib_api.HAS_OLDER_CPU_EMITTERS else 400_000
 _copied = BoundedDict(1024, "rows that were copied")  # how many, by the aval of the array
 
 
-def rows(x: Value) -> Iterator[Any]:
+def rows(x: Any) -> Iterator[Any]:
     """The rows of an array of rank 1 or more. Those of one that is cut over devices are copies on
     the default one, committed to none.
 
@@ -54,7 +53,7 @@ def rows(x: Value) -> Iterator[Any]:
     return _copies(x, aval, sharding, x._committed)
 
 
-def backwards(x: Value) -> Iterator[Any]:
+def backwards(x: Any) -> Iterator[Any]:
     """The same, last first."""
     if not x.shape:
         raise TypeError("iteration over a 0-d array")

@@ -19,7 +19,6 @@ from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_s
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
-from pyjx.engine.types import Value
 from pyjx.errors import ConcretizationTypeError
 from pyjx.lax.common import broadcast_shapes as _common_shape
 from pyjx.lax.nary import stretch
@@ -529,7 +528,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 @numpy_function(static_argnames=("axis",))
-def roll(a: Value, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
+def roll(a: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The elements moved along axes by `shift` places; those moved out at the end return in front.
 
     Args:

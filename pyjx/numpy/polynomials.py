@@ -16,7 +16,6 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dimensions import max_dim
 from pyjx.core.trace import concrete_or_error
-from pyjx.engine.types import Value
 from pyjx.numpy.operands import dtype_of
 from pyjx.numpy.promotion import (
     any_ranks,
@@ -322,7 +321,7 @@ def _vander(x: Array, N: int, increasing: bool) -> Any:
     return out if increasing else jnp.flip(out, 1)
 
 
-def vander(x: Value, N: int | None = None, increasing: bool = False) -> Array:
+def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
     """The Vandermonde matrix: in its columns the powers of a vector, the highest first.
 
     Args:
@@ -418,7 +417,7 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
 
 
 @op_jit(static_argnames=("deg", "cov", "scaled"))
-def _fit(deg: int, cov: bool, scaled: bool, rcond: Any, x: ArrayLike, y: Array,
+def _fit(deg: int, cov: bool, scaled: bool, rcond: Any, x: Array, y: Array,
          w: Array | None = None) -> Any:
     matrix, values = jnp.vander(x, deg + 1), y
     if w is not None:

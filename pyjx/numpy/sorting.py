@@ -12,7 +12,6 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
-from pyjx.engine.types import Value
 from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -94,7 +93,7 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: No
 
 
 @numpy_function(static_argnames=("axis", "batch_size"))
-def lexsort(keys: Value, axis: int = -1, *, batch_size: int | None = 16) -> Array:
+def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Array:
     """The indices that sort by several keys, the last one first.
 
     Args:

@@ -13,7 +13,6 @@ from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import warn
 from pyjx.core.trace import Tracer
-from pyjx.engine.types import Value
 from pyjx.numpy.axes import canonical_axes
 from pyjx.numpy.promotion import operands
 from pyjx.runtime.array import ArrayImpl
@@ -151,7 +150,7 @@ def _tell_of_sequence(name: str, a: ArrayLike) -> bool:
     return True
 
 
-def _shape(name: str, a: Value) -> tuple[int, ...]:
+def _shape(name: str, a: Any) -> tuple[int, ...]:
     if _tell_of_sequence(name, a):
         return np.shape(a)
     if isinstance(a, np.ndarray):  # whatever the elements are

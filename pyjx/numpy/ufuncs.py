@@ -20,7 +20,6 @@ from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.conversion import stands_for_constant
 from pyjx.engine.explicit import number_beside
-from pyjx.engine.types import Value
 from pyjx.lax.bitwise import (
     and_p,
     or_p,
@@ -725,7 +724,7 @@ isreal = _function("isreal", lambda x: ops.bitwise_not(as_bool(_imag(x))), "Wher
                    by_keyword=True)
 
 
-def iscomplexobj(x: Value) -> bool:
+def iscomplexobj(x: Any) -> bool:
     """Whether the dtype of x is complex.
 
     >>> import pyjx as jax
@@ -735,7 +734,7 @@ def iscomplexobj(x: Value) -> bool:
     return x is not None and not isinstance(x, str) and _complex_object(x)
 
 
-def _complex_object(x: Value) -> bool:
+def _complex_object(x: Any) -> bool:
     if hasattr(type(x), "__jax_array__"):
         x = x.__jax_array__()
     try:

@@ -11,16 +11,15 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import concrete_or_error
-from pyjx.engine.types import Value
 from pyjx.numpy.promotion import operands, promote_dtypes_inexact
 from pyjx.runtime.operations import op_jit
 
 
-def _size(name: str, M: Value) -> int:
-    M = concrete_or_error(int, M, f"M argument of jnp.{name}")
-    if M < 0:
-        raise TypeError(f"jnp.{name}: M, the number of points, must be nonnegative, got {M}.")
-    return int(M)
+def _size(name: str, M: ArrayLike) -> int:
+    size = int(concrete_or_error(int, M, f"M argument of jnp.{name}"))
+    if size < 0:
+        raise TypeError(f"jnp.{name}: M, the number of points, must be nonnegative, got {size}.")
+    return size
 
 
 @op_jit(static_argnames=("size",))

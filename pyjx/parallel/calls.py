@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from pyjx import lax
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.contents import contents
@@ -42,7 +43,7 @@ from pyjx.engine.subjaxprs import (
     selected,
     transpose_jaxpr,
 )
-from pyjx.engine.types import Dims, Flags, Params, Tangents, Value, Values
+from pyjx.engine.types import Dims, Flags, Params, Tangents, Values
 from pyjx.lax.collectives import psum_p
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put
@@ -194,7 +195,7 @@ def _check_places(operands: Sequence[Any], mesh: Mesh | AbstractMesh) -> None:
                 f"{mesh}. Call device_put without a device, or with a sharding over the mesh.")
 
 
-def _named(x: Value, mesh: Any, spec: PartitionSpec) -> Any:
+def _named(x: Array, mesh: Any, spec: PartitionSpec) -> Any:
     """The result, whose sharding has the spec as it was given."""
     found = x.sharding
     if type(x) is not ArrayImpl or found.spec == spec or (

@@ -96,7 +96,7 @@ def is_key(x: Any) -> bool:
     return dtypes.is_extended(getattr(x, "dtype", None))
 
 
-def check_key(name: str, key: Value, *, scalar: bool = True) -> tuple[Any, bool]:
+def check_key(name: str, key: Any, *, scalar: bool = True) -> tuple[Any, bool]:
     """The key array that an argument stands for, and whether it was given as raw data.
 
     Raises:
@@ -145,7 +145,7 @@ def on_key(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     runs.
     """
     def decorate(core: Callable[..., Any]) -> Callable[..., Any]:
-        def on_data(data: Value, *arrays: Value, impl: PRNGImpl, **options: Any) -> Value:
+        def on_data(data: Value, *arrays: Value, impl: PRNGImpl, **options: Any) -> Array:
             out = core(random_wrap_p.bind(data, impl=impl), *arrays, **options)
             return random_unwrap_p.bind(out) if is_key(out) else out
 
@@ -153,7 +153,7 @@ def on_key(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         compiled = op_jit(on_data, static_argnames=("impl", *static))
         bounded = api_boundary(core)  # errors of keys used twice, without the library's frames
 
-        def call(key: Value, *arrays: Value, **options: Any) -> Value:
+        def call(key: Any, *arrays: Value, **options: Any) -> Array:
             if state.dynamic is not eager_trace:
                 return core(key, *arrays, **options)
             if configuration.debug_key_reuse.value:
@@ -338,7 +338,7 @@ _splits = BoundedDict(1024, "programs that split keys")
 
 
 def _split_data(impl: PRNGImpl, num: int) -> Callable[[Any], Any]:
-    def split_data(data: Value) -> Value:
+    def split_data(data: Value) -> Array:
         keys = split_keys(random_wrap_p.bind(data, impl=impl), (num,))
         return random_unwrap_p.bind(keys)
 
@@ -346,7 +346,7 @@ def _split_data(impl: PRNGImpl, num: int) -> Callable[[Any], Any]:
 
 
 @on_key("shape")
-def _split(key: Value, *, shape: tuple[int, ...]) -> Value:
+def _split(key: Value, *, shape: tuple[int, ...]) -> Array:
     return split_keys(key, shape)
 
 
@@ -385,7 +385,7 @@ def split_traced(key: ArrayLike, num: int = 2) -> list[Any]:
 
 
 @on_key()
-def _fold_in(key: Value, data: Value) -> Value:
+def _fold_in(key: Value, data: Value) -> Array:
     return random_fold_in_p.bind(key, data)
 
 
@@ -424,7 +424,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 
 
 @on_key("shape", "dtype")
-def _bits(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _bits(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return draw_bits(key, dtype.itemsize * 8, shape, True)
 
 

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
 
 
-def _like(x: Value, value: float) -> Value:
+def _like(x: Value, value: float) -> Array:
     return lax.full_like(x, value)
 
 
 def _reject_until_accepted(key: Value, shape: tuple[int, ...], dtype: DType,
-                           attempt: Callable[[Any, Any], tuple[Any, Any]]) -> Value:
+                           attempt: Callable[[Any, Any], tuple[Any, Any]]) -> Array:
     """Numbers `k` of the first attempt `(u, v) -> (k, accepted)` that is accepted, elementwise.
 
     u is uniform on [-1/2, 1/2), v on [0, 1).
@@ -65,7 +65,7 @@ def _reject_until_accepted(key: Value, shape: tuple[int, ...], dtype: DType,
 # -- Poisson ---------------------------------------------------------------------------------------
 
 
-def _poisson_by_product(key: Value, lam: Value, counts: DType) -> Value:
+def _poisson_by_product(key: Value, lam: Value, counts: DType) -> Array:
     """How many uniform numbers have a product above exp(-lam) (Knuth), for small lam; fewer than
     the largest count that the dtype has."""
     shape, dtype = get_aval(lam).shape, get_aval(lam).dtype
@@ -88,7 +88,7 @@ def _poisson_by_product(key: Value, lam: Value, counts: DType) -> Value:
     return lax.sub(count, _like(count, 1))
 
 
-def _poisson_by_rejection(key: Value, lam: Value, counts: DType) -> Value:
+def _poisson_by_rejection(key: Value, lam: Value, counts: DType) -> Array:
     """Algorithm PTRS of Hormann, "The transformed rejection method for generating Poisson random
     variables" (1993), for lam >= 10."""
     shape, dtype = get_aval(lam).shape, get_aval(lam).dtype
@@ -120,7 +120,7 @@ def _poisson_by_rejection(key: Value, lam: Value, counts: DType) -> Value:
     return lax.convert_element_type(k, counts)
 
 
-def _exact_poisson(key: Value, lam: Value, dtype: DType) -> Value:
+def _exact_poisson(key: Value, lam: Value, dtype: DType) -> Array:
     small = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, _like(lam, 10)))
     low = _poisson_by_product(key, lax.select(small, lam, _like(lam, 0)), dtype)
     # One of the two is returned, so the key is used once.
@@ -130,7 +130,7 @@ def _exact_poisson(key: Value, lam: Value, dtype: DType) -> Value:
     return lax.select(lax.eq(lam, _like(lam, 0)), _like(out, 0), out)
 
 
-def _normal_cdf(z: Value) -> Value:
+def _normal_cdf(z: Value) -> Array:
     root = constant(math.sqrt(0.5), get_aval(z).dtype)
     w = lax.mul(z, root)
     tail = lax.erfc(lax.abs(w))
@@ -140,7 +140,7 @@ def _normal_cdf(z: Value) -> Value:
     return lax.mul(constant(0.5, get_aval(z).dtype), both)
 
 
-def _peizer_pratt(k: Value, lam: Value) -> Value:
+def _peizer_pratt(k: Value, lam: Value) -> Array:
     """The z at which the normal distribution function is nearly that of Poisson at k.
 
     By Peizer and Pratt, "A normal approximation for binomial, F, beta, and other common, related
@@ -164,7 +164,7 @@ def _peizer_pratt(k: Value, lam: Value) -> Value:
     return lax.select(negative, _like(z, -np.inf), z)
 
 
-def _approximate_poisson(key: Value, lam: Value, dtype: DType) -> Value:
+def _approximate_poisson(key: Value, lam: Value, dtype: DType) -> Array:
     """The quantile of a uniform number: by summation below 7, else from a normal approximation."""
     kind = get_aval(lam).dtype
 
@@ -194,7 +194,7 @@ def _approximate_poisson(key: Value, lam: Value, dtype: DType) -> Value:
 
 
 @on_key("shape", "dtype", "method")
-def _poisson(key: Value, lam: Value, *, shape: tuple[int, ...], dtype: DType, method: str) -> Value:
+def _poisson(key: Value, lam: Value, *, shape: tuple[int, ...], dtype: DType, method: str) -> Array:
     wide = method == "approximate" and 8 in (get_aval(lam).dtype.itemsize, dtype.itemsize)
     kind = np.dtype(np.float64 if wide else np.float32)
     (lam,) = arrays(kind, shape, lam)
@@ -249,7 +249,7 @@ _STIRLING = np.array([
 ])
 
 
-def _stirling_rest(k: Value) -> Value:
+def _stirling_rest(k: Value) -> Array:
     """The rest of Stirling's formula: from a table up to 9, then its series at 9, as in JAX: of the
     series at k itself other numbers would be accepted."""
     dtype = get_aval(k).dtype
@@ -268,7 +268,7 @@ def _stirling_rest(k: Value) -> Value:
     return lax.select(lax.le(k, number(9)), table, lax.div(series, k1))
 
 
-def _binomial_by_waiting(key: Value, n: Value, log1_p: Value) -> Value:
+def _binomial_by_waiting(key: Value, n: Value, log1_p: Value) -> Array:
     """How many geometric waiting times fit into n trials, for a small mean."""
     shape, dtype = get_aval(n).shape, get_aval(n).dtype
 
@@ -287,7 +287,7 @@ def _binomial_by_waiting(key: Value, n: Value, log1_p: Value) -> Value:
     return lax.sub(count, _like(count, 1))
 
 
-def _binomial_by_rejection(key: Value, n: Value, p: Value) -> Value:
+def _binomial_by_rejection(key: Value, n: Value, p: Value) -> Array:
     """Algorithm BTRS of Hormann, "The generation of binomial random variates" (1993), for a mean
     of 10 and more."""
     shape, dtype = get_aval(n).shape, get_aval(n).dtype
@@ -330,12 +330,12 @@ def _binomial_by_rejection(key: Value, n: Value, p: Value) -> Value:
     return _reject_until_accepted(key, shape, dtype, attempt)
 
 
-def _binomial_floats(key: Value, n: Value, p: Value, dtype: DType) -> Value:
+def _binomial_floats(key: Value, n: Value, p: Value, dtype: DType) -> Array:
     """`n` and `p` are of one shape and float dtype; invalid ones give nan.
 
     What is computed is computed in their dtype, and then brought to `dtype`.
     """
-    def nan_or_negative(x: Value) -> Value:
+    def nan_or_negative(x: Value) -> Array:
         return lax.bitwise_or(lax.ne(x, x), lax.lt(x, _like(x, 0)))
 
     below = lax.lt(p, _like(p, 0.5))
@@ -362,14 +362,14 @@ def _binomial_floats(key: Value, n: Value, p: Value, dtype: DType) -> Value:
     return lax.select(as_drawn, out, lax.sub(lax.convert_element_type(trials, dtype), out))
 
 
-def _full(x: Value, dtype: DType, shape: tuple[int, ...]) -> Value:
+def _full(x: Value, dtype: DType, shape: tuple[int, ...]) -> Array:
     """A parameter as an array of the result's shape."""
     x = as_array(x, dtype)
     return stretch(x, shape) if get_aval(x).shape else lax.broadcast(x, shape)
 
 
 @on_key("shape", "dtype")
-def _binomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _binomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     kind = dtypes.to_inexact_dtype(get_aval(p).dtype)
     return _binomial_floats(key, _full(n, kind, shape), _full(p, kind, shape), dtype)
 
@@ -404,7 +404,7 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Sequence[int] | 
 
 @on_key("shape", "dtype", "kind", "unroll")
 def _multinomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtype: DType, kind: Any,
-                 unroll: int) -> Value:
+                 unroll: int) -> Array:
     """Binomial numbers one after the other, each of what the ones before have left."""
     p = _full(p, kind, shape)
     n = _full(n, kind, shape[:-1])

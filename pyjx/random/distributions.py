@@ -54,7 +54,7 @@ _ONE = np.float32(1.0)
 
 
 @on_key("shape", "dtype")
-def _lognormal(key: Value, sigma: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _lognormal(key: Value, sigma: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     (sigma,) = arrays(dtype, shape, sigma)
     return lax.exp(lax.mul(normal_floats(key, shape, dtype), sigma))
 
@@ -87,7 +87,7 @@ def maxwell_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> 
 
 
 @on_key("shape", "dtype")
-def _maxwell(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _maxwell(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return maxwell_floats(key, shape, dtype)
 
 
@@ -104,7 +104,7 @@ def maxwell(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
 
 @on_key("shape", "dtype")
 def _double_sided_maxwell(key: Value, loc: Value, scale: Value, *, shape: tuple[int, ...],
-                          dtype: DType) -> Value:
+                          dtype: DType) -> Array:
     maxwell_key, sign_key = split_traced(key)
     x = lax.mul(signs(sign_key, shape, dtype), maxwell_floats(maxwell_key, shape, dtype))
     return jnp.add(jnp.multiply(x, scale), loc)
@@ -131,7 +131,7 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike,
 
 
 @on_key("shape", "dtype")
-def _wald(key: Value, mean: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _wald(key: Value, mean: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     normal_key, uniform_key = split_traced(key)
     (mean,) = arrays(dtype, shape, mean)
     two = constant(2, dtype)
@@ -163,7 +163,7 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype")
-def _pareto(key: Value, b: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _pareto(key: Value, b: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     (b,) = arrays(dtype, shape, b)
     return lax.exp(lax.div(exponential_floats(key, shape, dtype), b))
 
@@ -180,7 +180,7 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype")
-def _rayleigh(key: Value, scale: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _rayleigh(key: Value, scale: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     (scale,) = arrays(dtype, shape, scale)
     log_u = lax.log(unit_floats(key, shape, dtype))
     return lax.mul(scale, lax.sqrt(lax.mul(log_u, constant(-2, dtype))))
@@ -199,7 +199,7 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Sequence[int] | None = Non
 
 @on_key("shape", "dtype")
 def _weibull_min(key: Value, scale: Value, concentration: Value, *, shape: tuple[int, ...],
-                 dtype: DType) -> Value:
+                 dtype: DType) -> Array:
     x = exponential_floats(key, shape, dtype)
     return jnp.multiply(jnp.power(x, jnp.divide(1.0, concentration)), scale)
 
@@ -224,7 +224,7 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike,
 
 @on_key("shape", "dtype")
 def _triangular(key: Value, left: Value, mode: Value, right: Value, *, shape: tuple[int, ...],
-                dtype: DType) -> Value:
+                dtype: DType) -> Array:
     left, mode, right = arrays(dtype, shape, left, mode, right)
     u = unit_floats(key, shape, dtype)
     width = lax.sub(right, left)
@@ -249,7 +249,7 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: Any, right: ArrayLike,
 
 
 @on_key("shape", "dtype")
-def _geometric(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _geometric(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     kind = dtypes.to_inexact_dtype(get_aval(p).dtype)
     (p,) = arrays(kind, shape, p)
     u = unit_floats(key, shape, kind)
@@ -281,7 +281,7 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "wide", "dtype")
-def _orthogonal(key: Value, *, shape: tuple[int, ...], wide: bool, dtype: DType) -> Value:
+def _orthogonal(key: Value, *, shape: tuple[int, ...], wide: bool, dtype: DType) -> Array:
     z = normal_floats(key, shape, dtype)
     q, r = jnp.linalg.qr(z)
     # The signs of r's diagonal make the factorization unique, and q uniform (Mezzadri 2007).
@@ -332,12 +332,12 @@ def orthogonal(key: ArrayLike, n: int, shape: Sequence[int] = (), dtype: DTypeLi
 # Factors of a covariance C: matrices A with A A^T = C.
 
 
-def _by_svd(covariance: Value) -> Value:
+def _by_svd(covariance: Value) -> Array:
     u, s, _ = jnp.linalg.svd(covariance)
     return u * jnp.sqrt(jnp.expand_dims(s, -2))
 
 
-def _by_eigh(covariance: Value) -> Value:
+def _by_eigh(covariance: Value) -> Array:
     w, v = jnp.linalg.eigh(covariance)
     return v * jnp.sqrt(jnp.expand_dims(w, -2))
 
@@ -348,7 +348,7 @@ _FACTORS: dict[str, Callable[[Value], Any]] = {
 
 @on_key("shape", "dtype", "method")
 def _multivariate_normal(key: Value, mean: Value, covariance: Value, *, shape: tuple[int, ...],
-                         dtype: DType, method: str) -> Value:
+                         dtype: DType, method: str) -> Array:
     factor = _FACTORS[method](covariance)
     full = (*shape, get_aval(mean).shape[-1])
     z = normal_floats(key, full, dtype)

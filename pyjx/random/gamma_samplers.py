@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-def _one_gamma(key: Value, a: Value, log_space: bool) -> Value:
+def _one_gamma(key: Value, a: Value, log_space: bool) -> Array:
     """One number; `key` and `a` are scalars."""
     dtype = get_aval(a).dtype
 
@@ -98,13 +98,13 @@ def _one_gamma(key: Value, a: Value, log_space: bool) -> Value:
     return lax.mul(lax.mul(d, v), boost)
 
 
-def _decomposition(key: Value, a: Value, *, log_space: bool, partitionable: bool | None = None
-                   ) -> Value:
+def _decomposition(key: Value, a: Array, *, log_space: bool, partitionable: bool | None = None
+                   ) -> Array:
     with counting(partitionable):
         return _gammas(key, a, log_space)
 
 
-def _gammas(key: Value, a: Value, log_space: bool) -> Value:
+def _gammas(key: Value, a: Array, log_space: bool) -> Array:
     """Each element has a key of its own, split from that of its example."""
     shape, examples = get_aval(a).shape, get_aval(key).shape
     size = math.prod(shape)
@@ -113,7 +113,7 @@ def _gammas(key: Value, a: Value, log_space: bool) -> Value:
     keys = split_keys(key, (math.prod(shape[len(examples):]),))
     keys, flat = lax.reshape(keys, (size,)), lax.reshape(a, (size,))
 
-    def one(k: Value, x: Value) -> Value:
+    def one(k: Value, x: Value) -> Array:
         return _one_gamma(k, x, log_space)
 
     # The bits of many keys at once are only with threefry those of one key after the other.
@@ -122,7 +122,7 @@ def _gammas(key: Value, a: Value, log_space: bool) -> Value:
     return lax.reshape(out, shape)
 
 
-def _one_by_one(fun: Callable[[Any, Any], Any], keys: Value, xs: Value) -> Value:
+def _one_by_one(fun: Callable[[Any, Any], Any], keys: Value, xs: Value) -> Array:
     size = get_aval(xs).shape[0]
 
     def step(state: Any) -> Any:
@@ -153,7 +153,7 @@ def _gamma_jvp(primals: Values, tangents: Tangents, *, log_space: bool, **params
     return out, lax.mul(g, _log_slope(a, out) if log_space else lax.random_gamma_grad(a, out))
 
 
-def _log_slope(a: Value, log: Value) -> Value:
+def _log_slope(a: Value, log: Value) -> Array:
     """d log x / da; below the precision of the dtype, where P(a, x) is x^a / Gamma(a + 1), as a
     number that holds where x is 0 in the dtype."""
     eps = constant(dtypes.finfo(get_aval(a).dtype).eps, get_aval(a).dtype)
@@ -199,7 +199,7 @@ _CUBE_ROOT = (
 )
 
 
-def _approximate(key: Value, a: Value, log_space: bool, dtype: DType) -> Value:
+def _approximate(key: Value, a: Value, log_space: bool, dtype: DType) -> Array:
     """Numbers of the approximate method, by one function for all uses with the same types."""
     program = traced(_approximate_floats, [get_aval(key), get_aval(a)],
                      {"log_space": log_space, "result": dtype})
@@ -210,7 +210,7 @@ def _at_least_float32(dtype: DType) -> DType:
     return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
 
 
-def _approximate_floats(key: Value, a: Value, *, log_space: bool, result: DType) -> Value:
+def _approximate_floats(key: Value, a: Value, *, log_space: bool, result: DType) -> Array:
     """A gamma number of a + 4, times u_i^(1 / (a + i)) for i = 0, ..., 3; in float32 at least."""
     shape, dtype = get_aval(a).shape, _at_least_float32(get_aval(a).dtype)
     a = lax.convert_element_type(a, dtype)
@@ -247,7 +247,7 @@ def check_method(name: str, method: Any) -> str:
 
 @on_key("shape", "dtype", "log_space", "method")
 def _gamma(key: Value, a: Value, *, shape: tuple[int, ...], dtype: DType, log_space: bool,
-           method: str) -> Value:
+           method: str) -> Array:
     approximate = method == "approximate"
     (a,) = arrays(_at_least_float32(dtype) if approximate else dtype, shape, a)
     a = a if not is_scalar_constant(a) else lax.broadcast(a, ())
@@ -257,7 +257,7 @@ def _gamma(key: Value, a: Value, *, shape: tuple[int, ...], dtype: DType, log_sp
 
 
 def _sample_gamma(name: str, key: ArrayLike, a: Array, shape: Any, dtype: np.dtype[Any],
-                  log_space: bool, method: str, out_sharding: ShardingLike) -> Value:
+                  log_space: bool, method: str, out_sharding: ShardingLike) -> Array:
     wrapped, _ = check_key(name, key)
     method = check_method(name, method)
     dtype = param_dtype(dtype, name, a, safe=False)
@@ -300,7 +300,7 @@ def loggamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = 
 
 @on_key("shape", "dtype", "method")
 def _beta(key: Value, a: Value, b: Value, *, shape: tuple[int, ...], dtype: DType, method: str
-          ) -> Value:
+          ) -> Array:
     a_key, b_key = split_traced(key)
     a, b = arrays(dtype, shape, a, b)
     x, y = gamma_floats(a_key, a, True, method), gamma_floats(b_key, b, True, method)
@@ -326,14 +326,14 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Sequence[int] | None
     return placed_result(out, out_sharding, "beta")
 
 
-def _chisquare_floats(key: Value, df: Value, method: str) -> Value:
+def _chisquare_floats(key: Value, df: Value, method: str) -> Array:
     two = constant(2, get_aval(df).dtype)
     return lax.mul(lax.exp(gamma_floats(key, lax.div(df, two), True, method)), two)
 
 
 @on_key("shape", "dtype", "method")
 def _chisquare(key: Value, df: Value, *, shape: tuple[int, ...], dtype: DType, method: str
-               ) -> Value:
+               ) -> Array:
     (df,) = arrays(dtype, shape, df)
     return _chisquare_floats(key, df, method)
 
@@ -352,7 +352,7 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype")
-def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     den_key, num_key = split_traced(key)
     dfnum, dfden = arrays(dtype, shape, dfnum, dfden)
     num = _chisquare_floats(num_key, dfnum, "exact")
@@ -372,7 +372,7 @@ def f(key: ArrayLike, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None
 
 
 @on_key("shape", "dtype")
-def _t(key: Value, df: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _t(key: Value, df: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     normal_key, gamma_key = split_traced(key)
     (df,) = arrays(dtype, shape, df)
     x = normal_floats(normal_key, shape, dtype)
@@ -393,12 +393,12 @@ def t(key: ArrayLike, df: ArrayLike, shape: Sequence[int] | None = None,
 
 @on_key("shape", "dtype", "method")
 def _dirichlet(key: Value, alpha: Value, *, shape: tuple[int, ...], dtype: DType, method: str
-               ) -> Value:
+               ) -> Array:
     (alpha,) = arrays(dtype, shape, alpha)
     x = gamma_floats(key, alpha, True, method)
     last = len(shape) - 1
 
-    def along(y: Value) -> Value:
+    def along(y: Value) -> Array:
         return lax.broadcast_in_dim(y, shape, range(last))
 
     x = lax.exp(lax.sub(x, along(lax.stop_gradient(lax.reduce_max(x, (last,))))))
@@ -440,7 +440,7 @@ def dirichlet(key: ArrayLike, alpha: Any, shape: Sequence[int] | None = None,
 # -- generalized normal numbers --------------------------------------------------------------------
 
 
-def _generalized_normal_floats(key: Value, p: Value, shape: tuple[int, ...], dtype: DType) -> Value:
+def _generalized_normal_floats(key: Value, p: Value, shape: tuple[int, ...], dtype: DType) -> Array:
     gamma_key, sign_key = split_traced(key)
     inverse = lax.convert_element_type(lax.div(constant(1, get_aval(p).dtype), p), dtype)
     a = lax.broadcast(inverse, shape) if shape else lax.broadcast(inverse, ())
@@ -448,14 +448,14 @@ def _generalized_normal_floats(key: Value, p: Value, shape: tuple[int, ...], dty
     return lax.mul(signs(sign_key, shape, dtype), lax.pow(x, a))
 
 
-def _exponent(p: Value) -> Value:
+def _exponent(p: Value) -> Array:
     """The parameter p in a dtype of its own: what is computed of it is rounded to the result's."""
     own = dtypes.to_inexact_dtype(dtypes.canonicalize_dtype(get_aval(p).dtype))
     return as_array(p, own)
 
 
 @on_key("shape", "dtype")
-def _generalized_normal(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _generalized_normal(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return _generalized_normal_floats(key, _exponent(p), shape, dtype)
 
 
@@ -481,7 +481,7 @@ def _require_scalar(name: str, p: ArrayLike) -> None:
 
 
 @on_key("shape", "dtype")
-def _ball(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _ball(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     direction_key, radius_key = split_traced(key)
     p = _exponent(p)
     inverse = lax.div(constant(1, get_aval(p).dtype), p)

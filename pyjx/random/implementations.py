@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration, lax
-from pyjx.core.array_type import ArrayLike
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.named_axes import Axis
 from pyjx.core.scalars import scalar_constant
@@ -167,7 +167,7 @@ def word(key: ArrayLike, i: int) -> Any:
     return lax.reshape(lax.slice(key, (i,), (i + 1,)), ())
 
 
-def _pair(x: Value, y: Value) -> Value:
+def _pair(x: Value, y: Value) -> Array:
     """Two arrays, stacked along a new last axis."""
     shape = (*get_aval(x).shape, 1)
     return lax.concatenate([lax.reshape(x, shape), lax.reshape(y, shape)], len(shape) - 1)
@@ -187,8 +187,8 @@ def threefry_seed(seed: ArrayLike) -> Any:
         shift = scalar_constant(32, get_aval(seed).dtype)
         high = to_uint32(lax.shift_right_logical(seed, shift))
     else:
-        high = np.uint32(0)
-    return _pair(lax.broadcast(high, ()) if isinstance(high, np.generic) else high, to_uint32(seed))
+        high = lax.broadcast(np.uint32(0), ())
+    return _pair(high, to_uint32(seed))
 
 
 def threefry_fold_in(key: ArrayLike, data: ArrayLike) -> Any:
@@ -217,11 +217,11 @@ def counters(shape: Sequence[int]) -> tuple[Any, Any]:
 EachWord = Callable[[Value], Value]
 
 
-def _as_it_is(word: Value) -> Value:
+def _as_it_is(word: Any) -> Any:
     return word
 
 
-def _hash_flat(key: Value, count: int, each_word: EachWord = _as_it_is) -> Value:
+def _hash_flat(key: Value, count: int, each_word: EachWord = _as_it_is) -> Array:
     """`count` words from the counters 0, 1, ..., of which the i-th is paired with the one half
     their number after it."""
     half = (count + 1) // 2
@@ -257,12 +257,12 @@ def threefry_random_bits(key: ArrayLike, bit_width: int, shape: tuple[int, ...])
     return _threefry_bits(key, bit_width, shape, bits_apart_p.bind)
 
 
-def _threefry_fused_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
+def _threefry_fused_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Array:
     return _threefry_bits(key, bit_width, shape, _as_it_is)
 
 
 def _threefry_bits(key: Value, bit_width: int, shape: tuple[int, ...],
-                   each_word: EachWord) -> Value:
+                   each_word: EachWord) -> Array:
     """`each_word` is done to each of the two arrays of words."""
     if not configuration.threefry_partitionable.value:
         return _bits_in_sequence(key, bit_width, shape, each_word)
@@ -274,7 +274,7 @@ def _threefry_bits(key: Value, bit_width: int, shape: tuple[int, ...],
 
 
 def _bits_in_sequence(key: Value, bit_width: int, shape: tuple[int, ...],
-                      each_word: EachWord) -> Value:
+                      each_word: EachWord) -> Array:
     """The bits when `jax_threefry_partitionable` is off; `each_word` is done to both halves."""
     size = math.prod(shape)
     words = -(-bit_width * size // 32)
@@ -291,7 +291,7 @@ def _bits_in_sequence(key: Value, bit_width: int, shape: tuple[int, ...],
     return lax.reshape(bits, shape)
 
 
-def _hash_long(key: Value, words: int, each_word: EachWord) -> Value:
+def _hash_long(key: Value, words: int, each_word: EachWord) -> Array:
     """`_hash_flat`, in blocks that 32-bit counters can number."""
     block = 2**32 - 1
     blocks, rest = divmod(words, block)
@@ -311,7 +311,7 @@ threefry2x32 = register(PRNGImpl((2,), threefry_seed, threefry_split, threefry_r
 # -- rbg and unsafe_rbg: XLA's generator, whose bits depend on the platform ------------------------
 
 
-def _generate(key: Value, shape: tuple[int, ...], bit_width: int = 32) -> Value:
+def _generate(key: Value, shape: tuple[int, ...], bit_width: int = 32) -> Array:
     return rng_bit_generator_p.bind(
         key, shape=tuple(shape), dtype=_unsigned(bit_width),
         algorithm=lax.RandomAlgorithm.RNG_DEFAULT, out_sharding=None,
@@ -323,19 +323,19 @@ def _rbg_seed(seed: ArrayLike) -> Any:
     return lax.concatenate([half, half], 0)
 
 
-def _rbg_split(key: Value, shape: tuple[int, ...]) -> Value:
+def _rbg_split(key: Value, shape: tuple[int, ...]) -> Array:
     halves = over_batch(1, lambda k: threefry_split(k, shape), lax.reshape(key, (2, 2)))
     n = len(shape)
     halves = lax.transpose(halves, (*range(1, n + 1), 0, n + 1))
     return lax.reshape(halves, (*shape, 4))
 
 
-def _rbg_fold_in(key: Value, data: Value) -> Value:
+def _rbg_fold_in(key: Value, data: Value) -> Array:
     halves = over_batch(1, lambda k: threefry_fold_in(k, data), lax.reshape(key, (2, 2)))
     return lax.reshape(halves, (4,))
 
 
-def _rbg_random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
+def _rbg_random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Array:
     return _generate(key, shape, bit_width)
 
 
@@ -343,13 +343,13 @@ rbg = register(PRNGImpl((4,), _rbg_seed, _rbg_split, _rbg_random_bits, _rbg_fold
                         "rbg"))
 
 
-def _unsafe_rbg_split(key: Value, shape: tuple[int, ...]) -> Value:
+def _unsafe_rbg_split(key: Value, shape: tuple[int, ...]) -> Array:
     count = math.prod(shape)
     keys = lax.slice(_generate(key, (10 * count, 4)), (0, 0), (10 * count, 4), (10, 1))
     return lax.reshape(keys, (*shape, 4))
 
 
-def _unsafe_rbg_fold_in(key: Value, data: Value) -> Value:
+def _unsafe_rbg_fold_in(key: Value, data: Value) -> Array:
     bits = lax.slice(_generate(_rbg_seed(data), (10, 4)), (9, 0), (10, 4))
     return lax.bitwise_xor(key, lax.reshape(bits, (4,)))
 
@@ -361,11 +361,11 @@ unsafe_rbg = register(PRNGImpl((4,), _rbg_seed, _unsafe_rbg_split, _rbg_random_b
 _ZERO = np.uint32(0)
 
 
-def _add(x: Value, y: Value) -> Value:
+def _add(x: Value, y: Value) -> Array:
     return lax.add(*_alike(x, y))
 
 
-def _xor(*xs: Value) -> Value:
+def _xor(*xs: Value) -> Any:
     return reduce(lambda x, y: lax.bitwise_xor(*_alike(x, y)), xs)
 
 
@@ -408,12 +408,12 @@ def _philox4x32(k0: Any, k1: Any, x0: ArrayLike, x1: ArrayLike, x2: ArrayLike, x
 _ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 
 
-def _rotate(x: Value, r: int) -> Value:
+def _rotate(x: Value, r: int) -> Array:
     return lax.bitwise_or(lax.shift_left(x, np.uint32(r)),
                           lax.shift_right_logical(x, np.uint32(32 - r)))
 
 
-def _threefry4x32(*words: Value) -> list[Value]:
+def _threefry4x32(*words: Value) -> list[Any]:
     key = [*words[:4], _xor(np.uint32(0x1BD11BDA), *words[:4])]
     x = [_add(a, k) for a, k in zip(words[4:], key, strict=False)]
     shape = max([get_aval(a).shape for a in x], key=len)
@@ -465,13 +465,13 @@ def _generator(name: str, tag: str, primitive: Any, key_words: int, counter_word
         words = [word(key, i) for i in range(key_words)]
         return primitive.bind(*words, *counter)  # type: ignore[no-any-return]
 
-    def split(key: Value, shape: tuple[int, ...]) -> Value:
+    def split(key: Value, shape: tuple[int, ...]) -> Array:
         return _stacked(image(key, *pad, *counters(shape))[:key_words])
 
-    def fold_in(key: Value, data: Value) -> Value:
+    def fold_in(key: Value, data: Value) -> Array:
         return _stacked(image(key, *pad, _ZERO, data)[:key_words])
 
-    def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
+    def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Array:
         words = image(key, *counters(shape), *pad)
         if bit_width == 64:
             return wide(*halves(words))

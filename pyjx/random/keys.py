@@ -70,7 +70,7 @@ class KeyTy(dtypes.ExtendedDType):
     def physical_aval(self, aval: ShapedArray) -> ShapedArray:
         return ShapedArray((*aval.shape, *self._impl.key_shape), _UINT32)
 
-    def from_physical(self, data: Value) -> PRNGKeyArray:
+    def from_physical(self, data: Array) -> PRNGKeyArray:
         return PRNGKeyArray(self._impl, data)
 
     def filled(self, shape: tuple[int, ...], value: ArrayLike) -> Any:
@@ -79,7 +79,7 @@ class KeyTy(dtypes.ExtendedDType):
         return random_wrap_p.bind(data, impl=self._impl)
 
 
-def check_key_data(impl: PRNGImpl, data: Value) -> None:
+def check_key_data(impl: PRNGImpl, data: Value | ShapedArray) -> None:
     """TypeError unless `data` is an array of the data of keys."""
     shape, dtype = getattr(data, "shape", None), getattr(data, "dtype", None)
     if shape is None or dtype is None:
@@ -332,7 +332,7 @@ def _seed_shape(seeds: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
     return _keys(impl, seeds.shape)
 
 
-def _seed(avals: Avals, seeds: Value, *, impl: PRNGImpl) -> Value:
+def _seed(avals: Avals, seeds: Value, *, impl: PRNGImpl) -> Array:
     return over_batch(avals[0].ndim, impl.seed, seeds)
 
 
@@ -364,7 +364,7 @@ def _split_shape(keys: ShapedArray, *, shape: tuple[int, ...], partitionable: bo
 
 
 def _split(avals: Avals, data: Value, *, shape: tuple[int, ...], partitionable: bool | None = None
-           ) -> Value:
+           ) -> Array:
     impl = avals[0].dtype._impl
     with counting(partitionable):
         return over_batch(avals[0].ndim, lambda k: impl.split(k, shape), data)
@@ -374,7 +374,7 @@ random_split_p = _primitive("random_split", _split_shape, _split)
 random_split_p.define(printed=without(partitionable=(True, False, None)))
 
 
-def split_keys(keys: Value, shape: tuple[int, ...]) -> Value:
+def split_keys(keys: Value, shape: tuple[int, ...]) -> Array:
     return random_split_p.bind(keys, shape=shape,
                                partitionable=configuration.threefry_partitionable.value)
 
@@ -386,7 +386,7 @@ def _bits_shape(keys: ShapedArray, *, bit_width: int, shape: tuple[int, ...], fu
 
 
 def _bits(avals: Avals, data: Value, *, bit_width: int, shape: tuple[int, ...], fused: bool = False,
-          partitionable: bool | None = None) -> Value:
+          partitionable: bool | None = None) -> Array:
     impl = avals[0].dtype._impl
     draw = impl.fused_bits if fused else impl.random_bits
     with counting(partitionable):
@@ -400,7 +400,7 @@ random_bits_p.define(
     printed=without(fused=(False,), partitionable=(True, False, None)))
 
 
-def draw_bits(keys: Value, bit_width: int, shape: tuple[int, ...], fused: bool) -> Value:
+def draw_bits(keys: Value, bit_width: int, shape: tuple[int, ...], fused: bool) -> Array:
     return random_bits_p.bind(keys, bit_width=bit_width, shape=shape, fused=fused,
                               partitionable=configuration.threefry_partitionable.value)
 
@@ -415,7 +415,7 @@ def _fold_in_shape(keys: ShapedArray, data: ShapedArray) -> ShapedArray:
     return _keys(impl, broadcast_shapes(keys.shape, data.shape))
 
 
-def _fold_in(avals: Avals, data: Value, values: Value) -> Value:
+def _fold_in(avals: Avals, data: Value, values: Value) -> Array:
     return over_axes([aval.shape for aval in avals], avals[0].dtype._impl.fold_in, data, values)
 
 
@@ -423,7 +423,7 @@ def _fold_in_batch(operands: Values, dims: Dims) -> Any:
     """What is not batched stays one for all: rbg makes other bits of many words than of one."""
     rank = max([get_aval(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True)])
 
-    def aligned(x: Value, d: int | None) -> Value:
+    def aligned(x: Any, d: int | None) -> Array:
         if d is None:
             return expand_dims(x, (0,)) if get_aval(x).ndim else x
         missing = rank + 1 - get_aval(x).ndim

@@ -170,7 +170,7 @@ def total(x: ArrayLike, axes: tuple[int, ...]) -> Any:
     return lax.convert_element_type(lax.reduce_sum(wide, axes), dtype)
 
 
-def running_total(x: Value, axis: int, *, reverse: bool = False) -> Value:
+def running_total(x: Array, axis: int, *, reverse: bool = False) -> Array:
     """The cumulative sum as windows, in whose order JAX's is rounded on CPU: where a draw lies
     depends on the last bits. `lax.cumsum` adds one element after the other there."""
     aval = get_aval(x)
@@ -196,7 +196,7 @@ def unit_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike, *, fus
     return lax.max(constant(0, dtype), _unit_floats(key, shape, dtype, fused))
 
 
-def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, fused: bool) -> Value:
+def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, fused: bool) -> Array:
     info = dtypes.finfo(dtype)
     width, mantissa = int(info.bits), int(info.nmant)
     if width not in _UINTS:
@@ -224,7 +224,7 @@ def uniform_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike, low
     return lax.max(low, _affine(u, span, low))
 
 
-def _affine(u: Value, scale: Value, offset: Value) -> Value:
+def _affine(u: Value, scale: Value, offset: Value) -> Array:
     shape = get_aval(u).shape
     for x in (scale, offset):
         if not broadcasts_to(get_aval(x).shape, shape):
@@ -233,14 +233,14 @@ def _affine(u: Value, scale: Value, offset: Value) -> Value:
     return lax.add(lax.mul(u, _over(scale, shape)), _over(offset, shape))
 
 
-def _over(x: Value, shape: tuple[int, ...]) -> Value:
+def _over(x: Value, shape: tuple[int, ...]) -> Any:
     """A parameter for all elements of a result."""
     return x if isinstance(x, np.generic) else stretch(x, shape)
 
 
 @on_key("shape", "dtype")
 def _uniform(key: Value, low: Value = 0.0, high: Value = 1.0, *, shape: tuple[int, ...],
-             dtype: DType) -> Value:
+             dtype: DType) -> Array:
     low, high = [_over(as_array(x, dtype), shape) for x in (low, high)]
     return uniform_floats(key, shape, dtype, low, high, fused=True)
 
@@ -308,14 +308,14 @@ def normal_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> A
     return lax.mul(constant(math.sqrt(2), dtype), lax.erf_inv(_symmetric_floats(key, shape, dtype)))
 
 
-def _symmetric_floats(key: Value, shape: tuple[int, ...], dtype: DType) -> Value:
+def _symmetric_floats(key: Value, shape: tuple[int, ...], dtype: DType) -> Array:
     """Uniform numbers from (-1, 1)."""
     low = np.nextafter(constant(-1, dtype), constant(0, dtype), dtype=dtype)
     return uniform_floats(key, shape, dtype, low, constant(1, dtype))
 
 
 @on_key("shape", "dtype")
-def _scaled_normal(key: Value, scale: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _scaled_normal(key: Value, scale: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     scale = lax.convert_element_type(scale, dtype)
     if dtypes.issubdtype(dtype, np.complexfloating):
         return normal_floats(key, shape, dtype) * scale
@@ -332,7 +332,7 @@ def scaled_normal(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike, scale:
 
 
 @on_key("shape", "dtype")
-def _normal(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _normal(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return normal_floats(key, shape, dtype)
 
 
@@ -358,7 +358,7 @@ def normal(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
 # -- integers --------------------------------------------------------------------------------------
 
 
-def _clamp(x: Value, low: int, high: int) -> Value:
+def _clamp(x: Value, low: int, high: int) -> Array:
     """`x` within bounds that its dtype may not reach."""
     dtype = get_aval(x).dtype
     info = dtypes.iinfo(dtype)
@@ -366,7 +366,7 @@ def _clamp(x: Value, low: int, high: int) -> Value:
     return lax.min(x, constant(min(high, int(info.max)), dtype))
 
 
-def _integer(x: Value) -> Value:
+def _integer(x: Value) -> Any:
     """A bound as an integer array."""
     if type(x) is int:
         return np.asarray(x, dtypes.default_int_dtype())[()]  # OverflowError beyond its range
@@ -375,7 +375,7 @@ def _integer(x: Value) -> Value:
     return x
 
 
-def _above(x: Value, limit: int) -> Value:
+def _above(x: Value, limit: int) -> Array:
     """Whether integers are greater than one that their dtype may not reach."""
     info = dtypes.iinfo(get_aval(x).dtype)
     return lax.gt(x, lax.full_like(x, min(limit, int(info.max))))
@@ -414,7 +414,7 @@ def integers(key: ArrayLike, shape: tuple[int, ...], low: ArrayLike, high: Array
 
 
 @on_key("shape", "dtype")
-def _randint(key: Value, low: Value, high: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _randint(key: Value, low: Value, high: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return integers(key, shape, low, high, dtype)
 
 
@@ -454,13 +454,13 @@ def randint(key: ArrayLike, shape: Sequence[int], minval: ArrayLike, maxval: Arr
 # -- transformed uniform numbers -------------------------------------------------------------------
 
 
-def _positive(key: Value, shape: tuple[int, ...], dtype: DType) -> Value:
+def _positive(key: Value, shape: tuple[int, ...], dtype: DType) -> Array:
     """Uniform numbers from [tiny, 1)."""
     return uniform_floats(key, shape, dtype, dtypes.finfo(dtype).tiny, constant(1, dtype))
 
 
 @on_key("shape", "dtype")
-def _exponential(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _exponential(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
 
 
@@ -498,7 +498,7 @@ def gumbel_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike, mode
 
 
 @on_key("shape", "dtype", "mode")
-def _gumbel(key: Value, *, shape: tuple[int, ...], dtype: DType, mode: str) -> Value:
+def _gumbel(key: Value, *, shape: tuple[int, ...], dtype: DType, mode: str) -> Array:
     return gumbel_floats(key, shape, dtype, mode)
 
 
@@ -517,7 +517,7 @@ def gumbel(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, mode: s
 
 
 @on_key("shape", "dtype")
-def _laplace(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _laplace(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     low = constant(-1 + float(dtypes.finfo(dtype).epsneg), dtype)
     u = uniform_floats(key, shape, dtype, low, constant(1, dtype))
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
@@ -535,7 +535,7 @@ def laplace(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
 
 
 @on_key("shape", "dtype")
-def _logistic(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _logistic(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     u = _positive(key, shape, dtype)
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
@@ -552,7 +552,7 @@ def logistic(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
 
 
 @on_key("shape", "dtype")
-def _cauchy(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _cauchy(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     u = uniform_floats(key, shape, dtype, dtypes.finfo(dtype).eps, constant(1, dtype))
     return lax.tan(lax.mul(constant(math.pi, dtype), lax.sub(u, constant(0.5, dtype))))
 
@@ -570,7 +570,7 @@ def cauchy(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
 
 @on_key("shape", "dtype")
 def _truncated_normal(key: Value, lower: Value, upper: Value, *, shape: tuple[int, ...],
-                      dtype: DType) -> Value:
+                      dtype: DType) -> Array:
     root = constant(math.sqrt(2), dtype)
     lower, upper = as_array(lower, dtype), as_array(upper, dtype)
     a, b = [_over(lax.erf(lax.div(x, root)), shape) for x in (lower, upper)]
@@ -615,7 +615,7 @@ def coins(key: ArrayLike, p: ArrayLike, shape: tuple[int, ...], mode: str = "low
 
 
 @on_key("shape", "mode")
-def _bernoulli(key: Value, p: Value, *, shape: tuple[int, ...], mode: str) -> Value:
+def _bernoulli(key: Value, p: Value, *, shape: tuple[int, ...], mode: str) -> Array:
     return coins(key, as_array(p, get_aval(p).dtype), shape, mode)
 
 
@@ -648,7 +648,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Sequence[int] | None = 
 
 
 @on_key("shape", "dtype")
-def _rademacher(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+def _rademacher(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     if dtype == np.bool_:  # neither sign is zero
         return lax.ne(signs(key, shape, np.dtype(np.int32)), constant(0, np.int32))
     return signs(key, shape, dtype)

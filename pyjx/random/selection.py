@@ -47,12 +47,12 @@ def shuffle(key: ArrayLike, x: ArrayLike, axis: int) -> Any:
     return x
 
 
-def _take(x: Value, indices: Value, axis: int) -> Value:
+def _take(x: Value, indices: Value, axis: int) -> Array:
     return jnp.take(x, indices, axis=axis, unique_indices=False)
 
 
 @on_key("axis", "independent")
-def _permute(key: Value, x: Value, *, axis: int, independent: bool) -> Value:
+def _permute(key: Value, x: Value, *, axis: int, independent: bool) -> Array:
     aval = get_aval(x)
     if independent or aval.ndim == 1:
         return shuffle(key, x, axis)
@@ -61,7 +61,7 @@ def _permute(key: Value, x: Value, *, axis: int, independent: bool) -> Value:
 
 
 @on_key("size", "dtype")
-def _permuted_range(key: Value, *, size: int, dtype: DType) -> Value:
+def _permuted_range(key: Value, *, size: int, dtype: DType) -> Array:
     return shuffle(key, lax.iota(dtype, size), 0)
 
 
@@ -76,7 +76,7 @@ def _require_arrays(name: str, *values: Any) -> None:
                             f"position {i}.")
 
 
-def permutation(key: ArrayLike, x: Value, axis: int = 0, independent: bool = False, *,
+def permutation(key: ArrayLike, x: Any, axis: int = 0, independent: bool = False, *,
                 out_sharding: ShardingLike = None) -> Array:
     """A random permutation of the numbers below `x`, or of an array along an axis.
 
@@ -130,8 +130,8 @@ def raise_traced_size(name: str, x: ArrayLike) -> None:
 
 
 @on_key("size", "shape", "replace", "mode")
-def _choose(key: Value, p: Value = None, *, size: int, shape: tuple[int, ...], replace: bool,
-            mode: str) -> Value:
+def _choose(key: Value, p: Any = None, *, size: int, shape: tuple[int, ...], replace: bool,
+            mode: str) -> Array:
     """Indices below `size`."""
     count = math.prod(shape)
     if p is None:
@@ -154,7 +154,7 @@ def _choose(key: Value, p: Value = None, *, size: int, shape: tuple[int, ...], r
     return lax.reshape(indices, shape)
 
 
-def choice(key: ArrayLike, a: Value, shape: Sequence[int] = (), replace: bool = True,
+def choice(key: ArrayLike, a: Any, shape: Sequence[int] = (), replace: bool = True,
            p: ArrayLike | None = None, axis: int = 0, mode: str | None = None) -> Array:
     """Random elements of an array, or random integers below `a`.
 
@@ -216,7 +216,7 @@ def choice(key: ArrayLike, a: Value, shape: Sequence[int] = (), replace: bool = 
 
 @on_key("axis", "shape", "replace", "mode")
 def _categorical(key: Value, logits: Value, *, axis: int, shape: tuple[int, ...], replace: bool,
-                 mode: str) -> Value:
+                 mode: str) -> Array:
     aval = get_aval(logits)
     dtype = dtypes.default_int_dtype()
     batch = tuple([n for i, n in enumerate(aval.shape) if i != axis])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx import configuration, tree_util
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.explicit import entries_of
 from pyjx.core.layouts import AutoLayout, Format, Layout
@@ -198,7 +199,7 @@ def _asserted(x: Any, aval: ShapedArray | AbstractRef, sharding: Sharding) -> An
     return x
 
 
-def _impl(x: Value, *, sharding: Sharding, layout: Layout | None, **params: Any) -> Value:
+def _impl(x: Value, *, sharding: Sharding, layout: Layout | None, **params: Any) -> Array:
     if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
         sharding = sharding.update(mesh=_devices_for(x, sharding))
     out = device_put(x, _dividing(x, _fully_constrained(x, sharding)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration, tree_util
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import (
     along_the_mesh_that_is_set,
@@ -74,7 +75,7 @@ def _mesh_of(x: Any) -> Mesh | None:
     return mesh if isinstance(mesh, Mesh) else None
 
 
-def _impl(x: Value, *, dst_sharding: Any, concrete_mesh: Any) -> Value:
+def _impl(x: Value, *, dst_sharding: Any, concrete_mesh: Any) -> Array:
     if no_collectives.value:
         reshard_p.out_avals((get_aval(x),), {"dst_sharding": dst_sharding,
                                              "concrete_mesh": concrete_mesh})

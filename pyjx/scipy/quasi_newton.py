@@ -13,7 +13,6 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.engine.types import Value
 from pyjx.transforms.arguments import wraps
 from pyjx.transforms.grad import value_and_grad
 
@@ -363,7 +362,7 @@ def minimize(fun: Callable[..., Any], x0: ArrayLike, args: tuple[Any, ...] = (),
     return _over_complex(run, given_args, x0, given)
 
 
-def _over_complex(run: Callable[..., OptimizeResults], fun: Callable[..., Any], x0: Value,
+def _over_complex(run: Callable[..., OptimizeResults], fun: Callable[..., Any], x0: Array,
                   options: dict[str, Any]) -> OptimizeResults:
     """The minimum over the real and imaginary parts, of which there are twice as many."""
     n = x0.size

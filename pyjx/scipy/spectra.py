@@ -19,7 +19,6 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_truncated_int
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.types import Value
 from pyjx.lazy import deferred
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -287,7 +286,7 @@ def _padded(x: Array, before: int, after: int, **options: Any) -> Array:
 
 
 @api_boundary
-def stft(x: Value, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
+def stft(x: Array, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
          noverlap: int | None = None, nfft: int | None = None, detrend: Any = False,
          return_onesided: bool = True, boundary: str | None = "zeros", padded: bool = True,
          axis: int = -1) -> tuple[Array, Array, Array]:
@@ -355,7 +354,7 @@ def csd(x: ArrayLike, y: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg
                     axis, average)
 
 
-def _density(x: Value, y: Value, fs: Any, window: Any, nperseg: int | None, noverlap: int | None,
+def _density(x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap: int | None,
              nfft: int | None, detrend: Any, return_onesided: bool, scaling: str, axis: int,
              average: str) -> tuple[Array, Array]:
     if y is None:
@@ -373,7 +372,7 @@ def _density(x: Value, y: Value, fs: Any, window: Any, nperseg: int | None, nove
 
 
 @api_boundary
-def welch(x: Value, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
+def welch(x: object, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
           noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
           return_onesided: bool = True, scaling: str = "density", axis: int = -1,
           average: str = "mean") -> tuple[Array, Array]:

@@ -14,7 +14,6 @@ from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.custom_batching_calls import BatchingRule, bind_custom_vmap
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.engine.types import Value
 from pyjx.transforms.custom_function import PositionalFunction
 
 
@@ -107,7 +106,7 @@ def _on_leaves(rule: Callable[..., Any], flat: FlatFun, out_avals: Sequence[Any]
     return BatchingRule(rule, run, takes_points=takes_points)
 
 
-def _example(name: str, i: int, x: Value, aval: ShapedArray, size: int) -> Value:
+def _example(name: str, i: int, x: Array, aval: ShapedArray, size: int) -> Array:
     """What each of the examples, which are alike, has of an output, whatever the rule says of its
     axes."""
     shape = get_aval(x).shape

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.types import TreeDef, Value
+from pyjx.engine.types import TreeDef
 from pyjx.experimental.sparse.formats import JAXSparse
 from pyjx.transforms import grad as _grad
 from pyjx.transforms import jacobians as _jacobians
@@ -28,7 +29,7 @@ def _is_sparse(x: Any) -> bool:
     return isinstance(x, JAXSparse)
 
 
-def _with_data(mat: Any, data: Value) -> Any:
+def _with_data(mat: Any, data: Array) -> Any:
     """The derivative by the elements of `mat`, whose leading axes are those of the output."""
     children, aux = mat.tree_flatten()
     more = data.ndim - children[0].ndim

@@ -15,7 +15,6 @@ from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.types import Value
 from pyjx.experimental.sparse.bcoo.buffers import TRACED_NSE, count_stored
 from pyjx.experimental.sparse.formats import (
     Buffered,
@@ -156,7 +155,7 @@ def _times(primitive: Primitive, kind: type, ndim: int, mat: Any, other: Any, tr
     return primitive.bind(*buffers, other, **mat._known, transpose=bool(transpose))  # type: ignore[no-any-return]
 
 
-def times_rows(data: Value, row: ArrayLike, col: ArrayLike, other: Any, n_rows: int,
+def times_rows(data: Array, row: ArrayLike, col: ArrayLike, other: Any, n_rows: int,
                is_sorted: bool = False) -> Any:
     """For every element a_ij that is stored, a_ij times row j of `other`, added to row i."""
     taken = jnp.asarray(other).at[col].get(mode="fill", fill_value=0)
@@ -218,7 +217,7 @@ def _coo_todense(data: ArrayLike, row: ArrayLike, col: ArrayLike, *, spinfo: COO
     return added_at(spinfo.shape, (row, col), data)  # type: ignore[no-any-return]
 
 
-def _coo_product(data: ArrayLike, row: ArrayLike, col: ArrayLike, other: Any, *, spinfo: COOInfo,
+def _coo_product(data: Array, row: ArrayLike, col: ArrayLike, other: Any, *, spinfo: COOInfo,
              transpose: bool) -> Array:
     n, m = spinfo.shape  # padding, which is at (0, 0), may make flags of order untrue
     if transpose:
@@ -393,7 +392,7 @@ class CSC(_Compressed):
         return product(self, other, of_transpose(csr_matvec), of_transpose(csr_matmat))
 
 
-def rows_of(indptr: Value, nse: int) -> Any:
+def rows_of(indptr: Array, nse: int) -> Any:
     """The row of each of `nse` elements; beyond the last one, what is out of bounds."""
     starts = jnp.zeros(nse + 1, get_aval(indptr).dtype).at[indptr[1:]].add(1, mode="drop")
     return jnp.cumsum(starts[:nse])
@@ -444,7 +443,7 @@ def _check_buffers(data: Array, indices: Array, indptr: Array, shape: tuple[int,
                          f"than there are rows (of CSC columns), got {indptr.shape}.")
 
 
-def _csr_todense(data: Value, indices: Array, indptr: Value, *, shape: tuple[int, ...]) -> Array:
+def _csr_todense(data: Array, indices: Array, indptr: Array, *, shape: tuple[int, ...]) -> Array:
     _check_buffers(data, indices, indptr, shape)
     row = rows_of(indptr, data.shape[0])
     return added_at(shape, (row, indices), data)  # type: ignore[no-any-return]
@@ -461,7 +460,7 @@ _LIBRARY_DTYPES = frozenset(map(np.dtype, ("int32", "int64", "float32", "float64
                                            "complex128")))
 
 
-def suits_library(data: Value, indices: Value, indptr: Value, other: Any) -> bool:
+def suits_library(data: object, indices: object, indptr: object, other: Any) -> bool:
     """Whether the types are those that libraries multiply: one of elements, one of indices, and
     known shapes."""
     data, indices, indptr, other = map(get_aval, (data, indices, indptr, other))
@@ -471,7 +470,7 @@ def suits_library(data: Value, indices: Value, indptr: Value, other: Any) -> boo
             and all([type(n) is int and n for x in (data, indptr, other) for n in x.shape]))
 
 
-def csr_product(data: Value, indices: Value, indptr: Value, other: Any) -> Array:
+def csr_product(data: Array, indices: Array, indptr: Array, other: Any) -> Array:
     """The product of the matrix of these buffers, and a vector or matrix. Elements that are out of
     bounds count as zero, as a library would read whatever is there."""
     if not suits_library(data, indices, indptr, other):

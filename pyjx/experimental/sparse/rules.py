@@ -18,7 +18,6 @@ from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.engine.tangents import add_any_p
-from pyjx.engine.types import Value
 from pyjx.experimental.sparse import bcoo, bcsr
 from pyjx.experimental.sparse.bcoo.products import data_times
 from pyjx.experimental.sparse.bcoo.shapes import gathered
@@ -75,12 +74,12 @@ class Stretched:
         return self._whole
 
 
-def whole(x: Value) -> Any:
+def whole(x: object) -> Any:
     """The value itself, of a stretched array the whole of it."""
     return x.whole if type(x) is Stretched else x
 
 
-def narrow(x: Value) -> Any:
+def narrow(x: object) -> Any:
     return x.narrow if type(x) is Stretched else x
 
 
@@ -135,11 +134,11 @@ def _convert(primitive: Primitive, operands: Any, params: Any) -> Any:
     return _elementwise(primitive, operands, linear and new != np.bool_, params)
 
 
-def _same_indices(x: Value, y: Value) -> bool:
+def _same_indices(x: bcoo.BCOO, y: bcoo.BCOO) -> bool:
     return x.indices is y.indices and x.shape == y.shape
 
 
-def add(x: Value, y: Value) -> Any:
+def add(x: Any, y: Any) -> Any:
     """The sum: sparse if both are sparse."""
     if not (isinstance(x, BCOO) and isinstance(y, BCOO)):
         mat, dense = (x, y) if is_sparse(x) else (y, x)
@@ -155,7 +154,7 @@ def add(x: Value, y: Value) -> Any:
     return _joined(*[m.update_layout(n_batch=n_batch, n_dense=n_dense) for m in (x, y)])
 
 
-def _joined(x: Value, y: Value) -> Any:
+def _joined(x: bcoo.BCOO, y: bcoo.BCOO) -> Any:
     """The elements of one array after those of the other."""
     n_batch = x.n_batch
     batch = x.shape[:n_batch]
@@ -164,7 +163,7 @@ def _joined(x: Value, y: Value) -> Any:
     return BCOO._of(jnp.concatenate(data, n_batch), jnp.concatenate(indices, n_batch), x.shape)
 
 
-def _subtract(x: Value, y: Value) -> Any:
+def _subtract(x: Any, y: Any) -> Any:
     if not (is_sparse(x) and is_sparse(y)):
         raise NotImplementedError("Subtraction between sparse and dense array.")
     if isinstance(x, BCOO) and isinstance(y, BCOO) and _same_indices(x, y):
@@ -172,7 +171,7 @@ def _subtract(x: Value, y: Value) -> Any:
     return add(x, with_data(y, lax.neg(y.data)))
 
 
-def _multiply(x: Value, y: Value, *, out_dtype: DTypeLike | None = None) -> Any:
+def _multiply(x: Any, y: Any, *, out_dtype: DTypeLike | None = None) -> Any:
     x, y = narrow(x), narrow(y)
     if out_dtype is not None:
         x, y = [with_data(m, lax.convert_element_type(m.data, out_dtype)) if is_sparse(m)

@@ -20,7 +20,7 @@ from pyjx.core.linearity import LAST
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import UndefinedPrimal, Zero
-from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Values
 from pyjx.experimental.sparse.formats import JAXSparse
 from pyjx.experimental.sparse.matrices import rows_of, times_rows
 from pyjx.lax.callbacks import pure_callback
@@ -28,7 +28,7 @@ from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.jit import jit
 
 
-def _solve_on_host(data: Array, indices: ArrayLike, indptr: Array, b: Value) -> Any:
+def _solve_on_host(data: Array, indices: ArrayLike, indptr: Array, b: Array) -> Any:
     wide = np.result_type(data.dtype, np.float64)
     n = len(indptr) - 1
     matrix = csr_matrix((np.asarray(data, wide), indices, indptr), (n, n))
@@ -62,7 +62,8 @@ def _spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLik
         vmap_method="sequential")
 
 
-def _spsolve_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Any, Tangent]:
+def _spsolve_jvp(primals: list[Array], tangents: Tangents, **params: Any
+                 ) -> tuple[Any, Tangent]:
     # A dx = db - dA x
     data, indices, indptr, b = primals
     change, _, _, db = tangents
@@ -147,7 +148,7 @@ def spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike
 
 
 @api_boundary
-def lobpcg_standard(A: Value, X: Value, m: int = 100, tol: float | None = None
+def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: float | None = None
                     ) -> tuple[Array, Array, Array]:
     """The largest eigenvalues of a symmetric matrix and their eigenvectors.
 
@@ -200,8 +201,8 @@ def lobpcg_standard(A: Value, X: Value, m: int = 100, tol: float | None = None
 
 
 @partial(jit, static_argnums=(0, 2, 3))
-def _of_function(A: Callable[..., Any], X: Value, m: int, tol: float) -> Any:
-    def product(x: Value) -> Any:
+def _of_function(A: Callable[..., Any], X: Array, m: int, tol: float) -> Any:
+    def product(x: Array) -> Any:
         y = jnp.asarray(A(x))
         if y.dtype != x.dtype:
             raise ValueError(f"A, X must have same dtypes (were {y.dtype}, {x.dtype})")
@@ -214,7 +215,7 @@ def _of_function(A: Callable[..., Any], X: Value, m: int, tol: float) -> Any:
 
 
 @partial(jit, static_argnums=(2, 3))
-def _of_matrix(A: ArrayLike, X: ArrayLike, m: int, tol: float) -> Any:
+def _of_matrix(A: ArrayLike, X: Array, m: int, tol: float) -> Any:
     if isinstance(A, JAXSparse):
         return _lobpcg(lambda x: A @ x, X, m, tol)
     return _lobpcg(lambda x: _product(A, x), X, m, tol)
@@ -234,7 +235,7 @@ def _restricted(A: Callable[..., Any], S: Any, k: int) -> tuple[Any, Any, Any, A
     return theta, V, _product(S, V), _product(AS, V)
 
 
-def _lobpcg(A: Callable[..., Any], X: Value, m: int, tol: float) -> Any:
+def _lobpcg(A: Callable[..., Any], X: Array, m: int, tol: float) -> Any:
     n, k = X.shape
 
     def is_converged(theta: Any, X: Any, AX: Any) -> Any:

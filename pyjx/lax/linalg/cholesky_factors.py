@@ -97,7 +97,7 @@ def _update_shape(r: ShapedArray, w: ShapedArray) -> ShapedArray:
     return ShapedArray(r.shape, r.dtype)
 
 
-def _rotated(r: Value, w: Value) -> Value:
+def _rotated(r: Any, w: Any) -> Array:
     """Rotate each row of R with w so that the element of w below the diagonal vanishes."""
     n = get_aval(w).shape[0]
     zero, one = (np.asarray(x, get_aval(w).dtype)[()] for x in (0, 1))

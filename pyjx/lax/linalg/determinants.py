@@ -10,7 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
@@ -54,7 +54,7 @@ def _det_shape(x: ShapedArray) -> ShapedArray:
     return typed(x)
 
 
-def _det(x: Value) -> Value:
+def _det(x: Value) -> Array:
     factors, pivots, _ = lu(x)
     values = diagonal(factors)
     signed = _sign_of_order(pivots, get_aval(x).dtype)
@@ -108,7 +108,7 @@ def _det_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     return out, lax.mul(scale, _trace(triangular_solve(triangle, y, left_side=True)))
 
 
-def _is_last(shape: tuple[int, ...]) -> Value:
+def _is_last(shape: tuple[int, ...]) -> Array:
     places = lax.broadcasted_iota(np.int32, shape, len(shape) - 1)
     return lax.eq(places, np.int32(shape[-1] - 1))
 
@@ -124,7 +124,7 @@ def _products_of(factored: Sequence[Value]) -> tuple[Value, Value]:
     return lax.mul(others, _sign_of_order(pivots, get_aval(factors).dtype)), last
 
 
-def _reflected(x: Value) -> Value:
+def _reflected(x: Value) -> Array:
     """A H with H = I - 2 v v^T / v^T v, whose determinant is -1. As v lies along no axis, a matrix
     A H that lacks one rank has its last column among the span of the others."""
     shape, dtype = get_aval(x).shape, get_aval(x).dtype
@@ -137,7 +137,7 @@ def _reflected(x: Value) -> Value:
     return lax.sub(x, lax.mul(spread_columns(along, shape), scaled))
 
 
-def _trace(x: Value) -> Value:
+def _trace(x: Value) -> Array:
     values = diagonal(x)
     return lax.reduce_sum(values, (get_aval(values).ndim - 1,))
 
@@ -248,7 +248,7 @@ def _slogdet(x: Value, *, method: str) -> list[Value]:
     return [sign, lax.reduce_sum(lax.log(lax.abs(values)), axis)]
 
 
-def _sign_of_reflections(taus: Value) -> Value:
+def _sign_of_reflections(taus: Value) -> Array:
     # The determinant of the unitary I - t v v^H is 1 - t |v|^2 = -t / conj(t).
     one = lax.full_like(taus, 1)
     each = lax.neg(lax.div(taus, lax.conj(taus)) if is_complex(taus) else one)

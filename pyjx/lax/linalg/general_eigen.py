@@ -79,7 +79,7 @@ def _jvp(primals: Values, tangents: Tangents, *, compute_left_eigenvectors: bool
     return outs, douts
 
 
-def _turned(v: Value, w: Value, inner: Value) -> Value:
+def _turned(v: Value, w: Value, inner: Value) -> Array:
     """The tangent of normalized eigenvectors.
 
     dV = V (F * C), where F_ij = 1 / (w_j - w_i) and 0 on the diagonal, but for a multiple of each
@@ -96,7 +96,7 @@ def _turned(v: Value, w: Value, inner: Value) -> Value:
     places = lax.broadcasted_iota("int32", shape, axis[0])
     chosen = cast(lax.eq(places, spread_rows(largest, shape)), get_aval(v).dtype)
 
-    def pick(x: Value) -> Value:
+    def pick(x: Value) -> Array:
         return lax.reduce_sum(lax.mul(chosen, x), axis)
 
     along = lax.real(lax.reduce_sum(lax.mul(lax.conj(v), dv), axis))

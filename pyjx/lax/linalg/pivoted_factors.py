@@ -53,7 +53,7 @@ def _permutation_shape(pivots: ShapedArray, *, permutation_size: int) -> ShapedA
     return ShapedArray((*pivots.shape[:-1], permutation_size), _INT)
 
 
-def _exchanged(pivots: Value, *, permutation_size: int) -> Value:
+def _exchanged(pivots: Value, *, permutation_size: int) -> Array:
     """Start with the rows in order and do one exchange after the other."""
     *batch, steps = get_aval(pivots).shape
     shape = (*batch, permutation_size)
@@ -152,12 +152,12 @@ def _lu_jvp(primals: Values, tangents: Tangents) -> tuple[Values, Tangents]:
     return [factors, pivots, order], [both, Zero.of_primal(pivots), Zero.of_primal(order)]
 
 
-def _unit_lower(factors: Value) -> Value:
+def _unit_lower(factors: Value) -> Array:
     """L, from both factors in one matrix."""
     return lax.add(lower_triangle(factors, -1), identity_like(factors))
 
 
-def _widened(x: Value, m: int, n: int) -> Value:
+def _widened(x: Array, m: int, n: int) -> Array:
     """Matrices with rows and columns of zeros behind those that they have."""
     *batch, rows, columns = get_aval(x).shape
     if (rows, columns) == (m, n):

@@ -175,7 +175,7 @@ def _qr_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values,
     return [q, r, *order], [dq, dr, *[Zero.of_primal(places) for places in order]]
 
 
-def _with_outer_columns(q: Value, dq: Value, k: int) -> Value:
+def _with_outer_columns(q: Value, dq: Value, k: int) -> Array:
     """`dq` with the derivative of the columns of Q that no column of R stands for.
 
     Q is I - V T V^H, where the columns of V are the reflections' vectors and T is triangular. So
@@ -198,21 +198,21 @@ def _with_outer_columns(q: Value, dq: Value, k: int) -> Value:
                            get_aval(q).ndim - 1)
 
 
-def _rows(x: Value, start: int, stop: int | None = None) -> Value:
+def _rows(x: Value, start: int, stop: int | None = None) -> Array:
     return lax.slice_in_dim(x, start, stop, axis=-2)
 
 
-def _columns(x: Value, start: int, stop: int | None = None) -> Value:
+def _columns(x: Value, start: int, stop: int | None = None) -> Array:
     return lax.slice_in_dim(x, start, stop, axis=-1)
 
 
-def _spread(flags: Value, like: Value) -> Value:
+def _spread(flags: Value, like: Value) -> Array:
     """A flag for each matrix as one for each element."""
     shape = get_aval(like).shape
     return lax.broadcast_in_dim(flags, shape, range(len(shape) - 2))
 
 
-def _with_zero_columns(x: Value, count: int) -> Value:
+def _with_zero_columns(x: Array, count: int) -> Array:
     """Matrices with so many columns of zeros behind their own."""
     if not count:
         return x
@@ -221,7 +221,7 @@ def _with_zero_columns(x: Value, count: int) -> Value:
     return lax.pad(x, np.zeros((), aval.dtype)[()], padding)
 
 
-def _columns_in_order(x: Value, order: Value) -> Value:
+def _columns_in_order(x: Value, order: Value) -> Array:
     """The columns of matrices at positions `[..., n]`, by a product with a permutation."""
     *batch, _, n = get_aval(x).shape
     rows = lax.broadcasted_iota(_INT, (*batch, n, n), len(batch))
@@ -281,7 +281,7 @@ def _ormqr_shape(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: boo
     return ShapedArray(c.shape, c.dtype)
 
 
-def _reflected(a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Value:
+def _reflected(a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Array:
     """The product with Q as a matrix."""
     m, n = get_aval(a).shape[-2:]
     q = householder_product(_with_zero_columns(corner(a, m, min(m, n)), max(m - n, 0)), taus)

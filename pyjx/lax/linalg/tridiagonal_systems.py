@@ -36,17 +36,17 @@ def _shape(dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *,
     return ShapedArray(b.shape, b.dtype)
 
 
-def _shifted(x: Value, by: int) -> Value:
+def _shifted(x: Value, by: int) -> Array:
     """Rows moved down (up, for a negative number), with zeros where none comes from."""
     aval = get_aval(x)
     padding = [(0, 0, 0)] * (aval.ndim - 2) + [(by, -by, 0), (0, 0, 0)]
     return lax.pad(x, np.zeros((), aval.dtype)[()], padding)
 
 
-def _multiplied(dl: Value, d: Value, du: Value, x: Value) -> Value:
+def _multiplied(dl: Tangent, d: Tangent, du: Tangent, x: Value) -> Any:
     """The product of the matrix with x; a diagonal may be a symbolic zero."""
     shape = get_aval(x).shape
-    total: Value = None
+    total: Any = None
     for part, by in ((dl, 1), (d, 0), (du, -1)):
         if type(part) is not Zero:
             moved = _shifted(x, by) if by else x
@@ -76,7 +76,7 @@ def _transpose(ct: Tangent, dl: Operand, d: Operand, du: Operand, b: Operand, **
     return [None, None, None, tridiagonal_solve_p.bind(below, d, above, ct, **params)]
 
 
-def _eliminated(dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: bool) -> Value:
+def _eliminated(dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: bool) -> Array:
     """Gaussian elimination without exchanges of rows (the algorithm of Thomas)."""
     if perturb_singular:
         raise NotImplementedError("tridiagonal_solve: perturb_singular=True is not supported on "
@@ -85,7 +85,7 @@ def _eliminated(dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: b
     first = [moveaxis(x, axis, 0) for x in (dl, d, du, b)]
     width = get_aval(b).shape[-1]
 
-    def wide(x: Value) -> Value:
+    def wide(x: Value) -> Array:
         return lax.broadcast_in_dim(x, (*get_aval(x).shape, width), range(get_aval(x).ndim))
 
     def down(carry: Any, row: Any) -> Any:

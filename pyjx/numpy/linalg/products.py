@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import kept
-from pyjx.engine.types import Value
 from pyjx.lax.linalg.matrices import identity_like
 from pyjx.numpy import contractions
 from pyjx.numpy.axes import canonical_axes
@@ -137,7 +136,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
 
 @numpy_function(static_argnames=("n",))
-def matrix_power(a: Value, n: int) -> Array:
+def matrix_power(a: Any, n: int) -> Array:
     """Square matrices to an integer power, by repeated squaring.
 
     Args:

@@ -112,7 +112,7 @@ def circulant(c: ArrayLike) -> Array:
 
 
 @numpy_function
-def companion(a: Value) -> Array:
+def companion(a: Array) -> Array:
     """Matrices whose eigenvalues are the roots of polynomials.
 
     Args:
@@ -140,7 +140,7 @@ def companion(a: Value) -> Array:
 
 
 @numpy_function
-def fiedler(a: Value) -> Array:
+def fiedler(a: Array) -> Array:
     """Matrices `[..., n, n]` of the distances of pairs of elements of `a`, `[..., n]`.
 
     >>> import pyjx as jax
@@ -152,7 +152,7 @@ def fiedler(a: Value) -> Array:
 
 
 @numpy_function
-def fiedler_companion(a: Value) -> Array:
+def fiedler_companion(a: Array) -> Array:
     """Pentadiagonal matrices whose eigenvalues are the roots of polynomials (Fiedler, A note on
     companion matrices, 2003).
 
@@ -231,7 +231,7 @@ def leslie(f: Any, s: ArrayLike) -> Array:
 
 
 @numpy_function(static_argnames=("n", "mode"))
-def convolution_matrix(a: Value, n: int, mode: str = "full") -> Array:
+def convolution_matrix(a: Array, n: int, mode: str = "full") -> Array:
     """The matrix A with `A @ v == convolve(a, v, mode)` for vectors of n elements.
 
     Args:
@@ -339,7 +339,7 @@ def invhilbert(n: int) -> Array:
 _KINDS = ("symmetric", "lower", "upper")
 
 
-def _of_kind(name: str, kind: str | None, lower: Value, symmetric: Any) -> np.ndarray:
+def _of_kind(name: str, kind: str | None, lower: Any, symmetric: Any) -> np.ndarray:
     kind = "symmetric" if kind is None else kind
     if kind not in _KINDS:
         raise ValueError(f"{name}: expected kind to be one of: {list(_KINDS)}; got {kind}")

@@ -13,6 +13,7 @@ from numpy.polynomial import chebyshev, polynomial
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.engine.types import Value
 
@@ -28,7 +29,7 @@ def _shortened(coefficients: tuple[float, ...], error: float) -> tuple[float, ..
     return tuple(chebyshev.cheb2poly(series[:kept]).tolist())
 
 
-def evaluate(coefficients: tuple[float, ...], t: Value) -> Value:
+def evaluate(coefficients: tuple[float, ...], t: Value) -> Array:
     """The polynomial at t, with the terms that matter in its dtype."""
     eps = float(dtypes.finfo(get_aval(t).dtype).eps)
     if eps > 1e-10:

@@ -19,7 +19,6 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_truncated_int
 from pyjx.core.trace import concrete_or_error
-from pyjx.engine.types import Value
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex, is_integer
 from pyjx.numpy.promotion import (
@@ -257,7 +256,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 @numpy_function(static_argnames=("d",))
-def multigammaln(a: Value, d: Any) -> Array:
+def multigammaln(a: Array, d: Any) -> Array:
     """The logarithm of the multivariate gamma function of dimension d (DLMF 35.3.4).
 
     It is d (d - 1)/4 log(pi) plus the sum of log Gamma(a - i/2) over i = 0, ..., d - 1.

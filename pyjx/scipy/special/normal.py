@@ -16,7 +16,6 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.engine.types import Value
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import any_ranks, promote_args_as_floats, promote_args_inexact, strong
@@ -127,7 +126,7 @@ _erfcx.defjvps(lambda g, out, x: g * _erfcx_slope(out, x))
 
 
 @numpy_function
-def erfcx(x: Value) -> Array:
+def erfcx(x: Array) -> Array:
     """The scaled complementary error function, e^(x^2) erfc(x), for real or complex x.
 
     Complex values are `wofz(1j * x)`.
@@ -234,7 +233,7 @@ def _check_dtype(x: Array) -> None:
 
 
 @numpy_function
-def ndtr(x: Value) -> Array:
+def ndtr(x: Array) -> Array:
     """The distribution function of the standard normal distribution: erfc(-x/sqrt(2))/2.
 
     Raises:

@@ -9,7 +9,6 @@ from typing import Any
 from pyjx import lax, nn, random
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.engine.types import Value
 from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_dtypes_inexact
 from pyjx.scipy.special.normal import ndtr_of
 from pyjx.tree_util import register_pytree_node_class
@@ -122,13 +121,13 @@ class gaussian_kde:
         """The density, as `evaluate` gives it."""
         return self.evaluate(x)
 
-    def logpdf(self, x: Value) -> Array:
+    def logpdf(self, x: ArrayLike) -> Array:
         """The logarithm of the density at points; arguments as for `evaluate`."""
         check_arraylike("logpdf", x)
         return _log_mixture(self.dataset, self.weights, self.covariance, self._reshaped(x))
 
-    def _reshaped(self, points: Array) -> Array:
-        points = jnp.atleast_2d(points)
+    def _reshaped(self, given: ArrayLike) -> Array:
+        points: Array = jnp.atleast_2d(given)
         if jnp.issubdtype(points.dtype, jnp.complexfloating):
             raise NotImplementedError("gaussian_kde does not support complex coordinates")
         d, m = points.shape
@@ -138,7 +137,7 @@ class gaussian_kde:
             raise ValueError(f"points have dimension {d}, dataset has dimension {self.d}")
         return points
 
-    def integrate_gaussian(self, mean: Value, cov: Any) -> Array:
+    def integrate_gaussian(self, mean: Array, cov: Any) -> Array:
         """The integral of the density times that of a normal distribution.
 
         Args:

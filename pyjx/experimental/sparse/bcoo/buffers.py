@@ -15,7 +15,6 @@ from pyjx.core.avals import get_aval
 from pyjx.core.frames import warn
 from pyjx.core.trace import concrete_or_error, is_concrete
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.types import Value
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
 from pyjx.experimental.sparse.formats import (
     SparseEfficiencyError,
@@ -38,12 +37,12 @@ TRACED_NSE = (
 )
 
 
-def columns(indices: Value) -> tuple[Any, ...]:
+def columns(indices: Array) -> tuple[Any, ...]:
     """Indices `[nse, n_sparse]` as one vector for each sparse dimension."""
     return tuple([indices[:, i] for i in range(get_aval(indices).shape[1])])
 
 
-def in_bounds(indices: Value, sizes: Any) -> Any:
+def in_bounds(indices: Array, sizes: Any) -> Any:
     """Which rows of `[..., nse, n_sparse]` are coordinates in an array of shape `sizes`."""
     return ((indices >= 0) & (indices < as_row(sizes, indices))).all(-1)
 
@@ -64,7 +63,7 @@ def _todense(data: Array, indices: ArrayLike, *, spinfo: SparseInfo) -> Array:
         get_aval(data).shape, get_aval(indices).shape, shape)
     inner = shape[n_batch:]
 
-    def one(data: Value, indices: ArrayLike) -> Any:
+    def one(data: Any, indices: Array) -> Any:
         if n_sparse == 0:
             return data.any(0) if data.dtype == bool else data.sum(0, dtype=data.dtype)
         return added_at(inner, columns(indices), data, indices_are_sorted=spinfo.indices_sorted,
@@ -187,7 +186,7 @@ def bcoo_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
 # -- bcoo_extract ----------------------------------------------------------------------------------
 
 
-def sorted_rows(indices: Value, sizes: tuple[int, ...] | None = None) -> tuple[Any, Any, Any]:
+def sorted_rows(indices: Array, sizes: tuple[int, ...] | None = None) -> tuple[Any, Any, Any]:
     """Rows `[nse, n_sparse]` in lexicographic order: their places before, the rows, and which of
     them differ from the one before.
 
@@ -209,7 +208,7 @@ def sorted_rows(indices: Value, sizes: tuple[int, ...] | None = None) -> tuple[A
     return places, indices, jnp.concatenate([first, (indices[1:] != indices[:-1]).any(-1)])
 
 
-def canonical(indices: ArrayLike, sizes: Any) -> Any:
+def canonical(indices: Array, sizes: Any) -> Any:
     """The indices, with the sizes in place of all that are out of bounds."""
     return jnp.where(in_bounds(indices, sizes)[..., None], indices, as_row(sizes, indices))
 
@@ -220,7 +219,7 @@ def _extract(indices: ArrayLike, arr: Any, *, assume_unique: bool) -> Array:
     sizes = get_aval(arr).shape[n_batch:n_batch + n_sparse]
     dense = get_aval(arr).shape[n_batch + n_sparse:]
 
-    def one(indices: ArrayLike, arr: Any) -> Any:
+    def one(indices: Array, arr: Any) -> Any:
         if n_sparse:
             data = arr.at[columns(indices)].get(mode="fill", fill_value=0)
         else:
@@ -272,7 +271,7 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
 
 
 def _sort_indices(data: Array, indices: Array, *, spinfo: SparseInfo) -> list[Array]:
-    def one(data: Value, indices: Value) -> tuple[Any, Any]:
+    def one(data: Array, indices: Array) -> tuple[Any, Any]:
         places, indices, _ = sorted_rows(indices)
         return data[places], indices
 
@@ -309,7 +308,7 @@ def _sum_duplicates(data: Array, indices: ArrayLike, *, spinfo: SparseInfo, nse:
         get_aval(data).shape, get_aval(indices).shape, spinfo.shape)
     sizes = spinfo.shape[n_batch:n_batch + n_sparse]
 
-    def one(data: Value, indices: ArrayLike) -> tuple[Any, Any]:
+    def one(data: Array, indices: Array) -> tuple[Any, Any]:
         places, rows, first = sorted_rows(canonical(indices, sizes), sizes)
         group = jnp.cumsum(first) - 1
         sums = added_at((nse, *get_aval(data).shape[1:]), (group,), data[places],
@@ -327,7 +326,7 @@ bcoo_sum_duplicates_p = defined_by("bcoo_sum_duplicates", _sum_duplicates, "spin
 @op_jit(static_argnames=("sizes",))
 def _count_different(indices: ArrayLike, *, sizes: tuple[int, ...]) -> Array:
     """How many different indices in bounds the batch with the most of them has."""
-    def one(indices: ArrayLike) -> Any:
+    def one(indices: Array) -> Any:
         _, rows, first = sorted_rows(canonical(indices, sizes), sizes)
         return (first & in_bounds(rows, sizes)).sum()
 
@@ -483,7 +482,7 @@ def batch_to_sparse(mat: BCOO, dims: Any, as_index: bool = True) -> BCOO:
     sizes = [mat.shape[d] for d in dims]
     total = math.prod(sizes)
 
-    def flat(x: Value) -> Any:
+    def flat(x: Array) -> Any:
         batch = [n if d in dims else x.shape[d] for d, n in enumerate(mat.shape[:n_batch])]
         x = jnp.moveaxis(stretched(x, tuple(batch)), dims, range(len(kept), n_batch))
         return x.reshape(*x.shape[:len(kept)], total * nse, *x.shape[n_batch + 1:])

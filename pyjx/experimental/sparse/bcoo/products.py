@@ -224,7 +224,7 @@ def accumulation_dtype(*operand_dtypes: Any) -> Any:
 # -- bcoo_dot_general ------------------------------------------------------------------------------
 
 
-def _product(data: Array, indices: ArrayLike, rhs: Any, n_summed: int, summed: tuple[int, ...],
+def _product(data: Array, indices: Array, rhs: Any, n_summed: int, summed: tuple[int, ...],
              free: tuple[int, ...], sizes: tuple[int, ...], is_sorted: bool) -> Any:
     """For one batch: `rhs` has its `n_summed` shared dimensions in front, which the columns
     `summed` of the indices are coordinates of; the columns `free` are coordinates of the result,
@@ -273,7 +273,7 @@ def _dot_general(data: Any, indices: Array, rhs: Any, *, dimension_numbers: Dime
     free = tuple([i for i, d in enumerate(sparse_dims) if d not in lc])
     sizes = tuple([shape[sparse_dims[i]] for i in free])
 
-    def one(data: Value, indices: Value, rhs: Value) -> Any:
+    def one(data: Array, indices: Array, rhs: Value) -> Any:
         return _product(data, indices, rhs, len(rc), tuple([sparse_dims.index(d) for d in lc]),
                         free, sizes, is_sorted)
 
@@ -376,7 +376,7 @@ def _sampled(A: Any, B: Any, indices: ArrayLike, *, dimension_numbers: Dimension
         x = jnp.transpose(x, [*[d for d in dims if d is not None], *summed])
         return jnp.expand_dims(x, [i for i, d in enumerate(dims[:n_batch]) if d is None])
 
-    def one(A: Any, B: Any, indices: ArrayLike) -> Any:
+    def one(A: Any, B: Any, indices: Array) -> Any:
         cols = columns(indices)
         used = [tuple([cols[i] for i, pair in enumerate(chosen) if pair[side] is not None])
                 for side in (0, 1)]
@@ -472,7 +472,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     return data_times(sp_mat, v, "multiply")
 
 
-def data_times(mat: BCOO, v: Value, operation: str) -> Array:
+def data_times(mat: BCOO, v: Array, operation: str) -> Array:
     """The data of `mat` with the elements of `v` at its indices, multiplied or divided by them."""
     return _data_times(mat, v, operation=operation)  # type: ignore[no-any-return]
 
@@ -486,7 +486,7 @@ def _data_times(mat: BCOO, v: Array, *, operation: str) -> Any:
     v = v.reshape(*[1] * (mat.ndim - v.ndim), *v.shape)
     outside = 1 if operation == "divide" else 0
 
-    def one(data: ArrayLike, indices: ArrayLike, v: Any) -> Any:
+    def one(data: ArrayLike, indices: Array, v: Any) -> Any:
         cols = tuple([jnp.where(c < n, 0, 1) if v.shape[i] == 1 else c for i, (c, n) in enumerate(
             zip(columns(indices), mat.shape[n_batch:], strict=False))])
         taken = v.at[cols].get(mode="fill", fill_value=outside) if cols else v[None]

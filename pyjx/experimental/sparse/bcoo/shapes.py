@@ -15,7 +15,6 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.types import Value
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.experimental.sparse.bcoo.buffers import (
     as_row,
@@ -159,7 +158,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
 def _reshaped(mat: BCOO, *, sizes: tuple[int, ...], first: int, last: int) -> Any:
     n_batch, n_sparse, _, _nse = mat._properties()
 
-    def batched(x: Value) -> Any:
+    def batched(x: Array) -> Any:
         before = get_aval(x).shape[:n_batch]
         if math.prod(before) != math.prod(sizes[:first]):
             x = stretched(x, mat.shape[:n_batch])
@@ -234,7 +233,7 @@ def _broadcast(mat: BCOO, *, shape: tuple[int, ...], dims: tuple[int, ...], firs
                ) -> Any:
     n_batch, n_sparse, _n_dense, nse = mat._properties()
 
-    def batch(x: Value) -> list[int]:
+    def batch(x: Array) -> list[int]:
         return [x.shape[dims.index(d)] if d in dims[:n_batch] else shape[d] for d in range(first)]
 
     dense = [d - last + first + 1 for d in dims[n_batch + n_sparse:]]
@@ -526,7 +525,7 @@ def _sliced(mat: BCOO, *, starts: tuple[int, ...], limits: tuple[int, ...], step
     cuts = [slice(*cut) for cut in zip(starts, limits, steps, strict=True)]
     shape = [len(range(n)[cut]) for n, cut in zip(mat.shape, cuts, strict=True)]
 
-    def batch(x: Value) -> list[slice]:
+    def batch(x: Array) -> list[slice]:
         # what is the same for all batches stays so
         return [cut if n == full else slice(None) for cut, n, full in
                 zip(cuts[:n_batch], x.shape, mat.shape[:n_batch], strict=False)]
@@ -583,12 +582,12 @@ def _dynamic_slice(mat: BCOO, starts: list[Any], *, sizes: tuple[int, ...]) -> A
     first = [jnp.clip(jnp.where(i < 0, i + n, i), 0, n - k)
              for i, n, k in zip(starts, mat.shape, sizes, strict=True)]
 
-    def batch(x: Value) -> tuple[list[Any], list[int]]:
+    def batch(x: Array) -> tuple[list[Any], list[int]]:
         whole = [x.shape[d] == 1 and mat.shape[d] != 1 for d in range(n_batch)]
         return ([jnp.zeros_like(i) if w else i for i, w in zip(first, whole, strict=False)],
                 [1 if w else k for k, w in zip(sizes, whole, strict=False)])
 
-    def part(x: Value, places: list[Any], lengths: list[int]) -> Any:
+    def part(x: Array, places: list[Any], lengths: list[int]) -> Any:
         if tuple(lengths) == x.shape:
             return x
         return lax.dynamic_slice(x, [jnp.asarray(i).astype(jnp.int32) for i in places], lengths)
