@@ -252,7 +252,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
 def _horner(unroll: int) -> Any:
     """The loop of `polyval`, whose derivatives are polynomials too: no step's value is kept."""
     @custom_jvp
-    def values(p: ArrayLike, x: ArrayLike) -> Any:
+    def values(p: Array, x: ArrayLike) -> Any:
         start = lax.full_like(x, 0, dtype_of(p))
         if type(n := get_aval(p).shape[0]) is int and n:  # no 0 x, which may be nan
             start, p = start + p[0], p[1:]
