@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lowering.builder import Block
@@ -13,7 +13,7 @@ from lowering.rules import rule, rules_for
 from lowering.shardings import placed_in_memory
 from lowering.types import quoted, tensor_types
 from pyjx.core.derived import derived_structure
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, all_eqns
 from pyjx.core.options import Inline
 
 
@@ -54,16 +54,9 @@ def _calls_foreign(closed: ClosedJaxpr, platform: str) -> bool:
     stays one (0.12 on CPU) the caller's operand may then come in another layout, that is, as the
     transposed matrix. So XLA is to inline such a function, as it does by default.
     """
-    found = map(rules_for(platform).__getitem__, _primitives(closed.jaxpr))
+    rules = rules_for(platform)
+    found = [rules[eqn.primitive.name] for eqn in all_eqns(closed)]
     return any([rule is None or rule.foreign for rule in found])
-
-
-def _primitives(jaxpr: Jaxpr) -> Iterator[str]:
-    """The names of the primitives of a program and of those inside it."""
-    for eqn in jaxpr.eqns:
-        yield eqn.primitive.name
-        for inner in subjaxprs(eqn):
-            yield from _primitives(inner)
 
 
 def _frontend(items: Sequence[tuple[str, str]]) -> str:

@@ -25,7 +25,7 @@ from pyjx.core.explicit import (
     with_dim,
 )
 from pyjx.core.integers import as_ints, as_sizes
-from pyjx.core.jaxpr import Jaxpr, subjaxprs
+from pyjx.core.jaxpr import Jaxpr, all_eqns
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import Axis, sharding_along
 from pyjx.core.open_sums import ShardingTypeError
@@ -327,14 +327,12 @@ _FLOATS_OF_16_BITS = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
 
 def check_reductions(jaxpr: Jaxpr) -> None:
     """Raise ValueError for a sum of 16-bit floats, here or in a program inside."""
-    for eqn in jaxpr.eqns:
+    for eqn in all_eqns(jaxpr):
         if eqn.primitive is reduce_sum_p and eqn.invars[0].aval.dtype in _FLOATS_OF_16_BITS:
             raise ValueError(
                 f"reduce_sum on operand {eqn.invars[0].aval.str_short(short_dtypes=True)} is not "
                 "allowed when jax_allow_f16_reductions=False. Made at: "
                 f"{summarize(eqn.source_info)}")
-        for inner in subjaxprs(eqn):
-            check_reductions(inner)
 
 
 def _open_sum_sharding(sharding: Sharding, x: ShapedArray, axes: tuple[int, ...]) -> Any:

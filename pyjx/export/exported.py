@@ -12,7 +12,7 @@ from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.jaxpr import Jaxpr, subjaxprs
+from pyjx.core.jaxpr import Jaxpr, all_eqns
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.symbolic.checks import checks
 from pyjx.core.symbolic.expressions import DimExpr
@@ -191,12 +191,8 @@ def _shape_rule(*avals: ShapedArray, program: ExportedProgram) -> list[Any]:
 
 def has_constants(jaxpr: Jaxpr) -> bool:
     """Whether a program calls exported ones whose sizes or platform are constants of a call."""
-    for eqn in jaxpr.eqns:
-        if eqn.primitive is call_exported_p:
-            program: ExportedProgram = eqn.params["program"]
-            if program.solutions or len(program.platforms) > 1:
-                return True
-    return any([has_constants(inner) for inner in subjaxprs(jaxpr)])
+    programs = [e.params["program"] for e in all_eqns(jaxpr) if e.primitive is call_exported_p]
+    return any([p.solutions or len(p.platforms) > 1 for p in programs])
 
 
 def _physical(avals: Any, *operands: Any, program: ExportedProgram) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from pyjx import jaxlib_api
-from pyjx.core.jaxpr import Jaxpr, subjaxprs
+from pyjx.core.jaxpr import Jaxpr, all_eqns
 from pyjx.core.records import Record
 from pyjx.runtime.costs import Cost
 
@@ -89,12 +89,7 @@ def roofline(costs: Iterable[Cost], flops: float, bandwidth: float) -> list[Boun
 
 def counted_jaxpr(jaxpr: Jaxpr) -> Counter[str]:
     """How many equations there are of each primitive, nested ones included."""
-    counts: Counter[str] = Counter()
-    for eqn in jaxpr.eqns:
-        counts[eqn.primitive.name] += 1
-        for inner in subjaxprs(eqn):
-            counts += counted_jaxpr(inner)
-    return counts
+    return Counter([eqn.primitive.name for eqn in all_eqns(jaxpr)])
 
 
 _MLIR_OPERATION = re.compile(r"^\s*(?:%[^=]*= )?\"?((?:stablehlo|chlo|func|sdy|mhlo|shape)\.\w+)",

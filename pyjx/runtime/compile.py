@@ -21,7 +21,7 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core.array_type import DTypeLike
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, all_eqns
 from pyjx.core.nested import holds_jaxprs
 from pyjx.core.options import CompilerEffortLevel
 from pyjx.lazy import deferred
@@ -446,7 +446,7 @@ def _refused(what: str, dtype: DTypeLike | None) -> TypeError:
 
 
 def _check(jaxpr: Jaxpr) -> None:
-    for eqn in jaxpr.eqns:
+    for eqn in all_eqns(jaxpr):
         read, made = ([a.dtype for a in avals if "float6_" in str(getattr(a, "dtype", ""))]
                       for avals in ([x.aval for x in eqn.invars], [x.aval for x in eqn.outvars]))
         primitive = eqn.primitive
@@ -454,5 +454,3 @@ def _check(jaxpr: Jaxpr) -> None:
                  else primitive.moves and made)
         if (read or made) and not (moves and jaxlib_api.CPU_MOVES_6_BITS):
             raise _refused(primitive.name, (read or made)[0])
-    for inner in subjaxprs(jaxpr):
-        _check(inner)

@@ -21,7 +21,7 @@ from pyjx import configuration
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import is_ordered
 from pyjx.core.frames import frame_at, user_code, warn
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, all_eqns, subjaxprs
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.passes.dce import dce
 from pyjx.core.passes.outline import is_long
@@ -189,11 +189,9 @@ def equation_profile(jaxpr: Jaxpr) -> bytes:
 def _stacks(jaxpr: Jaxpr) -> Iterator[tuple[Place, ...]]:
     """For each equation, also of the programs inside, its primitive and the user's frames,
     innermost first."""
-    for eqn in jaxpr.eqns:
+    for eqn in all_eqns(jaxpr):
         frames = [frame_at(*at) for at in user_code(eqn.source_info.traceback)]
         yield ((eqn.primitive.name, "", 0), *_places(frames))
-        for inner in subjaxprs(eqn):
-            yield from _stacks(inner)
 
 
 def _places(frames: Iterable[object]) -> Iterator[Place]:

@@ -47,7 +47,7 @@ import numpy as np
 from pyjx import configuration, jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.derived import derived_under
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
+from pyjx.core.jaxpr import ClosedJaxpr, all_eqns
 from pyjx.core.nested import holds_jaxprs
 from pyjx.core.primitive import ANY_WAY, ANY_WAY_IF_SMALL, AS_PROGRAMS
 from pyjx.lazy import deferred
@@ -268,7 +268,7 @@ def operation_options(closed: ClosedJaxpr, platform: str) -> tuple[tuple[str, An
     # What the user's own flags say is not overruled.
     if platform != "cpu" or re.search("xla_cpu|xla_backend", os.environ.get("XLA_FLAGS", "")):
         return ()
-    eqns = list(_equations(lower.in_known_operations(closed, platform).jaxpr))
+    eqns = list(all_eqns(lower.in_known_operations(closed, platform)))
     avals = {v.aval for eqn in eqns for v in (*eqn.invars, *eqn.outvars)}
     types = {dtype for a in avals if isinstance(dtype := getattr(a, "dtype", None), np.dtype)}
     if len(eqns) > _LONGEST or any([t.name.startswith("float8") for t in types]):
@@ -291,14 +291,6 @@ def operation_options(closed: ClosedJaxpr, platform: str) -> tuple[tuple[str, An
             and ways <= ({ANY_WAY, ANY_WAY_IF_SMALL} if small else {ANY_WAY})):
         return _FIRST_LEVEL + _OLDER_EMITTERS
     return _FIRST_LEVEL
-
-
-def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
-    """Those of a program and of what it holds."""
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for inner in subjaxprs(eqn):
-            yield from _equations(inner)
 
 
 _operations_lock = threading.RLock()  # a finalizer may run operations in a thread that has it
