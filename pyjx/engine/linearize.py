@@ -149,8 +149,8 @@ class LinearProgram:
     """What `linearize` recorded: equations from tangents in to tangents out.
 
     `outs` holds a variable, a symbolic zero, or (a tangent that does not depend on the inputs) a
-    value. `x64` is the flag that gives the scalars among the values their types, and `names` what
-    names of operations begin with that have nothing to do with the function.
+    value. `x64` is the flag that gives the scalars among the values their types, under which it
+    runs, and `names` what names of operations begin with that have nothing to do with the function.
     """
 
     __slots__ = ("eqns", "invars", "names", "outs", "x64")
@@ -166,7 +166,8 @@ class LinearProgram:
     def forward(self, tangents: Tangents) -> list[Any]:
         """Apply the linear map."""
         if configuration.enable_x64.value is not self.x64:
-            return self._at_this_x64().forward(tangents)
+            with configuration.enable_x64(self.x64):
+                return self.forward(tangents)
         env: dict[LinearVar, Any] = {}
         for var, t in zip(self.invars, tangents, strict=True):
             if var is not None:
@@ -185,7 +186,8 @@ class LinearProgram:
     def backward(self, cotangents: Tangents) -> list[Any]:
         """Apply the transposed map: a cotangent, maybe a symbolic zero, for each input."""
         if configuration.enable_x64.value is not self.x64:
-            return self._at_this_x64().backward(cotangents)
+            with configuration.enable_x64(self.x64):
+                return self.backward(cotangents)
         cts: dict[LinearVar, Any] = {}
         for var, ct in zip(self.outs, cotangents, strict=True):
             if type(var) is LinearVar and type(ct) is not Zero:
@@ -253,21 +255,6 @@ class LinearProgram:
     def _replaced(self, eqns: list[LinearEqn], outs: list[Any]) -> LinearProgram:
         program = LinearProgram(self.invars, eqns, outs, self.names)
         program.x64 = self.x64
-        return program
-
-    def _at_this_x64(self) -> LinearProgram:
-        """The program with the scalars it holds of the types that they had."""
-        now = configuration.enable_x64.value
-
-        def kept(x: Any) -> Any:
-            if type(x) not in literal_types:
-                return x
-            with configuration.enable_x64(self.x64):
-                aval = get_aval(x)
-            return as_recorded(x, aval)
-
-        program = self._map_residuals(kept)
-        program.x64 = now
         return program
 
 
