@@ -1,4 +1,6 @@
-"""What programs hold, as keys: equal where two of them, traced apart, compute the same."""
+"""Keys of what programs are made of: of a jaxpr a structural key, which hashes its equations and what
+they hold, so that two which were traced apart have equal keys where they compute the same; of
+parameters one that tells apart what == does not, such as 1 and True, and the two zeros of floats."""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 
 
-class _NoKeyError(Exception):
+class _NoKeyError(TypeError):
     """A parameter that only its identity can tell from others."""
 
 
@@ -57,21 +59,21 @@ def params_key(params: Mapping[str, Any]) -> Hashable | None:
     """A key of the parameters of an operation, in which programs stand as their contents; None
     where there is none."""
     try:
-        return tuple([(name, _value_key(value)) for name, value in params.items()])
+        return tuple([(name, value_key(value)) for name, value in params.items()])
     except _NoKeyError:
         return None
 
 
-_shared = BoundedDict(1024, "programs by their contents")
+_known = BoundedDict(1024, "programs by their contents")
 
 
-def shared(closed: ClosedJaxpr) -> ClosedJaxpr:
+def deduplicated(closed: ClosedJaxpr) -> ClosedJaxpr:
     """A program of the same contents that was traced before; this one where there is none, or where
     it is not plain: the derivatives of its operations may be others."""
     key = contents(closed)
     if key is None or not key.plain:
         return closed
-    return _shared.setdefault(key, closed)  # type: ignore[no-any-return]
+    return _known.setdefault(key, closed)  # type: ignore[no-any-return]
 
 
 def _is_plain(jaxpr: Jaxpr) -> bool:
@@ -118,7 +120,7 @@ def _jaxpr_key(jaxpr: Jaxpr) -> Hashable:
         primitive, params = eqn.primitive, eqn.params
         rule = primitive.holder.stands_for
         parts.append((primitive, read(eqn.invars), made(eqn.outvars),
-                      _value_key(params) if rule is None else _closed_key(rule(params))))
+                      value_key(params) if rule is None else _closed_key(rule(params))))
     return *parts, read(jaxpr.outvars)
 
 
@@ -126,16 +128,17 @@ def _literal_key(literal: Literal) -> Hashable:
     return type(literal.val), literal.key
 
 
-def _value_key(value: Any) -> Hashable:
+def value_key(value: Any) -> Hashable:
+    """A key of a parameter, or of a container of some; TypeError where there is none."""
     kind = type(value)
     if kind is ClosedJaxpr:
         return _closed_key(value)
     if kind is Jaxpr:
         return _jaxpr_key(value)
     if kind is tuple or kind is list:
-        return kind, tuple(map(_value_key, value))
+        return kind, tuple(map(value_key, value))
     if kind is dict:
-        return tuple([(name, _value_key(v)) for name, v in value.items()])
+        return tuple([(name, value_key(v)) for name, v in value.items()])
     if kind is float or kind is complex:  # zeros have signs
         return kind, repr(value)
     if isinstance(value, (np.ndarray, np.generic)):

@@ -21,7 +21,7 @@ from pyjx.core.named_axes import trace_of_axes
 from pyjx.core.open_sums import INSIDE, checked_agreement
 from pyjx.core.places import HERE, UNIFORM
 from pyjx.core.specs import NO_AXES, Axes
-from pyjx.core.trace import Tracer, raise_leaked, run_compiled, state
+from pyjx.core.trace import Tracer, eager_trace, raise_leaked, run_compiled, state
 
 Rule = Callable[..., Any]
 
@@ -102,6 +102,8 @@ class Primitive:
       multiple_results: results are a sequence; else there is one result.
       linear: in which operands it is linear, together or each (core/linearity.py).
       cached: whether results of `shape_rule` are kept by avals and parameters.
+      exact: whether 1 and True, or zeros of two signs, as a parameter are two operations: of what
+        takes parameters of the user's as they are, and of what is not `cached`.
       cost: CHEAP or DEAR where computing a result again may spare the memory to keep it; else None.
       fused: whether XLA fuses it with what reads its result, of what has no `cost`: it computes
         nothing.
@@ -155,7 +157,7 @@ class Primitive:
     """
 
     __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "compiled", "contracts", "cost",
-                 "fused", "holder", "is_call", "keeps_nans", "length", "linear", "moves",
+                 "exact", "fused", "holder", "is_call", "keeps_nans", "length", "linear", "moves",
                  "multiple_results", "name", "outlined", "own_impl", "own_rules", "takes_token",
                  *[kind for kind in RULE_KINDS if kind != "impl"])
 
@@ -180,7 +182,8 @@ class Primitive:
     transpose: Rule | None
 
     def __init__(self, name: str, *, multiple_results: bool = False, linear: Linearity = NOWHERE,
-                 cached: bool = True, cost: int | None = None, fused: bool = False,
+                 cached: bool = True, exact: bool = False,
+                 cost: int | None = None, fused: bool = False,
                  outlined: bool = True, length: int = 1, is_call: bool = False,
                  contracts: bool = False, moves: bool = False, keeps_nans: bool = False,
                  asked: bool = False, own_rules: bool = False, takes_token: bool = False,
@@ -190,6 +193,7 @@ class Primitive:
         self.multiple_results = multiple_results
         self.linear = linear
         self.cached = cached
+        self.exact = exact or not cached
         self.compiled = AS_PROGRAMS if contracts else ANY_WAY if compiled is None and (
             moves or cost is not None) else compiled
         self.cost = cost
@@ -229,6 +233,7 @@ class Primitive:
             if getattr(self, "own_impl" if kind == "impl" else kind) is not None:
                 raise TypeError(f"Primitive '{self.name}' has a rule {kind!r} already.")
             setattr(self, kind, rule)
+            self.exact |= kind == "batch_axis"  # which may hold programs
         return self
 
     def bind(self, *operands: Any, **params: Any) -> Any:
@@ -313,8 +318,10 @@ class Primitive:
         return impl
 
     def def_abstract_eval(self, abstract_eval: Rule) -> Rule:
+        if self.shape_rule is not None:
+            self._out_avals.clear()
+            eager_trace.forget()
         self.shape_rule = abstract_eval
-        self._out_avals.clear()
         return abstract_eval
 
     def __repr__(self) -> str:

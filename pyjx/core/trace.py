@@ -112,7 +112,7 @@ class EagerTrace(Trace):
                 ) -> Any:
         if primitive.own_impl is not None:
             return primitive.own_impl(*operands, **params)
-        if primitive.batch_axis is not None:
+        if primitive.exact:
             return self._program(primitive, params)(*operands)
         key = (primitive, *params.items()) if params else primitive
         for x in operands:
@@ -143,6 +143,11 @@ class EagerTrace(Trace):
         if run is None:
             run = kept[primitive, key] = self.compiler(primitive, params)
         return run  # type: ignore[no-any-return]
+
+    def forget(self) -> None:
+        """Let go of what was made of operations, of which one is another now."""
+        self._compiled.clear()
+        self._programs.clear()
 
     def __repr__(self) -> str:
         return "EvalTrace"

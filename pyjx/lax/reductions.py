@@ -12,7 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import reduction
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.contents import shared
+from pyjx.core.contents import deduplicated
 from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import resolved_sharding
@@ -497,7 +497,7 @@ def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[Sh
         raise NotImplementedError(
             f"Reduction computations can't close over Tracers ({name}). Please file an issue."
         )
-    return shared(closed), tree
+    return deduplicated(closed), tree
 
 
 def initial_scalar(x: Value, dtype: DTypeLike) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
-from pyjx.core.contents import shared
+from pyjx.core.contents import deduplicated
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import sharding_of_sums
 from pyjx.core.integers import as_sizes
@@ -275,7 +275,7 @@ def scatter_apply(
 def _traced(func: Callable[[Any], Any], scalar: ShapedArray) -> ClosedJaxpr:
     if not callable(func):
         raise TypeError(f"scatter_apply: func must be a function, got {func!r}")
-    closed = shared(
+    closed = deduplicated(
         trace_to_jaxpr(lambda x, _: [_operand("scatter_apply", func(x))], (scalar, scalar)))
     out = closed.out_avals[0]
     if out.shape or out.dtype != scalar.dtype:

@@ -19,6 +19,7 @@ from pyjx.core import dtypes, frames, tracebacks
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.contents import params_key
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant
@@ -64,6 +65,7 @@ class Options(Record):
     indices_are_sorted: bool = False
     unique_indices: bool = False
     wrap_negative_indices: bool = True
+    fill_key: Any = None  # what tells -0.0 from 0.0
 
 
 _default = Options()
@@ -440,7 +442,7 @@ def _options(mode: str | GatherScatterMode | None, fill_value: ArrayLike | None,
     if mode is not None:
         mode = ops.GatherScatterMode.from_any(mode)
     return Options(mode, fill_value, bool(indices_are_sorted), bool(unique_indices),
-                   bool(wrap_negative_indices))
+                   bool(wrap_negative_indices), params_key({"": fill_value}))
 
 
 def _no_operator(symbol: str) -> Any:

@@ -23,9 +23,12 @@ from typing import (
     overload,
 )
 
+import numpy as np
+
 from pyjx import configuration, jaxlib_api
 from pyjx.core import bounded, tracebacks
 from pyjx.core.avals import AbstractRef, get_aval, is_valid_value
+from pyjx.core.contents import value_key
 from pyjx.core.effects import has_state
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
@@ -228,9 +231,9 @@ class JitSpec:
             if valued is None:
                 self.raise_bad_argument(in_tree, leaves, static)
             leaves, avals = valued, tuple([get_aval(x) for x in valued])
-        key = (in_tree, avals, static, configuration.trace_context(),
-               named_axes() if state.axis_frames else ())
         try:
+            key = (in_tree, avals, value_key(static) if static and self.is_operation else static,
+                   configuration.trace_context(), named_axes() if state.axis_frames else ())
             traced = self.traces.get(key)
         except TypeError:
             return self.trace_unhashable(in_tree, avals, static), leaves
@@ -355,15 +358,23 @@ class JitSpec:
     def _compile_and_run(self, traced: TracedCall, closed: ClosedJaxpr, leaves: Sequence[Any]
                          ) -> Miss:
         try:
-            return dispatch.compile_and_run(
+            out, fast, is_wrong = dispatch.compile_and_run(
                 closed, self.name, leaves, traced.out_tree, request=traced.request,
                 label=self.name if self.is_operation else f"jit({self.name})",
                 donated=traced.donated, keep_unused=self.options.keep_unused,
                 compiler_options=self.options.compiler_options,
                 is_operation=self.is_operation,
             )
+            # C++ tells static arguments apart by ==.
+            return out, None if self.is_operation and _has_zero(traced.static) else fast, is_wrong
         except OverflowError as error:
             signature.raise_overflow(self.fun, traced.in_tree, leaves, traced.static, error)
+
+
+def _has_zero(static: Any) -> bool:
+    """Whether a static argument is a zero of floats, of which there are two."""
+    return any([isinstance(x, (float, np.inexact)) and not x
+                for group in static for _, x, _ in group])
 
 
 def _of_structs(leaves: Sequence[Any]) -> list[Any] | None:

@@ -15,6 +15,7 @@ from typing import Any, overload
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
+from pyjx.core.contents import params_key
 from pyjx.core.jaxpr import Literal
 from pyjx.core.open_sums import same_over_mesh
 from pyjx.core.records import Record
@@ -83,12 +84,9 @@ def _program_key(program: LinearProgram) -> tuple[Any, ...]:
     eqns = []
     for eqn in program.eqns:
         primitive, operands, results, params, _ = eqn
-        try:
-            key = tuple(params.items())
-            hash(key)
-        except TypeError:
-            key = (id(eqn),)  # type: ignore[assignment]
-        eqns.append((primitive, tuple([number(x) for x in operands]), key,
+        key = params_key(params) if params else ()
+        eqns.append((primitive, tuple([number(x) for x in operands]),
+                     id(eqn) if key is None else key,
                      tuple([(number(v), v.aval) for v in results])))
     return ins, tuple(eqns), tuple([number(x) for x in program.outs])
 

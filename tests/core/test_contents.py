@@ -9,7 +9,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
-from pyjx.core.contents import contents, shared
+from pyjx.core.contents import contents, deduplicated
 from pyjx.core.derived import MOST_DERIVED
 from pyjx.core.jaxpr import ClosedJaxpr
 
@@ -46,7 +46,7 @@ def test_programs_differ_by_what_they_compute():
 
     one = traced(lambda x: jnp.sin(x) * 2)
     assert contents(one) == contents(traced(lambda y: jnp.sin(y) * 2))
-    assert shared(traced(lambda y: jnp.sin(y) * 2)) is shared(one)
+    assert deduplicated(traced(lambda y: jnp.sin(y) * 2)) is deduplicated(one)
     for other in (lambda x: jnp.sin(x) * 3, lambda x: jnp.cos(x) * 2, lambda x: jnp.sin(x) * -2.0,
                   lambda x: x * 2, lambda x: jnp.sin(x[:2]) * 2):
         assert contents(traced(other)) != contents(one)

@@ -481,3 +481,20 @@ def test_what_ds_refuses(start, size, message):
 def test_a_scalar_that_names_an_element_of_an_empty_axis_is_refused(write):
     with pytest.raises(IndexError, match="out of bounds for axis 0 with size 0"):
         write(jnp.zeros((0, 2)), jnp.array(1))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("read", [
+    lambda x, i, v: jnp.take(x, i, mode="fill", fill_value=v),
+    lambda x, i, v: jnp.take_along_axis(x, i, 0, mode="fill", fill_value=v),
+    lambda x, i, v: x.at[i].get(mode="fill", fill_value=v),
+    lambda x, i, v: jax.jit(lambda x, i: jnp.take(x, i, mode="fill", fill_value=v))(x, i),
+    lambda x, i, v: jax.lax.gather(
+        x, i[:, None], jax.lax.GatherDimensionNumbers((), (0,), (0,)), (1,), mode="fill",
+        fill_value=v),
+], ids=["take", "take_along_axis", "get", "jit", "gather"])
+def test_what_is_filled_in_has_the_sign_of_its_zero(read, order):
+    x, i = jnp.ones(3), jnp.array([9])
+    for _ in range(12):  # the later ones are C++'s
+        for v in (0.0, -0.0)[::order]:
+            assert str(read(x, i, v)[0]) == str(v)

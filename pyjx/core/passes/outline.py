@@ -35,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx.core.contents import params_key
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -146,6 +147,9 @@ def _number(eqns: Sequence[JaxprEqn]) -> list[int]:
         if not primitive.cached:  # its result types follow from more than operands and parameters
             types += [v.aval for v in eqn.outvars]
         key = (primitive, *types, *params.items()) if params else (primitive, *types)
+        if primitive.exact and primitive.batch_axis is None:
+            exact = params_key(params)
+            key = (primitive, *types, id(eqn) if exact is None else exact)
         try:
             numbers.append(known.setdefault(key, len(known)))
         except TypeError:  # an unhashable parameter: like no other equation
