@@ -14,6 +14,7 @@ from pyjx.core.trace import Tracer
 F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_DERIVED = 256  # results that are kept with one jaxpr, such as those for sizes of vmap
+MOST_CONTEXTS = 8  # in which each of them is kept
 _THE_SOURCE = object()  # stands for the jaxpr itself, which must not hold itself
 
 
@@ -46,6 +47,7 @@ def derived_under(context: Callable[[], Hashable]) -> Callable[[F], F]:
                     if len(table) > MOST_DERIVED:
                         with suppress(RuntimeError, KeyError):  # another thread was faster
                             del table[next(iter(table))]
+                    del known[:1 - MOST_CONTEXTS]
                     known.append((now, _THE_SOURCE if found is closed else found))
             return closed if found is _THE_SOURCE else found
 

@@ -141,6 +141,8 @@ class EagerTrace(Trace):
         kept = self._programs if are_plain(params) else _kept_with(params)
         run = kept.get((primitive, key))
         if run is None:
+            if kept is not self._programs:
+                params = {name: _copied(value) for name, value in params.items()}
             run = kept[primitive, key] = self.compiler(primitive, params)
         return run  # type: ignore[no-any-return]
 
@@ -158,11 +160,21 @@ def _kept_with(params: dict[str, Any]) -> dict[Any, Any]:
     for value in params.values():
         if type(value) is tuple and value:
             value = value[0]
-        if type(value) is ClosedJaxpr:
+        if type(value) is ClosedJaxpr and not any([isinstance(c, Tracer) for c in value.consts]):
             if value.derived is None:
                 value.derived = {}
-            return value.derived
+            if _kept_with not in value.derived:
+                value.derived[_kept_with] = BoundedDict(64, "operations that hold programs")
+            return value.derived[_kept_with]  # type: ignore[no-any-return]
     return {}
+
+
+def _copied(value: Any) -> Any:
+    """A parameter whose programs are others, with which nothing is kept: what is kept with a
+    program must not hold it."""
+    if type(value) is ClosedJaxpr:
+        return value.replace()
+    return type(value)(map(_copied, value)) if type(value) in (tuple, list) else value
 
 
 eager_trace = EagerTrace()

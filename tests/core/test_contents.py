@@ -113,3 +113,28 @@ def test_what_is_derived_from_a_program_is_bounded():
         jax.eval_shape(call, jax.ShapeDtypeStruct((n,), np.float32))
     (closed,) = [e.params["jaxpr"] for e in jax.make_jaxpr(f)(1.0).eqns]
     assert len(closed.derived or ()) <= MOST_DERIVED + 1
+
+
+def test_what_an_eager_branch_closes_over_goes_with_it_by_its_count():
+    class Big:
+        pass
+
+    def made(n):
+        big = Big()
+
+        @jax.custom_jvp
+        def branch(x):
+            return x * n
+
+        branch.defjvp(lambda primals, tangents: (primals[0] * n, (big, tangents[0])[1]))
+        assert lax.cond(jnp.array(True), lambda x: branch(x), lambda x: x, 1.0) == n
+        assert lax.cond(jnp.array(True), lambda x: branch(x), lambda x: x, 2.0) == 2 * n
+        return weakref.ref(big)
+
+    made(7.0)
+    gc.collect()
+    gc.disable()
+    try:
+        assert [made(n)() for n in (1.0, 2.0, 3.0)] == [None] * 3
+    finally:
+        gc.enable()

@@ -8,7 +8,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx.core.derived import derived, derived_structure
+from pyjx.core.derived import MOST_CONTEXTS, derived, derived_structure, derived_under
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.custom_batching import sequential_vmap
 
@@ -150,3 +150,12 @@ def test_a_function_in_a_rule_goes_with_its_constants(use):
     seen = used()
     gc.collect()
     assert seen() is None
+
+
+def test_results_in_ever_new_contexts_are_bounded(closed):
+    f = derived_under(lambda: context.value)(lambda closed: object())
+    context = jax.make_user_context(0)
+    for n in range(3 * MOST_CONTEXTS):
+        with context(n):
+            assert f(closed) is f(closed)
+    assert sum(map(len, closed.derived.values())) <= MOST_CONTEXTS
