@@ -2,8 +2,8 @@
 
 Batched branches run for all examples, and loops as long as one example goes on; what the others get
 is thrown away afterwards, so nobody need know which they are. Who asks what happens inside, such as
-`checkify`, must: where `kept` is set, batching leaves `lanes`, a call of the program of one example
-with a flag for each. Else, and wherever it is lowered, it is the batched program.
+`checkify`, must: where `keeping_lanes` is set, batching leaves `lanes`, a call of the program of
+one example with a flag for each. Else, and wherever it is lowered, it is the batched program.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pyjx.engine.subjaxprs import (
 from pyjx.engine.types import Dims, Flags, Params, Tangents, Values
 from pyjx.states import LocalState
 
-kept = LocalState("lanes", False, in_trace_context=True)
+keeping_lanes = LocalState("lanes", False, in_trace_context=True)
 
 
 def run_lanes(running: Any, closed: ClosedJaxpr, operands: Sequence[Any], dims: Places, axis: Axis
@@ -47,7 +47,7 @@ def run_lanes(running: Any, closed: ClosedJaxpr, operands: Sequence[Any], dims: 
       dims: for each operand 0 where its examples lie along its first axis, None where it is the
         same for all.
     """
-    if not kept.value:
+    if not keeping_lanes.value:
         return jaxpr_as_fun(batched(closed, dims, axis))(*operands)
     closed, consts = without_tracers(closed)
     return lanes_p.bind(  # type: ignore[no-any-return]
@@ -56,7 +56,7 @@ def run_lanes(running: Any, closed: ClosedJaxpr, operands: Sequence[Any], dims: 
 
 def batched(closed: ClosedJaxpr, dims: Places, axis: Axis) -> ClosedJaxpr:
     """The program of all examples, whose results lie along a first axis."""
-    with kept(False):
+    with keeping_lanes(False):
         return batch_jaxpr(closed, dims, axis, (0,) * len(closed.outvars)).jaxpr
 
 
@@ -78,7 +78,7 @@ def _batch(trace: BatchTrace, operands: Values, operand_dims: Dims, **params: An
     places = tuple([None if d is None else 0 for d in operand_dims])
     values = [x if d is None else at_front(x, d, trace.axis)
               for x, d in zip(operands, operand_dims, strict=True)]
-    if not kept.value:
+    if not keeping_lanes.value:
         outs = jaxpr_as_fun(batched(_stands_for(params), places, trace.axis))(*values)
         return outs, [0] * len(outs)
     avals = [get_aval(x) if d is None else get_aval(x).update(shape=get_aval(x).shape[1:])

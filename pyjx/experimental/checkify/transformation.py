@@ -29,7 +29,7 @@ from pyjx.core.value_texts import shortened
 from pyjx.engine.calls import call
 from pyjx.engine.custom_derivative_calls import FlatRule, custom_jvp_call_p, custom_vjp_call_p
 from pyjx.engine.functions import name_of
-from pyjx.engine.lanes import kept, lanes_p
+from pyjx.engine.lanes import keeping_lanes, lanes_p
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Values
@@ -99,7 +99,7 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
             return [operand("the result of a checked function", x, i) for i, x in enumerate(outs)]
 
         name = name_of(f)
-        with kept(True):  # what examples that do not run would do is no error
+        with keeping_lanes(True):  # what examples that do not run would do is no error
             closed = trace_to_jaxpr(flat, (), DebugInfo("checkify", name))
             checked = _checked(consts_as_inputs(closed), categories)
         result, outs = checked.run(call(checked.program, name, *closed.consts))
@@ -209,7 +209,7 @@ def _held(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Categor
         role = 0
     elif primitive is shard_map_p:
         role = PartitionSpec(ordered(params["mesh"], params["newly_manual_axes"]))
-    with kept(kept.value and primitive is not lanes_p):
+    with keeping_lanes(keeping_lanes.value and primitive is not lanes_p):
         outs = holder.bind(programs, [*before, *start, *given], params,
                            [*[role] * len(start), *held.ins], [*[role] * n, *held.outs])
     if primitive is lanes_p and n:
