@@ -1,6 +1,6 @@
-"""Keys of what programs are made of: of a jaxpr a structural key, which hashes its equations and what
-they hold, so that two which were traced apart have equal keys where they compute the same; of
-parameters one that tells apart what == does not, such as 1 and True, and the two zeros of floats."""
+"""Keys of what programs are made of: of a jaxpr a structural key, which hashes its equations and
+what they hold, so that two which were traced apart have equal keys where they compute the same; of
+parameters one that tells apart what == does not: 1 and True, and the two zeros of floats."""
 
 from __future__ import annotations
 
@@ -95,6 +95,29 @@ def _is_plain_value(value: Any) -> bool:
     if type(value) is tuple or type(value) is list:
         return all(map(_is_plain_value, value))
     return isinstance(value, type) or not callable(value)
+
+
+def kept_with(params: Mapping[str, object]) -> dict[Hashable, Any]:
+    """What is kept with the first program among the parameters of an operation."""
+    for value in params.values():
+        if type(value) is tuple and value:
+            value = value[0]
+        if type(value) is ClosedJaxpr:
+            if value.derived is None:
+                value.derived = {}
+            if kept_with not in value.derived:
+                value.derived[kept_with] = BoundedDict(64, "operations that hold programs")
+            return value.derived[kept_with]  # type: ignore[no-any-return]
+    return {}
+
+
+def copied(value: Any) -> Any:
+    """Parameters whose programs are others: what is kept with a program must not hold it."""
+    if type(value) is dict:
+        return {name: copied(x) for name, x in value.items()}
+    if type(value) is ClosedJaxpr:
+        return value.replace()
+    return type(value)(map(copied, value)) if type(value) in (tuple, list) else value
 
 
 def _closed_key(closed: ClosedJaxpr) -> Hashable:

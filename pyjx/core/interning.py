@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 
@@ -38,6 +38,6 @@ class Interned:
                     found = self._known[key] = make(*key)
         return found
 
-    def also(self, key: Any, found: Any) -> None:
+    def also(self, key: Hashable, found: object) -> None:
         """Let an object be found by another key, too."""
         self._known[key] = found

@@ -28,7 +28,7 @@ from pyjx.core.avals import (
 )
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.check import check_jaxpr
-from pyjx.core.contents import are_plain, params_key
+from pyjx.core.contents import are_plain, copied, kept_with, params_key
 from pyjx.core.effects import join_effects, no_effects, reads
 from pyjx.core.frozen import of_field
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
@@ -138,12 +138,10 @@ class EagerTrace(Trace):
         key = params_key(params)
         if key is None:
             return self.compiler(primitive, params)
-        kept = self._programs if are_plain(params) else _kept_with(params)
+        kept = self._programs if are_plain(params) else kept_with(params)
         run = kept.get((primitive, key))
         if run is None:
-            if kept is not self._programs:
-                params = {name: _copied(value) for name, value in params.items()}
-            run = kept[primitive, key] = self.compiler(primitive, params)
+            run = kept[primitive, key] = self.compiler(primitive, copied(params))
         return run  # type: ignore[no-any-return]
 
     def forget(self) -> None:
@@ -153,28 +151,6 @@ class EagerTrace(Trace):
 
     def __repr__(self) -> str:
         return "EvalTrace"
-
-
-def _kept_with(params: dict[str, Any]) -> dict[Any, Any]:
-    """What is kept with the first program among the parameters of an operation."""
-    for value in params.values():
-        if type(value) is tuple and value:
-            value = value[0]
-        if type(value) is ClosedJaxpr and not any([isinstance(c, Tracer) for c in value.consts]):
-            if value.derived is None:
-                value.derived = {}
-            if _kept_with not in value.derived:
-                value.derived[_kept_with] = BoundedDict(64, "operations that hold programs")
-            return value.derived[_kept_with]  # type: ignore[no-any-return]
-    return {}
-
-
-def _copied(value: Any) -> Any:
-    """A parameter whose programs are others, with which nothing is kept: what is kept with a
-    program must not hold it."""
-    if type(value) is ClosedJaxpr:
-        return value.replace()
-    return type(value)(map(_copied, value)) if type(value) in (tuple, list) else value
 
 
 eager_trace = EagerTrace()

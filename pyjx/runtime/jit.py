@@ -371,7 +371,7 @@ class JitSpec:
             signature.raise_overflow(self.fun, traced.in_tree, leaves, traced.static, error)
 
 
-def _has_zero(static: Any) -> bool:
+def _has_zero(static: Iterable[Sequence[tuple[object, object, type]]]) -> bool:
     """Whether a static argument is a zero of floats, of which there are two."""
     return any([isinstance(x, (float, np.inexact)) and not x
                 for group in static for _, x, _ in group])

@@ -6,8 +6,12 @@ import sys
 import numpy as np
 import pytest
 
+import pyjx as jax
+import pyjx.numpy as jnp
 from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import RULE_KINDS, Primitive, register
+from pyjx.extend.core import Primitive as OpenPrimitive
+from pyjx.interpreters import mlir
 from pyjx.lax import neg_p
 
 
@@ -73,3 +77,51 @@ def test_tables_of_rules_are_kept_by_operations():
     for table in (operations._INDEXED, transformation._RULES, _RULES, _CALLS,
                   rules.RULES, rules._DENSIFYING, roofline._LINKS):
         assert table and all(isinstance(p, Primitive) for p in table)
+
+
+@pytest.fixture
+def filled_p():
+    """An operation that takes its parameter as it is."""
+    primitive = OpenPrimitive("filled")
+    primitive.def_abstract_eval(lambda x, *, by: x.update(weak_type=False))
+    mlir.register_lowering(primitive, mlir.lower_fun(
+        lambda x, *, by: jnp.full_like(x, repr(by).count("-") + 2 * repr(by).count("True")),
+        multiple_results=False))
+    return primitive
+
+
+PAIRS = [(0.0, -0.0), (1, True), (1.0, 1), ((1,), (True,)), ((0.0,), (-0.0,))]
+
+
+@pytest.mark.parametrize(("one", "other"), [*PAIRS, *[pair[::-1] for pair in PAIRS]])
+def test_parameters_that_are_equal_but_not_the_same_make_other_programs(filled_p, one, other):
+    x = jnp.ones(2)
+
+    def value(by):
+        return repr(by).count("-") + 2 * repr(by).count("True")
+
+    for by in (one, other):
+        assert filled_p.bind(x, by=by).tolist() == [value(by)] * 2
+
+    def blocks(by):  # which repeat, so that they become one function where they are one
+        def f(x):
+            for which in (one, other) * 8:
+                x = filled_p.bind(x, by=which if by is None else by) + jnp.sin(x) * jnp.cos(x)
+            return x
+        return jax.jit(f)
+
+    y = np.ones(2)
+    for by in (one, other) * 8:
+        y = value(by) + np.sin(y) * np.cos(y)
+    np.testing.assert_allclose(blocks(None)(x), y, rtol=1e-5)
+
+
+def test_a_new_shape_rule_is_that_of_values_too():
+    primitive = OpenPrimitive("reshaped")
+    mlir.register_lowering(primitive, mlir.lower_fun(
+        lambda x, *, n: jnp.zeros(primitive.shape_rule(jax.typeof(x), n=n).shape),
+        multiple_results=False))
+    primitive.def_abstract_eval(lambda x, *, n: x.update(shape=(n,)))
+    assert primitive.bind(jnp.ones(2), n=3).shape == (3,)
+    primitive.def_abstract_eval(lambda x, *, n: x.update(shape=(n, n)))
+    assert primitive.bind(jnp.ones(2), n=3).shape == (3, 3)
