@@ -13,7 +13,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 
 
-class _NoKeyError(TypeError):
+class _NoKeyError(Exception):
     """A parameter that only its identity can tell from others."""
 
 
@@ -59,7 +59,7 @@ def params_key(params: Mapping[str, Any]) -> Hashable | None:
     """A key of the parameters of an operation, in which programs stand as their contents; None
     where there is none."""
     try:
-        return tuple([(name, value_key(value)) for name, value in params.items()])
+        return tuple([(name, _value_key(value)) for name, value in params.items()])
     except _NoKeyError:
         return None
 
@@ -143,7 +143,7 @@ def _jaxpr_key(jaxpr: Jaxpr) -> Hashable:
         primitive, params = eqn.primitive, eqn.params
         rule = primitive.holder.stands_for
         parts.append((primitive, read(eqn.invars), made(eqn.outvars),
-                      value_key(params) if rule is None else _closed_key(rule(params))))
+                      _value_key(params) if rule is None else _closed_key(rule(params))))
     return *parts, read(jaxpr.outvars)
 
 
@@ -151,17 +151,16 @@ def _literal_key(literal: Literal) -> Hashable:
     return type(literal.val), literal.key
 
 
-def value_key(value: Any) -> Hashable:
-    """A key of a parameter, or of a container of some; TypeError where there is none."""
+def _value_key(value: Any) -> Hashable:
     kind = type(value)
     if kind is ClosedJaxpr:
         return _closed_key(value)
     if kind is Jaxpr:
         return _jaxpr_key(value)
     if kind is tuple or kind is list:
-        return kind, tuple(map(value_key, value))
+        return kind, tuple(map(_value_key, value))
     if kind is dict:
-        return tuple([(name, value_key(v)) for name, v in value.items()])
+        return tuple([(name, _value_key(v)) for name, v in value.items()])
     if kind is float or kind is complex:  # zeros have signs
         return kind, repr(value)
     if isinstance(value, (np.ndarray, np.generic)):

@@ -28,7 +28,6 @@ import numpy as np
 from pyjx import configuration, jaxlib_api
 from pyjx.core import bounded, tracebacks
 from pyjx.core.avals import AbstractRef, get_aval, is_valid_value
-from pyjx.core.contents import value_key
 from pyjx.core.effects import has_state
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
@@ -231,9 +230,9 @@ class JitSpec:
             if valued is None:
                 self.raise_bad_argument(in_tree, leaves, static)
             leaves, avals = valued, tuple([get_aval(x) for x in valued])
+        key = (in_tree, avals, static, self.is_operation and _zeros(static),
+               configuration.trace_context(), named_axes() if state.axis_frames else ())
         try:
-            key = (in_tree, avals, value_key(static) if static and self.is_operation else static,
-                   configuration.trace_context(), named_axes() if state.axis_frames else ())
             traced = self.traces.get(key)
         except TypeError:
             return self.trace_unhashable(in_tree, avals, static), leaves
@@ -366,15 +365,15 @@ class JitSpec:
                 is_operation=self.is_operation,
             )
             # C++ tells static arguments apart by ==.
-            return out, None if self.is_operation and _has_zero(traced.static) else fast, is_wrong
+            return out, None if self.is_operation and _zeros(traced.static) else fast, is_wrong
         except OverflowError as error:
             signature.raise_overflow(self.fun, traced.in_tree, leaves, traced.static, error)
 
 
-def _has_zero(static: Iterable[Sequence[tuple[object, object, type]]]) -> bool:
-    """Whether a static argument is a zero of floats, of which there are two."""
-    return any([isinstance(x, (float, np.inexact)) and not x
-                for group in static for _, x, _ in group])
+def _zeros(static: Iterable[Sequence[tuple[object, object, type]]]) -> tuple[str, ...]:
+    """The static arguments that are zeros of floats, of which there are two, in words."""
+    return tuple([str(x) for group in static for _, x, _ in group
+                  if isinstance(x, (float, np.inexact)) and not x])
 
 
 def _of_structs(leaves: Sequence[Any]) -> list[Any] | None:
