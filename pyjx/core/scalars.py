@@ -81,6 +81,8 @@ def wrapped_constant(value: Any, dtype: Any, weak_type: bool = False) -> Any:
     Raises:
       OverflowError: it has more than 64.
     """
+    if isinstance(value, SymbolicDim):
+        return value.as_scalar(dtype)
     return typed(np.asarray(value).astype(dtype)[()], weak_type)
 
 

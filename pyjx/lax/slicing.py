@@ -116,7 +116,8 @@ def _starts(shape: tuple[int, ...], starts: Any, allow_negative: bool | tuple[bo
 
 
 def _any_above(shape: tuple[int, ...], limit: int) -> bool:
-    return any([n > limit for n in shape])
+    """Whether a size is above a limit; symbolic ones, which have 32 bits, may be."""
+    return any([n > limit if type(n) is int else limit < 2**31 - 1 for n in shape])
 
 
 def _flags(name: str, allow_negative: bool | Sequence[bool], ndim: int
@@ -138,7 +139,7 @@ def _start(s: Value, n: int, wrap: bool) -> Value:
             s += n
         return wrapped_constant(s, dtypes.default_int_dtype())
     if isinstance(s, np.integer):
-        return type(s)(s + n) if wrap and s < 0 else s
+        return scalar_constant(s + n, s.dtype) if wrap and s < 0 else s
     aval = get_aval(s)
     if not wrap or not dtypes.issubdtype(aval.dtype, np.signedinteger):
         return s

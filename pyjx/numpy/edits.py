@@ -13,6 +13,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
+from pyjx.core.dimensions import max_dim
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.operands import dtype_of
@@ -126,7 +127,7 @@ def _without_traced(arr: ArrayLike, places: Any, axis: int) -> Any:
     size, count = get_aval(arr).shape[axis], get_aval(places).shape[0]
     places = _as_index(places)
     places = jnp.sort(jnp.where(places < 0, places + size, places)) - jnp.arange(count)
-    i = jnp.arange(max(size - count, 0))
+    i = jnp.arange(max_dim(size - count, 0))
     return jnp.take(arr, i + jnp.sum(i[:, None] >= places[None, :], 1), axis)
 
 

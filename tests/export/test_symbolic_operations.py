@@ -67,6 +67,10 @@ OPERATIONS = {
         lambda v: v * lax.axis_index("i") / lax.axis_size("i"), axis_name="i")(x),
     "transforms along known axes": lambda x: jnp.fft.rfft2(jnp.stack([x[:, :2]] * 4), axes=(0, 2)),
     "windows": lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 3), (1, 2), "VALID"),
+    "places from the end": lambda x: (
+        lax.dynamic_index_in_dim(x, -1), lax.dynamic_index_in_dim(x, np.int8(-2), 1, False),
+        lax.dynamic_update_index_in_dim(x, x[0], -1, 0), jnp.delete(
+            x[:, 0], jnp.array([1, -1]), assume_unique_indices=True)),
     "unique": lambda x: jnp.unique(jnp.round(x), size=4, fill_value=-1),
     "searchsorted": lambda x: (jnp.searchsorted(jnp.sort(x[0]), x),
                                jnp.searchsorted(jnp.sort(x[:, 0]), x, side="right")),
