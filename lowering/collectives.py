@@ -12,11 +12,10 @@ import numpy as np
 
 from lowering.builder import Block, out_aval
 from lowering.manual import manual_axes, position_along
-from lowering.reductions import complex_extremum
+from lowering.reductions import combined
 from lowering.rules import rule
 from lowering.shardings import axes_text, manual_sharding_text
 from lowering.types import tensor_type
-from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.specs import PartitionSpec
@@ -60,13 +59,8 @@ _REDUCERS = {"reduce_sum": "stablehlo.add", "reduce_max": "stablehlo.maximum",
 def _reducing(b: Block, head: str, reducer: str, x: ShapedArray, out: ShapedArray) -> str:
     """An operation with a region that reduces two elements to one."""
     op, scalar = _REDUCERS[reducer], ShapedArray((), x.dtype)
-
-    def body(left: str, right: str) -> Any:
-        if dtypes.issubdtype(x.dtype, np.complexfloating) and reducer != "reduce_sum":
-            return [complex_extremum(b, op, left, right, scalar)], [scalar]
-        return [b.binary(op, left, right, scalar)], [scalar]
-
-    return b.with_region(head, [scalar, scalar], body,
+    return b.with_region(head, [scalar, scalar],
+                         lambda left, right: ([combined(b, op, left, right, scalar)], [scalar]),
                          f": ({tensor_type(x)}) -> {tensor_type(out)}", 1)[0]
 
 

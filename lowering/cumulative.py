@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block
-from lowering.reductions import ACCUMULATED, complex_extremum
+from lowering.reductions import ACCUMULATED, combined
 from lowering.rules import rule
 from lowering.shapes import pad
 from lowering.shardings import cut_again, whole_along
@@ -49,23 +49,19 @@ def _combine(b: Block, name: str) -> Combine:
     def combine(left: Sequence[str], right: Sequence[str], of: ShapedArray) -> list[str]:
         if name == "cumlogsumexp":
             return [_log_add_exp(b, left[0], right[0], of)]
-        if name in ("cummax", "cummin") and dtypes.issubdtype(of.dtype, np.complexfloating):
-            return [complex_extremum(b, _BINARY[name], left[0], right[0], of)]
-        return [b.binary(_BINARY[name], left[0], right[0], of)]
+        return [combined(b, _BINARY[name], left[0], right[0], of)]
 
     return combine
 
 
 @rule(*_NAMES, platform="cpu")
 def _cumulative_on_cpu(b: Block, eqn: JaxprEqn, x: str) -> str:
-    name = eqn.primitive.name
-    aval = eqn.invars[0].aval.strip_weak_type()
-    axis = eqn.params["axis"]
-    if aval.size == 0 or aval.shape[axis] == 1:
+    name, aval = eqn.primitive.name, eqn.invars[0].aval
+    if aval.shape[eqn.params["axis"]] == 1:
         return x
     combine = _combine(b, name)
     carried = _WIDER.get(aval.dtype, aval.dtype) if name == "cumsum" else aval.dtype
-    return _loop(b, [x], aval, axis, eqn.params["reverse"], _IDENTITY[name](aval.dtype), carried,
+    return _loop(b, eqn, [x], _IDENTITY[name](aval.dtype), carried,
                  lambda total, items, of: combine([total], items, of)[0],
                  cheap=name != "cumlogsumexp")
 
@@ -73,11 +69,11 @@ def _cumulative_on_cpu(b: Block, eqn: JaxprEqn, x: str) -> str:
 @rule(*_NAMES)
 def _cumulative(b: Block, eqn: JaxprEqn, x: str) -> str:
     name = eqn.primitive.name
-    aval = eqn.invars[0].aval.strip_weak_type()
-    if aval.size == 0:
-        return x
-    return _doubling(b, [x], aval, eqn.params["axis"], eqn.params["reverse"],
-                     [_IDENTITY[name](aval.dtype)], _combine(b, name))
+    return _doubling(b, eqn, [x], [_IDENTITY[name](eqn.invars[0].aval.dtype)], _combine(b, name))
+
+
+def _given(eqn: JaxprEqn) -> tuple[ShapedArray, int, bool]:
+    return eqn.invars[-1].aval.strip_weak_type(), eqn.params["axis"], eqn.params["reverse"]
 
 
 def _step(b: Block, total: str, items: Sequence[str], of: ShapedArray) -> str:
@@ -88,31 +84,25 @@ def _step(b: Block, total: str, items: Sequence[str], of: ShapedArray) -> str:
 
 @rule("linear_recurrence", platform="cpu")
 def _linear_recurrence_on_cpu(b: Block, eqn: JaxprEqn, factor: str, x: str) -> str:
-    aval = eqn.invars[1].aval.strip_weak_type()
-    if aval.size == 0:
-        return x
-    return _loop(b, [factor, x], aval, eqn.params["axis"], eqn.params["reverse"], 0, aval.dtype,
+    return _loop(b, eqn, [factor, x], 0, eqn.invars[1].aval.dtype,
                  lambda total, items, of: _step(b, total, items, of))
 
 
 @rule("linear_recurrence")
 def _linear_recurrence(b: Block, eqn: JaxprEqn, factor: str, x: str) -> str:
-    aval = eqn.invars[1].aval.strip_weak_type()
-    if aval.size == 0:
-        return x
-
     def combine(left: Sequence[str], right: Sequence[str], of: ShapedArray) -> list[str]:
         return [b.binary("stablehlo.multiply", left[0], right[0], of),
                 _step(b, left[1], right, of)]
 
-    return _doubling(b, [factor, x], aval, eqn.params["axis"], eqn.params["reverse"], [1, 0],
-                     combine)
+    return _doubling(b, eqn, [factor, x], [1, 0], combine)
 
 
-def _loop(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, reverse: bool,
-          init: Any, carried: Any, step: Callable[[str, Sequence[str], ShapedArray], str],
-          cheap: bool = True) -> str:
-    """Step through the slices along `axis`; each result is written in its place."""
+def _loop(b: Block, eqn: JaxprEqn, operands: Sequence[str], init: Any, carried: Any,
+          step: Callable[[str, Sequence[str], ShapedArray], str], cheap: bool = True) -> str:
+    """Step through the slices along the axis; each result is written in its place."""
+    aval, axis, reverse = _given(eqn)
+    if aval.size == 0:
+        return operands[-1]
     n = aval.shape[axis]
     row = aval.update(shape=[1 if i == axis else m for i, m in enumerate(aval.shape)])
     total = row.update(dtype=carried)
@@ -170,13 +160,14 @@ def _region_args(b: Block, avals: Sequence[Any]) -> list[str]:
     return names
 
 
-def _doubling(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, reverse: bool,
-              identities: Sequence[Any], combine: Combine) -> str:
+def _doubling(b: Block, eqn: JaxprEqn, operands: Sequence[str], identities: Sequence[Any],
+              combine: Combine) -> str:
     """Combine each element with the one 1, 2, 4, ... places before it."""
+    aval, axis, reverse = _given(eqn)
     scalar = ShapedArray((), aval.dtype)
     totals = list(operands)
     distance = 1
-    while distance < aval.shape[axis]:
+    while aval.size != 0 and distance < aval.shape[axis]:
         config = [(0, 0, 0)] * aval.ndim
         config[axis] = (-distance, distance, 0) if reverse else (distance, -distance, 0)
         before = [pad(b, t, aval, b.constant(v, scalar), config)[0]
@@ -189,13 +180,12 @@ def _doubling(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, r
 def _log_add_exp(b: Block, x: str, y: str, aval: ShapedArray) -> str:
     """max(x, y) + log1p(exp(-|x - y|)); infinities of one sign, whose difference is NaN, add."""
     is_complex = dtypes.issubdtype(aval.dtype, np.complexfloating)
+    top = combined(b, "stablehlo.maximum", x, y, aval)
     difference = b.binary("stablehlo.subtract", x, y, aval)
     if is_complex:
-        top = complex_extremum(b, "stablehlo.maximum", x, y, aval)
         same = b.compare("EQ", top, x, aval)
         exponent = b.select(same, b.unary("stablehlo.negate", difference, aval), difference, aval)
     else:
-        top = b.binary("stablehlo.maximum", x, y, aval)
         size = b.unary("stablehlo.abs", difference, aval)
         exponent = b.unary("stablehlo.negate", size, aval)
     small = b.unary("stablehlo.log_plus_one", b.unary("stablehlo.exponential", exponent, aval),

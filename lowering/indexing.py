@@ -8,6 +8,7 @@ import numpy as np
 
 from lowering.builder import Block, in_avals, out_aval
 from lowering.module import emit_jaxpr
+from lowering.reductions import reduce_to
 from lowering.rules import rule
 from lowering.shapes import reshape
 from lowering.types import i64_array, int_list, tensor_type, tensor_types
@@ -52,12 +53,7 @@ def _in_bounds(b: Block, indices: str, aval: ShapedArray, last: list[int]) -> st
         inside = b.binary("stablehlo.and", inside, positive, flags)
     if aval.shape[-1] == 1:
         return reshape(b, inside, flags, aval.shape[:-1])
-    true = b.constant(True, ShapedArray((), np.bool_))
-    return b.line(
-        f"stablehlo.reduce({inside} init: {true}) applies stablehlo.and across dimensions = "
-        f"[{aval.ndim - 1}] : ({tensor_type(flags)}, tensor<i1>) -> "
-        f"{tensor_type(ShapedArray(aval.shape[:-1], np.bool_))}"
-    )
+    return reduce_to(b, "stablehlo.and", inside, flags, True, [aval.ndim - 1])
 
 
 def _default_fill(dtype: DTypeLike) -> Any:

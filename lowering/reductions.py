@@ -80,8 +80,11 @@ def _accumulated(b: Block, op: str, aval: ShapedArray, axes: Sequence[int]) -> S
     return aval if count < _FEW else aval.update(dtype=ACCUMULATED.get(aval.dtype, aval.dtype))
 
 
-def complex_extremum(b: Block, op: str, x: str, y: str, aval: ShapedArray) -> str:
-    """The greater or the lesser of two complex numbers, ordered by real part, then imaginary."""
+def combined(b: Block, op: str, x: str, y: str, aval: ShapedArray) -> str:
+    """A binary operation of StableHLO; the greater or the lesser of two complex numbers is that
+    with such a real part, of one such part that with such an imaginary one."""
+    if op[10:] not in ("maximum", "minimum") or aval.dtype.kind != "c":
+        return b.binary(op, x, y, aval)
     part = ShapedArray(aval.shape, np.float32 if aval.dtype == np.complex64 else np.float64)
     types = f"({tensor_type(aval)}) -> {tensor_type(part)}"
     x_re, y_re = (b.line(f"stablehlo.real {v} : {types}") for v in (x, y))
@@ -98,15 +101,11 @@ def _complex_extremum(b: Block, op: str, x: str, aval: ShapedArray, axes: Sequen
     scalar = ShapedArray((), aval.dtype)
     out = ShapedArray([n for i, n in enumerate(aval.shape) if i not in axes], aval.dtype)
     init = b.constant((least if op.endswith("maximum") else greatest)(aval.dtype), scalar)
-
-    def body(*args: str) -> Any:
-        return [complex_extremum(b, op, args[0], args[1], scalar)], [scalar]
-
     return b.with_region(
-        f'"stablehlo.reduce"({x}, {init})', [scalar, scalar], body,
-        f"{{dimensions = {i64_array(axes)}}} : ({tensor_type(aval)}, {tensor_type(scalar)}) -> "
-        f"{tensor_type(out)}", 1,
-    )[0]
+        f'"stablehlo.reduce"({x}, {init})', [scalar, scalar],
+        lambda left, right: ([combined(b, op, left, right, scalar)], [scalar]),
+        f"{{dimensions = {i64_array(axes)}}} : ({tensor_types([aval, scalar])}) -> "
+        f"{tensor_type(out)}", 1)[0]
 
 
 @rule("argmax", "argmin")
@@ -148,8 +147,4 @@ def _reduce(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
 
 def reducer(b: Block, closed: ClosedJaxpr, avals: Sequence[Any]) -> Any:
     """The body of a region that runs a jaxpr on scalars."""
-
-    def body(*args: str) -> Any:
-        return write_in_place(b, closed, args), avals
-
-    return body
+    return lambda *args: (write_in_place(b, closed, args), avals)

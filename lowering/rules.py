@@ -32,12 +32,13 @@ class LoweringRule:
     of a foreign function, which has its operands' layouts fixed.
     """
 
-    __slots__ = ("emit", "foreign", "platform", "widens")
+    __slots__ = ("elementwise", "emit", "foreign", "platform", "widens")
 
     def __init__(self, emit: Emit, platform: str | None, widens: bool) -> None:
         self.emit = emit
         self.platform = platform
         self.widens = widens
+        self.elementwise = emit.__module__ == "lowering.elementwise"
         self.foreign = emit.__module__.removeprefix("lowering.") in _FOREIGN or not _is_own(emit)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from lowering.builder import Block
 from lowering.rules import rule
+from lowering.shapes import reshape
 from lowering.types import int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
@@ -67,14 +68,9 @@ def _sort_op(b: Block, operands: Sequence[str], avals: Sequence[Any], axis: int,
     flag = ShapedArray((), np.bool_)
     attributes = f"<{{dimension = {axis} : i64, is_stable = {str(stable).lower()}}}>"
     types = tensor_types(avals)
-
-    def body(*args: str) -> Any:
-        return [before(*args)], [flag]
-
     return b.with_region(
-        f'"stablehlo.sort"({", ".join(operands)}) {attributes}', params, body,
-        f": ({types}) -> ({types})", len(operands),
-    )
+        f'"stablehlo.sort"({", ".join(operands)}) {attributes}', params,
+        lambda *args: ([before(*args)], [flag]), f": ({types}) -> ({types})", len(operands))
 
 
 def _less(b: Block, aval: ShapedArray) -> Any:
@@ -138,8 +134,7 @@ def _take(b: Block, x: str, order: str, aval: ShapedArray, axis: int) -> str:
     """The elements at positions along an axis, which are known to be in range."""
     shape = (*aval.shape, 1)
     places = ShapedArray(shape, np.int64)
-    order = b.line(f"stablehlo.reshape {order} : ({tensor_type(aval.update(dtype=np.int64))}) -> "
-                   f"{tensor_type(places)}")
+    order = reshape(b, order, aval.update(dtype=np.int64), shape)
     others = [i for i in range(aval.ndim) if i != axis]
     batching = (f"operand_batching_dims = {int_list(others)}, "
                 f"start_indices_batching_dims = {int_list(others)}, ") if others else ""

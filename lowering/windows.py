@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block, out_aval
-from lowering.reductions import complex_extremum, reducer
+from lowering.reductions import combined, reducer
 from lowering.rules import rule
 from lowering.shapes import pad, reshape, slice_
 from lowering.types import i64_array, tensor_type, tensor_types
-from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.scalars import greatest, least
@@ -80,28 +79,16 @@ def _reduce_window_monoid(b: Block, eqn: JaxprEqn, x: str) -> str:
     aval, out, params = eqn.invars[0].aval, out_aval(eqn), eqn.params
     op, init = _identity(eqn.primitive.name, aval.dtype)
     scalar = ShapedArray((), aval.dtype)
-    ordered_complex = (op != "stablehlo.add"
-                       and dtypes.issubdtype(aval.dtype, np.complexfloating))
-
-    def combine(left: str, right: str, of: ShapedArray) -> str:
-        if ordered_complex:
-            return complex_extremum(b, op, left, right, of)
-        return b.binary(op, left, right, of)
-
     if _takes_apart(b, params, out):
         total, *rest = _elements(b, x, aval, init, params, out.shape)
         for element in rest:
-            total = combine(total, element, out)
+            total = combined(b, op, total, element, out)
         return total
     start = b.constant(init, scalar)
-
-    def body(left: str, right: str) -> Any:
-        return [combine(left, right, scalar)], [scalar]
-
     return b.with_region(
-        f'"stablehlo.reduce_window"({x}, {start}) {_attributes(params)}', [scalar, scalar], body,
-        f": ({tensor_types([aval, scalar])}) -> {tensor_type(out)}", 1,
-    )[0]
+        f'"stablehlo.reduce_window"({x}, {start}) {_attributes(params)}', [scalar, scalar],
+        lambda left, right: ([combined(b, op, left, right, scalar)], [scalar]),
+        f": ({tensor_types([aval, scalar])}) -> {tensor_type(out)}", 1)[0]
 
 
 @rule("reduce_window")
@@ -143,15 +130,10 @@ def _select_and_gather_add(b: Block, eqn: JaxprEqn, tangents: str, x: str) -> st
     scalars = [ShapedArray((), aval.dtype), ShapedArray((), t_aval.dtype)]
     inits = [b.constant(fill, scalars[0]), b.constant(0, scalars[1])]
     outs = [out.update(dtype=aval.dtype), out]
-
-    def body(v: str, t: str, w: str, u: str) -> Any:
-        return choose((v, t), (w, u), ()), scalars
-
     return b.with_region(
         f'"stablehlo.reduce_window"({x}, {tangents}, {", ".join(inits)}) {_attributes(params)}',
-        scalars * 2, body,
-        f": ({tensor_types([aval, t_aval, *scalars])}) -> ({tensor_types(outs)})", 2,
-    )[1]
+        scalars * 2, lambda v, t, w, u: (choose((v, t), (w, u), ()), scalars),
+        f": ({tensor_types([aval, t_aval, *scalars])}) -> ({tensor_types(outs)})", 2)[1]
 
 
 @rule("select_and_scatter_add")

@@ -71,7 +71,7 @@ def ravel_first_arg(f: Callable[..., Any], unravel: Callable[[Array], Any]) -> C
 
 
 def _combined(weights: Any, k: Array) -> Array:
-    return jnp.einsum("i,ij->j", jnp.asarray(weights, k.dtype), k, precision="highest")
+    return jnp.sum(jnp.asarray(weights, k.dtype)[:, None] * k, 0)
 
 
 def runge_kutta_step(func: Derivative, y0: Array, f0: Array, t0: Any, dt: Any

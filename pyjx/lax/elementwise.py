@@ -387,7 +387,7 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 # -- polynomials -----------------------------------------------------------------------------------
 
 
-def _horner(x: Value, *coeffs: Value, unroll: int | None = None) -> Array:
+def horner(x: Value, *coeffs: Value, unroll: int | None = None) -> Array:
     total: Any = coeffs[-1]
     for c in reversed(coeffs[:-1]):
         total = add(mul(total, x), c)
@@ -418,13 +418,13 @@ def _polynomial_jvp(primals: Any, tangents: Tangents, *, unroll: int | None = No
                    for k, c in enumerate(coeffs[1:], 1)]
         total = mul(dx, polynomial_p.bind(x, *derived, unroll=unroll))
     if any(type(d) is not Zero for d in dcoeffs):
-        along = _horner(x, *[instantiate(d) for d in dcoeffs])
+        along = horner(x, *[instantiate(d) for d in dcoeffs])
         total = along if total is None else add(total, along)
     return out, Zero.of_primal(out) if total is None else total
 
 
 polynomial_p = register(Primitive(
-    "polynomial", shape_rule=_polynomial_shape, jvp=_polynomial_jvp, decomposition=_horner))
+    "polynomial", shape_rule=_polynomial_shape, jvp=_polynomial_jvp, decomposition=horner))
 polynomial_p.define(batch=elementwise_batch(polynomial_p))
 
 

@@ -13,6 +13,7 @@ DLMF is the NIST Digital Library of Mathematical Functions.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from pyjx.lax.elementwise import (
     ceil,
     div,
     floor,
+    horner,
     integer_pow,
     mul,
     neg,
@@ -59,11 +61,8 @@ _ABOUT_TWO = [1 - _EULER, *[(-1) ** k * _zeta_minus_one(k) / k for k in range(2,
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
 
-def _polynomial(x: Value, coefficients: Values) -> Array:
-    total = constant(x, 0)
-    for c in reversed(coefficients):
-        total = add(mul(total, x), like(x, c))
-    return total
+def _polynomial(x: Value, coefficients: Sequence[float]) -> Array:
+    return horner(x, *[like(x, c) for c in coefficients])
 
 
 # (-1)^k pi^(2k+1) / (2k+1)!: sin(pi r)/r in r^2, for |r| <= 1/2

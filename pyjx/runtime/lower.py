@@ -60,7 +60,8 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         if not configuration.allow_f16_reductions.value:
             check_reductions(closed.jaxpr)
         closed = metadata_as_programs(closed)
-        decomposed = decompose(physicalize(closed), platform)
+        alone = not for_export and (placement is None or len(placement.devices) < 2)
+        decomposed = decompose(physicalize(closed), platform, alone and platform == "cpu")
         mode = configuration.outline.value
         prepared = prepare(decomposed, outline=not for_export and (mode == "on" or (
             mode == "auto" and platform == "cpu" and is_long(decomposed))))

@@ -1,0 +1,74 @@
+"""Long formulas on arrays of many short rows, in one row."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.engine import decompose
+
+X = np.random.default_rng(0).uniform(0.1, 3, (1024, 5)).astype(np.float32)
+
+
+def text(f, *args):
+    return jax.jit(f).lower(*args).as_text()
+
+
+def polynomial(x):
+    for k in range(decompose.LONG):
+        x = jnp.where(x > k, x, x * 0.5 + k)
+    return x
+
+
+@pytest.mark.parametrize("name", ["gammaln", "digamma", "zeta", "i1e", "gammainc", "kl_div"])
+def test_formulas_take_one_row(name):
+    f = getattr(jax.scipy.special, name)
+    args = (X + 1.5, X)[:2 if name in ("zeta", "gammainc", "kl_div") else 1]
+    assert "tensor<5120xf32>" in text(f, *args)
+    flat = f(*[x.ravel() for x in args])
+    np.testing.assert_allclose(jax.jit(f)(*args).ravel(), flat, rtol=1e-6)
+    by_rows = np.stack([f(*[x[i] for x in args]) for i in range(3)])
+    np.testing.assert_allclose(jax.jit(f)(*args)[:3], by_rows, rtol=1e-5, atol=1e-7)
+
+
+def test_what_is_read_elsewhere_and_what_stands_between():
+    def f(x, scale):
+        y = polynomial(x * scale)
+        total = jnp.cumsum(x, 1)  # reads nothing of the run that it stands in
+        z = polynomial(y + 1)
+        return z, z.sum(1), total, polynomial(total)[::2]
+
+    got = jax.jit(f)(X, 2.0)
+    assert "optimization_barrier" in text(f, X, 2.0)
+    for a, b in zip(got, f(X, 2.0), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+    slopes = jax.jit(jax.grad(lambda x: sum(o.sum() for o in f(x, 2.0))))(X)
+    flat = jax.grad(lambda x: polynomial(polynomial(x * 2.0) + 1).sum())(X.ravel())
+    rest = jax.grad(lambda x: sum(o.sum() for o in f(x, 2.0)[1:]))(X)
+    np.testing.assert_allclose(slopes, flat.reshape(X.shape) + rest, rtol=1e-5)
+
+
+def test_loops_and_branches_and_other_dtypes():
+    def f(x, n):
+        x = lax.fori_loop(0, n, lambda i, x: polynomial(x), x)
+        return lax.cond(n > 2, polynomial, lambda x: x, x)
+
+    assert text(f, X, 3).count("optimization_barrier") >= 2
+    np.testing.assert_allclose(jax.jit(f)(X, 3), f(X.ravel(), 3).reshape(X.shape), rtol=1e-6)
+    for dtype in ("float16", "bfloat16", "int32", "complex64"):
+        x = jnp.asarray(X).astype(dtype)
+        g = lambda x: sum([x * k + x * x for k in range(30)])  # noqa: E731
+        np.testing.assert_array_equal(jax.jit(g)(x), jax.jit(g)(x.ravel()).reshape(x.shape))
+
+
+@pytest.mark.parametrize("x", [X[:100], X.reshape(5, 1024), X.ravel(), X.astype(np.int32)[:0]])
+def test_others_stay(x):
+    assert "optimization_barrier" not in text(polynomial, x)
+
+
+def test_few_operations_for_each_result_stay():
+    assert "optimization_barrier" not in text(lambda x: jnp.exp(x) * 2, X)
+    assert "optimization_barrier" not in text(
+        lambda x: [polynomial(x) if k else x * 2 for k in range(2)]
+        + [jnp.sin(x) * k for k in range(20)], X)
