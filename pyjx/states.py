@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import wraps
+from threading import get_ident
 from typing import Any, Protocol
 from weakref import WeakValueDictionary, ref
 
@@ -271,13 +273,14 @@ class Context:
     def __init__(self, states: tuple[LocalState, ...], value: Any) -> None:
         self._states = states
         self._value = value
-        self._saved: list[list[Any]] = []
+        self._saved: defaultdict[int, list[Any]] = defaultdict(list)  # by thread
 
     def __enter__(self) -> None:
-        self._saved.append([state._replace_local(self._value) for state in self._states])
+        self._saved[get_ident()].append(
+            [state._replace_local(self._value) for state in self._states])
 
     def __exit__(self, *_: Any) -> None:
-        for state, value in zip(self._states, self._saved.pop(), strict=True):
+        for state, value in zip(self._states, self._saved[get_ident()].pop(), strict=True):
             state._replace_local(value)
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ from pyjx import configuration as cfg
 from pyjx import states
 from pyjx.cli import flags
 from pyjx.configuration import config
+from pyjx.experimental.xla_metadata import set_xla_metadata
 from pyjx.runtime.backends import devices
 from pyjx.states import State, flag_values
 
@@ -489,3 +490,39 @@ def test_the_number_of_cpu_devices_is_settled_where_they_have_started():
     config.update("jax_num_cpu_devices", config.jax_num_cpu_devices)
     with pytest.raises(RuntimeError, match="should be updated before backends are initialized"):
         config.update("jax_num_cpu_devices", 3)
+
+
+@pytest.mark.parametrize(("shared", "outer", "value"), [
+    (lambda: cfg.enable_x64(False), lambda: cfg.enable_x64(True), lambda: cfg.enable_x64.value),
+    (lambda: set_xla_metadata(a=1), lambda: set_xla_metadata(b=2), lambda: cfg.xla_metadata.value),
+    (lambda: jax.sharding.use_abstract_mesh(MESHES[0]),
+     lambda: jax.sharding.use_abstract_mesh(MESHES[1]), jax.sharding.get_abstract_mesh),
+], ids=["a flag", "metadata", "a mesh"])
+def test_one_context_in_two_threads_gives_each_what_it_had(shared, outer, value) -> None:
+    """It is entered in both before it ends in the first."""
+    context, entered, left = shared(), threading.Event(), threading.Event()
+    seen = []
+
+    def other() -> None:
+        before = value()
+        with context:
+            entered.set()
+            assert left.wait(30)
+        seen.append(value() == before)
+
+    thread = threading.Thread(target=other)
+    with outer():
+        before = value()
+        with context:
+            thread.start()
+            assert entered.wait(30)
+        seen.append(value() == before)
+        left.set()
+        thread.join(30)
+        with context, context:
+            pass
+        seen.append(value() == before)
+    assert seen == [True] * 3
+
+
+MESHES = [jax.sharding.AbstractMesh((1,), (name,)) for name in "xy"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ContextDecorator
 from functools import partial, wraps
+from threading import get_ident
 from typing import Any
 
 from pyjx import configuration
@@ -117,7 +119,7 @@ class MetadataContext(ContextDecorator):
 
     def __init__(self, metadata: Mapping[str, Any]) -> None:
         self.metadata = metadata
-        self._saved: list[Any] = []
+        self._saved: defaultdict[int, list[Any]] = defaultdict(list)  # by thread
 
     def _recreate_cm(self) -> MetadataContext:
         return MetadataContext(self.metadata)
@@ -135,10 +137,10 @@ class MetadataContext(ContextDecorator):
         stacks = thread_state.name_stack, thread_state.program
         thread_state.name_stack, thread_state.program = [s.annotated(items) for s in stacks]
         flag = configuration.xla_metadata.swap_local(thread_state.program.metadata)
-        self._saved.append((stacks, flag))
+        self._saved[get_ident()].append((stacks, flag))
 
     def __exit__(self, *exc: object) -> None:
-        stacks, flag = self._saved.pop()
+        stacks, flag = self._saved[get_ident()].pop()
         thread_state.name_stack, thread_state.program = stacks
         configuration.xla_metadata.set_local(flag)
 

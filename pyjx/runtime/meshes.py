@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -157,13 +159,14 @@ class use_abstract_mesh:
     2
     """
 
-    __slots__ = ("_done", "mesh", "prev")
+    __slots__ = ("_saved", "mesh")
 
     def __init__(self, mesh: AbstractMesh) -> None:
         if not isinstance(mesh, AbstractMesh):
             raise ValueError("Expected mesh of type `jax.sharding.AbstractMesh`. Got type: "
                              f"{type(mesh)}")
         self.mesh = mesh
+        self._saved: defaultdict[int, list[Any]] = defaultdict(list)  # by thread
 
     def __enter__(self) -> AbstractMesh:
         known = get_abstract_mesh()
@@ -171,18 +174,19 @@ class use_abstract_mesh:
             raise ValueError(
                 f"use_abstract_mesh cannot change the size of the mesh. Got new mesh: {self.mesh} "
                 f"with size={self.mesh.size} and prev mesh: {known} with size={known.size}")
-        self._done = len(getattr(state.dynamic, "eqns", ()))
-        self.prev = configuration.abstract_mesh.swap_local(
-            None if self.mesh.empty else self.mesh)
+        self._saved[get_ident()].append((
+            len(getattr(state.dynamic, "eqns", ())),
+            configuration.abstract_mesh.swap_local(None if self.mesh.empty else self.mesh)))
         return self.mesh
 
     def __exit__(self, kind: object, *_: object) -> None:
+        done, around = self._saved[get_ident()].pop()
         try:
-            if kind is None and self.prev is not None and not self.mesh.empty and (
+            if kind is None and around is not None and not self.mesh.empty and (
                     isinstance(state.dynamic, DynamicJaxprTrace)):
-                _check_operands(state.dynamic, self._done, self.prev, self.mesh)
+                _check_operands(state.dynamic, done, around, self.mesh)
         finally:
-            configuration.abstract_mesh.swap_local(self.prev)
+            configuration.abstract_mesh.swap_local(around)
 
 
 def _check_operands(trace: DynamicJaxprTrace, start: int, around: AbstractMesh, mesh: AbstractMesh
