@@ -496,6 +496,10 @@ _wide_integers = frozenset(t for t in dtypes.numpy_scalar_types
                            if np.dtype(t).kind in "iu" and np.dtype(t).itemsize == 8)
 
 
+_pausing = threading.RLock()
+_paused: list[tuple[int, int, int]] = []  # the thresholds before, for each that has it wait
+
+
 @contextmanager
 def collector_paused() -> Iterator[None]:
     """Let Python's cyclic garbage collector wait.
@@ -503,13 +507,17 @@ def collector_paused() -> Iterator[None]:
     It would walk a growing program again and again, which makes work on long ones slower and
     slower.
     """
-    collecting = gc.isenabled()
-    gc.disable()
+    # By its thresholds: whether it is enabled is the user's to say, while it waits, too.
+    with _pausing:
+        _paused.append(gc.get_threshold())
+        gc.set_threshold(0)
     try:
         yield
     finally:
-        if collecting:
-            gc.enable()
+        with _pausing:
+            thresholds = _paused.pop()
+            if not _paused and not gc.get_threshold()[0]:
+                gc.set_threshold(*thresholds)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Interpreters: which one an operation goes to, recording, evaluation of jaxprs."""
 
 import copy
+import gc
 import threading
 
 import numpy as np
@@ -15,6 +16,7 @@ from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import (
     EagerTrace,
+    collector_paused,
     concrete_or_error,
     eager_trace,
     is_concrete,
@@ -373,3 +375,37 @@ def test_leaks_are_followed_to_a_variable(transform):
     lines = [line for line in text.splitlines() if "is referred to by" in line]
     assert [line.split(" is referred")[0].split()[0] for line in lines[2:]] == [
         "<list", "<dict", "<Store"] or len(lines) == 5
+
+
+def collections():
+    """How often the collector ran while much was made."""
+    runs = []
+    gc.callbacks.append(lambda phase, info: runs.append(phase))
+    try:
+        made = [[] for _ in range(10_000)]
+        del made
+    finally:
+        gc.callbacks.pop()
+    return len(runs)
+
+
+def test_the_collector_waits_until_nobody_traces():
+    """Threads begin and end in any order."""
+    assert collections()
+    first, second = collector_paused(), collector_paused()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not collections()
+    second.__exit__(None, None, None)
+    assert collections()
+
+
+def test_what_the_user_says_of_the_collector_while_tracing_stays():
+    try:
+        jax.make_jaxpr(lambda x: (gc.disable(), x + 1)[1])(1.0)
+        assert not gc.isenabled()
+        jax.make_jaxpr(lambda x: (gc.enable(), x + 1)[1])(1.0)
+        assert gc.isenabled() and collections()
+    finally:
+        gc.enable()
