@@ -13,10 +13,12 @@ from __future__ import annotations
 import atexit
 import itertools
 import re
+import sys
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -317,10 +319,14 @@ def add_pending(token: Any) -> None:
 def _wait_for_oldest() -> bool:
     """Whether there was one."""
     try:
-        token = _pending.popleft()
-    except IndexError:  # another thread waits for it
+        token = _pending[0]
+    except IndexError:
         return False
-    token.block_until_ready()
+    try:
+        token.block_until_ready()
+    finally:
+        with suppress(ValueError):  # another thread waited for it, too
+            _pending.remove(token)
     return True
 
 
@@ -345,7 +351,8 @@ def effects_barrier() -> None:
             _failed.append(failure)
     if _failed:
         error = _failed.popleft()
-        _failed.clear()
+        while _failed:
+            error.add_note(f"Another program failed: {_failed.popleft()}")
         raise error
 
 
@@ -354,4 +361,4 @@ def _at_exit() -> None:
     try:
         effects_barrier()
     except Exception as error:
-        print(f"pyjx: a program failed: {error}")
+        print("pyjx: a program failed:", *traceback.format_exception_only(error), file=sys.stderr)

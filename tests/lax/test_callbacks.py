@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections import deque
 
 import numpy as np
 import pytest
@@ -570,3 +571,45 @@ def test_leaves_are_counted_whatever_holds_them(run):
 def test_what_an_eager_debug_callback_raises(ordered):
     with pytest.raises(ZeroDivisionError):
         jax.debug.callback(lambda x: 1 / 0, X, ordered=ordered)
+
+
+def test_a_barrier_waits_for_what_another_one_waits_for(monkeypatch):
+    """Even if the other one came first."""
+    ready, waiting, found = threading.Event(), threading.Semaphore(0), []
+
+    class Token:
+        def block_until_ready(self):
+            waiting.release()
+            assert ready.wait(30)
+
+    monkeypatch.setattr(host_calls, "_pending", deque([Token()]))
+    threads = [threading.Thread(
+        target=lambda: (jax.effects_barrier(), found.append(ready.is_set()))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    both = [waiting.acquire(timeout=5) for _ in threads]
+    ready.set()
+    for thread in threads:
+        thread.join(30)
+    assert both == found == [True, True] and not host_calls._pending
+
+
+def test_failures_at_the_end_of_the_process_are_all_errors():
+    done = subprocess.run([sys.executable, "-c", """
+import pyjx as jax
+from pyjx.runtime import host_calls
+
+class Failing:
+    def __init__(self, why):
+        self.why = why
+
+    def block_until_ready(self):
+        raise jax.errors.JaxRuntimeError(self.why)
+
+for why in ("the first", "the second", "the third"):
+    host_calls.add_pending(Failing(why))
+"""], capture_output=True, text=True, timeout=120)
+    assert not done.stdout
+    assert "a program failed" in done.stderr
+    for which in ("first", "second", "third"):
+        assert f"the {which}" in done.stderr
