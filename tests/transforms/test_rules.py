@@ -10,8 +10,11 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
+from pyjx.core.linearity import TOGETHER
+from pyjx.core.primitive import Primitive
 from pyjx.custom_batching import custom_vmap, sequential_vmap
 from pyjx.custom_derivatives import SymbolicZero
+from pyjx.engine import rules
 from pyjx.transforms.custom_linear import linear_call
 
 WS = np.float32([0.3, -0.7, 1.1])
@@ -300,3 +303,16 @@ def test_all_rules_under_all_transformations(kind, operands):
             except Exception as error:
                 failed.append((names, type(error).__name__, str(error)[:200]))
     assert not failed, f"{len(failed)} failed, such as {failed[:5]}"
+
+
+def test_a_derivative_that_follows_from_the_rest_is_found_by_several_threads_at_once(monkeypatch):
+    primitive = Primitive("linear_of_test", shape_rule=lambda x: x, linear=TOGETHER)
+    make = rules.jvp_linear
+
+    def jvp_linear(given):
+        monkeypatch.setattr(rules, "jvp_linear", make)
+        rules.forward_rule(given)  # as another thread does meanwhile
+        return make(given)
+
+    monkeypatch.setattr(rules, "jvp_linear", jvp_linear)
+    assert rules.forward_rule(primitive) is primitive.jvp is not None
