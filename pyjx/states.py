@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from threading import get_ident
 from typing import Any, Protocol
-from weakref import WeakValueDictionary, ref
+from weakref import ref
 
 from pyjx import jaxlib_api
+from pyjx.interning import Interned
 
 Kind = type | tuple[str, ...]  # bool, int, float, str, or the values of an enumeration
 
@@ -145,8 +146,8 @@ class FlagValues:
 
     __slots__ = ("__weakref__", "_latest", "by_flag")
 
-    def __init__(self, by_flag: Mapping[Any, Any]) -> None:
-        self.by_flag = by_flag
+    def __init__(self, items: Iterable[tuple[Any, Any]]) -> None:
+        self.by_flag: Mapping[Any, Any] = dict(items)
         self._latest: tuple[Reference, Reference] = _nothing, _nothing
 
     def with_one(self, flag: Flag, value: Any) -> FlagValues:
@@ -168,19 +169,12 @@ class FlagValues:
         return kept
 
 
-_interned: WeakValueDictionary[frozenset[tuple[Any, Any]], FlagValues] = WeakValueDictionary()
-# The collector may run a finalizer here that enters a context of a flag.
-_interning = threading.RLock()
+_known = Interned()
 
 
 def flag_values(by_flag: Mapping[Any, Any]) -> FlagValues:
-    key = frozenset(by_flag.items())
-    found = _interned.get(key)
-    if found is None:
-        made = FlagValues(by_flag)
-        with _interning:
-            found = _interned.setdefault(key, made)
-    return found
+    """The one object of these values."""
+    return _known.of((frozenset(by_flag.items()),), FlagValues)  # type: ignore[no-any-return]
 
 
 _lock = threading.RLock()

@@ -18,7 +18,6 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.frozen import filled, of_field, put_field, refuse_change
-from pyjx.core.interning import Interned
 from pyjx.core.meshes import AbstractMesh, AnyMesh
 from pyjx.core.places import (
     HERE,
@@ -31,6 +30,7 @@ from pyjx.core.places import (
 )
 from pyjx.core.specs import Axes, ManualAxisType, PartitionSpec, axes_of, marks_text
 from pyjx.core.value_texts import shortened
+from pyjx.interning import Interned
 from pyjx.jaxlib_api import Sharding
 
 Shape = tuple[int, ...]

@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.frames import warn
 from pyjx.core.frozen import Frozen, Value, filled, refuse_unknown
-from pyjx.core.interning import Interned
+from pyjx.interning import Interned
 from pyjx.jaxlib_api import DeviceList
 
 Shape = tuple[int, ...]

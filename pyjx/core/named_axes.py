@@ -15,11 +15,11 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import Effects, NamedAxisEffect
-from pyjx.core.interning import Interned
 from pyjx.core.meshes import AbstractMesh, AxisType
 from pyjx.core.records import Record
 from pyjx.core.specs import axes_of
 from pyjx.core.trace import Trace, eager_trace, state
+from pyjx.interning import Interned
 
 _axes = Interned()
 # Made last: the same axis is made by each call of a mapped function.

@@ -13,7 +13,6 @@ from pyjx import configuration
 from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.explicit import check_mesh
-from pyjx.core.interning import Interned
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from pyjx.core.layouts import Layout
 from pyjx.core.meshes import AbstractMesh, Mesh
@@ -22,6 +21,7 @@ from pyjx.core.places import are_elsewhere
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.explicit import reshard_p
+from pyjx.interning import Interned
 from pyjx.jaxlib_api import DeviceList, HloSharding, raw_platform
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl

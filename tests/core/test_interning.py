@@ -4,7 +4,7 @@ import gc
 import threading
 import weakref
 
-from pyjx.core.interning import Interned
+from pyjx.interning import Interned
 
 
 class Made:
