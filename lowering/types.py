@@ -10,6 +10,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, SymbolicDim, abstract_token
+from pyjx.core.bounded import BoundedDict
 
 _SIGNED = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 _element_types: dict[Any, str] = {np.dtype(bool): "i1", dtypes.float0: "i1"}
@@ -83,23 +84,20 @@ def tensor_types(avals: Any) -> str:
     return ", ".join([tensor_type(a) for a in avals])
 
 
-_SCALAR_TEXTS = 4096  # how many are kept
-_scalar_texts: dict[Any, str] = {}
+_scalar_texts = BoundedDict(4096, "texts of numbers")
 
 
 def scalar_text(value: Any, dtype: Any) -> str:
     """A number as an element of a `dense<...>`: decimal where that is exact, else its bits."""
     key = type(value), value, dtype
     try:
-        text = _scalar_texts.get(key)
+        text: str | None = _scalar_texts.get(key)
     except TypeError:  # an array of rank 0
         return _scalar_text(value, np.dtype(dtype))
     if text is None:
         text = _scalar_text(value, np.dtype(dtype))
         if value and not isinstance(value, (complex, np.complexfloating)):
             # zeros, and complex numbers with one, are equal with both signs
-            if len(_scalar_texts) >= _SCALAR_TEXTS:
-                _scalar_texts.clear()
             _scalar_texts[key] = text
     return text
 

@@ -101,6 +101,28 @@ def test_no_module_has_the_name_of_a_public_function(package: str) -> None:
     assert not modules & public
 
 
+# What functools caches: nothing that users' functions or programs are made into.
+FACTS = {
+    "the machine": "clusters._metadata clusters._pod_and_job cache._usable cache._umask "
+                   "cache._host_cpu meshes.empty_mesh",
+    "dtypes": "dtypes._issubdtype dtypes.short_dtype_name dtypes._above dtypes._join "
+              "call_notes._dtype_name",
+    "files": "naming._statement_at naming._statements stand_ins.modules",
+    "texts": "document.signature quantities.hlo_arrays quantities.tensors",
+    "the library": "operations._options call_notes._changed_names documentation._entry "
+                   "normal._weideman coefficients._shortened",
+}
+
+
+def test_functools_caches_facts_alone() -> None:
+    """All else is in tables that are bounded, and that `clear_caches` empties."""
+    cached = {f"{module.path.stem}.{node.name}" for module in sources.modules().values()
+              for node in module.nodes if isinstance(node, sources.FUNCTIONS)
+              if any([re.match(r"(functools\.)?(lru_)?cache\b", ast.unparse(decorator))
+                      for decorator in node.decorator_list])}
+    assert cached == set(" ".join(FACTS.values()).split())
+
+
 def test_a_thread_that_has_a_lock_may_take_it_again() -> None:
     """The collector may run a finalizer there, and that may call anything."""
     plain = [(module.path.name, line.strip()) for module in sources.modules().values()

@@ -573,7 +573,7 @@ def promote_types(a: Any, b: Any) -> np.dtype[Any]:
     return np.dtype(_join_as_narrow(nodes))
 
 
-_result_cache: dict[Any, tuple[DType, bool]] = {}
+_result_cache = BoundedDict(4096, "dtypes of results")
 
 
 def join_types(*types: tuple[DType, bool]) -> tuple[DType, bool]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, MutableSequence
 from types import CodeType, FrameType
 from typing import Any
 
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.records import Record
 from pyjx.jaxlib_api import Traceback
 
@@ -35,7 +36,7 @@ class Frame(Record):
 
 _package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _stdlib = os.path.dirname(os.__file__)
-_is_internal_file: dict[str, bool] = {}
+_is_internal_file = BoundedDict(4096, "which files are internal")
 
 
 class Exclusions(MutableSequence[str]):

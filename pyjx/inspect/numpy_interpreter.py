@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import scipy
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike
+from pyjx.core.bounded import kept
 from pyjx.core.evaluation import literal_value
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import program_of
@@ -295,7 +295,7 @@ _RULES: dict[Primitive, Rule] = {
 _INTEGERS_TOO = (_convert,)
 
 
-@functools.cache
+@kept(4096)
 def _rule_of(primitive: Primitive) -> Rule | None:
     """How NumPy computes an operation; None where it has no function for it."""
     if primitive in _RULES:

@@ -10,6 +10,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, scalar_of
 from pyjx.engine.axes import broadcast_in_dim_p
@@ -39,7 +40,7 @@ _CLASSES: dict[str, Any] = {
 }
 # What asks for the sign of integers is for those of whole bytes, as platforms have it.
 _NARROW = frozenset(d for d in dtypes.integer_dtypes if dtypes.itemsize_bits(d) < 8)
-_accepted: dict[tuple[str, Any], bool] = {}
+_accepted = BoundedDict(4096, "dtypes that operations take")
 
 
 def accepts(kinds: str, dtype: DTypeLike | None) -> bool:

@@ -4,7 +4,6 @@ nearest to points and the roots of one are found by linear algebra."""
 from __future__ import annotations
 
 import operator
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
+from pyjx.core.bounded import kept
 from pyjx.core.dimensions import max_dim
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.operands import dtype_of
@@ -248,7 +248,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     return _horner(16 if unroll is None else unroll)(p, x)
 
 
-@cache
+@kept(16)
 def _horner(unroll: int) -> Any:
     """The loop of `polyval`, whose derivatives are polynomials too: no step's value is kept."""
     @custom_jvp

@@ -28,8 +28,9 @@ what adds up is compiled without any option, as programs are, and has their bits
 test suites compare functions with their compiled selves. Functions of single elements have the same
 bits but for a few sizes.
 
-All other tables are `BoundedDict`s, which forget what came first. `jax.clear_caches()` empties
-all."""
+All other tables of what users' values, functions and programs are made into are `BoundedDict`s,
+which forget what came first. `jax.clear_caches()` empties all. What `functools` caches are facts of
+this machine, of files, of dtypes and of the library itself, and those tables stay."""
 
 from __future__ import annotations
 

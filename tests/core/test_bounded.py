@@ -11,7 +11,9 @@ import pyjx.numpy as jnp
 from pyjx.core import bounded
 from pyjx.core.bounded import BoundedDict, kept
 from pyjx.engine import batching, tangents
+from pyjx.inspect import numpy_interpreter
 from pyjx.lax import common, indexing, references
+from pyjx.numpy import polynomials
 from pyjx.numpy.linalg import products
 from pyjx.runtime import cache
 
@@ -74,6 +76,8 @@ FUNCTIONS = {
     "orders of products": lambda: products._best_order((1, 2, 3)),
     "combiners of scatters": lambda: indexing._combiner(jax.lax.mul, np.dtype(np.float32)),
     "broadcast shapes": lambda: common.joint_shape(((3000, 1), (1, 2000))),
+    "loops of polyval": lambda: polynomials._horner(3),
+    "rules of NumPy": lambda: numpy_interpreter._rule_of(jax.lax.sin_p),
     "zero tangents": lambda: tangents.zero_tangent(AVAL),
 }
 
