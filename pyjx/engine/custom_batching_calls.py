@@ -214,8 +214,9 @@ def _jvp_rule(rule: BatchingRule, nonzero: Flags, wanted: Flags, only_tangents: 
     def run(size: int, batched: Sequence[bool], *operands: Value) -> tuple[list[Any], list[bool]]:
         pairs = list(zip(operands, batched, strict=True))
         tangents = iter(pairs[n:])
-        joined = [_with_common_axis(p, next(tangents), size) if moving else (p, None)
-                  for p, moving in zip(pairs[:n], nonzero, strict=True)]
+        joined: list[Any] = [
+            _with_common_axis(p, next(tangents), size) if moving else (p, None)
+            for p, moving in zip(pairs[:n], nonzero, strict=True)]
         fun, flags = rule.noting(size, [p[1] for p, _ in joined])
         outs, out_tangents = jvp_flat(fun, [p[0] for p, _ in joined], [
             t if moving else Zero.of_primal(p[0])

@@ -259,7 +259,7 @@ def _batched_fun(fun: Callable[..., Any], b: _Batching) -> FlatRule:
 
 
 def _batched_jvp(rule: Callable[..., Any], b: _Batching) -> FlatRule:
-    def run(primals: Values, tangents: Tangents) -> tuple[Any, Any]:
+    def run(primals: Values, tangents: Sequence[Any]) -> tuple[Any, Any]:
         moving = [type(t) is not SymbolicZero and getattr(t, "dtype", None) != dtypes.float0
                   for t in tangents]
         n, n_out, out_moving = len(primals), 0, []
@@ -400,7 +400,7 @@ def _batched_fwd(fwd: Callable[..., Any], b: _Batching) -> FlatRule:
 
 
 def _batched_bwd(bwd: Callable[..., Any], b: _Batching, residual_dims: Dims) -> FlatRule:
-    def run(residuals: Sequence[Any], cotangents: Tangents) -> list[Any]:
+    def run(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         assert b.out_dims is not None
         n = len(residuals)
         zero_avals = [None if type(ct) is not SymbolicZero else ct.aval if d is None

@@ -91,12 +91,12 @@ def whole(x: Array, axes: Sequence[int]) -> Array:
         spec=sharding.spec.update(partitions=entries)))
 
 
-def with_sharding_of(x: Array, aval: AbstractValue) -> Array:
+def with_sharding_of(x: Value, aval: AbstractValue) -> Any:
     """A cotangent of a value of type `aval`, lying as that does."""
     return lying_as(x, cotangent_aval(aval))
 
 
-def lying_as(x: Array, aval: ShapedArray | AbstractRef) -> Array:
+def lying_as(x: Value, aval: ShapedArray | AbstractRef) -> Any:
     """A value that lies as this type says."""
     given, wanted = get_aval(x).place.sharding, aval.place.sharding
     if given == wanted:
@@ -127,7 +127,7 @@ def constant_beside(x: Value, aval: AbstractValue) -> Any:
     return x
 
 
-def as_cotangent(x: Array, aval: AbstractValue) -> Array:
+def as_cotangent(x: Value, aval: AbstractValue) -> Any:
     """A value that stands for a cotangent of values of type `aval`, as one of its type."""
     place = aval.place
     if place is HERE:

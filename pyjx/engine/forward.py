@@ -31,7 +31,7 @@ class JVPTracer(Tracer):
 
     __slots__ = ("primal", "tangent")
 
-    def __init__(self, trace: JVPTrace, primal: Any, tangent: Tangent) -> None:
+    def __init__(self, trace: JVPTrace, primal: Any, tangent: Tangent | Box | RefBox) -> None:
         self._trace = trace
         self.aval = primal.aval if type(primal) is DynamicJaxprTracer else get_aval(primal)
         self.primal = primal

@@ -59,7 +59,7 @@ from pyjx.engine.subjaxprs import (
     with_totals,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, full_aval, instantiate
-from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+from pyjx.engine.types import Cotangents, Dims, Flags, Operand, Params, Tangents, Values
 
 Role = Any
 Roles = Sequence[Role]
@@ -447,7 +447,7 @@ class Holder(Holding):
             logs.write_of_branches(head[0], [p.log for p in pulled], iter(outs[n:]))
         return [*[None] * held.head, *with_cotangents(given, nonzero, iter(outs))]
 
-    def looped_back(self, totals: Tangents, cts: Tangents, operands: Sequence[Operand],
+    def looped_back(self, totals: Cotangents, cts: Tangents, operands: Sequence[Operand],
                     params: Params) -> list[Any]:
         """The transposed program of a loop goes over its runs the other way.
 

@@ -163,7 +163,7 @@ class LinearProgram:
         self.names = current_name_stack() if names is None else names
         self.x64: bool = configuration.enable_x64.value
 
-    def forward(self, tangents: Tangents) -> list[Any]:
+    def forward(self, tangents: Sequence[Any]) -> list[Any]:
         """Apply the linear map."""
         if configuration.enable_x64.value is not self.x64:
             with configuration.enable_x64(self.x64):
@@ -285,7 +285,7 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
     take = cts.pop
     for primitive, operands, results, params, source in reversed(eqns):
         if primitive.multiple_results:
-            ct: Tangent = [take(v, None) for v in results]
+            ct: Any = [take(v, None) for v in results]
             if all(c is None or type(c) is Zero for c in ct):
                 if not primitive.own_rules:
                     continue

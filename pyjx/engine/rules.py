@@ -44,7 +44,7 @@ def _jvp_of_rules(primitive: Primitive, rules: Sequence[Rule | None], read_resul
 def jvp_zero(primitive: Primitive) -> Rule:
     """Forward rule of an operation that is constant almost everywhere, or has no tangents."""
 
-    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         if primitive.multiple_results:
             return out, [Zero.of_primal(o) for o in out]
@@ -57,7 +57,7 @@ def jvp_linear(primitive: Primitive) -> Rule:
     """Forward rule of an operation that is linear in some operands together."""
     group = primitive.linear[-1]
 
-    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         if len(tangents) == 1:
             return out, primitive.bind(*tangents, **params)

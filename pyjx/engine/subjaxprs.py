@@ -39,7 +39,7 @@ from pyjx.engine.linearize import (
     taken_apart,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
-from pyjx.engine.types import Flags, FlatFunction, Params, Tangents
+from pyjx.engine.types import Cotangents, Flags, FlatFunction, Params, Tangents
 
 Places = tuple[int | None, ...]  # dims that are part of a key
 
@@ -531,7 +531,7 @@ def parts_added(totals: Tangents, in_parts: Flags) -> Flags:
     return tuple([total is not None and flag for total, flag in zip(totals, in_parts, strict=True)])
 
 
-def with_totals(cts: Sequence[Any], totals: Tangents, added: Sequence[bool]) -> list[Any]:
+def with_totals(cts: Sequence[Any], totals: Cotangents, added: Sequence[bool]) -> list[Any]:
     """The cotangents of operands, each with its total; it is in those that are `added` to it."""
     return [ct if total is None or inside else add_tangents(total, ct)
             for ct, total, inside in zip(cts, totals, added, strict=True)]

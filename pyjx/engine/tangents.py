@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyjx.core.avals import AbstractValue
 
 
+@final
 class Zero:
     """A tangent or cotangent that is known to be zero."""
 

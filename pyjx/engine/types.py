@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Rule as Rule  # a function that a primitive is given
 from pyjx.jaxlib_pytrees import PyTreeDef
 
+if TYPE_CHECKING:
+    from pyjx.engine.tangents import Zero
+
 # An array, a tracer of one, or a NumPy or Python scalar.
 Value: TypeAlias = ArrayLike
 # A value that is a tangent or a cotangent, or the symbolic `Zero`.
-Tangent: TypeAlias = Any
+Tangent: TypeAlias = "Value | Zero"
 # An operand of a transpose rule: a value, or `UndefinedPrimal` where it is linear.
 Operand: TypeAlias = Any
 
 Values: TypeAlias = Sequence[Value]
 Tangents: TypeAlias = Sequence[Tangent]
+# What transpose rules give: None for operands that are not linear.
+Cotangents: TypeAlias = "Sequence[Tangent | None]"
 
 # The types of values.
 Avals: TypeAlias = Sequence[ShapedArray]

@@ -247,7 +247,7 @@ all_reduce_p = register(Primitive(
     effects=lambda params: frozenset(map(NamedAxisEffect, params["axes"]))))
 
 
-def _psum_transpose(ct: Tangent, x: Operand, *, axes: Axes, axis_index_groups: Groups) -> Any:
+def _psum_transpose(ct: Value, x: Operand, *, axes: Axes, axis_index_groups: Groups) -> Any:
     names = tuple([a for a in axes if not is_position(a)])
     if names:
         ct = psum_p.bind(ct, axes=names, axis_index_groups=axis_index_groups)
@@ -354,7 +354,7 @@ pmax_p: Primitive = _reduction("pmax", reduce_max_p, lambda x, n: x, keeps_nans=
 pmin_p: Primitive = _reduction("pmin", reduce_min_p, lambda x, n: x, keeps_nans=True)
 
 
-def _extremum_tangent(g: Tangent, ans: Value, x: Value, **params: Any) -> Array:
+def _extremum_tangent(g: Value, ans: Value, x: Value, **params: Any) -> Array:
     # the mean of the tangents at the places where the extremum is attained
     places = lax.eq(x, _along(ans, get_aval(x).shape, params["axes"]))
     weights = lax.convert_element_type(places, get_aval(g).dtype)

@@ -296,7 +296,7 @@ def _select_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
 
 
 
-def _select_transpose(ct: Tangent, which: Operand, *cases: Operand) -> Tangents:
+def _select_transpose(ct: Tangent, which: Operand, *cases: Operand) -> Any:
     if type(ct) is Zero:
         return [None, *[Zero(c.aval) if is_undefined_primal(c) else None for c in cases]]
     if is_undefined_primal(which):  # it is not linear in it, as whoever called this will say
@@ -392,7 +392,7 @@ def select(pred: Any, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 # -- magnitude and sign ----------------------------------------------------------------------------
 
 
-def _abs_tangent(g: Tangent, ans: Value, x: Value) -> Array:
+def _abs_tangent(g: Value, ans: Value, x: Value) -> Array:
     dtype = get_aval(x).dtype
     if not dtypes.issubdtype(dtype, np.complexfloating):
         return select(ge(x, like(x, 0)), g, neg(g))

@@ -29,7 +29,7 @@ from pyjx.engine.axes import transpose
 from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
-from pyjx.engine.types import Operand, Params, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Operand, Params, Tangent, Value, Values
 from pyjx.lax.common import operand as _operand
 
 if TYPE_CHECKING:
@@ -434,7 +434,7 @@ def _operand_cotangent(ct: Tangent, x: Array, y: Value, x_axes: Any, y_axes: Any
 
 def _dot_general_transpose(ct: Tangent, lhs: Operand, rhs: Operand, *,
                            dimension_numbers: DotDimensionNumbers,
-                           **params: Any) -> Tangents:
+                           **params: Any) -> Sequence[Any]:
     (lc, rc), (lb, rb) = dimension_numbers
     n_batch = len(lb)
     n_lhs = get_aval(lhs).ndim - len(lc)  # axes of the result that lhs has

@@ -23,7 +23,7 @@ from pyjx.engine.conversion import convert_element_type_p as convert_element_typ
 from pyjx.engine.rounding import reduce_precision_p as reduce_precision_p
 from pyjx.engine.rules import elementwise_batch, jvp_zero
 from pyjx.engine.tangents import Zero, full_aval, is_undefined_primal
-from pyjx.engine.types import Tangent, Value
+from pyjx.engine.types import Value
 from pyjx.lax.common import host_converted, operand, warn_of_complex
 from pyjx.lax.elementwise import neg
 from pyjx.lax.nary import (
@@ -218,7 +218,7 @@ def _conj_shape(x: ShapedArray, *, input_dtype: DType) -> ShapedArray:
     return x.update(dtype=complex_dtype(x.dtype))
 
 
-def _conj_back(ct: Tangent, z: ShapedArray, *, input_dtype: DType) -> Array:
+def _conj_back(ct: Value, z: ShapedArray, *, input_dtype: DType) -> Array:
     # Re(ct conj(z)) = Re(conj(ct) z)
     back = conj(ct)
     return back if dtypes.issubdtype(z.dtype, np.complexfloating) else real(back)

@@ -35,7 +35,7 @@ from pyjx.engine.axes import moveaxis, transpose
 from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear, full_aval
-from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Operand, Value, Values
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.contractions import (
@@ -218,7 +218,7 @@ def _lhs_pads(lhs_space: Sequence[int], window: Sequence[int], out_space: Sequen
     return tuple(pads)
 
 
-def _transpose_lhs(ct: Tangent, lhs: ShapedArray, rhs: Value, *, window_strides: Sequence[int],
+def _transpose_lhs(ct: Value, lhs: ShapedArray, rhs: Value, *, window_strides: Sequence[int],
                    padding: Padding, lhs_dilation: Sequence[int], rhs_dilation: Sequence[int],
                    dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
                    batch_group_count: int, precision: PrecisionLike) -> Array:
@@ -249,7 +249,7 @@ def _reverse(x: Any, axes: Sequence[int]) -> Array:
     return lax.rev(x, tuple(axes)) if axes else x
 
 
-def _transpose_rhs(ct: Tangent, lhs: Value, rhs: ShapedArray, *, window_strides: Sequence[int],
+def _transpose_rhs(ct: Value, lhs: Value, rhs: ShapedArray, *, window_strides: Sequence[int],
                    padding: Padding, lhs_dilation: Sequence[int], rhs_dilation: Sequence[int],
                    dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
                    batch_group_count: int, precision: PrecisionLike) -> Array:
@@ -287,8 +287,8 @@ def _cotangent_sharding(x: ShapedArray, ct: Value, other: Value) -> Any:
         unreduced=sharding.spec.unreduced & given.place.spec.unreduced, unreduced_kind=None))
 
 
-def _conv_transpose_rule(ct: Tangent, lhs: Operand, rhs: Operand, *, preferred_element_type: DType,
-                         out_sharding: ShardingLike = None, **params: Any) -> Tangents:
+def _conv_transpose_rule(ct: Value, lhs: Operand, rhs: Operand, *, preferred_element_type: DType,
+                         out_sharding: ShardingLike = None, **params: Any) -> Sequence[Any]:
     dtype = get_aval(ct).dtype
     if first_is_linear("conv_general_dilated", lhs, rhs):
         grad = _transpose_lhs(ct, lhs.aval, convert(rhs, dtype), **params)

@@ -108,7 +108,7 @@ def _recurrence_jvp(primals: Values, tangents: Tangents, *, axis: int, reverse: 
 
 
 def _recurrence_transpose(ct: Tangent, a: Operand, b: Operand, *, axis: int, reverse: bool
-                          ) -> Tangents:
+                          ) -> Any:
     assert is_undefined_primal(b) and not is_undefined_primal(a)
     following = shifted(a, axis, not reverse, 0)
     return None, linear_recurrence_p.bind(following, ct, axis=axis, reverse=not reverse)
@@ -128,7 +128,7 @@ linear_recurrence_p = register(Primitive(
 ))
 
 
-def _prod_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Array:
+def _prod_tangent(g: Value, x: Value, y: Value, axis: int, reverse: bool) -> Array:
     before = shifted(y, axis, reverse, 1)
     # The first factor is of no tangent, and infinity times none would be NaN.
     factors = lax.select(_first(x, axis, reverse), lax.full_like(x, 0), x)
@@ -142,7 +142,7 @@ def _first(x: Value, axis: int, reverse: bool) -> Array:
                   scalar_constant(shape[axis] - 1 if reverse else 0, np.dtype(np.int32)))
 
 
-def _logsumexp_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Array:
+def _logsumexp_tangent(g: Value, x: Value, y: Value, axis: int, reverse: bool) -> Array:
     kept = _share(shifted(y, axis, reverse, -np.inf), y)
     taken = _share(x, y)
     return linear_recurrence_p.bind(kept, lax.mul(taken, g), axis=axis, reverse=reverse)
@@ -158,17 +158,17 @@ def _share(part: Value, total: Value) -> Array:
     return lax.exp(lax.select(lax.eq(total, infinity), at_top, lax.sub(part, finite)))
 
 
-def _max_tangent(g: Tangent, x: Any, y: Any, axis: int, reverse: bool) -> Array:
+def _max_tangent(g: Value, x: Any, y: Any, axis: int, reverse: bool) -> Array:
     return _choice_tangent(g, x, shifted(y, axis, reverse, least(get_aval(x).dtype)), lax.gt,
                            axis, reverse)
 
 
-def _min_tangent(g: Tangent, x: Any, y: Any, axis: int, reverse: bool) -> Array:
+def _min_tangent(g: Value, x: Any, y: Any, axis: int, reverse: bool) -> Array:
     return _choice_tangent(g, x, shifted(y, axis, reverse, greatest(get_aval(x).dtype)), lax.lt,
                            axis, reverse)
 
 
-def _choice_tangent(g: Tangent, x: Any, before: Any, better: Any, axis: int, reverse: bool
+def _choice_tangent(g: Value, x: Any, before: Any, better: Any, axis: int, reverse: bool
                     ) -> Array:
     half = lax.full_like(x, 0.5)
     tied = lax.select(lax.eq(x, before), half, lax.full_like(x, 0))

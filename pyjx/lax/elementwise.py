@@ -67,7 +67,7 @@ def neg(x: ArrayLike) -> Array:
     return neg_p.bind(operand("neg", x))
 
 
-def _sum_jvp(primitive: Primitive, second: Callable[[Tangent], Tangent]) -> Rule:
+def _sum_jvp(primitive: Primitive, second: Callable[[Value], Value]) -> Rule:
     # d(x ± y) = dx ± dy, in one operation
     def jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
         out = primitive.bind(*primals)
@@ -211,7 +211,7 @@ def _integer_pow_shape(x: ShapedArray, *, y: int) -> ShapedArray:
     return x
 
 
-def _integer_pow_tangent(g: Tangent, x: Value, *, y: int) -> Array:
+def _integer_pow_tangent(g: Value, x: Value, *, y: int) -> Value:
     # d x^y = y x^(y-1) dx
     if y == 0:
         return zeros_like(g)

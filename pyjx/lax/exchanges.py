@@ -242,7 +242,7 @@ def _pbroadcast_by_axis(x: Array, *, axis_name: Axes, source: int) -> Array:
     return x
 
 
-def _pbroadcast_transpose(ct: Tangent, x: Operand, *, axis_name: Axes, source: int) -> Any:
+def _pbroadcast_transpose(ct: Value, x: Operand, *, axis_name: Axes, source: int) -> Any:
     total = sum_over(ct, axes=axis_name, axis_index_groups=None)
     here = lax.eq(axis_index(axis_name), np.int32(source))
     return (lax.select(here, total, lax.full_like(total, 0)),)
@@ -400,7 +400,7 @@ all_gather_p: Primitive = _exchange(
     transpose=_all_gather_transpose, **_parts("all_gather", None, "all_gather_dimension"))
 
 
-def _all_gather_invariant_transpose(ct: Tangent, x: Operand, *, all_gather_dimension: int,
+def _all_gather_invariant_transpose(ct: Value, x: Operand, *, all_gather_dimension: int,
                                     axis_name: Axes, tiled: bool, **params: Any) -> Any:
     at = axis_index(axis_name)
     if not tiled:

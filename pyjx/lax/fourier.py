@@ -34,7 +34,7 @@ from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.explicit import constant_beside
-from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Values
+from pyjx.engine.types import BatchDims, Operand, Tangents, Value, Values
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.nary import complex_dtype, real_dtype
 
@@ -97,7 +97,7 @@ def _weights(aval: ShapedArray, n: int, alone: float, paired: float) -> Any:
     return broadcast_in_dim(lax.select(once, single, double), aval.shape, (aval.ndim - 1,))
 
 
-def _fft_transpose(ct: Tangent, x: Operand, *, fft_type: FftType, fft_lengths: tuple[int, ...]
+def _fft_transpose(ct: Value, x: Operand, *, fft_type: FftType, fft_lengths: tuple[int, ...]
                    ) -> Tangents:
     size = math.prod(fft_lengths)
     if fft_type == FftType.RFFT:

@@ -469,7 +469,7 @@ def _sample_slope_rule(i: int) -> Callable[..., Tangent]:
     """The rule of an operand: there is no formula, so what computes the number is differentiated,
     which gives the slope at each element; the tangent times it is linear."""
 
-    def rule(g: Tangent, *operands: Value) -> Tangent:
+    def rule(g: Value, *operands: Value) -> Tangent:
         units = [full_aval(get_aval(v), 1) if j == i else Zero.of_primal(v)
                  for j, v in enumerate(operands)]
         _, (slope,) = jvp_flat(lambda a, x: [gamma_sample_slope(a, x)], operands, units)
@@ -553,7 +553,7 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Any:
     return random_gamma_grad_p.bind(a, x)
 
 
-def _betainc_slope(g: Tangent, a: Value, b: Value, x: Value) -> Array:
+def _betainc_slope(g: Value, a: Value, b: Value, x: Value) -> Array:
     # dI/dx = x^(a-1) (1-x)^(b-1) / B(a, b), DLMF 8.17.2
     one = like(x, 1)
     log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))

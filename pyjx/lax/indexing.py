@@ -266,10 +266,10 @@ def _gather_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Val
     return out, gather_p.bind(g, primals[1], **params)
 
 
-def _gather_transpose(ct: Tangent, x: Operand, indices: Operand, *,
+def _gather_transpose(ct: Value, x: Operand, indices: Operand, *,
                       dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes,
                       unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode,
-                      fill_value: ArrayLike) -> Tangents:
+                      fill_value: ArrayLike) -> Sequence[Any]:
     zeros = full_aval(cotangent_aval(x.aval).update(dtype=get_aval(ct).dtype, weak_type=False), 0)
     return _gather_accumulate(
         (zeros, None), ct, x, indices, dimension_numbers=dimension_numbers,
@@ -277,10 +277,10 @@ def _gather_transpose(ct: Tangent, x: Operand, indices: Operand, *,
         indices_are_sorted=indices_are_sorted, mode=mode, fill_value=fill_value)
 
 
-def _gather_accumulate(totals: Tangents, ct: Tangent, x: Operand, indices: Operand, *,
+def _gather_accumulate(totals: Sequence[Any], ct: Value, x: Operand, indices: Operand, *,
                        dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes,
                        unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode,
-                       fill_value: ArrayLike) -> Tangents:
+                       fill_value: ArrayLike) -> Sequence[Any]:
     return scatter_add(
         totals[0], indices, ct, ScatterDimensionNumbers(*dimension_numbers),
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
@@ -551,8 +551,8 @@ def _sum_jvp(primitive: Primitive) -> Rule:
 
 
 def _sum_transpose(sign: Callable[[Any], Any]) -> Rule:
-    def transpose(ct: Tangent, x: Operand, indices: Operand, updates: Operand, **params: Any
-                  ) -> Tangents:
+    def transpose(ct: Value, x: Operand, indices: Operand, updates: Operand, **params: Any
+                  ) -> Sequence[Any]:
         ct_updates = None
         if is_undefined_primal(updates):
             ct_updates = sign(gathered(ct, indices, updates.aval.shape, params))

@@ -21,7 +21,7 @@ from pyjx.core.trace import is_concrete
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim, moveaxis, reduce_sum
 from pyjx.engine.rules import jvp_linear, unbatched_dims
 from pyjx.engine.tangents import instantiate, is_undefined_primal
-from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Tangents, Value, Values
+from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Value, Values
 from pyjx.lax.common import all_weak, check_same_dtypes
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.compare import select
@@ -63,7 +63,7 @@ def _slice_shape(x: ShapedArray, *, start_indices: tuple[int, ...],
     ]))
 
 
-def _slice_transpose(ct: Tangent, aval: ShapedArray, *, start_indices: tuple[int, ...],
+def _slice_transpose(ct: Value, aval: ShapedArray, *, start_indices: tuple[int, ...],
                      limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> Array:
     config = []
     steps = strides or (1,) * aval.ndim
@@ -199,8 +199,8 @@ def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingCon
     return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
 
 
-def _pad_transpose(ct: Tangent, x: Operand, value: Operand, *, padding_config: PaddingConfig
-                   ) -> Tangents:
+def _pad_transpose(ct: Value, x: Operand, value: Operand, *, padding_config: PaddingConfig
+                   ) -> Sequence[Any]:
     shape = x.aval.shape if is_undefined_primal(x) else get_aval(x).shape
     zero = scalar_constant(0, get_aval(ct).dtype)
     cropped = pad(ct, zero, [(-low, -high, 0) for low, high, _ in padding_config])
@@ -297,7 +297,7 @@ def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
     return ShapedArray(insert(rest, dimension, size), first.dtype, all_weak(xs))
 
 
-def _concatenate_transpose(ct: Tangent, *xs: Operand, dimension: int) -> Tangents:
+def _concatenate_transpose(ct: Value, *xs: Operand, dimension: int) -> Sequence[Any]:
     shapes = [x.aval.shape if is_undefined_primal(x) else get_aval(x).shape for x in xs]
     ends = np.cumsum([s[dimension] for s in shapes]).tolist()
     return [
@@ -384,7 +384,7 @@ def _stack_shape(*xs: ShapedArray, axis: int) -> ShapedArray:
     return ShapedArray(insert(first.shape, axis, len(xs)), first.dtype, all_weak(xs))
 
 
-def _stack_transpose(ct: Tangent, *xs: Operand, axis: int) -> Tangents:
+def _stack_transpose(ct: Tangent, *xs: Operand, axis: int) -> Sequence[Any]:
     parts = unstack_p.bind(ct, axis=axis)
     return [p if is_undefined_primal(x) else None for p, x in zip(parts, xs, strict=True)]
 

@@ -89,13 +89,13 @@ def elementwise(
     return primitive.define(batch=elementwise_batch(primitive))
 
 
-def differentiate(primitive: Primitive, tangent: Callable[[Tangent, Value], Value]) -> None:
+def differentiate(primitive: Primitive, tangent: Callable[[Value, Value], Value]) -> None:
     """Give a primitive of one operand its derivative, `tangent(g, x)`."""
     primitive.define(jvp=jvp_by_operand(primitive, lambda g, x, **_: tangent(g, x)))
 
 
 def differentiate_by_result(
-    primitive: Primitive, tangent: Callable[[Tangent, Value, Value], Value],
+    primitive: Primitive, tangent: Callable[[Value, Value, Value], Value],
 ) -> None:
     """Give a primitive of one operand a derivative that reads the result, `tangent(g, ans, x)`."""
     primitive.define(jvp=jvp_by_result(primitive, lambda g, ans, x, **_: tangent(g, ans, x)))
@@ -206,7 +206,7 @@ def transpose_nary(*rules: Callable[..., Any] | None) -> Callable[..., Any]:
     A rule is `(ct, *operands, **params) -> cotangent`.
     """
 
-    def transpose(ct: Tangent, *xs: Operand, **params: Any) -> Tangents:
+    def transpose(ct: Tangent, *xs: Operand, **params: Any) -> Any:
         return [
             None if rule is None or not is_undefined_primal(x)
             else Zero(x.aval) if type(ct) is Zero else rule(ct, *xs, **params)

@@ -22,7 +22,7 @@ from pyjx.core.records import Record
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
-from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Dims, Operand, Tangent, Value, Values
 from pyjx.lax.common import operand
 from pyjx.lax.contractions import (
     PrecisionLike,
@@ -202,7 +202,7 @@ def _by_masking(lhs: Value, rhs: Value, group_sizes: Value, *,
 
 
 def _ragged_transpose(ct: Tangent, lhs: Operand, rhs: Operand, group_sizes: Operand, **params: Any
-                      ) -> Tangents:
+                      ) -> Any:
     if first_is_linear("ragged_dot_general", lhs, rhs):
         pull = linear_transpose(lambda x: _by_masking(x, rhs, group_sizes, **params), lhs.aval)
         return pull(ct)[0], None, None

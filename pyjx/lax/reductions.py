@@ -103,7 +103,7 @@ def _along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     return broadcast_in_dim(reduced, shape, [i for i in range(len(shape)) if i not in axes])
 
 
-def _extremum_jvp(g: Tangent, ans: Value, x: Value, *, axes: tuple[int, ...],
+def _extremum_jvp(g: Value, ans: Value, x: Value, *, axes: tuple[int, ...],
                   out_sharding: ShardingLike = None) -> Array:
     # The mean of the tangents at the places where the extremum is attained.
     shape = get_aval(x).shape

@@ -38,7 +38,7 @@ from pyjx.engine.references import (
     swap_p,
 )
 from pyjx.engine.tangents import Zero, instantiate
-from pyjx.engine.types import Dims, Params, Tangent, Tangents, Values
+from pyjx.engine.types import Dims, Params, Tangent, Values
 from pyjx.lax import ref_transforms, ref_views
 from pyjx.lax.convert import convert_element_type, stop_gradient
 from pyjx.lax.ref_views import Indexers
@@ -547,7 +547,7 @@ def _addupdate_shape(ref: AbstractRef, value: Array, *integers: Any, indexers: I
 # -- derivatives -----------------------------------------------------------------------------------
 
 
-def _get_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any:
+def _get_jvp(primals: Values, tangents: Sequence[Any], *, indexers: Indexers) -> Any:
     out = get_p.bind(*primals, indexers=indexers)
     box = tangents[0]
     if not _carries_tangents(primals[0], box) or type(box.value) is Zero:
@@ -556,7 +556,7 @@ def _get_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any:
     return out, ref_views.read(box.value, indexers, primals[1:])
 
 
-def _swap_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any:
+def _swap_jvp(primals: Values, tangents: Sequence[Any], *, indexers: Indexers) -> Any:
     box, t, *_ = tangents
     integers = primals[2:]
     if not _carries_tangents(primals[0], box):
@@ -577,7 +577,7 @@ def _swap_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any
     return out, old
 
 
-def _addupdate_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any:
+def _addupdate_jvp(primals: Values, tangents: Sequence[Any], *, indexers: Indexers) -> Any:
     box, t, *_ = tangents
     if not _carries_tangents(primals[0], box):
         _check_not_differentiated("an addupdate operation", primals[0], t)
@@ -606,7 +606,7 @@ def _check_not_differentiated(what: str, ref: Any, t: Tangent) -> None:
             "differentiated function?")
 
 
-def _freeze_jvp(primals: Values, tangents: Tangents) -> Any:
+def _freeze_jvp(primals: Values, tangents: Sequence[Any]) -> Any:
     out = freeze_p.bind(*primals)
     box = tangents[0]
     return out, box.value if _carries_tangents(primals[0], box) else Zero.of_primal(out)

@@ -90,8 +90,8 @@ def _products_before(places: Value, factors: Array, reverse: bool) -> Array:
     return rev(products, (0,)) if reverse else products
 
 
-def _product_transpose(ct: Tangent, x: Operand, indices: Operand, updates: Operand, **params: Any
-                       ) -> Tangents:
+def _product_transpose(ct: Value, x: Operand, indices: Operand, updates: Operand, **params: Any
+                       ) -> Any:
     if is_undefined_primal(x):
         return scatter_mul_p.bind(ct, indices, updates, **params), None, None
     if not params["unique_indices"]:

@@ -105,8 +105,8 @@ def _replace_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Va
     return merge(x, updates), merge(instantiate(g), g_updates)
 
 
-def _replace_transpose(ct: Tangent, x: Operand, indices: Operand, updates: Operand, **params: Any
-                       ) -> Tangents:
+def _replace_transpose(ct: Value, x: Operand, indices: Operand, updates: Operand, **params: Any
+                       ) -> Sequence[Any]:
     aval = aval_of(updates)
     ct_x = ct_updates = None
     if is_undefined_primal(x):

@@ -324,7 +324,7 @@ def _update_shape(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> 
 
 
 
-def _update_transpose(ct: Tangent, x: Operand, update: Operand, *starts: Operand) -> Tangents:
+def _update_transpose(ct: Tangent, x: Operand, update: Operand, *starts: Operand) -> Sequence[Any]:
     ct_x = ct_update = None
     if is_undefined_primal(x):
         aval = cotangent_aval(update.aval if is_undefined_primal(update) else get_aval(update))

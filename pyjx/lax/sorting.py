@@ -18,7 +18,7 @@ from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, register
 from pyjx.engine.axes import batch_along, broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero
-from pyjx.engine.types import BatchDims, Dims, Params, Rule, Tangent, Tangents, Value, Values
+from pyjx.engine.types import BatchDims, Dims, Params, Rule, Tangents, Value, Values
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.convert import full_like
 from pyjx.lax.creation import broadcasted_iota
@@ -63,7 +63,7 @@ def _sort_shape(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: 
 
 
 def _sort_jvp(primals: Values, tangents: Tangents, *, dimension: int, is_stable: bool, num_keys: int
-              ) -> tuple[Value, Tangent]:
+              ) -> tuple[Any, Tangents]:
     shape = get_aval(primals[0]).shape
     places = broadcasted_iota(np.uint32, shape, dimension)
     *outs, order = sort_p.bind(*primals, places, dimension=dimension, is_stable=is_stable,

@@ -20,7 +20,7 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.conversion import cast
 from pyjx.engine.tangents import full_aval
-from pyjx.engine.types import Tangent, Value
+from pyjx.engine.types import Value
 from pyjx.lax.common import operand
 from pyjx.lax.compare import abs, gt, le, select, sign
 from pyjx.lax.elementwise import add, div, integer_pow, mul, neg, square, sub
@@ -87,7 +87,7 @@ erfc_p = elementwise("erfc", FLOATING, arithmetic=transcendental)
 erf_inv_p = elementwise("erf_inv", FLOATING, arithmetic=transcendental, compiled=AS_PROGRAMS)
 
 
-def _bell(g: Tangent, x: Value, scale: float) -> Array:
+def _bell(g: Value, x: Value, scale: float) -> Array:
     # e^(-28^2) is 0 in every dtype; beyond, its own derivatives are 0 rather than 0 times infinity
     near = select(gt(abs(x), like(x, 28)), full_aval(get_aval(x), 28), x)
     factor = scalar_constant(scale / math.sqrt(math.pi), get_aval(x).dtype)
@@ -200,7 +200,7 @@ differentiate_by_result(
     bessel_i0e_p, lambda g, ans, x: mul(g, sub(bessel_i1e(x), mul(sign(x), ans))))
 
 
-def _bessel_i1e_tangent(g: Tangent, ans: Value, x: Value) -> Array:
+def _bessel_i1e_tangent(g: Value, ans: Value, x: Value) -> Array:
     # I_1'(x) = I_0(x) - I_1(x)/x, which is 1/2 at 0
     aval = get_aval(x)
     eps = dtypes.finfo(aval.dtype).eps

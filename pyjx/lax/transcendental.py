@@ -20,7 +20,7 @@ from pyjx.engine.conversion import cast
 from pyjx.engine.explicit import constant_beside
 from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import full_aval
-from pyjx.engine.types import Tangent, Value
+from pyjx.engine.types import Value
 from pyjx.lax.common import all_weak, nary_shape, operand
 from pyjx.lax.compare import abs, clamp, eq, select
 from pyjx.lax.convert import complex, imag, real, stop_gradient
@@ -354,7 +354,7 @@ def _pow_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     return ShapedArray(nary_shape("pow", (x, y)), x.dtype, all_weak((x, y)))
 
 
-def _pow_tangent_x(g: Tangent, x: Value, y: Array) -> Array:
+def _pow_tangent_x(g: Value, x: Value, y: Array) -> Array:
     # d/dx x^y = y x^(y-1); for integers y = 0 it is 0 even at x = 0
     dtype = get_aval(x).dtype
     integer = dtypes.issubdtype(get_aval(y).dtype, np.integer)
@@ -369,7 +369,7 @@ def _pow_tangent_x(g: Tangent, x: Value, y: Array) -> Array:
     return mul(g, mul(y, pow(x, less)))
 
 
-def _pow_tangent_y(g: Tangent, ans: Value, x: Value, y: Value) -> Array:
+def _pow_tangent_y(g: Value, ans: Value, x: Value, y: Value) -> Array:
     # d/dy x^y = log(x) x^y, where log(0) is taken as 0: its limit for y > 0
 
     if is_scalar_constant(x):

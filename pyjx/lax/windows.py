@@ -205,11 +205,11 @@ for _p in (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p):
     _p.define(batch=_windows_batch(_p))
 
 
-def _window_sum_transpose(ct: Tangent, x: Operand, *, window_dimensions: Ints, window_strides: Ints,
+def _window_sum_transpose(ct: Value, x: Operand, *, window_dimensions: Ints, window_strides: Ints,
                           padding: Padding, base_dilation: Ints, window_dilation: Ints) -> Tangents:
     # An element is in those windows that start up to one window before it: the sum of their
     # cotangents is a sum over windows of the cotangents, which lie `window_strides` apart.
-    shape, counts = x.aval.shape, np.shape(ct)
+    shape, counts = x.aval.shape, get_aval(ct).shape
     if 0 in shape or 0 in counts:
         return (full_aval(cotangent_aval(x.aval), 0),)
     config = []
@@ -236,7 +236,7 @@ def _choice_jvp(primitive: Primitive, select: str, identity: Callable[[Any], Any
                 ) -> Rule:
     """The tangent of an extremum is that of the first element in the window that attains it."""
 
-    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
+    def jvp(primals: Values, tangents: Values, **params: Any) -> tuple[Value, Any]:
         (x,), (g,) = primals, tangents
         out = primitive.bind(x, **params)
         prefer = getattr(lax, f"{select}_p")
@@ -273,7 +273,7 @@ def _gather_shape(tangents: ShapedArray, x: ShapedArray, *, select_prim: Primiti
 
 
 def _gather_transpose(ct: Tangent, tangents: Operand, x: Operand, *, base_dilation: Ints,
-                      window_dilation: Ints, **params: Any) -> Tangents:
+                      window_dilation: Ints, **params: Any) -> Sequence[Any]:
     assert is_undefined_primal(tangents)
     return select_and_scatter_add_p.bind(ct, x, **params), None
 
@@ -299,7 +299,7 @@ def _scatter_shape(source: ShapedArray, x: ShapedArray, *, select_prim: Primitiv
     return ShapedArray(x.shape, source.dtype)
 
 
-def _scatter_transpose(ct: Tangent, source: Operand, x: Operand, **params: Any) -> Tangents:
+def _scatter_transpose(ct: Tangent, source: Operand, x: Operand, **params: Any) -> Sequence[Any]:
     assert is_undefined_primal(source)
     ones = (1,) * len(params["window_dimensions"])
     return select_and_gather_add_p.bind(

@@ -11,7 +11,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
-from pyjx.engine.types import Tangent, Value
+from pyjx.engine.types import Value
 from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -309,7 +309,7 @@ def log1mexp(x: ArrayLike) -> Array:
     return _log1mexp(promote_inexact("log1mexp", x))
 
 
-def _passed(g: Tangent, open_at: Any) -> Array:
+def _passed(g: Value, open_at: Any) -> Array:
     """The tangent `g` where the mask is true, 0 elsewhere."""
     return lax.select(open_at, g, lax.full_like(g, 0))
 

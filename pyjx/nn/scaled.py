@@ -18,7 +18,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
-from pyjx.engine.types import Tangent, Value
+from pyjx.engine.types import Value
 from pyjx.lax.nary import stretch
 from pyjx.numpy import creation
 from pyjx.numpy.dispatch import numpy_function
@@ -233,7 +233,7 @@ def _rounding_product(configs: list[BlockScaleConfig]) -> Any:
     def forward(a: Value, b: Value) -> tuple[Array, Any]:
         return product(a, b), (a, b)
 
-    def backward(kept: Any, g: Tangent) -> Any:
+    def backward(kept: Any, g: Value) -> Any:
         a, b = kept
         turned = [permuted(x, (0, 2, 1)) for x in (a, b, g)]
         pairs = [(g, third, turned[1], second, a), (turned[2], third, turned[0], first, b)]

@@ -14,7 +14,7 @@ from pyjx.engine.conversion import cast
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.tangents import Zero, as_given
-from pyjx.engine.types import R, S, Tangent
+from pyjx.engine.types import R, S
 from pyjx.transforms.arguments import check_callable
 
 
@@ -85,7 +85,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     return flat.unflatten(outs), derivative
 
 
-def _checked(primal: Any, tangent: Tangent) -> Any:
+def _checked(primal: Any, tangent: Any) -> Any:
     """The tangent, if it is one of `primal`."""
     aval = get_aval(primal)
     expected = aval.to_tangent_aval()

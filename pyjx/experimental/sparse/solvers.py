@@ -20,7 +20,7 @@ from pyjx.core.linearity import LAST
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import UndefinedPrimal, Zero
-from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Values
+from pyjx.engine.types import Dims, Operand, Tangent, Values
 from pyjx.experimental.sparse.formats import JAXSparse
 from pyjx.experimental.sparse.matrices import rows_of, times_rows
 from pyjx.lax.callbacks import pure_callback
@@ -62,7 +62,7 @@ def _spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLik
         vmap_method="sequential")
 
 
-def _spsolve_jvp(primals: list[Array], tangents: Tangents, **params: Any
+def _spsolve_jvp(primals: list[Array], tangents: list[Any], **params: Any
                  ) -> tuple[Any, Tangent]:
     # A dx = db - dA x
     data, indices, indptr, b = primals
@@ -88,7 +88,7 @@ def _transposed(data: Array, indices: Array, indptr: Array) -> tuple[Any, Any, A
 
 
 def _spsolve_transpose(ct: Tangent, data: Operand, indices: Operand, indptr: Operand, b: Operand,
-                       **params: Any) -> Tangents:
+                       **params: Any) -> Any:
     if type(data) is UndefinedPrimal:
         raise TypeError("spsolve is not linear in its matrix.")
     if type(ct) is Zero:

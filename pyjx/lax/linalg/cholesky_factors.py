@@ -12,7 +12,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
-from pyjx.engine.types import Tangent, Tangents, Value, Values
+from pyjx.engine.types import Tangent, Value, Values
 from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (
     adjoint,
@@ -35,7 +35,7 @@ def _cholesky_shape(x: ShapedArray) -> ShapedArray:
     return ShapedArray(x.shape, x.dtype)
 
 
-def _cholesky_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
+def _cholesky_jvp(primals: Values, tangents: Values) -> tuple[Value, Tangent]:
     # dL = L P(L^-1 dA L^-H), where P keeps the lower triangle and half of the diagonal
     # (Murray, Differentiation of the Cholesky decomposition, 2016, eq. 8). Only the lower triangle
     # of A is read.

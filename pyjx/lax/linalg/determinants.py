@@ -79,7 +79,7 @@ factors_with_rank_p = register(Primitive(
 factors_with_rank_p.define(batch=batch_leading(factors_with_rank_p))
 
 
-def _det_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
+def _det_jvp(primals: Values, tangents: Values) -> tuple[Value, Tangent]:
     # d det A = tr(adj(A) dA), and adj(A) = s adj(U) L^-1 P with the sign s of the exchanges. With
     # U = [[V, u], [0, d]] it is adj(U) = det(V) W^-1 D, where W = [[V, u], [0, 1]] and D
     # multiplies all rows but the last by d: nothing is divided by d, so a matrix that lacks one
@@ -256,7 +256,7 @@ def _sign_of_reflections(taus: Value) -> Array:
     return lax.reduce_prod(kept, (get_aval(taus).ndim - 1,))
 
 
-def _slogdet_jvp(primals: Values, tangents: Tangents, *, method: str) -> tuple[Values, Tangents]:
+def _slogdet_jvp(primals: Values, tangents: Values, *, method: str) -> tuple[Values, Tangents]:
     # d log det A = tr(A^-1 dA), whose imaginary part turns the sign
     (x,), (dx,) = primals, tangents
     sign, logarithm = slogdet_p.bind(x, method=method)

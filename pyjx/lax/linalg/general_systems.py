@@ -69,7 +69,7 @@ def _jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tan
 
 
 def _transpose(ct: Tangent, a: Operand, factors: Operand, order: Operand, b: Operand, *,
-               transpose: bool, conjugate: bool) -> Tangents:
+               transpose: bool, conjugate: bool) -> Any:
     if any([type(x) is UndefinedPrimal for x in (a, factors, order)]):
         raise TypeError("The function is not linear: the solution of a system of equations is "
                         "linear in the right-hand side only.")

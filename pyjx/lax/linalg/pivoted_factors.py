@@ -125,7 +125,7 @@ def _factors_and_permutation(x: Value) -> list[Value]:
     return [factors, pivots, lu_pivots_to_permutation(pivots, get_aval(x).shape[-2])]
 
 
-def _lu_jvp(primals: Values, tangents: Tangents) -> tuple[Values, Tangents]:
+def _lu_jvp(primals: Values, tangents: Values) -> tuple[Values, Tangents]:
     # P A = L U. The first min(m, n) rows and columns give F = L1^-1 P dA1 U1^-1, and with its
     # triangles it is dU = triu(F) U, dL = P dA U^-1 - L triu(F) where m >= n, and
     # dL = L tril(F, -1), dU = L^-1 P dA - tril(F, -1) U elsewhere (de Hoog, Anderssen and Lukas,

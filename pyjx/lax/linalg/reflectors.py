@@ -143,7 +143,7 @@ def _by_reflections(x: Value, *, pivoting: bool, full_matrices: bool, use_magma:
     return [q, upper_triangle(corner(packed, k, n)), *order]
 
 
-def _qr_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values, Tangents]:
+def _qr_jvp(primals: Values, tangents: Values, **params: Any) -> tuple[Values, Tangents]:
     # With B = Q^H dA and C = B1 R1^-1, of the first min(m, n) columns: dQ = Q W and dR = B - W R,
     # where W is the skew matrix with C's elements below the diagonal, and the imaginary part of
     # those on it. A Q with fewer columns than rows has what leaves their space besides,

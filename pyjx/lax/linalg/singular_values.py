@@ -60,7 +60,7 @@ def _shape(x: ShapedArray, *, full_matrices: bool, compute_uv: bool, subset_by_i
     return [s, typed(x, m, m if full_matrices else k), typed(x, n if full_matrices else k, n)]
 
 
-def _jvp(primals: Values, tangents: Tangents, *, full_matrices: bool, compute_uv: bool,
+def _jvp(primals: Values, tangents: Values, *, full_matrices: bool, compute_uv: bool,
          **params: Any) -> tuple[Values, Tangents]:
     # With C = U^H dA V: ds = Re diag(C). With F_ij = 1 / (s_j^2 - s_i^2), 0 on the diagonal,
     # dU = U (F * (C S + S C^H)) + (I - U U^H) dA V S^-1 and

@@ -67,7 +67,7 @@ def _jvp(primals: Values, tangents: Tangents, *, left_side: bool, lower: bool, t
 
 
 def _transpose(ct: Tangent, a: Operand, b: Operand, *, transpose_a: bool, **params: Any
-               ) -> Tangents:
+               ) -> Any:
     if type(a) is UndefinedPrimal:
         raise TypeError("triangular_solve is not linear in its matrix.")
     if type(ct) is Zero:

@@ -66,7 +66,7 @@ def _jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tan
 
 
 def _transpose(ct: Tangent, dl: Operand, d: Operand, du: Operand, b: Operand, **params: Any
-               ) -> Tangents:
+               ) -> Any:
     if any([type(x) is UndefinedPrimal for x in (dl, d, du)]):
         raise TypeError("tridiagonal_solve is not linear in its matrix.")
     if type(ct) is Zero:
