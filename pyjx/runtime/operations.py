@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import islice
 from typing import Any, ParamSpec, TypeVar, overload
 
 from pyjx.core import tracebacks
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.call_notes import note_call, public_name
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
+from pyjx.core.jaxpr import all_eqns
 from pyjx.core.options import Inline
 from pyjx.core.scalars import int_fits
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -94,7 +95,7 @@ def op_jit(fun: Callable[..., Any] | None = None, *, static_argnums: Any = None,
                 return fun(*args, **kwargs), None, False
             program, leaves = spec.trace(args, kwargs)
             closed = program.closed
-            if closed.effects or _length(closed.jaxpr) < LONG:
+            if closed.effects or len(list(islice(all_eqns(closed), LONG))) < LONG:
                 some_are_short = True
                 _short[call_key(args, kwargs)] = True
                 return fun(*args, **kwargs), None, False
@@ -131,16 +132,6 @@ def _kind(x: Any) -> Any:
         return get_aval(x)
     leaves, tree = registry.flatten(x)
     return tree, *map(_kind, leaves)
-
-
-def _length(jaxpr: Jaxpr) -> int:
-    """The number of equations, with those of the programs that they hold."""
-    length = len(jaxpr.eqns)
-    for eqn in jaxpr.eqns:
-        for value in eqn.params.values():
-            if isinstance(value, ClosedJaxpr):
-                length += _length(value.jaxpr)
-    return length
 
 
 def _is_array(x: Any) -> bool:
