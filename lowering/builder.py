@@ -116,17 +116,22 @@ class Block:
         their types through `(names, avals)`.
         """
         results = self._results(count)
-        names = [self.name() for _ in params]
-        args = ", ".join([f"{n}: {tensor_type(a)}" for n, a in zip(names, params, strict=True)])
         prefix = f"{results[0]} = " if count else ""
         self.opening(f"{prefix}{head} ({{")
-        self.opening(f"^bb0({args}):" if names else "^bb0:")
+        names = self.parameters(params)
         with self.region():
             outs, avals = body(*names)
             values = f" {', '.join(outs)} : {tensor_types(avals)}" if outs else ""
             self.raw(f"{terminator}{values}")
         self.raw(f"}}) {tail}")
         return results[1]  # type: ignore[return-value]
+
+    def parameters(self, avals: Sequence[Any]) -> list[str]:
+        """The names of a region's arguments, which it opens with."""
+        names = [self.name() for _ in avals]
+        args = ", ".join([f"{n}: {tensor_type(a)}" for n, a in zip(names, avals, strict=True)])
+        self.opening(f"^bb0({args}):" if names else "^bb0:")
+        return names
 
     def _results(self, count: int) -> tuple[str, list[str]]:
         name = self.name()

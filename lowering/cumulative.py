@@ -133,12 +133,12 @@ def _loop(b: Block, eqn: JaxprEqn, operands: Sequence[str], init: Any, carried: 
     types = f"({tensor_types(avals)}) -> ({tensor_types(avals)})"
     inits = [b.constant(rest, index), acc, out, *whole]
     b.opening(f'{result}:{len(avals)} = "stablehlo.while"({", ".join(inits)}) ({{')
-    args = _region_args(b, avals)
+    args = b.parameters(avals)
     with b.region():
         more = b.compare("LT", args[0], b.constant(n, index), index)
         b.raw(f"stablehlo.return {more} : tensor<i1>")
     b.opening("}, {")
-    i, acc, out, *xs = _region_args(b, avals)
+    i, acc, out, *xs = b.parameters(avals)
     with b.region():
         one = b.constant(1, index)
         for _ in range(unrolled):
@@ -151,13 +151,6 @@ def _loop(b: Block, eqn: JaxprEqn, operands: Sequence[str], init: Any, carried: 
         b.raw(f"stablehlo.return {values} : {tensor_types(avals)}")
     b.raw(f"}}) : {types}")
     return cut_again(b, f"{result}#2", operands[-1], aval, (axis,))
-
-
-def _region_args(b: Block, avals: Sequence[Any]) -> list[str]:
-    names = [b.name() for _ in avals]
-    args = ", ".join([f"{n}: {tensor_type(a)}" for n, a in zip(names, avals, strict=True)])
-    b.opening(f"^bb0({args}):")
-    return names
 
 
 def _doubling(b: Block, eqn: JaxprEqn, operands: Sequence[str], identities: Sequence[Any],

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block, out_aval
-from lowering.reductions import combined, reducer
+from lowering.reductions import ACCUMULATED, combined, reducer
 from lowering.rules import rule
 from lowering.shapes import pad, reshape, slice_
 from lowering.types import i64_array, tensor_type, tensor_types
+from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.scalars import greatest, least
@@ -78,17 +79,21 @@ def _identity(name: str, dtype: Any) -> tuple[str, Any]:
 def _reduce_window_monoid(b: Block, eqn: JaxprEqn, x: str) -> str:
     aval, out, params = eqn.invars[0].aval, out_aval(eqn), eqn.params
     op, init = _identity(eqn.primitive.name, aval.dtype)
+    if b.module.platform == "cpu" and op == "stablehlo.add" and aval.dtype == dtypes.bfloat16:
+        x = b.convert(x, aval, aval.update(dtype=np.float32))  # each addition would be rounded
+        aval, out = (a.update(dtype=np.float32) for a in (aval, out))
     scalar = ShapedArray((), aval.dtype)
-    if _takes_apart(b, params, out):
+    if aval.dtype not in ACCUMULATED and _takes_apart(b, params, out):
         total, *rest = _elements(b, x, aval, init, params, out.shape)
         for element in rest:
             total = combined(b, op, total, element, out)
-        return total
-    start = b.constant(init, scalar)
-    return b.with_region(
-        f'"stablehlo.reduce_window"({x}, {start}) {_attributes(params)}', [scalar, scalar],
-        lambda left, right: ([combined(b, op, left, right, scalar)], [scalar]),
-        f": ({tensor_types([aval, scalar])}) -> {tensor_type(out)}", 1)[0]
+    else:
+        (total,) = b.with_region(
+            f'"stablehlo.reduce_window"({x}, {b.constant(init, scalar)}) {_attributes(params)}',
+            [scalar, scalar],
+            lambda left, right: ([combined(b, op, left, right, scalar)], [scalar]),
+            f": ({tensor_types([aval, scalar])}) -> {tensor_type(out)}", 1)
+    return b.convert(total, out, out_aval(eqn))
 
 
 @rule("reduce_window")
@@ -212,32 +217,18 @@ def _scattered(b: Block, params: dict[str, Any], operands: Sequence[str],
                      for name, aval in ((x, x_aval), (source, s_aval)))
         x_aval, s_aval = (aval.update(shape=(*aval.shape, *ones)) for aval in (x_aval, s_aval))
     out = x_aval.update(dtype=scalar.dtype)
-    result = _two_regions(
-        b, f'"stablehlo.select_and_scatter"({x}, {source}, {init}) {_attributes(params)}',
-        ShapedArray((), x_aval.dtype), lambda v, w: (select(v, w), np.bool_),
-        scalar, lambda v, w: (scatter(v, w), scalar.dtype),
-        f": ({tensor_types([x_aval, s_aval, scalar])}) -> {tensor_type(out)}")
-    return reshape(b, result, out, shape)
-
-
-def _two_regions(b: Block, head: str, select_aval: ShapedArray, select: Any,
-                 scatter_aval: ShapedArray, scatter: Any, tail: str) -> str:
-    """An operation with two regions of two scalar arguments and one scalar result each."""
     result = b.name()
-    b.opening(f"{result} = {head} ({{")
-    _scalar_region(b, select_aval, select)
-    b.opening("}, {")
-    _scalar_region(b, scatter_aval, scatter)
-    b.raw(f"}}) {tail}")
-    return result
-
-
-def _scalar_region(b: Block, aval: ShapedArray, body: Any) -> None:
-    left, right = b.name(), b.name()
-    b.opening(f"^bb0({left}: {tensor_type(aval)}, {right}: {tensor_type(aval)}):")
-    with b.region():
-        out, dtype = body(left, right)
-        b.raw(f"stablehlo.return {out} : {tensor_type(ShapedArray((), dtype))}")
+    b.opening(f'{result} = "stablehlo.select_and_scatter"({x}, {source}, {init}) '
+              f"{_attributes(params)} ({{")
+    for aval, body, dtype in ((ShapedArray((), x_aval.dtype), select, np.bool_),
+                              (scalar, scatter, scalar.dtype)):
+        names = b.parameters([aval, aval])
+        with b.region():
+            b.raw(f"stablehlo.return {body(*names)} : {tensor_type(ShapedArray((), dtype))}")
+        if body is select:
+            b.opening("}, {")
+    b.raw(f"}}) : ({tensor_types([x_aval, s_aval, scalar])}) -> {tensor_type(out)}")
+    return reshape(b, result, out, shape)
 
 
 @rule("select_and_scatter")

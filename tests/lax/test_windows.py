@@ -157,3 +157,19 @@ def test_the_structure_of_what_the_function_gives():
     assert isinstance(out, list)
     assert float(out[0]) == 4.0
     assert float(lax.reduce([x], [zero], lambda a, b: {"sum": a[0] + b[0]}, (0,))["sum"]) == 4.0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("window", [4, 50])
+def test_windows_of_narrow_floats(dtype, window):
+    dtype = jnp.dtype(dtype)
+    x = (X[0, :1] * 0 + 1 + np.arange(100) / 64).astype(dtype)
+    parts = x.reshape(-1, window).astype(np.float64)
+    for add, start, want in ((lax.add, 0, parts.sum(1)), (lax.max, -np.inf, parts.max(1))):
+        got = np.asarray(lax.reduce_window(x, dtype.type(start), add, (window,), (window,),
+                                           "VALID"))
+        assert got.dtype == dtype
+        if add is lax.max or dtype == jnp.bfloat16:  # rounded once
+            np.testing.assert_array_equal(got, want.astype(dtype))
+        else:
+            np.testing.assert_allclose(got.astype(np.float64), want, rtol=2e-2)
