@@ -48,7 +48,7 @@ from pyjx.lax.collectives import psum_p
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.dispatch import single_eqn_jaxpr
-from pyjx.runtime.sharding import NamedSharding
+from pyjx.runtime.sharding import NamedSharding, check_spec
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractValue
@@ -132,6 +132,7 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> An
     axis = trace.axis
     spmd = axes_of(axis.sharding.spec if axis.sharding is not None else
                    axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,))
+    check_spec(params["mesh"], PartitionSpec(tuple(spmd)))
     names = tuple([n for n in spmd if n in params["newly_manual_axes"]])
     if names:
         for where in ("in_specs", "out_specs"):

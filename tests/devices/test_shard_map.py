@@ -616,6 +616,8 @@ def test_mapping_along_an_axis_of_the_mesh(mesh):
     def over(f, source, target):
         return jax.shard_map(f, mesh=mesh, in_specs=source, out_specs=target, check_vma=False)
 
+    with pytest.raises(ValueError, match=r"Resource axis: batch of P.* is not found in mesh"):
+        jax.vmap(over(jnp.sin, P("y"), P("y")), spmd_axis_name="batch")(X)
     with pytest.raises(ValueError, match="spmd_axis_name cannot appear in shard_map out_specs"):
         jax.vmap(over(jnp.sin, P("y"), P(("x", "y"))), spmd_axis_name="x")(X)
     total = over(lambda x: lax.psum((x ** 2).sum(), "y"), P("y"), P())
