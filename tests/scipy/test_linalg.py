@@ -90,6 +90,16 @@ def test_decompositions(dtype, shape):
     close(linalg.svd(a, compute_uv=False), sl.svd(a, compute_uv=False))
 
 
+@pytest.mark.parametrize("mode", ["left", "right"])
+@pytest.mark.parametrize("pivoting", [False, True])
+def test_products_with_q_of_several(mode, pivoting):
+    a, c = random(np.float32, 3, 1, 5, 4), random(np.float32, 2, *((4, 5) if mode == "left"
+                                                                   else (6, 5)))
+    got = linalg.qr_multiply(a, c, mode, pivoting)
+    for i, j in np.ndindex(3, 2):
+        all_close([x[i, j] for x in got], sl.qr_multiply(a[i, 0], c[j], mode, pivoting), 5)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_similar_matrices(dtype, n):
@@ -151,6 +161,7 @@ def test_sylvester(dtype, method):
         close(a @ x + x @ b, c, 20)
         x = linalg.solve_sylvester(np.stack([a, a]), b, c, method=method)
         assert x.shape == (2, m, n)
+    assert linalg.solve_sylvester(a, b[:0, :0], c[:, :0], method=method).shape == (m, 0)
     eye = np.eye(2, dtype=dtype)
     assert np.isnan(linalg.solve_sylvester(eye, -eye, eye, method=method)).all()
 
@@ -178,6 +189,7 @@ def test_tridiagonal_matrices(dtype):
     w, v = map(np.asarray, linalg.eigh_tridiagonal(d, e))
     close(dense @ v, v * w, 10)
     np.testing.assert_array_equal(linalg.eigh_tridiagonal(d[:1], e[:0], eigvals_only=True), d[:1])
+    assert not linalg.eigh_tridiagonal(d[:0], e[:0], eigvals_only=True).size
 
 
 def test_patterns_of_vectors():

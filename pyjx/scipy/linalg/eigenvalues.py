@@ -187,9 +187,7 @@ def eigh_tridiagonal(d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False, 
     if not eigvals_only:
         v, w = linalg.eigh(_dense(d, e))
         return w[bounds[0]:bounds[1]], v[:, bounds[0]:bounds[1]]
-    if x.shape[0] == 1:
-        return d[bounds[0]:bounds[1]]
-    return _eigenvalues(d, e, bounds)
+    return d[bounds[0]:bounds[1]] if x.shape[0] <= 1 else _eigenvalues(d, e, bounds)
 
 
 def _selected(select: str, chosen: Any, n: int) -> tuple[int, int]:

@@ -184,7 +184,8 @@ def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool 
 
     Args:
       a: a matrix `[m, n]`, or several; Q has k = min(m, n) columns.
-      c: `[k, p]` for Q c, `[p, m]` for c Q; or a vector.
+      c: `[k, p]` for Q c, `[p, m]` for c Q, whose batch axes are broadcast with those of `a`; or a
+        vector.
       mode: `left` for Q c, `right` for c Q.
       pivoting: whether to exchange columns of `a`; not on TPU.
       conjugate: whether to take the conjugate of Q.
@@ -208,7 +209,7 @@ def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool 
     if get_aval(a).ndim < 2 or not get_aval(c).ndim:
         raise ValueError("qr_multiply: expected matrices and a vector or matrix, got shapes "
                          f"{get_aval(a).shape} and {get_aval(c).shape}")
-    *batch, m, n = get_aval(a).shape
+    m, n = get_aval(a).shape[-2:]
     k, left = min(m, n), mode == "left"
     vector = get_aval(c).ndim == 1
     if vector:
@@ -220,12 +221,12 @@ def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool 
         raise ValueError(f"Array shapes are not compatible for {text[0]} operation: a has shape "
                          f"{get_aval(a).shape} so {text[1]}, but c has {size} {text[2]} (expected "
                          f"{wanted}).")
-    order: list[Any] = []
+    a, c = stretched(a, c)
     if pivoting:
-        packed, places, taus = geqp3_p.bind(a, lax.full((*batch, n), 0, np.int32), use_magma=None)
-        order = [places]
+        free = lax.full((*get_aval(a).shape[:-2], n), 0, np.int32)
+        packed, *order, taus = geqp3_p.bind(a, free, use_magma=None)
     else:
-        packed, taus = geqrf_p.bind(a)
+        packed, *order, taus = geqrf_p.bind(a)
     c = _conjugated(c, conjugate)
     if left and m > k:  # the rest of Q's columns meet zeros
         padding = [(0, 0, 0)] * (get_aval(c).ndim - 2) + [(0, m - k, 0), (0, 0, 0)]

@@ -298,6 +298,8 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
     if method not in ("schur", "eigen"):
         raise ValueError(f'Unrecognized method {method}. The two valid methods are either "schur" '
                          'or "eigen".')
+    if not m * n:
+        return c
     real = not is_complex(c)
     a, b, c = (as_complex(x) for x in stretched(a, b, c))
     if method == "schur":
