@@ -168,6 +168,11 @@ class use_abstract_mesh:
         self.mesh = mesh
         self._saved: defaultdict[int, list[Any]] = defaultdict(list)  # by thread
 
+    @property
+    def prev(self) -> Any:
+        """The value of the flag of this thread around the context."""
+        return self._saved[get_ident()][-1][1]
+
     def __enter__(self) -> AbstractMesh:
         known = get_abstract_mesh()
         if not known.empty and not self.mesh.empty and known.size != self.mesh.size:

@@ -164,6 +164,9 @@ def test_mesh_of_the_thread(mesh):
     assert get_mesh() is mesh
     setting.__exit__(None, None, None)
     assert get_mesh().empty
+    outer, inner = use_abstract_mesh(ABSTRACT), use_abstract_mesh(ABSTRACT)
+    with outer, inner:
+        assert inner.prev is ABSTRACT is not outer.prev
     with use_abstract_mesh(ABSTRACT) as known:
         assert known is get_abstract_mesh() is ABSTRACT and get_mesh().empty
 
