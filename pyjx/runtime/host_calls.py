@@ -310,24 +310,18 @@ def add_pending(token: Any) -> None:
     """
     _pending.append(token)
     if len(_pending) > _MOST_PENDING:
-        try:
-            _wait_for_oldest()
-        except jaxlib_api.JaxRuntimeError as error:
-            _failed.append(error)
+        _wait_for_oldest()
 
 
-def _wait_for_oldest() -> bool:
-    """Whether there was one."""
-    try:
+def _wait_for_oldest() -> None:
+    """Others see that it is pending until it has ended, and may wait for it, too."""
+    with suppress(IndexError, ValueError):  # another thread was faster
         token = _pending[0]
-    except IndexError:
-        return False
-    try:
-        token.block_until_ready()
-    finally:
-        with suppress(ValueError):  # another thread waited for it, too
-            _pending.remove(token)
-    return True
+        try:
+            token.block_until_ready()
+        except jaxlib_api.JaxRuntimeError as failure:
+            _failed.append(failure)
+        _pending.remove(token)
 
 
 @api_boundary
@@ -342,14 +336,10 @@ def effects_barrier() -> None:
     done
     (None, None)
     """
-    while True:
-        try:
-            if not _wait_for_oldest():
-                break
-        except jaxlib_api.JaxRuntimeError as failure:  # the others still are to end
-            _order.tokens.clear()  # they may hang on the program that failed
-            _failed.append(failure)
+    while _pending:
+        _wait_for_oldest()
     if _failed:
+        _order.tokens.clear()  # they may hang on a program that failed
         error = _failed.popleft()
         while _failed:
             error.add_note(f"Another program failed: {_failed.popleft()}")
