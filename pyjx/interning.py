@@ -30,7 +30,8 @@ class Interned:
 
     def of(self, key: Any, make: Callable[..., Any]) -> Any:
         """The object of this key, which is a tuple: that of `make(*key)` where there is none."""
-        found = self._known.get(key)
+        known = self.references.get(key)
+        found = None if known is None else known()
         if found is None:
             with self._lock:
                 found = self._known.get(key)

@@ -8,6 +8,7 @@ type now, it is a `Constant`.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -42,6 +43,11 @@ for _weak, _names in ((False, ("uint64", *_WIDE)), (True, (*_NARROW, *_WIDE))):
 
 _python_types = frozenset((int, float, complex))
 literal_types = frozenset(aval_makers) - {np.ndarray}
+
+
+def is_minus_zero(x: object) -> bool:
+    """Whether it is the zero of floats that keys, which are compared by ==, take for another."""
+    return isinstance(x, (float, np.inexact)) and not x and math.copysign(1, x) < 0
 
 
 def typed(scalar: Any, weak_type: bool = False) -> Any:

@@ -26,6 +26,7 @@ from pyjx.core.linearity import FIRST, FIRST_AND_THIRD
 from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, register
 from pyjx.core.records import Record
+from pyjx.core.scalars import is_minus_zero
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal
@@ -354,7 +355,7 @@ gather_p = register(Primitive(
     "gather", moves=True, compiled=ANY_WAY_IF_SMALL, fused=True, shape_rule=_gather_shape,
     sharding_rule=_gather_sharding, jvp=_gather_jvp,
     transpose=_gather_transpose, accumulate=_gather_accumulate, batch=_gather_batch, linear=FIRST,
-    asked=True, exact=True,
+    asked=True,
 ))
 
 
@@ -397,6 +398,8 @@ def gather(
         if aval.shape:
             raise TypeError(f"gather: fill_value must be a scalar, got shape {aval.shape}")
         fill_value = np.asarray(fill_value)[()]
+    if is_minus_zero(fill_value):
+        fill_value = np.asarray(fill_value)  # as == takes it for another zero, it is no key
     return gather_p.bind(
         _operand("gather", operand), _operand("gather", start_indices, 1),
         dimension_numbers=with_tuples("gather", GatherDimensionNumbers, dimension_numbers),

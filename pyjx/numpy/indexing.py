@@ -19,10 +19,9 @@ from pyjx.core import dtypes, frames, tracebacks
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.contents import params_key
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.records import Record
-from pyjx.core.scalars import scalar_constant
+from pyjx.core.scalars import is_minus_zero, scalar_constant
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.errors import InconclusiveDimensionOperation
@@ -65,7 +64,6 @@ class Options(Record):
     indices_are_sorted: bool = False
     unique_indices: bool = False
     wrap_negative_indices: bool = True
-    fill_key: Any = None  # what tells -0.0 from 0.0
 
 
 _default = Options()
@@ -441,8 +439,10 @@ def _options(mode: str | GatherScatterMode | None, fill_value: ArrayLike | None,
              wrap_negative_indices: bool) -> Options:
     if mode is not None:
         mode = ops.GatherScatterMode.from_any(mode)
+    if is_minus_zero(fill_value):
+        fill_value = np.asarray(fill_value)  # as == takes it for another zero, it is no key
     return Options(mode, fill_value, bool(indices_are_sorted), bool(unique_indices),
-                   bool(wrap_negative_indices), params_key({"": fill_value}))
+                   bool(wrap_negative_indices))
 
 
 def _no_operator(symbol: str) -> Any:

@@ -23,8 +23,6 @@ from typing import (
     overload,
 )
 
-import numpy as np
-
 from pyjx import configuration, jaxlib_api
 from pyjx.core import bounded, tracebacks
 from pyjx.core.avals import AbstractRef, get_aval, is_valid_value
@@ -35,6 +33,7 @@ from pyjx.core.named_axes import named_axes
 from pyjx.core.options import Inline
 from pyjx.core.records import Record
 from pyjx.core.references import Ref, check_distinct, check_not_returned
+from pyjx.core.scalars import is_minus_zero
 from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
@@ -230,7 +229,7 @@ class JitSpec:
             if valued is None:
                 self.raise_bad_argument(in_tree, leaves, static)
             leaves, avals = valued, tuple([get_aval(x) for x in valued])
-        key = (in_tree, avals, static, self.is_operation and _zeros(static),
+        key = (in_tree, avals, static, self.is_operation and _has_minus_zero(static),
                configuration.trace_context(), named_axes() if state.axis_frames else ())
         try:
             traced = self.traces.get(key)
@@ -364,16 +363,15 @@ class JitSpec:
                 compiler_options=self.options.compiler_options,
                 is_operation=self.is_operation,
             )
-            # C++ tells static arguments apart by ==.
-            return out, None if self.is_operation and _zeros(traced.static) else fast, is_wrong
+            if self.is_operation and _has_minus_zero(traced.static):
+                fast = None  # C++, which tells static arguments apart by ==, would take 0.0 for it
+            return out, fast, is_wrong
         except OverflowError as error:
             signature.raise_overflow(self.fun, traced.in_tree, leaves, traced.static, error)
 
 
-def _zeros(static: Iterable[Sequence[tuple[object, object, type]]]) -> tuple[str, ...]:
-    """The static arguments that are zeros of floats, of which there are two, in words."""
-    return tuple([str(x) for group in static for _, x, _ in group
-                  if isinstance(x, (float, np.inexact)) and not x])
+def _has_minus_zero(static: Iterable[Sequence[tuple[object, object, type]]]) -> bool:
+    return any([is_minus_zero(x) for group in static for _, x, _ in group])
 
 
 def _of_structs(leaves: Sequence[Any]) -> list[Any] | None:
