@@ -403,14 +403,6 @@ def jaxprs_in_params(params: ParamDict) -> Iterator[Jaxpr]:
         yield from _jaxprs_of(value)
 
 
-def all_eqns(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[JaxprEqn]:
-    """The equations of a program, each before those of the programs that it holds."""
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for inner in jaxprs_in_params(eqn.params):
-            yield from all_eqns(inner)
-
-
 def new_jaxpr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive: Primitive,
                   params: ParamDict, effects: Effects, source_info: SourceInfo | None = None,
                   ctx: JaxprEqnContext | None = None) -> JaxprEqn:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from operator import is_
 from typing import Any
 
 from pyjx.core.derived import derived_structure
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, jaxprs_in_params
 from pyjx.core.primitive import Primitive
 
 _JAXPRS = (ClosedJaxpr, Jaxpr)
@@ -36,6 +36,15 @@ def holders(closed: ClosedJaxpr) -> tuple[JaxprEqn, ...]:
 
 def holders_in(jaxpr: Jaxpr) -> tuple[JaxprEqn, ...]:
     return tuple([e for e in jaxpr.eqns if e.params and holds_jaxprs(e)])
+
+
+def all_eqns(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[JaxprEqn]:
+    """The equations of a program, each before those of the programs that it holds."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        if eqn.params and holds_jaxprs(eqn):
+            for inner in jaxprs_in_params(eqn.params):
+                yield from all_eqns(inner)
 
 
 def program_of(primitive: Primitive, params: dict[str, Any]) -> ClosedJaxpr | None:

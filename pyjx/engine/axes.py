@@ -25,9 +25,10 @@ from pyjx.core.explicit import (
     with_dim,
 )
 from pyjx.core.integers import as_ints, as_sizes
-from pyjx.core.jaxpr import Jaxpr, all_eqns
+from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import Axis, sharding_along
+from pyjx.core.nested import all_eqns
 from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, AS_PROGRAMS, CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant

@@ -12,7 +12,8 @@ from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.jaxpr import Jaxpr, all_eqns
+from pyjx.core.jaxpr import Jaxpr
+from pyjx.core.nested import all_eqns
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.symbolic.checks import checks
 from pyjx.core.symbolic.expressions import DimExpr

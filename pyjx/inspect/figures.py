@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from pyjx import jaxlib_api
-from pyjx.core.jaxpr import Jaxpr, all_eqns
+from pyjx.core.jaxpr import Jaxpr
+from pyjx.core.nested import all_eqns
 from pyjx.core.records import Record
 from pyjx.runtime.costs import Cost
 

@@ -21,8 +21,9 @@ from pyjx import configuration
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import is_ordered
 from pyjx.core.frames import frame_at, user_code, warn
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, all_eqns, subjaxprs
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
 from pyjx.core.meshes import AbstractMesh, Mesh
+from pyjx.core.nested import all_eqns
 from pyjx.core.passes.dce import dce
 from pyjx.core.passes.outline import is_long
 from pyjx.core.passes.outline import outline as with_functions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -13,10 +13,10 @@ from pyjx import configuration
 from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.explicit import check_mesh
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.layouts import Layout
 from pyjx.core.meshes import AbstractMesh, Mesh
-from pyjx.core.nested import holds_jaxprs
+from pyjx.core.nested import all_eqns, holds_jaxprs
 from pyjx.core.places import are_elsewhere
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
@@ -493,23 +493,14 @@ def _placed(closed: ClosedJaxpr) -> tuple[Shardings, bool]:
     """The meshes and shardings that operations of a program name, and whether some arguments or
     results are in other memories than the device's. Constants are moved to where the program
     runs."""
-    return (tuple(dict.fromkeys(_placed_in(closed.jaxpr))),
+    return (tuple(dict.fromkeys([place for _, place in _placed_in(closed)])),
             are_elsewhere(closed.in_avals) or are_elsewhere(closed.out_avals))
 
 
-def _placed_in(jaxpr: Jaxpr) -> Iterator[Any]:
-    for eqn in _placing(jaxpr):
-        yield from eqn.primitive.placed(eqn.params)  # type: ignore[misc]
-
-
-def _placing(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
-    """The operations that name meshes."""
-    for eqn in jaxpr.eqns:
-        if eqn.primitive.placed is not None:
-            yield eqn
-        if eqn.params and holds_jaxprs(eqn):
-            for inner in jaxprs_in_params(eqn.params):
-                yield from _placing(inner)
+def _placed_in(closed: ClosedJaxpr) -> list[tuple[str, Any]]:
+    """What operations name devices by, and which do."""
+    return [(eqn.primitive.name, place) for eqn in all_eqns(closed)
+            if eqn.primitive.placed is not None for place in eqn.primitive.placed(eqn.params)]
 
 
 # ---- errors -------------------------------------------------------------------------------
@@ -541,9 +532,8 @@ def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tupl
         note(sharding, f"argument {_arg_name(closed, i)} of {function} with shape "
                        f"{closed.in_avals[i].str_short()} and")
     note(context, "jit's context mesh")
-    for eqn in _placing(closed.jaxpr):
-        for place in eqn.primitive.placed(eqn.params):  # type: ignore[misc]
-            note(place, f"{eqn.primitive.name} inside jit")
+    for name, place in _placed_in(closed):
+        note(place, f"{name} inside jit")
     for sharding in outs:
         note(sharding, "explicit output sharding")
     others = [text for where, text in described.items() if where != devices]
