@@ -73,25 +73,17 @@ fast_paths = jaxlib_api.pjit_cache(FAST_PATHS)
 # megabyte, and 100 bytes for each character of the program's text.
 _LEAST, _PER_CHARACTER = 1 << 18, 100
 
-_sizes_lock = threading.RLock()  # a finalizer may run in a thread that has it
-_sizes: dict[weakref.ref[Program], int] = {}  # the oldest first
-_total = 0
+# The oldest first. A program may go in any thread, whatever lock that has, so there is none here.
+_sizes: dict[weakref.ref[Program], int] = {}
 
 
 def note_loaded(program: Program, characters: int) -> None:
     """Note a program that was compiled from a text of this length."""
-    global _total
-    size = _LEAST + _PER_CHARACTER * characters
     limit = configuration.programs_max_bytes.value
-    oldest: list[Program] = []
-    with _sizes_lock:
-        note_dropped(program)
-        _sizes[weakref.ref(program, _forget)] = size
-        _total += size
-        if 0 <= limit < _total:
-            oldest = _popped(limit // 2, program)
-    if oldest:
-        for old in oldest:
+    note_dropped(program)
+    _sizes[weakref.ref(program, _forget)] = _LEAST + _PER_CHARACTER * characters
+    if 0 <= limit < loaded_bytes():
+        for old in _popped(limit // 2, program):
             old.drop()
         fast_paths.clear()
 
@@ -103,7 +95,7 @@ def note_dropped(program: Program) -> None:
 
 def loaded_bytes() -> int:
     """The bytes, about, that the programs of the process take."""
-    return _total
+    return sum(list(_sizes.values()))
 
 
 def loaded_count() -> int:
@@ -113,22 +105,20 @@ def loaded_count() -> int:
 
 def _popped(limit: int, newest: Program) -> list[Program]:
     """The oldest programs, as many as there are beyond `limit` bytes."""
-    oldest = []
+    total, oldest = loaded_bytes(), list[Program]()
     for reference in list(_sizes):
-        if _total <= limit:
+        if total <= limit:
             break
         program = reference()
         if program is not newest:
-            _forget(reference)
+            total -= _sizes.pop(reference, 0)
             if program is not None:
                 oldest.append(program)
     return oldest
 
 
 def _forget(reference: weakref.ref[Program]) -> None:
-    global _total
-    with _sizes_lock:
-        _total -= _sizes.pop(reference, 0)
+    _sizes.pop(reference, None)
 
 
 class _Work:
@@ -156,10 +146,11 @@ def one_thread(key: Hashable) -> Iterator[None]:
     me = threading.get_ident()
     mine = None
     while mine is None:
+        made = _Work(me)
         with _working_lock:
-            work = _working.get(key)
-            if work is None:
-                mine = _working[key] = _Work(me)
+            work = _working.setdefault(key, made)
+            if work is made:
+                mine = made
                 break
             if _waits_for(work.thread, me):
                 break
