@@ -45,7 +45,7 @@ from pyjx.lax.common import operand as _operand
 from pyjx.lax.compare import eq
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.elementwise import div, mul
-from pyjx.lax.joining import concatenate, slice_in_dim
+from pyjx.lax.joining import concatenate, split
 from pyjx.lax.nary import NUMBER_OR_BOOL, ORDERED, accepts, check_kinds
 from pyjx.lax.shapes import reshape, squeeze
 
@@ -117,11 +117,9 @@ reduce_min_p.define(jvp=jvp_by_result(reduce_min_p, _extremum_jvp))
 
 def _halves(x: Value, axis: int) -> tuple[Any, Any, Any]:
     """The first and second half along an axis, and what is left (None, or one element)."""
-    n = get_aval(x).shape[axis]
-    half = n // 2
-    rest = slice_in_dim(x, 2 * half, n, axis=axis) if n % 2 else None
-    return (slice_in_dim(x, 0, half, axis=axis),
-            slice_in_dim(x, half, 2 * half, axis=axis), rest)
+    half, odd = divmod(get_aval(x).shape[axis], 2)
+    first, second, *rest = split(x, (half, half, *[1] * odd), axis)
+    return first, second, rest[0] if rest else None
 
 
 def _product_tree(x: Array, axes: tuple[int, ...]) -> Array:
