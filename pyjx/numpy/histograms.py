@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import abstract_sharding, check_out_sharding
-from pyjx.core.integers import as_int
+from pyjx.core.integers import as_int, index
 from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import concrete_or_error
@@ -69,7 +68,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     if aval.ndim != 1:
         raise ValueError("only 1-dimensional input supported.")
     minlength = concrete_or_error(
-        operator.index, minlength,
+        index, minlength,
         "The error occurred because of argument 'minlength' of jnp.bincount.")
     if length is None:
         host = np.asarray(concrete_or_error(None, x, (
@@ -78,7 +77,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
         length = max(minlength, int(host.max()) + 1 if host.size else 0)
     else:
         length = concrete_or_error(
-            operator.index, length,
+            index, length,
             "The error occurred because of argument 'length' of jnp.bincount.")
         if length < 0:
             raise TypeError(f"bincount: length must be nonnegative, got {length}: the shape of the "

@@ -17,7 +17,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.explicit import entries_of
-from pyjx.core.integers import as_ints, as_truncated_int
+from pyjx.core.integers import as_ints, as_truncated_int, index
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.numpy.axes import as_tuple, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -538,7 +538,7 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
             "this, either specify a static value for `repeats`, or pass a static value to "
             "`total_repeat_length`."))
         return _repeat_static(a, np.ravel(np.asarray(repeats)), axis)
-    return _repeat_dynamic(a, repeats, axis, operator.index(total_repeat_length))
+    return _repeat_dynamic(a, repeats, axis, index(total_repeat_length))
 
 
 def _check_is_whole(aval: ShapedArray | AbstractRef, axis: int | None) -> None:

@@ -1,11 +1,14 @@
 """Operations that ask for more than elementwise ones where their sizes are symbolic."""
 
+import operator
+
 import numpy as np
 import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import export, lax, nn
+from pyjx.core import dtypes
 from pyjx.errors import InconclusiveDimensionOperation
 
 KEY = jax.random.key(0)
@@ -67,6 +70,9 @@ OPERATIONS = {
         lambda v: v * lax.axis_index("i") / lax.axis_size("i"), axis_name="i")(x),
     "transforms along known axes": lambda x: jnp.fft.rfft2(jnp.stack([x[:, :2]] * 4), axes=(0, 2)),
     "windows": lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 3), (1, 2), "VALID"),
+    "sizes of results": lambda x: (
+        jnp.repeat(x[0], 2, total_repeat_length=2 * x.shape[1]),
+        jnp.bincount(jnp.array([1, 2, 2]), length=x.shape[0])),
     "places from the end": lambda x: (
         lax.dynamic_index_in_dim(x, -1), lax.dynamic_index_in_dim(x, np.int8(-2), 1, False),
         lax.dynamic_update_index_in_dim(x, x[0], -1, 0), jnp.delete(
@@ -89,6 +95,21 @@ def test_symbolic_sizes_give_what_known_ones_give(name):
     for a, b in zip(got, wanted, strict=True):
         assert (a.dtype, a.shape, a.weak_type) == (b.dtype, b.shape, b.weak_type)
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("value", [
+    np.float32(2), np.complex64(2j), np.array(2, dtypes.bfloat16)[()], np.int32(3), np.True_,
+    np.ones(3, np.float32), np.arange(1, 4), 2.5, 2], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize("op", [operator.add, operator.sub, operator.mul, operator.truediv])
+def test_dimensions_meet_values_of_numpy(op, value):
+    def fun(x):
+        return jnp.asarray(op(value, x.shape[0])), jnp.asarray(op(x.shape[0], value))
+
+    x = np.ones(4, np.float32)
+    e = export.export(jax.jit(fun))(jax.ShapeDtypeStruct(export.symbolic_shape("n"), x.dtype))
+    for got, wanted in zip(e.call(x), jax.jit(fun)(x), strict=True):
+        assert got.dtype == wanted.dtype and got.shape == wanted.shape
+        np.testing.assert_allclose(np.asarray(got, complex), np.asarray(wanted, complex), rtol=1e-6)
 
 
 PARTS = {

@@ -146,7 +146,7 @@ def _operand(self: DimExpr, other: Any) -> Any:
 
 def _to_value(self: DimExpr, other: Any, op: Callable[[Any, Any], Any], swapped: bool) -> Any:
     """An operation with what is no dimension: one of numbers, and not of dimensions."""
-    if not isinstance(other, (float, complex, np.ndarray, np.inexact)):
+    if not isinstance(other, (float, complex, np.ndarray, np.generic)):
         return NotImplemented
     value = self.__jax_array__()
     return op(other, value) if swapped else op(value, other)
@@ -278,6 +278,8 @@ class DimExpr(SymbolicDim):
 
     __slots__ = ("_hash", "_text", "scope", "terms")
 
+    __array_priority__ = 1000  # NumPy's values ask the methods below, and not for their elements
+
     def __init__(self, scope: SymbolicScope, terms: Mapping[Monomial, int]) -> None:
         self.scope = scope
         self.terms: tuple[tuple[Monomial, int], ...] = tuple(
@@ -293,8 +295,6 @@ class DimExpr(SymbolicDim):
     __divmod__, __rdivmod__ = _arithmetic(divmod, divmod_)
 
     def __truediv__(self, other: Any) -> Any:
-        if not isinstance(other, (int, float, complex, SymbolicDim, np.number)):
-            return NotImplemented
         return self.__jax_array__() / other
 
     def __rtruediv__(self, other: Any) -> Any:
