@@ -11,7 +11,7 @@ from typing import Any
 
 from pyjx import configuration
 from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
-from pyjx.core.bounded import BoundedDict
+from pyjx.core.bounded import BoundedDict, clear_all
 from pyjx.core.effects import Effects, no_effects
 from pyjx.core.explicit import joined_results
 from pyjx.core.forbidden import no_collectives
@@ -21,7 +21,7 @@ from pyjx.core.named_axes import trace_of_axes
 from pyjx.core.open_sums import INSIDE, checked_agreement
 from pyjx.core.places import HERE, UNIFORM
 from pyjx.core.specs import NO_AXES, Axes
-from pyjx.core.trace import Tracer, eager_trace, raise_leaked, run_compiled, state
+from pyjx.core.trace import Tracer, raise_leaked, run_compiled, state
 
 Rule = Callable[..., Any]
 
@@ -319,8 +319,7 @@ class Primitive:
 
     def def_abstract_eval(self, abstract_eval: Rule) -> Rule:
         if self.shape_rule is not None:
-            self._out_avals.clear()
-            eager_trace.forget()
+            clear_all()  # the types of results, and what runs the operation on values, in loops too
         self.shape_rule = abstract_eval
         return abstract_eval
 

@@ -144,11 +144,6 @@ class EagerTrace(Trace):
             run = kept[primitive, key] = self.compiler(primitive, copied(params))
         return run  # type: ignore[no-any-return]
 
-    def forget(self) -> None:
-        """Let go of what was made of operations, of which one is another now."""
-        self._compiled.clear()
-        self._programs.clear()
-
     def __repr__(self) -> str:
         return "EvalTrace"
 
