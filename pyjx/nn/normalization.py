@@ -113,7 +113,8 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
     counts = None if weights is None else lax.ne(weights, lax.full_like(weights, 0))
     fixed = lax.stop_gradient(x if counts is None else masked(counts, x, -math.inf))
     top = _largest(lax.real(fixed) if is_complex else fixed, axes, names)
-    top = masked(lax.is_finite(top), top, 0.0)
+    finite = lax.is_finite(top)
+    top = masked(finite, top, 0.0)
     shift = convert(top, dtype)
     powers = lax.sub(x, along(shift, shape, axes))
     if counts is not None:  # a term without weight adds nothing, but has a slope by its weight
@@ -121,6 +122,9 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
         small = lax.lt(lax.real(powers) if is_complex else powers,
                        literal(most, get_aval(top).dtype))
         powers = masked(lax.bitwise_or(counts, small), powers, most)
+        # where no term has a weight, none has a slope by its power, though that of log is infinite
+        powers = lax.select(lax.bitwise_or(counts, along(finite, shape, axes)), powers,
+                            lax.stop_gradient(powers))
     exps = lax.exp(powers)
     total = total_of(exps if weights is None else lax.mul(exps, weights), axes, names)
     sign = None

@@ -300,3 +300,18 @@ def test_logsumexp_of_terms_without_weight():
     np.testing.assert_array_equal(jax.grad(f)([np.inf, np.nan, 500.0, 1.0], [0.0, 0.0, 0.0, 1.0]),
                                   [0, 0, 0, 1])
     assert np.isnan(f([np.nan, 1.0], [1.0, 1.0])) and f([1.0, 1.0], [0.0, 0.0]) == -np.inf
+
+
+@pytest.mark.parametrize("sign", [False, True])
+def test_slopes_of_logsumexp_of_a_row_without_weights(sign):
+    def f(x, b):
+        out = nn.logsumexp(x, axis=1, b=b, return_sign=sign)
+        out = out[0] if sign else out
+        return jnp.where(jnp.isfinite(out), out, 0).sum() + out[0]
+
+    b = jnp.array([[0.0, 0.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(jax.grad(f)(jnp.ones((2, 2)), b), b)
+    mixed = jax.jacrev(jax.grad(lambda x: nn.logsumexp(x, b=b[1])))(jnp.zeros(2))
+    np.testing.assert_array_equal(mixed, np.zeros((2, 2)))
+    slope = jax.jacrev(jax.grad(lambda b, x: nn.logsumexp(x, b=b)), 1)(b[1], jnp.zeros(2))
+    np.testing.assert_allclose(slope, [[0, 0], [-1, 1]], atol=1e-6)
