@@ -1,10 +1,11 @@
 """Twelve programs as users write them, beside jax: the time of a later step, and memory.
 
     python benchmarks/programs.py --jax-python PATH [--pyjx-python PATH] [--only gpt,cnn]
-        [--rounds N] [--json FILE]
+        [--small] [--rounds N] [--json FILE]
 
 A later step is the least over rounds that alternate between a process of each library; memory is
-what XLA reserves for the temporary values of the compiled function, where a program has one.
+what XLA reserves for the temporary values of the compiled function, where a program has one. With
+`--small` they are those of `small.py`, and the time to trace and compile them is compared.
 """
 
 import argparse
@@ -15,20 +16,13 @@ import sys
 import time
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
+import small
 from functions import Process, geometric_mean
+from small import Program, normal
 
 HERE = Path(__file__).resolve()
-
-
-class Program(NamedTuple):
-    """A step from state to state, the first state, and a compiled function with its arguments."""
-
-    step: Any
-    state: Any
-    main: Any = None
 
 
 def sgd(jax, loss, rate=1e-2):
@@ -89,10 +83,6 @@ def gpt_adam(jax, jnp, rng):
         return (jax.tree.map(moved, params, mean, square), mean, square, count), value
 
     return trained(jax, update, (params, zeros, zeros, jnp.float32(0)), inputs, targets)
-
-
-def normal(rng, *shape):
-    return (rng.standard_normal(shape) / math.prod(shape[:-1]) ** 0.5).astype("float32")
 
 
 def convolved(jax, x, kernel, stride=1):
@@ -288,13 +278,15 @@ PROGRAMS = [gpt, gpt_adam, cnn, cnn_reports, unet, mlp, lstm, gnn, vae, hmc, ode
 
 def serve(name, library):
     """Answer each request with the least seconds of a step in so many; the first one, for none,
-    with the bytes of temporary memory."""
+    with the bytes of temporary memory and the seconds to trace and compile."""
     os.environ["BENCHMARK_LIBRARY"] = library
     jax, jnp = import_module(library), import_module(f"{library}.numpy")
-    make = next(p for p in PROGRAMS if p.__name__ == name)
+    make = next(p for p in [*PROGRAMS, *small.PROGRAMS] if p.__name__ == name)
     program = make(jax, jnp, np.random.default_rng(0))
     compiled, *arguments = program.main
-    memory = compiled.lower(*arguments).compile().memory_analysis().temp_size_in_bytes
+    start = time.perf_counter()
+    executable = compiled.lower(*arguments).compile()
+    first = executable.memory_analysis().temp_size_in_bytes, time.perf_counter() - start
     state = program.step(program.state)
     print("ready", flush=True)
     for line in sys.stdin:
@@ -304,18 +296,20 @@ def serve(name, library):
             start = time.perf_counter()
             state = jax.block_until_ready(program.step(state))
             least = min(least, time.perf_counter() - start)
-        print(json.dumps(least if seconds else memory), flush=True)
+        print(json.dumps(least if seconds else first), flush=True)
 
 
 def compared(name, pythons, rounds):
-    """The least seconds of a later step, and bytes of memory, of both libraries."""
+    """The least seconds of a later step, the bytes of memory, and the seconds to trace and compile,
+    of both libraries."""
     both = [Process(python, HERE, "--serve", name, library) for python, library in pythons]
-    memory, least = [process.ask(0) for process in both], [math.inf, math.inf]
+    memory, compiling = zip(*[process.ask(0) for process in both], strict=True)
+    least = [math.inf, math.inf]
     for _ in range(rounds):
         least = [min(t, process.ask(0.4)) for t, process in zip(least, both, strict=True)]
     for process in both:
         process.end()
-    return least, memory
+    return least, memory, compiling
 
 
 def main():
@@ -323,6 +317,7 @@ def main():
     parser.add_argument("--jax-python")
     parser.add_argument("--pyjx-python", default=sys.executable)
     parser.add_argument("--only", default="", help="names of programs, separated by commas")
+    parser.add_argument("--small", action="store_true", help="the programs of small.py")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
@@ -333,18 +328,21 @@ def main():
     if not options.jax_python:
         parser.error("--jax-python: a Python that has jax")
     pythons = [(options.pyjx_python, "pyjx"), (options.jax_python, "jax")]
-    wanted = options.only.split(",") if options.only else [p.__name__ for p in PROGRAMS]
+    programs = small.PROGRAMS if options.small else PROGRAMS
+    wanted = options.only.split(",") if options.only else [p.__name__ for p in programs]
     figures = {}
     for name in wanted:
         figures[name] = compared(name, pythons, options.rounds)
-        (ours, theirs), (held, held_by_jax) = figures[name]
+        (ours, theirs), (held, held_by_jax), (compiling, by_jax) = figures[name]
         print(f"{name:12s} step {1e3 * ours:8.3f} {1e3 * theirs:8.3f} ms {ours / theirs:5.2f}   "
               f"temporary {held / 1e3:9.1f} {held_by_jax / 1e3:9.1f} kB "
-              f"{(held + 1) / (held_by_jax + 1):5.2f}", flush=True)
-    steps = [ours / theirs for (ours, theirs), _ in figures.values()]
-    held = [(ours + 1) / (theirs + 1) for _, (ours, theirs) in figures.values()]
-    print(f"a later step {geometric_mean(steps):.2f} of jax's in the geometric mean, worst "
-          f"{max(steps):.2f}; temporary memory {geometric_mean(held):.2f}, worst {max(held):.2f}")
+              f"{(held + 1) / (held_by_jax + 1):5.2f}   compiling {compiling / by_jax:5.2f}",
+              flush=True)
+    # one byte more, as there are programs without any
+    for what, least, i in (("a later step", 0, 0), ("temporary memory", 1, 1), ("compiling", 0, 2)):
+        ratios = [(ours[i][0] + least) / (ours[i][1] + least) for ours in figures.values()]
+        print(f"{what}: {geometric_mean(ratios):.2f} of jax's in the geometric mean, worst "
+              f"{max(ratios):.2f}")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 

@@ -409,6 +409,10 @@ HAS_OLDER_CPU_EMITTERS: bool = JAXLIB_VERSION < (0, 11)
 # subexpressions; later versions keep them until after that.
 CPU_BARRIER_PASS: str | None = "cse_barrier_expander" if JAXLIB_VERSION < (0, 12) else None
 
+# How many bytes an iteration may read and write of a loop that XLA's CPU compiler makes one kernel
+# of, where its own bound is too low: 492 before 0.12, which has none.
+LOOP_BYTES: int | None = 1 << 16 if JAXLIB_VERSION < (0, 12) else None
+
 # Operations for which the plugins of GPUs have no kernel in this version; the first is one of XLA's
 # own then, and pyjx decomposes the second.
 WITHOUT_GPU_KERNEL: frozenset[str] = frozenset(

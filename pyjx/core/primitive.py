@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyjx import configuration
 from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
@@ -15,7 +15,7 @@ from pyjx.core.bounded import BoundedDict, clear_all
 from pyjx.core.effects import Effects, no_effects
 from pyjx.core.explicit import joined_results
 from pyjx.core.forbidden import no_collectives
-from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.linearity import NOWHERE, TOGETHER, Linearity
 from pyjx.core.named_axes import trace_of_axes
 from pyjx.core.open_sums import INSIDE, checked_agreement
@@ -76,6 +76,8 @@ class Holding:
     stands_for: Callable[[dict[str, Any]], ClosedJaxpr] | None = None
     thread: Rule | None = None
     within: Callable[[dict[str, Any]], AbstractContextManager[Any]] | None = None
+    # Whether its programs run many times, with a carry that may have no components.
+    loops: bool = False
 
     def __init__(self, **ways: Rule) -> None:
         for name, way in ways.items():
@@ -88,6 +90,18 @@ class Holding:
 
 
 nothing_held = Holding()
+
+
+class Unrolled(NamedTuple):
+    """An operation on few numbers as operations on each of them: what XLA fuses with others, and
+    vectorises over a batch, where a CPU calls a library for each matrix otherwise.
+
+    `program` is as the rule `decomposition`; `when` says for which equations, given whether a loop
+    repeats them.
+    """
+
+    when: Callable[[JaxprEqn, bool], bool]
+    program: Rule
 
 
 class Primitive:
@@ -120,6 +134,7 @@ class Primitive:
         the shape rule refuses.
       own_rules: whether a user's rules, and not the program that it stands for, say how it is
         differentiated or batched.
+      unrolled: what a CPU computes of few numbers in its place (`Unrolled`); None where nothing.
       takes_token: whether it takes a token before its operands, and gives one before its results,
         where it has an ordered effect (core/passes/tokens.py).
       holder: what says how it does what, of an operation that holds programs.
@@ -159,7 +174,7 @@ class Primitive:
     __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "compiled", "contracts", "cost",
                  "exact", "fused", "holder", "is_call", "keeps_nans", "length", "linear", "moves",
                  "multiple_results", "name", "outlined", "own_impl", "own_rules", "takes_token",
-                 *[kind for kind in RULE_KINDS if kind != "impl"])
+                 "unrolled", *[kind for kind in RULE_KINDS if kind != "impl"])
 
     accumulate: Rule | None
     arithmetic: Callable[[Any], tuple[float, float] | None] | None
@@ -188,6 +203,7 @@ class Primitive:
                  contracts: bool = False, moves: bool = False, keeps_nans: bool = False,
                  asked: bool = False, own_rules: bool = False, takes_token: bool = False,
                  holder: Holding = nothing_held, compiled: int | None = None,
+                 unrolled: Unrolled | None = None,
                  **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
@@ -207,6 +223,7 @@ class Primitive:
         self.asked = asked
         self.own_rules = own_rules
         self.takes_token = takes_token
+        self.unrolled = unrolled
         self.holder = holder
         self._out_avals = BoundedDict(OUT_AVALS_CAPACITY, "types of results")
         for kind in RULE_KINDS:

@@ -44,10 +44,13 @@ def traced(fun: Callable[..., Any], avals: Sequence[Any], params: Mapping[str, A
 
 def decomposition_of(eqn: JaxprEqn) -> ClosedJaxpr | None:
     """The program of the operations that one is made of; None if nobody has said."""
-    primitive = eqn.primitive
-    if primitive.decomposition is None:
-        return None
+    fun = eqn.primitive.decomposition
+    return None if fun is None else program_of(eqn, fun)
+
+
+def program_of(eqn: JaxprEqn, fun: Callable[..., Any]) -> ClosedJaxpr:
+    """The program of a function that computes what an equation does."""
     avals = [v.aval for v in eqn.invars]
-    if primitive.batch_axis is None:  # it reads no axes of a mesh, as its types have been checked
+    if eqn.primitive.batch_axis is None:  # it reads no axes of a mesh: its types have been checked
         avals = [a.placed(manual_axis_type=None) for a in avals]
-    return traced(primitive.decomposition, avals, eqn.params, primitive.multiple_results)
+    return traced(fun, avals, eqn.params, eqn.primitive.multiple_results)

@@ -115,7 +115,6 @@ class Holder(Holding):
       constant: the role of a value that is the same wherever and whenever it is read.
       carried: the role of a component of the carry, if there is one. Also of a reference that is
         written and of tokens, which are part of it then.
-      loops: whether the programs run many times, with a carry that may have no components.
       keeps: whether the linear part of a program that is linear in some inputs reads what the known
         part has computed; else it computes that again.
     """
@@ -123,7 +122,6 @@ class Holder(Holding):
     lacks: tuple[str, ...] = ()
     constant: Role = None
     carried: Role = None
-    loops = False
     keeps = False
 
     def __init__(self, primitive: Primitive) -> None:

@@ -27,8 +27,10 @@ from pyjx.core.options import CompilerEffortLevel
 from pyjx.lazy import deferred
 from pyjx.monitoring import timed
 from pyjx.runtime import backends, cache, ledger
+from pyjx.runtime.dumps import proto
 from pyjx.runtime.executable import DescribedExecutable, Executable
 from pyjx.runtime.placement import Placement
+from pyjx.states import traced_flags
 
 host_calls = deferred("pyjx.runtime.host_calls")  # callbacks, which few programs have
 solving = deferred("pyjx.core.symbolic.solving")  # for a message
@@ -194,8 +196,35 @@ def _make_options(
     if cache_folder:
         _cache_inside_xla(build.debug_options, cache_folder)
     if overrides:
-        options.env_option_overrides = list(overrides)
-    return options
+        options.env_option_overrides = [pair for pair in overrides if pair[0] != _LOOPS]
+    n_bytes = dict(overrides).get(_LOOPS)
+    return options if n_bytes is None else _with_loops_as_kernels(options, n_bytes)
+
+
+# XLA's CPU compiler makes one kernel of a loop whose iteration reads and writes fewer bytes, and
+# holds nothing that needs a library: of others each operation is a kernel of its own, or a call, of
+# 20 to 800 ns. With 64 kB no loop was slower that benchmarks/small.py and loops over 16 to 260,000
+# numbers have; with more, some that use several threads are.
+_LOOPS = "xla_cpu_small_while_loop_byte_threshold"
+
+
+def _loops_as_kernels(text: str, platform: str) -> dict[str, int]:
+    """The compiler option that says which loops of a program are small, if it has loops and the
+    user's own flags do not say it."""
+    n_bytes = jaxlib_api.LOOP_BYTES
+    return {_LOOPS: n_bytes} if (
+        n_bytes is not None and platform == "cpu" and config.small_kernels.value
+        and "stablehlo.while" in text and _LOOPS not in os.environ.get("XLA_FLAGS", "")) else {}
+
+
+def _with_loops_as_kernels(options: Any, n_bytes: Any) -> Any:
+    """The options with what XLA calls small. It is an entry of the map `xla_backend_extra_options`
+    of the message DebugOptions, which Python cannot set; a message behind another is merged with
+    it. (xla/pjrt/proto/compile_options.proto, xla/xla.proto)"""
+    options.executable_build_options.debug_options  # noqa: B018 - makes it, from XLA's flags
+    entry = proto(1, _LOOPS.encode()) + proto(2, str(n_bytes).encode())
+    more = proto(3, proto(3, proto(500, entry)))
+    return jaxlib_api.CompileOptions.ParseFromString(options.SerializeAsString() + more)
 
 
 _XLA_CACHES = ("xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir")
@@ -378,7 +407,8 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     device = placement.devices[0]
     if device.platform == "cpu":
         check_small_floats(source.text, closed.jaxpr)
-    options = {**_disabled_passes(source.text, device.platform), **dict(compiler_options)}
+    options = {**_disabled_passes(source.text, device.platform),
+               **_loops_as_kernels(source.text, device.platform), **dict(compiler_options)}
     executable: Any = DescribedExecutable if jaxlib_api.is_compile_only(device.client) \
         else Executable
     functions: Sequence[Any] = ()
@@ -396,7 +426,7 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
             propagate_to_outputs=[s is None for s in placement.out_shardings])
     ledger.note_compiled(closed, name, device, options, from_disk, time.seconds)
     made: Executable = executable(loaded, closed, source, placement)
-    made.from_disk = options if from_disk else None
+    made.from_disk = (options, traced_flags()) if from_disk else None
     for inspection in source.inspections:
         inspection.callback(made.sharding if inspection.chosen is None
                             else placement.named(inspection.chosen, inspection.ndim))

@@ -19,6 +19,7 @@ from pyjx.runtime.extended_arrays import ExtendedArray
 from pyjx.runtime.placement import Placement, in_memories
 from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding
 from pyjx.runtime.transfers import moved, put_host
+from pyjx.states import FlagValues
 
 if TYPE_CHECKING:
     from lowering.program import LoweredProgram
@@ -33,7 +34,8 @@ class Executable:
     them it takes `const_args`, the constants that were too large to write into its text.
     `in_shardings` are those of the arguments it takes, `out_shardings` those of its results.
     `in_layouts` are the layouts of these arguments, None where the device cannot say.
-    `from_disk` are the options that one was compiled with which the disk cache had; else None.
+    `from_disk` are the options and flags that one was compiled with which the disk cache had; else
+    None.
     """
 
     __slots__ = ("_const_shardings", "_handlers", "const_args", "from_disk", "in_avals",
@@ -66,7 +68,7 @@ class Executable:
         self.in_layouts = jaxlib_api.parameter_layouts(loaded, sum(program.kept))
         self.const_args = self._constants(program)
         self._handlers: dict[bool, list[Any]] = {}
-        self.from_disk: dict[str, Any] | None = None
+        self.from_disk: tuple[dict[str, Any], FlagValues] | None = None
 
     @property
     def device(self) -> Any:

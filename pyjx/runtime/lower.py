@@ -1,18 +1,11 @@
 """From a closed jaxpr to its program: made physical, prepared and lowered.
 
-It warns of large constants, and writes programs to the folder that the flag `jax_dump_ir_to` names.
-`jax_dump_ir_modes` says which forms: `stablehlo`, `jaxpr`, and `eqn_count_pprof`, a profile for
-pprof in which each equation is a sample at its place in the source."""
+It warns of large constants."""
 
 from __future__ import annotations
 
-import gzip
-import itertools
-import os
-import re
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram, lower
@@ -20,10 +13,9 @@ from lowering.shardings import ONE, Partitioning
 from pyjx import configuration
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import is_ordered
-from pyjx.core.frames import frame_at, user_code, warn
+from pyjx.core.frames import warn
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
 from pyjx.core.meshes import AbstractMesh, Mesh
-from pyjx.core.nested import all_eqns
 from pyjx.core.passes.dce import dce
 from pyjx.core.passes.outline import is_long
 from pyjx.core.passes.outline import outline as with_functions
@@ -34,8 +26,10 @@ from pyjx.engine.axes import check_reductions
 from pyjx.engine.decompose import decompose
 from pyjx.engine.metadata import metadata_as_programs
 from pyjx.engine.physical import physicalize
+from pyjx.engine.rows import in_one_row
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
+from pyjx.runtime.dumps import dump
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.typed_shardings import types_as_constraints, with_open_results
 
@@ -62,7 +56,11 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
             check_reductions(closed.jaxpr)
         closed = metadata_as_programs(closed)
         alone = not for_export and (placement is None or len(placement.devices) < 2)
-        decomposed = decompose(physicalize(closed), platform, alone and platform == "cpu")
+        # XLA's partitioner knows how to cut a product, and what is exported is for all machines.
+        with configuration.small_kernels(alone and configuration.small_kernels.value):
+            decomposed = decompose(physicalize(closed), platform)
+        if alone and platform == "cpu":
+            decomposed = in_one_row(decomposed)
         mode = configuration.outline.value
         prepared = prepare(decomposed, outline=not for_export and (mode == "on" or (
             mode == "auto" and platform == "cpu" and is_long(decomposed))))
@@ -119,100 +117,6 @@ def _warn_of_unused(avals: Sequence[Any]) -> None:
         f"Some donated buffers were not usable: {shapes}.\nThe memory of a donated argument is "
         "for a result of the same shape and dtype, or at least of the same number of elements.",
     )
-
-
-_MODES = ("stablehlo", "jaxpr", "eqn_count_pprof")
-_counts = {mode: itertools.count() for mode in ("stablehlo", "jaxpr")}  # of files, in the process
-
-
-def dump(closed: ClosedJaxpr, program: LoweredProgram, name: str) -> None:
-    """Write the forms that are wanted of a program called `name`.
-
-    Raises:
-      ValueError: the flag names a form that there is not.
-      OSError: the folder cannot be written.
-    """
-    modes = [mode.strip() for mode in configuration.dump_ir_modes.value.split(",")]
-    for mode in modes:
-        if mode and mode not in _MODES:
-            raise ValueError(f"jax_dump_ir_modes: expected some of {', '.join(_MODES)}, separated "
-                             f"by commas; got {mode!r}")
-    folder = os.path.expanduser(configuration.dump_ir_to.value)
-    os.makedirs(folder, exist_ok=True)
-    safe = re.sub(r"[^\w.)( -]", "", name)
-    if "stablehlo" in modes:
-        with_places = configuration.include_debug_info_in_dumps.value
-        text = program.located_text() if with_places else program.text
-        stem = f"jax_ir{next(_counts['stablehlo']):04d}_jit_{safe}_compile"
-        _write(folder, f"{stem}.mlir", text.encode())
-    if "jaxpr" in modes or "eqn_count_pprof" in modes:
-        stem = f"jax_{next(_counts['jaxpr']):06d}_{safe}"
-        if "jaxpr" in modes:
-            _write(folder, f"{stem}.jaxpr.txt", closed.pretty_print(use_color=False).encode())
-        if "eqn_count_pprof" in modes:
-            _write(folder, f"{stem}.eqn_count_pprof", equation_profile(closed.jaxpr))
-
-
-def _write(folder: str, file: str, content: bytes) -> None:
-    with open(os.path.join(folder, file), "wb") as f:
-        f.write(content)
-
-
-# -- the equations as a profile --------------------------------------------------------------------
-
-Place = tuple[str, str, int]  # a primitive, or a function; its file; the line
-
-
-def equation_profile(jaxpr: Jaxpr) -> bytes:
-    """The number of equations by primitive and place, as a compressed profile of pprof.
-
-    The format is that of github.com/google/pprof/blob/main/proto/profile.proto: messages with
-    fields (number, varint or bytes), strings in one table, of which the first is empty.
-    """
-    samples = Counter(_stacks(jaxpr))
-    strings = {"": 0}
-    numbers: dict[Place, int] = {}
-    for text in ("equations", "count"):
-        strings.setdefault(text, len(strings))
-    parts = [_field(1, _field(1, strings["equations"]) + _field(2, strings["count"]))]
-    for stack, count in samples.items():
-        ids = [numbers.setdefault(place, len(numbers) + 1) for place in stack]
-        parts.append(_field(2, b"".join([_field(1, i) for i in ids]) + _field(2, count)))
-    for (function, file, line), i in numbers.items():
-        for text in (function, file):
-            strings.setdefault(text, len(strings))
-        parts.append(_field(4, _field(1, i) + _field(4, _field(1, i) + _field(2, line))))
-        parts.append(_field(5, _field(1, i) + _field(2, strings[function])
-                            + _field(4, strings[file])))
-    parts += [_field(6, text.encode()) for text in strings]
-    return gzip.compress(b"".join(parts))
-
-
-def _stacks(jaxpr: Jaxpr) -> Iterator[tuple[Place, ...]]:
-    """For each equation, also of the programs inside, its primitive and the user's frames,
-    innermost first."""
-    for eqn in all_eqns(jaxpr):
-        frames = [frame_at(*at) for at in user_code(eqn.source_info.traceback)]
-        yield ((eqn.primitive.name, "", 0), *_places(frames))
-
-
-def _places(frames: Iterable[object]) -> Iterator[Place]:
-    for f in frames:
-        yield f.function_name, f.file_name, f.start_line  # type: ignore[attr-defined]
-
-
-def _varint(n: int) -> bytes:
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    return bytes([*out, n])
-
-
-def _field(number: int, value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        return _varint(number << 3) + _varint(value)
-    return _varint(number << 3 | 2) + _varint(len(value)) + value
 
 
 _SHOWN = 10  # of the largest constants

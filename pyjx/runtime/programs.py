@@ -54,6 +54,7 @@ from pyjx.core.primitive import ANY_WAY, ANY_WAY_IF_SMALL, AS_PROGRAMS
 from pyjx.lazy import deferred
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.placement import Placement
+from pyjx.states import with_traced_flags
 
 if TYPE_CHECKING:
     from lowering.program import LoweredProgram
@@ -232,9 +233,10 @@ def compile_closed(
 def compiled_anew(executable: Executable, closed: ClosedJaxpr, name: str, donated: Sequence[bool],
                   keep_unused: bool) -> Executable:
     """An executable that the disk cache had, as this process compiles it."""
-    with configuration.cache(False):
-        return _compiled(closed, name, donated, keep_unused, executable.from_disk,
-                         executable.placement)[1]
+    assert executable.from_disk is not None
+    options, flags = executable.from_disk
+    with configuration.cache(False), with_traced_flags(flags):
+        return _compiled(closed, name, donated, keep_unused, options, executable.placement)[1]
 
 
 def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unused: bool,

@@ -6,7 +6,7 @@ import pytest
 import pyjx as jax
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.engine import decompose
+from pyjx.engine import rows
 
 X = np.random.default_rng(0).uniform(0.1, 3, (1024, 5)).astype(np.float32)
 
@@ -16,7 +16,7 @@ def text(f, *args):
 
 
 def polynomial(x):
-    for k in range(decompose.LONG):
+    for k in range(rows.LONG):
         x = jnp.where(x > k, x, x * 0.5 + k)
     return x
 

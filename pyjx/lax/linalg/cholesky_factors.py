@@ -11,16 +11,26 @@ from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Primitive, Unrolled, register
+from pyjx.engine.conversion import cast
 from pyjx.engine.types import Tangent, Value, Values
 from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (
     adjoint,
+    alike,
     batch_leading,
     check_operands,
     check_rows_as_columns,
+    choose,
+    conjugate,
+    element,
+    few_rows,
     half_lower_triangle,
     inexact_operand,
+    is_complex,
+    lower_triangle,
+    minus_product,
+    part,
     product,
     symmetrized,
     weak_as_operands,
@@ -49,8 +59,32 @@ def _cholesky_jvp(primals: Values, tangents: Values) -> tuple[Value, Tangent]:
     return factor, product(factor, half_lower_triangle(inner))
 
 
+def _by_columns(x: Value) -> Value:
+    """Each column less its part along those before it, scaled (Golub and Van Loan, 4.2.5)."""
+    n = get_aval(x).shape[-1]
+    columns: list[Value] = []
+    positive: Value = True
+    for j in range(n):
+        column = part(x, (j, n), (j, j + 1))
+        for k, before in enumerate(columns):
+            rest = part(before, (j - k, n - k), (0, 1))
+            column = minus_product(column, rest, conjugate(element(rest, 0, 0)))
+        pivot = lax.real(element(column, 0, 0)) if is_complex(x) else element(column, 0, 0)
+        found = lax.gt(pivot, lax.full_like(pivot, 0))
+        positive = lax.bitwise_and(positive, found) if j else found
+        root = cast(lax.sqrt(pivot), get_aval(x).dtype)
+        below = lax.div(*alike(part(column, (1, n - j), (0, 1)), root))
+        columns.append(lax.concatenate([root, below], get_aval(x).ndim - 2))
+    whole = [lax.pad(c, np.zeros((), get_aval(x).dtype)[()],
+                     [*[(0, 0, 0)] * (get_aval(x).ndim - 2), (j, 0, 0), (0, 0, 0)])
+             for j, c in enumerate(columns)]
+    factor = lax.concatenate(whole, get_aval(x).ndim - 1)
+    return lower_triangle(choose(positive, factor, lax.full_like(factor, np.nan)))
+
+
 cholesky_p = register(Primitive("cholesky", arithmetic=of_matrix(lambda m, n, out: n**3 / 3),
                                 sharding_rule=along_batch(2),
+                                unrolled=Unrolled(few_rows(5), _by_columns),
                                 shape_rule=_cholesky_shape, jvp=_cholesky_jvp))
 cholesky_p.define(batch=batch_leading(cholesky_p))
 

@@ -12,12 +12,17 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, along_batch, entries_of
 from pyjx.core.linearity import LAST
 from pyjx.core.open_sums import ShardingTypeError
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Primitive, Unrolled, register
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.linalg.matrices import (
+    alike,
     check_square,
+    element,
+    few_rows,
+    minus_product,
+    part,
     product,
     take_rows,
     transposed,
@@ -26,7 +31,7 @@ from pyjx.lax.linalg.matrices import (
 from pyjx.lax.linalg.matrices import (
     conjugate as conjugated,
 )
-from pyjx.lax.linalg.pivoted_factors import lu
+from pyjx.lax.linalg.pivoted_factors import FEW, eliminated, lu
 from pyjx.lax.linalg.triangular_systems import triangular_solve
 
 
@@ -94,6 +99,23 @@ def _batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int]:
                         **params), 0
 
 
+def _by_elimination(a: Value, factors: Value, order: Value, b: Value, *, transpose: bool,
+                    conjugate: bool) -> Value:
+    """The solution without factors, which are not made where nothing else reads them."""
+    n, columns = get_aval(b).shape[-2:]
+    a = conjugated(a) if conjugate else a
+    rows = [[element(a, j, i) if transpose else element(a, i, j) for j in range(n)]
+            + [part(b, (i, i + 1), (0, columns))] for i in range(n)]
+    for k in range(n):
+        eliminated(rows, k)
+    for i in reversed(range(n)):
+        x = rows[i].pop()
+        for j in range(i + 1, n):
+            x = minus_product(x, rows[i][j], rows[j][n])
+        rows[i].append(lax.div(*alike(x, rows[i][i])))
+    return lax.concatenate([row[n] for row in rows], get_aval(b).ndim - 2)
+
+
 _of_matrices = along_batch(2)
 
 
@@ -112,6 +134,7 @@ def _sharding(out: ShapedArray, a: ShapedArray, factors: ShapedArray, order: Sha
 solve_p = register(Primitive(
     "solve", sharding_rule=_sharding,
     shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch, linear=LAST,
+    unrolled=Unrolled(few_rows(FEW), _by_elimination),
     decomposition=lambda a, factors, order, b, **params: solve_factored(factors, order, b,
                                                                         **params),
 ))

@@ -5,6 +5,7 @@ All of them take matrices along the last two axes, for each index of the axes be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from enum import Enum
 from functools import wraps
@@ -16,6 +17,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.engine.axes import at_front, batch_along, transpose_p
 from pyjx.engine.conversion import cast
@@ -234,6 +236,59 @@ def take_rows(x: ArrayLike, order: Any) -> Any:
     )
     return lax.gather(x, lax.expand_dims(order, (n + 1,)), numbers, (1,) * (n + 1) + (columns,),
                       mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+# -- few rows --------------------------------------------------------------------------------------
+
+
+def few_rows(most: int) -> Callable[[JaxprEqn, bool], bool]:
+    """Whether the first operand has so few rows and columns, and not none, in a dtype of LAPACK's,
+    and is one of a batch or in a loop.
+
+    Then operations on single elements, each for all matrices, take a tenth of the time of calls of
+    LAPACK (150 to 400 ns for each matrix). One matrix alone takes as long, and longer to compile.
+    """
+
+    def when(eqn: JaxprEqn, repeated: bool) -> bool:
+        aval = eqn.invars[0].aval
+        return (aval.dtype in MATRIX_DTYPES and all([type(n) is int for n in aval.shape])
+                and min(aval.shape[-2:]) > 0 and max(aval.shape[-2:]) <= most
+                and (repeated or math.prod(aval.shape[:-2]) >= _MANY))
+
+    return when
+
+
+_MANY = 8
+
+
+def element(x: ArrayLike, row: int, column: int) -> Any:
+    """One element of each matrix, as matrices of one."""
+    return part(x, (row, row + 1), (column, column + 1))
+
+
+def part(x: ArrayLike, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+    """Some rows and columns of matrices, from the first to before the second number."""
+    *batch, _, _ = shape = get_aval(x).shape
+    if (rows, columns) == ((0, shape[-2]), (0, shape[-1])):
+        return x
+    return lax.slice(x, (*[0] * len(batch), rows[0], columns[0]), (*batch, rows[1], columns[1]))
+
+
+def alike(*xs: Any) -> list[Any]:
+    """Matrices of one row or column, each as wide and high as all are together."""
+    shape = np.broadcast_shapes(*[get_aval(x).shape for x in xs])
+    return [x if get_aval(x).shape == shape else lax.broadcast_in_dim(x, shape, range(len(shape)))
+            for x in xs]
+
+
+def choose(which: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
+    """`select` of matrices of one row or column."""
+    return lax.select(*alike(which, x, y))
+
+
+def minus_product(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Any:
+    """x - y z of matrices of one row or column."""
+    return lax.sub(*alike(x, lax.mul(*alike(y, z))))
 
 
 # -- batching --------------------------------------------------------------------------------------

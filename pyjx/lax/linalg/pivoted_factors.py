@@ -13,7 +13,8 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.integers import as_int
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.primitive import Primitive, Unrolled, register
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Value, Values
@@ -21,9 +22,14 @@ from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (
     batch_leading,
     check_operands,
+    choose,
     corner,
+    element,
+    few_rows,
     identity_like,
+    is_complex,
     lower_triangle,
+    minus_product,
     product,
     take_rows,
     typed,
@@ -34,6 +40,9 @@ from pyjx.lax.linalg.triangular_systems import triangular_solve
 from pyjx.lax.sorting import take_along
 
 _INT = np.dtype(np.int32)
+
+# Of how many rows and columns elimination is faster by single elements, and as soon compiled.
+FEW = 4
 
 # -- pivots ----------------------------------------------------------------------------------------
 
@@ -75,8 +84,35 @@ def _exchanged(pivots: Value, *, permutation_size: int) -> Array:
     return lax.fori_loop(np.int32(0), np.int32(steps), exchange, rows)
 
 
+def exchange(rows: list[list[Value]], k: int, other: Value) -> None:
+    """Exchange row k, which is a list of its elements, for the one whose number is `other`."""
+    top = rows[k]
+    for i in range(len(rows)):
+        if i != k:
+            here = lax.eq(other, lax.full_like(other, i))
+            top, rows[i] = ([choose(here, x, y) for x, y in zip(*pair, strict=True)]
+                            for pair in ((rows[i], top), (rows[k], rows[i])))
+    rows[k] = top
+
+
+def _exchanged_one_by_one(pivots: Value, *, permutation_size: int) -> Value:
+    axis = get_aval(pivots).ndim - 1
+    steps = [lax.slice_in_dim(pivots, k, k + 1, axis=axis) for k in range(
+        get_aval(pivots).shape[-1])]
+    rows: list[list[Value]] = [[lax.full_like(steps[0], i)] for i in range(permutation_size)]
+    for k, other in enumerate(steps):
+        exchange(rows, k, other)
+    return lax.concatenate([row for row, in rows], axis)
+
+
+def _are_few(eqn: JaxprEqn, repeated: bool) -> bool:
+    size, steps = eqn.params["permutation_size"], eqn.invars[0].aval.shape[-1]
+    return type(size) is int and type(steps) is int and 0 < steps <= size <= FEW
+
+
 lu_pivots_to_permutation_p = register(Primitive(
     "lu_pivots_to_permutation", sharding_rule=along_batch(1),
+    unrolled=Unrolled(_are_few, _exchanged_one_by_one),
     shape_rule=_permutation_shape, decomposition=_exchanged))
 lu_pivots_to_permutation_p.define(
     jvp=jvp_zero(lu_pivots_to_permutation_p), batch=batch_leading(lu_pivots_to_permutation_p))
@@ -166,8 +202,39 @@ def _widened(x: Array, m: int, n: int) -> Array:
     return lax.pad(x, np.zeros((), get_aval(x).dtype)[()], padding)
 
 
+def eliminated(rows: list[list[Value]], k: int) -> Value:
+    """Bring the row whose element k is largest to row k, and subtract of those below what makes
+    their element k zero, which stands there in its place by how much; the number of that row."""
+    sizes = [lax.add(lax.abs(lax.real(x)), lax.abs(lax.imag(x))) if is_complex(x) else lax.abs(x)
+             for x in [row[k] for row in rows[k:]]]
+    best, other = sizes[0], lax.full_like(sizes[0], k, _INT)
+    for i, size in enumerate(sizes[1:], k + 1):
+        larger = lax.gt(size, best)
+        best = lax.select(larger, size, best)
+        other = lax.select(larger, lax.full_like(size, i, _INT), other)
+    exchange(rows, k, other)
+    pivot = rows[k][k]
+    divisor = lax.select(lax.eq(pivot, lax.full_like(pivot, 0)), lax.full_like(pivot, 1), pivot)
+    for i in range(k + 1, len(rows)):
+        factor = lax.div(rows[i][k], divisor)
+        rows[i][k + 1:] = [minus_product(x, factor, y)
+                           for x, y in zip(rows[i][k + 1:], rows[k][k + 1:], strict=True)]
+        rows[i][k] = factor
+    return other
+
+
+def _factors_by_elements(x: Value) -> list[Value]:
+    m, n = get_aval(x).shape[-2:]
+    rows: list[list[Value]] = [[element(x, i, j) for j in range(n)] for i in range(m)]
+    axis = get_aval(x).ndim - 2
+    pivots = [lax.squeeze(eliminated(rows, k), (axis,)) for k in range(min(m, n))]
+    return [lax.concatenate([lax.concatenate(row, axis + 1) for row in rows], axis),
+            lax.concatenate(pivots, axis)]
+
+
 # LAPACK's part, without the permutation.
 getrf_p = register(Primitive("getrf", sharding_rule=along_batch(2),
+                             unrolled=Unrolled(few_rows(FEW), _factors_by_elements),
                              shape_rule=_getrf_shape, multiple_results=True))
 getrf_p.define(batch=batch_leading(getrf_p))
 

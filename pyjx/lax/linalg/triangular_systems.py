@@ -10,16 +10,20 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.linearity import LAST
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Primitive, Unrolled, register
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import check_same_dtypes, operand
 from pyjx.lax.linalg.matrices import (
+    alike,
     check_square,
     conjugate,
+    element,
+    few_rows,
     is_complex,
     lower_triangle,
+    minus_product,
     product,
     transposed,
     upper_triangle,
@@ -96,8 +100,24 @@ def _batch_sides(a: Value, b: Value, b_dim: int | None, left_side: bool, params:
     return lax.reshape(x, shape), place
 
 
+def _by_substitution(a: Value, b: Value, *, left_side: bool, lower: bool, transpose_a: bool,
+                     conjugate_a: bool, unit_diagonal: bool) -> Value:
+    """One row of x after the other, or column where it stands on the left."""
+    n, axis = get_aval(a).shape[-1], get_aval(b).ndim - (2 if left_side else 1)
+    a = conjugate(a) if conjugate_a else a
+    turned = transpose_a == left_side  # element [i, j] stands at [j, i]
+    found: dict[int, Value] = {}
+    for i in range(n) if lower != turned else reversed(range(n)):
+        total = lax.slice_in_dim(b, i, i + 1, axis=axis)
+        for j, x in found.items():
+            total = minus_product(total, element(a, j, i) if turned else element(a, i, j), x)
+        found[i] = total if unit_diagonal else lax.div(*alike(total, element(a, i, i)))
+    return lax.concatenate([found[i] for i in range(n)], axis)
+
+
 triangular_solve_p = register(Primitive(
     "triangular_solve", arithmetic=of_matrix(lambda m, n, out: out * n),
+    unrolled=Unrolled(few_rows(5), _by_substitution),
     sharding_rule=along_batch(2),
     shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch,
     linear=LAST,

@@ -1,0 +1,242 @@
+"""On few numbers a CPU computes products, factorizations and loops in other ways: by the same
+equations as the operations' own rules, which the flag brings back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import jaxlib_api, lax
+from pyjx.configuration import small_kernels
+from pyjx.runtime import compile
+from tests.test_ops import leaves
+
+DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+@pytest.fixture(autouse=True)
+def cpu() -> None:
+    if jax.default_backend() != "cpu":
+        pytest.skip("for CPUs alone")
+
+
+def both(f: Callable[..., Any], *args: Any) -> tuple[list[np.ndarray], list[np.ndarray], str, str]:
+    """The results and texts with and without the flag."""
+    found = []
+    with jax.enable_x64(True):
+        for on in (True, False):
+            with small_kernels(on):
+                lowered = jax.jit(lambda *xs: f(*xs)).lower(*args)
+                found.append((leaves(lowered.compile()(*args)), lowered.as_text()))
+    return found[0][0], found[1][0], found[0][1], found[1][1]
+
+
+def drawn(dtype: str, *shape: int) -> np.ndarray:
+    rng = np.random.default_rng(sum(shape))
+    x = rng.standard_normal(shape)
+    return (x + 1j * rng.standard_normal(shape) if dtype[0] == "c" else x).astype(dtype)
+
+
+def definite(dtype: str, *shape: int) -> np.ndarray:
+    x = drawn(dtype, *shape)
+    return (x @ x.conj().swapaxes(-1, -2) + shape[-1] * np.eye(shape[-1])).astype(dtype)
+
+
+# -- products --------------------------------------------------------------------------------------
+
+SPECS = {
+    "ij,jk->ik": ((4, 5), (5, 6)), "bij,bkj->bik": ((7, 3, 4), (7, 9, 4)),
+    "ijk,jkl->il": ((3, 2, 2), (2, 2, 40)), "i,i->": ((3,), (3,)), "bi,i->b": ((5, 3), (3,)),
+    "ji,jk->ki": ((8, 8), (8, 8)), "abij,abjk->abik": ((2, 3, 4, 4), (2, 3, 4, 1)),
+    "bij,bjk->bik": ((0, 3, 4), (0, 4, 2)),
+}
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "float16", "bfloat16", "int32", "int64"])
+def test_products(dtype: str) -> None:
+    args = [[(drawn("float64", *shape) * 3).astype(jnp.dtype(dtype)) for shape in shapes]
+            for shapes in SPECS.values()]
+    def products(*args: Any) -> Any:
+        return [jnp.einsum(spec, *xs) for spec, xs in zip(SPECS, args, strict=True)]
+
+    def in_loop(*args: Any) -> Any:  # one product alone stays what it is
+        return lax.fori_loop(0, 1, lambda _, __: products(*args), products(*args))
+
+    got, want, text, plain = both(in_loop, *args)
+    body = text.partition("stablehlo.while")[2]
+    assert "stablehlo.dot_general" not in body and "stablehlo.dot_general" in plain
+    for g, w in zip(got, want, strict=True):
+        assert g.dtype == w.dtype
+        tolerance = 8 * float(jnp.finfo(dtype).eps) if jnp.issubdtype(dtype, np.inexact) else 0
+        np.testing.assert_allclose(g.astype(complex), w.astype(complex), rtol=tolerance,
+                                   atol=tolerance * 30)
+
+
+@pytest.mark.parametrize(("shapes", "stays"), [
+    (((8, 9, 9), (8, 9, 9)), True), (((8, 3, 9), (8, 9, 3)), True), (((8, 0, 0), (8, 0, 3)), True),
+    (((4, 4), (4, 4)), True), (((7, 4, 4), (7, 4, 4)), True), (((8, 4, 4), (8, 4, 4)), False),
+    (((20_000, 3), (3, 3)), False), (((20, 3), (3, 3)), True)])
+def test_others_stay(shapes: tuple[tuple[int, ...], ...], stays: bool) -> None:
+    got, want, text, _ = both(jnp.matmul, *[drawn("float32", *shape) for shape in shapes])
+    assert ("stablehlo.dot_general" in text) == stays
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-5, atol=1e-5)
+
+
+def test_products_in_a_wider_dtype() -> None:
+    def f(x: Any, y: Any, z: Any) -> Any:
+        return (lax.dot(x, x, preferred_element_type=jnp.float32),
+                lax.dot(y, y, preferred_element_type=jnp.int32),
+                lax.dot(z, z, precision="BF16_BF16_F32"))
+
+    x = drawn("float32", 3, 3)
+    xs = [v[None] for v in (x.astype(jnp.bfloat16), (x * 100).astype(np.int32), x)]
+    got, want, text, _ = both(lambda *xs: lax.map(lambda x: f(*x), xs), *xs)
+    assert text.count("stablehlo.dot_general") == 1  # an algorithm is the user's choice
+    for g, w in zip(got, want, strict=True):
+        assert g.dtype == w.dtype
+        np.testing.assert_allclose(g, w, rtol=1e-6, atol=1e-6)
+
+
+# -- factorizations and systems --------------------------------------------------------------------
+
+SOLVES = [dict(zip(("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"), flags,
+                   strict=True)) for flags in product((False, True), repeat=5)]
+
+
+def of_matrices(a: Any, b: Any, wide: Any) -> Any:
+    return (jnp.linalg.cholesky(a), jnp.linalg.solve(a, b), jnp.linalg.inv(a),
+            lax.linalg.lu(wide), lax.linalg.lu(jnp.swapaxes(wide, -1, -2)))
+
+
+def of_triangles(a: Any, b: Any, wide: Any) -> Any:
+    return [lax.linalg.triangular_solve(
+        a, b if params["left_side"] else jnp.swapaxes(b, -1, -2), **params) for params in SOLVES]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("f", "n", "left"), [
+    (of_matrices, 1, ""), (of_matrices, 2, ""), (of_matrices, 3, ""), (of_matrices, 4, "getrf"),
+    (of_triangles, 3, ""), (of_triangles, 5, ""), (of_triangles, 6, "trsm")])
+def test_matrices(f: Callable[..., Any], n: int, left: str, dtype: str) -> None:
+    """Of a batch, as LAPACK computes them."""
+    args = definite(dtype, 2, 4, n, n), drawn(dtype, 2, 4, n, n + 1), drawn(dtype, 8, n, n + 1)
+    got, want, text, plain = both(f, *args)
+    assert set(re.findall("lapack_.([a-z]+)", text)) == ({left} if left else set())
+    assert "lapack_" in plain
+    eps = float(np.finfo(dtype).eps)
+    for g, w in zip(got, want, strict=True):
+        assert g.dtype == w.dtype and g.shape == w.shape
+        np.testing.assert_allclose(g, w, rtol=0, atol=200 * eps * np.abs(w).max(initial=1))
+
+
+def test_one_matrix_is_for_lapack_but_in_loops() -> None:
+    a, b = definite("float32", 3, 3), drawn("float32", 3, 2)
+    alone = jax.jit(jnp.linalg.solve).lower(a, b).as_text()
+    looped = jax.jit(lambda a, b: lax.fori_loop(0, 9, lambda _, b: jnp.linalg.solve(a, b), b)
+                     ).lower(a, b).as_text()
+    assert "lapack_sgetrf" in alone and "custom_call" not in looped
+
+
+EDGES = {
+    "singular": [[0.0, 0.0], [0.0, 1.0]], "of rank one": [[1.0, 2.0], [2.0, 4.0]],
+    "a zero pivot": [[0.0, 1.0], [0.0, 2.0]], "zeros": [[0.0, 0.0], [0.0, 0.0]],
+    "infinite": [[np.inf, 1.0], [1.0, 2.0]], "indefinite": [[1.0, 2.0], [2.0, 1.0]],
+    "to be exchanged": [[1e-20, 1.0], [1.0, 1.0]],
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_edges(name: str) -> None:
+    a = np.broadcast_to(EDGES[name], (8, 2, 2))
+    got, want, _, _ = both(lambda a, b: (jnp.linalg.cholesky(a), lax.linalg.lu(a),
+                                         jnp.linalg.solve(a, b)), a, np.ones((8, 2, 1)))
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-15)
+
+
+def test_a_nan_goes_into_all_that_depends_on_it() -> None:
+    a = np.broadcast_to([[1.0, np.nan], [np.nan, 3.0]], (8, 2, 2))
+    factor, x = jax.jit(lambda a: (jnp.linalg.cholesky(a), jnp.linalg.solve(a, a)))(a)
+    assert np.isnan(np.tril(factor)[:, [0, 1, 1], [0, 0, 1]]).all() and np.isnan(x).all()
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_as_accurate_as_lapack(n: int) -> None:
+    """Residuals of ill-conditioned systems: Hilbert's matrices, and rows of unlike sizes."""
+    hilbert = 1 / (np.arange(n)[:, None] + np.arange(n) + 1.0)
+    a = np.stack([hilbert, *(hilbert * 10.0 ** np.arange(n)[:, None] * s for s in range(1, 8))])
+    b = np.ones((8, n, 1))
+    got, want, _, _ = both(lambda a, b: (jnp.linalg.solve(a, b), jnp.linalg.cholesky(a)),
+                           a.astype(np.float32), b.astype(np.float32))
+    wide = a.astype(np.float32).astype(np.float64)
+
+    def residual(x: np.ndarray) -> Any:
+        return np.abs(wide @ x - b).max((1, 2)) / np.abs(wide).max((1, 2)) / np.abs(x).max((1, 2))
+
+    assert (residual(got[0]) <= 4 * residual(want[0]) + 1e-7).all()
+    assert np.abs(got[1][0] @ got[1][0].T - wide[0]).max() < 1e-6
+
+
+# -- loops -----------------------------------------------------------------------------------------
+
+
+def kalman(places: Any) -> Any:
+    motion = jnp.eye(4) + 0.1 * jnp.eye(4, k=2)
+    seen = jnp.eye(2, 4)
+
+    def step(state: Any, place: Any) -> Any:
+        mean, cov = state
+        mean, cov = motion @ mean, motion @ cov @ motion.T + 0.01 * jnp.eye(4)
+        gain = jnp.linalg.solve(seen @ cov @ seen.T + 0.1 * jnp.eye(2), seen @ cov).T
+        mean = mean + gain @ (place - seen @ mean)
+        return (mean, cov - gain @ seen @ cov), mean
+
+    return lax.scan(step, (jnp.zeros(4), jnp.eye(4)), places)[1]
+
+
+def test_a_loop_is_one_kernel() -> None:
+    places = drawn("float32", 500, 2)
+    compiled = jax.jit(kalman).lower(places).compile()
+    with small_kernels(False):
+        plain = jax.jit(lambda x: kalman(x)).lower(places).compile()
+    looped = [" while(" in x.as_text().partition("\nENTRY ")[2] for x in (compiled, plain)]
+    assert looped == [False, True] and "xla_cpu_small_call" in compiled.as_text()
+    np.testing.assert_allclose(compiled(places), plain(places), rtol=1e-4, atol=1e-6)
+    slope = jax.grad(lambda x: jnp.sum(jnp.sin(kalman(x))))
+    with small_kernels(False):
+        want = jax.jit(lambda x: slope(x))(places[:20])
+    np.testing.assert_allclose(jax.jit(slope)(places[:20]), want, rtol=2e-4, atol=1e-6)
+
+
+def test_one_loop_may_be_forced_or_forbidden() -> None:
+    name = "xla_cpu_small_while_loop_byte_threshold"
+    lowered = jax.jit(lambda x: lax.scan(lambda c, x: (jnp.sin(c) * x, c), x[0], x)).lower(
+        np.ones((3000, 8), np.float32))
+    texts = [lowered.compile(compiler_options={name: n}).as_text() for n in (0, 1 << 16)]
+    assert ["xla_cpu_small_call" in text for text in texts] == [False, True]
+
+
+def test_the_text_of_a_program_from_disk_is_its_own() -> None:
+    """It is compiled anew for it, as it was, whatever the flag says then."""
+    places = drawn("float32", 400, 2)
+    for _ in range(2):  # the second time from disk, where there is one
+        with small_kernels(False):
+            plain = jax.jit(lambda x: kalman(x)).lower(places).compile()
+        assert " while(" in plain.as_text().partition("\nENTRY ")[2]
+
+
+def test_flags_of_the_users_go_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    option = "xla_cpu_small_while_loop_byte_threshold"
+    monkeypatch.setattr(jaxlib_api, "LOOP_BYTES", 100)  # newer versions do so by themselves
+    assert compile._loops_as_kernels("stablehlo.while", "cpu") == {option: 100}
+    assert not compile._loops_as_kernels("stablehlo.add", "cpu")
+    assert not compile._loops_as_kernels("stablehlo.while", "tpu")
+    monkeypatch.setenv("XLA_FLAGS", f"--xla_backend_extra_options={option}=100")
+    assert not compile._loops_as_kernels("stablehlo.while", "cpu")
