@@ -134,6 +134,7 @@ class Primitive:
         the shape rule refuses.
       own_rules: whether a user's rules, and not the program that it stands for, say how it is
         differentiated or batched.
+      in_place: whether its result is its first operand but for a part, and may take its memory.
       unrolled: what a CPU computes of few numbers in its place (`Unrolled`); None where nothing.
       takes_token: whether it takes a token before its operands, and gives one before its results,
         where it has an ordered effect (core/passes/tokens.py).
@@ -172,9 +173,10 @@ class Primitive:
     """
 
     __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "compiled", "contracts", "cost",
-                 "exact", "fused", "holder", "is_call", "keeps_nans", "length", "linear", "moves",
-                 "multiple_results", "name", "outlined", "own_impl", "own_rules", "takes_token",
-                 "unrolled", *[kind for kind in RULE_KINDS if kind != "impl"])
+                 "exact", "fused", "holder", "in_place", "is_call", "keeps_nans", "length",
+                 "linear", "moves", "multiple_results", "name", "outlined", "own_impl",
+                 "own_rules", "takes_token", "unrolled",
+                 *[kind for kind in RULE_KINDS if kind != "impl"])
 
     accumulate: Rule | None
     arithmetic: Callable[[Any], tuple[float, float] | None] | None
@@ -203,7 +205,7 @@ class Primitive:
                  contracts: bool = False, moves: bool = False, keeps_nans: bool = False,
                  asked: bool = False, own_rules: bool = False, takes_token: bool = False,
                  holder: Holding = nothing_held, compiled: int | None = None,
-                 unrolled: Unrolled | None = None,
+                 unrolled: Unrolled | None = None, in_place: bool = False,
                  **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
@@ -224,6 +226,7 @@ class Primitive:
         self.own_rules = own_rules
         self.takes_token = takes_token
         self.unrolled = unrolled
+        self.in_place = in_place
         self.holder = holder
         self._out_avals = BoundedDict(OUT_AVALS_CAPACITY, "types of results")
         for kind in RULE_KINDS:

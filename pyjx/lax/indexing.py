@@ -600,7 +600,8 @@ def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray,
 def scatter_primitive(name: str, function: str, *, moves: bool = False, **rules: Any) -> Primitive:
     """A scatter; with `moves` one whose updates take the place of what is there."""
     p = register(Primitive(
-        name, moves=moves, compiled=ANY_WAY_IF_SMALL, shape_rule=_scatter_shape(function),
+        name, moves=moves, in_place=True, compiled=ANY_WAY_IF_SMALL,
+        shape_rule=_scatter_shape(function),
         sharding_rule=_scatter_sharding,
         arithmetic=None if moves else lambda eqn: (n_elements(eqn.invars[2]), 0.0), asked=True,
         **rules))

@@ -365,8 +365,9 @@ def _update_sharding(out: ShapedArray, x: ShapedArray, update: ShapedArray, *sta
 
 
 dynamic_update_slice_p = register(Primitive(
-    "dynamic_update_slice", moves=True, shape_rule=_update_shape, sharding_rule=_update_sharding,
-    transpose=_update_transpose, batch=_update_batch, linear=FIRST_TWO,
+    "dynamic_update_slice", moves=True, in_place=True, shape_rule=_update_shape,
+    sharding_rule=_update_sharding, transpose=_update_transpose, batch=_update_batch,
+    linear=FIRST_TWO,
 ))
 
 

@@ -23,10 +23,12 @@ from pyjx.core.passes.tokens import threaded
 from pyjx.core.source_info import summarize
 from pyjx.core.trace import collector_paused
 from pyjx.engine.axes import check_reductions
+from pyjx.engine.barriers import with_reads_first
 from pyjx.engine.decompose import decompose
 from pyjx.engine.metadata import metadata_as_programs
 from pyjx.engine.physical import physicalize
 from pyjx.engine.rows import in_one_row
+from pyjx.jaxlib_api import CPU_BARRIER_PASS
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
 from pyjx.runtime.dumps import dump
@@ -61,6 +63,8 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
             decomposed = decompose(physicalize(closed), platform)
         if alone and platform == "cpu":
             decomposed = in_one_row(decomposed)
+            if CPU_BARRIER_PASS is None:  # else barriers go before it matters
+                decomposed = with_reads_first(decomposed)
         mode = configuration.outline.value
         prepared = prepare(decomposed, outline=not for_export and (mode == "on" or (
             mode == "auto" and platform == "cpu" and is_long(decomposed))))
