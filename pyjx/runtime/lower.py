@@ -16,6 +16,7 @@ from pyjx.core.effects import is_ordered
 from pyjx.core.frames import warn
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
 from pyjx.core.meshes import AbstractMesh, Mesh
+from pyjx.core.nested import holders
 from pyjx.core.passes.dce import dce
 from pyjx.core.passes.outline import is_long
 from pyjx.core.passes.outline import outline as with_functions
@@ -63,7 +64,7 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
             decomposed = decompose(physicalize(closed), platform)
         if alone and platform == "cpu":
             decomposed = in_one_row(decomposed)
-            if CPU_BARRIER_PASS is None:  # else barriers go before it matters
+            if holders(decomposed) and CPU_BARRIER_PASS is None:  # else barriers go too soon
                 decomposed = with_reads_first(decomposed)
         mode = configuration.outline.value
         prepared = prepare(decomposed, outline=not for_export and (mode == "on" or (
