@@ -93,6 +93,8 @@ def initialize(tracer_class: Any) -> None:
     watch()
     if hasattr(_jax, "set_tracer_class"):
         _jax.set_tracer_class(tracer_class)
+    if hasattr(_jax.jax_jit, "set_thread_local_state_initialization_callback"):
+        _jax.jax_jit.set_thread_local_state_initialization_callback(lambda: None)
 
 
 # Lets go of the Python objects that C++ has no more use for, such as callbacks of programs that are
@@ -633,7 +635,7 @@ def register_custom_type(name: str, type_id: Any) -> None:
 # ---- dispatch -----------------------------------------------------------------------------
 
 
-if JAXLIB_VERSION < (0, 11):
+if "_skip_checks" in _jax.array_result_handler.__doc__:
 
     def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
         """What makes an Array of an executable's output buffers."""
