@@ -60,11 +60,8 @@ LoadedExecutable = _jax.LoadedExecutable
 ArrayImpl = _jax.ArrayImpl
 ArrayBase = _jax.Array
 Sharding = _jax.Sharding
-NamedSharding = _jax.NamedSharding
 SingleDeviceSharding = _jax.SingleDeviceSharding
 GSPMDSharding = _jax.GSPMDSharding
-# A base that the C++ NamedSharding of old versions insists on; `object` elsewhere.
-PartitionSpecBase: type = getattr(_jax, "PartitionSpec", object)
 HloSharding = _hlo.HloSharding
 OpSharding = _hlo.OpSharding
 HostBufferSemantics = _jax.HostBufferSemantics
@@ -110,8 +107,31 @@ def _with_python(phase: str, info: Any, collect: Callable[[], None] = collect_ga
 gc.callbacks.append(_with_python)
 
 
+class _OwnSpecs(_jax.NamedSharding):
+    """Where C++ takes specs of a class of its own alone (before 0.10.1), from which 0.9.1 lets none
+    derive: the one that it is given has the spec for its only entry."""
+
+    __slots__ = ()
+    _check: Callable[..., None]
+    _own_spec = _jax.NamedSharding.spec
+
+    def __init__(self, mesh: object, spec: object, memory_kind: str | None = None,
+                 _logical_device_ids: tuple[int, ...] | None = None) -> None:
+        self._check(mesh, spec)  # here, as C++ makes tuples of lists
+        super().__init__(mesh, _jax.PartitionSpec(spec), memory_kind, _logical_device_ids)
+
+    @property
+    def spec(self) -> object:
+        return self._own_spec._partitions[0]
+
+
+NamedSharding: Any = _OwnSpecs if hasattr(_jax, "PartitionSpec") else _jax.NamedSharding
+if NamedSharding is _OwnSpecs:
+    _OwnSpecs.__name__ = _OwnSpecs.__qualname__ = "NamedSharding"
+
+
 def set_check_pspec(check_pspec: Callable[..., None], spec: Any) -> None:
-    """Let the C++ constructor of NamedSharding call `check_pspec(mesh, spec)`.
+    """Let the constructor of NamedSharding call `check_pspec(mesh, spec)`.
 
     `spec` is any valid partition spec: C++ looks the function up once, in the first construction.
     """
@@ -121,7 +141,9 @@ def set_check_pspec(check_pspec: Callable[..., None], spec: Any) -> None:
         _internal_device_list = None
 
     watch()
-    with answering({"jax._src.named_sharding": {"check_pspec": check_pspec}}):
+    _OwnSpecs._check = staticmethod(check_pspec)
+    asked = check_pspec if NamedSharding is not _OwnSpecs else lambda mesh, spec: None
+    with answering({"jax._src.named_sharding": {"check_pspec": asked}}):
         NamedSharding(EmptyMesh, spec)
 
 
@@ -530,7 +552,7 @@ def stablehlo_of_hlo(computation: Any) -> str:
 def artifact_text(artifact: bytes) -> str:
     """The text of a portable artifact. What reads it is C++ that does not stand any bytes: they
     must be known to come from `portable_artifact`."""
-    if JAXLIB_VERSION >= (0, 8):
+    if "context" in _jax.mlir.deserialize_portable_artifact.__doc__:
         return str(_jax.mlir.deserialize_portable_artifact(artifact, mlir_context()))
     text = str(parse_module(_jax.mlir.deserialize_portable_artifact(artifact)))
     # Composites of later versions are not made static there: call what they are made of.

@@ -9,6 +9,9 @@ from jaxlib import _jax
 
 from pyjx.jaxlib_api import JAXLIB_RELEASE, JAXLIB_VERSION
 
+# Whether the coordinator is told, and not its clients (until 0.9.0), that deaths are no end.
+_IS_RECOVERABLE = "recoverable" in (_jax.get_distributed_runtime_service.__doc__ or "")
+
 
 def make_coordinator(address: str, num_processes: int, heartbeat_timeout: int,
                      shutdown_timeout: int, recoverable: bool, security: Mapping[str, Any]) -> Any:
@@ -23,7 +26,7 @@ def make_coordinator(address: str, num_processes: int, heartbeat_timeout: int,
       security: the options of mutual TLS, empty for none.
     """
     options = _security(security)
-    if recoverable and JAXLIB_VERSION >= (0, 8):  # before, it is an option of clients
+    if recoverable and _IS_RECOVERABLE:
         options["recoverable"] = True
     return _jax.get_distributed_runtime_service(
         address, num_processes, heartbeat_timeout=heartbeat_timeout,
@@ -38,7 +41,7 @@ def make_coordination_client(address: str, process_id: int, init_timeout: int,
     There is no callback for missed heartbeats: C++ cannot call a Python one and aborts.
     """
     options = _security(security)
-    if recoverable and JAXLIB_VERSION < (0, 8):
+    if recoverable and not _IS_RECOVERABLE:
         options["recoverable"] = True
     return _jax.get_distributed_runtime_client(
         address, process_id, init_timeout=init_timeout, heartbeat_timeout=heartbeat_timeout,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pyjx import jaxlib_api
-from pyjx.core.frozen import Value, filled, put_field, refuse_change, refuse_unknown
+from pyjx.core.frozen import Frozen, Value, filled, put_field, refuse_unknown
 
 Axes = frozenset[Any]
 NO_AXES: Axes = frozenset()
@@ -38,12 +37,7 @@ def _unconstrained() -> Any:
     return PartitionSpec.UNCONSTRAINED
 
 
-# The C++ NamedSharding of old versions takes specs of this class only; it holds their fields.
-_SpecBase: Any = jaxlib_api.PartitionSpecBase
-_OWN_FIELDS = ("_partitions", "reduced", "unreduced") if _SpecBase is object else ()
-
-
-class PartitionSpec(_SpecBase):
+class PartitionSpec(Frozen):
     """For each dimension the mesh axes that it is cut along: a name, a tuple of names, or None.
 
     Args:
@@ -60,8 +54,13 @@ class PartitionSpec(_SpecBase):
     P('x', None, ('y', 'z'))
     """
 
-    __slots__ = (*_OWN_FIELDS, "unreduced_kind")
+    __slots__ = ("_partitions", "reduced", "unreduced", "unreduced_kind")
     UNCONSTRAINED: Any = UnconstrainedSingleton()
+
+    _partitions: tuple[Any, ...]
+    unreduced: Axes
+    reduced: Axes
+    unreduced_kind: UnreducedKind | None
 
     def __init__(self, *partitions: Any, unreduced: Any = NO_AXES, reduced: Any = NO_AXES,
                  unreduced_kind: UnreducedKind | None = None) -> None:
@@ -72,16 +71,10 @@ class PartitionSpec(_SpecBase):
         if not unreduced.isdisjoint(reduced):
             raise ValueError("`unreduced` and `reduced` argument to PartitionSpec cannot overlap. "
                              f"Got unreduced: {unreduced} and reduced: {reduced}")
-        if _SpecBase is object:
-            put_field(self, "_partitions", partitions)
-            put_field(self, "unreduced", unreduced)
-            put_field(self, "reduced", reduced)
-        else:
-            super().__init__(*partitions, unreduced=unreduced, reduced=reduced)
-        _set_kind(self, checked_kind(unreduced_kind, unreduced))
-
-    if not TYPE_CHECKING:
-        __setattr__ = __delattr__ = refuse_change
+        put_field(self, "_partitions", partitions)
+        put_field(self, "unreduced", unreduced)
+        put_field(self, "reduced", reduced)
+        put_field(self, "unreduced_kind", checked_kind(unreduced_kind, unreduced))
 
     @property
     def partitions(self) -> tuple[Any, ...]:
@@ -171,10 +164,6 @@ class PartitionSpec(_SpecBase):
         return [self]
 
 
-# The slot itself: `object.__setattr__` refuses subclasses of some C++ classes.
-_set_kind: Any = PartitionSpec.__dict__["unreduced_kind"].__set__
-
-
 def _canonical_partition(partition: Any) -> Any:
     if not isinstance(partition, (tuple, list)):
         return partition
@@ -238,7 +227,7 @@ class InferFromArgs:
 Infer = InferFromArgs()
 
 
-def axes_of(partitions: Sequence[Any]) -> list[Any]:
+def axes_of(partitions: Iterable[Any]) -> list[Any]:
     """The mesh axes in the entries of a spec."""
     axes: list[Any] = []
     for p in partitions:
