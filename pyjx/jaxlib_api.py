@@ -109,7 +109,7 @@ gc.callbacks.append(_with_python)
 
 class _OwnSpecs(_jax.NamedSharding):
     """Where C++ takes specs of a class of its own alone (before 0.10.1), from which 0.9.1 lets none
-    derive: the one that it is given has the spec for its only entry."""
+    derive: the one that it is given has the spec in its only entry."""
 
     __slots__ = ()
     _check: Callable[..., None]
@@ -117,12 +117,13 @@ class _OwnSpecs(_jax.NamedSharding):
 
     def __init__(self, mesh: object, spec: object, memory_kind: str | None = None,
                  _logical_device_ids: tuple[int, ...] | None = None) -> None:
-        self._check(mesh, spec)  # here, as C++ makes tuples of lists
-        super().__init__(mesh, _jax.PartitionSpec(spec), memory_kind, _logical_device_ids)
+        self._check(mesh, spec)
+        boxed = _jax.PartitionSpec((spec, None))  # C++ makes None of entries that are empty
+        super().__init__(mesh, boxed, memory_kind, _logical_device_ids)
 
     @property
     def spec(self) -> object:
-        return self._own_spec._partitions[0]
+        return self._own_spec._partitions[0][0]
 
 
 NamedSharding: Any = _OwnSpecs if hasattr(_jax, "PartitionSpec") else _jax.NamedSharding
