@@ -64,8 +64,9 @@ def _reads_first(jaxpr: Jaxpr, repeated: bool) -> Jaxpr:
     if inside:
         jaxpr = jaxpr.replace(eqns=[inside.get(id(e), e) for e in jaxpr.eqns])
     if repeated and any([e.primitive.in_place for e in jaxpr.eqns]):
-        for carried in jaxpr.invars:
-            jaxpr = _with_barrier(jaxpr, carried)
+        for carried in [e.invars[0] for e in jaxpr.eqns if e.primitive.in_place]:
+            if type(carried) is Var and carried in jaxpr.invars and _is_large(carried.aval):
+                jaxpr = _with_barrier(jaxpr, carried)
     return jaxpr
 
 
@@ -76,6 +77,13 @@ def _with_reads_first_inside(eqn: JaxprEqn, repeated: bool) -> JaxprEqn:
     return eqn if params is eqn.params else eqn.replace(params=params)
 
 
+_COPIED = 256  # elements, from which on a copy counts beside a barrier
+
+
+def _is_large(aval: Any) -> bool:
+    return all([type(n) is int for n in aval.shape]) and aval.size >= _COPIED
+
+
 def _with_barrier(jaxpr: Jaxpr, carried: Var) -> Jaxpr:
     """The program with a barrier between the reads of one value and its update, if both are all
     that becomes of it and no read needs what the update makes."""
@@ -84,22 +92,23 @@ def _with_barrier(jaxpr: Jaxpr, carried: Var) -> Jaxpr:
     updates = [e for e in users if e.primitive.in_place]
     held = [v for e in reads for v in e.outvars]
     if (len(updates) != 1 or not reads or len(users) > len(reads) + 1 or carried in jaxpr.outvars
-            or any([type(n) is not int for v in (carried, *held) for n in v.aval.shape])
+            or any([type(n) is not int for v in held for n in v.aval.shape])
             or 4 * sum([v.aval.size for v in held]) > carried.aval.size):
         return jaxpr
     needed: set[Any] = set(held)
     first: list[JaxprEqn] = []
     for eqn in reversed(jaxpr.eqns):
         if not needed.isdisjoint(eqn.outvars):
-            first.insert(0, eqn)
+            first.append(eqn)
             needed.update([v for v in eqn.invars if type(v) is Var])
     if updates[0] in first or any([e.effects for e in first]):
         return jaxpr
     behind: dict[Any, Var] = {v: Var(v.aval) for v in (carried, *held)}
     barrier = JaxprEqn(optimization_barrier_p, list(behind), list(behind.values()), {}, no_effects,
                        updates[0].source_info)
+    before = set(map(id, first))
     rest = [e.replace(invars=[behind.get(v, v) if type(v) is Var else v for v in e.invars])
-            for e in jaxpr.eqns if e not in first]
-    return jaxpr.replace(eqns=[*first, barrier, *rest],
+            for e in jaxpr.eqns if id(e) not in before]
+    return jaxpr.replace(eqns=[*reversed(first), barrier, *rest],
                          outvars=[behind.get(v, v) if type(v) is Var else v
                                   for v in jaxpr.outvars])

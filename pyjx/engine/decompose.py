@@ -18,8 +18,9 @@ from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.name_stack import NameStack
-from pyjx.core.nested import holders, holders_in, map_jaxprs, within
+from pyjx.core.nested import all_eqns, holders, holders_in, map_jaxprs, within
 from pyjx.core.options import Inline
+from pyjx.core.primitive import Unrolled
 from pyjx.core.source_info import SourceInfo
 from pyjx.engine.calls import call_eqn
 from pyjx.engine.decompositions import decomposition_of, program_of
@@ -29,6 +30,9 @@ without_gpu_kernels(WITHOUT_GPU_KERNEL)
 
 # A program of up to so many equations stands where it is used.
 IN_PLACE_EQNS = 6
+
+# So many operations on elements of small matrices compile sooner than XLA's calls of libraries.
+MOST_ELEMENTS = 600
 
 
 @derived
@@ -59,7 +63,7 @@ def _rewritten(jaxpr: Jaxpr, platform: str, repeated: bool, holding: Collection[
         unrolled = eqn.primitive.unrolled if unrolls else None
         program = None
         if unrolled and unrolled.when(eqn, repeated):
-            program = decompose(program_of(eqn, unrolled.program), platform, repeated)
+            program = decompose(_by_elements(eqn, unrolled), platform, repeated)
         elif rules[eqn.primitive.name] is None:
             program = _program_of(eqn, platform, repeated)
         users = eqn.primitive.holder.stands_for is not None
@@ -73,6 +77,19 @@ def _rewritten(jaxpr: Jaxpr, platform: str, repeated: bool, holding: Collection[
                           eqn.source_info.name_stack if users else None)
     return jaxpr.replace(eqns=eqns, outvars=_read(jaxpr.outvars, values),
                          effects=join_effects(eqns))
+
+
+def _by_elements(eqn: JaxprEqn, unrolled: Unrolled) -> ClosedJaxpr:
+    with configuration.enable_x64(True):  # its constants have the operands' dtype
+        return program_of(eqn, unrolled.program)
+
+
+def are_few_by_elements(closed: ClosedJaxpr) -> bool:
+    """Whether what the operations of a program on few numbers are written as is not so long
+    together that compiling it takes longer than is won."""
+    return sum([len(_by_elements(e, e.primitive.unrolled).eqns) for e in all_eqns(closed)
+                if e.primitive.unrolled is not None and e.primitive.unrolled.when(e, True)]
+               ) <= MOST_ELEMENTS
 
 
 def _asks_to_be_inlined(eqn: JaxprEqn) -> bool:

@@ -488,46 +488,46 @@ def _dot_general_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
 
 
 # For each matrix of a batch XLA calls a library on CPU, and for each product in a loop: 200 to 800
-# ns, where outer products of matrices of this size take 2 to 20. For long matrices they take half
-# of the time; one small product takes as long.
-_FEW, _MANY, _LONG = 8, 8, 1 << 15
-_HALF = frozenset([np.dtype(np.float16), np.dtype(ml.bfloat16)])
-_UNROLLED = _HALF | {np.dtype(code) for code in "ilfdFD"}
+# ns, where outer products of matrices of this size take 2 to 20. One product alone takes as long,
+# and longer ones, and vectors outside of loops, take longer.
+_FEW, _MANY, _MOST = 8, 8, 1024
+_UNROLLED = frozenset(map(np.dtype, "ilfdFD"))
 
 
 def _is_small(eqn: JaxprEqn, repeated: bool) -> bool:
-    """Whether matrices are multiplied of which one has few rows and columns, and it matters."""
+    """Whether matrices of few rows and columns are multiplied, and it matters."""
     (x, y), out = (v.aval for v in eqn.invars), eqn.outvars[0].aval
-    if not (x.dtype == y.dtype and {x.dtype, out.dtype} <= _UNROLLED and all(
+    if not (x.dtype == y.dtype == out.dtype and x.dtype in _UNROLLED and all(
             [type(n) is int for n in (*x.shape, *y.shape)])) or isinstance(
                 eqn.params["precision"], (DotAlgorithm, DotAlgorithmPreset)):
         return False
     (contracted, _), (batch, _) = eqn.params["dimension_numbers"]
     summed, count = (math.prod([x.shape[d] for d in dims]) for dims in (contracted, batch))
-    return (0 < summed <= _FEW and min(x.size, y.size) <= _FEW * summed * count
-            and (repeated or count >= _MANY or out.size >= _LONG))
+    shared = summed * count
+    if not 0 < summed <= _FEW or not shared or out.size * summed > _MOST * count:
+        return False
+    narrow = min(x.size, y.size) // shared
+    return narrow <= _FEW and (
+        repeated or (count >= _MANY and (narrow > 1 or 2 * summed <= _FEW)))
 
 
-def _by_outer_products(x: Value, y: Value, *, dimension_numbers: Any, preferred_element_type: Any,
-                       **params: Any) -> Value:
+def _by_outer_products(x: Value, y: Value, *, dimension_numbers: Any, **params: Any) -> Value:
     """The sum of outer products, one for each index of what is contracted."""
-    out = np.dtype(preferred_element_type or get_aval(x).dtype)
-    summed = np.dtype(np.float32) if out in _HALF else out  # as XLA sums them
     parts = []
     for v, contracted, batch in zip((x, y), *dimension_numbers, strict=True):
         free = [d for d in range(get_aval(v).ndim) if d not in (*contracted, *batch)]
-        v = cast(transpose(v, (*contracted, *batch, *free)), summed)
+        v = transpose(v, (*contracted, *batch, *free))
         shape, n = get_aval(v).shape, len(contracted)
         parts.append(lax.reshape(v, (math.prod(shape[:n]), *shape[n:])))
     n, n_batch = get_aval(parts[0]).ndim - 1, len(dimension_numbers[1][0])
     shape = (*get_aval(parts[0]).shape[1:], *get_aval(parts[1]).shape[1 + n_batch:])
     dims = range(n), (*range(n_batch), *range(n, len(shape)))
-    total = None
+    total: Value = 0
     for k in range(get_aval(parts[0]).shape[0]):
         term = lax.mul(*[lax.broadcast_in_dim(lax.index_in_dim(v, k, 0, keepdims=False), shape, d)
                          for v, d in zip(parts, dims, strict=True)])
-        total = term if total is None else lax.add(total, term)
-    return cast(total, out)
+        total = lax.add(total, term) if k else term
+    return total
 
 
 dot_general_p = register(Primitive(

@@ -25,7 +25,7 @@ from pyjx.core.source_info import summarize
 from pyjx.core.trace import collector_paused
 from pyjx.engine.axes import check_reductions
 from pyjx.engine.barriers import with_reads_first
-from pyjx.engine.decompose import decompose
+from pyjx.engine.decompose import are_few_by_elements, decompose
 from pyjx.engine.metadata import metadata_as_programs
 from pyjx.engine.physical import physicalize
 from pyjx.engine.rows import in_one_row
@@ -60,8 +60,11 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         closed = metadata_as_programs(closed)
         alone = not for_export and (placement is None or len(placement.devices) < 2)
         # XLA's partitioner knows how to cut a product, and what is exported is for all machines.
-        with configuration.small_kernels(alone and configuration.small_kernels.value):
-            decomposed = decompose(physicalize(closed), platform)
+        physical = physicalize(closed)
+        with configuration.small_kernels(platform == "cpu" and alone
+                                         and configuration.small_kernels.value
+                                         and are_few_by_elements(physical)):
+            decomposed = decompose(physical, platform)
         if alone and platform == "cpu":
             decomposed = in_one_row(decomposed)
             if holders(decomposed) and CPU_BARRIER_PASS is None:  # else barriers go too soon
