@@ -16,9 +16,9 @@ from lowering.rules import rules_for, without_gpu_kernels
 from pyjx import configuration
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from pyjx.core.name_stack import NameStack
-from pyjx.core.nested import all_eqns, holders, holders_in, map_jaxprs, within
+from pyjx.core.nested import holders, holders_in, map_jaxprs, within
 from pyjx.core.options import Inline
 from pyjx.core.primitive import Unrolled
 from pyjx.core.source_info import SourceInfo
@@ -87,9 +87,14 @@ def _by_elements(eqn: JaxprEqn, unrolled: Unrolled) -> ClosedJaxpr:
 def are_few_by_elements(closed: ClosedJaxpr) -> bool:
     """Whether what the operations of a program on few numbers are written as is not so long
     together that compiling it takes longer than is won."""
-    return sum([len(_by_elements(e, e.primitive.unrolled).eqns) for e in all_eqns(closed)
-                if e.primitive.unrolled is not None and e.primitive.unrolled.when(e, True)]
-               ) <= MOST_ELEMENTS
+    return _n_elements(closed.jaxpr, False) <= MOST_ELEMENTS
+
+
+def _n_elements(jaxpr: Jaxpr, repeated: bool) -> int:
+    own = [len(_by_elements(e, unrolled).eqns) for e in jaxpr.eqns
+           if (unrolled := e.primitive.unrolled) and unrolled.when(e, repeated)]
+    return sum(own) + sum([_n_elements(inner, repeated or e.primitive.holder.loops)
+                           for e in holders_in(jaxpr) for inner in subjaxprs(e)])
 
 
 def _asks_to_be_inlined(eqn: JaxprEqn) -> bool:

@@ -59,8 +59,8 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
             check_reductions(closed.jaxpr)
         closed = metadata_as_programs(closed)
         alone = not for_export and (placement is None or len(placement.devices) < 2)
-        # XLA's partitioner knows how to cut a product, and what is exported is for all machines.
         physical = physicalize(closed)
+        # XLA's partitioner knows how to cut a product, and what is exported is for all machines.
         with configuration.small_kernels(platform == "cpu" and alone
                                          and configuration.small_kernels.value
                                          and are_few_by_elements(physical)):
