@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block, out_aval
-from lowering.manual import manual_axes, position_along
+from lowering.manual import position_along
 from lowering.reductions import combined
 from lowering.rules import rule
-from lowering.shardings import axes_text, manual_sharding_text
 from lowering.types import tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.core.specs import PartitionSpec
 
 _CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 
@@ -92,23 +90,8 @@ def _axis_index(b: Block, eqn: JaxprEqn) -> str:
     name = eqn.params["axis_name"]
     _groups(b, (name,))
     assert b.module.manual is not None
-    mesh, manual = b.module.manual
-    out = out_aval(eqn)
-    if mesh.shape[name] == 1:
-        return b.constant(0, out)
-    others = frozenset(mesh.axis_names) - manual
-    if not others:
-        return position_along(b, mesh, name, out)
-    # The number of the device is known only where all axes are manual.
-    result = b.name()
-    sharding = manual_sharding_text(b.module.meshes, mesh, PartitionSpec(), 0, False)
-    b.opening(f"{result} = sdy.manual_computation() in_shardings=[] out_shardings=[{sharding}] "
-              f"manual_axes={axes_text(mesh, others)} () {{")
-    with b.region(), manual_axes(b, mesh, others):
-        inner = position_along(b, mesh, name, out)
-        b.raw(f"sdy.return {inner} : {tensor_type(out)}")
-    b.raw(f"}} : () -> {tensor_type(out)}")
-    return result
+    mesh, out = b.module.manual[0], out_aval(eqn)
+    return b.constant(0, out) if mesh.shape[name] == 1 else position_along(b, mesh, name, out)
 
 
 @rule("ppermute")

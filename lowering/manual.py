@@ -14,7 +14,6 @@ from lowering.module import call_closed, emit_jaxpr, write_in_place
 from lowering.rules import rule
 from lowering.shardings import axes_text, manual_sharding_text, sharding_text
 from lowering.types import tensor_type, tensor_types
-from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.specs import PartitionSpec
@@ -35,6 +34,11 @@ def manual_axes(b: Block, mesh: Any, names: frozenset[Any]) -> Iterator[None]:
 def position_along(b: Block, mesh: Any, name: Any, out: ShapedArray) -> str:
     """Where a device stands along an axis, by its number, which is known only where all axes are
     manual."""
+    others = free_axes(b)
+    if others:
+        sharding = manual_sharding_text(b.module.meshes, mesh, PartitionSpec(), 0, False)
+        return _on_each(b, mesh, others, [], [], [out], [[], [sharding]],
+                        lambda _: [position_along(b, mesh, name, out)])[0]
     i = mesh.axis_names.index(name)
     stride = math.prod(mesh.axis_sizes[i + 1:])
     number = ShapedArray((), np.dtype(np.uint32))
@@ -59,17 +63,10 @@ def on_first_along(b: Block, names: frozenset[Any], operands: Sequence[str], ava
     mesh = b.module.manual[0]
     shardings = [manual_sharding_text(b.module.meshes, mesh, PartitionSpec(), a.ndim, False)
                  for a in avals]
-    args = [b.name() for _ in operands]
-    typed = ", ".join([f"{n}: {tensor_type(a)}" for n, a in zip(args, avals, strict=True)])
-    b.opening(f"sdy.manual_computation({', '.join(operands)}) in_shardings="
-              f"[{', '.join(shardings)}] out_shardings=[] manual_axes={axes_text(mesh, names)} "
-              f"({typed}) {{")
     index = ShapedArray((), np.dtype(np.int32))
-    with b.region(), manual_axes(b, mesh, names):
-        places = [position_along(b, mesh, n, index) for n in mesh.axis_names if n in names]
-        place = places[0]
-        for other in places[1:]:
-            place = b.binary("stablehlo.add", place, other, index)
+
+    def on_first(args: Sequence[str]) -> list[str]:
+        place = _steps_from_first(b, mesh, names, index)
         b.opening(f'"stablehlo.case"({place}) ({{')  # what is out of bounds takes the last branch
         with b.region():
             body(args)
@@ -78,8 +75,38 @@ def on_first_along(b: Block, names: frozenset[Any], operands: Sequence[str], ava
         with b.region():
             b.raw("stablehlo.return")
         b.raw(f"}}) : ({tensor_type(index)}) -> ()")
-        b.raw("sdy.return")
-    b.raw(f"}} : ({tensor_types(avals)}) -> ()")
+        return []
+
+    _on_each(b, mesh, names, operands, avals, [], [shardings, []], on_first)
+
+
+def _on_each(b: Block, mesh: Any, names: frozenset[Any], operands: Sequence[str],
+             avals: Sequence[Any], outs: Sequence[Any], shardings: Sequence[Sequence[str]],
+             body: Callable[[Sequence[str]], Sequence[str]],
+             parts: Sequence[Any] = (), out_parts: Sequence[Any] = ()) -> Sequence[str]:
+    """The results of what each device along these axes does with its parts: `body` takes and gives
+    names of these, which are of the types `parts` and `out_parts`, if not of those of the whole."""
+    parts, out_parts = parts or avals, out_parts or outs
+    head, results = _results(b, len(outs))
+    args = [b.name() for _ in operands]
+    typed = ", ".join([f"{n}: {tensor_type(a)}" for n, a in zip(args, parts, strict=True)])
+    texts = [", ".join(s) for s in shardings]
+    b.opening(f"{head}sdy.manual_computation({', '.join(operands)}) in_shardings=[{texts[0]}] "
+              f"out_shardings=[{texts[1]}] manual_axes={axes_text(mesh, names)} ({typed}) {{")
+    with b.isolated(args, parts), manual_axes(b, mesh, names):
+        values = body(args)
+        end = f" {', '.join(values)} : {tensor_types(out_parts)}" if values else ""
+        b.raw(f"sdy.return{end}")
+    b.raw(f"}} : ({tensor_types(avals)}) -> ({tensor_types(outs)})")
+    return results
+
+
+def _steps_from_first(b: Block, mesh: Any, names: frozenset[Any], index: ShapedArray) -> str:
+    """The sum of a device's positions along these axes: 0 on the first one."""
+    place, *others = [position_along(b, mesh, n, index) for n in mesh.axis_names if n in names]
+    for other in others:
+        place = b.binary("stablehlo.add", place, other, index)
+    return place
 
 
 @rule("shard_map", "on_parts")
@@ -95,60 +122,38 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
         free = bool(free_axes(b))
         outs = [v.aval for v in eqn.outvars]
         shardings = [
-            ", ".join([manual_sharding_text(b.module.meshes, mesh, spec,
-                                            getattr(aval, "ndim", 0), free)  # a token has none
-                       for spec, aval in zip(params[key], avals, strict=True)])
+            [manual_sharding_text(b.module.meshes, mesh, spec, getattr(aval, "ndim", 0), free)
+             for spec, aval in zip(params[key], avals, strict=True)]  # a token has no rank
             for key, avals in (("in_specs", in_avals(eqn)), ("out_specs", outs))]
         given = _still_open(b, operands, params["in_specs"], in_avals(eqn), mesh)
-        head, results = _results(b, len(outs))
-        args = [b.name() for _ in given]
         jaxpr = closed.jaxpr
-        typed = ", ".join([f"{n}: {tensor_type(v.aval)}"
-                           for n, v in zip(args, jaxpr.invars, strict=True)])
-        b.opening(
-            f"{head}sdy.manual_computation({', '.join(given)}) in_shardings=[{shardings[0]}] "
-            f"out_shardings=[{shardings[1]}] manual_axes={axes_text(mesh, names)} ({typed}) {{")
-        with b.isolated(args, jaxpr.in_avals):
-            values = emit_jaxpr(b, jaxpr, dict(zip(jaxpr.invars, args, strict=True)))
-            end = f" {', '.join(values)} : {tensor_types(jaxpr.out_avals)}" if values else ""
-            b.raw(f"sdy.return{end}")
-        b.raw(f"}} : ({tensor_types(in_avals(eqn))}) -> ({tensor_types(outs)})")
-        return results
+        return _on_each(
+            b, mesh, names, given, in_avals(eqn), outs, shardings,
+            lambda args: emit_jaxpr(b, jaxpr, dict(zip(jaxpr.invars, args, strict=True))),
+            jaxpr.in_avals, jaxpr.out_avals)
 
 
 @rule("open_sum")
 def _open_sum(b: Block, eqn: JaxprEqn, x: str) -> str:
-    """A constraint; of complex numbers, which XLA cannot make parts of, one for each half."""
+    """The value on the first device along the axes of the sum, zeros on the others. A constraint
+    would not do: before jaxlib 0.9 it leaves the value on each of them, and complex numbers have
+    none."""
     sharding, aval = eqn.params["sharding"], eqn.outvars[0].aval
     if not b.module.spread:
         return x
-    text = sharding_text(b.module.meshes, sharding, aval.ndim)
+    mesh, names = sharding.mesh, sharding.spec.unreduced
+    closed = sharding.spec.update(unreduced=frozenset(), unreduced_kind=None)
+    texts = [[sharding_text(b.module.meshes, sharding.update(spec=spec), aval.ndim)]
+             for spec in (closed, sharding.spec)]
+    index, answer = [ShapedArray((), np.dtype(d)) for d in (np.int32, np.bool_)]
 
-    def opened(part: str, of: ShapedArray) -> str:
-        return b.line(f"sdy.sharding_constraint {part} {text} : {tensor_type(of)}")
+    def on_first(args: Sequence[str]) -> list[str]:
+        steps = _steps_from_first(b, mesh, names, index)
+        first = b.compare("EQ", steps, b.constant(0, index), index)
+        return [b.line(f"stablehlo.select {first}, {args[0]}, {b.constant(0, aval)} : "
+                       f"{tensor_type(answer)}, {tensor_type(aval)}")]
 
-    if not dtypes.issubdtype(aval.dtype, np.complexfloating):
-        return opened(x, aval)
-    real = aval.update(dtype=dtypes.to_floating_dtype(aval.dtype))
-    kind, half = tensor_type(aval), tensor_type(real)
-    whole = sharding_text(b.module.meshes, sharding.update(
-        spec=sharding.spec.update(unreduced=frozenset(), unreduced_kind=None)), aval.ndim)
-    halves = []
-    for op in ("real", "imag"):
-        part = b.line(f"stablehlo.{op} {x} : ({kind}) -> {half}")
-        part = b.line(f"sdy.sharding_constraint {part} {whole} : {half}")
-        halves.append(opened(part, real))
-    head, results = _results(b, 1)
-    args = [b.name() for _ in halves]
-    b.opening(f"{head}sdy.manual_computation({', '.join(halves)}) in_shardings=[{text}, {text}] "
-              f"out_shardings=[{text}] manual_axes="
-              f"{axes_text(sharding.mesh, sharding.spec.unreduced)} "
-              f"({args[0]}: {half}, {args[1]}: {half}) {{")
-    with b.isolated(args, [real, real]):
-        out = b.line(f"stablehlo.complex {', '.join(args)} : {kind}")
-        b.raw(f"sdy.return {out} : {kind}")
-    b.raw(f"}} : ({half}, {half}) -> ({kind})")
-    return results[0]
+    return _on_each(b, mesh, names, [x], [aval], [aval], texts, on_first)[0]
 
 
 def _still_open(b: Block, operands: Sequence[str], specs: Sequence[Any], avals: Sequence[Any],

@@ -427,6 +427,12 @@ def set_effort(build_options: Any, level: str, memory_level: str, time_effort: f
 # Whether arrays on CPU may be of 6-bit floats at all.
 CPU_MOVES_6_BITS: bool = JAXLIB_VERSION >= (0, 12)
 
+# Whether XLA's check fails where one of several results is a sum over a whole mesh yet to be taken.
+ABORTS_AT_OPEN_RESULTS: bool = JAXLIB_VERSION < (0, 8, 1)
+
+# Whether Shardy takes sums that are yet to be taken once in a loop or a branch, and again behind.
+LOSES_OPEN_SUMS: bool = JAXLIB_VERSION < (0, 8)
+
 # Whether XLA can emit the kernels of the CPU without MLIR, by `xla_cpu_use_fusion_emitters=False`.
 HAS_OLDER_CPU_EMITTERS: bool = JAXLIB_VERSION < (0, 11)
 

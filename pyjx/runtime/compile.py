@@ -307,6 +307,11 @@ def _of_unknown_sizes(program: LoweredProgram | str | bytes) -> Exception | None
 
 def _cleaned(error: Exception) -> Exception:
     text = str(error)
+    if "annotate_device_placement" in text:
+        return NotImplementedError(
+            f"jit: jaxlib {jaxlib_api.JAXLIB_RELEASE} compiles no program for this platform with "
+            "values in another memory than the device's own; 0.10.2 does for CPUs. Put them there "
+            "by `jax.device_put` outside of programs.")
     cleaned = re.sub(_NOISE, "", text)
     return error if cleaned == text else type(error)(cleaned)
 

@@ -22,7 +22,7 @@ from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.explicit import reshard_p
 from pyjx.interning import Interned
-from pyjx.jaxlib_api import DeviceList, HloSharding, raw_platform
+from pyjx.jaxlib_api import ABORTS_AT_OPEN_RESULTS, DeviceList, HloSharding, raw_platform
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.sharding import (
@@ -36,6 +36,7 @@ from pyjx.runtime.sharding import (
     named_sharding,
     single_device_sharding,
     spec_of_hlo,
+    summed,
 )
 
 Layouts = tuple[Any, ...]  # for each argument or result its layout, None for the usual one
@@ -148,8 +149,11 @@ class Placement:
         if self.mesh is None:
             return Partitioning(1, kinds=self.kinds, layouts=layouts) \
                 if any(map(any, layouts)) or any(self.kinds) else ONE
+        outs = self.out_shardings
+        if ABORTS_AT_OPEN_RESULTS:  # see `with_open_results`
+            outs = tuple([s and summed(s) for s in outs])
         return Partitioning(
-            self.mesh.size, self.in_shardings, self.out_shardings,
+            self.mesh.size, self.in_shardings, outs,
             [self.of_constant(c) for c in consts], self.kinds, layouts, mesh=self.mesh)
 
     def named(self, chosen: Any, ndim: int) -> Any:
@@ -348,15 +352,24 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
         return placed_on((devices[0],), None, (), (), *layouts, kinds)
     in_shardings = _fitted(closed, "arguments", ins, closed.in_avals, mesh)
     outs = _onto_axes_of_other_types(closed.jaxpr, outs, mesh)
-    if mesh.are_all_axes_explicit:  # types say it all
+    if mesh.are_all_axes_explicit:
         passed_on = {v: s for v, s in zip(closed.jaxpr.invars, ins, strict=True)
                      if type(s) is NamedSharding and not s.mesh.explicit_axes}
-        outs = tuple([s if s is not None else
-                      (type(v) is Var and passed_on.get(v)) or _of_type(aval, mesh)
-                      for s, v, aval in zip(outs, closed.jaxpr.outvars, closed.out_avals,
-                                            strict=True)])
+        outs = tuple([passed_on.get(v) if s is None and type(v) is Var else s
+                      for s, v in zip(outs, closed.jaxpr.outvars, strict=True)])
+    outs = _said_by_types(outs, closed.out_avals, mesh)
     out_shardings = _fitted(closed, "outputs", outs, closed.out_avals, mesh)
     return placed_on(tuple(devices), mesh, in_shardings, out_shardings, *layouts, kinds)
+
+
+def _said_by_types(shardings: Shardings, avals: Sequence[Any], mesh: Mesh | AbstractMesh
+                   ) -> Shardings:
+    """The shardings of results, with those of types where these say all: along Explicit axes alone,
+    and of sums that are yet to be taken or whose cotangents are, which XLA does not tell of."""
+    is_all = mesh.are_all_axes_explicit
+    return tuple([_of_type(a, mesh) if s is None and (is_all or a.place.spec.unreduced
+                                                      or a.place.spec.reduced) else s
+                  for s, a in zip(shardings, avals, strict=True)])
 
 
 def _mesh_that_is_set() -> Mesh | None:
@@ -397,9 +410,7 @@ def _abstract_mesh_of(known: Sequence[Any], platform: str) -> AbstractMesh | Non
 def _over_shape(closed: ClosedJaxpr, mesh: AbstractMesh, ins: Shardings, outs: Shardings,
                 request: Request) -> Placement:
     """The placement of a program whose devices are not known yet."""
-    if mesh.are_all_axes_explicit:
-        outs = tuple([_of_type(aval, mesh) if s is None else s
-                      for s, aval in zip(outs, closed.out_avals, strict=True)])
+    outs = _said_by_types(outs, closed.out_avals, mesh)
     return placed_on(
         (), mesh, _fitted(closed, "arguments", ins, closed.in_avals, mesh),
         _fitted(closed, "outputs", outs, closed.out_avals, mesh), request.in_layouts,

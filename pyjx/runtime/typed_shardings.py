@@ -18,12 +18,13 @@ from pyjx.core.effects import no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import holds_jaxprs, map_jaxprs
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.source_info import no_source_info
+from pyjx.core.source_info import SourceInfo, no_source_info
 from pyjx.core.specs import NO_AXES, Axes, PartitionSpec, axes_of
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.explicit import reshard_p
-from pyjx.engine.moves import sharding_constraint_p
-from pyjx.runtime.sharding import NamedSharding
+from pyjx.engine.moves import device_put_p, sharding_constraint_p
+from pyjx.jaxlib_api import ABORTS_AT_OPEN_RESULTS, JAXLIB_RELEASE, LOSES_OPEN_SUMS
+from pyjx.runtime.sharding import NamedSharding, summed
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef
@@ -81,9 +82,14 @@ def made_types(eqn: JaxprEqn, aval: ShapedArray | AbstractRef) -> list[Any]:
 def on_parts(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, made: JaxprEqn) -> list[JaxprEqn]:
     """The equations that take the place of one, `eqn`, that has become `made`, whose types tell
     nothing of the mesh."""
-    if holds_jaxprs(eqn):
-        return _with_stacked_parts(mesh, eqn, made)
     axes = _open_axes([v.aval for v in eqn.invars])
+    if holds_jaxprs(eqn):
+        if axes and LOSES_OPEN_SUMS and eqn.primitive.name in ("scan", "while", "cond"):
+            raise NotImplementedError(
+                f"{eqn.primitive.name}: operands are sums along {sorted(axes)} that are yet to be "
+                f"taken, which jaxlib {JAXLIB_RELEASE} would take in each program inside. Take "
+                "them before, by `jax.reshard`, or use jaxlib 0.8.")
+        return _with_stacked_parts(mesh, eqn, made)
     if not axes or eqn.primitive.placed is not None:
         return [made]
     types = {v: old.aval for v, old in zip(made.invars, eqn.invars, strict=True)
@@ -95,40 +101,43 @@ def on_parts(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, made: JaxprEqn) -> list[J
     program = ClosedJaxpr(Jaxpr([], list(inner.values()), outs, [body]), [])
     return [_region(mesh, axes, program, list(types), made.outvars,
                     [spec_in_full(mesh, a) for a in types.values()],
-                    [spec_in_full(mesh, made_types(eqn, v.aval)[0]) for v in eqn.outvars], eqn)]
+                    [spec_in_full(mesh, made_types(eqn, v.aval)[0]) for v in eqn.outvars],
+                    eqn.source_info)]
 
 
 def _region(mesh: Mesh | AbstractMesh | None, axes: Axes, program: ClosedJaxpr, operands: Any,
-            results: Any, in_specs: Any, out_specs: Any, eqn: JaxprEqn) -> JaxprEqn:
+            results: Any, in_specs: Any, out_specs: Any, source_info: SourceInfo) -> JaxprEqn:
     """What each device along these axes does."""
     return JaxprEqn(on_parts_p, operands, results, {
         "jaxpr": program, "mesh": mesh, "newly_manual_axes": axes, "in_specs": tuple(in_specs),
         "out_specs": tuple(out_specs), "out_avals": tuple([v.aval for v in results]),
-    }, no_effects, eqn.source_info)
+    }, no_effects, source_info)
 
 
 def with_open_results(closed: ClosedJaxpr, types: Any, shardings: Any) -> ClosedJaxpr:
     """The program with constraints on results that are to be open sums by their shardings and are
-    not by their `types`."""
+    not by their `types`. A compiler that cannot give such results takes them for whole values, of
+    which each device has its own."""
     outs: list[Any] = list(closed.jaxpr.outvars)
-    eqns: list[JaxprEqn] = []
-    for i, (x, aval, sharding) in enumerate(zip(outs, types, shardings, strict=False)):
+    eqns = list(closed.jaxpr.eqns)
+    info = no_source_info
+    for i, (aval, sharding) in enumerate(zip(types, shardings, strict=False)):
         spec = getattr(sharding, "spec", None)
-        if spec is None or spec.unreduced <= aval.place.spec.unreduced:
+        if spec is None or not spec.unreduced:
             continue
-        whole = spec.update(unreduced=aval.place.spec.unreduced, unreduced_kind=None)
-        outs[i] = Var(x.aval)
-        closed_one = Var(x.aval)
-        eqns.append(JaxprEqn(sharding_constraint_p, [x], [closed_one], {
-            "sharding": sharding.update(spec=whole), "layout": None,
-            "context_mesh": sharding.mesh.abstract_mesh, "unconstrained_dims": frozenset(),
-        }, no_effects, no_source_info))
-        eqns.append(JaxprEqn(open_sum_p, [closed_one], [outs[i]], {"sharding": sharding},
-                             no_effects, no_source_info))
-    if not eqns:
+        if not spec.unreduced <= aval.place.spec.unreduced:
+            whole = spec.update(unreduced=aval.place.spec.unreduced, unreduced_kind=None)
+            x, closed_one, outs[i] = outs[i], Var(outs[i].aval), Var(outs[i].aval)
+            eqns += [_constraint(x, closed_one, sharding.update(spec=whole), info),
+                     _open_sum(closed_one, outs[i], sharding, info)]
+        if ABORTS_AT_OPEN_RESULTS:
+            x, part, outs[i] = outs[i], Var(outs[i].aval), Var(outs[i].aval)
+            eqns.append(_region(
+                sharding.mesh, spec.unreduced, ClosedJaxpr(Jaxpr([], [part], [part], []), []), [x],
+                [outs[i]], [spec], [summed(sharding).spec], info))
+    if len(eqns) == len(closed.jaxpr.eqns):
         return closed
-    return ClosedJaxpr(closed.jaxpr.replace(outvars=outs, eqns=[*closed.jaxpr.eqns, *eqns]),
-                       closed.consts)
+    return ClosedJaxpr(closed.jaxpr.replace(outvars=outs, eqns=eqns), closed.consts)
 
 
 # -- stacks of open sums, which loops cut slices of and write slices to ----------------------------
@@ -195,7 +204,8 @@ def _as_cut(mesh: Mesh | AbstractMesh, typed: Any, x: Any, at: int, eqn: JaxprEq
     }, no_effects, eqn.source_info)
     own, parts = _specs(mesh, typed, aval.ndim, at)
     eqns.append(_region(mesh, typed.place.spec.unreduced, ClosedJaxpr(Jaxpr(
-        [], [given], [out], [body]), []), [x], [cut], [own], [parts], eqn))
+        [], [given], [out], [body]), []), [x], [cut], [own], [parts],
+        eqn.source_info))
     return cut
 
 
@@ -208,7 +218,8 @@ def _as_part(mesh: Mesh | AbstractMesh, typed: Any, cut: Var, out: Var, at: int,
                     no_effects, eqn.source_info)
     own, parts = _specs(mesh, typed, aval.ndim, at)
     eqns.append(_region(mesh, typed.place.spec.unreduced, ClosedJaxpr(Jaxpr(
-        [], [given], [part], [body]), []), [cut], [out], [parts], [own], eqn))
+        [], [given], [part], [body]), []), [cut], [out], [parts], [own],
+        eqn.source_info))
 
 
 @derived_structure
@@ -238,14 +249,6 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
             continue
         changed = True
         invars = [v if type(v) is Literal else new.get(v, v) for v in eqn.invars]
-        if eqn.primitive is reshard_p and _opens(eqn):
-            (old,), (out,) = eqn.invars, eqn.outvars
-            new[out] = Var(out.aval.placed(sharding=None))
-            opening: list[JaxprEqn] = []
-            whole = _opened(mesh, out.aval, new[out], eqn, opening)
-            given = _constrained(mesh, old.aval, whole, eqn, opening)
-            eqns += [e.replace(invars if e.invars[0] is given else None) for e in opening[::-1]]
-            continue
         results: list[Var] = []
         constraints: list[JaxprEqn] = []
         for v in eqn.outvars:
@@ -261,8 +264,8 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
                 for aval in made[::-1]:
                     out = _constrained(mesh, aval, out, eqn, constraints)
             results.append(out)
-        if eqn.primitive.placed is not None and eqn.primitive.holder.within is None:
-            invars = _closed_before(eqn, invars, eqns)
+        if eqn.primitive in (device_put_p, reshard_p):
+            params, results = _put_closed(mesh, eqn, params, results, constraints)
         elif len(results) == 1 and any([type(v) is Literal for v in invars]):
             invars = _numbers_at_shape(mesh, eqn, invars, eqns)
         new_eqn = JaxprEqn(eqn.primitive, invars, results, params, eqn.effects, eqn.source_info)
@@ -284,18 +287,20 @@ def _mesh_of(eqn: JaxprEqn) -> Any:
     return None
 
 
-def _closed_before(eqn: JaxprEqn, operands: list[Any], eqns: list[JaxprEqn]) -> list[Any]:
-    """The operands of what makes parts of sums of values: the compiler would take these for such
-    parts, too, and leave a copy with each device, unless constraints say that they are whole."""
-    out = list(operands)
-    for i, (v, result) in enumerate(zip(eqn.invars, eqn.outvars, strict=False)):
-        sharding = result.aval.place.sharding
-        own = v.aval.place.sharding
-        if sharding is not None and sharding.spec.unreduced and not (own and own.spec.unreduced):
-            spec = PartitionSpec(*[None] * v.aval.ndim) if own is None else own.spec
-            out[i] = Var(v.aval.placed(sharding=None))
-            eqns.append(_constraint(operands[i], out[i], NamedSharding(sharding.mesh, spec), eqn))
-    return out
+def _put_closed(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, params: Any, results: list[Var],
+                eqns: list[JaxprEqn]) -> tuple[Any, list[Var]]:
+    """The parameters and results of what puts values somewhere. What is to be an open sum is put as
+    it comes, and opened behind: the compiler would leave a copy with each device."""
+    puts = eqn.primitive is device_put_p
+    places = list(params["devices"] if puts else (params["dst_sharding"],))
+    outs = list(results)
+    for i, (v, result) in enumerate(zip(eqn.invars, eqn.outvars, strict=True)):
+        before = v.aval.place.spec.unreduced
+        if not result.aval.place.spec.unreduced <= before:
+            outs[i] = _opened(mesh, result.aval, results[i], eqn, eqns)
+            places[i] = places[i].update(spec=places[i].spec.update(
+                unreduced=before, unreduced_kind=None))
+    return {**params, **({"devices": tuple(places)} if puts else {"dst_sharding": places[0]})}, outs
 
 
 def _numbers_at_shape(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, operands: list[Any],
@@ -321,25 +326,23 @@ def _numbers_at_shape(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, operands: list[A
     return out
 
 
-def _constraint(x: Any, out: Var, sharding: Sharding, eqn: JaxprEqn, free: Any = frozenset()
-                ) -> JaxprEqn:
+def _constraint(x: Any, out: Var, sharding: Sharding, source_info: SourceInfo,
+                free: Any = frozenset()) -> JaxprEqn:
     return JaxprEqn(sharding_constraint_p, [x], [out], {
         "sharding": sharding, "layout": None, "context_mesh": sharding.mesh,
-        "unconstrained_dims": free}, no_effects, eqn.source_info)
+        "unconstrained_dims": free}, no_effects, source_info)
 
 
-def _opens(eqn: JaxprEqn) -> bool:
-    """Whether an equation makes an open sum of a value that is none along some axis."""
-    (x,), (out,) = eqn.invars, eqn.outvars
-    return not out.aval.place.spec.unreduced <= x.aval.place.spec.unreduced
+def _open_sum(x: Any, out: Var, sharding: Sharding, source_info: SourceInfo) -> JaxprEqn:
+    return JaxprEqn(open_sum_p, [x], [out], {"sharding": sharding}, no_effects, source_info)
 
 
 def _opened(mesh: Mesh | AbstractMesh, aval: ShapedArray | AbstractRef, out: Var, eqn: JaxprEqn,
             eqns: list[JaxprEqn]) -> Var:
     """Append what makes `out` an open sum of this type; the variable of the whole value."""
     before = Var(out.aval)
-    eqns.append(JaxprEqn(open_sum_p, [before], [out], {
-        "sharding": NamedSharding(mesh, spec_in_full(mesh, aval))}, no_effects, eqn.source_info))
+    eqns.append(_open_sum(before, out, NamedSharding(mesh, spec_in_full(mesh, aval)),
+                          eqn.source_info))
     return before
 
 
@@ -350,5 +353,6 @@ def _constrained(mesh: Mesh | AbstractMesh, aval: ShapedArray | AbstractRef, out
         return out
     before = Var(out.aval)
     free = frozenset(range(aval.ndim)) if mesh.auto_axes else frozenset()
-    eqns.append(_constraint(before, out, NamedSharding(mesh, spec_in_full(mesh, aval)), eqn, free))
+    eqns.append(_constraint(before, out, NamedSharding(mesh, spec_in_full(mesh, aval)),
+                            eqn.source_info, free))
     return before

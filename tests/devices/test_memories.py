@@ -6,11 +6,16 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
+from pyjx.jaxlib_api import JAXLIB_VERSION
 from pyjx.memory import Space
 from pyjx.sharding import NamedSharding, SingleDeviceSharding
 from pyjx.sharding import PartitionSpec as P
 
 X = np.arange(8, dtype="f4")
+
+
+on_newer_cpus = pytest.mark.skipif(
+    JAXLIB_VERSION < (0, 10, 2), reason="XLA's CPU compiler knew no memories")
 
 
 def kind(x):
@@ -25,6 +30,7 @@ def host(request, mesh):
     return SingleDeviceSharding(jax.devices()[0], memory_kind="pinned_host")
 
 
+@on_newer_cpus
 def test_arguments_stay_in_their_memory(host):
     x = jax.device_put(X, host)
     assert jax.typeof(x).str_short() == "float32<host>[8]"
@@ -50,11 +56,18 @@ HELD = {
 }
 
 
+@on_newer_cpus
 @pytest.mark.parametrize("name", HELD)
 def test_programs_inside_programs_say_where_their_results_are(name):
     out = jax.jit(HELD[name](lambda x: jax.device_put(x, Space.Host)))(X)
     assert kind(out) == "pinned_host"
     np.testing.assert_array_equal(np.ravel(out), X)
+
+
+@pytest.mark.skipif(JAXLIB_VERSION >= (0, 10, 2), reason="it compiles such programs")
+def test_jaxlibs_that_know_no_memories_on_cpus_are_named(host):
+    with pytest.raises(NotImplementedError, match=r"jaxlib .* in another memory"):
+        jax.jit(lambda x: 2 * x)(jax.device_put(X, host))
 
 
 def test_memories_do_not_mix():
@@ -106,6 +119,7 @@ OPENED = {
     "a constant": lambda x: jnp.ones(3), "a cut": lambda x: jax.reshard(2 * x, P("x")),
     "an update": lambda x: jnp.zeros(3).at[np.array([0, 1, 2, 0])].add(x),
     "a reduction": lambda x: jnp.stack([x, x]).sum(0), "made": lambda x: jnp.full(4, 3.),
+    "complex numbers": lambda x: x * (1 + 2j),
 }
 
 
@@ -121,3 +135,16 @@ def test_values_as_parts_of_sums_in_programs(name):
             out = jax.jit(lambda x: opened(x) + opened(2 * x))(x)  # noqa: B023
             parts = [np.asarray(s.data) for s in out.addressable_shards]
             np.testing.assert_array_equal(sum(parts), want + np.asarray(f(2 * x)))
+
+
+def test_results_that_are_parts_of_sums_beside_others():
+    """Along Explicit axes of a mesh that has Auto axes, too; and along all axes of one."""
+    values, types = np.arange(8, dtype=np.float32).reshape(2, 4), jax.sharding.AxisType
+    for mesh in (jax.make_mesh((2, 2, 2), ("x", "y", "z"),
+                               axis_types=(types.Explicit, types.Auto, types.Explicit)),
+                 jax.make_mesh((8,), ("x",))):
+        with jax.set_mesh(mesh):
+            out, other = jax.jit(lambda x: (jax.reshard(x, P(unreduced={"x"})), 2 * x))(values)
+            assert str(jax.typeof(out)) == "float32[2,4]{U:x}"
+            np.testing.assert_array_equal(other, 2 * values)
+            np.testing.assert_array_equal(jax.reshard(out, P()), values)

@@ -11,7 +11,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import lax
+from pyjx import jaxlib_api, lax
 from pyjx.core.linearity import APART
 from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import all_primitives
@@ -101,6 +101,8 @@ def cases(sample):
 
 @pytest.mark.parametrize("sample", list(samples()))
 def test_reduced_outside(sample):
+    if jaxlib_api.LOSES_OPEN_SUMS and sample.primitive == "platform_index":
+        pytest.skip("this jaxlib knows no open sums in branches")
     fun, floats, diff, outs, gradient = cases(sample)
     got = [o for o in jax.jit(fun)(floats) if jnp.issubdtype(o.dtype, jnp.inexact)]
     for g, w in zip(got, outs, strict=True):

@@ -7,7 +7,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import lax
+from pyjx import jaxlib_api, lax
 from pyjx.core.forbidden import ForbiddenCollectiveError
 from pyjx.core.open_sums import ShardingTypeError
 from pyjx.sharding import AxisType, NamedSharding
@@ -441,6 +441,7 @@ def test_branches_leave_the_same_sums_open():
                 True, lambda: KINDS[one](x), lambda: KINDS[other](x)), cut(X))
 
 
+@pytest.mark.skipif(jaxlib_api.LOSES_OPEN_SUMS, reason="is refused, as it would be summed twice")
 def test_scans_leave_sums_open():
     """One sum over devices, behind the loop."""
     w, x = jax.device_put(np.eye(4, dtype="f4"), REDUCED), cut(X)
@@ -456,3 +457,13 @@ def test_scans_leave_sums_open():
     np.testing.assert_allclose(f(w, x), want, rtol=1e-4, atol=1e-4)
     stacked = jax.jit(jax.grad(lambda w: lax.scan(lambda c, r: (c * r, c), w[0], w)[1].sum()))(w)
     assert "{U:x}" in str(jax.typeof(stacked))
+
+
+@pytest.mark.skipif(not jaxlib_api.LOSES_OPEN_SUMS, reason="it leaves them open")
+@pytest.mark.parametrize("f", [
+    lambda y: lax.fori_loop(0, 3, lambda i, c: c * 2, y),
+    lambda y: lax.cond(True, lambda y: 2 * y, lambda y: y, y),
+])
+def test_jaxlibs_that_sum_twice_in_loops_and_branches_are_named(f):
+    with pytest.raises(NotImplementedError, match=r"sums along \['x'\] .* jaxlib 0.7"):
+        jax.jit(lambda x: f(jax.reshard(x, P(unreduced={"x"}))))(X)

@@ -64,7 +64,7 @@ def theirs_are_zero(d: Difference) -> bool:
 
 
 # What differentiates, somewhere in a program.
-DERIVATIVE = r"(?=(.|\n)*(grad|jac|hessian|vjp|jvp|linearize))"
+DERIVATIVE = r"(?=.*(grad|jac|hessian|vjp|jvp|linearize))"
 # Values that are infinite or whose products are.
 HUGE = r"np\.inf|e\+38|e\+308|65504"
 # Types and values whose differences do not fit the type.
@@ -113,10 +113,10 @@ EXPLAINED = [
               theirs="is not a valid dtype for JAX type promotion|NumPy datetime"),
     Explained("the helper behind .at has a name of its own", "object", ours="IndexUpdateRef"),
     Explained("of equal values the first one has the derivative", "value",
-              source=rf"{DERIVATIVE}(.|\n)*(union1d|setxor1d|intersect1d|unique)",
+              source=rf"{DERIVATIVE}.*(union1d|setxor1d|intersect1d|unique)",
               also=same_total),
     Explained("arrays of several equal values are not unique", "shape value",
-              source=r"^(?=.*\[[^]]*(-?\b[\d.]+)\b,[^]]*(?<!-)\1\b)(.|\n)*assume_unique=True"),
+              source=r"^(?=.*\[[^]]*(-?\b[\d.]+)\b,[^]]*(?<!-)\1\b).*assume_unique=True"),
     Explained("Python scalars take the operand's dtype", "accepts", source="reduce_window",
               theirs="inconsistent dtypes for operands and init_values"),
     Explained("scatter_mul has gradients with repeated indices", "accepts",
@@ -306,7 +306,7 @@ EXPLAINED = [
     Explained("of two wrong arguments the other one is named", "error",
               source="scaled_matmul|ragged_dot_general"),
     Explained("what fills missing indices has a derivative", "value",
-              source=rf"{DERIVATIVE}(.|\n)*(nonzero|argwhere)(.|\n)*fill_value",
+              source=rf"{DERIVATIVE}.*(nonzero|argwhere).*fill_value",
               also=theirs_are_zero),
     Explained("results of transformations are arrays, also where NumPy arrays pass through", "kind",
               source="vmap", ours="^array", theirs="^ndarray"),
@@ -414,13 +414,13 @@ EXPLAINED = [
               source=r"\.at\[|@jax\.checkpoint\n *def body\(r,",
               theirs=r"Cannot transform type: \w+Tracer\(.*Ref|TransformedRefs cannot be abstr"),
     Explained("what is not mapped is written once, in a checkpoint, too", "accepts",
-              source=r"@jax\.checkpoint\n *def body\(r,(.|\n)*vmap",
+              source=r"@jax\.checkpoint\n *def body\(r,.*vmap",
               theirs="with vmapped value on an unbatched array reference"),
     Explained("the oracle loses a reference in a loop when it linearizes it", "accepts",
-              source=r"new_ref(.|\n)*while_loop",
+              source=r"new_ref.*while_loop",
               theirs="traced for while_body returned a mutable array ref|raised StopIteration"),
     Explained("references that are made in what jacfwd and linearize map are mapped", "accepts",
-              source=r"new_ref(.|\n)*(jacfwd|hessian|linearize)",
+              source=r"new_ref.*(jacfwd|hessian|linearize)",
               theirs="got axis spec None but output was batched|vmapped value on an unbatched arr"),
     Explained("of two wrong things the other one is named: a loop without a limit", "error",
               ours="does not work for lax.while_loop", theirs="Cannot transform type|State effect"),
@@ -432,11 +432,11 @@ EXPLAINED = [
               "accepts error", source="custom_vmap|sequential_vmap|linear_call",
               theirs="Linearization failed to produce known values|got no values to scan over"),
     Explained("a rule for maps is that of each map, not of the innermost alone", "value shape",
-              source=r"def_vmap(.|\n)*(jvp|jacfwd|hessian|linearize)(.|\n)*vmap\("),
+              source=r"def_vmap.*(jvp|jacfwd|hessian|linearize).*vmap\("),
     Explained("what a rule takes undifferentiated has derivatives where the rule has them",
               "value", source=r"custom_jvp, nondiff_argnums=\(1,\)", theirs=r" 0\.0"),
     Explained("a sum of cotangents has the type of the first, compiled or not", "weak",
-              source=r"y1 = (.|\n)*(vjp|grad|linearize|jacrev|hessian)", ours="^array ~"),
+              source=r"y1 = .*(vjp|grad|linearize|jacrev|hessian)", ours="^array ~"),
     Explained("quantiles of a scalar keep its rank, mapped over or not", "object",
               source="quantile|percentile", ours=r"shape=\(\)", theirs=r"shape=\(1,\)"),
     Explained("quantiles of integers are of the widest float", "accepts",
@@ -473,7 +473,7 @@ EXPLAINED = [
     Explained("of two wrong arguments the other one is named: what varies", "error",
               ours="require replication", theirs="cond branches must have equal"),
     Explained("the oracle keeps a mapped axis of what custom_jvp does not map", "shape",
-              source=r"custom_jvp(.|\n)*vmap\(\w+, \((None, 0|0, None)\)"),
+              source=r"custom_jvp.*vmap\(\w+, \((None, 0|0, None)\)"),
     Explained("one case of a select lies as the other one, derivatives too", "accepts",
               source="AxisType.Explicit",
               theirs="select (cases|`which`) must (be scalar or )?have the same sharding"),
