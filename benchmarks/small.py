@@ -87,6 +87,30 @@ def rk4(jax, jnp, rng):
     return called(jax, solved, normal(rng, 40))
 
 
+def diffused(jnp, u):
+    """Fisher's equation on a grid of 64 x 64, one step."""
+    def slope(u):
+        near = sum(jnp.roll(u, i, axis) for i in (1, -1) for axis in (0, 1))
+        return 0.2 * (near - 4 * u) + u * (1 - u)
+    return fourth_order(slope, u, 0.1)
+
+
+def grid(jax, jnp, rng):
+    """A wave on a grid over 200 steps."""
+    def solved(u):
+        return jax.lax.fori_loop(0, 200, lambda _, u: diffused(jnp, u), u)
+
+    return called(jax, solved, np.float32(rng.random((64, 64))))
+
+
+def grid_gradient(jax, jnp, rng):
+    """The gradient of where such a wave ends after 50 steps."""
+    def end(u):
+        return jnp.sum(jax.lax.scan(lambda u, _: (diffused(jnp, u), None), u, None, 50)[0] ** 2)
+
+    return called(jax, jax.grad(end), np.float32(rng.random((64, 64))))
+
+
 def pendulum(jnp, y, length):
     return jnp.stack([y[1], -9.81 / length * jnp.sin(y[0]) - 0.1 * y[1]])
 
@@ -332,5 +356,6 @@ def solve4(jax, jnp, rng):
     return called(jax, jnp.linalg.solve, matrices(rng, 100_000, 4), normal(rng, 100_000, 4, 1))
 
 
-PROGRAMS = [kalman, kalman_solve, rk4, adaptive, through_integrator, chain, gru8, gru64, lstm16,
-            links, particles, newton3, counted, tridiagonal, pid, life, leapfrog, cholesky4, solve4]
+PROGRAMS = [kalman, kalman_solve, rk4, grid, grid_gradient, adaptive, through_integrator, chain,
+            gru8, gru64, lstm16, links, particles, newton3, counted, tridiagonal, pid, life,
+            leapfrog, cholesky4, solve4]

@@ -86,12 +86,13 @@ class LoweredProgram:
       inspections: what is to be told of the shardings of the program's values.
       is_dynamic: whether dimensions are known only where it is called.
       ordered: whether `main` takes a token after the constants, and gives one first.
+      keeps_barriers: whether XLA must not look through its barriers in loops.
       places: how the places of its operations in the user's source are told: by how many frames of
         the stack, all if negative, and by names of files without what a regular expression matches.
     """
 
     __slots__ = ("_module", "const_args", "custom_calls", "host_calls", "inspections",
-                 "is_dynamic", "keepalives", "kept",
+                 "is_dynamic", "keepalives", "keeps_barriers", "kept",
                  "ordered", "places", "text", "unused_donations")
 
     def __init__(self, module: Module, const_args: list[Any], kept: list[bool],
@@ -107,6 +108,7 @@ class LoweredProgram:
         self.keepalives = module.keepalives
         self.inspections = module.inspections
         self.ordered = ordered
+        self.keeps_barriers = False
         self.places: tuple[int, str | None] = (1, None)
 
     def located_text(self, frames: int | None = None, names_results: bool = False) -> str:

@@ -492,8 +492,9 @@ outline = State("jax_pyjx_outline", ("auto", "on", "off"), "auto", traced=True,
                 environ="PYJX_OUTLINE",
                 help="Whether repeated runs of equations become functions that compile once.")
 small_kernels = _on("jax_pyjx_small_kernels", traced=True, environ="PYJX_SMALL_KERNELS",
-                    help="On CPU, loops over few numbers are one kernel each, and products and "
-                         "factorizations of small matrices are operations on their elements.")
+                    help="On CPU, loops over few numbers are one kernel each, products and "
+                         "factorizations of small matrices are operations on their elements, and "
+                         "values that stencils read are computed once.")
 strict_indices = _off("jax_pyjx_strict_indices", traced=True, environ="PYJX_STRICT_INDICES",
                       help="x[i] and x.at[i] raise an error for indices that are known and out of "
                            "bounds, instead of clamping or dropping them.")

@@ -119,8 +119,8 @@ class Primitive:
       exact: whether 1 and True, or zeros of two signs, as a parameter are two operations: of what
         takes parameters of the user's as they are, and of what is not `cached`.
       cost: CHEAP or DEAR where computing a result again may spare the memory to keep it; else None.
-      fused: whether XLA fuses it with what reads its result, of what has no `cost`: it computes
-        nothing.
+      fused: whether it takes elements from other places, and computes nothing: XLA fuses it with
+        what reads its result.
       outlined: whether blocks that repeat may become functions with it inside.
       length: how many operations it is lowered to, about, where these are many.
       is_call: whether it calls the jaxpr that is its parameter `jaxpr`, by its parameter `name`.

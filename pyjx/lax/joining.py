@@ -85,7 +85,7 @@ def _slice_batch(operands: Values, dims: BatchDims, *, start_indices: tuple[int,
     ), d
 
 
-slice_p = linear_primitive("slice", _slice_shape, _slice_transpose, cost=CHEAP)
+slice_p = linear_primitive("slice", _slice_shape, _slice_transpose, cost=CHEAP, fused=True)
 slice_p.define(sharding_rule=resized("slicing"))
 slice_p.define(batch=_slice_batch)
 
@@ -228,7 +228,7 @@ def _pad_batch(operands: Values, dims: Any, *, padding_config: PaddingConfig
     return select(inside, padded, broadcast_in_dim(value, shape, (0,))), 0
 
 
-pad_p = register(Primitive("pad", moves=True, fused=True, shape_rule=_pad_shape,
+pad_p = register(Primitive("pad", moves=True, shape_rule=_pad_shape,
                            sharding_rule=resized("padding"),
                            transpose=_pad_transpose, batch=_pad_batch, linear=FIRST + FIRST_TWO))
 pad_p.define(jvp=jvp_linear(pad_p))

@@ -208,13 +208,15 @@ def _make_options(
 _LOOPS = "xla_cpu_small_while_loop_byte_threshold"
 
 
-def _loops_as_kernels(text: str, platform: str) -> dict[str, int]:
+def _loops_as_kernels(source: LoweredProgram, platform: str) -> dict[str, int]:
     """The compiler option that says which loops of a program are small, if it has loops and the
-    user's own flags do not say it."""
+    user's own flags do not say it. None are where barriers count, which such kernels do not know:
+    XLA would abort the process."""
     n_bytes = jaxlib_api.LOOP_BYTES
-    return {_LOOPS: n_bytes} if (
-        n_bytes is not None and platform == "cpu" and config.small_kernels.value
-        and "stablehlo.while" in text and _LOOPS not in os.environ.get("XLA_FLAGS", "")) else {}
+    return {_LOOPS: 0 if source.keeps_barriers else n_bytes} if (
+        n_bytes is not None and platform == "cpu" and "stablehlo.while" in source.text
+        and (config.small_kernels.value or source.keeps_barriers)
+        and _LOOPS not in os.environ.get("XLA_FLAGS", "")) else {}
 
 
 def _with_loops_as_kernels(options: Any, n_bytes: Any) -> Any:
@@ -412,8 +414,8 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     device = placement.devices[0]
     if device.platform == "cpu":
         check_small_floats(source.text, closed.jaxpr)
-    options = {**_disabled_passes(source.text, device.platform),
-               **_loops_as_kernels(source.text, device.platform), **dict(compiler_options)}
+    options = {**_loops_as_kernels(source, device.platform), **dict(compiler_options)}
+    options = {**_disabled_passes(source, device.platform, options.get(_LOOPS)), **options}
     executable: Any = DescribedExecutable if jaxlib_api.is_compile_only(device.client) \
         else Executable
     functions: Sequence[Any] = ()
@@ -438,20 +440,22 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     return made
 
 
-def _disabled_passes(text: str, platform: str) -> dict[str, str]:
+def _disabled_passes(source: LoweredProgram, platform: str, loop_bytes: Any) -> dict[str, str]:
     """The compiler option that names the passes which are to be left out, if there are any: the one
     by which XLA would look through optimization barriers, and what flags say.
 
-    Barriers are looked through where the program has loops or branches: the code of small ones is
-    made in a way that does not know barriers, and XLA would abort the process.
+    Barriers are looked through where the program has loops, unless they count more than that small
+    loops are one kernel each.
     """
+    text = source.text
     option = "xla_disable_hlo_passes"
     if option in os.environ.get("XLA_FLAGS", ""):
         return {}
     passes = [] if config.compiler_enable_remat_pass.value else ["rematerialization"]
     if (jaxlib_api.CPU_BARRIER_PASS is not None and platform == "cpu"
             and "stablehlo.optimization_barrier" in text
-            and "stablehlo.while" not in text and "stablehlo.case" not in text):
+            and (loop_bytes == 0 or ("stablehlo.while" not in text
+                 and "stablehlo.case" not in text))):
         passes.append(jaxlib_api.CPU_BARRIER_PASS)
     return {option: ",".join(passes)} if passes else {}
 

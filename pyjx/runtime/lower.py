@@ -16,7 +16,6 @@ from pyjx.core.effects import is_ordered
 from pyjx.core.frames import warn
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
 from pyjx.core.meshes import AbstractMesh, Mesh
-from pyjx.core.nested import holders
 from pyjx.core.passes.dce import dce
 from pyjx.core.passes.outline import is_long
 from pyjx.core.passes.outline import outline as with_functions
@@ -24,12 +23,10 @@ from pyjx.core.passes.tokens import threaded
 from pyjx.core.source_info import summarize
 from pyjx.core.trace import collector_paused
 from pyjx.engine.axes import check_reductions
-from pyjx.engine.barriers import with_reads_first
 from pyjx.engine.decompose import are_few_by_elements, decompose
 from pyjx.engine.metadata import metadata_as_programs
+from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
-from pyjx.engine.rows import in_one_row
-from pyjx.jaxlib_api import CPU_BARRIER_PASS
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
 from pyjx.runtime.dumps import dump
@@ -65,10 +62,9 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
                                          and configuration.small_kernels.value
                                          and are_few_by_elements(physical)):
             decomposed = decompose(physical, platform)
+        keeps_barriers = False
         if alone and platform == "cpu":
-            decomposed = in_one_row(decomposed)
-            if holders(decomposed) and CPU_BARRIER_PASS is None:  # else barriers go too soon
-                decomposed = with_reads_first(decomposed)
+            decomposed, keeps_barriers = for_one_cpu(decomposed)
         mode = configuration.outline.value
         prepared = prepare(decomposed, outline=not for_export and (mode == "on" or (
             mode == "auto" and platform == "cpu" and is_long(decomposed))))
@@ -77,6 +73,7 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
                         partitioning=ONE if placement is None
                         else placement.partitioning(prepared.consts),
                         devices=() if placement is None else placement.devices)
+        program.keeps_barriers = keeps_barriers
         full = configuration.include_full_tracebacks_in_locations.value
         program.places = (configuration.traceback_in_locations_limit.value if full else 1,
                           configuration.hlo_source_file_canonicalization_regex.value)

@@ -6,7 +6,7 @@ import pytest
 import pyjx as jax
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.engine import rows
+from pyjx.engine import one_cpu
 
 X = np.random.default_rng(0).uniform(0.1, 3, (1024, 5)).astype(np.float32)
 
@@ -16,7 +16,7 @@ def text(f, *args):
 
 
 def polynomial(x):
-    for k in range(rows.LONG):
+    for k in range(one_cpu.LONG):
         x = jnp.where(x > k, x, x * 0.5 + k)
     return x
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -252,8 +253,14 @@ def test_the_text_of_a_program_from_disk_is_its_own() -> None:
 def test_flags_of_the_users_go_before(monkeypatch: pytest.MonkeyPatch) -> None:
     option = "xla_cpu_small_while_loop_byte_threshold"
     monkeypatch.setattr(jaxlib_api, "LOOP_BYTES", 100)  # newer versions do so by themselves
-    assert compile._loops_as_kernels("stablehlo.while", "cpu") == {option: 100}
-    assert not compile._loops_as_kernels("stablehlo.add", "cpu")
-    assert not compile._loops_as_kernels("stablehlo.while", "tpu")
+
+    def given(text: str, platform: str = "cpu", keeps_barriers: bool = False) -> dict[str, int]:
+        program: Any = SimpleNamespace(text=text, keeps_barriers=keeps_barriers)
+        return compile._loops_as_kernels(program, platform)
+
+    assert given("stablehlo.while") == {option: 100}
+    assert given("stablehlo.while", keeps_barriers=True) == {option: 0}
+    assert not given("stablehlo.add")
+    assert not given("stablehlo.while", "tpu")
     monkeypatch.setenv("XLA_FLAGS", f"--xla_backend_extra_options={option}=100")
-    assert not compile._loops_as_kernels("stablehlo.while", "cpu")
+    assert not given("stablehlo.while")

@@ -6,6 +6,8 @@ import gzip
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -234,7 +236,9 @@ def test_programs_on_disk_are_checked(tmp_path: Path) -> None:
 def test_passes_are_switched_off() -> None:
     from pyjx.runtime.compile import _disabled_passes
 
-    assert _disabled_passes("", "gpu") == {}
+    source: Any = SimpleNamespace(text="")
+    assert _disabled_passes(source, "gpu", None) == {}
     with cfg.compiler_enable_remat_pass(False):
-        assert _disabled_passes("", "gpu") == {"xla_disable_hlo_passes": "rematerialization"}
+        assert _disabled_passes(source, "gpu", None) == {
+            "xla_disable_hlo_passes": "rematerialization"}
         assert jax.jit(lambda x: x * 5)(1.0) == 5

@@ -1,0 +1,337 @@
+"""How programs for one CPU are written, for what XLA's compiler does not see by itself.
+
+Long formulas on short rows become formulas on one row; what stencils read is computed once; what
+loops carry is read before it is updated in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import is_
+from typing import Any
+
+from lowering.rules import rules_for
+from pyjx import configuration
+from pyjx.core.arithmetic import transcendental
+from pyjx.core.avals import ShapedArray
+from pyjx.core.derived import derived_structure
+from pyjx.core.effects import no_effects
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from pyjx.core.linearity import TOGETHER
+from pyjx.core.nested import holders, holders_in, map_jaxprs
+from pyjx.core.places import HERE
+from pyjx.core.primitive import CHEAP, find_primitive
+from pyjx.engine.barriers import optimization_barrier_p
+from pyjx.jaxlib_api import CPU_BARRIER_PASS
+
+
+def for_one_cpu(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, bool]:
+    """The program, which has been decomposed, as it is written for one CPU, and whether it has
+    barriers that count in loops."""
+    closed = in_one_row(closed)
+    parted = with_stencils_kept(closed) if configuration.small_kernels.value else closed
+    if holders(parted):
+        parted = with_reads_first(parted)
+    return parted, parted is not closed
+
+
+# -- formulas on short rows ------------------------------------------------------------------------
+
+# XLA writes a loop for each axis, and one over a few elements gets no vector instructions, so that
+# rows of five take up to twenty times as long as one row of as many elements.
+SHORT, MANY = 16, 4096  # elements of a row, and of all
+LONG = 24  # operations for each result that is read elsewhere
+# What is a long formula alone, and as how many operations other functions count.
+_FORMULAS, _TRANSCENDENTAL = ("digamma", "bessel_i1e"), 8
+
+
+@derived_structure
+def in_one_row(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The program, and those nested in it, with each long run of arithmetic on arrays of one shape
+    of short rows in one row; the same one if there is none. It has been decomposed."""
+    jaxpr = _rewritten(closed.jaxpr)
+    return closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
+
+
+def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
+    inside = {id(e): map_jaxprs(e.params, in_one_row, _rewritten) for e in holders_in(jaxpr)}
+    eqns = [e.replace(params=inside[id(e)]) if inside.get(id(e), e.params) is not e.params else e
+            for e in jaxpr.eqns]
+    flat = _with_flat_runs(eqns, jaxpr.outvars)
+    return jaxpr if flat is eqns and all(map(is_, eqns, jaxpr.eqns)) else jaxpr.replace(eqns=flat)
+
+
+def _with_flat_runs(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> Sequence[JaxprEqn]:
+    short = {a for a in {v.aval for e in eqns for v in e.outvars} if _is_short(a)}
+    if not short:
+        return eqns
+    shapes = [_shape(e) if len(e.outvars) == 1 and e.outvars[0].aval in short else None
+              for e in eqns]
+    last = {v: i for i, e in enumerate(eqns) for v in e.invars if type(v) is Var}
+    last.update((v, len(eqns)) for v in outvars if type(v) is Var)
+    done: list[JaxprEqn] = []
+    run: list[JaxprEqn] = []
+    made: dict[Any, None] = {}
+    of: Any = None
+    for i, (eqn, shape) in enumerate(zip(eqns, shapes, strict=True)):
+        if run and (shape != of if shape else any([v in made for v in eqn.invars
+                                                   if type(v) is Var])):
+            done += _flat(run, [v for v in made if last.get(v, -1) >= i])
+            run, made = [], {}
+        if shape:
+            of = shape
+            run.append(eqn)
+            made[eqn.outvars[0]] = None
+        else:  # it reads nothing of the run, and may stand before it
+            done.append(eqn)
+    return done + _flat(run, [v for v in made if last.get(v, -1) >= len(eqns)])
+
+
+def _is_short(aval: Any) -> bool:
+    return type(aval) is ShapedArray and aval.ndim > 1 and aval.place is HERE and all(
+        [type(n) is int for n in aval.shape]) and aval.shape[-1] < SHORT and aval.size >= MANY
+
+
+def _shape(eqn: JaxprEqn) -> Any:
+    """The shape of all operands but scalars, and of the result, of arithmetic."""
+    shape = eqn.outvars[0].aval.shape
+    rule = rules_for("cpu")[eqn.primitive.name]
+    fits = {(), shape} if rule is not None and rule.elementwise else \
+        {()} if eqn.primitive.name == "broadcast_in_dim" else set()
+    return shape if fits.issuperset([v.aval.shape for v in eqn.invars]) else None
+
+
+def _flat(run: list[JaxprEqn], outs: Sequence[Var]) -> list[JaxprEqn]:
+    """A run of equations in one row, if it is long for so many results that are read elsewhere.
+
+    Barriers keep XLA from moving the reshapes through the run, where they would cancel."""
+    cost = sum([LONG if p.name in _FORMULAS else _TRANSCENDENTAL
+                if p.arithmetic is transcendental else 1 for p in [e.primitive for e in run]])
+    if not outs or cost < LONG * len(outs):
+        return run
+    reshape_p = find_primitive("reshape", "pyjx.lax.shapes")
+    row = (run[0].outvars[0].aval.size,)
+    made = {e.outvars[0] for e in run}
+    given = list(dict.fromkeys([v for e in run for v in e.invars
+                                if type(v) is Var and v.aval.shape and v not in made]))
+    info = run[0].source_info
+
+    def reshaped(xs: Iterable[Var], ys: Iterable[Var]) -> list[JaxprEqn]:
+        return [JaxprEqn(reshape_p, [x], [y], {"dimensions": None, "new_sizes": y.aval.shape,
+                                               "sharding": None}, no_effects, info)
+                for x, y in zip(xs, ys, strict=True)]
+
+    def in_row(vs: Iterable[Var]) -> list[Var]:
+        return [Var(v.aval.update(shape=row)) for v in vs]
+
+    def barred(xs: list[Var], ys: list[Var]) -> list[JaxprEqn]:
+        return [JaxprEqn(optimization_barrier_p, xs, ys, {}, no_effects, info)] if xs else []
+
+    before, behind = in_row(given), in_row(outs)
+    flat: dict[Any, Any] = dict(zip(given, in_row(given), strict=True))
+    flat.update(zip(made, in_row(made), strict=True))
+    return [*reshaped(given, before), *barred(before, [flat[v] for v in given]),
+            *[e.replace(invars=[flat.get(v, v) if type(v) is Var else v for v in e.invars],
+                        outvars=[flat[e.outvars[0]]],
+                        params={**e.params, "shape": row} if "shape" in e.params else e.params)
+              for e in run], *barred([flat[v] for v in outs], behind), *reshaped(behind, outs)]
+
+
+# -- values that stencils read ---------------------------------------------------------------------
+
+# Operations that are done again for an element of a value, from which on it is kept. Of loops over
+# grids of 16 to 512 numbers a side (benchmarks/small.py has some) none takes longer for it, and
+# most 0.1 to 0.6 of their time; with 4, some take 1.5 times as long.
+AGAIN = 6
+# And for the whole value; more where no loop is one kernel then.
+AGAIN_IN_ALL = 32 if CPU_BARRIER_PASS is None else 2000
+_TERMS = 64  # that are told apart
+
+Work = dict[int, float]  # operations for an element, by equation
+Places = dict[Any, float]  # by what reads elements from elsewhere, how many, or in a call how often
+_HERE = 0  # a place of its own: that of the element itself
+
+
+@derived_structure
+def with_stencils_kept(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The program with a barrier behind each result of arithmetic that is read in several places;
+    the same program if there is none.
+
+    XLA's CPU compiler makes one loop of such a result and of what reads it, and computes it for
+    each of the places, and what it is made of for each of its own: the fourth slope of a method of
+    Runge and Kutta on a grid takes the first one 64 times for an element. Divisions and functions
+    are not computed again.
+    """
+    jaxpr = _stencils_kept(closed.jaxpr)
+    return closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
+
+
+def _stencils_kept(jaxpr: Jaxpr) -> Jaxpr:
+    params = {id(e): map_jaxprs(e.params, with_stencils_kept, _stencils_kept)
+              for e in holders_in(jaxpr)}
+    places = _places(jaxpr) if any([e.primitive.fused or e.primitive.is_call
+                                    for e in jaxpr.eqns]) else {}
+    work = dict[Any, Work]()
+    behind = dict[Any, Any]()
+    eqns = []
+    for eqn in jaxpr.eqns:
+        done = _work(eqn, work) if places else {}
+        new = params.get(id(eqn), eqn.params)
+        if new is not eqn.params or not behind.keys().isdisjoint(_variables(eqn.invars)):
+            eqn = eqn.replace(params=new, invars=_replaced(eqn.invars, behind))
+        eqns.append(eqn)
+        for v in eqn.outvars if done else ():
+            again = (_reads(v, places.get(v, {})) - 1) * sum(done.values())
+            if again < AGAIN or again * _size(v) < AGAIN_IN_ALL:
+                work[v] = done
+            else:
+                behind[v] = Var(v.aval)
+                eqns.append(JaxprEqn(optimization_barrier_p, [v], [behind[v]], {}, no_effects,
+                                     eqn.source_info))
+    return jaxpr if all(map(is_, eqns, jaxpr.eqns)) else \
+        jaxpr.replace(eqns=eqns, outvars=_replaced(jaxpr.outvars, behind))
+
+
+def _replaced(vs: Sequence[Any], by: Mapping[Any, Var]) -> list[Any]:
+    return [by.get(v, v) if type(v) is Var else v for v in vs]
+
+
+def _variables(vs: Sequence[Any]) -> list[Var]:
+    return [v for v in vs if type(v) is Var]
+
+
+def _only_moves(eqn: JaxprEqn) -> bool:
+    """Whether an element of the result is one of the operand, read in no other place."""
+    return eqn.primitive.moves and eqn.primitive.linear is TOGETHER and not eqn.primitive.fused
+
+
+def _work(eqn: JaxprEqn, done: Mapping[Any, Work]) -> Work:
+    """What is done for an element of a result where nothing is kept."""
+    given = [done[v] for v in _variables(eqn.invars) if v in done]
+    if eqn.primitive.is_call:
+        made, reads = _inside(eqn.params["jaxpr"])
+        return {id(eqn): made + sum([n * sum(done[v].values()) for v, n in zip(
+            eqn.invars, reads, strict=True) if type(v) is Var and v in done])}
+    if eqn.primitive.fused:
+        return {id(eqn): 1 + max([sum(w.values()) for w in given], default=0)}
+    moves = _only_moves(eqn)
+    if not moves and eqn.primitive.cost != CHEAP:
+        return {}
+    own: Work = {} if moves else {id(eqn): 1}
+    work = {k: n for w in (*given, own) for k, n in w.items()}
+    return work if len(work) < _TERMS else {id(eqn): sum(work.values())}
+
+
+def _places(jaxpr: Jaxpr) -> dict[Any, Places]:
+    """From where values are read: by the last of the operations that take elements from elsewhere,
+    before one computes with them."""
+    places = dict[Any, Places]()
+    places.update({v: {_HERE: 1} for v in _variables(jaxpr.outvars)})
+    for eqn in reversed(jaxpr.eqns):
+        read = {k: n for v in eqn.outvars for k, n in places.get(v, {}).items()}
+        if eqn.primitive.fused:
+            if read.pop(_HERE, 0):
+                read[id(eqn)] = max(map(_size, eqn.outvars))
+        elif not _only_moves(eqn):
+            read = {_HERE: 1}
+        inside = _inside(eqn.params["jaxpr"])[1] if eqn.primitive.is_call else ()
+        for i, x in enumerate(eqn.invars):
+            if type(x) is Var:
+                places.setdefault(x, {}).update({(id(eqn), i): inside[i]} if inside else read)
+    return places
+
+
+def _reads(v: Var, places: Places) -> float:
+    """In how many places a value is read for an element of a result; a part of it counts less."""
+    return sum([n if k == _HERE or type(k) is tuple else min(1.0, n / _size(v))
+                for k, n in places.items()])
+
+
+def _size(v: Var) -> int:
+    """The number of elements; 1 where there are none, or nobody knows."""
+    size = getattr(v.aval, "size", 1)
+    return size if type(size) is int and size else 1
+
+
+@derived_structure
+def _inside(closed: ClosedJaxpr) -> tuple[float, list[float]]:
+    """What a call does for an element of a result, and in how many places it reads each operand."""
+    work = dict[Any, Work]()
+    for eqn in closed.jaxpr.eqns:
+        work.update(dict.fromkeys(eqn.outvars, _work(eqn, work)))
+    places = _places(closed.jaxpr)
+    return (max([sum(work[v].values()) for v in _variables(closed.jaxpr.outvars) if v in work],
+                default=0), [_reads(v, places.get(v, {})) for v in closed.jaxpr.invars])
+
+
+# -- reads before updates --------------------------------------------------------------------------
+
+
+@derived_structure
+def with_reads_first(closed: ClosedJaxpr, repeated: bool = False) -> ClosedJaxpr:
+    """The program with the reads of what a loop carries before its update in place, and a barrier
+    between them; `repeated` says that it is the body of one.
+
+    XLA's CPU compiler computes a read again wherever its value is wanted. Where that is behind the
+    update, it copies the carry, whole, in each iteration.
+    """
+    jaxpr = _reads_first(closed.jaxpr, repeated)
+    return closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
+
+
+def _reads_first(jaxpr: Jaxpr, repeated: bool) -> Jaxpr:
+    eqns = [_with_reads_first_inside(e, repeated) for e in holders_in(jaxpr)]
+    inside = {id(old): new for old, new in zip(holders_in(jaxpr), eqns, strict=True)
+              if new is not old}
+    if inside:
+        jaxpr = jaxpr.replace(eqns=[inside.get(id(e), e) for e in jaxpr.eqns])
+    if repeated and any([e.primitive.in_place for e in jaxpr.eqns]):
+        for carried in [e.invars[0] for e in jaxpr.eqns if e.primitive.in_place]:
+            if type(carried) is Var and carried in jaxpr.invars and _is_large(carried.aval):
+                jaxpr = _with_barrier(jaxpr, carried)
+    return jaxpr
+
+
+def _with_reads_first_inside(eqn: JaxprEqn, repeated: bool) -> JaxprEqn:
+    inside = eqn.primitive.holder.loops or (repeated and eqn.primitive.is_call)
+    params = map_jaxprs(eqn.params, lambda closed: with_reads_first(closed, inside),
+                        lambda jaxpr: _reads_first(jaxpr, inside))
+    return eqn if params is eqn.params else eqn.replace(params=params)
+
+
+# Elements from which on a copy counts beside a barrier, for which older versions of XLA have to be
+# told that no loop is one kernel.
+_COPIED = 256 if CPU_BARRIER_PASS is None else 1 << 14
+
+
+def _is_large(aval: Any) -> bool:
+    return all([type(n) is int for n in aval.shape]) and aval.size >= _COPIED
+
+
+def _with_barrier(jaxpr: Jaxpr, carried: Var) -> Jaxpr:
+    """The program with a barrier between the reads of one value and its update, if both are all
+    that becomes of it and no read needs what the update makes."""
+    users = [e for e in jaxpr.eqns if carried in e.invars]
+    reads = [e for e in users if e.primitive.accumulate is not None]
+    updates = [e for e in users if e.primitive.in_place]
+    held = [v for e in reads for v in e.outvars]
+    if (len(updates) != 1 or not reads or len(users) > len(reads) + 1 or carried in jaxpr.outvars
+            or any([type(n) is not int for v in held for n in v.aval.shape])
+            or 4 * sum([v.aval.size for v in held]) > carried.aval.size):
+        return jaxpr
+    needed: set[Any] = set(held)
+    first: list[JaxprEqn] = []
+    for eqn in reversed(jaxpr.eqns):
+        if not needed.isdisjoint(eqn.outvars):
+            first.append(eqn)
+            needed.update(_variables(eqn.invars))
+    if updates[0] in first or any([e.effects for e in first]):
+        return jaxpr
+    behind: dict[Any, Var] = {v: Var(v.aval) for v in (carried, *held)}
+    barrier = JaxprEqn(optimization_barrier_p, list(behind), list(behind.values()), {}, no_effects,
+                       updates[0].source_info)
+    before = set(map(id, first))
+    rest = [e.replace(invars=_replaced(e.invars, behind))
+            for e in jaxpr.eqns if id(e) not in before]
+    return jaxpr.replace(eqns=[*reversed(first), barrier, *rest],
+                         outvars=_replaced(jaxpr.outvars, behind))
