@@ -10,7 +10,7 @@ from lowering.builder import Block, in_avals, out_aval
 from lowering.locations import Locations
 from lowering.rules import rule
 from lowering.shardings import sharding_text
-from lowering.types import tensor_type
+from lowering.types import tensor_type, with_symbols
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.meshes import AbstractMesh
 
@@ -48,20 +48,16 @@ def add_functions(b: Block, functions: Sequence[tuple[str, str]], name: str) -> 
     meshes = {own: _mesh_symbol(b, text) for own, text in functions if text.startswith("sdy.mesh")}
     functions = [(own, text) for own, text in functions if own not in meshes]
     fresh = {own: b.module.fresh_name(f"{name}.{own}") for own, _ in functions} | meshes
-
-    def renamed(match: re.Match[str]) -> str:
-        return f"@{fresh.get(match[1], match[1])}"
-
     for _, text in functions:
         b.module.functions.append(ForeignFunction(  # type: ignore[arg-type]
-            re.sub(r"@([A-Za-z_][\w.$-]*)", renamed, text)))
+            with_symbols(text, fresh)))
     return fresh[functions[0][0]]
 
 
 def _mesh_symbol(b: Block, text: str) -> str:
     """The symbol of the mesh of this module that is like the declared one."""
     axes = re.findall(r'"([^"]*)"=(\d+)', text)
-    if not axes:
+    if "device_ids" in text:
         return b.module.meshes.device(0)
     return b.module.meshes.name(AbstractMesh(tuple([int(size) for _, size in axes]),
                                              tuple([name for name, _ in axes])))

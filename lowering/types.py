@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -210,3 +211,21 @@ def quoted(text: str) -> str:
     """A string of MLIR."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
+
+
+_SYMBOL = re.compile(r'@(?:([A-Za-z_][\w.$-]*)|"((?:[^"\\]|\\.)*)")')
+
+
+def symbols_in(text: str) -> list[str]:
+    """The names of functions and meshes in a program's text."""
+    return [m[1] or m[2] for m in _SYMBOL.finditer(text)]
+
+
+def with_symbols(text: str, names: Mapping[str, str]) -> str:
+    """A program's text with other names of functions and meshes."""
+    def renamed(match: re.Match[str]) -> str:
+        name = names.get(match[1] or match[2])
+        return match[0] if name is None else \
+            f"@{name}" if _SYMBOL.fullmatch(f"@{name}") else f"@{quoted(name)}"
+
+    return _SYMBOL.sub(renamed, text)

@@ -4,13 +4,12 @@ them."""
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from lowering.types import tensor_type
+from lowering.types import tensor_type, with_symbols
 from pyjx import jaxlib_api
 from pyjx.compat.mlir_contexts import LoweringResult, ShapePolyLoweringState
 from pyjx.core.array_type import DTypeLike
@@ -269,10 +268,8 @@ def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symt
             name, n = f"{wanted}_{n}", n + 1
         taken.add(name)
         fresh[own] = name
-    text = re.sub(r"@([A-Za-z_][\w.$-]*)", lambda m: f"@{fresh.get(m[1], m[1])}",
-                  str(src_module.operation))
     with dst_module.context:
-        renamed = ir.Module.parse(text)
+        renamed = ir.Module.parse(with_symbols(str(src_module.operation), fresh))
         for op in list(renamed.body.operations):
             op.attributes["sym_visibility"] = ir.StringAttr.get("private")
             dst_module.body.append(op)

@@ -1,4 +1,5 @@
-"""Exported functions as bytes; `reading.py` reads them.
+"""Exported functions as bytes; `reading.py` reads them, and those of `jax.export`, too, which
+`jax_format.py` knows.
 
 The container, in order; numbers are little-endian and unsigned:
 
@@ -40,12 +41,14 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.specs import axes_of
 from pyjx.core.symbolic.solving import scope_of
+from pyjx.export import jax_format
 from pyjx.export.trees import tree_to_data
 
 if TYPE_CHECKING:
@@ -57,20 +60,33 @@ VERSION = 1
 MOST_ORDER = 16  # of derivatives
 
 
-def serialize(exported: Exported, vjp_order: int = 0) -> bytearray:
-    """The container of an exported function, with so many of its derivatives.
+def serialize(exported: Exported, vjp_order: int = 0, format: str = "pyjx") -> bytearray:
+    """The bytes of an exported function, with so many of its derivatives.
 
     Raises:
-      ValueError: the number is negative or too large, or a type has no serialization.
+      ValueError: the number is negative or too large, a type has no serialization, or there is no
+        such format.
     """
     if not 0 <= vjp_order <= MOST_ORDER:
         raise ValueError(f"serialize: vjp_order must be between 0 and {MOST_ORDER}, got "
                          f"{vjp_order}.")
-    derivative = bytes(serialize(exported.vjp(), vjp_order - 1)) if vjp_order else b""
-    header = json.dumps(_header(exported), separators=(",", ":")).encode()
-    body = b"".join([struct.pack("<Q", len(part)) + part
-                     for part in (header, exported.mlir_module_serialized, derivative)])
-    return bytearray(MAGIC + struct.pack("<I", VERSION) + hashlib.sha256(body).digest() + body)
+    if format not in ("pyjx", "jax"):
+        raise ValueError(f"serialize: format must be 'pyjx' or 'jax', got {format!r}.")
+    parts = [(_header(exported), exported.mlir_module_serialized)]
+    for _ in range(vjp_order):
+        exported = exported.vjp()
+        parts.append((_header(exported), exported.mlir_module_serialized))
+    return bytearray(jax_format.bytes_of(parts) if format == "jax" else _container(parts))
+
+
+def _container(parts: Sequence[tuple[dict[str, Any], bytes]]) -> bytes:
+    """The container of a function, whose header and module come first, and of its derivatives."""
+    data = b""
+    for fields, module in reversed(parts):
+        header = json.dumps(fields, separators=(",", ":")).encode()
+        body = b"".join([struct.pack("<Q", len(part)) + part for part in (header, module, data)])
+        data = MAGIC + struct.pack("<I", VERSION) + hashlib.sha256(body).digest() + body
+    return data
 
 
 def _header(exported: Exported) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lowering.types import CLOSE, OPEN, tensor_type
+from lowering.types import CLOSE, OPEN, symbols_in, tensor_type, with_symbols
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # The function of a module for several platforms that is for one of them.
 PLATFORM_FUNCTION = "on_platform_{}"
 
-_SYMBOL = re.compile(r"@([A-Za-z_][\w.$-]*)")
+_DYNAMIC = re.compile(r"[<x]\?x")
 _EXPRESSION = re.compile(f"{OPEN}[^{CLOSE}]*{CLOSE}")
 
 
@@ -110,7 +110,14 @@ class ExportedProgram:
     def functions(self) -> dict[str, str]:
         """The texts of the module's functions by their names."""
         if self._functions is None:
-            self._functions = jaxlib_api.functions_of(jaxlib_api.artifact_text(self.artifact))
+            try:
+                self._functions = jaxlib_api.functions_of(jaxlib_api.artifact_text(self.artifact))
+            except jaxlib_api.JaxRuntimeError as error:
+                here = ".".join(map(str, jaxlib_api.JAXLIB_VERSION))
+                raise ValueError(
+                    f"The module of the exported function '{self.name}' cannot be read by jaxlib "
+                    f"{here}: it is of a later version, or damaged. Export it with this jaxlib or "
+                    f"an earlier one.\n{error}") from None
         return self._functions
 
     def for_call(self, avals: tuple[Any, ...], platform: str) -> CallableProgram:
@@ -123,63 +130,82 @@ class ExportedProgram:
 
     def _for_call(self, avals: tuple[Any, ...], platform: str) -> CallableProgram:
         functions, entry = dict(self.functions()), "main"
-        if len(self.platforms) > 1:
-            index = self.platforms.index(platform) if platform in self.platforms else 0
-            own = PLATFORM_FUNCTION.format(self.platforms[index])
-            if own not in functions:
-                raise ValueError(f"The module of '{self.name}' has no function {own}.")
-            entry = own
-        functions[entry] = functions[entry].replace("func.func public", "func.func private", 1)
+        if entry not in functions:
+            raise ValueError(f"The module of '{self.name}' has no function main.")
         in_types = [lowered_type(a) for a in self.in_avals]
         out_types = [lowered_type(a) for a in self.out_avals]
-        static = all([type(d) is int for a in avals for d in a.shape])
-        if self.solutions and static:
-            results = self.result_avals(avals)
-            functions = jaxlib_api.functions_of(jaxlib_api.refined(
-                self._static_module(functions, entry, avals, in_types, out_types)))
-            entry = "main"
-            functions[entry] = functions[entry].replace(
-                "func.func public", "func.func private", 1)
-            in_types = [lowered_type(a) for a in avals]
-            out_types = [lowered_type(a) for a in results]
+        taken = [in_types[i] for i in self.kept]
+        if len(self.platforms) > 1:
+            index = self.platforms.index(platform) if platform in self.platforms else 0
+            entry = PLATFORM_FUNCTION.format(self.platforms[index])
+            if entry not in functions:  # jax's choose the operations in `main`
+                functions[entry] = _caller(entry, "main", taken, taken, out_types, index)
+        functions = {name: text.replace("func.func public", "func.func private", 1)
+                     for name, text in functions.items()}
         reached = _reached(functions, entry)
         text = "\n".join([t for _, t in reached])
+        static = all([type(d) is int for a in avals for d in a.shape])
+        if static and (self.solutions or _DYNAMIC.search(text)):
+            functions = self._refined(self._static_module(reached, avals), avals)
+            functions["main"] = functions["main"].replace(
+                "func.func public", "func.func private", 1)
+            in_types = [lowered_type(a) for a in avals]
+            out_types = [lowered_type(a) for a in self.result_avals(avals)]
+            reached = _reached(functions, "main")
+            text = "\n".join([t for _, t in reached])
         return CallableProgram(tuple(reached), self.name, tuple(in_types), tuple(out_types),
                                self.kept, tuple(families_in(text)), self.devices,
                                self.in_shardings, self.out_shardings)
 
-    def _static_module(self, functions: dict[str, str], entry: str, avals: Sequence[Any],
-                       in_types: Sequence[str], out_types: Sequence[str]) -> str:
-        """The module with a `main` for arguments of these types, which calls `entry`."""
-        lines, given = [], []
-        for n, i in enumerate(self.kept):
-            own, wanted = lowered_type(avals[i]), in_types[i]
-            given.append(f"%arg{n}")
-            if own != wanted:
-                lines.append(f"    %g{n} = stablehlo.convert %arg{n} : ({own}) -> {wanted}")
-                given[-1] = f"%g{n}"
-        params = ", ".join([f"%arg{n}: {lowered_type(avals[i])}" for n, i in enumerate(self.kept)])
-        types, results = ", ".join([in_types[i] for i in self.kept]), ", ".join(out_types)
-        count = len(out_types)
-        name = "entry_of_module"
-        called = f"func.call @{name}({', '.join(given)}) : ({types}) -> ({results})"
-        names = ["%r"] if count == 1 else [f"%r#{i}" for i in range(count)]
-        lines.append(f"    {f'%r:{count} = ' if count > 1 else '%r = ' if count else ''}{called}")
-        lines.append(f"    return {', '.join(names)} : {results}" if count else "    return")
-        body = "\n".join([_renamed(t, entry, name) for n, t in _reached(functions, entry)])
-        main = "\n".join([f"  func.func public @main({params}) -> ({results}) {{", *lines, "  }"])
+    def _static_module(self, functions: Sequence[tuple[str, str]], avals: Sequence[ShapedArray]
+                       ) -> str:
+        """The module with a `main` for arguments of these types, which calls the first function."""
+        names = {"main": "main_of_module", functions[0][0]: "entry_of_module"}
+        taken = [(lowered_type(avals[i]), lowered_type(self.in_avals[i])) for i in self.kept]
+        main = _caller("main", "entry_of_module", [own for own, _ in taken],
+                       [wanted for _, wanted in taken], list(map(lowered_type, self.out_avals)))
+        body = "\n".join([with_symbols(text, names) for _, text in functions])
         return f"module @exported {{\n{main}\n{body}\n}}\n"
 
+    def _refined(self, text: str, avals: Sequence[ShapedArray]) -> dict[str, str]:
+        """The functions of a module whose `main` has static shapes."""
+        try:
+            return jaxlib_api.functions_of(jaxlib_api.refined(text))
+        except jaxlib_api.JaxRuntimeError as error:
+            _, _, reason = str(error).partition("error: ")
+            raise ValueError(
+                f"Function '{self.name}' cannot be called with arguments of the types "
+                f"{', '.join([a.str_short() for a in avals])}: "
+                f"{(reason or str(error)).partition(chr(10))[0]}") from None
 
-def _renamed(text: str, old: str, new: str) -> str:
-    return _SYMBOL.sub(lambda m: f"@{new}" if m[1] == old else m[0], text)
+
+def _caller(name: str, entry: str, given: Sequence[str], wanted: Sequence[str],
+            results: Sequence[str], platform: int | None = None) -> str:
+    """A function of `given` types that calls `entry`, which takes those that are wanted, after the
+    index of a platform if there is one."""
+    lines, operands, types = [], [], [*wanted]
+    if platform is not None:
+        lines.append(f"    %platform = stablehlo.constant dense<{platform}> : tensor<i32>")
+        operands.append("%platform")
+        types.insert(0, "tensor<i32>")
+    for n, (own, other) in enumerate(zip(given, wanted, strict=True)):
+        operands.append(f"%arg{n}" if own == other else f"%g{n}")
+        if own != other:
+            lines.append(f"    %g{n} = stablehlo.convert %arg{n} : ({own}) -> {other}")
+    params = ", ".join([f"%arg{n}: {t}" for n, t in enumerate(given)])
+    outs, count = ", ".join(results), len(results)
+    lines.append(f"    {f'%r:{count} = ' if count > 1 else '%r = ' if count else ''}func.call "
+                 f"@{entry}({', '.join(operands)}) : ({', '.join(types)}) -> ({outs})")
+    names = ["%r"] if count == 1 else [f"%r#{i}" for i in range(count)]
+    lines.append(f"    return {', '.join(names)} : {outs}" if count else "    return")
+    return "\n".join([f"  func.func public @{name}({params}) -> ({outs}) {{", *lines, "  }"])
 
 
 def _reached(functions: dict[str, str], entry: str) -> list[tuple[str, str]]:
     """The functions that `entry` needs, itself first."""
     names, done = [entry], {entry}
     for name in names:
-        for found in _SYMBOL.findall(functions[name]):
+        for found in symbols_in(functions[name]):
             if found in functions and found not in done:
                 done.add(found)
                 names.append(found)
@@ -292,13 +318,26 @@ class Exported:
                              "`vjp_order=1`, or more for higher derivatives.")
         return self._get_vjp(self)
 
-    def serialize(self, vjp_order: int = 0) -> bytearray:
+    def serialize(self, vjp_order: int = 0, *, format: str = "pyjx") -> bytearray:
         """The bytes that `deserialize` reads, with so many derivatives.
 
+        Args:
+          vjp_order: how many.
+          format: "pyjx", or "jax" for bytes that `jax.export.deserialize` of jax 0.7 to 0.12 reads;
+            these do not say which types are weak, and before 0.9 not how arguments lie.
+
         Raises:
-          ValueError: `vjp_order` is negative, or a type has no serialization.
+          ValueError: `vjp_order` is negative, a type has no serialization, or jax's format has no
+            place for something, such as keys of dictionaries that are no texts.
+
+        >>> import pyjx as jax
+        >>> from pyjx import export
+        >>> exported = export.export(jax.jit(lambda x: x + 1))(jax.numpy.ones(2))
+        >>> for_jax = exported.serialize(vjp_order=1, format="jax")
+        >>> export.deserialize(for_jax).call(jax.numpy.ones(2))
+        Array([2., 2.], dtype=float32)
         """
-        return serialize(self, vjp_order)
+        return serialize(self, vjp_order, format)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the program; under `jit` it becomes a part of the caller's.

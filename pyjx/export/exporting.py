@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram
-from lowering.types import quoted
+from lowering.types import quoted, with_symbols
 from pyjx import configuration, jaxlib_api
 from pyjx.core.effects import has_state
 from pyjx.core.evaluation import eval_jaxpr
@@ -226,8 +226,7 @@ def _with_suffix(text: str, platform: str) -> str:
     names = {"main": PLATFORM_FUNCTION.format(platform)}
     for found in re.findall(r"func\.func private @([\w.$-]+)", body):
         names[found] = f"{found}_{platform}"
-    body = re.sub(r"@([A-Za-z_][\w.$-]*)", lambda m: f"@{names.get(m[1], m[1])}", body)
-    return body.replace("func.func public", "func.func private", 1)
+    return with_symbols(body, names).replace("func.func public", "func.func private", 1)
 
 
 # -- derivatives -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Bytes of a container (see `container.py`) as an exported function."""
+"""Bytes as an exported function: those of a container (see `container.py`), and of jax's."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from pyjx.core.meshes import AbstractMesh
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import solve, variables_in
+from pyjx.export import jax_format
 from pyjx.export.container import MAGIC, MOST_ORDER, VERSION
 from pyjx.export.exported import Exported
+from pyjx.export.flatbuffers import Table
 from pyjx.export.safety import (
     DisabledSafetyCheck,
     maximum_supported_calling_convention_version,
@@ -37,11 +39,14 @@ MOST_SIZE = 1 << 62
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """The exported function that `Exported.serialize` wrote.
+    """The exported function that `Exported.serialize` wrote, pyjx's or that of `jax.export`.
+
+    jax's bytes have no checksum; a damaged module in them is noticed when it is called, if at all.
 
     Raises:
-      ValueError: the bytes are no such container, or damaged, or of a later version; or a pytree
-        has nodes that are not registered here.
+      ValueError: the bytes are none of the two, or damaged, or of a later version; a pytree has
+        nodes that are not registered here; or jax's function has what programs here do not have:
+        effects, memories of the host, shardings that jax before 0.9 wrote.
       TypeError: `blob` is no bytes.
 
     >>> import pyjx as jax
@@ -52,15 +57,21 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     """
     if not isinstance(blob, (bytes, bytearray, memoryview)):
         raise TypeError(f"deserialize: expected bytes, got {type(blob).__name__}.")
-    return _read(memoryview(bytes(blob)), 0)
+    data = bytes(blob)
+    table = None if data[:8] == MAGIC else jax_format.first_table(data)
+    return _read(memoryview(data), 0) if table is None else _of_jax(table, 0)
+
+
+def _of_jax(table: Table, depth: int) -> Exported:
+    derivative = jax_format.derivative_of(table)
+    return _joined(jax_format.header_of(table), jax_format.module_of(table), depth,
+                   None if derivative is None else lambda: _of_jax(derivative, depth + 1))
 
 
 def _read(data: memoryview, depth: int) -> Exported:
-    if depth > MOST_ORDER:
-        raise ValueError(f"deserialize: more than {MOST_ORDER} derivatives.")
     if len(data) < 44 or data[:8] != MAGIC:
         raise ValueError("deserialize: these bytes are no exported function: they do not start "
-                         f"with {MAGIC!r}.")
+                         f"with {MAGIC!r}, and are no table of jax's.")
     version, = struct.unpack("<I", data[8:12])
     if version != VERSION:
         raise ValueError(f"deserialize: the bytes are of version {version} of the format; this "
@@ -73,10 +84,19 @@ def _read(data: memoryview, depth: int) -> Exported:
     derivative, body = part(body, "backward pass")
     if len(body):
         raise ValueError(f"deserialize: {len(body)} bytes too many.")
-    vjp = _read(derivative, depth + 1) if len(derivative) else None
-    exported = Header.of(bytes(header)).exported(bytes(module))
-    if vjp is None:
+    return _joined(Header.of(bytes(header)).fields, bytes(module), depth,
+                   (lambda: _read(derivative, depth + 1)) if len(derivative) else None)
+
+
+def _joined(fields: dict[str, Any], module: bytes, depth: int,
+            derivative: Callable[[], Exported] | None) -> Exported:
+    """An exported function with its backward pass, which a call gives if there is one."""
+    if depth > MOST_ORDER:
+        raise ValueError(f"deserialize: more than {MOST_ORDER} derivatives.")
+    exported = Header(fields).exported(module)
+    if derivative is None:
         return exported
+    vjp = derivative()
     expected = [*exported.in_avals, *[a.to_tangent_aval() for a in exported.out_avals]]
     if list(map(str, vjp.in_avals)) != list(map(str, expected)):  # each has symbols of its own
         raise ValueError("deserialize: the backward pass is that of another function.")
@@ -189,7 +209,7 @@ def _sharding(data: Any, aval: ShapedArray, devices: int) -> Any:
         found = NamedSharding(mesh, PartitionSpec(*map(tuple, entries)))
         if not known or len(entries) > aval.ndim:
             raise ValueError
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):  # C++'s casts, too
         raise ValueError("deserialize: the sharding of an argument or a result is malformed."
                          ) from None
     return found

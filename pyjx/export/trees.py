@@ -103,6 +103,12 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
     return nodetype
 
 
+def fields_of_named_tuple(name: str) -> tuple[str, ...] | None:
+    """The fields of the named tuple that is registered by a name; None if there is none."""
+    found: Any = _tuples_by_name.get(name)
+    return found and found._fields  # type: ignore[no-any-return]
+
+
 # -- as data ---------------------------------------------------------------------------------------
 
 

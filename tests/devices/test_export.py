@@ -11,6 +11,8 @@ import pyjx.numpy as jnp
 from pyjx import export, lax
 from pyjx.sharding import Mesh, NamedSharding
 from pyjx.sharding import PartitionSpec as P
+from tests.files import cases
+from tests.files.test_artifacts import MADE, needs_jaxlib
 
 X = np.random.default_rng(0).normal(size=(8, 4)).astype("f4")
 TYPE = jax.ShapeDtypeStruct(X.shape, X.dtype)
@@ -121,3 +123,22 @@ with open({str(path)!r}, "rb") as file:
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert out.stdout == "(4,)\n", out.stderr
+
+
+@pytest.mark.parametrize("version", MADE)
+def test_shardings_come_from_jax(version):
+    cases.register()
+    data = MADE[version]["export.sharded"].tobytes()
+    if version in ("0.7.2", "0.8.3"):
+        with pytest.raises(ValueError, match=r"by jax before 0\.9, .* Export it again by a later"):
+            export.deserialize(data)
+        return
+    needs_jaxlib(version)
+    found, own = export.deserialize(data), cases.exported("sharded")
+    again = export.deserialize(own.serialize(vjp_order=1, format="jax"))
+    for other in (found, again):
+        assert [s.spec for s in other._in_named_shardings] == [P("x"), P("x", "y")]
+        assert other.nr_devices == 4 and other.vjp().nr_devices == 4
+        for x, y in zip(cases.answers(other.call, "sharded"),
+                        cases.answers(own.call, "sharded"), strict=True):
+            close(x, y)

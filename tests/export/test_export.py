@@ -10,7 +10,6 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import export, jaxlib_api, lax
-from pyjx.export.exported import lowered_type
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 Y = np.ones((3, 2), np.float32)
@@ -232,8 +231,7 @@ def refined_for(e, *shapes):
     functions = {name: text.replace("func.func public", "func.func private")
                  for name, text in e._program.functions().items()}
     return jaxlib_api.refined(e._program._static_module(
-        functions, "main", avals, list(map(lowered_type, e.in_avals)),
-        list(map(lowered_type, e.out_avals))))
+        sorted(functions.items(), key=lambda item: item[0] != "main"), avals))
 
 
 def test_modules_check_shapes_themselves():
