@@ -107,7 +107,7 @@ def _loop(b: Block, eqn: JaxprEqn, operands: Sequence[str], init: Any, carried: 
     row = aval.update(shape=[1 if i == axis else m for i, m in enumerate(aval.shape)])
     total = row.update(dtype=carried)
     avals = [index, total, aval, *[aval for _ in operands]]
-    whole = [whole_along(b, x, aval, (axis,)) for x in operands]
+    whole = [whole_along(b, x, aval, (axis,), apart=True) for x in operands]
     zero = b.constant(0, index)
     start_types = ", ".join(["tensor<i32>"] * aval.ndim)
     sizes = ", ".join(map(str, row.shape))

@@ -229,11 +229,16 @@ def with_token(partitioning: Partitioning) -> Partitioning:
                       layouts=(with_first(p.layouts[0]), with_first(p.layouts[1])))
 
 
-def whole_along(b: Block, x: str, aval: ShapedArray | AbstractRef, axes: Sequence[int]) -> str:
-    """A value that is not cut along these axes, for operations that XLA cannot do part by part."""
+def whole_along(b: Block, x: str, aval: ShapedArray | AbstractRef, axes: Sequence[int],
+                apart: bool = False) -> str:
+    """A value that is not cut along these axes, for operations that XLA cannot do part by part. Set
+    `apart`, the value that it is made of stays cut, which Shardy would have whole for all its uses.
+    """
     mesh = b.module.meshes.first
     if b.module.partitions == 1 or mesh is None:
         return x
+    if apart and not b.is_argument(x):
+        x = b.line(f"stablehlo.optimization_barrier {x} : {tensor_type(aval)}")
     dims = ", ".join(["{}" if i in axes else "{?}" for i in range(aval.ndim)])
     return b.line(f"sdy.sharding_constraint {x} <@{mesh}, [{dims}]> : {tensor_type(aval)}")
 

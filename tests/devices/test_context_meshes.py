@@ -280,14 +280,18 @@ def test_cumulative_results_are_cut_along_auto_axes_as_their_operands(spec):
     host = np.random.RandomState(0).uniform(0.5, 1.5, (8, 8)).astype("f")
     x = jax.device_put(host, NamedSharding(mesh, spec))
     for axis in (0, 1):
-        for f in (jnp.cumsum, jax.lax.cummax):
+        for f in (jnp.cumsum, jax.lax.cummax, jnp.fft.fft, lambda v, axis: jnp.fft.ifftn(v)):
             def call(v, f=f, axis=axis):
                 return f(v, axis=axis)
 
-            for way in (call, jax.jit(call)):
+            def of_computed(v, call=call):
+                return call(2 * v), 2 * v - 1
+
+            for way in (call, jax.jit(call), lambda v: jax.jit(of_computed)(v)[0] / 2):
                 out = way(x)
                 assert out.sharding.spec == spec, (f, axis)
-                np.testing.assert_allclose(out, call(host), rtol=1e-5, atol=1e-6)
+                np.testing.assert_allclose(out, call(host), rtol=1e-5, atol=1e-5)
+            assert jax.jit(of_computed)(x)[1].sharding.spec == spec
     slope = jax.jit(jax.grad(lambda v: jnp.cumsum(v, 1).sum()))
     np.testing.assert_allclose(slope(x), slope(host), rtol=1e-4)
     gathers = jax.jit(lambda v: jnp.cumsum(v, 0)).lower(x).compile().as_text()
