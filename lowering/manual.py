@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -103,10 +104,8 @@ def _on_each(b: Block, mesh: Any, names: frozenset[Any], operands: Sequence[str]
 
 def _steps_from_first(b: Block, mesh: Any, names: frozenset[Any], index: ShapedArray) -> str:
     """The sum of a device's positions along these axes: 0 on the first one."""
-    place, *others = [position_along(b, mesh, n, index) for n in mesh.axis_names if n in names]
-    for other in others:
-        place = b.binary("stablehlo.add", place, other, index)
-    return place
+    return reduce(lambda x, y: b.binary("stablehlo.add", x, y, index),
+                  [position_along(b, mesh, n, index) for n in mesh.axis_names if n in names])
 
 
 @rule("shard_map", "on_parts")

@@ -312,8 +312,7 @@ def _cleaned(error: Exception) -> Exception:
     if "annotate_device_placement" in text:
         return NotImplementedError(
             f"jit: jaxlib {jaxlib_api.JAXLIB_RELEASE} compiles no program for this platform with "
-            "values in another memory than the device's own; 0.10.2 does for CPUs. Put them there "
-            "by `jax.device_put` outside of programs.")
+            "values in another memory; 0.10.2 does for CPUs. Put them there outside of programs.")
     cleaned = re.sub(_NOISE, "", text)
     return error if cleaned == text else type(error)(cleaned)
 

@@ -366,10 +366,9 @@ def _said_by_types(shardings: Shardings, avals: Sequence[Any], mesh: Mesh | Abst
                    ) -> Shardings:
     """The shardings of results, with those of types where these say all: along Explicit axes alone,
     and of sums that are yet to be taken or whose cotangents are, which XLA does not tell of."""
-    is_all = mesh.are_all_axes_explicit
-    return tuple([_of_type(a, mesh) if s is None and (is_all or a.place.spec.unreduced
-                                                      or a.place.spec.reduced) else s
-                  for s, a in zip(shardings, avals, strict=True)])
+    return tuple([_of_type(a, mesh) if s is None and (
+        mesh.are_all_axes_explicit or a.place.spec.unreduced or a.place.spec.reduced) else s
+        for s, a in zip(shardings, avals, strict=True)])
 
 
 def _mesh_that_is_set() -> Mesh | None:

@@ -86,9 +86,8 @@ def on_parts(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, made: JaxprEqn) -> list[J
     if holds_jaxprs(eqn):
         if axes and LOSES_OPEN_SUMS and eqn.primitive.name in ("scan", "while", "cond"):
             raise NotImplementedError(
-                f"{eqn.primitive.name}: operands are sums along {sorted(axes)} that are yet to be "
-                f"taken, which jaxlib {JAXLIB_RELEASE} would take in each program inside. Take "
-                "them before, by `jax.reshard`, or use jaxlib 0.8.")
+                f"{eqn.primitive.name}: jaxlib {JAXLIB_RELEASE} takes operands that are sums along "
+                f"{sorted(axes)} twice. Use 0.8, or take these sums before, by `jax.reshard`.")
         return _with_stacked_parts(mesh, eqn, made)
     if not axes or eqn.primitive.placed is not None:
         return [made]

@@ -465,5 +465,5 @@ def test_scans_leave_sums_open():
     lambda y: lax.cond(True, lambda y: 2 * y, lambda y: y, y),
 ])
 def test_jaxlibs_that_sum_twice_in_loops_and_branches_are_named(f):
-    with pytest.raises(NotImplementedError, match=r"sums along \['x'\] .* jaxlib 0.7"):
+    with pytest.raises(NotImplementedError, match=r"jaxlib 0.7.* sums along \['x'\]"):
         jax.jit(lambda x: f(jax.reshard(x, P(unreduced={"x"}))))(X)
