@@ -20,7 +20,6 @@ __all__ = [
     "argnums_partial", "debug_info", "donation_vector", "flatten_axes", "flatten_fun",
     "flatten_fun_nokwargs", "rebase_donate_argnums", "safe_map", "shaped_abstractify",
 ]
-__dir__ = directory(__name__, __all__)
 
 
 def _wrapped(fun: Callable[..., Any]) -> WrappedFun:
@@ -293,3 +292,6 @@ def infer_argnums_and_argnames(sig: Any, argnums: Any, argnames: Any
     elif not given:
         given = tuple([names[i] for i in numbers if -len(names) <= i < len(names)])
     return numbers, given
+
+
+__dir__ = directory(__name__, __all__)

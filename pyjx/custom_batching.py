@@ -11,7 +11,6 @@ from pyjx.lazy import directory
 from pyjx.transforms.custom_vmap import custom_vmap as custom_vmap
 
 __all__ = ["custom_vmap", "sequential_vmap"]
-__dir__ = directory(__name__, __all__)
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
@@ -52,3 +51,6 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
         return outs, tree_util.tree_map(lambda _: True, outs)
 
     return function
+
+
+__dir__ = directory(__name__, __all__)

@@ -20,7 +20,6 @@ from pyjx.runtime import backends, clusters
 from pyjx.runtime.processes import group
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
-__dir__ = directory(__name__, __all__)
 
 _ONCE = "distributed.initialize should only be called once."
 _WORLD_SIZE = "pyjx/distributed/num_processes"
@@ -288,3 +287,6 @@ def _leave() -> None:
     if group.client is None or failed:
         return
     group.shutdown()
+
+
+__dir__ = directory(__name__, __all__)

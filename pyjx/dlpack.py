@@ -11,7 +11,6 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
-__dir__ = directory(__name__, __all__)
 
 _SUPPORTED = frozenset((
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
@@ -49,3 +48,6 @@ def is_supported_dtype(dtype: Any) -> bool:
         return np.dtype(dtype).name in _SUPPORTED
     except TypeError:  # of no array
         return False
+
+
+__dir__ = directory(__name__, __all__)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyjx import jaxlib_api
 from pyjx.core.avals import abstract_token
+from pyjx.guards import guard
 from pyjx.lax.foreign_calls import ffi_call
 from pyjx.lazy import directory
 
@@ -17,11 +18,11 @@ __all__ = [  # noqa: F822
     "include_dir", "pycapsule", "register_ffi_target",
     "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
 ]
-__dir__ = directory(__name__, __all__)
+
 if not TYPE_CHECKING:
     def __getattr__(name):
         if name in _LOWERING:  # they build MLIR operations, which few need
-            return getattr(importlib.import_module("pyjx.compat.lowering_rules"), name)
+            return guard(getattr(importlib.import_module("pyjx.compat.lowering_rules"), name))
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 _LOWERING = ("build_ffi_lowering_function", "ffi_lowering")
@@ -97,3 +98,6 @@ def pycapsule(funcptr: Any) -> Any:
     new.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     new.restype = ctypes.py_object
     return new(ctypes.cast(funcptr, ctypes.c_void_p), b"xla._CUSTOM_CALL_TARGET", None)
+
+
+__dir__ = directory(__name__, __all__)

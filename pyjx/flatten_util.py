@@ -9,7 +9,6 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.core.tracebacks import api_boundary
 from pyjx.lax.common import operand
 from pyjx.lax.convert import convert_element_type, full, real
 from pyjx.lax.joining import concatenate, split
@@ -18,10 +17,8 @@ from pyjx.lazy import directory
 from pyjx.tree_util import PyTree, tree_flatten, tree_unflatten
 
 __all__ = ["ravel_pytree"]
-__dir__ = directory(__name__, __all__)
 
 
-@api_boundary
 def ravel_pytree(pytree: PyTree) -> tuple[Any, Callable[[Any], Any]]:
     """All elements of a pytree as one vector, and the function that brings them back.
 
@@ -91,3 +88,6 @@ def _converted(x: Any, dtype: Any) -> Any:
     if get_aval(x).dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
         x = real(x)
     return convert_element_type(x, dtype)
+
+
+__dir__ = directory(__name__, __all__)

@@ -14,6 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, cast
 
+from pyjx.guards import guard
 from pyjx.not_yet import ImportHint, hint
 
 sys.meta_path.append(ImportHint())
@@ -111,13 +112,17 @@ class FilledModule(Package):
 
 
 def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
-    """`__dir__` for a module that is no package: its public names, and not what it imports.
+    """`__dir__` for a module that is no package: its public names, and not what it imports. Called
+    at the end of it, when they are there.
 
     >>> directory("pyjx.lazy", ["attach"])()[-1]
     'attach'
     """
+    own = own_dictionary(sys.modules[module])
+    for name in names:
+        guard(own.get(name))
+
     def listed() -> list[str]:
-        own = own_dictionary(sys.modules[module])
         return sorted({*names, *[name for name in own if name.startswith("__")]})
 
     return listed
@@ -128,6 +133,7 @@ def refuse(module: str) -> Callable[[str], Any]:
     def missing(name: str) -> Any:
         raise AttributeError(f"module {module!r} has no attribute {name!r}{hint(module, name)}")
 
+    guard(missing)
     return missing
 
 
@@ -163,6 +169,7 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
             raise AttributeError(
                 f"module {package!r} has no attribute {name!r}{hint(package, name)}") from None
         value = getattr(_loaded(module), original)
+        guard(value)
         setattr(sys.modules[package], name, value)
         if describe is not None and module.startswith("pyjx.") and callable(value) and not (
                 isinstance(value, type)):
@@ -174,6 +181,7 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
         return sorted({*source, *modules, *[name for name in own if name.startswith("__")]})
 
     sys.modules[package].__class__ = Package
+    guard(getattribute)
 
     return getattribute, directory, [*modules, *source]
 

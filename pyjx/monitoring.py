@@ -22,7 +22,6 @@ __all__ = [
     "unregister_event_duration_listener", "unregister_event_listener",
     "unregister_event_time_span_listener", "unregister_scalar_listener",
 ]
-__dir__ = directory(__name__, __all__)
 
 
 
@@ -219,3 +218,6 @@ class timed:
         if _durations or _spans:
             record_event_duration_secs(self._event, self.seconds, fun_name=self._fun_name)
             record_event_time_span(self._event, self._start, end, fun_name=self._fun_name)
+
+
+__dir__ = directory(__name__, __all__)

@@ -32,7 +32,6 @@ __all__ = [
     "save_device_memory_profile", "start_server", "start_trace", "stop_server", "stop_trace",
     "trace",
 ]
-__dir__ = directory(__name__, __all__)
 
 
 
@@ -401,3 +400,6 @@ def get_profiled_instructions_proto(tensorboard_dir: str | os.PathLike[str]) -> 
         raise FileNotFoundError(f"get_profiled_instructions_proto: there is no profile in {root}")
     return jaxlib_api.profiler().get_profiled_instructions_proto(  # type: ignore[no-any-return]
         str(runs[-1]))
+
+
+__dir__ = directory(__name__, __all__)

@@ -21,7 +21,6 @@ from pyjx.transforms.vjp import vjp
 from pyjx.tree_util import tree_leaves, tree_map
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
-__dir__ = directory(__name__, __all__)
 
 # A tolerance: a number, or one for each dtype.
 Tolerance = float | Mapping[Any, float] | None
@@ -262,3 +261,6 @@ def _check_dtypes(xs: Any, ys: Any) -> None:
         assert a == b, f"dtypes {a} and {b} differ"
 
     tree_map(same, xs, ys)
+
+
+__dir__ = directory(__name__, __all__)

@@ -443,14 +443,13 @@ def test_the_warning_of_a_lossy_update_names_the_users_line(jitted):
     assert [(w.filename, w.lineno) for w in caught] == [(__file__, line)]
 
 
-def test_keys_used_twice_show_a_cure_and_few_frames():
+def test_keys_used_twice_show_a_cure_and_no_frames():
     with jax.debug_key_reuse(True):
         key = random.key(0)
         random.normal(key)
         with pytest.raises(jax.errors.KeyReuseError, match=r"jax\.random\.split") as caught:
             random.normal(key)
-    inner = [Path(entry.path).parent.name for entry in caught.traceback[1:]]
-    assert inner == ["random", "random"]  # the sampler, and none of what it is made of
+    assert len(caught.traceback) == 1
 
 
 MESH = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("x",))
@@ -491,7 +490,7 @@ def _failing(x):
     (lambda: jnp.einsum("ij->ijk", X),
      "The call was einsum('ij->ijk', float32[2,3])."),
     (lambda: jax.scipy.signal.welch(X, nperseg=[3]),
-     "The call was welch(float32[2,3], nperseg=[3])."),
+     "The call was welch(x=float32[2,3], nperseg=[3])."),
     (lambda: jax.lax.map(_failing, X), None),
     (lambda: jax.lax.scan(lambda c, x: (jnp.sum(c, axis=1), x), 0.0, X),
      "The call was sum(float32[], axis=1)."),

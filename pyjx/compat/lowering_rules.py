@@ -33,6 +33,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.decompose import decompose
 from pyjx.engine.physical import physicalize
+from pyjx.guards import guard
 from pyjx.runtime import backends
 
 Rule = Callable[..., Any]
@@ -41,6 +42,7 @@ Rule = Callable[..., Any]
 # ---- rules --------------------------------------------------------------------------------
 
 
+@guard
 class LoweredFun:
     """A rule that is a Python function of arrays."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
-from types import CodeType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 from pyjx import configuration
 from pyjx.core.call_notes import note_call, public_name
 from pyjx.core.frames import is_internal
+from pyjx.guards import is_guarded, leaving
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -28,18 +29,13 @@ def api_boundary(fun: _F) -> _F:
     """Decorates an entry of the public API: exceptions that leave it show the user's frames only,
     and the call where they do not name the function.
 
-    What exactly happens to the other frames is up to the flag `jax_traceback_filtering`. Of nested
+    For functions of other packages, or with two names; others are guarded (`pyjx.guards`). What
+    exactly happens to the other frames is up to the flag `jax_traceback_filtering`. Of nested
     entries only the outermost one acts. A call that succeeds pays for one more Python call.
     """
-    return wraps(fun)(_boundary(fun, public_name(fun)))  # type: ignore[return-value]
+    name = public_name(fun)
 
-
-def unnamed_boundary(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """`api_boundary` of a function whose name and documentation the caller gives."""
-    return _boundary(fun, None)
-
-
-def _boundary(fun: Callable[..., Any], name: str | None) -> Callable[..., Any]:
+    @wraps(fun)
     def boundary(*args: Any, **kwargs: Any) -> Any:
         try:
             return fun(*args, **kwargs)
@@ -48,8 +44,7 @@ def _boundary(fun: Callable[..., Any], name: str | None) -> Callable[..., Any]:
             leave_boundary(e)
             raise  # a bare raise adds no frame of its own
 
-    _boundary_codes.add(boundary.__code__)
-    return boundary
+    return mark_boundary(boundary)  # type: ignore[return-value]
 
 
 _boundary_codes: set[CodeType] = set()
@@ -64,12 +59,27 @@ def mark_boundary(fun: _F) -> _F:
 
 def leave_boundary(exc: Exception) -> None:
     """Filter the traceback of `exc` unless the caller was itself called from within a boundary."""
-    frame = sys._getframe(1).f_back
+    if not _is_within(sys._getframe(1).f_back):
+        filter_exception(exc)
+
+
+def leave_guarded(exc: Exception) -> None:
+    """What the handler of a public function does (`pyjx.guards`), as it is left by `exc`."""
+    handler = sys._getframe(1)
+    if handler.f_back is not None and not _is_within(handler.f_back.f_back):
+        note_call(exc, None, (), {})
+        filter_exception(exc)
+
+
+leaving.work = leave_guarded
+
+
+def _is_within(frame: FrameType | None) -> bool:
     while frame is not None:
-        if frame.f_code in _boundary_codes:
-            return
+        if is_guarded(frame.f_code) or frame.f_code in _boundary_codes:
+            return True
         frame = frame.f_back
-    filter_exception(exc)
+    return False
 
 
 def filter_exception(exc: BaseException) -> None:

@@ -19,7 +19,6 @@ from typing import IO, Any, NamedTuple
 from pyjx.core.array_type import Array
 from pyjx.core.frames import is_internal
 from pyjx.core.trace import Tracer
-from pyjx.core.tracebacks import api_boundary
 from pyjx.debug.printing import Parted
 from pyjx.lax.callbacks import call_for_debugging
 
@@ -38,7 +37,6 @@ class Frame(NamedTuple):
     globals: dict[str, Any]
 
 
-@api_boundary
 def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
                num_frames: int | None = None, ordered: bool = False, token: Any = None,
                **kwargs: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyjx.core.array_type import Array
 from pyjx.core.trace import Tracer
-from pyjx.core.tracebacks import api_boundary
+from pyjx.guards import guard
 from pyjx.lax.callbacks import call_for_debugging
 from pyjx.lazy import deferred
 from pyjx.tree_util import tree_flatten, tree_unflatten
@@ -60,7 +60,6 @@ class Parted:
             self._rest, self.places, strict=True)])
 
 
-@api_boundary
 def callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False,
              partitioned: bool = False, **kwargs: Any) -> Any:
     """Call a Python function with values from inside a program; what it gives is not used.
@@ -87,6 +86,7 @@ def callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bo
     return _callback(callback, *args, ordered=ordered, partitioned=partitioned, **kwargs)
 
 
+@guard
 def _callback(callback: Callable[..., Any], *args: Any, ordered: bool, partitioned: bool,
               **kwargs: Any) -> None:
     if not callable(callback):
@@ -207,7 +207,6 @@ class _Line:
             builtins.print(f"{line}\n", end="")  # at once, as several devices may print
 
 
-@api_boundary
 def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
           skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any) -> Any:
     """Print values from inside a program, where it comes to them.
@@ -246,7 +245,6 @@ def _checkable(x: Any) -> Any:
     return _Placeholder(x) if isinstance(x, Tracer) else x
 
 
-@api_boundary
 def log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
         skip_format_check: bool = False, _use_logging: bool = True, **kwargs: Any) -> Any:
     """As `debug.print`, with a line of the logger `pyjx.debug.printing` at level INFO.

@@ -10,7 +10,6 @@ import numpy as np
 
 from pyjx.core.effects import Effects
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Tangents, Values
 from pyjx.jaxlib_api import inspection_config
@@ -27,7 +26,6 @@ _HEIGHT = 10  # lines of a picture of rank 2
 _RATIO = 2.5  # how much higher than wide a character is
 
 
-@api_boundary
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
     """Call a function with the sharding of an array, also of one inside a compiled program.
 
@@ -71,7 +69,6 @@ def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
         arr, callback=lambda sharding: visualize_sharding(shape, sharding, **kwargs))
 
 
-@api_boundary
 def visualize_sharding(
     shape: Sequence[int], sharding: Sharding, *, use_color: bool = True, scale: float = 1.0,
     min_width: int = 9, max_width: int = 80,

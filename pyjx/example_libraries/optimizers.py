@@ -36,7 +36,6 @@ __all__ = [
     "pack_optimizer_state", "piecewise_constant", "polynomial_decay", "rmsprop",
     "rmsprop_momentum", "sgd", "sm3", "unpack_optimizer_state",
 ]
-__dir__ = directory(__name__, __all__)
 
 Step = int
 Schedule = Callable[[Step], Any]
@@ -365,3 +364,6 @@ def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
                         "unpack_optimizer_state gives it")
     states, subtrees = _flat_states([p.subtree for p in points])
     return OptimizerState(states, tree, subtrees)
+
+
+__dir__ = directory(__name__, __all__)

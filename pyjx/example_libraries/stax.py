@@ -37,7 +37,6 @@ __all__ = [
     "randn", "relu", "selu", "serial", "shape_dependent", "sigmoid", "softmax", "softplus",
     "standardize", "zeros",
 ]
-__dir__ = directory(__name__, __all__)
 
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
@@ -347,3 +346,6 @@ def shape_dependent(make_layer: Callable[..., Layer]) -> Layer:
         return make_layer(inputs.shape)[1](params, inputs, **kwargs)
 
     return init, apply
+
+
+__dir__ = directory(__name__, __all__)

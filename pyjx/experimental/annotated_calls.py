@@ -18,13 +18,13 @@ from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.name_stack import thread_state
 from pyjx.core.places import Space
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import define_call
 from pyjx.engine.metadata import items_of, xla_metadata_call_p, xla_metadata_value_p
 from pyjx.engine.moves import moved
 from pyjx.engine.subjaxprs import batch_jaxpr, consts_as_inputs, live_inputs, part_of, selected
 from pyjx.engine.types import Dims, Params, TreeDef, Values
+from pyjx.guards import guard
 from pyjx.runtime.jit import JitSpec, Options
 from pyjx.tree_util import broadcast_prefix, tree_map, tree_unflatten
 
@@ -79,7 +79,7 @@ def staged_call(primitive: Primitive, f: Callable[..., Any], *, per_result: Any 
     spec = JitSpec(f, Options(traced_for=primitive.name))
 
     @wraps(f)
-    @api_boundary
+    @guard
     def called(*args: Any, **kwargs: Any) -> Any:
         traced, leaves = spec.trace(args, kwargs)
         closed = traced.closed

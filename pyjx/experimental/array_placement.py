@@ -13,14 +13,12 @@ from pyjx.core.layouts import Format, Layout
 from pyjx.core.linearity import APART, TOGETHER
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 from pyjx.runtime.device_put import device_put
 
 
-@api_boundary
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """Say in which order the elements of arrays stand in memory.
 
@@ -91,7 +89,6 @@ layout_constraint_p: Primitive = register(Primitive(
 ))
 
 
-@api_boundary
 def shard_alike(x: ArrayLike, y: ArrayLike) -> tuple[Any, Any]:
     """The two arrays; XLA is to lay them out alike.
 

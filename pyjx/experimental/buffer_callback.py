@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from pyjx import jaxlib_api
 from pyjx.core.effects import Effects, no_effects
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Params, TreeDef, Values
 from pyjx.lax.callbacks import (
@@ -26,7 +25,7 @@ from pyjx.lazy import directory, refuse
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
-__dir__ = directory(__name__, __all__)
+
 if not TYPE_CHECKING:
     __getattr__ = refuse(__name__)
 
@@ -35,7 +34,6 @@ ExecutionContext: Any = jaxlib_api.ExecutionContext
 ExecutionStage: Any = jaxlib_api.ExecutionStage
 
 
-@api_boundary
 def buffer_callback(callback: Callable[..., None], result_shape_dtypes: Any, *,
                     has_side_effect: bool = False, vmap_method: str | None = None,
                     input_output_aliases: Mapping[int, int] | None = None,
@@ -133,3 +131,6 @@ buffer_callback_p: Primitive = register(Primitive(
     transpose=refused("Buffer callbacks do not support transpose. Please use `jax.custom_vjp` to "
                       "use callbacks while taking gradients."),
 ))
+
+
+__dir__ = directory(__name__, __all__)

@@ -13,6 +13,7 @@ import numpy as np
 from pyjx.configuration import default_device
 from pyjx.core.array_type import Array
 from pyjx.core.meshes import Mesh
+from pyjx.guards import guard
 from pyjx.runtime import backends
 from pyjx.tree_util import tree_leaves
 
@@ -64,6 +65,7 @@ def colocated_python(fun: Callable[..., Any]) -> Any:
     return _specialized(fun, {})
 
 
+@guard
 def _specialized(fun: Callable[..., Any], given: dict[str, Any]) -> Any:
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -97,6 +99,7 @@ def _check_arrays(tree: Any) -> None:
                              f"got {type(x)}. Make it an array with jax.device_put.")
 
 
+@guard
 class _Method:
     """A method whose object is made when one of its methods is called."""
 

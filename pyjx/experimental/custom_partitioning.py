@@ -15,7 +15,6 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.meshes import AbstractMesh, AxisType
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import name_of
 from pyjx.lazy import directory, refuse
 from pyjx.parallel.mapping import shard_map
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "custom_partitioning",
            "custom_partitioning_p"]
-__dir__ = directory(__name__, __all__)
 
 if not TYPE_CHECKING:
     __getattr__ = refuse(__name__)
@@ -110,7 +108,6 @@ class custom_partitioning:
         self.sharding_rule = sharding_rule
         self._calls.clear()
 
-    @api_boundary
     def __call__(self, *args: Any) -> Any:
         if self.partition is None:
             raise AttributeError("No definition for partition. Give one by def_partition.")
@@ -259,3 +256,6 @@ custom_partitioning_p = register(Primitive(
     "custom_partitioning", multiple_results=True, shape_rule=_shape, outlined=False,
     cached=False,
 ))
+
+
+__dir__ = directory(__name__, __all__)

@@ -12,7 +12,6 @@ from pyjx.random.keys import PRNGKeyArray
 from pyjx.runtime.extended_arrays import ExtendedArray
 
 __all__ = ["EArray", "primal_tangent_dtype"]
-__dir__ = directory(__name__, __all__)
 
 
 class _OfExtendedDtype(type(PRNGKeyArray)):  # type: ignore[misc]
@@ -109,3 +108,6 @@ def primal_tangent_dtype(primal_dtype: Any, tangent_dtype: Any, name: str | None
     short = [dtypes.short_dtype_name(d) for d in (primal, tangent)]
     return PrimalTangentDType(primal, tangent,
                               name or f"PrimalTangentDType{{{short[0]}/{short[1]}}}")
+
+
+__dir__ = directory(__name__, __all__)

@@ -28,7 +28,6 @@ from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
 from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.conversion import cast
 from pyjx.engine.custom_batching_calls import custom_vmap_call_p
 from pyjx.engine.custom_derivative_calls import (
@@ -48,14 +47,13 @@ __all__ = [
     "defzero", "deriv_prop", "fact", "jet", "jet2", "jet_rules", "linear_prop", "zero_prop",
     "zero_series", "zero_term",
 ]
-__dir__ = directory(__name__, __all__)
+
 if not TYPE_CHECKING:
     __getattr__ = refuse(__name__)
 
 Terms = tuple[Any, ...]  # Taylor coefficients of order 1, 2, ...
 
 
-@api_boundary
 def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]],
         factorial_scaled: bool = True, **_: Any) -> tuple[Any, Any]:
     """The derivatives of `fun` along a curve.
@@ -644,3 +642,6 @@ _RULES: dict[Primitive, Callable[..., tuple[Any, Coefficients | None]]] = {
     lax.log1p_p: _logarithm(lambda x: lax.add(x, lax.full_like(x, 1))),
     lax.sqrt_p: _square_root,
 }
+
+
+__dir__ = directory(__name__, __all__)

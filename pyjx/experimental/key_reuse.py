@@ -22,7 +22,6 @@ from pyjx.runtime.abstract import make_jaxpr
 
 __all__ = ["Forward", "KeyReuseError", "KeyReuseSignature", "Sink", "Source", "check_key_reuse",
            "check_key_reuse_jaxpr", "function_type_signature", "jaxpr_type_signature"]
-__dir__ = directory(__name__, __all__)
 
 
 def jaxpr_type_signature(jaxpr: Jaxpr | ClosedJaxpr) -> KeyReuseSignature:
@@ -62,3 +61,6 @@ def check_key_reuse(fun: Callable[..., Any], /, *args: Any) -> None:
     >>> check_key_reuse(lambda k: jax.random.normal(jax.random.split(k)[0]), jax.random.key(0))
     """
     function_type_signature(fun, *args)
+
+
+__dir__ = directory(__name__, __all__)

@@ -13,7 +13,6 @@ from pyjx.lazy import directory, refuse
 from pyjx.runtime import backends
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
-__dir__ = directory(__name__, __all__)
 
 if not TYPE_CHECKING:
     __getattr__ = refuse(__name__)
@@ -207,3 +206,6 @@ def _factors(n: int) -> list[int]:
             n //= d
         d += 1
     return found or [1]
+
+
+__dir__ = directory(__name__, __all__)

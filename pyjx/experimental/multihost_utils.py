@@ -45,7 +45,6 @@ __all__ = [
     "host_local_array_to_global_array_p", "live_devices", "ltg_abstract_eval", "ltg_batcher",
     "process_allgather", "reached_preemption_sync_point", "sync_global_devices",
 ]
-__dir__ = directory(__name__, __all__)
 
 
 # ---- collectives among processes ----------------------------------------------------------
@@ -437,3 +436,6 @@ def _incarnations(devices: Sequence[Any]) -> dict[Any, int]:
         raise ValueError("Provided devices do not have any local devices.")
     alive = group.client.get_live_nodes(sorted(indices))
     return {d: alive[d.process_index] for d in devices if d.process_index in alive}
+
+
+__dir__ = directory(__name__, __all__)

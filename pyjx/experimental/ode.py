@@ -31,7 +31,6 @@ __all__ = [
     "abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri",
     "mean_error_ratio", "odeint", "optimal_step_size", "ravel_first_arg", "runge_kutta_step",
 ]
-__dir__ = directory(__name__, __all__)
 
 # The Butcher tableau, the difference of the two orders, and Shampine's weights at the middle.
 _TIMES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
@@ -310,3 +309,6 @@ def _backward(func: Callable[..., Any], rtol: float | Array, atol: float | Array
 
 
 _odeint.defvjp(_forward, _backward)
+
+
+__dir__ = directory(__name__, __all__)

@@ -24,7 +24,7 @@ __all__ = [
     "get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd", "lstm_ref",
     "sigmoid", "swap_lstm_gates", "tanh", "unpack_lstm_weights",
 ]
-__dir__ = directory(__name__, __all__)
+
 if not TYPE_CHECKING:
     __getattr__ = refuse(__name__)
 
@@ -207,3 +207,6 @@ def _direction(steps: Array, h_0: Array, c_0: Array, weights: list[Any], inside:
     # what the inputs contribute does not wait for the states
     drive = jnp.matmul(steps, W_ih.T, precision=precision) + (b_ih + b_hh)[None, None]
     return lax.scan(step, (h_0, c_0), (drive, inside), reverse=backwards)
+
+
+__dir__ = directory(__name__, __all__)

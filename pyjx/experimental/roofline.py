@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "register_roofline",
            "register_standard_roofline", "roofline", "roofline_and_grad", "rooflines"]
-__dir__ = directory(__name__, __all__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -329,3 +328,6 @@ def roofline_and_grad(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None, i
         return out, forward, roofline(f, mesh, in_specs, out_specs, vjp=True, **options)(*args)[1]
 
     return counted
+
+
+__dir__ = directory(__name__, __all__)

@@ -37,8 +37,6 @@ from pyjx.runtime.stages import Compiled
 
 __all__ = ["deserialize_and_load", "serialize"]
 
-__dir__ = directory(__name__, __all__)
-
 MAGIC = b"PYJXEXEC"
 VERSION = 1
 
@@ -245,3 +243,6 @@ def _typed(in_avals: list[Any], out_avals: list[Any], name: str, arg_names: tupl
     """A jaxpr that stands for a program of which the types alone are known."""
     return ClosedJaxpr(Jaxpr([], list(map(Var, in_avals)), list(map(Var, out_avals)), [],
                              debug_info=DebugInfo("jit", name, arg_names)), [])
+
+
+__dir__ = directory(__name__, __all__)

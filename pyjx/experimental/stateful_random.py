@@ -20,7 +20,7 @@ from pyjx.lazy import directory, refuse
 from pyjx.tree_util import GetAttrKey, register_pytree_with_keys
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
-__dir__ = directory(__name__, __all__)
+
 if not TYPE_CHECKING:
     __getattr__ = refuse(__name__)
 
@@ -134,3 +134,6 @@ register_pytree_with_keys(
     lambda rng: (((GetAttrKey("_base_key"), rng._base_key), (GetAttrKey("_counter"), rng._counter)),
                  None),
     _unflatten)
+
+
+__dir__ = directory(__name__, __all__)

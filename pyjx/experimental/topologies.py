@@ -20,8 +20,6 @@ from pyjx.runtime import backends
 __all__ = ["Device", "TopologyDescription", "get_attached_topology", "get_topology_desc",
            "make_mesh"]
 
-__dir__ = directory(__name__, __all__)
-
 Device = jaxlib_api.Device
 
 
@@ -120,3 +118,5 @@ def make_mesh(topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: 
     devices[:] = topo.devices
     return Mesh(devices.reshape(tuple(mesh_shape)), axis_names)
 
+
+__dir__ = directory(__name__, __all__)

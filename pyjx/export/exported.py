@@ -22,6 +22,7 @@ from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.export.container import serialize
 from pyjx.export.safety import DisabledSafetyCheck
 from pyjx.export.trees import paths_of, tree_differences
+from pyjx.guards import guard
 from pyjx.runtime import backends
 from pyjx.runtime.compile import families_in
 from pyjx.runtime.executable import physical_aval
@@ -234,6 +235,7 @@ call_exported_p: Primitive = register(Primitive(
 ))
 
 
+@guard
 @dataclass(frozen=True, eq=False)
 class Exported:
     """A function as StableHLO, with all that it takes to call it.

@@ -17,7 +17,6 @@ __all__ = [
     "StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation",
     "transformation2", "transformation_with_aux", "transformation_with_aux2", "wrap_init",
 ]
-__dir__ = directory(__name__, __all__)
 
 
 class StoreException(Exception):
@@ -303,3 +302,6 @@ def merge_linear_aux(aux1: Any, aux2: Any) -> tuple[bool, Any]:
     except StoreException:
         return True, found
     raise StoreException("both stores occupied")
+
+
+__dir__ = directory(__name__, __all__)

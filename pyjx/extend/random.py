@@ -17,7 +17,7 @@ __all__ = [
     "define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry2x32_p",
     "threefry_2x32", "threefry_prng_impl", "unsafe_rbg_prng_impl",
 ]
-__dir__ = directory(__name__, __all__)
+
 __getattr__ = refuse(__name__)
 
 threefry_prng_impl = threefry2x32
@@ -81,3 +81,6 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
     hashed = jnp.concatenate(threefry2x32_p.bind(
         jnp.asarray(first, np.uint32), jnp.asarray(second, np.uint32), *halves))
     return (hashed[:-1] if odd else hashed).reshape(counters.shape)
+
+
+__dir__ = directory(__name__, __all__)

@@ -28,7 +28,6 @@ __all__ = [
     "new_name_stack", "new_source_info", "register_exclusion", "reset_name_stack",
     "set_name_stack", "summarize", "transform_name_stack", "user_context",
 ]
-__dir__ = directory(__name__, __all__)
 
 
 def new_name_stack(name: str = "") -> NameStack:
@@ -65,3 +64,6 @@ class user_context:
     def __exit__(self, *exc: Any) -> None:
         if self._replaying is not None:
             self._replaying.__exit__(*exc)
+
+
+__dir__ = directory(__name__, __all__)

@@ -10,7 +10,6 @@ from pyjx import jaxlib_api
 from pyjx.lazy import directory
 
 __all__ = ["PipelineStage", "clear_hlo_module_transformation", "register_hlo_module_transformation"]
-__dir__ = directory(__name__, __all__)
 
 
 class PipelineStage(enum.Enum):
@@ -71,3 +70,6 @@ def _hook(name: str) -> Any:
         raise NotImplementedError(f"extend.xla: jaxlib {jaxlib_api.JAXLIB_RELEASE} does not let "
                                   "Python change programs while they are compiled")
     return found
+
+
+__dir__ = directory(__name__, __all__)

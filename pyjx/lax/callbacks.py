@@ -19,7 +19,7 @@ from pyjx.core.arithmetic import unknown
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects
 from pyjx.core.primitive import Primitive, Rule, register
-from pyjx.core.tracebacks import api_boundary
+from pyjx.core.tracebacks import filter_exception
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Params, Tangents, TreeDef, Values
@@ -104,6 +104,7 @@ class FlatCallback:
         try:
             result = self.callback_func(*args, **kwargs)
         except BaseException as error:
+            filter_exception(error)
             logs.log(__name__, logs.ERROR, f"jax.{self.op} failed", error)
             raise
         if self.out_tree is None:
@@ -127,7 +128,6 @@ VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_a
                 "legacy_vectorized")
 
 
-@api_boundary
 def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
                   sharding: Sharding | None = None, vmap_method: str | None = None, **kwargs: Any
                  ) -> Any:
@@ -175,7 +175,6 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     return tree_unflatten(call.out_tree, outs)
 
 
-@api_boundary
 def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
                 sharding: Sharding | None = None, ordered: bool = False, **kwargs: Any) -> Any:
     """Call a Python function that has effects.

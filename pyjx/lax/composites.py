@@ -15,7 +15,6 @@ from pyjx.core.jaxpr import Atom, JaxprEqn, Var
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Holding
 from pyjx.core.trace import Tracer
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import call_eqn, standing_for
 from pyjx.engine.functions import name_of
 from pyjx.engine.subjaxprs import consts_as_inputs
@@ -57,7 +56,6 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0
     known: dict[Attributes, Any] = {}  # the decomposition with attributes, once for each
 
     @wraps(decomposition)
-    @api_boundary
     def composed(*args: Any, **kwargs: Any) -> Any:
         leaves, tree = tree_flatten(args)
         leaves = [operand(f"composite ({name})", x, i) for i, x in enumerate(leaves)]

@@ -16,7 +16,6 @@ from pyjx.core.jaxpr import ClosedJaxpr, Literal
 from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.references import is_ref
 from pyjx.core.trace import is_concrete
-from pyjx.core.tracebacks import api_boundary
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
@@ -36,7 +35,6 @@ from pyjx.tree_util import tree_flatten, tree_unflatten
 _no_operand = object()
 
 
-@api_boundary
 def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any,
          operand: Any = _no_operand, linear: Any = None) -> Any:
     """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
@@ -110,7 +108,6 @@ def _predicate(pred: Any) -> Any:
     return ne(pred, convert_element_type(0, aval.dtype))
 
 
-@api_boundary
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any,
            operand: Any = _no_operand) -> Any:
     """`branches[index](*operands)`, with an index out of range taken to the nearest branch.

@@ -14,9 +14,9 @@ from pyjx.core.avals import AbstractValue, ShapedArray, abstract_token, get_aval
 from pyjx.core.effects import Effect, Effects, no_effects
 from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Params, Values
+from pyjx.guards import guard
 from pyjx.lax.callbacks import VMAP_METHODS, batch_by_method, refused
 from pyjx.lax.common import operand
 from pyjx.runtime.executable import physical_aval
@@ -36,7 +36,7 @@ _effects: Effects = frozenset({FfiEffect()})
 Layout = tuple[int, ...]  # the axes, the slowest first
 
 
-@api_boundary
+@guard
 def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: bool = False,
              vmap_method: str | None = None, input_layouts: Sequence[Any] | None = None,
              output_layouts: Any = None, input_output_aliases: Mapping[int, int] | None = None,
@@ -89,7 +89,7 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
     given = output_layouts if several or output_layouts is None else [output_layouts]
     out_layouts = _layouts("output_layouts", given, avals)
 
-    @api_boundary
+    @guard
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         values = [operand("ffi_call (args)", x, i) for i, x in enumerate(args)]
         in_avals = list(map(get_aval, values))

@@ -15,7 +15,6 @@ from pyjx.core.dimensions import max_dim
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.scalars import int_fits, scalar_of
 from pyjx.core.trace import is_concrete
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.types import TreeDef, Value
 from pyjx.lax.common import operand
 from pyjx.lax.compare import lt
@@ -27,7 +26,6 @@ from pyjx.lax.traced_functions import KeptFunctions, debug_info_of
 from pyjx.tree_util import treedef_tuple
 
 
-@api_boundary
 def fori_loop(lower: Value, upper: Value, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
               unroll: int | bool | None = None) -> Any:
     """`val = body_fun(i, val)` for each i from `lower` up to, not including, `upper`.

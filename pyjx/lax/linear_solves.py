@@ -14,7 +14,6 @@ from pyjx.core.avals import get_aval
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.subjaxprs import (
@@ -40,7 +39,6 @@ from pyjx.tree_util import tree_flatten, tree_unflatten
 # -- the function ----------------------------------------------------------------------------------
 
 
-@api_boundary
 def custom_linear_solve(matvec: Callable[[Any], Any], b: Any,
                         solve: Callable[[Callable[[Any], Any], Any], Any],
                         transpose_solve: Callable[[Callable[[Any], Any], Any], Any] | None = None,

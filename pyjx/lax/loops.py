@@ -26,7 +26,6 @@ from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.records import Record
 from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import is_concrete, trace_to_jaxpr
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.calls import call, call_eqn, call_params, jit_p
@@ -76,7 +75,6 @@ from pyjx.lax.traced_functions import trace_function
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_is_leaf
 
 
-@api_boundary
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *,
                max_steps: int | None = None) -> Any:
     """`val = body_fun(val)` for as long as `cond_fun(val)` holds, starting from `init_val`.

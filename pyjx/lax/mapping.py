@@ -8,7 +8,6 @@ from typing import Any
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_axis, as_int
-from pyjx.core.tracebacks import api_boundary
 from pyjx.core.value_texts import shortened
 from pyjx.engine.conversion import cast
 from pyjx.lax.common import operand
@@ -21,7 +20,6 @@ from pyjx.transforms.vmap import vmap
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_tuple
 
 
-@api_boundary
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """The stacked results of `f` for each element of `xs`, one after the other.
 
@@ -84,7 +82,6 @@ def _joined_axis(x: ArrayLike) -> Any:
     return reshape(x, (shape[0] * shape[1], *shape[2:]))
 
 
-@api_boundary
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False,
                      axis: int = 0) -> Any:
     """All prefix results of an associative operation, in a logarithmic number of steps.

@@ -11,7 +11,6 @@ from lowering.conditionals import branch_of
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eager_trace, state
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.holders import with_all_consts
 from pyjx.engine.rules import jvp_zero
 from pyjx.jaxlib_api import raw_platform
@@ -22,7 +21,6 @@ from pyjx.runtime import backends
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 
-@api_boundary
 def platform_dependent(*args: Any, default: Callable[..., Any] | None = None,
                        **per_platform: Callable[..., Any]) -> Any:
     """`per_platform[p](*args)`, where p is the platform that runs it.

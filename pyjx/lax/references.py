@@ -23,7 +23,6 @@ from pyjx.core.records import Record
 from pyjx.core.references import METHODS, Ref, Undivided, is_ref
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.references import (
@@ -39,6 +38,7 @@ from pyjx.engine.references import (
 )
 from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Params, Tangent, Values
+from pyjx.guards import guard
 from pyjx.lax import ref_transforms, ref_views
 from pyjx.lax.convert import convert_element_type, stop_gradient
 from pyjx.lax.ref_views import Indexers
@@ -48,7 +48,6 @@ from pyjx.tree_util import GetAttrKey, register_pytree_with_keys
 # -- functions -------------------------------------------------------------------------------------
 
 
-@api_boundary
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: bool = False) -> Ref:
     """A mutable reference to a new array, a copy of `init_val`.
 
@@ -94,7 +93,6 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: b
         init_val, memory_space=memory_space, kind=kind, pin=pin)
 
 
-@api_boundary
 def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
     """A reference to an array of the shape and dtype of `ty`, whose elements are not to be relied
     on before they are written.
@@ -108,7 +106,6 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
         ty=aval, memory_space=memory_space, pin=pin)
 
 
-@api_boundary
 def freeze(ref: Ref) -> Array:
     """The value of a reference that is not to be written any more.
 
@@ -120,7 +117,6 @@ def freeze(ref: Ref) -> Array:
     return freeze_p.bind(ref)  # type: ignore[no-any-return]
 
 
-@api_boundary
 def free_ref(ref: Ref) -> None:
     """Say that a reference is not used any more.
 
@@ -131,7 +127,6 @@ def free_ref(ref: Ref) -> None:
     free_ref_p.bind(ref)
 
 
-@api_boundary
 def get(ref: Any, idx: Any = None) -> Array:
     """The value of a reference or, with an index, of a part of it: `ref[idx]`.
 
@@ -151,7 +146,6 @@ def get(ref: Any, idx: Any = None) -> Array:
     return get_p.bind(base, *integers, indexers=indexers)  # type: ignore[no-any-return]
 
 
-@api_boundary
 def swap(ref: Any, idx: Any, value: ArrayLike, _function_name: str = "ref_swap") -> Array:
     """Write a part of a reference; the result is what was there.
 
@@ -169,7 +163,6 @@ def swap(ref: Any, idx: Any, value: ArrayLike, _function_name: str = "ref_swap")
     return swap_p.bind(base, value, *integers, indexers=indexers)  # type: ignore[no-any-return]
 
 
-@api_boundary
 def set(ref: Any, idx: Any, value: ArrayLike) -> None:
     """Write a part of a reference: `ref[idx] = value`.
 
@@ -191,7 +184,6 @@ def set(ref: Any, idx: Any, value: ArrayLike) -> None:
         swap_p.bind(base, value, *integers, indexers=indexers)
 
 
-@api_boundary
 def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
     """Add to a part of a reference. Places that an index has twice are added to twice.
 
@@ -776,4 +768,4 @@ Ref.__deepcopy__ = _deepcopy  # type: ignore[assignment, method-assign]
 # Tracers of references have these methods, too (numpy/array_methods.py).
 for _name, _method in (("__getitem__", get), ("__setitem__", set), ("at", property(_parts)),
                        ("T", property(_turned)), *[(n, _method_of(n)) for n in METHODS]):
-    setattr(Ref, _name, _method)
+    setattr(Ref, _name, guard(_method))

@@ -13,7 +13,6 @@ from typing import Any
 from pyjx.core.avals import get_aval
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.records import Record
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.subjaxprs import (
@@ -37,7 +36,6 @@ from pyjx.tree_util import tree_flatten, tree_structure, tree_unflatten
 # -- the function ----------------------------------------------------------------------------------
 
 
-@api_boundary
 def custom_root(f: Callable[[Any], Any], initial_guess: Any,
                 solve: Callable[[Callable[[Any], Any], Any], Any],
                 tangent_solve: Callable[[Callable[[Any], Any], Any], Any],

@@ -14,7 +14,6 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.references import check_undivided, is_ref
 from pyjx.core.trace import concrete_or_error
-from pyjx.core.tracebacks import api_boundary
 from pyjx.core.value_texts import shortened
 from pyjx.engine.functions import source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, in_order
@@ -38,7 +37,6 @@ from pyjx.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatte
 # -- the function ----------------------------------------------------------------------------------
 
 
-@api_boundary
 def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
          length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
          _split_transpose: bool = False) -> tuple[Any, Any]:

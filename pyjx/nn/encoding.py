@@ -13,7 +13,6 @@ from pyjx.core.avals import get_aval
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.lax.nary import stretch
 from pyjx.numpy import creation
@@ -24,7 +23,6 @@ from pyjx.numpy.promotion import convert, operands
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
 
-@api_boundary
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1,
             out_sharding: Any = None) -> Array:
     """Arrays of zeros with a one at the index that each element of `x` gives.

@@ -30,7 +30,6 @@ __all__ = [
     "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling", "xavier_normal",
     "xavier_uniform", "zeros",
 ]
-__dir__ = directory(__name__, __all__)
 
 Axes = int | Sequence[int]
 
@@ -358,3 +357,6 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DType
         return placed(jnp.zeros(sizes, chosen).at[middle].set(matrix), out_sharding)
 
     return init
+
+
+__dir__ = directory(__name__, __all__)

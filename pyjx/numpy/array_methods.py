@@ -21,6 +21,7 @@ from pyjx.core.dimensions import check_decided
 from pyjx.core.references import METHODS, Ref
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
+from pyjx.guards import guard_methods
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
 from pyjx.numpy import monoids as monoids  # gives universal functions their reductions
 from pyjx.numpy.manipulation import of_new_shape
@@ -635,6 +636,8 @@ def install() -> None:
     Tracer.sharding = _unavailable(  # type: ignore[assignment, method-assign]
         "sharding", "attribute", " To query sharding information on tracers, use `jax.typeof(x)`.")
     _show_attributes(Array)
+    guard_methods(ArrayImpl)
+    guard_methods(Tracer)
     for name in dir(ArrayImpl):
         if not name.startswith("_") and name not in _OF_REFERENCES and name not in vars(Ref):
             setattr(Ref, name, _NoMember(name))

@@ -13,7 +13,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
-from pyjx.core.tracebacks import api_boundary
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.nary import stretch
 from pyjx.numpy.dispatch import numpy_function
@@ -163,7 +162,6 @@ def _with_arguments(function: Callable[..., Any], args: tuple[Any, ...], kw: dic
     return lambda v: function(v, *args, **kw)
 
 
-@api_boundary
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
             fill_value: ArrayLike = 0) -> Array:
     """The elements where a condition holds, as a flat array.

@@ -15,7 +15,6 @@ from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Value
@@ -123,7 +122,6 @@ def eye(N: Any, M: Value | None = None, k: Any = 0, dtype: DTypeLike | None = No
     return out if device is None else device_put(out, device)
 
 
-@api_boundary
 def identity(n: SupportsIndex, dtype: DTypeLike | None = None) -> Array:
     """The n x n identity matrix.
 

@@ -19,7 +19,6 @@ from pyjx.core.avals import get_aval
 from pyjx.core.call_notes import aliases
 from pyjx.core.explicit import entries_of
 from pyjx.core.trace import concrete_or_error, is_concrete
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.conversion import cast
 from pyjx.lax.nary import stretch
 from pyjx.numpy import creation, indexing, ufuncs
@@ -162,7 +161,6 @@ def compress(condition: Any, a: ArrayLike, axis: int | None = None, *, size: int
                       stretch(convert(fill_value, aval.dtype), shape), found)
 
 
-@api_boundary
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
                ) -> Array:
     """The indices of the elements that are not zero in the flattened array; see `nonzero`.
@@ -175,7 +173,6 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike 
     return nonzero(lax.reshape(a, (get_aval(a).size,)), size=size, fill_value=fill_value)[0]
 
 
-@api_boundary
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
             ) -> Array:
     """The indices of the elements that are not zero, as the rows of a matrix; see `nonzero`.
@@ -354,7 +351,6 @@ aliases.update(dict.fromkeys(
     ("unique_all", "unique_counts", "unique_inverse", "unique_values"), "unique"))
 
 
-@api_boundary
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
               ) -> Any:
     """The different values, their first indices, the inverse and the counts; see `unique`.
@@ -366,7 +362,6 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
     return _UniqueAllResult(*_unique(x, None, False, size, fill_value, True))
 
 
-@api_boundary
 def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
                  ) -> Any:
     """The different values and how often each occurs; see `unique`.
@@ -379,7 +374,6 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     return _UniqueCountsResult(values, counts)
 
 
-@api_boundary
 def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
                   ) -> Any:
     """The different values and for each element the index of its value; see `unique`.
@@ -392,7 +386,6 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: Arra
     return _UniqueInverseResult(values, inverse)
 
 
-@api_boundary
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
                  ) -> Array:
     """The different values; see `unique`.

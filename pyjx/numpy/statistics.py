@@ -12,7 +12,6 @@ from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
-from pyjx.core.tracebacks import api_boundary
 from pyjx.lax.nary import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names, canonical_axes
@@ -135,7 +134,6 @@ def _compiled(body: Callable[..., Any]) -> Callable[..., Any]:
 _compiled_variance, _compiled_deviation = _compiled(_variance), _compiled(_deviation)
 
 
-@api_boundary
 def var(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
         out: None = None, ddof: ArrayLike = 0, keepdims: bool = False, *,
         where: ArrayLike | None = None, mean: ArrayLike | None = None,
@@ -165,7 +163,6 @@ def var(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike 
     return _compiled_variance(a, axis, dtype, ddof, keepdims, where, mean)
 
 
-@api_boundary
 def std(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
         out: None = None, ddof: ArrayLike = 0, keepdims: bool = False, *,
         where: ArrayLike | None = None, mean: ArrayLike | None = None,

@@ -14,7 +14,6 @@ from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import concrete_or_error
-from pyjx.core.tracebacks import api_boundary
 from pyjx.numpy import reductions
 from pyjx.numpy.creation import full
 from pyjx.numpy.promotion import as_operand, check_arraylike
@@ -90,7 +89,6 @@ def _highest(dtype: DTypeLike) -> Any:
     return True if dtype == np.bool_ else dtypes.iinfo(dtype).max
 
 
-@api_boundary
 def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: Any = None, out_sharding: ShardingLike = None
@@ -126,7 +124,6 @@ def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
         bucket_size, _options(indices_are_sorted, unique_indices, mode, out_sharding))
 
 
-@api_boundary
 def segment_prod(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
                  bucket_size: int | None = None, mode: Any = None, out_sharding: ShardingLike = None
@@ -162,7 +159,6 @@ def segment_prod(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | No
         num_segments, bucket_size, _options(indices_are_sorted, unique_indices, mode, out_sharding))
 
 
-@api_boundary
 def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: Any = None, out_sharding: ShardingLike = None
@@ -198,7 +194,6 @@ def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
         bucket_size, _options(indices_are_sorted, unique_indices, mode, out_sharding))
 
 
-@api_boundary
 def segment_min(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: Any = None, out_sharding: ShardingLike = None

@@ -23,6 +23,7 @@ from pyjx.core.value_texts import shortened
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import AxisName, TreeDef
+from pyjx.guards import guard
 from pyjx.parallel.calls import WHOLE, Specs, ordered, shard_map_p
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.sharding import check_spec
@@ -94,6 +95,7 @@ def shard_map(f: Callable[..., Any] = _missing, /, *, out_specs: Any, in_specs: 
     return _wrapped(_Mapped(f, mesh, in_specs, out_specs, frozenset(axis_names), bool(check_vma)))
 
 
+@guard
 def _wrapped(mapped: _Mapped) -> Any:
     def wrapped(*args: Any) -> Any:
         return mapped(args)

@@ -18,9 +18,9 @@ from pyjx.core.integers import as_int, as_shape, as_sizes
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import eager_trace, state
-from pyjx.core.tracebacks import api_boundary
 from pyjx.core.value_texts import shortened
 from pyjx.engine.types import Value
+from pyjx.guards import guard
 from pyjx.random.implementations import (
     PRNGImpl,
     PRNGSpec,
@@ -151,7 +151,7 @@ def on_key(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
         on_data.__name__ = core.__name__
         compiled = op_jit(on_data, static_argnames=("impl", *static))
-        bounded = api_boundary(core)  # errors of keys used twice, without the library's frames
+        bounded = guard(core)  # errors of keys used twice, without the library's frames
 
         def call(key: Any, *arrays: Value, **options: Any) -> Array:
             if state.dynamic is not eager_trace:

@@ -26,6 +26,7 @@ from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import Avals, Dims, Rule, Value, Values
+from pyjx.guards import guard
 from pyjx.jaxlib_pytrees import of_calls
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.shapes import expand_dims
@@ -112,6 +113,7 @@ def _unpickled(impl: PRNGImpl, key_data: Array) -> PRNGKeyArray:
     return PRNGKeyArray(impl, key_data)
 
 
+@guard
 class PRNGKeyArray(DataArray):
     """An array of random keys. Make them with `key`, `split` and `wrap_key_data`."""
 

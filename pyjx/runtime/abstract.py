@@ -20,7 +20,6 @@ from pyjx.core.places import UNIFORM, names_no_mesh, place_of
 from pyjx.core.scalars import check_int_fits
 from pyjx.core.specs import ManualAxisType, P
 from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import full_aval
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.jit import JitSpec, Options, TracedCall
@@ -336,7 +335,6 @@ def make_jaxpr(
     numbers, names = argument_sets(fun, () if static_argnums is None else static_argnums, None)
     spec = AbstractSpec(fun, Options(numbers, names))
 
-    @api_boundary
     def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = describe_arguments(spec, args, kwargs)
         with ExitStack() as axes:
@@ -357,7 +355,6 @@ def make_jaxpr(
     return jaxpr_of
 
 
-@api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of `fun(*args, **kwargs)`, without computing it.
 

@@ -19,7 +19,6 @@ from pyjx.core.places import explicit_sharding, names_no_mesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.moves import sharding_constraint_p as sharding_constraint_p
 from pyjx.engine.types import Dims, Value, Values
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 UNCONSTRAINED = PartitionSpec.UNCONSTRAINED
 
 
-@api_boundary
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """Say how arrays lie on the devices of the program that they are computed in.
 

@@ -18,6 +18,7 @@ from pyjx.core import bounded
 from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.frames import user_frame
 from pyjx.core.records import Record
+from pyjx.guards import guard
 from pyjx.runtime import backends, cache, ledger, programs
 from pyjx.runtime.ledger import Entry, History, Layout, Path, Program, in_short, layout_of
 from pyjx.version import PYJX_VERSION
@@ -149,6 +150,7 @@ class Trace(Record):
             ("compiled", any([not p.from_disk for p in self.programs]))] if found])
 
 
+@guard
 class Explanation:
     """What became of one function.
 
@@ -202,6 +204,7 @@ class Explanation:
     __repr__ = __str__
 
 
+@guard
 class ProcessExplanation:
     """What became of all functions of the process.
 

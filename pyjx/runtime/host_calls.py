@@ -29,7 +29,6 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import keeps_alive
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.trace import ensure_compile_time_eval
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.moves import moved
 from pyjx.engine.types import TreeDef
 from pyjx.runtime import backends
@@ -324,7 +323,6 @@ def _wait_for_oldest() -> None:
         _pending.remove(token)
 
 
-@api_boundary
 def effects_barrier() -> None:
     """Wait until the programs that have been called have had all their effects.
 

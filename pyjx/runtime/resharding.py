@@ -24,7 +24,6 @@ from pyjx.core.places import HERE, names_no_mesh, place_of
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.explicit import reshard_p
 from pyjx.engine.types import Value
 from pyjx.jaxlib_api import Device, DeviceList
@@ -35,7 +34,6 @@ from pyjx.runtime.meshes import get_abstract_mesh, mesh_known_as
 from pyjx.runtime.sharding import NamedSharding, Sharding, devices_of
 
 
-@api_boundary
 def reshard(xs: Any, out_shardings: Any) -> Any:
     """Arrays that lie as their new types say, along the Explicit axes of a mesh.
 

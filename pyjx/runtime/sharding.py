@@ -16,6 +16,7 @@ from pyjx import jaxlib_api
 from pyjx.core.bounded import kept
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.guards import guard
 from pyjx.jaxlib_api import (
     DeviceList,
     GSPMDSharding,
@@ -65,6 +66,7 @@ class DuplicateSpecError(ValueError):
 # ---- meshes -------------------------------------------------------------------------------
 
 
+@guard
 def check_spec(mesh: Mesh | AbstractMesh, spec: Any, *_: Any) -> None:
     """Raise ValueError unless every axis exists and is used once, TypeError where it is no spec.
     C++ asks for each NamedSharding.

@@ -14,9 +14,9 @@ from pyjx.core.layouts import Format, Layout
 from pyjx.core.passes.literals import shown
 from pyjx.core.references import Ref, check_distinct
 from pyjx.core.trace import Tracer
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.physical import physicalize
 from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.guards import guard
 from pyjx.lazy import deferred
 from pyjx.runtime import abstract, backends, dispatch
 from pyjx.runtime.dispatch import Miss
@@ -108,6 +108,7 @@ class _Stage:
         return abstract.results_of(self._traced)
 
 
+@guard
 class Traced(_Stage):
     """A function traced for one signature: its jaxpr.
 
@@ -204,6 +205,7 @@ class Traced(_Stage):
         return Lowered(self._spec, self._traced, self._given, platform)
 
 
+@guard
 class Lowered(_Stage):
     """A function lowered to StableHLO."""
 
@@ -330,6 +332,7 @@ def _callable_of(compiled: Compiled) -> Any:
     return dispatch.compiled_callable(compiled._spec.name, miss, ("compiled",))
 
 
+@guard
 class Compiled(_Stage):
     """A compiled program. Call it with arguments of the signature it was compiled for."""
 
@@ -559,7 +562,7 @@ def _method(stage: Callable[..., Any]) -> Callable[..., Any]:
 
     method.__name__ = stage.__name__
     method.__doc__ = getattr(Wrapped, stage.__name__).__doc__
-    return api_boundary(method)
+    return guard(method)
 
 
 def _clear_cache(self: Any) -> None:
@@ -578,7 +581,7 @@ def _explain(self: Any) -> Explanation:
     return reports.explain_function(spec_of(self))  # type: ignore[no-any-return]
 
 
-jaxlib_api.PjitFunction.explain = api_boundary(_explain)
+jaxlib_api.PjitFunction.explain = guard(_explain)
 jaxlib_api.PjitFunction.trace = _method(trace)
 jaxlib_api.PjitFunction.lower = _method(lower)
 jaxlib_api.PjitFunction.eval_shape = _method(eval_shape)

@@ -15,7 +15,6 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
-from pyjx.core.tracebacks import api_boundary
 from pyjx.flatten_util import ravel_pytree
 from pyjx.numpy.operands import is_inexact
 from pyjx.numpy.promotion import convert
@@ -137,7 +136,6 @@ def _cg(A: Linear, M: Linear, b: PyTree, x0: PyTree, *, tol: Any, atol: Any, max
     return lax.while_loop(going, body, (x0, r, jnp.real(_inner(r, p)), p, 0))[0]
 
 
-@api_boundary
 def cg(A: Linear | ArrayLike, b: PyTree, x0: PyTree = None, *, tol: ArrayLike = 1e-5,
        atol: ArrayLike = 0.0, maxiter: int | None = None, M: Linear | ArrayLike | None = None
       ) -> tuple[Any, None]:
@@ -207,7 +205,6 @@ def _bicgstab(A: Linear, M: Linear, b: PyTree, x0: PyTree, *, tol: Any, atol: An
     return lax.while_loop(going, body, start)[0]
 
 
-@api_boundary
 def bicgstab(A: Linear | ArrayLike, b: PyTree, x0: PyTree = None, *, tol: ArrayLike = 1e-5,
              atol: ArrayLike = 0.0, maxiter: int | None = None, M: Linear | ArrayLike | None = None
             ) -> tuple[Any, None]:
@@ -308,7 +305,6 @@ def _gmres(A: Linear, M: Linear, b: PyTree, x0: PyTree, *, tol: ArrayLike, atol:
     return lax.while_loop(going, body, (x0, 0, *residual(x0)))[0]
 
 
-@api_boundary
 def gmres(A: Linear | ArrayLike, b: PyTree, x0: PyTree = None, *, tol: ArrayLike = 1e-5,
           atol: ArrayLike = 0.0, restart: int = 20, maxiter: int | None = None,
           M: Linear | ArrayLike | None = None, solve_method: str = "batched") -> tuple[Any, Any]:

@@ -18,7 +18,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_truncated_int
-from pyjx.core.tracebacks import api_boundary
 from pyjx.lazy import deferred
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -285,7 +284,6 @@ def _padded(x: Array, before: int, after: int, **options: Any) -> Array:
     return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)], **options)
 
 
-@api_boundary
 def stft(x: Array, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
          noverlap: int | None = None, nfft: int | None = None, detrend: Any = False,
          return_onesided: bool = True, boundary: str | None = "zeros", padded: bool = True,
@@ -325,7 +323,6 @@ def stft(x: Array, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
                      "spectrum", axis, boundary, padded)
 
 
-@api_boundary
 def csd(x: ArrayLike, y: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
         noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
         return_onesided: bool = True, scaling: str = "density", axis: int = -1,
@@ -371,7 +368,6 @@ def _density(x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap
     return freqs, out
 
 
-@api_boundary
 def welch(x: object, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
           noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
           return_onesided: bool = True, scaling: str = "density", axis: int = -1,
@@ -388,7 +384,6 @@ def welch(x: object, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = 
                     axis, average)
 
 
-@api_boundary
 def istft(Zxx: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
           noverlap: int | None = None, nfft: int | None = None, input_onesided: bool = True,
           boundary: bool = True, time_axis: int = -1, freq_axis: int = -2) -> tuple[Array, Array]:

@@ -19,7 +19,6 @@ from pyjx.runtime import backends
 from pyjx.version import PYJX_VERSION
 
 __all__ = ["report", "setup_tpu"]
-__dir__ = directory(__name__, __all__)
 
 _CHOOSE = ("In Colab choose Runtime > Change runtime type > v5e-1 TPU (or another TPU), then run "
            "the notebook again from its first cell.")
@@ -100,3 +99,6 @@ def report() -> str:
 
 def _is_colab() -> bool:
     return util.find_spec("google") is not None and util.find_spec("google.colab") is not None
+
+
+__dir__ = directory(__name__, __all__)

@@ -24,7 +24,7 @@ from pyjx.runtime.jit import jit
 
 __all__ = ["jax2tf", "jax_to_hlo", "jax_to_ir", "main", "parse_shape_str", "set_up_flags",
            "tf"]
-__dir__ = directory(__name__, __all__)
+
 if not TYPE_CHECKING:
     __getattr__ = refuse("pyjx.tools.jax_to_ir")  # which the command is not called
 
@@ -144,3 +144,6 @@ def main(argv: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     main(sys.argv)
+
+
+__dir__ = directory(__name__, __all__)

@@ -10,7 +10,6 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints
 from pyjx.core.name_stack import current_name_stack, transform_name_stack
-from pyjx.core.tracebacks import unnamed_boundary
 from pyjx.engine.functions import FlatFun, flatten, name_of
 from pyjx.engine.linearize import LinearProgram, linearize_flat
 from pyjx.runtime.signature import check_jittable, own_attributes
@@ -22,23 +21,22 @@ check_callable = check_jittable  # what is transformed is traced, compiled or no
 
 def wraps(fun: Callable[..., Any], wrapper: Callable[..., Any], doc: str | None = None
          ) -> Callable[..., Any]:
-    """`wrapper` as a public function with the name, the module and what else `fun` has been given
-    as attributes, and its doc string; or with the text `doc`, which names it as `{fun}`, and has
-    its doc string where it says `{original}`."""
-    public = unnamed_boundary(wrapper)
-    public.__dict__.update(own_attributes(fun))
+    """Makes `wrapper` a public function with the name, the module and what else `fun` has been
+    given as attributes, and its doc string; or with the text `doc`, which names it as `{fun}`, and
+    has its doc string where it says `{original}`."""
+    wrapper.__dict__.update(own_attributes(fun))
     name = name_of(fun)
-    public.__name__ = name
+    wrapper.__name__ = name
     long_name = getattr(fun, "__qualname__", None)
-    public.__qualname__ = long_name if isinstance(long_name, str) else name  # equinox has None
-    public.__module__ = getattr(fun, "__module__", None) or wrapper.__module__
+    wrapper.__qualname__ = long_name if isinstance(long_name, str) else name  # equinox has None
+    wrapper.__module__ = getattr(fun, "__module__", None) or wrapper.__module__
     annotations = getattr(fun, "__annotations__", None)
-    public.__annotations__ = annotations if isinstance(annotations, dict) else {}
+    wrapper.__annotations__ = annotations if isinstance(annotations, dict) else {}
     own = getattr(fun, "__doc__", None)
     original = f"\n\nOriginal documentation:\n\n{own}" if own else ""
-    public.__doc__ = own if doc is None else doc.format(fun=name, original=original)
-    public.__wrapped__ = fun  # type: ignore[attr-defined]
-    return public
+    wrapper.__doc__ = own if doc is None else doc.format(fun=name, original=original)
+    wrapper.__wrapped__ = fun  # type: ignore[attr-defined]
+    return wrapper
 
 
 # -- argnums ---------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import DebugInfo, Literal
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.checkpoint_names import name_p
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import linearize_flat
@@ -21,6 +20,7 @@ from pyjx.engine.remat_calls import nothing_saveable, remat_p
 from pyjx.engine.residuals import Offloadable, Policy, Recompute, Saveable
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import P, R, TreeDef
+from pyjx.guards import guard
 from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
@@ -212,6 +212,7 @@ def remat(fun: Callable[P, R], *, prevent_cse: bool | Sequence[Any] = True,
     return _checkpoint(fun, prevent_cse, policy, static_argnums, ())
 
 
+@guard
 def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Policy | None,
                 static_argnums: Any, static_argnames: str | Iterable[str]) -> Callable[..., Any]:
     check_callable(fun)
@@ -287,7 +288,6 @@ class _RematSpec(JitSpec):
 # -- names -----------------------------------------------------------------------------------------
 
 
-@api_boundary
 def checkpoint_name(x: Any, name: str) -> Any:
     """`x`, known to the policies of `checkpoint` by a name.
 
@@ -343,7 +343,6 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
     return [(v.aval, text) for v, (_, text) in sorted(found.items(), key=lambda item: item[1][0])]
 
 
-@api_boundary
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Print what reverse mode keeps of `f(*args, **kwargs)`: the type of each value that the
     backward pass reads, and where it comes from.

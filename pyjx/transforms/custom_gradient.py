@@ -11,7 +11,6 @@ from pyjx.core.avals import get_aval
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import DebugInfo, Jaxpr
 from pyjx.core.trace import Tracer, trace_to_jaxpr
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, flatten, name_of, source_of
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import TreeDef
@@ -181,7 +180,6 @@ register_pytree_node(_Closure, lambda r: (r.consts, (r.jaxpr, r.tree)),
                      lambda aux, consts: _Closure(aux[0], aux[1], consts))
 
 
-@api_boundary
 def closure_convert(fun: Callable[..., Any], *example_args: Any
                     ) -> tuple[Callable[..., Any], list[Any]]:
     """Turn values that a function closes over, and that may be differentiated, into arguments.

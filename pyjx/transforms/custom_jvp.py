@@ -7,7 +7,6 @@ from typing import Any
 
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import (
     FlatRule,
@@ -19,9 +18,11 @@ from pyjx.engine.custom_derivative_calls import (
 from pyjx.engine.functions import check_values, flatten, name_of, tree_text
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
+from pyjx.guards import guard
 from pyjx.transforms.custom_function import CustomFun, CustomFunction, short_types
 
 
+@guard
 class custom_jvp(CustomFunction):
     """A function whose derivative is given by a rule, for forward and reverse mode.
 
@@ -99,7 +100,6 @@ class custom_jvp(CustomFunction):
 
         self.defjvp(jvp)
 
-    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
             raise AttributeError(

@@ -14,7 +14,6 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.linearity import LAST
 from pyjx.core.primitive import Holding, Primitive, register
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace, match_axis
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten
@@ -72,7 +71,6 @@ linear_call_p = register(Primitive(
 ))
 
 
-@api_boundary
 def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any,
                 linear_args: Any) -> Any:
     """Call a linear function whose transpose is given.

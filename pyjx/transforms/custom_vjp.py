@@ -11,7 +11,6 @@ from pyjx.core.avals import cotangent_aval, get_aval, is_ref_type
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref, shared
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine import logs
 from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import SymbolicZero, custom_vjp_call_p, tangent_result
@@ -22,6 +21,7 @@ from pyjx.engine.residuals import rematerializing
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
 from pyjx.errors import UnexpectedTracerError
+from pyjx.guards import guard
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.accumulators import NullAccum, ValAccum
 from pyjx.transforms.custom_function import CustomFun, CustomFunction, short_types
@@ -63,6 +63,7 @@ class RematRules(Record):
     with_logs: bool
 
 
+@guard
 class custom_vjp(CustomFunction):
     """A function whose reverse-mode derivative is given by a pair of rules.
 
@@ -183,7 +184,6 @@ class custom_vjp(CustomFunction):
         self.remat_rules = RematRules(fwd, rem, bwd, True)
         self.generic_batching = generic_batching
 
-    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (self.fwd is None or self.bwd is None) and self.remat_rules is None:
             raise AttributeError(

@@ -9,14 +9,15 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.custom_batching_calls import BatchingRule, bind_custom_vmap
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
 from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.guards import guard
 from pyjx.transforms.custom_function import PositionalFunction
 
 
+@guard
 class custom_vmap(PositionalFunction):
     """A function whose `vmap` is given by a rule.
 
@@ -55,7 +56,6 @@ class custom_vmap(PositionalFunction):
         self.vmap_rule = vmap_rule
         return vmap_rule
 
-    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.vmap_rule is None:
             raise AttributeError(

@@ -14,6 +14,7 @@ from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.logs import logging
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import P, R, TreeDef
+from pyjx.guards import guard
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import (
     at_argnums,
@@ -104,6 +105,7 @@ def value_and_grad(
     return wraps(fun, inner, _VALUE_AND_GRAD_DOC.format(argnums=argnums))
 
 
+@guard
 def _value_and_grad(
     name: str, fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool,
     holomorphic: bool, allow_int: bool, reduce_axes: Sequence[Any],

@@ -9,7 +9,6 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.scalars import is_scalar_constant, scalar_of
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.conversion import cast
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten
@@ -33,7 +32,6 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         has_aux: bool = False) -> Any: ...
 
 
-@api_boundary
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
         has_aux: bool = False) -> Any:
     """The outputs of a function and its derivative along a direction, in one pass.

@@ -22,11 +22,11 @@ from pyjx.core.records import Record
 from pyjx.core.references import is_ref
 from pyjx.core.scalars import literal_types
 from pyjx.core.trace import new_level
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import Hole, LinearProgram, LinearTrace, LinearVar
 from pyjx.engine.tangents import Zero, as_given
 from pyjx.engine.types import R, S, TreeDef
+from pyjx.guards import guard
 from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
 from pyjx.transforms.arguments import check_callable, linearized, wanted_inputs
 from pyjx.tree_util import Partial, register_pytree_node, tree_leaves, tree_structure
@@ -106,7 +106,6 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
               ) -> Any: ...
 
 
-@api_boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_nzs: Any = None
               ) -> Any:
     """The outputs of a function, and its derivative there as a linear function.
@@ -145,6 +144,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
     return flat.unflatten(outs), f_jvp
 
 
+@guard
 class LinearizedFunction:
     """The derivative of a function at a point: maps tangents of the arguments to output tangents.
     """
@@ -158,7 +158,6 @@ class LinearizedFunction:
         in_avals = [get_aval(x) for x in primals]
         self._form = LinearForm(abstracted, in_tree, out_tree, in_avals, (), "")
 
-    @api_boundary
     def __call__(self, *tangents: Any) -> Any:
         form = self._form
         leaves, tree = flatten(tangents)
@@ -234,7 +233,6 @@ def _cast_advice(found: Any, expected: Any) -> str:
     return "".join(lines)
 
 
-@api_boundary
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
                      ) -> Callable[..., Any]:
     """The transpose of a function that is known to be linear.
@@ -280,12 +278,12 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     return Partial(_Transposed(form), residuals)  # type: ignore[arg-type]
 
 
+@guard
 class _Transposed(Record):
     """Cotangents of the arguments, of residuals and a cotangent of the output. Compared by form."""
 
     form: LinearForm
 
-    @api_boundary
     def __call__(self, residuals: Sequence[Any], out_cotangent: Any) -> Any:
         form = self.form
         cotangents, tree = flatten(out_cotangent)

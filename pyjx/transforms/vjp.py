@@ -17,7 +17,6 @@ from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.open_sums import same_over_mesh
 from pyjx.core.references import is_ref
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearVar
 from pyjx.engine.logs import Lost, logging
@@ -25,6 +24,7 @@ from pyjx.engine.references import addupdate_p
 from pyjx.engine.subjaxprs import selected
 from pyjx.engine.tangents import Zero, as_given, instantiate, materialized
 from pyjx.engine.types import R, S, TreeDef
+from pyjx.guards import guard
 from pyjx.runtime.jit import jit
 from pyjx.transforms.arguments import (
     at_argnums,
@@ -106,7 +106,6 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
         ) -> Any: ...
 
 
-@api_boundary
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
         reduce_axes: Sequence[Any] = (), saveable_args: Any = True, in_nzs: Any = None) -> Any:
     """The outputs of a function, and the function that pulls cotangents back through it.
@@ -172,6 +171,7 @@ class NotSaveable:
         return "NotSaveable()"
 
 
+@guard
 class VJP:
     """The function that pulls a cotangent of the outputs back to cotangents of the arguments.
 
@@ -203,11 +203,9 @@ class VJP:
         self._args: list[Any] = []
         self._opaque: list[Any] = []
 
-    @api_boundary
     def __call__(self, out_ct: Any, *extra: Any) -> Any:
         return self._pulled(out_ct, extra)[0]
 
-    @api_boundary
     def with_refs(self, *destinations: Any) -> Callable[[Any], Any]:
         """A function of a cotangent that puts the gradients where `destinations` say.
 
@@ -236,7 +234,6 @@ class VJP:
                 _raise_no_gradient_ref(name(), i)
         return partial(self._pulled_into, leaves)
 
-    @api_boundary
     def _pulled_into(self, destinations: list[Any], out_ct: Tangent, *extra: Any) -> Any:
         """The call of the function that `with_refs` gives."""
         in_avals = self._ends()[1]
@@ -259,7 +256,6 @@ class VJP:
                 results.append(materialized(_value_of(ct, aval)))
         return self.in_tree.unflatten(results)
 
-    @api_boundary
     def with_logs(self, out_ct: Tangent, *extra: Any) -> tuple[Any, dict[Any, Any]]:
         """The cotangents of the arguments, and what backward rules have logged.
 

@@ -34,7 +34,6 @@ from pyjx.runtime.processes import group
 from pyjx.tree_util import PyTree, broadcast_prefix, tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["load", "load_pytreedef", "nonblocking_load", "nonblocking_save", "save"]
-__dir__ = directory(__name__, __all__)
 
 
 
@@ -272,3 +271,6 @@ def nonblocking_load(directory: str | os.PathLike[str], shardings: PyTree, *, ma
     types = load_pytreedef(directory)
     return PyTreeFuture(_threads.submit(_loaded, directory, types, shardings, mask, ts_specs),
                         types)
+
+
+__dir__ = directory(__name__, __all__)

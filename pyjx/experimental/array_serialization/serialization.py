@@ -24,7 +24,6 @@ __all__ = [  # noqa: F822
     "GlobalAsyncCheckpointManagerBase", "TS_CONTEXT", "async_deserialize", "async_serialize",
     "get_tensorstore_spec", "is_remote_storage", "run_deserialization", "run_serialization",
 ]
-__dir__ = directory(__name__, __all__)
 
 _LimitInFlightBytes = ByteLimiter
 _count = itertools.count()
@@ -251,3 +250,6 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         """As `deserialize`, from paths."""
         return self.deserialize(shardings, list(map(get_tensorstore_spec, paths)), global_shapes,
                                 dtypes, concurrent_gb)
+
+
+__dir__ = directory(__name__, __all__)

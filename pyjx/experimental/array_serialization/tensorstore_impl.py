@@ -25,7 +25,6 @@ __all__ = [  # noqa: F822
     "estimate_read_memory_footprint", "get_tensorstore_spec", "is_tensorstore_spec_leaf",
     "merge_nested_ts_specs", "verify_tensorstore_spec",
 ]
-__dir__ = directory(__name__, __all__)
 
 
 def __getattr__(name: str) -> Any:
@@ -349,3 +348,6 @@ def _sharding_of(in_type: Any) -> tuple[Any, Any]:
         raise ValueError("array_serialization: to read an array takes a sharding, a Format or a "
                          f"ShapeDtypeStruct with one, got {in_type!r}")
     return sharding, layout
+
+
+__dir__ = directory(__name__, __all__)

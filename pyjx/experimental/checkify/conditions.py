@@ -14,7 +14,6 @@ from pyjx.core.effects import Effect, Effects
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer
-from pyjx.core.tracebacks import api_boundary
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import at_front
 from pyjx.engine.batching import BatchTrace
@@ -29,7 +28,6 @@ from pyjx.runtime.transfers import array_from_host
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 
-@api_boundary
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Say that `pred` must hold; `checkify` makes an error of it where it does not.
 
@@ -76,7 +74,6 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
-@api_boundary
 def check_error(error: Error) -> None:
     """Raise an error that another checked function has returned, or pass it on where this function
     is itself checked. Of errors of several examples, such as those that `scan` stacks, it is the

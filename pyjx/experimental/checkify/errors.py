@@ -17,7 +17,6 @@ from pyjx.core.dtypes import is_extended
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from pyjx.lax.compare import select
@@ -195,7 +194,6 @@ class Error:
         failures = self.failures()
         return (failures[0].site, failures[0].payload) if failures else None
 
-    @api_boundary
     def throw(self) -> None:
         """Raise an exception if a check failed.
 

@@ -24,7 +24,6 @@ from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive, vary
 from pyjx.core.specs import Axes, PartitionSpec
 from pyjx.core.trace import Tracer, trace_to_jaxpr
-from pyjx.core.tracebacks import api_boundary
 from pyjx.core.value_texts import shortened
 from pyjx.engine.calls import call
 from pyjx.engine.custom_derivative_calls import FlatRule, custom_jvp_call_p, custom_vjp_call_p
@@ -61,7 +60,6 @@ Categories = frozenset[ErrorCategory]
 Rule = Callable[..., list[Any]]
 
 
-@api_boundary
 def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_checks
              ) -> Callable[..., tuple[Error, Any]]:
     """`f` with the first of its checks that failed as a further result.
@@ -313,7 +311,6 @@ def bounds_check(fun: Callable[P, R]) -> Callable[P, R]:
     checked: Callable[..., tuple[Error, Any]] = jit(checkify(body, index_checks), **options)
 
     @functools.wraps(fun)
-    @api_boundary
     def with_checks(*args: P.args, **kwargs: P.kwargs) -> R:
         error, result = checked(*args, **kwargs)
         if isinstance(error._pred, Tracer):

@@ -12,9 +12,9 @@ from typing import Any
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.types import TreeDef
 from pyjx.experimental.sparse.formats import JAXSparse
+from pyjx.guards import guard
 from pyjx.transforms import grad as _grad
 from pyjx.transforms import jacobians as _jacobians
 from pyjx.transforms.arguments import canonical_argnums, require_argnums, wraps
@@ -44,6 +44,7 @@ def _with_data(mat: Any, data: Array) -> Any:
     return mat.tree_unflatten(aux, buffers)
 
 
+@guard
 def _on_data(name: str, transform: Callable[..., Any], fun: Callable[..., Any], argnums: Any,
              has_aux: bool, value: bool, options: dict[str, Any]) -> Callable[..., Any]:
     """The transformation of `fun`, with respect to the elements of sparse arguments."""
@@ -73,7 +74,7 @@ def _on_data(name: str, transform: Callable[..., Any], fun: Callable[..., Any], 
             return first, chosen_derivative
         return (chosen_derivative, rest) if has_aux else chosen_derivative
 
-    return wraps(fun, api_boundary(run), _DOC.format(doc=name))
+    return wraps(fun, run, _DOC.format(doc=name))
 
 
 def _restored(derivative: Any, leaves: Sequence[Any], tree: TreeDef) -> Any:
@@ -90,7 +91,6 @@ def _only(derivative: Any) -> Any:
     return tree_map(lambda parts: parts[0], derivative, is_leaf=lambda x: isinstance(x, tuple))
 
 
-@api_boundary
 def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
          **kwargs: Any) -> Callable[..., Any]:
     """As `jax.grad`, for functions of sparse arrays.
@@ -112,7 +112,6 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: boo
     return _on_data("grad", _grad.grad, fun, argnums, has_aux, False, kwargs)
 
 
-@api_boundary
 def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0,
                    has_aux: bool = False, **kwargs: Any) -> Callable[..., Any]:
     """As `jax.value_and_grad`, for functions of sparse arrays; see `grad`.
@@ -126,7 +125,6 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0,
     return _on_data("value_and_grad", _grad.value_and_grad, fun, argnums, has_aux, True, kwargs)
 
 
-@api_boundary
 def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
            **kwargs: Any) -> Callable[..., Any]:
     """As `jax.jacfwd`, for functions of sparse arrays with dense results.
@@ -141,7 +139,6 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     return _on_data("jacfwd", _jacobians.jacfwd, fun, argnums, has_aux, False, kwargs)
 
 
-@api_boundary
 def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
            **kwargs: Any) -> Callable[..., Any]:
     """As `jax.jacrev`, for functions of sparse arrays with dense results; see `jacfwd`.

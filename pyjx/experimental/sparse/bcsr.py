@@ -17,7 +17,6 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.trace import concrete_or_error
-from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse import bcoo
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
 from pyjx.experimental.sparse.bcoo.buffers import TRACED_NSE, check_layout, count_stored
@@ -39,6 +38,7 @@ from pyjx.experimental.sparse.formats import (
     reflected,
 )
 from pyjx.experimental.sparse.matrices import csr_product, rows_of, suits_library
+from pyjx.guards import guard
 from pyjx.runtime.operations import op_jit
 
 if TYPE_CHECKING:
@@ -251,7 +251,6 @@ bcsr_fromdense_p = defined_by("bcsr_fromdense", _fromdense, "nse", "n_batch", "n
                               "index_dtype", multiple_results=True)
 
 
-@api_boundary
 def bcsr_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
                    index_dtype: DTypeLike = np.int32) -> BCSR:
     """The BCSR array of the elements of a dense one that are not zero.
@@ -294,7 +293,6 @@ def _todense(data: Array, indices: Array, indptr: Array, *, spinfo: SparseInfo) 
 bcsr_todense_p = defined_by("bcsr_todense", _todense, "spinfo")
 
 
-@api_boundary
 def bcsr_todense(mat: BCSR) -> Array:
     """The array with all its elements.
 
@@ -315,7 +313,6 @@ def _extract(indices: ArrayLike, indptr: ArrayLike, mat: Any) -> Array:
 bcsr_extract_p = defined_by("bcsr_extract", _extract)
 
 
-@api_boundary
 def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: Any) -> Array:
     """The elements of a dense array at the places of those of a BCSR array.
 
@@ -338,7 +335,6 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: Any) -> Array:
 # -- operations ------------------------------------------------------------------------------------
 
 
-@api_boundary
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     """The array with sorted columns, each once in a row, its elements being added.
 
@@ -354,7 +350,7 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     return BCSR.from_bcoo(bcoo.bcoo_sum_duplicates(mat.to_bcoo(), nse=nse))
 
 
-@api_boundary
+@guard
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
     """As `bcsr_sum_duplicates`, without the elements that are stored as zero."""
     return BCSR.from_bcoo(bcoo.bcoo_eliminate_zeros(mat.to_bcoo(), nse=nse))
@@ -377,7 +373,6 @@ bcsr_dot_general_p = defined_by("bcsr_dot_general", _dot_general, "dimension_num
                                 "preferred_element_type", "lhs_spinfo")
 
 
-@api_boundary
 def bcsr_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: PrecisionLike = None,
                      preferred_element_type: DTypeLike | None = None,
                      out_sharding: ShardingLike = None) -> Array:
@@ -420,7 +415,6 @@ def bcsr_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: P
         lhs_spinfo=lhs._info)
 
 
-@api_boundary
 def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int],
                           sharding: Sharding | None = None) -> BCSR:
     """The array with further dimensions along which it is the same.
@@ -442,7 +436,6 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensio
     return _from_bcoo(wide)  # type: ignore[no-any-return]
 
 
-@api_boundary
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     """BCSR arrays joined along a batch or a sparse dimension.
 

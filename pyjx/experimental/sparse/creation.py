@@ -15,7 +15,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, is_valid_value
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.types import TreeDef
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.experimental.sparse.bcsr import BCSR
@@ -40,7 +39,6 @@ def _todense_shape(*avals: ShapedArray, tree: TreeDef) -> ShapedArray:
 todense_p = register(Primitive("todense", shape_rule=_todense_shape, decomposition=_todense))
 
 
-@api_boundary
 def todense(arr: Any) -> Any:
     """A sparse array with all its elements; a dense one as it is.
 
@@ -69,7 +67,6 @@ def _format(name: str) -> Any:
     return _FORMATS[name]
 
 
-@api_boundary
 def empty(shape: Sequence[int], dtype: DTypeLike | None = None, index_dtype: DTypeLike = "int32",
           sparse_format: str = "bcoo", **kwds: Any) -> Any:
     """A sparse array without elements.
@@ -91,7 +88,6 @@ def empty(shape: Sequence[int], dtype: DTypeLike | None = None, index_dtype: DTy
     return _format(sparse_format)._empty(shape, dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
-@api_boundary
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None,
         index_dtype: DTypeLike = "int32", sparse_format: str = "bcoo", **kwds: Any) -> Any:
     """A sparse matrix with ones on a diagonal.
@@ -118,7 +114,6 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
                                        index_dtype=index_dtype, **kwds)
 
 
-@api_boundary
 def random_bcoo(key: ArrayLike, shape: Sequence[int], *, dtype: DTypeLike = np.float64,
                 indices_dtype: Any = None, nse: float = 0.2, n_batch: int = 0, n_dense: int = 0,
                 unique_indices: bool = True, sorted_indices: bool = False,

@@ -14,7 +14,6 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import concrete_or_error
-from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.buffers import TRACED_NSE, count_stored
 from pyjx.experimental.sparse.formats import (
     Buffered,
@@ -191,7 +190,6 @@ def _from_dense(primitive: Primitive, kind: type, mat: Any, nse: Any, index_dtyp
     return kind(tuple(buffers), shape=shape, **known)
 
 
-@api_boundary
 def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
                  ) -> COO:
     """The COO matrix of the elements of a dense one that are not zero.
@@ -230,7 +228,6 @@ coo_matvec_p = defined_by("coo_matvec", _coo_product, "spinfo", "transpose")
 coo_matmat_p = defined_by("coo_matmat", _coo_product, "spinfo", "transpose")
 
 
-@api_boundary
 def coo_todense(mat: COO) -> Array:
     """The matrix with all its elements.
 
@@ -241,7 +238,6 @@ def coo_todense(mat: COO) -> Array:
     return coo_todense_p.bind(*buffers_of("coo_todense", COO, mat), **mat._known)  # type: ignore[no-any-return]
 
 
-@api_boundary
 def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of a COO matrix, or of its transpose, with a vector.
 
@@ -253,7 +249,6 @@ def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     return _times(coo_matvec_p, COO, 1, mat, v, transpose)
 
 
-@api_boundary
 def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a COO matrix, or of its transpose, with a matrix.
 
@@ -412,7 +407,6 @@ csr_fromdense_p = defined_by("csr_fromdense", _csr_fromdense, "nse", "index_dtyp
                              multiple_results=True)
 
 
-@api_boundary
 def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
                  ) -> CSR:
     """The CSR matrix of the elements of a dense one that are not zero.
@@ -495,7 +489,6 @@ csr_matvec_p = defined_by("csr_matvec", _csr_times, "shape", "transpose")
 csr_matmat_p = defined_by("csr_matmat", _csr_times, "shape", "transpose")
 
 
-@api_boundary
 def csr_todense(mat: CSR) -> Array:
     """The matrix with all its elements.
 
@@ -506,7 +499,6 @@ def csr_todense(mat: CSR) -> Array:
     return csr_todense_p.bind(*buffers_of("csr_todense", CSR, mat), **mat._known)  # type: ignore[no-any-return]
 
 
-@api_boundary
 def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of a CSR matrix, or of its transpose, with a vector.
 
@@ -518,7 +510,6 @@ def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     return _times(csr_matvec_p, CSR, 1, mat, v, transpose)
 
 
-@api_boundary
 def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a CSR matrix, or of its transpose, with a matrix.
 

@@ -18,7 +18,6 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.linearity import LAST
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import UndefinedPrimal, Zero
 from pyjx.engine.types import Dims, Operand, Tangent, Values
 from pyjx.experimental.sparse.formats import JAXSparse
@@ -118,7 +117,6 @@ spsolve_p = register(Primitive("spsolve", shape_rule=_spsolve_shape, decompositi
                                batch=_spsolve_batch))
 
 
-@api_boundary
 def spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike, tol: float = 1e-6,
             reorder: int = 1) -> Array:
     """The x with A x = b, for a sparse matrix A.
@@ -147,7 +145,6 @@ def spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike
     return spsolve_p.bind(*values, tol=float(tol), reorder=operator.index(reorder))  # type: ignore[no-any-return]
 
 
-@api_boundary
 def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: float | None = None
                     ) -> tuple[Array, Array, Array]:
     """The largest eigenvalues of a symmetric matrix and their eigenvectors.

@@ -26,7 +26,6 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn
 from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
-from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import may_close_over_values
 from pyjx.engine.functions import check_values, name_of
 from pyjx.engine.subjaxprs import live_inputs, selected
@@ -47,7 +46,6 @@ __all__ = ["SparseTrace", "SparseTracer", "sparsify"]
 
 
 @function
-@api_boundary
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
     """`f` as a function that takes BCOO and BCSR arrays in place of dense ones.
 
@@ -72,7 +70,6 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     run = _run_on_tracers if use_tracer else _run_program
 
     @functools.wraps(f)
-    @api_boundary
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return run(f, args, kwargs)
 

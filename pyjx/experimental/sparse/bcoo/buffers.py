@@ -14,7 +14,6 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.frames import warn
 from pyjx.core.trace import concrete_or_error, is_concrete
-from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
 from pyjx.experimental.sparse.formats import (
     SparseEfficiencyError,
@@ -76,7 +75,6 @@ bcoo_todense_p = defined_by("bcoo_todense", _todense, "spinfo")
 
 
 @function
-@api_boundary
 def bcoo_todense(mat: BCOO) -> Array:
     """The array with all its elements.
 
@@ -146,7 +144,6 @@ def check_layout(name: str, ndim: int, n_batch: int, n_dense: int) -> None:
 
 
 @function
-@api_boundary
 def bcoo_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
                    index_dtype: DTypeLike = np.int32) -> BCOO:
     """The sparse array of the elements of a dense one that are not zero.
@@ -236,7 +233,6 @@ def _extract(indices: ArrayLike, arr: Any, *, assume_unique: bool) -> Array:
 bcoo_extract_p = defined_by("bcoo_extract", _extract, "assume_unique")
 
 
-@api_boundary
 def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
     """The elements of a dense array at the indices of a sparse one.
 
@@ -284,7 +280,6 @@ bcoo_sort_indices_p = defined_by("bcoo_sort_indices", _sort_indices, "spinfo",
 
 
 @function
-@api_boundary
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
     """The array with the indices of each batch in lexicographic order.
 
@@ -334,7 +329,6 @@ def _count_different(indices: ArrayLike, *, sizes: tuple[int, ...]) -> Array:
 
 
 @function
-@api_boundary
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     """The array with sorted indices of which each occurs once, its elements being added.
 
@@ -377,7 +371,6 @@ def _without_zeros(mat: BCOO) -> BCOO:
 
 
 @function
-@api_boundary
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     """As `bcoo_sum_duplicates`, without the elements that are stored as zero.
 
@@ -391,7 +384,6 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 @function
-@api_boundary
 def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | None = None,
                        on_inefficient: str | None = "error") -> BCOO:
     """The array with other numbers of batch and dense dimensions.

@@ -16,7 +16,6 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_ints
 from pyjx.core.layouts import ShardingLike
-from pyjx.core.tracebacks import api_boundary
 from pyjx.core.value_texts import shortened
 from pyjx.engine.types import Value
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
@@ -306,7 +305,6 @@ def _sparse_dense(mat: BCOO, rhs: Any, numbers: DimensionNumbers, preferred: Any
         preferred_element_type=jnp.dtype(preferred), lhs_spinfo=mat._info)
 
 
-@api_boundary
 def bcoo_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: PrecisionLike = None,
                      preferred_element_type: DTypeLike | None = None,
                      out_sharding: ShardingLike = None) -> Any:
@@ -408,7 +406,6 @@ def _sampled(A: Any, B: Any, indices: ArrayLike, *, dimension_numbers: Dimension
 bcoo_dot_general_sampled_p = defined_by("bcoo_dot_general_sampled", _sampled, "dimension_numbers")
 
 
-@api_boundary
 def bcoo_dot_general_sampled(A: Value, B: Value, indices: ArrayLike, *, dimension_numbers: Any
                             ) -> Array:
     """Elements of the product of two dense arrays, without computing the others.
@@ -442,7 +439,6 @@ def bcoo_dot_general_sampled(A: Value, B: Value, indices: ArrayLike, *, dimensio
     return bcoo_dot_general_sampled_p.bind(A, B, indices, dimension_numbers=numbers)  # type: ignore[no-any-return]
 
 
-@api_boundary
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     """The elements of the product of a BCOO array and a dense one.
 
@@ -495,7 +491,6 @@ def _data_times(mat: BCOO, v: Array, *, operation: str) -> Any:
     return over_batch(one, n_batch, mat.data, mat.indices, v)
 
 
-@api_boundary
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """The elementwise product of two BCOO arrays.
 
@@ -590,7 +585,6 @@ def _partner(xi: Array, left: tuple[int, ...], yi: Array, right: tuple[int, ...]
     return jnp.where(in_bounds(xi, left), partner, m)
 
 
-@api_boundary
 def bcoo_conv_general_dilated(
     lhs: BCOO | Array, rhs: BCOO | Array, *, window_strides: Any, padding: Any,
     lhs_dilation: Any = None, rhs_dilation: Any = None, dimension_numbers: Any = None,

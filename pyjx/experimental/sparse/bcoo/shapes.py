@@ -14,7 +14,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints, as_shape
-from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.experimental.sparse.bcoo.buffers import (
     as_row,
@@ -70,7 +69,6 @@ bcoo_transpose_p = defined_by("bcoo_transpose", _transpose, "permutation", "spin
 
 
 @function
-@api_boundary
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """The array with its dimensions in another order.
 
@@ -110,7 +108,6 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 # -- bcoo_reshape ----------------------------------------------------------------------------------
 
 
-@api_boundary
 def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None,
                  sharding: Sharding | None = None) -> BCOO:
     """The array with its elements, in row-major order, in another shape.
@@ -186,7 +183,6 @@ def _reshaped(mat: BCOO, *, sizes: tuple[int, ...], first: int, last: int) -> An
 # -- bcoo_broadcast_in_dim -------------------------------------------------------------------------
 
 
-@api_boundary
 def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int],
                           sharding: Sharding | None = None) -> BCOO:
     """The array with further dimensions along which it is the same.
@@ -265,7 +261,6 @@ def _repeated(mat: BCOO, *, axis: int, length: int) -> Any:
 # -- bcoo_concatenate ------------------------------------------------------------------------------
 
 
-@api_boundary
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """BCOO arrays joined along a batch or a sparse dimension.
 
@@ -353,7 +348,6 @@ def _padded(mat: BCOO, nse: int) -> BCOO:
 # -- bcoo_squeeze, bcoo_rev, bcoo_reduce_sum -------------------------------------------------------
 
 
-@api_boundary
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """The array without some dimensions of length 1.
 
@@ -398,7 +392,6 @@ def _without_columns(mat: BCOO, dropped: Sequence[int]) -> BCOO:
     return BCOO._of(data, indices, mat.shape, mat.indices_sorted, mat.unique_indices)
 
 
-@api_boundary
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """The array with the order of its elements reversed along some dimensions.
 
@@ -429,7 +422,6 @@ def _reversed(mat: BCOO, *, dims: tuple[int, ...]) -> Any:
     return BCOO._of(data, indices, mat.shape)
 
 
-@api_boundary
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """The sum over some dimensions.
 
@@ -480,7 +472,6 @@ def _kept(data: Array, indices: ArrayLike, keep: Any, moved: Any, sizes: Sequenc
     return BCOO._of(mat.data, mat.indices, shape, unique_indices=mat.unique_indices)
 
 
-@api_boundary
 def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int],
                strides: Sequence[int] | None = None) -> BCOO:
     """A part of the array, as `lax.slice` gives it.
@@ -544,7 +535,6 @@ def _sliced(mat: BCOO, *, starts: tuple[int, ...], limits: tuple[int, ...], step
                  mat.unique_indices)
 
 
-@api_boundary
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
     """A part of the array that starts at computed places, as `lax.dynamic_slice` gives it.
 
@@ -606,7 +596,6 @@ def _dynamic_slice(mat: BCOO, starts: list[Any], *, sizes: tuple[int, ...]) -> A
                  mat.unique_indices)
 
 
-@api_boundary
 def bcoo_gather(operand: BCOO, start_indices: Any, dimension_numbers: lax.GatherDimensionNumbers,
                 slice_sizes: Sequence[int], *, unique_indices: bool = False,
                 indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None

@@ -1,0 +1,232 @@
+"""Handlers around public functions: whatever leaves one shows the user's frames alone."""
+
+import contextlib
+import importlib
+import inspect
+import io
+import pickle
+import re
+import sys
+import traceback
+import types
+from pathlib import Path
+
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import guards
+from pyjx.core.frames import is_internal
+
+X = jnp.ones((2, 3))
+KEY = jax.random.key(0)
+PUBLIC = (Path(__file__).parent / "public_names.txt").read_text(encoding="utf-8")
+
+
+def internal_frames(call):
+    """The library's frames that a user sees of an error; None where there is no error."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            call()
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)[1:]
+        return [f"{Path(f.filename).name}:{f.name}" for f in frames if is_internal(f.filename)]
+    return None
+
+
+# -- all public functions --------------------------------------------------------------------------
+
+# Where calls act on the process, or parse its command line; and modules of names alone.
+APART = re.compile(r"jax\.(distributed|profiler|monitoring|tools|collect_profile)|pallas|mosaic|"
+                   r"jax2tf|extend\.backend")
+ACTING = {"breakpoint", "clear_backends", "clear_caches", "live_arrays"}
+MISTAKES = ["a", object(), None, [X, "a"], {"k": 1.5}]
+
+
+def public_callables():
+    found = {}
+    for section in re.split(r"\n\n+", PUBLIC.split("\n", 1)[1]):
+        module, _, names = section.strip().partition("\n")
+        if APART.search(module):
+            continue
+        for name in names.split():
+            with contextlib.suppress(ImportError, AttributeError):
+                value = getattr(importlib.import_module(module.replace("jax", "pyjx", 1)), name)
+                own = str(getattr(value, "__module__", None) or "pyjx").startswith("pyjx")
+                if callable(value) and own and name not in ACTING:
+                    found.setdefault(id(value), (f"{module}.{name}", value))
+    return [*found.values()]
+
+
+def required(function):
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (ValueError, TypeError):
+        return 1
+    return sum([p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+                for p in parameters])
+
+
+def fails(*_, **__):
+    raise KeyError("mine")
+
+
+def arguments(count):
+    for mistake in MISTAKES:
+        yield [mistake] * count, mistake
+    for mistake in (X, "a"):
+        yield [fails, *[X] * (count - 1)], mistake
+        yield [lambda x, *_: x, *[mistake] * (count - 1)], mistake
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_public_function_shows_frames_of_the_library():
+    """Nor do functions that they return."""
+    failed, seen = {}, 0
+    for name, function in public_callables():
+        for given, mistake in arguments(required(function)):
+            def call(function=function, given=given, mistake=mistake):
+                result = function(*given)
+                if callable(result) and not isinstance(result, type):
+                    result(mistake)
+
+            frames = internal_frames(call)
+            seen += frames is not None
+            if frames:
+                failed[name] = frames
+    assert failed == {}
+    assert seen > 10_000
+
+
+MESH = jax.make_mesh((1,), ("x",))
+LOWERED = jax.jit(jnp.sin).lower(1.0)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: X.reshape(7), lambda: X.mT.astype("zz"), lambda: X[{}], lambda: X @ jnp.ones(7),
+    lambda: X.at[0].set("a"), lambda: X.foo, lambda: float(X), lambda: [1][X], lambda: 3 in X,
+    lambda: KEY[3, 4], lambda: jax.new_ref(X)[9, 9, 9], lambda: LOWERED.compile("x"),
+    lambda: LOWERED.compile()("a"), lambda: jax.vjp(jnp.sin, 1.0)[1](3, 4),
+    lambda: jax.linearize(jnp.sin, 1.0)[1]("a"), lambda: jax.NamedSharding(MESH, 5),
+    lambda: jax.custom_gradient(3)(X), lambda: jnp.no_such_name, lambda: jnp.add.at(X, 1),
+    lambda: jax.config.update("a", 1), lambda: jax.enable_x64("a"), lambda: jax.set_mesh(3),
+    lambda: jax.named_scope(3).__enter__(), lambda: jax.jit(jnp.sin).explain(3),
+    lambda: jax.nn.initializers.he_normal()(KEY, (2,)), lambda: jax.tree.unflatten(3, 4),
+    lambda: jax.export.export(jax.jit(jnp.sin))(1.0).call("a"),
+])
+def test_methods_results_and_attributes_show_no_frames_of_the_library(call):
+    assert internal_frames(call) == []
+
+
+def test_errors_of_the_users_own_show_where_they_were_raised():
+    def fails(_):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError) as caught:
+        jax.tree.map(fails, [1])
+    names = [f.name for f in traceback.extract_tb(caught.value.__traceback__)]
+    assert names == [inspect.currentframe().f_code.co_name, "fails"]
+
+
+def test_the_call_is_noted_where_the_message_names_no_function():
+    with pytest.raises(TypeError) as caught:
+        jax.lax.conv(1, 2, 3, padding=4)
+    assert caught.value.__notes__[0].startswith("The call was conv(lhs=1, rhs=2, window_strides=3")
+
+
+# -- the handler -----------------------------------------------------------------------------------
+
+
+def handles(x, mode=""):
+    total = 0
+    try:
+        with contextlib.suppress(KeyError):
+            total = 1 / x
+            total += sum([k for k in (3, 4) if k / x])
+            if mode == "lost":
+                raise KeyError
+    except ZeroDivisionError:
+        try:
+            {}[1]
+        except KeyError:
+            total = 7
+        if mode == "again":
+            raise
+    finally:
+        total += 1
+    if mode == "define":
+        return lambda: x + "a"
+    return total + "a" if mode == "after" else total
+
+
+def guarded_copy(function):
+    copy = types.FunctionType(function.__code__, function.__globals__, function.__name__,
+                              function.__defaults__, function.__closure__)
+    copy.__module__ = "pyjx.of_this_test"
+    return guards.guard(copy)
+
+
+@pytest.mark.parametrize("mode", ["", "lost", "again", "after"])
+@pytest.mark.parametrize("x", [0, 2, "a"])
+def test_a_guarded_function_does_what_it_did(mode, x, monkeypatch):
+    seen = []
+    monkeypatch.setattr(guards.leaving, "work", seen.append)
+
+    def outcome(function):
+        try:
+            return function(x, mode)
+        except Exception as error:
+            assert sys.exception() is error
+            lines = [f.lineno for f in traceback.extract_tb(error.__traceback__)][1:]
+            return type(error), str(error), type(error.__context__), lines
+
+    expected = outcome(handles)
+    assert seen == []
+    assert outcome(guarded_copy(handles)) == expected
+    assert len(seen) == isinstance(expected, tuple)
+    assert sys.exception() is None
+
+
+def test_a_call_that_succeeds_runs_the_same_instructions():
+    copy = guarded_copy(handles)
+    assert copy.__code__.co_code.startswith(handles.__code__.co_code)
+    assert copy(2) == handles(2)
+    assert guards.guard(copy).__code__ is copy.__code__
+
+
+def test_functions_within_functions_are_guarded(monkeypatch):
+    seen = []
+    monkeypatch.setattr(guards.leaving, "work", seen.append)
+    inner = guarded_copy(handles)(2, "define")
+    with pytest.raises(TypeError):
+        inner()
+    assert len(seen) == 1
+
+
+def test_code_with_many_constants():
+    many = eval(f"lambda x: [{', '.join([f'x + {i}.5' for i in range(400)])}]")
+    copy = guarded_copy(many)
+    assert copy(1) == many(1)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        copy(None)
+
+
+def test_what_ends_a_process_passes(monkeypatch):
+    monkeypatch.setattr(guards.leaving, "work", lambda error: pytest.fail("of no error"))
+    with pytest.raises(KeyboardInterrupt):
+        guarded_copy(lambda: (_ for _ in ()).throw(KeyboardInterrupt))()
+
+
+def test_generators_and_functions_of_others_stay_as_they_are():
+    def gives():
+        yield 1
+
+    codes = gives.__code__, handles.__code__
+    gives.__module__ = "pyjx.of_this_test"
+    guards.guard(gives)
+    guards.guard(handles)
+    assert (gives.__code__, handles.__code__) == codes
+
+
+def test_the_constant_is_pickled_by_name():
+    assert pickle.loads(pickle.dumps(guards.leaving)) is guards.leaving
