@@ -1,21 +1,27 @@
 """Draws what `run.py --json` wrote: `python benchmarks/plot.py FIGURES.json PICTURE.svg`."""
 
+import argparse
+import importlib
 import json
 import sys
-
-import matplotlib
-
-matplotlib.use("svg")
-matplotlib.rcParams["svg.hashsalt"] = "pyjx"  # the same figures give the same file
-matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text
-
-import matplotlib.pyplot as plt  # noqa: E402
 
 HEIGHT = 0.24  # inches a bar
 
 
 def main() -> None:
-    with open(sys.argv[1], encoding="utf-8") as file:
+    parser = argparse.ArgumentParser(description="Draws what `run.py --json` wrote.")
+    parser.add_argument("figures", metavar="FIGURES.json")
+    parser.add_argument("picture", metavar="PICTURE.svg")
+    options = parser.parse_args()
+    try:
+        matplotlib = importlib.import_module("matplotlib")
+    except ModuleNotFoundError:
+        sys.exit("plot.py draws with matplotlib: pip install matplotlib")
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "pyjx"  # the same figures give the same file
+    matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text
+    plt = importlib.import_module("matplotlib.pyplot")
+    with open(options.figures, encoding="utf-8") as file:
         lines = [line for line in json.load(file)["lines"] if line.get("ratio")]
     names = [f"{line['group']}: {line['name']}" for line in lines]
     ratios = [line["ratio"] for line in lines]
@@ -32,7 +38,7 @@ def main() -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.tight_layout()
-    figure.savefig(sys.argv[2], metadata={"Date": None})
+    figure.savefig(options.picture, metadata={"Date": None})
 
 
 if __name__ == "__main__":

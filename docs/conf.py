@@ -28,7 +28,7 @@ keep_warnings = True
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_text = r">>> |\.\.\. ?|\$ "  # a bare one ends a compound statement
 copybutton_prompt_is_regexp = True
 
 autodoc_typehints = "none"  # the stubs have them; here they would hide the arguments

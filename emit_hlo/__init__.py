@@ -37,7 +37,11 @@ def main(argv: Sequence[str] | None = None, *, owns_process: bool = False) -> in
             return _print(importlib.import_module("emit_hlo.listing").text_for(options))
         if owns_process and not options.verbose:  # what XLA logs of devices that are not here
             os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-        run = importlib.import_module("pyjx.cli.emit.command").run
+        try:
+            run = importlib.import_module("pyjx.cli.emit.command").run
+        except ValueError as error:  # of a variable of the environment
+            sys.stderr.write(f"emit-hlo: {error}\n")
+            return 2
         if owns_process:
             importlib.import_module("pyjx.jax_imports").answer_when_asked()
         return int(run(options, started))

@@ -21,7 +21,7 @@ import sys
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 
-import pyjx.core  # noqa: F401  # which gets its names here
+import pyjx.core  # which gets its names here
 from pyjx.lazy import attach, views
 from pyjx.version import PYJX_VERSION, PYJX_VERSION_INFO
 
@@ -209,6 +209,11 @@ def _load_lowering() -> None:
 
 
 _load_lowering()
+
+try:
+    import pyjx.configuration  # noqa: F401
+except ValueError as _error:  # of a variable of the environment, whoever comes to it first
+    raise _error.with_traceback(None) from None
 
 # Arrays and tracers get their operators and methods.
 from pyjx.numpy import array_methods as _array_methods  # noqa: E402

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import metadata
 
 from pyjx.lazy import deferred
@@ -15,6 +16,7 @@ programs = deferred("pyjx.cli.programs")
 # Each is a function `arguments -> exit status` of a module, and what it does.
 COMMANDS = {
     "doctor": ("pyjx.cli.doctor:main", "say what is installed, found and in use, and try it"),
+    "explain": ("pyjx.cli.help_texts:main", "say what an error or a flag is, and what to do"),
     "emit-hlo": ("emit_hlo:command", "show what a function becomes, stage by stage"),
     "install-alias": ("pyjx.cli.alias_files:install",
                       "let `import jax` give pyjx wherever PYJX_AS_JAX=1 is set"),
@@ -48,7 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(lines))
         return 0
     if given:
-        lines.append(f"\nthere is no command {given[0]!r}, and no file of that name")
+        close = get_close_matches(given[0], COMMANDS)
+        lines = [f"python -m pyjx: there is no command {given[0]!r}, and no file of that name. "
+                 + (f"Did you mean {' or '.join(close)}?" if close else
+                    "`python -m pyjx --help` lists the commands.")]
     print("\n".join(lines), file=sys.stderr)
     return 2
 

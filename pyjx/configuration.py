@@ -677,7 +677,8 @@ def _state(name: str) -> State:
     except KeyError:
         # not at the start of every program, of which difflib would take a millisecond
         close = difflib.get_close_matches(str(name), states)
-        cure = f"Similar ones are {', '.join(close)}" if close else "docs/flags.md lists them"
+        cure = f"Similar ones are {', '.join(close)}" if close else (
+                "python -m pyjx explain lists them")
         raise AttributeError(f"Unrecognized config option: {name}. {cure}.") from None
 
 

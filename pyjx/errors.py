@@ -14,14 +14,22 @@ from pyjx.lazy import directory
 
 
 class JAXTypeError(TypeError):
-    """A TypeError that comes from tracing."""
+    """A TypeError that comes from tracing.
+
+    The classes below it say what to do; `except jax.errors.JAXTypeError` handles them all, as a
+    program does that goes on without `jit`.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(_explained(self, message))
 
 
 class JAXIndexError(IndexError):
-    """An IndexError that comes from tracing."""
+    """An IndexError that comes from tracing: `NonConcreteBooleanIndexError`.
+
+    An index out of bounds is none: reads give the nearest element, writes are dropped.
+    `jax.debug.bounds_check(f)` makes an error of it.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(_explained(self, message))
@@ -33,6 +41,10 @@ class ConcretizationTypeError(JAXTypeError):
     Inside a transformed function arrays are tracers: their shape and dtype are known, their value
     is not. Python code that needs the value, such as `int(x)` or a shape computed from `x`, cannot
     run.
+
+    Ways out: where the value takes few different ones, mark the argument that it comes from as
+    static (`static_argnums`, `static_argnames` of `jit`); leave a conversion out, as the array
+    serves as the number; print by `jax.debug.print`; compute a shape by NumPy, from shapes.
 
     >>> import pyjx as jax
     >>> jax.jit(lambda x: float(x))(1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -57,6 +69,10 @@ class ConcretizationTypeError(JAXTypeError):
 class TracerBoolConversionError(ConcretizationTypeError):
     """Python asked a traced array whether it is true, as `if`, `while`, `and` and `assert` do.
 
+    Ways out: `jnp.where` chooses between values, `lax.cond` between computations, `lax.while_loop`
+    repeats, and `&`, `|` and `~` combine conditions. An argument that is a switch of the program
+    may be static in `jit`. Under `grad` alone, without `jit`, Python's `if` works.
+
     >>> import pyjx as jax
     >>> jax.jit(lambda x: 1 if x > 0 else 2)(1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
@@ -77,6 +93,9 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 class TracerArrayConversionError(JAXTypeError):
     """A traced array was given to NumPy, which needs values.
+
+    Ways out: the function of `jax.numpy` or `jax.scipy` of the same name; `jnp.asarray(table)[i]`
+    where a NumPy array has a traced index; `jax.pure_callback` where there is only NumPy's.
 
     >>> import numpy as np, pyjx as jax
     >>> jax.jit(lambda x: np.sin(x))(1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -99,6 +118,9 @@ class TracerArrayConversionError(JAXTypeError):
 class TracerIntegerConversionError(JAXTypeError):
     """A traced array was used where Python needs an integer: an index of a list, a `range`.
 
+    Ways out: index an array in place of a list; loop by `lax.fori_loop` in place of `range`; cut
+    parts of a fixed size by `lax.dynamic_slice`; or mark the argument as static in `jit`.
+
     >>> import pyjx as jax
     >>> jax.jit(lambda i: [1, 2][i])(1)  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
@@ -119,6 +141,10 @@ class TracerIntegerConversionError(JAXTypeError):
 
 class NonConcreteBooleanIndexError(JAXIndexError):
     """An array was indexed by a traced mask, which would give it a shape that is not known.
+
+    Ways out: keep the shape by `jnp.where(mask, x, 0)`; give reductions the mask, as in
+    `x.sum(where=mask)`; assign by `x.at[mask].set(value)`; or say how many elements there are at
+    most, as in `jnp.nonzero(mask, size=2)`.
 
     >>> import pyjx as jax
     >>> jax.jit(lambda x: x[x > 0])(jax.numpy.ones(3))  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -143,6 +169,17 @@ class UnexpectedTracerError(JAXTypeError):
 
     That happens when a traced function stores an intermediate value outside itself, in a global, a
     closure or an attribute, and the value is used later.
+
+    Ways out: return the value, as what a function computes leaves it through its result; let
+    methods of objects with state return the new state. `with jax.checking_leaks():` around the
+    call raises the error where the value leaks.
+
+    >>> import pyjx as jax
+    >>> kept = []
+    >>> _ = jax.jit(lambda x: kept.append(x))(1.0)
+    >>> kept[0] + 1  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    UnexpectedTracerError: Encountered an unexpected tracer. ...
     """
 
     def __init__(self, msg: str) -> None:
@@ -150,24 +187,63 @@ class UnexpectedTracerError(JAXTypeError):
 
 
 class KeyReuseError(JAXTypeError):
-    """A random key was used twice (see the flag `jax_debug_key_reuse`)."""
+    """A random key was used twice (see the flag `jax_debug_key_reuse`).
+
+    The two draws are the same numbers, or related ones.
+
+    Ways out: split the key and use each part once; in loops `key, subkey = jax.random.split(key)`,
+    or `jax.random.fold_in(key, step)`.
+
+    >>> import pyjx as jax
+    >>> key = jax.random.key(0)
+    >>> first, second = jax.random.split(key)
+    >>> bool(jax.random.normal(first) == jax.random.normal(second))
+    False
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
 
 
 class InconclusiveDimensionOperation(Exception):
-    """A question about symbolic dimensions whose answer depends on the dimensions' values."""
+    """A question about symbolic dimensions whose answer depends on the dimensions' values.
+
+    Ways out: say what is known of the sizes when they are made, or ask nothing:
+    `jax.core.max_dim(a, b)` is a size of its own.
+
+    >>> from pyjx import export
+    >>> a, b = export.symbolic_shape("a, b", constraints=["a >= b"])
+    >>> a >= b
+    True
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(_explained(self, message))
 
 
 class JaxprTypeError(TypeError):
-    """A jaxpr breaks a rule of the IR: a bug of whoever built it."""
+    """A jaxpr breaks a rule of the IR: a bug of whoever built it.
+
+    Ways out: the message shows the equation that is wrong; under `jax.enable_checks(True)` each
+    jaxpr is checked as it is made, so that the error comes from what made it. Where no code of
+    yours builds jaxprs it is a fault of pyjx.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(_explained(self, message))
+
+
+JaxRuntimeError.__doc__ = """XLA or a device reported a failure: of compiling, running, or memory.
+
+The first word of the message is its kind. Calls return before they have run, so the error comes
+from where the result is first needed.
+
+Ways out: RESOURCE_EXHAUSTED is memory: smaller batches, `jax.checkpoint`, `donate_argnums`,
+bfloat16; `jitted.lower(...).compile().memory_analysis()` says what a program needs. INTERNAL is
+often an exception in a callback, `error.__cause__`. UNIMPLEMENTED: the platform has no such
+operation, or not for this type. INVALID_ARGUMENT: XLA refuses the program. DEADLINE_EXCEEDED and
+UNAVAILABLE: another process of a group is late or gone.
+"""
 
 
 def escaped_tracer_error(tracer: Any, details: str = "") -> UnexpectedTracerError:
@@ -215,7 +291,7 @@ _EXPLAINED_BY_JAX = (
 def _explained(error: BaseException, message: str) -> str:
     """A message, and where the error is explained."""
     name = next(c.__name__ for c in type(error).__mro__ if c.__module__ == __name__)
-    page = f"More: help(jax.errors.{name}), or docs/errors/{name}.md."
+    page = f"More: help(jax.errors.{name}), or python -m pyjx explain {name}."
     if name in _EXPLAINED_BY_JAX:
         page += f" JAX's page of it: {_PAGE}#jax.errors.{name}"
     return message if message.endswith(page) else f"{message}\n{page}"  # it has been pickled

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import wraps
 from threading import get_ident
@@ -24,6 +24,7 @@ Kind = type | tuple[str, ...]  # bool, int, float, str, or the values of an enum
 
 _TRUE = ("y", "yes", "t", "true", "on", "1")
 _FALSE = ("n", "no", "f", "false", "off", "0")
+_TRUTHS: dict[Any, bool] = {False: False, True: True, None: False}
 _KIND_NAMES = {int: "int", float: "float", str: "string"}
 _UNSET: Any = object()
 
@@ -40,7 +41,8 @@ def _from_environment(flag: str, kind: Kind, variable: str, text: str) -> Any:
     if kind is bool:
         value = truth(text)
         if value is None:
-            raise ValueError(f"invalid truth value {text!r} for environment {variable!r}")
+            raise ValueError(f"invalid truth value {text!r} for environment {variable!r}: it may "
+                             "be 1, true, yes or on, or 0, false, no or off")
         return value
     try:
         if isinstance(kind, type):
@@ -59,7 +61,8 @@ def checked(flag: str, kind: Kind, optional: bool, value: Any) -> Any:
     if value is None and optional:
         return None
     if kind is bool:
-        wanted = truth(value) if isinstance(value, str) else bool(value)
+        wanted = truth(value) if isinstance(value, str) else _TRUTHS.get(value) if (
+            isinstance(value, Hashable)) else None
         if wanted is None:
             raise ValueError(f"new bool config value must be True or False, got {value!r} "
                              f"for {flag}.")
@@ -70,7 +73,8 @@ def checked(flag: str, kind: Kind, optional: bool, value: Any) -> Any:
         allowed = f"None or in {list(kind)}" if optional else f"in {list(kind)}"
         raise ValueError(f"new enum value must be {allowed}, got {value} of type {type(value)} "
                          f"for {flag}.")
-    if value is None or isinstance(value, kind) or (kind is float and isinstance(value, int)):
+    if value is None or (not isinstance(value, bool) and (
+            isinstance(value, kind) or (kind is float and isinstance(value, int)))):
         return value
     raise ValueError(f"new {_KIND_NAMES[kind]} config value must be None or of type "
                      f"{kind.__name__}, got {value} of type {type(value)} for {flag}.")

@@ -473,9 +473,10 @@ def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf:
     if len(expected[0]) != len(found[0]):
         yield _arity_mismatch(path, type(prefix), expected[0], found[0])
     elif not _same_metadata(expected[1], found[1]):
+        what = "keys" if isinstance(prefix, dict) else "metadata"
         yield _mismatch("pytree metadata", path, f"a node of type\n    {type(prefix)}\n"
-                        f"with the metadata\n    {expected[1]}\nbut the full tree has one with "
-                        f"the metadata\n    {found[1]}")
+                        f"with the {what}\n    {expected[1]}\nbut the full tree has one with the "
+                        f"{what}\n    {found[1]}" + _key_difference(expected[0], found[0]))
     else:
         for (key, below), (_, full_below) in zip(expected[0], found[0], strict=True):
             yield from _prefix_errors((*path, key), below, full_below, is_leaf)
@@ -497,16 +498,17 @@ def _arity_mismatch(path: tuple[Any, ...], cls: type, expected: list[Any], found
         return _mismatch(f"lengths of {cls.__name__}", path,
                          f"a {cls.__name__} of length {len(expected)}, "
                          f"but the full tree has one of length {len(found)}.")
-    expected_keys, found_keys = [key for key, _ in expected], [key for key, _ in found]
-    missing = [k for k in expected_keys if k not in found_keys]
-    surplus = [k for k in found_keys if k not in expected_keys]
     return _mismatch("numbers of pytree children", path,
                      f"a node of type\n    {cls}\nwith {len(expected)} children, but the "
-                     f"full tree has one with {len(found)}."
-                     + (f"\nMissing in the full tree: {keystr(missing, separator=' ')}"
-                        if missing else "")
-                     + (f"\nOnly in the full tree: {keystr(surplus, separator=' ')}"
-                        if surplus else ""))
+                     f"full tree has one with {len(found)}." + _key_difference(expected, found))
+
+
+def _key_difference(expected: list[Any], found: list[Any]) -> str:
+    keys = [[key for key, _ in children] for children in (expected, found)]
+    return "".join([
+        f"\n{where} the full tree: {keystr(only, separator=' ')}"
+        for where, only in (("Missing in", [k for k in keys[0] if k not in keys[1]]),
+                            ("Only in", [k for k in keys[1] if k not in keys[0]])) if only])
 
 
 def _mismatch(what: str, path: tuple[Any, ...], details: str) -> Callable[[str], ValueError]:

@@ -14,12 +14,13 @@ import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pyjx as jax
 from pyjx import configuration as cfg
 from pyjx import states
-from pyjx.cli import flags
+from pyjx.cli import help_texts
 from pyjx.configuration import config
 from pyjx.experimental.xla_metadata import set_xla_metadata
 from pyjx.runtime.backends import devices
@@ -409,8 +410,45 @@ def test_environment_variables(monkeypatch: pytest.MonkeyPatch, kind: type, text
     assert State("jax_some_flag", kind, None).value == value
 
 
+@pytest.mark.parametrize(("flag", "value", "held"), [
+    ("jax_enable_x64", "no", False), ("jax_enable_x64", "ON", True), ("jax_enable_x64", 1, True),
+    ("jax_enable_x64", np.bool_(True), True), ("jax_enable_x64", None, False),
+    ("jax_enable_x64", "foo", None), ("jax_enable_x64", "", None), ("jax_enable_x64", 2, None),
+    ("jax_enable_x64", 0.5, None), ("jax_enable_x64", [], None),
+    ("jax_compilation_cache_max_size", 5, 5), ("jax_compilation_cache_max_size", True, None),
+    ("jax_compilation_cache_max_size", "5", None), ("jax_compilation_cache_max_size", 5.0, None),
+    ("jax_persistent_cache_min_compile_time_secs", False, None),
+    ("jax_numpy_rank_promotion", "raise", "raise"), ("jax_numpy_rank_promotion", "Raise", None),
+])
+def test_values_are_taken_or_refused(flag: str, value: object, held: object) -> None:
+    """By `update` and by contexts alike."""
+    old = jax.config.read(flag)
+    state = states.states[flag]
+    if held is None:
+        for set_it in (lambda: jax.config.update(flag, value), lambda: state(value)):
+            with pytest.raises(ValueError, match=f"got .*for {flag}"):
+                set_it()
+        assert jax.config.read(flag) == old
+    else:
+        with state(value):
+            assert state.value == held and type(state.value) is type(held)
+        jax.config.update(flag, value)
+        assert jax.config.read(flag) == held
+        jax.config.update(flag, old)
+
+
+def test_an_error_of_the_environment_is_short() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import pyjx.numpy"], capture_output=True, text=True,
+        env={**os.environ, "JAX_NUMPY_RANK_PROMOTION": "foo"})
+    assert done.stderr.count("File ") == 2  # the user's, and that of the package
+    assert done.stderr.splitlines()[-1] == (
+        'ValueError: Invalid value "foo" for JAX flag jax_numpy_rank_promotion: the environment '
+        "variable JAX_NUMPY_RANK_PROMOTION must be in ['allow', 'warn', 'raise']")
+
+
 @pytest.mark.parametrize(("kind", "text", "message"), [
-    (bool, "2", "invalid truth value '2' for environment 'JAX_SOME_FLAG'"),
+    (bool, "2", "invalid truth value '2' for environment 'JAX_SOME_FLAG': it may be 1, true, "),
     (bool, "", "invalid truth value ''"),
     (int, "x", 'Invalid value "x" for JAX flag jax_some_flag: .* JAX_SOME_FLAG .* of type int'),
     (float, "", 'Invalid value ""'),
@@ -482,7 +520,8 @@ def _sources(root: Path) -> list[str]:
 
 
 def test_the_page_of_flags_is_up_to_date() -> None:
-    assert flags.PAGE.read_text(encoding="utf-8") == flags.page(), "run python -m pyjx.cli.flags"
+    page = help_texts.PAGE.read_text(encoding="utf-8")
+    assert page == help_texts.page(), "run python -m pyjx.cli.help_texts"
 
 
 def test_the_number_of_cpu_devices_is_settled_where_they_have_started():

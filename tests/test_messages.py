@@ -81,7 +81,7 @@ CASES = {
     "config": (lambda: jax.config.update("jax_enable_x32", True), AttributeError,
                "Unrecognized config option: jax_enable_x32. Similar ones are jax_enable_x64"),
     "config-far": (lambda: jax.config.update("foo", True), AttributeError,
-                   "Unrecognized config option: foo. docs/flags.md lists them."),
+                   "Unrecognized config option: foo. python -m pyjx explain lists them."),
     "sum": (lambda: jnp.sum(X, axis=1.5), TypeError, "axis must be an integer, got 1.5"),
     "zeros": (lambda: jnp.zeros(2, 3), TypeError,
               "give the shape as one tuple, as in zeros((2, 3))"),

@@ -26,6 +26,16 @@ def test_missing_names_say_so(package, name):
         getattr(importlib.import_module(package), name)
 
 
+def test_import_jax_says_what_to_write():
+    code = ("import importlib.util, pyjx\n"
+            "assert importlib.util.find_spec('jax') is None\n"
+            "import jax\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    if importlib.util.find_spec("jax") is None:
+        assert "No module named 'jax', and pyjx does not answer to that name here. Write `import " \
+               "pyjx as jax`" in done.stderr
+
+
 def names_of_jax():
     """Modules of JAX, under this package's name, and their public names."""
     found = {}

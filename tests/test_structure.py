@@ -69,5 +69,64 @@ def test_the_reading_order_is_short_and_true() -> None:
 
 
 # How much of each there may be. A bound falls with what goes; it rises with a new capability alone,
-# by what that takes: 77,115 with small programs on CPUs, 328 for functions that jax exports.
+# by what that takes: 77,115 with small programs on CPUs, 328 for functions that jax exports,
+# 80 for explanations by a command.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
+    (sources.code_lines, 77_610),
+    (lambda: PATHS, 514),
+    (sources.small_with_one_importer, 15),
+    (sources.circles, 0),
+    (files_in_circles, 0),
+    (sources.imports_inside_functions, 29),
+    (silent_imports, 25),
+    (lambda: max(sources.homes().values(), key=len), 7),
+    (homes_of_operations, 30),
+    (sources.percent_typed_any, 14.58),
+    (lambda: primitive.RULE_KINDS, 18),
+    (sources.repeated_names, 49),
+]
+
+
+@pytest.mark.parametrize(("measure", "bound"), BOUNDS)
+def test_the_house_does_not_grow(measure: Callable[[], float | Sized], bound: float) -> None:
+    found = measure()
+    assert (len(found) if isinstance(found, Sized) else found) <= bound, found
+
+
+@pytest.mark.parametrize("package", stubs.PACKAGES)
+def test_no_module_has_the_name_of_a_public_function(package: str) -> None:
+    """Importing `pyjx.lax.f` would put the module in the place of the function `lax.f`."""
+    module = importlib.import_module(package)
+    modules = {info.name for info in pkgutil.iter_modules(module.__path__)}
+    public = {entry.partition("=")[0]
+              for names in module.FAMILIES.values() for entry in names.split()}
+    assert not modules & public
+
+
+# What functools caches: nothing that users' functions or programs are made into.
+FACTS = {
+    "the machine": "clusters._metadata clusters._pod_and_job cache._usable cache._umask "
+                   "cache._host_cpu meshes.empty_mesh",
+    "dtypes": "dtypes._issubdtype dtypes.short_dtype_name dtypes._above dtypes._join "
+              "call_notes._dtype_name",
+    "files": "naming._statement_at naming._statements stand_ins.modules",
+    "texts": "document.signature quantities.hlo_arrays quantities.tensors",
+    "the library": "operations._options call_notes._changed_names documentation._entry "
+                   "normal._weideman coefficients._shortened",
+}
+
+
+def test_functools_caches_facts_alone() -> None:
+    """All else is in tables that are bounded, and that `clear_caches` empties."""
+    cached = {f"{module.path.stem}.{node.name}" for module in sources.modules().values()
+              for node in module.nodes if isinstance(node, sources.FUNCTIONS)
+              if any([re.match(r"(functools\.)?(lru_)?cache\b", ast.unparse(decorator))
+                      for decorator in node.decorator_list])}
+    assert cached == set(" ".join(FACTS.values()).split())
+
+
+def test_a_thread_that_has_a_lock_may_take_it_again() -> None:
+    """The collector may run a finalizer there, and that may call anything."""
+    plain = [(module.path.name, line.strip()) for module in sources.modules().values()
+             for line in module.text.splitlines() if "threading.Lock()" in line]
+    assert [name for name, _ in plain] == ["programs.py"], plain  # what others wait for, once

@@ -164,6 +164,16 @@ def test_prefix_errors_lists_every_mismatch():
     assert tu.prefix_errors((None,), (1,), is_leaf=lambda x: x is None) == []
 
 
+def test_other_keys_are_named_with_their_place():
+    first, second = {"a": 1, "c": {"x": 1, "y": 2}}, {"a": 1, "c": {"x": 1, "z": 2}}
+    with pytest.raises(ValueError, match="different pytree metadata at key path") as error:
+        tree.map(lambda a, b: a, first, second)
+    assert str(error.value).splitlines()[1:] == [
+        "    tree_map tree['c']", "There tree_map tree has a node of type", "    <class 'dict'>",
+        "with the keys", "    ('x', 'y')", "but the full tree has one with the keys",
+        "    ('x', 'z')", "Missing in the full tree: ['y']", "Only in the full tree: ['z']"]
+
+
 def test_metadata_that_cannot_be_compared():
     @tu.register_static
     class Bad:

@@ -32,6 +32,7 @@ from pyjx.core.trace import DynamicJaxprTracer, Tracer
 from pyjx.engine.batching import BatchTracer
 from pyjx.engine.forward import JVPTracer, LinearizeTracer
 from pyjx.engine.linearize import LinearTracer
+from pyjx.guards import guard
 from pyjx.lazy import own_dictionary
 from pyjx.random.keys import PRNGKeyArray
 
@@ -150,6 +151,7 @@ def show_jax_names() -> None:
             importlib.import_module(array.__module__)
 
 
+@guard
 def install() -> None:
     """Make pyjx answer to the name `jax`.
 

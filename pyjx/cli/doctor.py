@@ -17,11 +17,15 @@ from importlib import metadata
 from typing import Any
 
 import pyjx as jax
-from pyjx import configuration, jaxlib_api
+from pyjx import alias, configuration, jaxlib_api
+from pyjx.jax_imports import JaxFinder
+from pyjx.lazy import deferred
 from pyjx.runtime import backends, cache
 from pyjx.runtime.explain import size_text
 from pyjx.states import states
 from pyjx.version import PYJX_VERSION
+
+alias_files = deferred("pyjx.cli.alias_files")
 
 Section = dict[str, Any]
 
@@ -41,6 +45,27 @@ def versions() -> Section:
             if name in _PACKAGES:
                 found[name] = "not installed"
     return found
+
+
+def name_of_jax(problems: list[str]) -> Section:
+    """Whether a package jax is installed, and what `import jax` gives."""
+    context = metadata.DistributionFinder.Context(name="jax")
+    own = [d.version for d in metadata.MetadataPathFinder.find_distributions(context)]
+    try:
+        told = alias.told_version()
+    except ValueError as error:
+        told = "nothing"
+        problems.append(str(error))
+    made = all([(alias_files.folder() / name).is_file() for name in alias_files.NAMES])
+    ways = "`python -m pyjx FILE`, or `import pyjx.as_jax` first"
+    if JaxFinder.answer is not None:
+        gives = f"pyjx, told as jax {told}"
+    elif made:
+        gives = f"pyjx where PYJX_AS_JAX=1 is set, which it is not; elsewhere by {ways}"
+    else:
+        gives = f"{'that package' if own else 'nothing'}; pyjx by {ways}"
+    return {"package jax": own[0] if own else "not installed", "import jax": gives,
+            "install-alias": "done" if made else "not done"}
 
 
 def platforms(problems: list[str]) -> Section:
@@ -155,7 +180,8 @@ def self_test(problems: list[str]) -> Section:
 def examine() -> dict[str, Any]:
     """All sections, and a list of what is broken under `problems`."""
     problems: list[str] = []
-    found: dict[str, Any] = {"versions": versions(), "backends": platforms(problems),
+    found: dict[str, Any] = {"versions": versions(), "the name jax": name_of_jax(problems),
+                             "backends": platforms(problems),
                              "cache": disk_cache(problems), "flags": flags()}
     found["self-test"] = {} if "none" in found["backends"] else self_test(problems)
     found["problems"] = problems
@@ -165,7 +191,7 @@ def examine() -> dict[str, Any]:
 def text(report: dict[str, Any]) -> str:
     """The report to read."""
     lines = []
-    for section in ("versions", "backends", "cache", "flags", "self-test"):
+    for section in ("versions", "the name jax", "backends", "cache", "flags", "self-test"):
         lines.append(section)
         rows = {k: v for k, v in report[section].items() if (section, k) != ("cache", "bytes")}
         width = max(map(len, rows), default=0)

@@ -35,7 +35,11 @@ def main(given: Sequence[str]) -> int:
             print(f"argument expected for the {option} option\n{USAGE}", file=sys.stderr)
             return 2
         option, *rest = rest
-    importlib.import_module("pyjx.as_jax")
+    try:
+        importlib.import_module("pyjx.as_jax")
+    except ValueError as error:  # of PYJX_AS_JAX
+        print(f"python -m pyjx: {error}", file=sys.stderr)
+        return 2
     try:
         # The first entry of sys.path is the current folder, as we were run by `python -m`.
         find(option, rest)()

@@ -97,6 +97,16 @@ def is_internal(file_name: str) -> bool:
     return internal
 
 
+def shown_path(path: str) -> str:
+    """A path as outputs show it: from the working directory where it is below that.
+
+    >>> shown_path(os.path.abspath("model.py"))
+    'model.py'
+    """
+    relative = os.path.relpath(path) if os.sep in path else path
+    return path if relative.startswith("..") else relative
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warns at the user's line: the innermost frame outside the library, however deep this is."""
     frame: FrameType | None = sys._getframe(0)

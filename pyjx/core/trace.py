@@ -308,7 +308,10 @@ class Tracer(_Array):
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
+            raise TypeError(
+                f"unsupported format string passed to {type(self).__name__}.__format__: while the "
+                f"function is traced, the array has the type {self.aval.str_short()} and no value. "
+                f"Print it as the program runs by jax.debug.print('{{x:{spec}}}', x=x).")
         return repr(self)
 
 

@@ -68,7 +68,7 @@ def leave_guarded(exc: Exception) -> None:
     handler = sys._getframe(1)
     if handler.f_back is not None and not _is_within(handler.f_back.f_back):
         note_call(exc, None, (), {})
-        filter_exception(exc)
+        filter_exception(exc, noted=not isinstance(exc, AttributeError))
 
 
 leaving.work = leave_guarded
@@ -82,8 +82,9 @@ def _is_within(frame: FrameType | None) -> bool:
     return False
 
 
-def filter_exception(exc: BaseException) -> None:
-    """Takes internal frames out of the traceback of `exc`, as `jax_traceback_filtering` says.
+def filter_exception(exc: BaseException, noted: bool = True) -> None:
+    """Takes internal frames out of the traceback of `exc`, as `jax_traceback_filtering` says, and
+    may add a note that says so.
 
     To be called in an `except` clause that ends with a bare `raise`.
     """
@@ -104,7 +105,7 @@ def filter_exception(exc: BaseException) -> None:
         exc.__cause__ = cause
     else:
         _filter_chain(exc)
-        if _REMOVED_NOTE not in getattr(exc, "__notes__", ()):
+        if noted and _REMOVED_NOTE not in getattr(exc, "__notes__", ()):
             exc.add_note(_REMOVED_NOTE)
     exc.__traceback__ = filtered
 

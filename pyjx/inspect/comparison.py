@@ -24,7 +24,7 @@ _ALIASES = re.compile(r"^#loc\d* = .*\n?", re.MULTILINE)
 
 
 class Difference(Record):
-    """How two texts differ; true where they do.
+    """How two texts differ; true where they do, and printed as `text`.
 
     Attributes:
       text: a unified diff, the names of the second renamed to those of the first.
@@ -38,6 +38,9 @@ class Difference(Record):
     def __bool__(self) -> bool:
         return bool(self.removed or self.added)
 
+    def __str__(self) -> str:
+        return self.text
+
 
 def without_places(text: str) -> str:
     """A program's text without where its operations come from."""
@@ -49,15 +52,21 @@ def diff(first: str, second: str, names: tuple[str, str] = ("first", "second"), 
     """How two texts of programs differ, after renumbering and without places in the source.
 
     Args:
-      first, second: jaxprs, StableHLO or HLO, both of one kind.
-      names: what they are called in the head of the diff.
+      first, second: texts of jaxprs, StableHLO or HLO, both of one kind.
+      names: what the two are called in the head of the diff, a pair.
       context: lines around what differs.
+
+    Returns:
+      A `Difference`: false where they are the same, and printed as a unified diff.
+
+    Raises:
+      TypeError: one of them is no text.
 
     >>> from pyjx import inspect
     >>> first = "%0 = sine %arg0\\n%1 = add %0, %0"
     >>> bool(inspect.diff(first, "%7 = sine %x\\n%8 = add %7, %7"))
     False
-    >>> print(inspect.diff(first, "%0 = cosine %arg0\\n%1 = add %0, %0").text)
+    >>> print(inspect.diff(first, "%0 = cosine %arg0\\n%1 = add %0, %0"))
     --- first
     +++ second
     @@ -1,2 +1,2 @@
@@ -65,6 +74,10 @@ def diff(first: str, second: str, names: tuple[str, str] = ("first", "second"), 
     +%0 = cosine %arg0
      %1 = add %0, %0
     """
+    for text in (first, second):
+        if not isinstance(text, str):
+            raise TypeError("inspect.diff: expected the texts of two programs, such as "
+                            f"str(program.jaxpr) or program.stablehlo(), got {type(text).__name__}")
     ours, theirs = (_MODULE.sub(r"\1program", without_places(t)).split("\n")
                     for t in (first, second))
     if ours == theirs:

@@ -18,7 +18,7 @@ from typing import Any
 from lowering.program import has_symbols
 from pyjx import configuration, jaxlib_api
 from pyjx.core.effects import is_ordered
-from pyjx.core.frames import user_frame
+from pyjx.core.frames import shown_path, user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, subjaxprs
 from pyjx.core.passes.dce import dce
 from pyjx.core.passes.outline import outline
@@ -406,7 +406,7 @@ def _graph(program: Program) -> str:
 def _costs(program: Program) -> str:
     cost = program.cost
     head = f"{'line':60} {'times':>8} {'flops':>12} {'transc.':>12} {'bytes':>14}"
-    rows = [f"{c.name[-60:]:60} {c.times:8} {c.flops:12.0f} {c.transcendentals:12.0f} "
+    rows = [f"{shown_path(c.name)[-60:]:60} {c.times:8} {c.flops:12.0f} {c.transcendentals:12.0f} "
             f"{c.bytes:14.0f}" for c in cost.by_line]
     return "\n".join([str(cost), "", head, *rows])
 

@@ -86,6 +86,11 @@ class ImportHint:
         if fullname.startswith(tuple(TABLES)):
             # It comes late because it imports pyjx.lazy, which has this finder.
             return importlib.import_module("pyjx.not_yet.stand_ins").spec(fullname)
+        if fullname == "jax" and _imports(sys._getframe(1)):  # no other finder has found it
+            raise ModuleNotFoundError(
+                "No module named 'jax', and pyjx does not answer to that name here. Write `import "
+                "pyjx as jax`; or, for programs that import jax, run `python -m pyjx FILE` or "
+                "`import pyjx.as_jax` first.", name="jax")
         package, _, name = fullname.rpartition(".")
         under_alias = JaxFinder.answer is not None
         said = hint(_OF_JAX.sub("pyjx", package) if under_alias else package, name)

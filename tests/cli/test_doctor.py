@@ -30,7 +30,7 @@ def test_a_working_installation(tmp_path):
     assert found.returncode == 0, found.stderr
     lines = found.stdout.splitlines()
     assert [line for line in lines if line[0] != " "] == [
-        "versions", "backends", "cache", "flags", "self-test", "everything works"]
+        "versions", "the name jax", "backends", "cache", "flags", "self-test", "everything works"]
     text = found.stdout
     assert f"  pyjx        {jax.__version__}\n" in text
     assert "  cpu   in use: 1 x cpu\n" in text or "  cpu  in use: 1 x cpu\n" in text
@@ -39,6 +39,22 @@ def test_a_working_installation(tmp_path):
     assert "JAX_NO_SUCH_FLAG    1 (no flag reads this variable)\n" in text
     for step in ("trace", "grad", "compile", "run"):
         assert any(line.strip().startswith(step) and "ok, " in line for line in lines)
+
+
+def test_it_says_what_import_jax_gives():
+    found = json.loads(run("doctor", "--json", JAX_PLATFORMS="cpu").stdout)["the name jax"]
+    assert set(found) == {"package jax", "import jax", "install-alias"}
+    assert "pyjx by `python -m pyjx FILE`, or `import pyjx.as_jax` first" in found["import jax"]
+    code = "import pyjx.as_jax; from pyjx.cli import doctor; print(doctor.name_of_jax([]))"
+    told = run("-c", code, PYJX_AS_JAX="0.10.2").stdout
+    assert "'import jax': 'pyjx, told as jax 0.10.2'" in told
+
+
+def test_versions_of_jax_that_it_cannot_be_are_told_in_a_line(tmp_path):
+    said = "PYJX_AS_JAX is 1, 0 or a version of JAX from 0.7.2 to 0.12.0, got '0.5.0'."
+    found = run("-c", "import jax", PYJX_AS_JAX="0.5.0")
+    assert (found.returncode, found.stderr) == (2, f"python -m pyjx: {said}\n")
+    assert f"problem: {said}" in run("doctor", PYJX_AS_JAX="0.5.0", JAX_PLATFORMS="cpu").stdout
 
 
 def test_what_is_broken_makes_the_status_1(tmp_path):

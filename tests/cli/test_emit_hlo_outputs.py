@@ -1,6 +1,7 @@
 """Where `emit-hlo` writes to: files, links, pipes, folders, the terminal."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -192,3 +193,24 @@ def test_the_file_that_the_output_goes_to_anyway(model, place, tmp_path):
     lines = (place / "out").read_text().splitlines()
     assert (lines[0], lines[1][:18], lines[-1]) == ("first", "module @jit_affine", "last")
     assert names(place) == ["out", "stdout"]
+
+
+@pytest.mark.parametrize(("kind", "options"), [
+    ("cost", []), ("hlo-opt", []), ("stablehlo", ["--locs", "line"])])
+def test_files_below_the_working_directory_are_shown_from_there(run, model, monkeypatch, kind,
+                                                                options):
+    folder, name = os.path.split(model)
+    monkeypatch.chdir(folder)
+    text = run(f"{name}:affine", "f32[2]", "--emit", kind, *options)[1]
+    assert name in text and folder not in text
+
+
+def test_columns_of_costs_stand_below_their_heads(run, model, monkeypatch):
+    folder, name = os.path.split(model)
+    monkeypatch.chdir(folder)
+    text = run(f"{name}:affine", "f32[2]", "--emit", "cost")[1]
+    head, *rows = text[text.index("\nline "):].strip().splitlines()
+    ends = [found.end() for found in re.finditer(r"\S+", head)][1:]
+    assert rows
+    for row in rows:
+        assert [found.end() for found in re.finditer(r"\S+", row)][1:] == ends

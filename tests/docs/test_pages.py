@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codeop
 import doctest
 import importlib.util
 import os
@@ -60,6 +61,29 @@ def test_its_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
                     (tmp_path / named[1]).write_text(block, encoding="utf-8")
                 exec(compile(block, page.name, "exec"), namespace)
     assert runner.failures == 0, "".join(report)
+
+
+def typed(block: str) -> list[str]:
+    """The lines of a block as one types them at a prompt."""
+    lines = block.splitlines()
+    if ">>> " not in block:
+        return lines
+    return [line[4:] for line in lines if re.match(r">>> |\.\.\.( |$)", line)]
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=[*IDS, "README.md"])
+def test_its_python_can_be_pasted_at_a_prompt(page: Path) -> None:
+    """Line by line: a compound statement ends with an empty line. Blocks with `# name.py` on top
+    are files."""
+    for block in blocks(page, "python"):
+        if re.match(r"# (\w+\.py)\n", block):
+            continue
+        waiting: list[str] = []
+        for line in typed(block):
+            waiting.append(line)
+            if codeop.compile_command("\n".join(waiting)) is not None:
+                waiting = []
+        assert waiting == [], "a compound statement that nothing ends"
 
 
 COMMANDS = {"emit-hlo": "emit_hlo"}

@@ -81,6 +81,8 @@ def leave(status: int) -> None:
     os._exit(status)
 
 
+# Forms that name files, which are shown from the working directory.
+_WITH_PATHS = ("stablehlo", "hlo", "hlo-opt")
 # Forms for which XLA compiles the program.
 _COMPILED = ("hlo-opt", "llvm", "ptx", "asm", "memory", "json", "html", "dot", "cost")
 _KERNELS = ("llvm", "ptx", "asm")
@@ -388,9 +390,12 @@ def _formed(program: Program, kind: str, options: Options) -> str | bytes:
             if not options.quiet:
                 say(f"note: {note}")
     try:
-        return program.emit(kind, **arguments)
+        text = program.emit(kind, **arguments)
     except jaxlib_api.JaxRuntimeError as error:
         raise CommandError(f"XLA refuses {program.name}: {of_xla(error)}", XLA) from error
+    if kind in _WITH_PATHS and isinstance(text, str):
+        text = text.replace(f'"{os.getcwd()}{os.sep}', '"')
+    return text
 
 
 def lowered(program: Program) -> None:

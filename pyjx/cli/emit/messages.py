@@ -96,8 +96,7 @@ def _place(tb: TracebackType | None) -> str:
 
 def _source(file: str, line: int, start: int | None, stop: int | None) -> str:
     source = linecache.getline(file, line).rstrip("\n").expandtabs(1)
-    shown = os.path.relpath(file) if not os.path.relpath(file).startswith("..") else file
-    head = f"  --> {shown}:{line}" + ("" if start is None else f":{start + 1}")
+    head = f"  --> {frames.shown_path(file)}:{line}" + ("" if start is None else f":{start + 1}")
     if not source.strip():
         return head
     indent = len(source) - len(source.lstrip())

@@ -16,6 +16,7 @@ from emit_hlo.tables import NAMED
 from pyjx.cli.emit import writing
 from pyjx.cli.emit.messages import CommandError, of_xla
 from pyjx.cli.emit.watching import tell_files
+from pyjx.core.frames import shown_path
 from pyjx.inspect.comparison import diff
 from pyjx.inspect.figures import roofline
 from pyjx.inspect.platforms import UnavailableError
@@ -80,17 +81,12 @@ def _roofline(program: Program, text: str) -> None:
                      f"{'at least':>11} bound by")
         bounds = roofline(costs, *chip)
         for b in bounds:
-            name = _shown_line(b.name) if title == "line" else b.name
+            name = shown_path(b.name) if title == "line" else b.name
             lines.append(f"{name[-56:]:56} {b.flops:10.3g} {b.bytes:10.3g} {b.intensity:11.3g} "
                          f"{1e6 * b.seconds:8.3f} us {b.bound}")
     lines.append(f"{'total':56} {'':10} {'':10} {'':11} "
                  f"{1e6 * sum([b.seconds for b in bounds]):8.3f} us")
     _tell("\n".join(lines))
-
-
-def _shown_line(place: str) -> str:
-    relative = os.path.relpath(place) if os.sep in place else place
-    return place if relative.startswith("..") else relative
 
 
 def _passes(options: Options, program: Program) -> None:
@@ -163,7 +159,7 @@ def _measured(program: TracedProgram, runs: int) -> None:
     rows = [f"operations: {each * measured.seconds:.1f} us a run, while XLA's profiler watches",
             f"{'us alone':>12} {'with others':>12}  line"]
     rows += [f"{each * line.seconds:12.1f} {each * line.shared:12.1f}  "
-             f"{_shown_line(line.line) or 'of no line'}" for line in measured.by_line]
+             f"{shown_path(line.line) or 'of no line'}" for line in measured.by_line]
     rows.append(f"{'us':>12} {'times':>12}  operation")
     rows += [f"{each * o.seconds:12.1f} {o.times / runs:12g}  {o.name}"
              f"{_shown_lines(o.lines)}" for o in measured.operations[:_OPERATIONS]]
@@ -172,7 +168,7 @@ def _measured(program: TracedProgram, runs: int) -> None:
 
 
 def _shown_lines(lines: Sequence[str]) -> str:
-    shown = ", ".join(map(_shown_line, lines[:3]))
+    shown = ", ".join(map(shown_path, lines[:3]))
     return f"  ({shown}{', ...' if len(lines) > 3 else ''})" if lines else ""
 
 

@@ -1,0 +1,85 @@
+"""`python -m pyjx explain NAME`: what an error or a flag is, and what to do.
+
+    python -m pyjx.cli.help_texts  # writes the page of the flags
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import pyjx
+from pyjx import errors
+from pyjx.states import State, states
+
+PAGE = Path(pyjx.__file__).parent.parent / "docs" / "flags.md"
+
+_HEAD = """\
+# Flags
+
+Every flag is set by `jax.config.update(name, value)`, and from the start by an environment
+variable: its name in capitals, or what stands behind it here. Those that are a context, too, are
+set by it for a part of a program and in one thread, as in `with jax.debug_nans(True):`. For a bool,
+the words 1, true, yes and on say True, and 0, false, no and off False. Flags of JAX that mean
+nothing here are accepted, so that programs run, and say why.
+
+| flag | values | default | what it does |
+|---|---|---|---|
+"""
+
+
+def _values(state: State) -> str:
+    return state.kind.__name__ if isinstance(state.kind, type) else \
+        ", ".join([f"`{value}`" for value in state.kind])
+
+
+def page() -> str:
+    """The page of the flags as Markdown, made from the flags themselves."""
+    lines = []
+    for name, state in sorted(states.items()):
+        shown = f"`{name}`"
+        if state.environ != state.flag.upper():
+            shown += f" (`{state.environ}`)"
+        context = name.removeprefix("jax_")
+        if getattr(pyjx, context, None) is state:
+            shown += f", context `jax.{context}`"
+        lines.append(f"| {shown} | {_values(state)} | `{state.default!r}` | {state.help} |\n")
+    return _HEAD + "".join(lines)
+
+
+def _explanations() -> dict[str, str]:
+    """What there is to say, by name."""
+    found = {name: inspect.getdoc(getattr(errors, name)) or ""
+             for name in errors.__all__ if name[0].isupper()}
+    for name, state in states.items():
+        found[name] = (f"{state.help}\n\nvalues: {_values(state).replace('`', '')}; default "
+                       f"{state.default!r}, now {state.value!r}; environment variable "
+                       f"{state.environ}")
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print what is said of a name, or which names there are."""
+    known = _explanations()
+    if list(arguments) in ([], ["-h"], ["--help"]):
+        print("usage: python -m pyjx explain NAME\n\nNAME is an error or a flag:")
+        for name, text in known.items():
+            print(f"  {name:52}{text.splitlines()[0]}")
+        return 0
+    name = arguments[0].rpartition(".")[2]
+    if name in known:
+        print(f"{name}\n\n{known[name]}")
+        return 0
+    close = get_close_matches(name, known)
+    print(f"python -m pyjx explain: there is no error or flag {name!r}. "
+          + (f"Did you mean {' or '.join(close)}?" if close else
+             "`python -m pyjx explain` lists them."), file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(PAGE)

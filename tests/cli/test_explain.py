@@ -1,0 +1,48 @@
+"""`python -m pyjx explain NAME`, and commands that are not there."""
+
+import inspect
+
+import pytest
+
+from pyjx import errors
+from pyjx.__main__ import main
+from pyjx.states import states
+
+ERRORS = [name for name in errors.__all__ if name[0].isupper()]
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_tell_cause_and_cures(name, capsys):
+    """The command and help() alike."""
+    assert main(["explain", name]) == 0
+    text = capsys.readouterr().out
+    assert text == f"{name}\n\n{inspect.getdoc(getattr(errors, name))}\n"
+    assert "Ways out: " in text or name in ("JAXTypeError", "JAXIndexError")
+    assert main(["explain", f"jax.errors.{name}"]) == 0
+
+
+def test_flags_tell_values_and_variable(capsys):
+    assert main(["explain", "jax_numpy_rank_promotion"]) == 0
+    text = capsys.readouterr().out
+    assert states["jax_numpy_rank_promotion"].help in text
+    assert ("values: allow, warn, raise; default 'allow', now 'allow'; environment variable "
+            "JAX_NUMPY_RANK_PROMOTION") in text
+
+
+def test_the_list_has_all_names(capsys):
+    assert main(["explain"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {*ERRORS, *states} <= {line.split()[0] for line in lines if line[:2] == "  "}
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    (["explain", "KeyReuseEror"], "no error or flag 'KeyReuseEror'. Did you mean KeyReuseError"),
+    (["explain", "xyzzy"], "`python -m pyjx explain` lists them."),
+    (["docter"], "there is no command 'docter', and no file of that name. Did you mean doctor?"),
+    (["emit_hl"], "Did you mean emit-hlo?"),
+    (["xyzzy"], "`python -m pyjx --help` lists the commands."),
+])
+def test_what_is_not_there_has_a_cure(given, said, capsys):
+    assert main(given) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
