@@ -526,6 +526,8 @@ EXPLAINED = [
     Explained("one reference as two arguments, and shapes that do not match", "error",
               ours="incompatible shapes for broadcasting",
               theirs="only one reference to a mutable"),
+    Explained("between whole numbers there is no probability, as in SciPy", "value",
+              source=r"(bernoulli|binom|geom)\.(log)?pmf"),
     Explained("float0 arrays are arrays of NumPy", "object", ours="'float0', 'V'",
               theirs="TypedNdArray"),
     Explained("arrays of NumPy that pass through checkpoint are arrays", "kind",

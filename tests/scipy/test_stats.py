@@ -334,18 +334,25 @@ def test_ends_of_the_support():
     assert np.isnan(stats.wrapcauchy.pdf(1.0, 1.0)) and np.isnan(stats.pareto.ppf(-0.1, 1.0))
 
 
-def test_discrete_distributions_between_whole_numbers():
-    """The formulas hold there, as in JAX; SciPy gives 0."""
-    k = jnp.array([-0.5, 0.25, 0.5, 1.5])
-    p = 0.3
-    between = p ** np.asarray(k) * (1 - p) ** (1 - np.asarray(k))
-    np.testing.assert_allclose(stats.bernoulli.pmf(k, p), np.where(
-        (k < 0) | (k > 1), 0, between), rtol=1e-5)
-    np.testing.assert_allclose(stats.geom.pmf(k, p), np.where(
-        k <= 0, 0, p * (1 - p) ** (np.asarray(k) - 1)), rtol=1e-5)
-    assert float(stats.binom.pmf(4.5, 4.0, p)) == pytest.approx(0.0013718, rel=1e-3)
-    assert stats.binom.pmf(5.0, 4.0, p) == 0
-    assert jax.grad(stats.geom.logpmf)(1.0, p) == pytest.approx(np.log(0.7), rel=1e-6)
+@pytest.mark.parametrize("name, shapes", [
+    ("bernoulli", (0.3,)), ("binom", (5, 0.3)), ("poisson", (2.0,)), ("geom", (0.3,)),
+    ("nbinom", (4, 0.3)), ("betabinom", (5, 2.0, 3.0))])
+def test_there_is_no_probability_between_whole_numbers(name, shapes):
+    """As in SciPy; slopes in k are those of the formula."""
+    k = np.array([-1.5, -1, -0.25, 0, 0.25, 0.5, 1, 1.5, 2, 4.5, 5, 5.5, 6, np.nan])
+    ours, theirs = getattr(stats, name), getattr(reference, name)
+    for loc in (0, 1, 0.5, -0.5):
+        for function in ("pmf", "logpmf"):
+            np.testing.assert_allclose(getattr(ours, function)(k, *shapes, loc),
+                                       getattr(theirs, function)(k, *shapes, loc),
+                                       rtol=2e-4, atol=1e-6, err_msg=f"{function} {loc}")
+            whole = np.arange(-1, 4)
+            np.testing.assert_allclose(getattr(ours, function)(whole, *shapes, loc),
+                                       getattr(theirs, function)(whole, *shapes, loc),
+                                       rtol=2e-4, atol=1e-6)
+    assert not np.isnan(jax.grad(lambda k: ours.logpmf(k, *shapes))(1.5))
+    if name == "geom":
+        assert jax.grad(ours.logpmf)(1.0, 0.3) == pytest.approx(np.log(0.7), rel=1e-6)
 
 
 @pytest.mark.parametrize(("function", "edge", "args", "slope"), [

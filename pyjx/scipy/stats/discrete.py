@@ -14,16 +14,21 @@ from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
 from pyjx.scipy.special.operands import strong_of, strong_of_arrays, strong_of_first, weak_as
 from pyjx.scipy.stats.distribution import Distribution
 
+
+def _apart(k: Array, beyond: Array, whole: bool) -> tuple[Array, Array]:
+    """Where k has the probability 0, `beyond` the support and between whole numbers; and k, which
+    is 0 beyond the support."""
+    return beyond if whole else beyond | (k > jnp.floor(k)), jnp.where(beyond, 0, k)
+
+
 bernoulli = Distribution(
     "bernoulli", "The Bernoulli distribution: 1 with probability p, else 0.", "k, p, loc=0",
     "1, 0.3")
 
 
 @bernoulli("logpmf", -1.204, mark=strong_of_first)
-def _(j: Array, p: Array) -> Array:
-    """The logarithm of the probability of k, interpolated between 0 and 1."""
-    outside = (j < 0) | (j > 1)
-    j = jnp.where(outside, 0, j)
+def _(j: Array, p: Array, whole: bool) -> Array:
+    outside, j = _apart(j, (j < 0) | (j > 1), whole)
     log = jnp.where(outside, -math.inf, xlogy_of(j, p) + xlog1py_of(1 - j, -p))
     return jnp.where((p >= 0) & (p <= 1), log, math.nan)
 
@@ -50,10 +55,8 @@ betabinom = Distribution(
 
 
 @betabinom("logpmf", -1.435, mark=strong_of("k", "loc"), weak=True)
-def _(k: Array, n: Array, a: Array, b: Array, loc: Array) -> Array:
-    k = jnp.floor(k) - loc
-    outside = (k < 0) | (k > n)
-    k = jnp.where(outside, 0, k)
+def _(j: Array, n: Array, a: Array, b: Array, whole: bool) -> Array:
+    outside, k = _apart(j, (j < 0) | (j > n), whole)
     ways = -jnp.log(n + 1) - betaln_of(n - k + 1, k + 1)
     log = ways + betaln_of(k + a, n - k + b) - betaln_of(a, b)
     return jnp.where(outside, -math.inf, log)
@@ -67,10 +70,8 @@ binom = Distribution(
 
 
 @binom("logpmf", -1.175, weak=True)
-def _(j: Array, n: Array, p: Array) -> Array:
-    """The logarithm of the probability of k, interpolated between whole numbers."""
-    outside = (j < 0) | (j >= n + 1)
-    j = jnp.where(outside, 0, j)
+def _(j: Array, n: Array, p: Array, whole: bool) -> Array:
+    outside, j = _apart(j, (j < 0) | (j > n), whole)
     ways = -jnp.log(n + 1) - betaln_of(n - j + 1, j + 1)
     log = ways + xlogy_of(j, p) + xlog1py_of(n - j, -p)
     return jnp.where(outside, -math.inf, log)
@@ -84,11 +85,9 @@ geom = Distribution(
 
 
 @geom("logpmf", -1.561, mark=strong_of_first)
-def _(j: Array, p: Array) -> Array:
-    """The logarithm of the probability of k, interpolated between whole numbers."""
-    outside = j <= 0
-    log = xlog1py_of(jnp.where(outside, 1, j) - 1, -p) + jnp.log(p)
-    log = jnp.where(outside, -math.inf, log)
+def _(j: Array, p: Array, whole: bool) -> Array:
+    outside, j = _apart(j - 1, j <= 0, whole)
+    log = jnp.where(outside, -math.inf, xlog1py_of(j, -p) + jnp.log(p))
     return jnp.where((p > 0) & (p <= 1), log, math.nan)
 
 
@@ -101,9 +100,8 @@ nbinom = Distribution(
 
 
 @nbinom("logpmf", -4.025, mark=strong_of_arrays, weak=True)
-def _(j: Array, n: Array, p: Array) -> Array:
-    outside = j < 0
-    j = jnp.where(outside, 0, j)
+def _(j: Array, n: Array, p: Array, whole: bool) -> Array:
+    outside, j = _apart(j, j < 0, whole)
     ways = -betaln_of(n, j + 1) - jnp.log(n + j)
     log = ways + xlogy_of(n, p) + xlog1py_of(j, -p)
     return jnp.where(outside, -math.inf, log)
@@ -119,8 +117,7 @@ poisson = Distribution(
 @poisson("logpmf", -1.496)
 def _(k: Array, mu: Array, loc: Array) -> Array:
     k = jnp.where(mu >= 0, k, math.nan) - loc
-    outside = (k < 0) | (k > jnp.floor(k))
-    k = jnp.where(outside, 0, k)
+    outside, k = _apart(k, (k < 0) | (k > jnp.floor(k)), True)
     return jnp.where(outside, -math.inf, xlogy_of(k, mu) - lax.lgamma(k + 1) - mu)
 
 

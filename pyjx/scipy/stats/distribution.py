@@ -11,7 +11,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import own_dictionary
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import is_complex
+from pyjx.numpy.operands import is_complex, is_integer
 from pyjx.numpy.promotion import operands, promote_dtypes_as_floats
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special.logarithms import log_probability
@@ -68,7 +68,8 @@ class Distribution:
       setup: a line of examples, before the call.
 
     The bodies of its functions, and `valid`, take what they name of: the parameters; `y`, the value
-    in units of `scale` from `loc`; and `j`, the value less `loc`.
+    in units of `scale` from `loc`; `j`, the value less `loc`; and `whole`, whether both came as
+    integers.
     """
 
     def __init__(self, name: str, doc: str, parameters: str, at: str, valid: Body | None = None,
@@ -98,7 +99,10 @@ class Distribution:
         def decorated(body: Body) -> Body:
             def compute(*args: ArrayLike) -> Array:
                 xs = arrays(f"{self.name}.{name}", *args)
-                given = dict(zip(names, xs, strict=True))
+                given: dict[str, Any] = dict(zip(names, xs, strict=True))
+                if "whole" in body.__code__.co_varnames:
+                    given["whole"] = all([is_integer(x) for n, x in zip(names, args, strict=True)
+                                          if n in (names[0], "loc")])
                 if self.valid is not None:
                     given[names[0]] = jnp.where(_called(self.valid, given), xs[0], math.nan)
                 out = _called(body, given)
@@ -146,13 +150,13 @@ def _composed(turn: Callable[[Array], Array], fun: Body) -> Body:
     return lambda *args: turn(fun(*args))
 
 
-def _called(fun: Body, given: dict[str, Array]) -> Array:
+def _called(fun: Body, given: dict[str, Any]) -> Array:
     """A function of what it names."""
     code = fun.__code__
     wanted = code.co_varnames[:code.co_argcount]
     return fun(*[(given[w] if w in given else _standard(w, given)) for w in wanted])
 
 
-def _standard(wanted: str, given: dict[str, Array]) -> Array:
+def _standard(wanted: str, given: dict[str, Any]) -> Array:
     x = next(iter(given.values()))
     return x - given["loc"] if wanted == "j" else (x - given["loc"]) / given["scale"]
