@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config, items):
     if config.option.third:
         items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % 3 == 0]
     if config.option.markexpr == "gpu" and not has_gpu():
-        reason = "no NVIDIA GPU found, or no plugin for it (pip install 'pyjx-xla[cuda13]')"
+        reason = "no NVIDIA GPU found, or no plugin for it (pip install '.[cuda13]')"
         for item in items:
             item.add_marker(pytest.mark.skip(reason=reason))
 

@@ -30,7 +30,8 @@ alias_files = deferred("pyjx.cli.alias_files")
 Section = dict[str, Any]
 
 _PACKAGES = ("numpy", "scipy", "ml_dtypes", "opt_einsum")
-_INSTALL = {"cuda": "'pyjx-xla[cuda13]'", "tpu": "'pyjx-xla[tpu]'"}
+_INSTALL = {"cuda": f"'jax-cuda13-plugin[with-cuda]=={jaxlib_api.JAXLIB_RELEASE}'",
+            "tpu": backends.libtpu_requirement()}
 _PLUGINS = ("jax-cuda13-plugin", "jax-cuda12-plugin", "jax-rocm7-plugin", "libtpu")
 
 

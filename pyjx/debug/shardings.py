@@ -119,7 +119,7 @@ def _console() -> Any:
         return console.Console(), text.Text
     except ImportError:
         raise ValueError("`visualize_sharding` requires `rich` to be installed: pip install "
-                         "'pyjx-xla[rich]'.") from None
+                         "rich.") from None
 
 
 def part_labels(shape: Sequence[int], sharding: Sharding) -> list[list[str]]:

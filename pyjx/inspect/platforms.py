@@ -101,13 +101,9 @@ def platform(text: str = "cpu", n_devices: int = 1) -> Platform:
 
 def _requirement(name: str) -> str:
     """What pip is to install: the compiler of the time of this jaxlib."""
-    release = ".".join(map(str, jaxlib_api.JAXLIB_VERSION))
-    if name == "cuda":
-        return f"{PIP[name]}=={release}"
-    pairs: dict[tuple[int, ...], str] = {(0, 7): "0.0.23", (0, 8): "0.0.24", (0, 9): "0.0.34",
-                                         (0, 10): "0.0.42", (0, 11): "0.0.44", (0, 12): "0.0.50"}
-    pair = pairs.get(jaxlib_api.JAXLIB_VERSION[:2])
-    return PIP[name] if pair is None else f"'{PIP[name]}=={pair}.*'"
+    if name == "tpu":
+        return backends.libtpu_requirement()
+    return f"{PIP[name]}=={jaxlib_api.JAXLIB_RELEASE}"
 
 
 def _cpus(n_devices: int) -> list[Any]:

@@ -579,3 +579,17 @@ def default_device() -> Any:
             _first_default_device = get_backend().local_devices()[0]
         return _first_default_device
     return _first_local_device(device) if isinstance(device, str) else device
+
+
+# The libtpu that was released with a jaxlib.
+LIBTPU = {"0.7.2": "0.0.23", "0.8.0": "0.0.24", "0.8.2": "0.0.32", "0.9.0": "0.0.34",
+           "0.9.2": "0.0.37", "0.10.0": "0.0.40", "0.10.1": "0.0.41", "0.10.2": "0.0.42",
+           "0.11.0": "0.0.44", "0.12.0": "0.0.50", "0.12.0.1": "0.0.50"}
+
+
+def libtpu_requirement() -> str:
+    """What pip is to install for a TPU: the libtpu of the time of this jaxlib."""
+    release = jaxlib_api.JAXLIB_RELEASE
+    minor = release[:release.index(".", 2) + 1]
+    known = LIBTPU.get(release) or next((v for k, v in LIBTPU.items() if k.startswith(minor)), None)
+    return f"'libtpu=={known}.*'" if known else "libtpu"

@@ -22,10 +22,6 @@ __all__ = ["report", "setup_tpu"]
 
 _CHOOSE = ("In Colab choose Runtime > Change runtime type > v5e-1 TPU (or another TPU), then run "
            "the notebook again from its first cell.")
-# The libtpu that was released with a jaxlib.
-_LIBTPU = {"0.7.2": "0.0.23", "0.8.0": "0.0.24", "0.8.2": "0.0.32", "0.9.0": "0.0.34",
-           "0.9.2": "0.0.37", "0.10.0": "0.0.40", "0.10.1": "0.0.41", "0.10.2": "0.0.42",
-           "0.11.0": "0.0.44", "0.12.0": "0.0.50", "0.12.0.1": "0.0.50"}
 _SHOWN = ("numpy", "ml_dtypes", "libtpu", "jax-cuda13-plugin", "jax-cuda12-plugin")
 
 
@@ -59,16 +55,12 @@ def setup_tpu(tpu_driver_version: object = None) -> None:
 def _advice(reason: str) -> str:
     """What helps against a reason why a TPU did not start."""
     if "not installed" in reason:
-        return f"Install it: pip install {_libtpu()}, then restart the runtime."
+        return f"Install it: pip install {backends.libtpu_requirement()}, then restart the runtime."
     if "PJRT" in reason and "version" in reason:
         return (f"jaxlib {jaxlib_api.JAXLIB_RELEASE} and libtpu {_version('libtpu')} do not belong "
-                f"together: pip install {_libtpu()}, then restart the runtime.")
+                f"together: pip install {backends.libtpu_requirement()}, then restart the runtime.")
     return "Another process may hold it: end that one, or restart the runtime."
 
-
-def _libtpu() -> str:
-    known = _LIBTPU.get(jaxlib_api.JAXLIB_RELEASE)
-    return f"'libtpu=={known}.*'" if known else "libtpu"
 
 
 def _version(distribution: str) -> str | None:

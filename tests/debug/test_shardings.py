@@ -116,7 +116,7 @@ def test_without_rich(monkeypatch):
         with pytest.raises(ValueError) as caught:
             call()
         assert str(caught.value) == ("`visualize_sharding` requires `rich` to be installed: pip "
-                                     "install 'pyjx-xla[rich]'.")
+                                     "install rich.")
 
 
 @pytest.mark.parametrize("shape", [(), (2, 2, 2)])

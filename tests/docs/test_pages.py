@@ -17,7 +17,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import errors
-from pyjx.tools import colab_tpu
+from pyjx.runtime import backends
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -163,4 +163,4 @@ def test_the_versions_of_libtpu_are_those_that_errors_name() -> None:
     text = (DOCS / "installation.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([\d., ]+) \| (0\.0\.\d+) \|$", text, re.MULTILINE)
     told = {jaxlib: libtpu for row, libtpu in rows for jaxlib in row.split(", ")}
-    assert told == colab_tpu._LIBTPU
+    assert told == backends.LIBTPU

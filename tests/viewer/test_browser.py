@@ -1,4 +1,4 @@
-"""The page in a real browser, where there is one: `pip install pyjx-xla[browser]` and `playwright
+"""The page in a real browser, where there is one: `pip install '.[browser]'` and `playwright
 install chromium`, or a chromium on PATH, or the one that PYJX_BROWSER names."""
 
 from __future__ import annotations
