@@ -66,9 +66,13 @@ def leave_boundary(exc: Exception) -> None:
 def leave_guarded(exc: Exception) -> None:
     """What the handler of a public function does (`pyjx.guards`), as it is left by `exc`."""
     handler = sys._getframe(1)
-    if handler.f_back is not None and not _is_within(handler.f_back.f_back):
+    tb = exc.__traceback__
+    if (isinstance(exc, AttributeError) and tb is not None and tb.tb_next is None
+            and _filtering_mode() == "quiet_remove_frames"):
+        exc.__traceback__ = None  # at once, as `hasattr` asks so, too
+    elif handler.f_back is not None and not _is_within(handler.f_back.f_back):
         note_call(exc, None, (), {})
-        filter_exception(exc, noted=not isinstance(exc, AttributeError))
+        filter_exception(exc)
 
 
 leaving.work = leave_guarded
@@ -82,9 +86,8 @@ def _is_within(frame: FrameType | None) -> bool:
     return False
 
 
-def filter_exception(exc: BaseException, noted: bool = True) -> None:
-    """Takes internal frames out of the traceback of `exc`, as `jax_traceback_filtering` says, and
-    may add a note that says so.
+def filter_exception(exc: BaseException) -> None:
+    """Takes internal frames out of the traceback of `exc`, as `jax_traceback_filtering` says.
 
     To be called in an `except` clause that ends with a bare `raise`.
     """
@@ -105,7 +108,7 @@ def filter_exception(exc: BaseException, noted: bool = True) -> None:
         exc.__cause__ = cause
     else:
         _filter_chain(exc)
-        if noted and _REMOVED_NOTE not in getattr(exc, "__notes__", ()):
+        if _REMOVED_NOTE not in getattr(exc, "__notes__", ()):
             exc.add_note(_REMOVED_NOTE)
     exc.__traceback__ = filtered
 

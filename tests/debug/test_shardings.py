@@ -110,7 +110,8 @@ def test_a_function_that_is_none():
 
 
 def test_without_rich(monkeypatch):
-    monkeypatch.setitem(sys.modules, "rich", None)
+    for name in ("rich", "rich.console", "rich.text"):
+        monkeypatch.setitem(sys.modules, name, None)
     for call in (lambda: jax.debug.visualize_array_sharding(jnp.ones(3)),
                  lambda: jax.debug.visualize_sharding((3,), jnp.ones(3).sharding)):
         with pytest.raises(ValueError) as caught:
