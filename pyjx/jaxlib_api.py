@@ -350,11 +350,10 @@ def compile_and_load(client: Any, program: Any, devices: Any, options: Any,
 
     Programs with host callbacks must be MLIR modules: newer versions take no text there.
     """
-    if host_callbacks:
-        if isinstance(program, (str, bytes)) and JAXLIB_VERSION >= (0, 8):
-            program = parse_module(program)
-        return client.compile_and_load(program, devices, options, list(host_callbacks))
-    return client.compile_and_load(program, devices, options)
+    functions = [list(host_callbacks)] if host_callbacks else []
+    if functions and isinstance(program, (str, bytes)) and JAXLIB_VERSION >= (0, 8):
+        program = parse_module(program)
+    return client.compile_and_load(program, devices, options, *functions)
 
 
 def transferring_callback(client: Any, fun: Callable[..., Any], sent: Sequence[Any],
@@ -394,14 +393,15 @@ def compile_only(client: Any, program: str | bytes, devices: Any, options: Any) 
     return client.compile(parse_module(program), devices, options)
 
 
-def deserialize_executable(client: Any, blob: bytes, devices: Any, options: Any) -> Any:
-    """Load what `serialize_executable` gave."""
-    return client.deserialize_executable(blob, devices, options)
+# Whether Python functions can be given to a program that is loaded, as to one that is compiled.
+LOADS_HOST_CALLS: bool = "abc.Callable" in _jax.Client.deserialize_executable.__doc__
 
 
-def serialize_executable(client: Any, executable: Any) -> bytes:
-    """The executable as bytes, valid for the same jaxlib on the same kind of host."""
-    return client.serialize_executable(executable)
+def deserialize_executable(client: Any, blob: bytes, devices: Any, options: Any,
+                           host_callbacks: Sequence[Any] = ()) -> Any:
+    """Load what `client.serialize_executable` gave, with the functions that it calls."""
+    functions = [list(host_callbacks)] if host_callbacks else []
+    return client.deserialize_executable(blob, devices, options, *functions)
 
 
 def parameter_layouts(loaded: Any, count: int) -> Sequence[Any]:

@@ -132,7 +132,8 @@ def _code(compiled: Compiled) -> bytes:
     executable = compiled._executable
     if type(executable) is _LoadedExecutable:
         return executable.data
-    return jaxlib_api.serialize_executable(executable.device.client, compiled.compiled_here())
+    return executable.device.client.serialize_executable(  # type: ignore[no-any-return]
+        compiled.compiled_here())
 
 
 class _LoadedExecutable(Executable):

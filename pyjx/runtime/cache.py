@@ -18,7 +18,7 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -249,13 +249,15 @@ class Entry:
         self._key = key
         self._path = os.path.join(where, key.hex() + _SUFFIX)
 
-    def load(self, client: Any, devices: Any, options: Any) -> Any:
-        """The executable, or None if there is none or it cannot be used."""
+    def load(self, client: Any, devices: Any, options: Any, host_callbacks: Sequence[Any]) -> Any:
+        """The executable, which calls these functions of this process, or None if there is none or
+        it cannot be used."""
         blob = self._read()
         if blob is None:
             return None
         try:
-            return jaxlib_api.deserialize_executable(client, blob, devices, options)
+            return jaxlib_api.deserialize_executable(client, blob, devices, options,
+                                                     host_callbacks)
         except Exception as error:  # whatever XLA dislikes is compiled again
             self._discard(error)
             return None
@@ -265,7 +267,7 @@ class Entry:
         if compile_seconds < _minimum_seconds():
             return
         try:
-            blob = jaxlib_api.serialize_executable(client, executable)
+            blob = client.serialize_executable(executable)
         except Exception as error:  # not every platform can
             _failed(error, "an executable cannot be kept")
             return

@@ -90,23 +90,22 @@ def compile_or_load(
     else:
         register_targets(families_in(program), client.platform)
     try:
-        if host_callbacks:  # they are of this process, so the executable is not kept
-            return backend_compile_and_load(client, cache.source(program), device_list, options,
-                                            host_callbacks), None
         if jaxlib_api.is_compile_only(client):
             return jaxlib_api.compile_only(client, cache.source(program), device_list, options
                                            ), None
-        entry = None if _asks_this_process(program) else cache.entry_for(
-            client, program, device_tuple, options)
+        is_kept = not _asks_this_process(program) and (not host_callbacks or (
+            client.platform == "cpu" and jaxlib_api.LOADS_HOST_CALLS))
+        entry = cache.entry_for(client, program, device_tuple, options) if is_kept else None
         if entry is not None:
-            executable = entry.load(client, device_list, options)
+            executable = entry.load(client, device_list, options, host_callbacks)
             if executable is not None:
                 if config.compilation_cache_check_contents.value:
                     entry.verify(executable, lambda: backend_compile_and_load(
-                        client, cache.source(program), device_list, options))
+                        client, cache.source(program), device_list, options, host_callbacks))
                 return executable, True
         start = time.perf_counter()
-        executable = backend_compile_and_load(client, cache.source(program), device_list, options)
+        executable = backend_compile_and_load(client, cache.source(program), device_list, options,
+                                              host_callbacks)
         if entry is not None:
             entry.store(client, executable, time.perf_counter() - start)
         return executable, None if entry is None else False

@@ -6,7 +6,9 @@ import time
 import numpy as np
 import pytest
 
+import pyjx as jax
 from pyjx import configuration as config
+from pyjx import jaxlib_api
 from pyjx.runtime import cache
 from pyjx.runtime.backends import default_device
 from pyjx.runtime.compile import compile, compile_options
@@ -208,14 +210,32 @@ def test_dumps_are_not_skipped(monkeypatch):
     assert cache.entry_for(device.client, program(1), (device,), options) is None
 
 
-def test_programs_with_host_callbacks_are_not_kept(cache_folder):
-    text = """module @m { func.func public @main(%a: tensor<2xf32>) -> tensor<2xf32> {
-      %0 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%a)
-        {api_version = 4 : i32, backend_config = {index = 0 : ui64}}
-        : (tensor<2xf32>) -> tensor<2xf32>
-      return %0 : tensor<2xf32> } }"""
-    compile(text, host_callbacks=[lambda a: (np.asarray(a),)])
-    assert entries(cache_folder) == []
+def test_programs_that_call_the_host_are_kept_and_call_functions_of_this_process(cache_folder):
+    def made(function):
+        def body(carry, x):
+            y = jax.pure_callback(function, x, x)
+            jax.debug.callback(lambda y: seen.append(float(y)), y, ordered=True)
+            return carry + y, None
+
+        seen = []
+        f = jax.jit(lambda xs: jax.lax.scan(body, np.float32(0), xs)[0])
+        total = float(f(np.arange(3, dtype=np.float32)))
+        jax.effects_barrier()
+        return total, seen
+
+    assert made(lambda x: np.asarray(x) + 1) == (6, [1, 2, 3])
+    kept = entries(cache_folder)
+    is_kept = jax.default_backend() == "cpu" and jaxlib_api.LOADS_HOST_CALLS
+    assert len(kept) == is_kept
+    assert made(lambda x: np.asarray(x) * 2) == (6, [0, 2, 4])
+    assert entries(cache_folder) == kept
+
+    def fails(x):
+        raise LookupError("not there")
+
+    with pytest.raises(jax.errors.JaxRuntimeError, match="not there") as failure:
+        made(fails)
+    assert type(failure.value.__cause__) is LookupError
 
 
 def test_the_oldest_entries_go(cache_folder):

@@ -15,7 +15,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration as cfg
-from pyjx import export, jaxlib_api
+from pyjx import export
 from pyjx.experimental import checkify
 from pyjx.runtime import cache
 
@@ -225,8 +225,7 @@ def test_programs_on_disk_are_checked(tmp_path: Path) -> None:
             call()
             cache._verified.clear()
             other = jax.jit(lambda x: x + 1).lower(0.0).compile()
-            blob = jaxlib_api.serialize_executable(
-                jax.devices()[0].client, other._executable.loaded)
+            blob = jax.devices()[0].client.serialize_executable(other._executable.loaded)
             for path in tmp_path.glob("*.xla"):
                 cache.Entry(str(tmp_path), bytes.fromhex(path.stem))._write(blob)
             with pytest.raises(cache.CacheVerificationError, match="differs from"):
