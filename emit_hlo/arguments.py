@@ -82,7 +82,10 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             option = unknown[1].partition("=")[0]
             options = [o for o in self._option_string_actions if o.startswith("--")]
-            message = f"there is no option {option}{instead_of(option, options)}"
+            kind = option.lstrip("-")
+            cure = f". Did you mean --emit {kind}?" if kind in tables.NAMED else (
+                instead_of(option, options))
+            message = f"there is no option {option}{cure}"
         raise UsageError(f"{message}\nTry 'emit-hlo --help'.")
 
 

@@ -437,6 +437,7 @@ def test_help_loads_nothing():
     (("MODEL:affine", "float[2]"), "there is no dtype 'float'. Did you mean f32?"),
     (("MODEL:affine", "f32[2]", "--emit", "stablhlo"), "Did you mean stablehlo"),
     (("MODEL:affine", "f32[2]", "--gard"), "Did you mean --grad"),
+    (("MODEL:affine", "f32[2]", "--jaxpr"), "no option --jaxpr. Did you mean --emit jaxpr?"),
     (("MODEL:affine", "f32[B]", "--emit", "hlo"), "no symbolic sizes"),
     (("MODEL:affine", "f32[2]", "--flag", "enable_x46=1"), "Did you mean enable_x64"),
     (("MODEL:affine", "f32[2]", "--flag", "enable_x64=perhaps"), "perhaps"),

@@ -105,3 +105,12 @@ def test_the_interpreter_agrees(sample: Sample) -> None:
     except inspect.CheckError:  # an operation that it does not know
         return
     assert agreement, str(agreement)
+
+
+def test_differences_are_printed_and_texts_alone_compared() -> None:
+    first, second = (inspect.trace(f, 1.0) for f in (lax.sin, lax.cos))
+    found = inspect.diff(first.stablehlo(), second.stablehlo())
+    assert str(found) == found.text and "-    %0 = stablehlo.sine" in str(found)
+    program: Any = first
+    with pytest.raises(TypeError, match=r"such as str\(program.jaxpr\).*, got TracedProgram"):
+        inspect.diff(program, second.stablehlo())
