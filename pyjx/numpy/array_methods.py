@@ -14,7 +14,7 @@ import numpy as np
 
 from pyjx import lax as ops
 from pyjx import numpy as jnp
-from pyjx.core import dtypes, tracebacks
+from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, aval_makers, canonical_shape
 from pyjx.core.dimensions import check_decided
@@ -77,15 +77,10 @@ def _leave(name: str, x: ArrayLike, other: object, reflected: bool = False) -> A
 
 
 def _body(name: str, function: _Body, reflected: bool) -> _Body:
-    @tracebacks.mark_boundary
     def operator(self: Array, other: object) -> Any:
         if type(other) not in aval_makers and not takes_part(other):
             return _leave(name, self, other, reflected)
-        try:
-            return function(other, self) if reflected else function(self, other)
-        except Exception as error:
-            tracebacks.leave_boundary(error)
-            raise
+        return function(other, self) if reflected else function(self, other)
 
     operator.__name__ = name
     operator.__qualname__ = f"Array.{name}"
@@ -171,7 +166,6 @@ class _Rows(dict[int, Any]):
 _rows = _Rows()
 
 
-@tracebacks.mark_boundary
 def _array_getitem(self: Array, index: object, /) -> Any:
     if type(index) is int and state.dynamic is eager_trace:
         shape = self.aval.shape
@@ -180,33 +174,19 @@ def _array_getitem(self: Array, index: object, /) -> Any:
             row = index if index >= 0 else index + n
             if 0 <= row < n < 2147483648:
                 return _rows[len(shape)](self, row)
-    try:
-        return indexing.getitem(self, index)
-    except Exception as error:
-        tracebacks.leave_boundary(error)
-        raise
+    return indexing.getitem(self, index)
 
 
-@tracebacks.mark_boundary
 def _tracer_getitem(self: Any, index: object, /) -> Any:
-    try:
-        if type(self.aval) is AbstractRef:
-            return Ref.__getitem__(self, index)
-        return indexing.getitem(self, index)
-    except Exception as error:
-        tracebacks.leave_boundary(error)
-        raise
+    if type(self.aval) is AbstractRef:
+        return Ref.__getitem__(self, index)
+    return indexing.getitem(self, index)
 
 
-@tracebacks.mark_boundary
 def _tracer_setitem(self: Any, index: object, x: ArrayLike, /) -> None:
     if type(self.aval) is not AbstractRef:
         ArrayImpl.__setitem__(self, index, x)
-    try:
-        Ref.__setitem__(self, index, x)
-    except Exception as error:
-        tracebacks.leave_boundary(error)
-        raise
+    Ref.__setitem__(self, index, x)
 
 
 class _OfReference:

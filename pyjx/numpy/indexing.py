@@ -15,7 +15,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx import lax as ops
 from pyjx import numpy as jnp
-from pyjx.core import dtypes, frames, tracebacks
+from pyjx.core import dtypes, frames
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
@@ -25,6 +25,7 @@ from pyjx.core.scalars import is_minus_zero, scalar_constant
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.errors import InconclusiveDimensionOperation
+from pyjx.guards import guard_methods
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.patterns import (
@@ -541,22 +542,17 @@ def _holds(dtype: DTypeLike, y: int) -> bool:
 
 
 def _update_method(name: str, method: str, doc: str) -> Any:
-    @tracebacks.mark_boundary
     def update(self: IndexUpdateRef, values: ArrayLike, *, indices_are_sorted: bool = False,
                unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
                out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Any:
-        try:
-            if out_sharding is not None:
-                return in_auto_mode(lambda x, index, y: update(
-                    IndexUpdateRef(x, index), y, indices_are_sorted=indices_are_sorted,
-                    unique_indices=unique_indices, mode=mode,
-                    wrap_negative_indices=wrap_negative_indices), out_sharding,
-                    f"x.at[index].{name}")(self.array, self.index, values)
-            return self._write(method, values, indices_are_sorted, unique_indices, mode,
-                               wrap_negative_indices)
-        except Exception as error:
-            tracebacks.leave_boundary(error)
-            raise
+        if out_sharding is not None:
+            return in_auto_mode(lambda x, index, y: update(
+                IndexUpdateRef(x, index), y, indices_are_sorted=indices_are_sorted,
+                unique_indices=unique_indices, mode=mode,
+                wrap_negative_indices=wrap_negative_indices), out_sharding,
+                f"x.at[index].{name}")(self.array, self.index, values)
+        return self._write(method, values, indices_are_sorted, unique_indices, mode,
+                           wrap_negative_indices)
 
     update.__name__ = name
     update.__qualname__ = f"IndexUpdateRef.{name}"
@@ -579,6 +575,7 @@ for _name, _method, _what in (
 ):
     _doc = f"The array with the elements at the index {_what}, which broadcast to them."
     setattr(IndexUpdateRef, _name, _update_method(_name, _method, _doc))
+guard_methods(IndexUpdateRef)
 
 
 # -- take ------------------------------------------------------------------------------------------
