@@ -229,6 +229,17 @@ def test_patterns_of_sizes(n):
     np.testing.assert_array_equal(linalg.hadamard(8), sl.hadamard(8))
 
 
+@pytest.mark.parametrize("make", [
+    linalg.hilbert, linalg.dft, lambda n: linalg.dft(n, "sqrtn"), lambda n: linalg.dft(n, "n")])
+def test_patterns_of_symbolic_sizes(make):
+    rows = jax.ShapeDtypeStruct(jax.export.symbolic_shape("n"), "float64")
+    exported = jax.export.export(jax.jit(lambda x: make(x.shape[0])))(rows)
+    for n in (1, 6):
+        got = exported.call(np.ones(n))
+        assert got.dtype == make(n).dtype
+        close(got, make(n))
+
+
 def test_lists_are_taken():
     rows = [[4.0, 2.0], [2.0, 5.0]]
     for name in ("cholesky", "expm", "sqrtm"):

@@ -11,7 +11,8 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import SymbolicDim, get_aval
+from pyjx.core.dimensions import max_dim
 from pyjx.core.integers import as_int
 from pyjx.engine.types import Value
 from pyjx.lax.linalg.matrices import conjugate
@@ -307,7 +308,11 @@ def _size(name: str, n: ArrayLike) -> int:
     return n
 
 
-def _constant(x: np.ndarray, dtype: DTypeLike | None = None) -> Array:
+def _up_to(n: Any) -> Any:
+    return (np if isinstance(n, int) else jnp).arange(n)
+
+
+def _constant(x: Any, dtype: DTypeLike | None = None) -> Array:
     return jnp.asarray(x, dtypes.default_float_dtype() if dtype is None else dtype)
 
 
@@ -318,8 +323,8 @@ def hilbert(n: int) -> Array:
     >>> jax.scipy.linalg.hilbert(2).tolist()[0]
     [1.0, 0.5]
     """
-    n = _size("hilbert", n)
-    return _constant(1.0 / (1.0 + np.arange(n)[:, None] + np.arange(n)))
+    i = _up_to(_size("hilbert", n))
+    return _constant(1.0 / (1.0 + i[:, None] + i))
 
 
 def invhilbert(n: int) -> Array:
@@ -396,14 +401,13 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     """
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
-    n = _size("dft", int(n))
-    turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
-    matrix = np.exp(-2j * np.pi * turns / max(n, 1))
-    matrix = matrix / {None: 1.0, "sqrtn": max(n, 1) ** 0.5, "n": max(n, 1)}[scale]
+    i = _up_to(_size("dft", n if isinstance(n, SymbolicDim) else int(n)))
+    count = max_dim(n, 1)
+    matrix = (np if isinstance(n, int) else jnp).exp(-2j * np.pi * (i[:, None] * i % count) / count)
+    matrix = matrix / {None: 1.0, "sqrtn": (count * 1.0) ** 0.5, "n": count}[scale]
     wide = dtypes.to_complex_dtype(dtypes.default_float_dtype())
     if dtype is not None and not dtypes.issubdtype(dtype, np.complexfloating):
-        raise ValueError("dft: dtype must be a complex floating-point type; got "
-                         f"{np.dtype(dtype).name}.")
+        raise ValueError(f"dft: dtype must be a complex one; got {np.dtype(dtype).name}.")
     return _constant(matrix, wide if dtype is None else dtype)
 
 
