@@ -7,6 +7,7 @@ the traced or compiled program are `traced`.
 False
 >>> with enable_x64(True):
 ...     enable_x64.value
+...
 True
 """
 
@@ -35,6 +36,7 @@ class _DisableJit(State):
     >>> import pyjx as jax
     >>> with jax.disable_jit():
     ...     jax.jit(lambda x: float(x) + 1)(1.0)
+    ...
     2.0
     """
 
@@ -541,6 +543,7 @@ def checking_leaks() -> Context:
     >>> import pyjx as jax
     >>> with jax.checking_leaks():
     ...     jax.jit(lambda x: x + 1)(1).item()
+    ...
     2
     """
     return check_tracer_leaks(True)

@@ -64,6 +64,7 @@ class ProfileSession:
     >>> import pyjx.numpy as jnp
     >>> with jax.profiler.ProfileSession() as session:
     ...     _ = jax.jit(jnp.sin)(1.0).block_until_ready()
+    ...
     >>> session.profile_data is not None
     True
     """
@@ -186,6 +187,7 @@ def trace(log_dir: os.PathLike[str] | str | None = None, create_perfetto_link: b
     >>> folder = tempfile.mkdtemp()
     >>> with jax.profiler.trace(folder):
     ...     _ = jax.jit(jnp.sin)(1.0).block_until_ready()
+    ...
     >>> os.listdir(folder)
     ['plugins']
     """
@@ -282,6 +284,7 @@ class TraceAnnotation(_profiler.TraceMe):  # type: ignore[misc, name-defined]
     >>> import pyjx as jax
     >>> with jax.profiler.TraceAnnotation("my_label"):
     ...     pass
+    ...
     """
 
 
@@ -292,6 +295,7 @@ class StepTraceAnnotation(TraceAnnotation):
     >>> for step in range(2):
     ...     with jax.profiler.StepTraceAnnotation("train", step_num=step):
     ...         pass
+    ...
     """
 
     def __init__(self, name: str, **kwargs: Any) -> None:
@@ -305,6 +309,7 @@ def annotate_function(func: _F, name: str | None = None, **decorator_kwargs: Any
     >>> @jax.profiler.annotate_function
     ... def f(x):
     ...     return x + 1
+    ...
     >>> f(1)
     2
     """

@@ -200,6 +200,7 @@ class State(LocalState):
     >>> import pyjx as jax
     >>> with jax.enable_x64(True):
     ...     jax.numpy.zeros(2).dtype
+    ...
     dtype('float64')
     """
 
@@ -303,6 +304,7 @@ def make_user_context(default_value: Any = None) -> LocalState:
     >>> context = jax.make_user_context(0)
     >>> with context(1):
     ...     context.value
+    ...
     1
     """
     return LocalState("user_context", default_value, in_jit_key=True, in_trace_context=True)

@@ -35,6 +35,7 @@ def static(**kwargs: Any) -> Any:
     ... class Scale:
     ...     factor: float
     ...     mode: str = jax.tree.static(default="linear")
+    ...
     >>> jax.tree.leaves(Scale(2.0))
     [2.0]
     """

@@ -543,6 +543,7 @@ def register_pytree_node(
     >>> class Pair:
     ...     def __init__(self, x, y):
     ...         self.x, self.y = x, y
+    ...
     >>> tree_util.register_pytree_node(
     ...     Pair, lambda p: ((p.x, p.y), None), lambda _, xy: Pair(*xy))
     >>> tree_util.tree_leaves([Pair(1, 2), 3])
@@ -590,6 +591,7 @@ def register_pytree_node_class(cls: _Class) -> _Class:
     ...     @classmethod
     ...     def tree_unflatten(cls, aux, children):
     ...         return cls(*children)
+    ...
     >>> tree_util.tree_map(lambda x: x + 1, Box(1)).x
     2
     """
@@ -633,6 +635,7 @@ def register_dataclass(nodetype: _Class, data_fields: Sequence[str] | None = Non
     ... class Layer:
     ...     weight: float
     ...     name: str = dataclasses.field(metadata={"static": True})
+    ...
     >>> tree_util.tree_map(lambda x: 2 * x, Layer(1.5, "in"))
     Layer(weight=3.0, name='in')
     """
@@ -683,6 +686,7 @@ def register_static(cls: _Class) -> _Class:
     >>> @tree_util.register_static
     ... class Mode(str):
     ...     pass
+    ...
     >>> tree_util.tree_leaves([Mode("train"), 1])
     [1]
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codeop
 import doctest
 import functools
 import importlib
@@ -68,6 +69,12 @@ def test_examples(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> 
     for test in doctest.DocTestFinder().find(module, name, extraglobs={"jax": jax}):
         if test.name in public_places():
             test.globs = {"__name__": "__main__"}
+        waiting: list[str] = []  # at a prompt an empty line ends a definition
+        for line in re.findall(r"^ *(?:>>> |\.\.\. ?)(.*)$", test.docstring or "", re.MULTILINE):
+            waiting.append(line)
+            if codeop.compile_command("\n".join(waiting)) is not None:
+                waiting = []
+        assert waiting == [], f"{test.name}: a line of `...` is to end this"
         runner.run(test, out=report.append)
     assert runner.failures == 0, "".join(report)
 

@@ -32,6 +32,7 @@ def give(owner: type, **members: Any) -> None:
 
     >>> class Own:
     ...     pass
+    ...
     >>> give(Own, answer=42)
     >>> Own().answer
     42

@@ -75,6 +75,7 @@ class HiPrim:
     ...         super().__init__()
     ...     def expand(self, x): return 2 * x
     ...     def jvp(self, primals, tangents): return self(*primals), 20 * tangents[0]
+    ...
     >>> double = lambda x: Double(x)(x)
     >>> float(double(1.0)), float(jax.jit(jax.grad(double))(1.0))
     (2.0, 20.0)

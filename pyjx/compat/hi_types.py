@@ -53,10 +53,12 @@ class HiType(AbstractValue):
     ...     def lo_ty(self): return [self.part, self.part]
     ...     def lower_val(self, val): return [val.first, val.second]
     ...     def raise_val(self, first, second): return Pair(first, second)
+    ...
     >>> @dataclass
     ... class Pair:
     ...     first: jax.Array
     ...     second: jax.Array
+    ...
     >>> hijax.register_hitype(Pair, lambda x: PairType(jax.typeof(x.first)))
     >>> jax.jit(lambda p: Pair(p.second, p.first))(Pair(1.0, 2.0)).first
     Array(2., dtype=float32, weak_type=True)
@@ -194,6 +196,7 @@ def cur_qdd(x: Any) -> Any:
     ...     content = None
     ...     def cur_qdd(self):
     ...         return type(self.content)
+    ...
     >>> cur_qdd(Cell())
     <class 'NoneType'>
     """

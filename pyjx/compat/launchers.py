@@ -25,6 +25,7 @@ class ClusterEnv:
     ...     @classmethod
     ...     def is_env_present(cls):
     ...         return True
+    ...
     >>> clusters.detect("mine").name
     'mine'
     >>> clusters.CLUSTERS = known

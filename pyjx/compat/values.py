@@ -135,6 +135,7 @@ class aval_method(_Member):
     >>> from pyjx.experimental import hijax
     >>> class Celsius(hijax.AbstractValue):
     ...     scaled = hijax.aval_method(lambda self, by: f"{by} times")
+    ...
     >>> jax.core.Tracer(None, Celsius()).scaled(3)
     '3 times'
     """

@@ -122,6 +122,7 @@ class AbstractValue:
     >>> class Celsius(jax.core.AbstractValue):
     ...     def to_tangent_aval(self):
     ...         return jax.core.ShapedArray((), "float32")
+    ...
     >>> Celsius().to_tangent_aval()
     ShapedArray(float32[])
     """

@@ -22,6 +22,7 @@ class BoundedDict(dict[Any, Any]):
     >>> cache = BoundedDict(2)
     >>> for n in range(4):
     ...     cache[n] = str(n)
+    ...
     >>> dict(cache)
     {2: '2', 3: '3'}
     """
@@ -55,6 +56,7 @@ def kept(capacity: int) -> Callable[[F], F]:
     ... def squared(n):
     ...     print("computing")
     ...     return n * n
+    ...
     >>> squared(3) + squared(3)
     computing
     18

@@ -23,6 +23,7 @@ class ForbiddenAxes(LocalState):
     >>> import pyjx as jax
     >>> with jax.sharding.no_collectives({"x"}):
     ...     jax.sharding.no_collectives.value
+    ...
     frozenset({'x'})
     """
 

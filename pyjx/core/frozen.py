@@ -43,6 +43,7 @@ class Value(Frozen):
     ...     __slots__ = ("x", "y")
     ...     def __init__(self, x, y):
     ...         filled(self, x=x, y=y)
+    ...
     >>> Point(1, 2).update(y=3) == Point(1, 3), Point(1, 2) == Point(1, 3)
     (True, False)
     """
@@ -82,6 +83,7 @@ def of_field(path: str) -> Any:
     ...     def __init__(self, value):
     ...         self.value = value
     ...     imaginary = of_field("value.imag")
+    ...
     >>> Own(1 + 2j).imaginary
     2.0
     """

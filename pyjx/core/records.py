@@ -23,6 +23,7 @@ else:
         >>> class Point(Record):
         ...     x: int
         ...     y: int = 0
+        ...
         >>> Point(1), Point(x=1, y=2)._replace(x=3)
         (Point(x=1, y=0), Point(x=3, y=2))
         """

@@ -564,6 +564,7 @@ def ensure_compile_time_eval() -> AbstractContextManager[None]:
     ...     with jax.ensure_compile_time_eval():
     ...         n = int(jax.numpy.arange(3).sum())
     ...     return x * n
+    ...
     >>> f(2.0)
     Array(6., dtype=float32, weak_type=True)
     """

@@ -63,6 +63,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
     ...     y = x * 2
     ...     jax.debug.breakpoint(stdin=io.StringIO("p y\\nc\\n"))
     ...     return y
+    ...
     >>> f(1.0), jax.effects_barrier()  # doctest: +ELLIPSIS
     Entering jdb:
     (jdb) Array(2., dtype=float32...)

@@ -159,6 +159,7 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     ... def f(x):
     ...     with set_xla_metadata(_my_tag="first"):
     ...         return jax.numpy.sin(x)
+    ...
     >>> '_my_tag = "first"' in f.lower(1.0).as_text()
     True
     """

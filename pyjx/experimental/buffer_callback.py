@@ -58,6 +58,7 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: Any, *,
     >>> import pyjx as jax
     >>> def double(ctx, out, x):
     ...     np.asarray(out)[...] = 2 * np.asarray(x)
+    ...
     >>> from pyjx.experimental.buffer_callback import buffer_callback
     >>> f = buffer_callback(double, jax.ShapeDtypeStruct((2,), "float32"))
     >>> jax.jit(f)(jax.numpy.array([1.0, 2.0]))

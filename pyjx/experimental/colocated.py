@@ -134,10 +134,10 @@ def colocated_python_class(cls: type) -> type:
     ... class Counter:
     ...     def __init__(self, start):
     ...         self.n = start
-    ...
     ...     def add(self, x):
     ...         self.n = self.n + x
     ...         return self.n
+    ...
     >>> counter = Counter(5)
     >>> print(counter.add(jax.numpy.array(1)), counter.add(jax.numpy.array(1)))
     6 7

@@ -53,8 +53,10 @@ class custom_partitioning:
     >>> @custom_partitioning
     ... def double(x):
     ...     return 2 * x
+    ...
     >>> def partition(mesh, arg_shapes, result_shape):
     ...     return mesh, lambda x: 2 * x, result_shape.sharding, (arg_shapes[0].sharding,)
+    ...
     >>> double.def_partition(partition, sharding_rule="... -> ...")
     >>> jax.jit(double)(jax.numpy.arange(3)).tolist()
     [0, 2, 4]

@@ -146,6 +146,7 @@ def control_dep(src: Any, dst: Any) -> None:
     ...     y, z = jax.numpy.sin(x), jax.numpy.cos(x)
     ...     control_dep(y, z)
     ...     return y + z
+    ...
     >>> float(f(0.0))
     1.0
     """

@@ -70,6 +70,7 @@ def register_pytree_node_serialization(
     >>> from pyjx import export
     >>> class Pair:
     ...     def __init__(self, a, b): self.a, self.b = a, b
+    ...
     >>> Pair = jax.tree_util.register_pytree_node(
     ...     Pair, lambda p: ((p.a, p.b), None), lambda _, c: Pair(*c)) or Pair
     >>> _ = export.register_pytree_node_serialization(

@@ -239,6 +239,7 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: A
     ... def scaled(factor, x):
     ...     y = yield (x,), {}
     ...     yield factor * y
+    ...
     >>> scaled(lu.wrap_init(lambda x: x + 1), 10).call_wrapped(2)
     30
     """

@@ -91,6 +91,7 @@ def measure(program: TracedProgram, args: Sequence[Any] | None = None, runs: int
     >>> from pyjx import inspect
     >>> def f(x):
     ...     return jax.numpy.sort(x)
+    ...
     >>> program = inspect.trace(f, jax.ShapeDtypeStruct((1000,), "float32"))
     >>> measured = inspect.measure(program, runs=3)
     >>> measured.seconds > 0, measured.runs

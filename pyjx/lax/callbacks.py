@@ -160,6 +160,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     ... def f(x):
     ...     like = jax.ShapeDtypeStruct(x.shape, x.dtype)
     ...     return jax.pure_callback(lambda x: np.asarray(x) * 2, like, x)
+    ...
     >>> f(jnp.arange(3.0)).tolist()
     [0.0, 2.0, 4.0]
     """

@@ -602,6 +602,7 @@ def psum_scatter_start(x: Any, axis_name: AxisName, *, scatter_dimension: int = 
     >>> def f(x):
     ...     started = jax.lax.psum_scatter_start(x, "i")
     ...     return jax.numpy.cos(0 * x).sum() + started.done()
+    ...
     >>> jax.vmap(f, axis_name="i")(jax.numpy.array([[1, 2], [30, 40]])).tolist()
     [33.0, 44.0]
     """

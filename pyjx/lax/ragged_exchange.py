@@ -156,6 +156,7 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
     ...     places = jnp.full(2, here)
     ...     return jax.lax.ragged_all_to_all(
     ...         x, jnp.zeros(3), jnp.zeros(2, int), sizes, places, sizes, axis_name="i")
+    ...
     >>> jax.vmap(f, axis_name="i")(jnp.array([[5.0], [7.0]]), jnp.array([1, 1])).tolist()
     [[0.0, 0.0, 0.0], [5.0, 7.0, 0.0]]
     """

@@ -74,6 +74,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: b
     >>> @jax.jit
     ... def count(ref):
     ...     ref[0] += 1.0
+    ...
     >>> count(ref)
     >>> float(ref[0])
     2.0

@@ -64,6 +64,7 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any,
     >>> def root_of(a):
     ...     return jax.lax.custom_root(lambda x: x * x - a, 1.0, lambda f, x: jnp.sqrt(a),
     ...                                lambda g, y: y / g(1.0))
+    ...
     >>> float(root_of(4.0)), float(jax.grad(root_of)(4.0))
     (2.0, 0.25)
     """

@@ -106,6 +106,7 @@ def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
     >>> from pyjx.experimental import pallas as pl
     >>> def double(ref):
     ...     ref[...] = ref[...] * 2
+    ...
     >>> pl.run_state(double)(3)
     Array(6, dtype=int32)
     """

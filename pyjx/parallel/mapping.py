@@ -442,6 +442,7 @@ def smap(f: Callable[..., Any] = _missing, /, *, in_axes: Any = Infer, out_axes:
     >>> from pyjx.sharding import AxisType
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))):
     ...     jax.smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name="x")(jax.numpy.ones(2))
+    ...
     Array([2., 2.], dtype=float32)
     """
     if f is _missing or f is None:

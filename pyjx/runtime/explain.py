@@ -259,6 +259,7 @@ def explain() -> ProcessExplanation:
     >>> @jax.jit
     ... def thrice(x):
     ...     return 3 * x
+    ...
     >>> _ = thrice(1.0), thrice(jax.numpy.ones(3))
     >>> [str(t.cause) for t in thrice.explain().traces]
     ['first trace', 'x: weak f32[] -> f32[3]']

@@ -107,6 +107,7 @@ class set_mesh:
     >>> import pyjx as jax
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
     ...     jax.sharding.get_abstract_mesh().axis_names
+    ...
     ('x',)
     """
 
@@ -156,6 +157,7 @@ class use_abstract_mesh:
     >>> import pyjx as jax
     >>> with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((2,), ("x",))):
     ...     jax.sharding.get_abstract_mesh().size
+    ...
     2
     """
 

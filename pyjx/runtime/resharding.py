@@ -49,6 +49,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     >>> import pyjx as jax
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
     ...     jax.typeof(jax.reshard(jax.numpy.ones(3), jax.P("x")))
+    ...
     ShapedArray(float32[3@x])
     """
     leaves, tree = tree_util.tree_flatten(xs)
@@ -125,6 +126,7 @@ def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
     ...     row = jax.sharding.auto_axes(lambda x: x[0], out_sharding=jax.P())
     ...     row(jax.numpy.ones((3, 2), out_sharding=jax.P("x"))).tolist()
+    ...
     [1.0, 1.0]
     """
     if f is None:
@@ -304,6 +306,7 @@ def explicit_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",), (Auto,))):
     ...     twice = jax.sharding.explicit_axes(lambda x: 2 * x, in_sharding=jax.P("x"))
     ...     jax.jit(twice)(jax.numpy.ones(2)).tolist()
+    ...
     [2.0, 2.0]
     """
     if f is None:

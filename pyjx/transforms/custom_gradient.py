@@ -56,6 +56,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
     >>> @jax.custom_gradient
     ... def square(x):
     ...     return x * x, lambda g: (g * 10.0,)
+    ...
     >>> float(jax.grad(square)(3.0))
     10.0
     """

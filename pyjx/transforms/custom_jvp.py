@@ -35,10 +35,12 @@ class custom_jvp(CustomFunction):
     >>> @jax.custom_jvp
     ... def square(x):
     ...     return x * x
+    ...
     >>> @square.defjvp
     ... def square_jvp(primals, tangents):
     ...     (x,), (t,) = primals, tangents
     ...     return square(x), 2 * x * t
+    ...
     >>> float(jax.grad(square)(3.0))
     6.0
     """
@@ -73,6 +75,7 @@ class custom_jvp(CustomFunction):
         >>> @jax.custom_jvp
         ... def product(x, y):
         ...     return x * y
+        ...
         >>> product.defjvps(lambda t, out, x, y: t * y, lambda t, out, x, y: x * t)
         >>> float(jax.grad(product)(3.0, 5.0))
         5.0

@@ -79,6 +79,7 @@ class custom_vjp(CustomFunction):
     >>> @jax.custom_vjp
     ... def clip_gradient(x):
     ...     return x
+    ...
     >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, g: (min(g, 1.0),))
     >>> float(jax.grad(lambda x: 5.0 * clip_gradient(x))(2.0))
     1.0

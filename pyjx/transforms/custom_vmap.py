@@ -32,9 +32,11 @@ class custom_vmap(PositionalFunction):
     >>> @custom_vmap
     ... def double(x):
     ...     return x + x
+    ...
     >>> @double.def_vmap
     ... def double_vmap(axis_size, in_batched, x):
     ...     return 2 * x, in_batched[0]
+    ...
     >>> jax.vmap(double)(np.arange(3)).tolist()
     [0, 2, 4]
     """

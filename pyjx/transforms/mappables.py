@@ -47,8 +47,10 @@ def register_vmappable(data_type: type, spec_type: type, axis_size_type: type,
     >>> from pyjx.interpreters import batching
     >>> class Along:
     ...     def __init__(self, axis): self.axis = axis
+    ...
     >>> class Box:
     ...     def __init__(self, content): self.content = content
+    ...
     >>> batching.register_vmappable(
     ...     Box, Along, int,
     ...     lambda cont, get_idx, box, along: Box(cont(box.content, along.axis)),

@@ -48,6 +48,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     >>> def f(x):
     ...     checkify.check(x > 0, "must be positive, got {}", x)
     ...     return jnp.log(x)
+    ...
     >>> error, _ = checkify.checkify(jax.jit(f))(-2.0)
     >>> error.get()
     'must be positive, got -2.0 (`check` failed)'
