@@ -53,17 +53,12 @@ class ConcretizationTypeError(JAXTypeError):
     """
 
     def __init__(self, tracer: Any, context: str = "") -> None:
-        super().__init__(
-            _lines(
-                "Abstract tracer value encountered where concrete value is expected: "
-                f"{_describe(tracer)}",
-                context,
-                _origin(tracer),
-                "If the value is the same in every call, or takes few different ones, mark the "
-                "argument it comes from as static (static_argnums or static_argnames of jit), and "
-                "pass Python's number or a tuple of such there: arrays cannot be static.",
-            )
-        )
+        super().__init__(_about(
+            tracer, "Abstract tracer value encountered where concrete value is expected: traced "
+            f"array with shape {_type(tracer)}" + (context and f"\n{context}"),
+            "If the value is the same in every call, or takes few different ones, mark the "
+            "argument it comes from as static (static_argnums or static_argnames of jit), and "
+            "pass Python's number or a tuple of such there: arrays cannot be static."))
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
@@ -80,15 +75,10 @@ class TracerBoolConversionError(ConcretizationTypeError):
     """
 
     def __init__(self, tracer: Any) -> None:
-        JAXTypeError.__init__(
-            self,
-            _lines(
-                f"Attempted boolean conversion of {_describe(tracer)}.",
-                _origin(tracer),
-                "To choose between values use jnp.where, to loop use lax.while_loop, "
-                "and to combine conditions use & | ~ or jnp.logical_and and its like.",
-            ),
-        )
+        JAXTypeError.__init__(self, _about(
+            tracer, f"Attempted boolean conversion of traced array with shape {_type(tracer)}.",
+            "To choose between values use jnp.where, to loop use lax.while_loop, "
+            "and to combine conditions use & | ~ or jnp.logical_and and its like."))
 
 
 class TracerArrayConversionError(JAXTypeError):
@@ -104,15 +94,11 @@ class TracerArrayConversionError(JAXTypeError):
     """
 
     def __init__(self, tracer: Any) -> None:
-        super().__init__(
-            _lines(
-                "The numpy.ndarray conversion method __array__() was called on "
-                f"{_describe(tracer)}",
-                _origin(tracer),
-                "Call the function of jax.numpy in place of NumPy's, or run NumPy code "
-                "outside of the traced function.",
-            )
-        )
+        super().__init__(_about(
+            tracer, "The numpy.ndarray conversion method __array__() was called on traced array "
+            f"with shape {_type(tracer)}",
+            "Call the function of jax.numpy in place of NumPy's, or run NumPy code "
+            "outside of the traced function."))
 
 
 class TracerIntegerConversionError(JAXTypeError):
@@ -128,15 +114,11 @@ class TracerIntegerConversionError(JAXTypeError):
     """
 
     def __init__(self, tracer: Any) -> None:
-        super().__init__(
-            _lines(
-                f"The __index__() method was called on {_describe(tracer)}",
-                _origin(tracer),
-                "To index, make the indexed sequence an array with jnp.asarray; to loop a traced "
-                "number of times use lax.while_loop; or mark the argument as static in jit and "
-                "pass Python's int there: arrays cannot be static.",
-            )
-        )
+        super().__init__(_about(
+            tracer, f"The __index__() method was called on traced array with shape {_type(tracer)}",
+            "To index, make the indexed sequence an array with jnp.asarray; to loop a traced "
+            "number of times use lax.while_loop; or mark the argument as static in jit and "
+            "pass Python's int there: arrays cannot be static."))
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):
@@ -153,15 +135,11 @@ class NonConcreteBooleanIndexError(JAXIndexError):
     """
 
     def __init__(self, tracer: Any) -> None:
-        super().__init__(
-            _lines(
-                f"Array boolean indices must be concrete; got {_type(tracer)}",
-                _origin(tracer),
-                "The number of selected elements would decide the shape of the result. Keep the "
-                "shape: jnp.where(mask, x, 0), or x.at[mask].set(...) to assign, or give the "
-                "number of elements as the size argument of jnp.nonzero or jnp.where.",
-            )
-        )
+        super().__init__(_about(
+            tracer, f"Array boolean indices must be concrete; got {_type(tracer)}",
+            "The number of selected elements would decide the shape of the result. Keep the "
+            "shape: jnp.where(mask, x, 0), or x.at[mask].set(...) to assign, or give the "
+            "number of elements as the size argument of jnp.nonzero or jnp.where."))
 
 
 class UnexpectedTracerError(JAXTypeError):
@@ -271,8 +249,10 @@ def _type(tracer: Any) -> str:
     return type(tracer).__name__ if aval is None else str(aval.str_short())
 
 
-def _describe(tracer: Any) -> str:
-    return f"traced array with shape {_type(tracer)}"
+def _about(tracer: Any, what: str, cure: str) -> str:
+    """The message on a tracer. A text is the message itself: errors are pickled as their classes
+    and messages."""
+    return tracer if isinstance(tracer, str) else _lines(what, _origin(tracer), cure)
 
 
 def _origin(tracer: Any) -> str:
@@ -290,7 +270,7 @@ _EXPLAINED_BY_JAX = (
 
 def _explained(error: BaseException, message: str) -> str:
     """A message, and where the error is explained."""
-    name = next(c.__name__ for c in type(error).__mro__ if c.__module__ == __name__)
+    name = next(c.__name__ for c in type(error).__mro__ if c.__name__ in __all__)
     page = f"More: help(jax.errors.{name}), or python -m pyjx explain {name}."
     if name in _EXPLAINED_BY_JAX:
         page += f" JAX's page of it: {_PAGE}#jax.errors.{name}"

@@ -21,6 +21,9 @@ sys.meta_path.append(ImportHint())
 
 _dictionary = vars(ModuleType)["__dict__"]
 
+# What hears of each public name of a package as it is used first: the package, the name, the value.
+hears_names: list[Callable[[str, str, Any], None]] = []
+
 
 def _loaded(name: str) -> ModuleType:
     """The module of that name; it is imported when a name of it is used."""
@@ -161,16 +164,18 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
     def getattribute(name: str) -> Any:
         if first and first not in sys.modules:
             _loaded(first)
+        module, original = source.get(name, ("", ""))
         if name in modules:
-            return _loaded(f"{package}.{name}")
-        try:
-            module, original = source[name]
-        except KeyError:
+            value: Any = _loaded(f"{package}.{name}")
+        elif module:
+            value = getattr(_loaded(module), original)
+            guard(value)
+            setattr(sys.modules[package], name, value)
+        else:
             raise AttributeError(
-                f"module {package!r} has no attribute {name!r}{hint(package, name)}") from None
-        value = getattr(_loaded(module), original)
-        guard(value)
-        setattr(sys.modules[package], name, value)
+                f"module {package!r} has no attribute {name!r}{hint(package, name)}")
+        for hear in hears_names:
+            hear(package, name, value)
         if describe is not None and module.startswith("pyjx.") and callable(value) and not (
                 isinstance(value, type)):
             describe(value, name)

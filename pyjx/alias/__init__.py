@@ -5,8 +5,8 @@ processes that this one starts. What libraries import of JAX's internals (`jax._
 `pyjx.compat`. A package jax that is installed stays as it is, unused.
 
 Libraries that serve several array packages choose by name: of the namespace, which is then
-`jax.numpy`, and of the module of a value's class, which for tracers and keys is one of jax. Other
-modules and classes, and the spec of `numpy`, keep the names of pyjx: pickles hold those.
+`jax.numpy`, and of the module of a value's class. What is public has the names of jax's modules, as
+pickles hold these; other modules, and the spec of `numpy`, keep the names of pyjx.
 
 The environment variable PYJX_AS_JAX may hold the version of JAX that programs are told, such as
 0.10.2; else it is the one that pyjx follows.
@@ -17,8 +17,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution
@@ -28,12 +30,13 @@ from typing import Any
 
 import pyjx
 from pyjx import compat, jax_imports, version
+from pyjx.compat import pickles
 from pyjx.core.trace import DynamicJaxprTracer, Tracer
 from pyjx.engine.batching import BatchTracer
 from pyjx.engine.forward import JVPTracer, LinearizeTracer
 from pyjx.engine.linearize import LinearTracer
 from pyjx.guards import guard
-from pyjx.lazy import own_dictionary
+from pyjx.lazy import hears_names, own_dictionary
 from pyjx.random.keys import PRNGKeyArray
 
 __all__ = ["VARIABLE", "install", "told_version"]
@@ -88,6 +91,7 @@ class SameModule(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = importlib.import_module(self.name)
         self.spec = module.__spec__
+        show_as_jax(module)
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -118,6 +122,8 @@ class Alias:
     def find_spec(self, name: str) -> ModuleSpec | None:
         same = module_name(name)
         found = importlib.util.find_spec(same)
+        if found is None and same in sys.modules:  # a view, which its package has made meanwhile
+            found = sys.modules[same].__spec__
         if found is None:
             return None
         spec = ModuleSpec(name, SameModule(same), origin=found.origin)
@@ -151,6 +157,36 @@ def show_jax_names() -> None:
             importlib.import_module(array.__module__)
 
 
+def name_as_jax(package: str, name: str, value: Any) -> None:
+    """Let a public class or function be one of jax's module, for pickles."""
+    below = package.removeprefix("pyjx")
+    if re.match(_OWN, below):
+        return
+    if isinstance(value, ModuleType):
+        return show_as_jax(value)
+    own = getattr(value, "__module__", None)
+    called = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    if isinstance(own, str) and own.partition(".")[0] == "pyjx" and (
+            called == name or getattr(sys.modules[package], str(called), None) is value):
+        sys.modules.setdefault(f"jax{below}", sys.modules[package])
+        guard(value)  # which asks whether it is of this package
+        with suppress(AttributeError, TypeError):  # not all of C++ can be told
+            value.__module__ = f"jax{below}"
+
+
+# Whose names are not jax's, or of classes that others derive from, by the annotations in them.
+_OWN = (r"\.(alias|cli|compat|configuration|core|engine|extend|inspect|interpreters|not_yet"
+        r"|parallel|runtime|tools|transforms|viewer)\b")
+
+
+def show_as_jax(module: ModuleType) -> None:
+    """`name_as_jax` for what a module has by now."""
+    own = own_dictionary(module)
+    for name in own.get("__all__", ()):
+        if name in own:
+            name_as_jax(module.__name__, name, own[name])
+
+
 @guard
 def install() -> None:
     """Make pyjx answer to the name `jax`.
@@ -165,4 +201,8 @@ def install() -> None:
     sys.modules["jax"] = pyjx
     own_dictionary(pyjx)["_src"] = compat  # which programs read of `jax` without importing it
     show_jax_names()
+    hears_names.append(name_as_jax)
+    for module in [m for name, m in sys.modules.items() if name.partition(".")[0] == "pyjx"]:
+        show_as_jax(module)
+    pickles.write_as_jax()
     reach_children()

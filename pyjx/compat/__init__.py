@@ -12,17 +12,20 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-import pyjx.compat.given_members  # noqa: F401  # which classes get by it
+import pyjx.compat.given_members  # which classes get by it
+import pyjx.compat.pickles  # noqa: F401  # which classes get states by it
 from pyjx.lazy import place_of_table
 
 # Where the names of each module of `jax._src` are. One module of pyjx is that module itself. Of
 # several, the first that has a name gives it; `module:a,b=c` has these alone, `c` by the name `b`.
 MODULES = {
-    "ad_checkpoint": "pyjx.ad_checkpoint pyjx.transforms.checkpointing:saved_residuals",
+    "ad_checkpoint": "pyjx.ad_checkpoint pyjx.transforms.checkpointing",
     "ad_util": "pyjx.lax.convert",
     "api": "pyjx pyjx.core.dtypes:_dtype=dtype",
     "api_util": "pyjx.api_util",
-    "array": "pyjx.runtime.array",
+    "array": "pyjx.runtime.array pyjx",
+    "buffer_callback": "pyjx.experimental.buffer_callback",
+    "callback": "pyjx.experimental pyjx",
     "checkify": "pyjx.experimental.checkify pyjx.compat.callables:Out",
     "clusters": "pyjx.compat.launchers",
     "compiler": "pyjx.runtime.compile",
@@ -30,26 +33,41 @@ MODULES = {
     "core": "pyjx.extend.core pyjx.core pyjx.extend.core.primitives "
             "pyjx.compat.contexts:OpaqueTraceState,TracingContext,trace_ctx,trace_state_clean "
             "pyjx.core.trace:EvalTrace=EagerTrace pyjx.runtime.executable:physical_aval "
-            "pyjx.errors",
+            "pyjx.runtime.abstract:ShapeDtypeStruct pyjx.core.specs:ManualAxisType "
+            "pyjx.core.places:MemorySpace=Space pyjx.errors",
     "cudnn.fused_attention_stablehlo": "pyjx.compat.attention",
+    "custom_batching": "pyjx.custom_batching",
+    "custom_derivatives": "pyjx.custom_derivatives pyjx",
+    "custom_partitioning": "pyjx.experimental.custom_partitioning",
+    "debugging": "pyjx.debug pyjx.debug:debug_callback=callback,debug_print=print",
     "dispatch": "pyjx.compat.open_primitives:apply_primitive "
                 "pyjx.runtime.host_calls:wait_for_tokens=effects_barrier",
     "distributed": "pyjx.distributed pyjx.runtime.processes:global_state=group",
     "dtypes": "pyjx.compat.values:DType,_jax_types,supports_inf pyjx.numpy:finfo,iinfo pyjx.dtypes "
               "pyjx.core.dtypes",
     "earray": "pyjx.experimental.earray",
+    "dlpack": "pyjx.dlpack",
+    "export._export": "pyjx.export",
+    "export.shape_poly": "pyjx.export",
+    "ffi": "pyjx.ffi",
     "flatten_util": "pyjx.flatten_util",
     "flattree": "pyjx.compat.trees",
+    "image.scale": "pyjx.image",
     "interpreters": "pyjx.interpreters",
-    "lax": "pyjx.lax",
-    "lax.control_flow": "pyjx.lax",
-    "lax.lax": "pyjx.lax",
+    **dict.fromkeys(("lax", *[f"lax.{name}" for name in (
+        "ann", "control_flow", "control_flow.conditionals", "control_flow.loops",
+        "control_flow.solves", "convolution", "fft", "lax", "other", "parallel", "scaled_dot",
+        "slicing", "special", "windowed_reductions")]), "pyjx.lax"),
     "lax.linalg": "pyjx.lax.linalg",
-    "layout": "pyjx.core.layouts pyjx.experimental.array_placement",
+    "layout": "pyjx.core.layouts pyjx.experimental.array_placement "
+              "pyjx.compat.pickles:AutoLayoutSingleton",
     "lib": "pyjx.extend.bindings",
     "literals": "pyjx.compat.values",
-    "mesh": "pyjx.core.meshes pyjx.compat.devices:thread_resources",
+    "memory": "pyjx.core.places",
+    "mesh": "pyjx.core.meshes pyjx.compat.devices:thread_resources pyjx.sharding",
     "mesh_utils": "pyjx.experimental.mesh_utils",
+    "monitoring": "pyjx.monitoring",
+    "named_sharding": "pyjx.compat.pickles:_unpickle_named_sharding pyjx.sharding",
     "nn": "pyjx.nn",
     "nn.functions": "pyjx.nn",
     "numpy": "pyjx.numpy",
@@ -58,35 +76,54 @@ MODULES = {
     "numpy.einsum": "pyjx.numpy",
     "numpy.index_tricks": "pyjx.numpy.grids",
     "numpy.lax_numpy": "pyjx.numpy",
+    "numpy.linalg": "pyjx.numpy.linalg pyjx.numpy.linalg.decompositions "
+                    "pyjx.numpy.linalg.invariants",
     "numpy.ufuncs": "pyjx.numpy",
     "numpy.util": "pyjx.numpy.promotion",
     "numpy.vectorize": "pyjx.compat.callables "
                        "pyjx.numpy.vectorization:_parse_gufunc_signature=parse_signature,vectorize",
     "ops": "pyjx.ops",
     "ops.scatter": "pyjx.ops",
-    "partition_spec": "pyjx.core.specs",
+    "ops.special": "pyjx.nn",
+    "partition_spec": "pyjx.core.specs "
+                      "pyjx.compat.pickles:unpickle_pspec,_get_default_unconstrained",
     "pjit": "pyjx.experimental.older_calls pyjx.engine.calls:jit_p "
-            "pyjx.runtime.resharding:auto_axes",
-    "prng": "pyjx.extend.random",
+            "pyjx.runtime.resharding:auto_axes pyjx.sharding pyjx.lax",
+    "pmap": "pyjx",
+    "profiler": "pyjx.profiler",
+    "prng": "pyjx.compat.pickles pyjx.extend.random",
     "public_test_util": "pyjx.test_util",
     "random": "pyjx.random",
     "random.core": "pyjx.compat.random_core",
+    **dict.fromkeys(("random.prng", "random.rbg", "random.threefry2x32"),
+                    "pyjx.compat.pickles pyjx.extend.random"),
+    "ref": "pyjx",
+    "scipy": "pyjx.scipy",
+    "scipy.optimize.minimize": "pyjx.scipy.optimize",
+    "scipy.stats._core": "pyjx.scipy.stats.summaries",
+    "scipy.stats.kde": "pyjx.scipy.stats",
+    "shard_alike": "pyjx.experimental.shard_alike",
+    "shard_map": "pyjx",
     "sharding": "pyjx.runtime.sharding",
     # C++ asks for `make_single_device_sharding`.
     "sharding_impls": "pyjx.runtime.sharding:GSPMDSharding,NamedSharding,Sharding,"
                       "SingleDeviceSharding,make_single_device_sharding=SingleDeviceSharding "
-                      "pyjx.core.specs:PartitionSpec pyjx.compat.devices:canonicalize_sharding",
+                      "pyjx.core.specs:PartitionSpec pyjx.compat.devices:canonicalize_sharding "
+                      "pyjx.sharding pyjx",
     "source_info_util": "pyjx.extend.source_info_util",
+    "stages": "pyjx.stages",
     "state": "pyjx.ref",
     "state.types": "pyjx.core.avals",
+    "third_party.scipy": "pyjx.scipy",
     "traceback_util": "pyjx.compat.callables:api_boundary,include_frame "
                       "pyjx.core.tracebacks:UnfilteredStackTrace "
                       "pyjx.core.frames:register_exclusion,_exclude_paths=excluded",
+    "tree": "pyjx.tree",
     "tree_util": "pyjx.tree_util "
                  "pyjx.compat.trees:_registry,default_registry,none_leaf_registry",
     "typing": "pyjx.core.array_type",
     "util": "pyjx.compat.callables",
-    "xla_bridge": "pyjx.compat.clients",
+    "xla_bridge": "pyjx.compat.clients pyjx",
 }
 
 

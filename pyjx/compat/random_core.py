@@ -10,11 +10,17 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from pyjx import random
 from pyjx.lazy import own_dictionary
 from pyjx.random.base import check_key as _check_prng_key  # noqa: F401
 
 
 class _Checked(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # whoever walks over all modules asks
+            raise AttributeError(name)
+        return getattr(random, name)
+
     def __setattr__(self, name: str, value: Any) -> None:
         old = getattr(self, name, None)
         super().__setattr__(name, value)

@@ -10,6 +10,7 @@ import math
 import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from operator import methodcaller
 from typing import Any, Literal, NoReturn
 
@@ -18,6 +19,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.frozen import filled, of_field, put_field, refuse_change
+from pyjx.core.layouts import AutoLayout
 from pyjx.core.meshes import AbstractMesh, AnyMesh
 from pyjx.core.places import (
     HERE,
@@ -370,9 +372,11 @@ class ShapedArray(AbstractValue):
       sharding: how the array lies on a mesh, where the type says so; hashable.
       manual_axis_type: the mesh axes over which per-device programs see other values; hashable.
       memory_space: the memory the array lies in; by default the device's own.
+      layout: None or `Layout.AUTO`.
 
     Raises:
       TypeError: the shape is not one, or a keyword is unknown.
+      NotImplementedError: the layout is another one.
 
     >>> import pyjx as jax
     >>> import numpy as np
@@ -396,8 +400,11 @@ class ShapedArray(AbstractValue):
 
     def __new__(cls, shape: Sequence[int], dtype: Any, weak_type: bool = False, *,
                 sharding: Sharding | None = None,
-                manual_axis_type: ManualAxisType | None = None, memory_space: Space | None = None
-                ) -> ShapedArray:
+                manual_axis_type: ManualAxisType | None = None, memory_space: Space | None = None,
+                layout: AutoLayout | None = None) -> ShapedArray:
+        if not (layout is None or isinstance(layout, AutoLayout)):
+            raise NotImplementedError("ShapedArray: layout must be Layout.AUTO, as types say none, "
+                                      f"got {layout}. Give it to jit, in in_shardings.")
         if sharding is None and manual_axis_type is None and memory_space is None:
             return _checked(shape, dtype, weak_type, HERE)
         return _checked(shape, dtype, weak_type, Place(sharding, manual_axis_type, memory_space))
@@ -410,7 +417,10 @@ class ShapedArray(AbstractValue):
     __delattr__ = refuse_change
 
     def __reduce__(self) -> Any:
-        return _checked, (self.shape, self.dtype, self.weak_type, self.place)
+        p = self.place
+        told = {"sharding": p.sharding, "manual_axis_type": p.mat, "memory_space": p.space}
+        made = ShapedArray if p is HERE else partial(ShapedArray, **told)
+        return made, (self.shape, self.dtype, self.weak_type)
 
     def __copy__(self) -> ShapedArray:
         return self

@@ -187,8 +187,9 @@ class AbstractMesh(_Axes):
         return _abstract_meshes.of(key, _new_abstract)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
-        return partial(AbstractMesh, abstract_device=self.abstract_device), (
-            self._axis_sizes, self.axis_names, self.axis_types)
+        device = self.abstract_device
+        made = AbstractMesh if device is None else partial(AbstractMesh, abstract_device=device)
+        return made, (self._axis_sizes, self.axis_names, self.axis_types)
 
     @property
     def axis_sizes(self) -> Shape:

@@ -67,8 +67,8 @@ else:
         def _replace(self, /, **values: Any) -> Record:
             return type(self)(**(self._asdict() | values))
 
-        def __getnewargs__(self) -> tuple[Any, ...]:
-            return tuple(self)
+        def __reduce__(self) -> Any:
+            return type(self), tuple(self)
 
         def __repr__(self) -> str:
             shown = [f"{k}={v!r}" for k, v in zip(self._fields, self, strict=True)]

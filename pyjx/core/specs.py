@@ -30,11 +30,7 @@ class UnconstrainedSingleton:
         return "UNCONSTRAINED"
 
     def __reduce__(self) -> Any:
-        return _unconstrained, ()
-
-
-def _unconstrained() -> Any:
-    return PartitionSpec.UNCONSTRAINED
+        return getattr, (PartitionSpec, "UNCONSTRAINED")
 
 
 class PartitionSpec(Frozen):
@@ -62,8 +58,9 @@ class PartitionSpec(Frozen):
     reduced: Axes
     unreduced_kind: UnreducedKind | None
 
-    def __init__(self, *partitions: Any, unreduced: Any = NO_AXES, reduced: Any = NO_AXES,
-                 unreduced_kind: UnreducedKind | None = None) -> None:
+    def __new__(cls, *partitions: Any, unreduced: Any = NO_AXES, reduced: Any = NO_AXES,
+                unreduced_kind: UnreducedKind | None = None) -> PartitionSpec:
+        self = object.__new__(cls)
         if partitions:
             partitions = tuple([_canonical_partition(p) for p in partitions])
         unreduced = _checked_axes("unreduced", partitions, unreduced)
@@ -75,6 +72,7 @@ class PartitionSpec(Frozen):
         put_field(self, "unreduced", unreduced)
         put_field(self, "reduced", reduced)
         put_field(self, "unreduced_kind", checked_kind(unreduced_kind, unreduced))
+        return self
 
     @property
     def partitions(self) -> tuple[Any, ...]:
@@ -130,8 +128,12 @@ class PartitionSpec(Frozen):
         return self.update(partitions=(*other, *self._partitions))
 
     def __reduce__(self) -> Any:
-        return partial(PartitionSpec, unreduced=self.unreduced, reduced=self.reduced,
-                       unreduced_kind=self.unreduced_kind), self._partitions
+        if not (self.unreduced or self.reduced):
+            return PartitionSpec, self._partitions
+        told: dict[str, Any] = {"unreduced": self.unreduced, "reduced": self.reduced}
+        if self.unreduced_kind not in (None, UnreducedKind.sum):
+            told["unreduced_kind"] = self.unreduced_kind
+        return partial(PartitionSpec, **told), self._partitions
 
     def index(self, value: Any) -> int:
         """The first dimension with this entry."""
@@ -263,8 +265,9 @@ class ManualAxisType(Value):
     reduced: Axes
     unreduced_kind: UnreducedKind | None
 
-    def __init__(self, *, varying: Any = NO_AXES, unreduced: Any = NO_AXES,
-                 reduced: Any = NO_AXES, unreduced_kind: UnreducedKind | None = None) -> None:
+    def __new__(cls, *, varying: Any = NO_AXES, unreduced: Any = NO_AXES, reduced: Any = NO_AXES,
+                unreduced_kind: UnreducedKind | None = None) -> ManualAxisType:
+        self = object.__new__(cls)
         for name, axes in (("varying", varying), ("unreduced", unreduced), ("reduced", reduced)):
             if not isinstance(axes, (set, frozenset)):
                 raise TypeError(f"{name} argument of ManualAxisType should of type `frozenset` or "
@@ -274,7 +277,7 @@ class ManualAxisType(Value):
             if not axes.isdisjoint(self.varying):
                 raise ValueError(f"varying and {name} cannot have common mesh axes. Got "
                                  f"varying={self.varying} and {name}={axes}")
-        filled(self, unreduced_kind=checked_kind(unreduced_kind, self.unreduced))
+        return filled(self, unreduced_kind=checked_kind(unreduced_kind, self.unreduced))  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return (f"ManualAxisType(varying={self.varying}, unreduced={self.unreduced}, "

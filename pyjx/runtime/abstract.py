@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,8 +107,10 @@ class ShapeDtypeStruct:
     __delattr__ = __setattr__
 
     def __reduce__(self) -> Any:
-        return _struct, (self.shape, self.dtype, self._target(), self.weak_type, self.is_ref,
-                         self.manual_axis_type)
+        told = {"sharding": self._target(), "weak_type": self.weak_type, "is_ref": self.is_ref,
+                "manual_axis_type": self.manual_axis_type}
+        return partial(ShapeDtypeStruct, **{k: v for k, v in told.items() if v}), (
+            self.shape, self.dtype)
 
     def _target(self) -> Any:
         """What was given as `sharding`."""
@@ -211,12 +214,6 @@ class ShapeDtypeStruct:
         if self.manual_axis_type is not None:
             text += f", manual_axis_type={self.manual_axis_type}"
         return f"{text}, is_ref=True)" if self.is_ref else f"{text})"
-
-
-def _struct(shape: Any, dtype: DTypeLike, sharding: Sharding | None, weak_type: bool, is_ref: bool,
-            mat: Any) -> ShapeDtypeStruct:
-    return ShapeDtypeStruct(shape, dtype, sharding=sharding, weak_type=weak_type, is_ref=is_ref,
-                            manual_axis_type=mat)
 
 
 def _placed_as(sharding: Sharding | None, ndim: int) -> tuple[Any, Any]:

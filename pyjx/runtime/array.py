@@ -395,7 +395,8 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: tuple[int, int] | Non
     return jaxlib_api.to_dlpack(source, stream, max_version)
 
 
-def _rebuild(fun: Callable[..., Any], args: Any, state: Any, aval_state: dict[str, Any]) -> Any:
+def _reconstruct_array(fun: Callable[..., Any], args: Any, state: Any, aval_state: dict[str, Any]
+                       ) -> Any:
     array = fun(*args)
     array.__setstate__(state)
     array = array.astype(dtypes.canonicalize_dtype(array.dtype), copy=False)  # x64 may be off now
@@ -408,7 +409,7 @@ def _rebuild(fun: Callable[..., Any], args: Any, state: Any, aval_state: dict[st
 def _reduce(self: Any) -> Any:
     reduced: Any = value(self).__reduce__()
     fun, args, state = reduced
-    return _rebuild, (fun, args, state, {"weak_type": self.aval.weak_type})
+    return _reconstruct_array, (fun, args, state, {"weak_type": self.aval.weak_type})
 
 
 def _copied(self: Any, memo: Any = None) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -443,13 +444,18 @@ def _named_update(self: Sharding, **changes: Any) -> Any:
     )
 
 
+def _named_reduce(self: Sharding) -> Any:
+    told = {"memory_kind": self._memory_kind, "_logical_device_ids": self._logical_device_ids}
+    return partial(NamedSharding, **{k: v for k, v in told.items() if v is not None}), (
+        self.mesh, self.spec)
+
+
 _extend(
     NamedSharding,
     __eq__=_named_eq,
     __hash__=lambda self: hash((self.mesh, self.spec, self._memory_kind)),
     __repr__=_named_repr,
-    __reduce__=lambda self: (_make_named, (self.mesh, self.spec, self._memory_kind,
-                                           self._logical_device_ids)),
+    __reduce__=_named_reduce,
     is_fully_replicated=property(_named_is_replicated),
     shard_shape=_named_shard_shape,
     check_compatible_aval=_named_check_aval,
@@ -462,12 +468,6 @@ _extend(
         "device_set", "addressable_devices", "has_addressable_devices", "is_fully_addressable")},
     with_memory_kind=lambda self, kind: self.update(memory_kind=kind),
 )
-
-
-def _make_named(mesh: Mesh | AbstractMesh | None, spec: Any, memory_kind: Any,
-                logical_device_ids: Any) -> Any:
-    return NamedSharding(mesh, spec, memory_kind=memory_kind,
-                         _logical_device_ids=logical_device_ids)
 
 
 # ---- XLA's own form -----------------------------------------------------------------------

@@ -3,18 +3,20 @@
 The archive is called like the version of jax, and holds bytes by their names.
 """
 
+import io
 import os
+import pickle
 import sys
+import tarfile
 
 os.environ.update(XLA_FLAGS="--xla_force_host_platform_device_count=4", FILES_BY="jax")
 sys.path.insert(0, os.getcwd())
 
 import jax
-import numpy as np
 
 jax.config.update("jax_traceback_in_locations_limit", 0)
 
-from tests.files import cases  # noqa: E402
+from tests.files import cases, objects  # noqa: E402
 
 
 def made():
@@ -23,8 +25,17 @@ def made():
     for name, (_, _, more) in cases.CASES.items():
         exported = cases.exported(name)
         yield f"export.{name}", exported.serialize(vjp_order=more.get("order", 0))
+    for name, make in objects.MAKERS.items():
+        for protocol in (2, 4):  # between them the ways to make an object differ
+            try:
+                yield f"pickle{protocol}.{name}", pickle.dumps(make(), protocol)
+            except (AttributeError, TypeError, pickle.PicklingError) as error:
+                print(f"{jax.__version__} does not pickle {name}: {error}")
 
 
 if __name__ == "__main__":
-    np.savez_compressed(f"{sys.argv[1]}/{jax.__version__}.npz", **{
-        name: np.frombuffer(data, np.uint8) for name, data in made()})
+    with tarfile.open(f"{sys.argv[1]}/{jax.__version__}.tar.xz", "w:xz") as archive:
+        for name, data in made():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))

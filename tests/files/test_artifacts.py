@@ -11,9 +11,9 @@ import pytest
 import pyjx as jax
 from pyjx import export, jaxlib_api
 from pyjx.export import flatbuffers
-from tests.files import cases
+from tests.files import ARCHIVES, cases, contents
 
-MADE = {path.stem: np.load(path) for path in sorted((Path(__file__).parent / "made").iterdir())}
+MADE = {version: contents(version) for version in ARCHIVES}
 JAXLIB = jaxlib_api.JAXLIB_VERSION[:2]
 HERE = [name for name in cases.CASES if name != "sharded"]  # tests/devices/test_export.py has that
 ROOT = Path(jax.__file__).parents[1]
@@ -32,7 +32,7 @@ def needs_jaxlib(version):
 
 
 def artifact(version, name):
-    return MADE[version][f"export.{name}"].tobytes()
+    return MADE[version][f"export.{name}"]
 
 
 def same(found, wanted):
@@ -194,7 +194,7 @@ def test_modules_of_later_versions_are_refused():
 READ = """
 import sys
 import numpy as np
-from tests.files import cases
+from tests.files import ARCHIVES, cases, contents
 cases.register()
 cases.jnp.linalg.cholesky(cases.jnp.eye(2))  # before 0.10 jax loads LAPACK for programs of its own
 folder, *names = sys.argv[1:]

@@ -1,0 +1,172 @@
+"""Pickles that jax and pyjx, under its name, exchange.
+
+A pickle has objects by the names of their classes and of the functions that make them, modules of
+`jax._src` among these, and by their states. JAX changes both from version to version; here is what
+those of 0.7 to 0.12 refer to beyond the names that there are, and the states that they hold. Types
+are shared, and cannot be filled with the states that they were pickled as before 0.10.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial, wraps
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from pyjx import random
+from pyjx.compat.given_members import give
+from pyjx.core.avals import ShapedArray
+from pyjx.core.frozen import filled
+from pyjx.core.layouts import AutoLayout, Format, Layout
+from pyjx.core.meshes import AbstractDevice, AbstractMesh, AxisType
+from pyjx.core.places import Space
+from pyjx.core.specs import ManualAxisType, PartitionSpec
+from pyjx.guards import guard
+from pyjx.jaxlib_api import Device, JaxRuntimeError
+from pyjx.lax.transcendental import Tolerance
+from pyjx.random.implementations import PRNGImpl as Implementation
+from pyjx.random.implementations import implementations
+from pyjx.random.keys import KeyTy, PRNGKeyArray
+from pyjx.runtime.abstract import ShapeDtypeStruct
+from pyjx.runtime.array import _reconstruct_array
+from pyjx.runtime.sharding import NamedSharding
+from pyjx.runtime.stages import ArgInfo
+from pyjx.tree_util import default_registry
+
+AutoLayoutSingleton = AutoLayout
+
+
+def _fields(names: Iterable[str], state: Any) -> dict[str, Any]:
+    """The fields that a state tells: a dictionary, one for the slots beside it, or a list."""
+    if isinstance(state, tuple):
+        state = {**(state[0] or {}), **(state[1] or {})}
+    return dict(zip(names, state, strict=True)) if isinstance(state, list) else state
+
+
+def _made_by(*names: str, **renamed: str) -> Callable[[Any, Any], None]:
+    """What fills an object with its state: its constructor, from the fields of these names. Those
+    that have been renamed are told by the old names."""
+    def fill(self: Any, state: Any) -> None:
+        told = _fields(names, state)
+        given = {name: told[name] for name in names if name in told}
+        given |= {new: told[old] for old, new in renamed.items() if told.get(old) is not None}
+        type(self).__init__(self, **given)
+
+    return fill
+
+
+give(ShapeDtypeStruct, __setstate__=_made_by(
+    "shape", "dtype", "weak_type", "is_ref", "manual_axis_type", "vma", sharding="sharding",
+    _sharding="sharding"))
+give(AbstractDevice, __setstate__=lambda self, state: filled(self, **{
+    "platform": None, **_fields(("device_kind", "num_cores", "platform"), state)}))
+give(Layout, __setstate__=_made_by(*Layout.__slots__))
+give(Format, __setstate__=_made_by(*Format.__slots__))
+give(Tolerance, __setstate__=_made_by(*Tolerance.__slots__))
+give(ArgInfo, __setstate__=_made_by(*ArgInfo.__slots__))
+give(KeyTy, __setstate__=lambda self, state: self.__init__(state["_impl"]))
+give(PRNGKeyArray, __setstate__=lambda self, state: self.__init__(
+    state["_impl"], state["_base_array"]))
+
+# -- meshes and specs ------------------------------------------------------------------------------
+
+_new_mesh = AbstractMesh.__new__
+
+
+@wraps(_new_mesh)
+def _mesh_or_none_yet(cls: Any, *args: Any, **kwargs: Any) -> AbstractMesh:
+    return _new_mesh(cls, *args, **kwargs) if args or kwargs else object.__new__(cls)
+
+
+def _fill_mesh(self: AbstractMesh, state: dict[str, Any]) -> None:
+    made = AbstractMesh(state["axis_sizes"], state["axis_names"], state["axis_types"],
+                        abstract_device=state["abstract_device"])
+    filled(self, **{name: getattr(made, name)
+                    for name in AbstractMesh.__slots__ if name != "__weakref__"})
+
+
+AbstractMesh.__new__ = _mesh_or_none_yet  # type: ignore[method-assign]
+give(AbstractMesh, __setstate__=_fill_mesh)
+
+
+def _unpickle_named_sharding(mesh: Any, spec: PartitionSpec, memory_kind: str | None,
+                             logical_device_ids: Any) -> NamedSharding:
+    """A sharding over the mesh; meshes that were filled from a state are not those of others."""
+    return NamedSharding(mesh.update(), spec, memory_kind=memory_kind,
+                         _logical_device_ids=logical_device_ids)
+
+
+def _get_default_unconstrained() -> Any:
+    return PartitionSpec.UNCONSTRAINED
+
+
+# What pickles find in jaxlib's module, and later versions of it lack.
+_module = sys.modules[Device.__module__]
+for _name, _value in (("UNCONSTRAINED_PARTITION", PartitionSpec.UNCONSTRAINED),
+                      ("XlaRuntimeError", JaxRuntimeError)):
+    if not hasattr(_module, _name):
+        setattr(_module, _name, _value)
+
+
+def unpickle_pspec(partitions: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
+    """A spec of JAX before 0.10."""
+    entries = [PartitionSpec.UNCONSTRAINED if type(p).__name__ == "UnconstrainedPartition" else p
+               for p in partitions]  # before jaxlib 0.10 that is a value of C++
+    return PartitionSpec(*entries, unreduced=unreduced, reduced=reduced)
+
+
+# -- keys ------------------------------------------------------------------------------------------
+
+
+class PRNGImpl(Implementation):
+    """What gives a generator to a pickle: that of its name, if there is one."""
+
+    __slots__ = ()
+
+    def __new__(cls, key_shape: tuple[int, ...], *rules: Any, **names: Any) -> Any:
+        found = implementations.get(names.get("name", rules[-2] if len(rules) > 5 else ""))
+        return Implementation(key_shape, *rules, **names) if found is None else found
+
+
+_GENERATORS = {"threefry": "threefry2x32", "_rbg": "rbg", "_unsafe_rbg": "unsafe_rbg"}
+
+
+def __getattr__(name: str) -> Any:
+    """The functions of a generator, by JAX's names: `threefry_seed`, `_rbg_split`."""
+    for prefix, generator in _GENERATORS.items():
+        rule = name.removeprefix(f"{prefix}_")
+        if rule in ("seed", "split", "random_bits", "fold_in") and rule != name:
+            return getattr(implementations[generator], rule)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def _reduced_keys(keys: PRNGKeyArray) -> Any:
+    return partial(random.wrap_key_data, impl=keys._impl.name), (keys._base_array,)
+
+
+def _reduced_key_dtype(dtype: KeyTy) -> Any:
+    data = np.zeros(dtype._impl.key_shape, np.uint32)
+    return attrgetter("dtype"), (random.wrap_key_data(data, impl=dtype._impl.name),)
+
+
+def write_as_jax() -> None:
+    """Let pickles have what jax knows, too: the names of its classes, and functions that make their
+    objects."""
+    for home, values in {
+        "jax": (ShapeDtypeStruct,), "jax._src.array": (_reconstruct_array,),
+        "jax._src.core": (ManualAxisType, Space), "jax._src.mesh": (AbstractDevice,),
+        "jax.core": (ShapedArray,), "jax.tree_util": (default_registry,),
+        "jax.sharding": (AbstractMesh, AxisType, NamedSharding, PartitionSpec),
+    }.items():
+        for value in values:
+            guard(value).__module__ = home
+    Space.__qualname__ = "MemorySpace"
+    copyreg.pickle(PRNGKeyArray, _reduced_keys)
+    copyreg.pickle(KeyTy, _reduced_key_dtype)

@@ -1,0 +1,123 @@
+"""Objects that jax and pyjx, under its name, pickle; and how they are compared."""
+
+import jax
+import jax.example_libraries.optimizers
+import jax.experimental.layout
+import jax.experimental.sparse
+import jax.numpy as jnp
+import jax.scipy.optimize
+import jax.scipy.spatial.transform
+import jax.scipy.stats
+import numpy as np
+from jax import lax
+from jax.experimental import sparse
+from jax.experimental.layout import Layout
+from jax.scipy.spatial.transform import Rotation
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+SPACE = AbstractMesh((2, 2), ("x", "y"), (AxisType.Auto, AxisType.Auto))
+MIXED = AbstractMesh((2, 4), ("x", "y"), (AxisType.Auto, AxisType.Explicit))
+
+MAKERS = {
+    "array": lambda: jnp.arange(6, dtype="float32").reshape(2, 3),
+    "scalar": lambda: jnp.float32(2),
+    "weak": lambda: jnp.asarray(1.0),
+    "empty": lambda: jnp.zeros((0, 3)),
+    "complex": lambda: jnp.array([1 + 2j]),
+    "bool": lambda: jnp.array([True, False]),
+    "bfloat16": lambda: jnp.arange(3, dtype="bfloat16"),
+    "int4": lambda: jnp.arange(3, dtype="int4"),
+    "float8": lambda: jnp.arange(3, dtype="float8_e4m3fn"),
+    "committed": lambda: jax.device_put(np.arange(3.0), jax.devices()[0]),
+    "tree": lambda: {"w": jnp.ones((2, 2)), "b": [jnp.zeros(2), None, ("text", 1)]},
+    "objects": lambda: np.array([jnp.ones(2), None], dtype=object),
+    "state": lambda: jax.example_libraries.optimizers.adam(0.1)[0]({"a": jnp.ones(2)}),
+    "key": lambda: jax.random.key(3),
+    "keys": lambda: jax.random.split(jax.random.key(3), 4),
+    "rbg": lambda: jax.random.key(3, impl="rbg"),
+    "unsafe_rbg": lambda: jax.random.key(3, impl="unsafe_rbg"),
+    "old key": lambda: jax.random.PRNGKey(3),
+    "key dtype": lambda: jax.random.key(0).dtype,
+    "prng_key": lambda: jax.dtypes.prng_key,
+    "float0": lambda: jax.dtypes.float0,
+    "scalar type": lambda: (jnp.float32, jnp.bfloat16, jnp.bool_),
+    "dtype": lambda: jnp.dtype("bfloat16"),
+    "struct": lambda: jax.ShapeDtypeStruct((2, 3), jnp.float32),
+    "weak struct": lambda: jax.ShapeDtypeStruct((2,), jnp.bfloat16, weak_type=True),
+    "struct on a mesh": lambda: jax.ShapeDtypeStruct(
+        (2, 4), np.float32, sharding=NamedSharding(SPACE, P("x"))),
+    "struct of keys": lambda: jax.eval_shape(lambda: jax.random.key(0)),
+    "spec": lambda: P("x", None, ("y", "z")),
+    "empty spec": lambda: P(),
+    "unconstrained": lambda: (P("x", P.UNCONSTRAINED), P.UNCONSTRAINED),
+    "unreduced": lambda: P("x", unreduced={"y"}),
+    "specs": lambda: {"a": P("x"), "b": [P(), P(None)]},
+    "abstract mesh": lambda: SPACE,
+    "mixed mesh": lambda: MIXED,
+    "mesh of a device": lambda: Mesh(np.array(jax.devices()[:1]), ("x",)).abstract_mesh,
+    "named": lambda: NamedSharding(MIXED, P("x")),
+    "memory": lambda: NamedSharding(MIXED, P("x"), memory_kind="pinned_host"),
+    "axis type": lambda: AxisType.Explicit,
+    "space": lambda: jax.memory.Space.Host,
+    "layout": lambda: Layout((0, 1)),
+    "type": lambda: jax.core.ShapedArray((2,), np.dtype("float32")),
+    "treedef": lambda: jax.tree_util.tree_structure({"a": (1, [2, None])}),
+    "path": lambda: jax.tree_util.tree_flatten_with_path({"a": [1]})[0][0][0],
+    "partial": lambda: jax.tree_util.Partial(jnp.sum, axis=0),
+    "functions": lambda: (jnp.sum, jnp.where, jnp.fft.fft, lax.sin, lax.scan, lax.psum, jax.grad,
+                          jax.nn.gelu, jax.nn.softmax, jax.nn.initializers.lecun_normal,
+                          jax.random.normal, jax.tree_util.tree_map),
+    "classes": lambda: (jax.ShapeDtypeStruct, jax.tree_util.Partial, sparse.BCOO),
+    "precision": lambda: (lax.Precision.HIGHEST, lax.DotAlgorithmPreset.BF16_BF16_F32,
+                          lax.GatherScatterMode.CLIP, lax.RandomAlgorithm.RNG_PHILOX,
+                          lax.RoundingMethod.TO_NEAREST_EVEN, lax.FftType.FFT),
+    "numbers": lambda: (lax.GatherDimensionNumbers((0,), (0,), (0,)),
+                        lax.ConvDimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2))),
+    "optimum": lambda: jax.scipy.optimize.OptimizeResults(
+        *[jnp.ones(1)] * len(jax.scipy.optimize.OptimizeResults._fields)),
+    "rotation": lambda: Rotation.from_quat(jnp.array([0, 0, 0, 1.0])),
+    "sparse": lambda: [kind.fromdense(jnp.eye(2)) for kind in (
+        sparse.BCOO, sparse.BCSR, sparse.COO, sparse.CSR, sparse.CSC)],
+    "error": lambda: jax.errors.KeyReuseError("a key was used twice"),
+    "eigenvectors": lambda: jnp.linalg.eigh(jnp.eye(2)),
+    "error of a tracer": lambda: _raised(lambda: jax.jit(lambda x: bool(x))(1.0)),
+}
+
+
+def _raised(fun):
+    try:
+        fun()
+    except Exception as error:
+        error.args = (error.args[0].partition("\n")[0],)  # what follows names files
+        return error
+    raise AssertionError
+
+
+def described(value):
+    """What an object says, as data that is compared between packages."""
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return [described(v) for v in value]
+    if isinstance(value, dict):
+        return {k: described(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return described(list(value))
+    if isinstance(value, jax.Array):
+        if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+            return str(value.dtype), np.asarray(jax.random.key_data(value)).tolist()
+        return (str(value.dtype), value.weak_type, value.shape,
+                np.asarray(value).astype(complex).tolist())
+    if isinstance(value, sparse.JAXSparse):
+        return type(value).__name__, described(value.todense())
+    if isinstance(value, Rotation):
+        return described(value.as_quat())
+    if isinstance(value, Exception):
+        return type(value).__name__, str(value).split("\n")[0]
+    if isinstance(value, jax.tree_util.Partial):
+        return value.func.__name__, value.args, value.keywords
+    if callable(value) and hasattr(value, "__name__"):
+        return value.__name__
+    leaves = jax.tree_util.tree_leaves(value)
+    if leaves and leaves[0] is not value:
+        return type(value).__name__, described(leaves)
+    return repr(value).replace("PartitionSpec(", "P(").replace("jax.memory.Space", "MemorySpace")
