@@ -93,8 +93,9 @@ def compile_or_load(
         if jaxlib_api.is_compile_only(client):
             return jaxlib_api.compile_only(client, cache.source(program), device_list, options
                                            ), None
+        # To keep what calls the host from several devices ends the process with jaxlib 0.10.
         is_kept = not _asks_this_process(program) and (not host_callbacks or (
-            client.platform == "cpu" and jaxlib_api.LOADS_HOST_CALLS))
+            client.platform == "cpu" and len(device_tuple) == 1 and jaxlib_api.LOADS_HOST_CALLS))
         entry = cache.entry_for(client, program, device_tuple, options) if is_kept else None
         if entry is not None:
             executable = entry.load(client, device_list, options, host_callbacks)

@@ -202,6 +202,54 @@ def test_as_accurate_as_lapack(n: int) -> None:
     assert np.abs(got[1][0] @ got[1][0].T - wide[0]).max() < 1e-6
 
 
+HERMITIAN = {
+    "drawn": lambda x: x, "graded": lambda x: x * 10.0 ** np.subtract.outer([0, 6, 3], [6, 0, 3])[
+        :x.shape[-1], :x.shape[-1]], "near together": lambda x: np.eye(x.shape[-1]) + 1e-6 * x,
+    "of rank one": lambda x: x[..., :1] * x[..., :1].conj().swapaxes(-1, -2),
+    "large": lambda x: x * 1e30, "small": lambda x: x * 1e-30, "zero": lambda x: 0 * x,
+    "diagonal": lambda x: x * np.eye(x.shape[-1]),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_eigenvectors(n: int, dtype: str) -> None:
+    for made in HERMITIAN.values():
+        x = drawn(dtype, 40, n, n)
+        x = np.asarray(made(x + x.conj().swapaxes(-1, -2)), dtype)
+        x = np.tril(x) + np.tril(x, -1).conj().swapaxes(-1, -2)
+        with jax.enable_x64(True):
+            got, want, text, plain = both(jnp.linalg.eigh, x)
+        (w, v), wide = got, x.astype(complex)
+        assert "lapack" in plain and "lapack" not in text
+        assert w.dtype == want[0].dtype and v.dtype == want[1].dtype
+        bound = 20 * np.finfo(dtype).eps * np.abs(wide).max()
+        np.testing.assert_allclose(w, want[0], rtol=0, atol=bound)
+        np.testing.assert_allclose(wide @ v, v * w[:, None], rtol=0, atol=bound)
+        np.testing.assert_allclose(v.conj().swapaxes(-1, -2) @ v,
+                                   np.broadcast_to(np.eye(n), x.shape), atol=1e-5
+                                   if np.finfo(dtype).bits == 32 else 1e-14)
+        assert (np.diff(w) >= 0).all()
+
+
+def test_eigenvectors_of_what_is_not_finite_or_not_alone() -> None:
+    for bad in (np.nan, np.inf):
+        x = np.broadcast_to(np.eye(3, dtype=np.float32), (8, 3, 3)).copy()
+        x[2, 2, 2] = bad
+        w, v = jax.jit(jnp.linalg.eigh)(x)
+        assert np.isnan(w[2]).all() and np.isnan(v[2]).all()
+        assert np.isfinite(np.delete(w, 2, 0)).all()
+    x = drawn("float32", 8, 4, 4)
+    for f, y in ((jnp.linalg.eigh, x), (jnp.linalg.eigh, x[0, :3, :3]), (
+            lambda x: lax.linalg.eigh(x, implementation=lax.linalg.EighImplementation.QR),
+            x[:, :2, :2])):
+        assert "lapack" in jax.jit(f).lower(y).as_text()
+    upper = np.triu(x[:, :3, :3])
+    v, w = jax.jit(lambda x: lax.linalg.eigh(x, lower=False, symmetrize_input=False))(upper)
+    whole = upper + np.triu(upper, 1).swapaxes(-1, -2)
+    np.testing.assert_allclose(whole @ v, v * w[:, None], atol=1e-5)
+
+
 # -- loops -----------------------------------------------------------------------------------------
 
 

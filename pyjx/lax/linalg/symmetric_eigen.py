@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import enum
+from itertools import combinations
 from typing import Any
+
+import numpy as np
 
 from pyjx import lax
 from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.primitive import Primitive, Unrolled, register
 from pyjx.engine.conversion import cast
-from pyjx.engine.types import Tangents, Values
+from pyjx.engine.types import Tangents, Value, Values
 from pyjx.lax.linalg.matrices import (
     adjoint,
     batch_leading,
     check_member,
     check_operands,
     check_rows_as_columns,
+    choose,
+    conjugate,
     diagonal,
+    element,
+    few_rows,
     identity_like,
     inexact_operand,
+    is_complex,
+    part,
     product,
     spread_columns,
     spread_rows,
@@ -29,6 +39,7 @@ from pyjx.lax.linalg.matrices import (
     typed_real,
     weak_as_operands,
 )
+from pyjx.lax.nary import real_dtype
 
 
 class EighImplementation(enum.Enum):
@@ -62,8 +73,104 @@ def _jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values, Ta
     return [v, w], [dv, lax.real(dw) if get_aval(dw).dtype.kind == "c" else dw]
 
 
+# Sweeps by which what is left below the diagonal is no longer seen, of three rows and columns.
+_SWEEPS = {4: 6, 8: 8}  # by bytes of an element of the eigenvalues
+
+
+def _by_rotations(x: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_index: None,
+                  algorithm: EighImplementation | None) -> tuple[Value, Value]:
+    """Jacobi's method (Golub and Van Loan, 8.5): rotations, each of which makes an element below
+    the diagonal zero. Eigenvalues always ascend."""
+    shape, dtype = get_aval(x).shape, get_aval(x).dtype
+    n = shape[-1]
+
+    def sweep(_: Any, state: tuple[Value, Value]) -> tuple[Value, Value]:
+        a, v = map(_elements, state)
+        for p, q in combinations(range(n), 2):
+            _rotate(a, v, p, q)
+        return _matrix(a), _matrix(v)
+
+    state = x if lower else adjoint(x), identity_like(x)
+    if n == 2:
+        state = sweep(0, state)
+    elif n > 2:
+        sweeps = _SWEEPS[real_dtype(dtype).itemsize]
+        state = lax.fori_loop(np.int32(0), np.int32(sweeps), sweep, state)
+    a, v = state
+    pairs = [(_real(element(a, i, i)), part(v, (0, n), (i, i + 1))) for i in range(n)]
+    for i in range(n):
+        for j in range(n - 1 - i):
+            (w, left), (u, right) = pairs[j:j + 2]
+            above = lax.gt(w, u)
+            pairs[j:j + 2] = [(choose(above, s, t), choose(above, y, z)) for s, t, y, z in (
+                (u, w, right, left), (w, u, left, right))]
+    values, vectors = zip(*pairs, strict=True)
+    w = lax.squeeze(lax.concatenate(values, len(shape) - 1), (len(shape) - 2,))
+    v = lax.concatenate(vectors, len(shape) - 1)
+    # NaN for what is not finite, where LAPACK's method does not converge
+    zero = lax.reduce_sum(lax.mul(x, lax.full_like(x, 0)), (len(shape) - 2, len(shape) - 1))
+    batch = range(len(shape) - 2)
+    return (lax.add(v, lax.broadcast_in_dim(zero, shape, batch)),
+            lax.add(w, lax.broadcast_in_dim(_real(zero), shape[:-1], batch)))
+
+
+def _rotate(a: list[list[Value]], v: list[list[Value]], p: int, q: int) -> None:
+    """Make the element q, p of a Hermitian matrix, of which what is below the diagonal counts, zero
+    by columns p and q of its eigenvectors."""
+    low = a[q][p]
+    size = lax.abs(low)
+    one, zero = lax.full_like(size, 1), lax.full_like(size, 0)
+    there = lax.gt(size, zero)
+    divisor = lax.select(there, size, one)
+    ratio = lax.div(lax.sub(_real(a[q][q]), _real(a[p][p])), lax.add(divisor, divisor))
+    root = lax.add(lax.abs(ratio), lax.sqrt(lax.add(one, lax.square(ratio))))
+    t = lax.div(lax.select(lax.lt(ratio, zero), lax.neg(one), one), root)
+    t = lax.select(there, t, zero)
+    cosine = lax.div(one, lax.sqrt(lax.add(one, lax.square(t))))
+    sine = lax.mul(t, cosine)
+    dtype = get_aval(low).dtype
+    c = cast(cosine, dtype)
+    s = lax.mul(cast(sine, dtype), lax.select(
+        there, lax.div(low, cast(divisor, dtype)), lax.full_like(low, 1))) \
+        if is_complex(low) else lax.select(lax.lt(low, zero), lax.neg(sine), sine)
+
+    def rotated(x: Value, y: Value) -> tuple[Value, Value]:
+        return (lax.sub(lax.mul(c, x), lax.mul(s, y)),
+                lax.add(lax.mul(conjugate(s), x), lax.mul(c, y)))
+
+    by = cast(lax.mul(t, size), dtype)
+    a[p][p], a[q][q] = lax.sub(a[p][p], by), lax.add(a[q][q], by)
+    a[q][p] = lax.full_like(low, 0)
+    for r in range(len(a)):
+        if r not in (p, q):
+            x, y = rotated(*[a[r][k] if r > k else conjugate(a[k][r]) for k in (p, q)])
+            for k, z in ((p, x), (q, y)):
+                i, j, z = (r, k, z) if r > k else (k, r, conjugate(z))
+                a[i][j] = z
+        v[r][p], v[r][q] = rotated(v[r][p], v[r][q])
+
+
+def _elements(x: Value) -> list[list[Value]]:
+    n = get_aval(x).shape[-1]
+    return [[element(x, i, j) for j in range(n)] for i in range(n)]
+
+
+def _matrix(rows: list[list[Value]]) -> Value:
+    last = get_aval(rows[0][0]).ndim - 1
+    return lax.concatenate([lax.concatenate(row, last) for row in rows], last - 1)
+
+
+def _real(x: Value) -> Value:
+    return lax.real(x) if is_complex(x) else x
+
+
+def _are_few(eqn: JaxprEqn, repeated: bool) -> bool:
+    return eqn.params["algorithm"] is None and few_rows(3)(eqn, repeated)
+
+
 eigh_p = register(Primitive("eigh", arithmetic=of_matrix(lambda m, n, out: 9.0 * n**3),
                             sharding_rule=along_batch(2),
+                            unrolled=Unrolled(_are_few, _by_rotations),
                             shape_rule=_shape, multiple_results=True, jvp=_jvp))
 eigh_p.define(batch=batch_leading(eigh_p))
 
