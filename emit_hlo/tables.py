@@ -75,6 +75,7 @@ CHIPS = {
 PASSES = {
     "physicalize": "key arrays become integer arrays",
     "decompose": "what has no lowering rule becomes a program of what has one",
+    "one-cpu": "what XLA's compiler for CPUs does not see by itself, for one of them",
     "dce": "what nobody reads goes",
     "tokens": "ordered effects get a token that goes from one to the next",
     "outline": "repeated blocks become functions",

@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from pyjx import jaxlib_api
+from pyjx.core.frames import shown_path
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.nested import all_eqns
 from pyjx.core.records import Record
 from pyjx.runtime.costs import Cost
+from pyjx.viewer.hlo import FREE, TRIPS, Instruction, computations
+from pyjx.viewer.listing import Places
 
 
 class Memory(Record):
@@ -45,6 +48,57 @@ def memory_of(stats: Any) -> Memory | None:
     sizes = {name: int(getattr(stats, f"{name}_size_in_bytes")) for name in Memory._fields[:5]}
     peak = getattr(stats, "peak_memory_in_bytes", 0)
     return Memory(**sizes, peak=int(peak) or None)
+
+
+class Loop(Record):
+    """A loop of a program that XLA has compiled for a CPU.
+
+    Attributes:
+      line: of the user's source, empty where it is not known.
+      name: what it comes from, such as `scan`.
+      iterations: how many, where XLA knows.
+      kernels: how many operations an iteration starts; 0 where the whole loop is one kernel.
+      apart: what of these no kernel can hold, by name and line, such as `dot` or a call of LAPACK.
+    """
+
+    line: str
+    name: str
+    iterations: int | None
+    kernels: int
+    apart: tuple[str, ...]
+
+    def __str__(self) -> str:
+        times = "" if self.iterations is None else f"{self.iterations:,}"
+        each = "one kernel for all" if not self.kernels else str(self.kernels)
+        apart = f" with {', '.join(dict.fromkeys(self.apart))}" if self.apart else ""
+        return f"{f'{shown_path(self.line)} {self.name}'.strip()[-60:]:60} {times:>8} {each}{apart}"
+
+
+_STEPS = frozenset(("call", "conditional", "copy", "fusion", "while"))  # what kernels are
+
+
+def loops(hlo: str) -> tuple[Loop, ...]:
+    """The loops of an optimised program, each before those inside it."""
+    places = Places()
+    found = computations(hlo, places)
+    whole = {name for c in found.values() for i in c.body if "xla_cpu_small_call" in i.text
+             for name in i.called}
+
+    def line(i: Instruction) -> str:
+        at = places.position(i.place)
+        return "" if at is None else f"{at[0]}:{at[1]}"
+
+    def loop(i: Instruction, in_one: bool) -> Loop:
+        body = [x for x in found[i.called[-1]].body if x.opcode not in FREE]
+        apart = [x for x in body if x.opcode not in _STEPS or "kind=kCustom" in x.text]
+        trips = TRIPS.search(i.text)
+        return Loop(line(i), i.op_name.rpartition("/")[2], int(trips[1]) if trips else None,
+                    0 if in_one else len(body), () if in_one else tuple([
+                        f"{x.op_name.rpartition('/')[2] or x.opcode} ({shown_path(line(x))})"
+                        for x in apart]))
+
+    return tuple([loop(i, c.name in whole) for c in reversed(found.values()) for i in c.body
+                  if i.opcode == "while"])
 
 
 class Bound(Record):

@@ -25,6 +25,7 @@ from pyjx.core.passes.outline import outline
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.records import Record
 from pyjx.engine.decompose import decompose
+from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
 from pyjx.inspect import figures
 from pyjx.inspect.figures import PassTime, watched
@@ -351,6 +352,12 @@ class Program:
         found = found[0] if isinstance(found, list) else found
         return {k: float(v) for k, v in sorted((found or {}).items()) if "{" not in k}
 
+    @property
+    def loops(self) -> tuple[figures.Loop, ...]:
+        """The loops of the compiled program, and what each is to a CPU; empty for others."""
+        return figures.loops(self.hlo_opt) if self.platform.name == "cpu" and not self.is_symbolic \
+            else ()
+
     def statistics(self, kind: str = "stablehlo") -> Counter[str]:
         """How many operations of each kind there are, in a jaxpr, StableHLO or HLO."""
         if kind == "jaxpr":
@@ -408,6 +415,9 @@ def _costs(program: Program) -> str:
     head = f"{'line':60} {'times':>8} {'flops':>12} {'transc.':>12} {'bytes':>14}"
     rows = [f"{shown_path(c.name)[-60:]:60} {c.times:8} {c.flops:12.0f} {c.transcendentals:12.0f} "
             f"{c.bytes:14.0f}" for c in cost.by_line]
+    loops = program.loops
+    if loops:
+        rows += ["", f"{'loop':60} {'times':>8} kernels each time", *map(str, loops)]
     return "\n".join([str(cost), "", head, *rows])
 
 
@@ -615,7 +625,9 @@ def data(program: Program) -> dict[str, Any]:
     - `operations`: how many there are of each kind, in `jaxpr` and `stablehlo`, and where it was
       compiled in `hlo-opt`.
     - `cost`: `total`, `by_operation` and `by_line`, each with `name`, `times`, `flops`,
-      `transcendentals` and `bytes`; `exact`, `unknown`; `xla`, XLA's own estimate.
+      `transcendentals` and `bytes`; `exact`, `unknown`; `xla`, XLA's own estimate; `loops` that XLA
+      compiled for a CPU, each with `line`, `name`, `iterations`, `kernels` of one (0: one kernel
+      for all) and what is `apart` from others in kernels of its own.
     - `memory`: `argument`, `output`, `temp`, `alias`, `generated_code`, `peak`, in bytes.
 
     >>> import pyjx as jax
@@ -686,7 +698,8 @@ def _cost_data(program: Program) -> dict[str, Any]:
 
     return {"total": row(cost.total), "by_operation": list(map(row, cost.by_operation)),
             "by_line": list(map(row, cost.by_line)), "exact": cost.exact,
-            "unknown": list(cost.unknown), "xla": program.xla_cost}
+            "unknown": list(cost.unknown), "xla": program.xla_cost,
+            "loops": [dict(zip(x._fields, x, strict=True)) for x in program.loops]}
 
 
 class Pass(Record):
@@ -704,12 +717,13 @@ def passes(closed: ClosedJaxpr, platform: str = "cpu") -> Iterator[Pass]:
     >>> from pyjx import inspect
     >>> closed = jax.make_jaxpr(lambda x: (jax.numpy.sin(x), x + 1)[1])(1.0)
     >>> [(p.name, len(p.before.eqns), len(p.after.eqns)) for p in inspect.passes(closed)]
-    [('physicalize', 2, 2), ('decompose', 2, 2), ('dce', 2, 1), ('outline', 1, 1)]
+    [('physicalize', 2, 2), ('decompose', 2, 2), ('one-cpu', 2, 2), ('dce', 2, 1),
+     ('outline', 1, 1)]
     """
     mode = configuration.outline.value
     steps: list[tuple[str, Callable[[ClosedJaxpr], ClosedJaxpr]]] = [
         ("physicalize", physicalize), ("decompose", lambda c: decompose(c, platform)),
-        ("dce", dce)]
+        *([("one-cpu", lambda c: for_one_cpu(c)[0])] if platform == "cpu" else []), ("dce", dce)]
     if is_ordered(closed.effects):
         steps.append(("tokens", threaded))
     elif mode == "on" or (mode == "auto" and platform == "cpu"):

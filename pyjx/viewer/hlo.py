@@ -27,7 +27,7 @@ _CALLED = re.compile(r"(?:calls|to_apply|body|condition|true_computation|false_c
                      r"branch_computations|called_computations)="
                      r"(?:\{([^{}]*)\}|(%?[\w.\-]+))")
 _FIELD = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\d+))')
-_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
+TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 _INDEX = re.compile(r"\), index=(\d+)")
 _COMMENT = re.compile(r"/\*index=\d+\*/")
 _MANY = 8  # parameters that stand below a line of their own, which folds
@@ -124,7 +124,7 @@ class _Writer:
             if i.opcode == "copy-start":  # of the copy, what is copied, and a word of state
                 listing.elements[row] = [bytes_of(results[:1])]
         if i.called:
-            trips = _TRIPS.search(i.text)
+            trips = TRIPS.search(i.text)
             if i.opcode == "conditional":
                 listing.alternatives.add(row)
             times = float(trips[1]) if trips else 1.0

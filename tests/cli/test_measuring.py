@@ -6,11 +6,12 @@ import inspect as python
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import configuration, inspect
+from pyjx import configuration, inspect, lax
 from pyjx.inspect import measuring
 from pyjx.inspect.measuring import LineTime, Measurement, OperationTime
 
@@ -118,3 +119,23 @@ def test_lines_are_of_the_program_that_runs_not_of_one_on_disk(tmp_path: Any) ->
         inspect.run(program)
         measured = inspect.measure(program)
     assert {line for o in measured.operations for line in o.lines} == {"model.py:2"}
+
+
+def test_what_loops_are_to_a_cpu() -> None:
+    def f(x: Any, y: Any) -> Any:
+        x = lax.fori_loop(0, 7, lambda _, x: jnp.sin(x) * jnp.cos(x), x)
+        y = lax.fori_loop(0, 3, lambda _, y: jnp.linalg.inv(y @ y), y)
+        return lax.while_loop(lambda x: x[0] < 9, lambda x: x + 1, x), y
+
+    program = inspect.trace(f, np.ones(5, "f"), np.eye(200, dtype="f"))
+    loops = {x.line.rpartition(":")[2]: x for x in reversed(program.loops)}
+    first = f.__code__.co_firstlineno
+    small, large, unknown = (loops[str(first + n)] for n in (1, 2, 3))
+    assert (small.iterations, large.iterations, unknown.iterations) == (7, 3, None)
+    assert not small.kernels and "one kernel for all" in str(small) and not small.apart
+    assert large.kernels > 3 and any(x.startswith("dot_general") for x in large.apart)
+    text = program.emit("cost")
+    assert str(large) in text and "kernels each time" in text
+    assert len(inspect.data(program)["cost"]["loops"]) >= 3
+    names = [p.name for p in inspect.passes(program.jaxpr)]
+    assert names == ["physicalize", "decompose", "one-cpu", "dce", "outline"]
