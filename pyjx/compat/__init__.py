@@ -119,7 +119,7 @@ MODULES = {
                       "pyjx.core.tracebacks:UnfilteredStackTrace "
                       "pyjx.core.frames:register_exclusion,_exclude_paths=excluded",
     "tree": "pyjx.tree",
-    "tree_util": "pyjx.tree_util "
+    "tree_util": "pyjx.tree_util pyjx.tree_util:tracing_registry=default_registry "
                  "pyjx.compat.trees:_registry,default_registry,none_leaf_registry",
     "typing": "pyjx.core.array_type",
     "util": "pyjx.compat.callables",

@@ -216,8 +216,8 @@ def _opened(serialized: bytes, client: Any) -> tuple[Header, memoryview, memoryv
     """Header, executable and what follows it, all checked but the executable itself."""
     data = memoryview(bytes(serialized))
     if len(data) < 44 or data[:8] != MAGIC:
-        raise ValueError("deserialize_and_load: these bytes are no compiled program: they do not "
-                         f"start with {MAGIC!r}.")
+        raise ValueError(f"deserialize_and_load: the bytes do not start with {MAGIC!r}. Those of "
+                         "jax hold its own classes: compile it again, or use `jax.export`.")
     version, = struct.unpack("<I", data[8:12])
     if version != VERSION:
         raise ValueError(f"deserialize_and_load: version {version} of the format is not {VERSION}, "

@@ -4,7 +4,8 @@
     blob = exported.serialize()
     export.deserialize(blob).call(x)
 
-`container.py` describes the bytes.
+`container.py` describes the bytes; those of `jax.export` are read, too, and written by
+`serialize(format="jax")`.
 """
 
 from __future__ import annotations

@@ -3,11 +3,14 @@
 The archive is called like the version of jax, and holds bytes by their names.
 """
 
+import importlib.util
 import io
 import os
 import pickle
 import sys
 import tarfile
+import tempfile
+from pathlib import Path
 
 os.environ.update(XLA_FLAGS="--xla_force_host_platform_device_count=4", FILES_BY="jax")
 sys.path.insert(0, os.getcwd())
@@ -16,7 +19,7 @@ import jax
 
 jax.config.update("jax_traceback_in_locations_limit", 0)
 
-from tests.files import cases, objects  # noqa: E402
+from tests.files import cases, libraries, objects  # noqa: E402
 
 
 def made():
@@ -31,6 +34,11 @@ def made():
                 yield f"pickle{protocol}.{name}", pickle.dumps(make(), protocol)
             except (AttributeError, TypeError, pickle.PicklingError) as error:
                 print(f"{jax.__version__} does not pickle {name}: {error}")
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in [k for k, m in libraries.KINDS.items() if importlib.util.find_spec(m)]:
+            getattr(libraries, f"write_{kind}")(f"{folder}/{kind}")
+        for path in sorted(p for p in Path(folder).rglob("*") if p.is_file()):
+            yield f"file.{path.relative_to(folder)}", path.read_bytes()
 
 
 if __name__ == "__main__":
