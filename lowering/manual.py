@@ -134,12 +134,14 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
 
 @rule("open_sum")
 def _open_sum(b: Block, eqn: JaxprEqn, x: str) -> str:
-    """The value on the first device along the axes of the sum, zeros on the others. A constraint
-    would not do: before jaxlib 0.9 it leaves the value on each of them, and complex numbers have
-    none."""
+    """A constraint, or the value on the first device along the axes of the sum and zeros on the
+    others: before jaxlib 0.9 a constraint leaves it on each, and complex numbers have none."""
     sharding, aval = eqn.params["sharding"], eqn.outvars[0].aval
     if not b.module.spread:
         return x
+    if eqn.params["told"]:
+        text = sharding_text(b.module.meshes, sharding, aval.ndim)
+        return b.line(f"sdy.sharding_constraint {x} {text} : {tensor_type(aval)}")
     mesh, names = sharding.mesh, sharding.spec.unreduced
     closed = sharding.spec.update(unreduced=frozenset(), unreduced_kind=None)
     texts = [[sharding_text(b.module.meshes, sharding.update(spec=spec), aval.ndim)]

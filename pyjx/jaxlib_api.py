@@ -429,7 +429,8 @@ CPU_MOVES_6_BITS: bool = JAXLIB_VERSION >= (0, 12)
 
 # Whether XLA's check fails where one of several results is a sum over a whole mesh yet to be taken.
 ABORTS_AT_OPEN_RESULTS: bool = JAXLIB_VERSION < (0, 8, 1)
-
+# Whether a constraint makes of a value a sum that is yet to be taken; a cut one stays where it is.
+OPENS_SUMS: bool = JAXLIB_VERSION >= (0, 9)
 # Whether Shardy takes sums that are yet to be taken once in a loop or a branch, and again behind.
 LOSES_OPEN_SUMS: bool = JAXLIB_VERSION < (0, 8)
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
@@ -23,7 +25,7 @@ from pyjx.core.specs import NO_AXES, Axes, PartitionSpec, axes_of
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.explicit import reshard_p
 from pyjx.engine.moves import device_put_p, sharding_constraint_p
-from pyjx.jaxlib_api import ABORTS_AT_OPEN_RESULTS, JAXLIB_RELEASE, LOSES_OPEN_SUMS
+from pyjx.jaxlib_api import ABORTS_AT_OPEN_RESULTS, JAXLIB_RELEASE, LOSES_OPEN_SUMS, OPENS_SUMS
 from pyjx.runtime.sharding import NamedSharding, summed
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ on_parts_p: Primitive = register(Primitive(
 
 
 # What makes of a whole value a part of a sum on one device, and zeros on the others.
-open_sum_p: Primitive = register(Primitive("open_sum", shape_rule=lambda x, sharding: x))
+open_sum_p: Primitive = register(Primitive("open_sum", shape_rule=lambda x, **params: x))
 
 
 def spec_in_full(mesh: Mesh | AbstractMesh, aval: ShapedArray | AbstractRef) -> PartitionSpec:
@@ -297,7 +299,8 @@ def _put_closed(mesh: Mesh | AbstractMesh, eqn: JaxprEqn, params: Any, results: 
         before = v.aval.place.spec.unreduced
         if not result.aval.place.spec.unreduced <= before:
             outs[i] = _opened(mesh, result.aval, results[i], eqn, eqns)
-            places[i] = places[i].update(spec=places[i].spec.update(
+            own = None if puts or not OPENS_SUMS else v.aval.place.sharding
+            places[i] = own or places[i].update(spec=places[i].spec.update(
                 unreduced=before, unreduced_kind=None))
     return {**params, **({"devices": tuple(places)} if puts else {"dst_sharding": places[0]})}, outs
 
@@ -333,7 +336,9 @@ def _constraint(x: Any, out: Var, sharding: Sharding, source_info: SourceInfo,
 
 
 def _open_sum(x: Any, out: Var, sharding: Sharding, source_info: SourceInfo) -> JaxprEqn:
-    return JaxprEqn(open_sum_p, [x], [out], {"sharding": sharding}, no_effects, source_info)
+    told = OPENS_SUMS and not dtypes.issubdtype(x.aval.dtype, np.complexfloating)
+    return JaxprEqn(open_sum_p, [x], [out], {"sharding": sharding, "told": told}, no_effects,
+                    source_info)
 
 
 def _opened(mesh: Mesh | AbstractMesh, aval: ShapedArray | AbstractRef, out: Var, eqn: JaxprEqn,
