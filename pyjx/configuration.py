@@ -533,6 +533,11 @@ abstract_mesh = LocalState("abstract_mesh", None, in_jit_key=True, in_trace_cont
 entered_mesh = LocalState("entered_mesh", None, in_jit_key=True, in_trace_context=True)
 # What XLA is told of operations that are made now (experimental.xla_metadata).
 xla_metadata = LocalState("xla_metadata", None, in_jit_key=True, in_trace_context=True)
+# Whether what is linearized will be cut: custom rules ask for it.
+rematerializing = LocalState("rematerializing", False, in_trace_context=True)
+# Whether batching leaves examples as they are that do not run (engine/lanes.py). These states are
+# made here, as one more in the key of what has been traced would make it all be traced again.
+keeping_lanes = LocalState("lanes", False, in_trace_context=True)
 
 jaxlib_api.register_config_states(enable_x64, disable_jit, post_hook)
 

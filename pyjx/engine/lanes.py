@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx.configuration import keeping_lanes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.evaluation import jaxpr_as_fun
@@ -32,9 +33,6 @@ from pyjx.engine.subjaxprs import (
     without_tracers,
 )
 from pyjx.engine.types import Dims, Flags, Params, Tangents, Values
-from pyjx.states import LocalState
-
-keeping_lanes = LocalState("lanes", False, in_trace_context=True)
 
 
 def run_lanes(running: Any, closed: ClosedJaxpr, operands: Sequence[Any], dims: Places, axis: Axis

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyjx.configuration import rematerializing
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects, keeps_alive, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
@@ -25,12 +26,8 @@ from pyjx.engine.moves import moved_eqn
 from pyjx.engine.rounding import needs_rounding, rounded_eqn
 from pyjx.engine.subjaxprs import LinearizedJaxpr, linearize_jaxpr, selected, tangent_avals
 from pyjx.engine.types import Flags
-from pyjx.states import LocalState
 
 Policy = Callable[..., Any]
-
-# Whether what is linearized will be cut: custom rules ask for it.
-rematerializing = LocalState("rematerializing", False, in_trace_context=True)
 
 
 class _Answer:

@@ -17,7 +17,6 @@ from pyjx.engine.custom_derivative_calls import SymbolicZero, custom_vjp_call_p,
 from pyjx.engine.custom_remat_calls import bind_custom_remat, bind_remat_opt
 from pyjx.engine.explicit import as_cotangent
 from pyjx.engine.functions import check_values, flatten, name_of, source_of, tree_text
-from pyjx.engine.residuals import rematerializing
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
 from pyjx.errors import UnexpectedTracerError
@@ -260,7 +259,8 @@ class _FlatFwd:
             return residuals, outs
 
         bwd, with_logs = owner.bwd, owner.with_logs
-        if owner.remat_rules is not None and (owner.fwd is None or rematerializing.value):
+        if owner.remat_rules is not None and (
+                owner.fwd is None or configuration.rematerializing.value):
             bwd, with_logs = owner.remat_rules[2:]
             residuals, tree, outs = self._run_twice(owner.remat_rules, primals, nonzero, recorded)
         elif owner.optimize_remat and recorded:

@@ -1,6 +1,8 @@
 """`jit`: constants, traces and how long they are kept, threads."""
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 from functools import partial
@@ -243,3 +245,19 @@ def test_a_nested_function_is_traced_once_for_a_signature():
     jaxpr = jax.make_jaxpr(jax.vmap(jax.grad(outer)))(jnp.ones(3))
     programs = {id(e.params["jaxpr"]) for e in jaxpr.eqns if e.primitive.name == "jit"}
     assert len(programs) == 3  # forwards, and backwards from one cotangent or from a batch
+
+
+def test_modules_that_load_later_do_not_trace_all_anew():
+    """Each state in the key of traces is there from the start."""
+    program = """if True:
+        import importlib, pkgutil
+        import pyjx as jax
+        from pyjx import configuration
+        before = len(configuration.trace_context())
+        for package in ("engine", "core", "transforms", "runtime", "experimental.checkify"):
+            found = importlib.import_module(f"pyjx.{package}")
+            for module in pkgutil.iter_modules(found.__path__):
+                importlib.import_module(f"pyjx.{package}.{module.name}")
+        assert len(configuration.trace_context()) == before
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import update_wrapper
 from typing import Any, ParamSpec, TypeVar
 
+from pyjx.configuration import keeping_lanes
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
 from pyjx.core.evaluation import jaxpr_as_fun, walk
@@ -28,7 +29,7 @@ from pyjx.core.value_texts import shortened
 from pyjx.engine.calls import call
 from pyjx.engine.custom_derivative_calls import FlatRule, custom_jvp_call_p, custom_vjp_call_p
 from pyjx.engine.functions import name_of
-from pyjx.engine.lanes import keeping_lanes, lanes_p
+from pyjx.engine.lanes import lanes_p
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Values

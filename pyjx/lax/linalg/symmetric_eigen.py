@@ -6,8 +6,6 @@ import enum
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from pyjx import lax
 from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array, ArrayLike
@@ -81,7 +79,7 @@ def _by_rotations(x: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_in
                   algorithm: EighImplementation | None) -> tuple[Value, Value]:
     """Jacobi's method (Golub and Van Loan, 8.5): rotations, each of which makes an element below
     the diagonal zero. Eigenvalues always ascend."""
-    shape, dtype = get_aval(x).shape, get_aval(x).dtype
+    shape = get_aval(x).shape
     n = shape[-1]
 
     def sweep(_: Any, state: tuple[Value, Value]) -> tuple[Value, Value]:
@@ -94,8 +92,7 @@ def _by_rotations(x: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_in
     if n == 2:
         state = sweep(0, state)
     elif n > 2:
-        sweeps = _SWEEPS[real_dtype(dtype).itemsize]
-        state = lax.fori_loop(np.int32(0), np.int32(sweeps), sweep, state)
+        state = lax.fori_loop(0, _SWEEPS[real_dtype(get_aval(x).dtype).itemsize], sweep, state)
     a, v = state
     pairs = [(_real(element(a, i, i)), part(v, (0, n), (i, i + 1))) for i in range(n)]
     for i in range(n):
