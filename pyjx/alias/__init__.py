@@ -20,7 +20,6 @@ import os
 import re
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution
@@ -169,9 +168,7 @@ def name_as_jax(package: str, name: str, value: Any) -> None:
     if isinstance(own, str) and own.partition(".")[0] == "pyjx" and (
             called == name or getattr(sys.modules[package], str(called), None) is value):
         sys.modules.setdefault(f"jax{below}", sys.modules[package])
-        guard(value)  # which asks whether it is of this package
-        with suppress(AttributeError, TypeError):  # not all of C++ can be told
-            value.__module__ = f"jax{below}"
+        pickles.move(value, f"jax{below}")
 
 
 # Whose names are not jax's, or of classes that others derive from, by the annotations in them.

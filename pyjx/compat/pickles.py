@@ -11,9 +11,10 @@ from __future__ import annotations
 import copyreg
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial, wraps
 from operator import attrgetter
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -156,6 +157,17 @@ def _reduced_key_dtype(dtype: KeyTy) -> Any:
     return attrgetter("dtype"), (random.wrap_key_data(data, impl=dtype._impl.name),)
 
 
+def move(value: Any, home: str) -> None:
+    """Let a class or function be one of another module. The annotations of a class are evaluated
+    where it is from, as programs look for their names in its module; it stays where that fails."""
+    names = vars(value).get("__annotations__") if isinstance(value, type) else None
+    with suppress(AttributeError, NameError, TypeError):  # not all of C++ can be told
+        if names:
+            found = get_type_hints(value)
+            value.__annotations__ = {name: found[name] for name in names}
+        guard(value).__module__ = home  # which asks whether it is of this package
+
+
 def write_as_jax() -> None:
     """Let pickles have what jax knows, too: the names of its classes, and functions that make their
     objects."""
@@ -166,7 +178,7 @@ def write_as_jax() -> None:
         "jax.sharding": (AbstractMesh, AxisType, NamedSharding, PartitionSpec),
     }.items():
         for value in values:
-            guard(value).__module__ = home
+            move(value, home)
     Space.__qualname__ = "MemorySpace"
     copyreg.pickle(PRNGKeyArray, _reduced_keys)
     copyreg.pickle(KeyTy, _reduced_key_dtype)

@@ -56,8 +56,9 @@ def first_table(data: bytes) -> Table | None:
     return table if looks_so else None
 
 
-def header_of(table: Table) -> dict[str, Any]:
-    """The fields of a header that the table of an exported function tells.
+def parts_of(table: Table) -> tuple[dict[str, Any], bytes, Table | None]:
+    """What the table of an exported function tells: the fields of a header, the module, and the
+    table of the backward pass if there is one.
 
     Raises:
       ValueError: a table is damaged, or tells what there is no field for.
@@ -65,7 +66,7 @@ def header_of(table: Table) -> dict[str, Any]:
     if effects := [e.text(0) for field in (10, 11) for e in table.tables(field)]:
         raise ValueError(f"deserialize: the function has the effects {', '.join(effects)}, which "
                          "programs here do not have. Export it without them.")
-    return {
+    header = {
         "fun_name": table.text(1),
         "in_tree": _tree_of(table.table(2), 0),
         "in_avals": list(map(_aval_of, table.tables(3))),
@@ -81,16 +82,7 @@ def header_of(table: Table) -> dict[str, Any]:
         "uses_global_constants": bool(table.number(16, "B")),
         "constraints": [],
     }
-
-
-def module_of(table: Table) -> bytes:
-    """The module of an exported function."""
-    return table.bytes(13)
-
-
-def derivative_of(table: Table) -> Table | None:
-    """The table of the backward pass; None if there is none."""
-    return table.table(17) if table.has(17) else None
+    return header, table.bytes(13), table.table(17) if table.has(17) else None
 
 
 def _one_of(names: Sequence[Any], number: int, what: str) -> Any:

@@ -63,8 +63,8 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 
 
 def _of_jax(table: Table, depth: int) -> Exported:
-    derivative = jax_format.derivative_of(table)
-    return _joined(jax_format.header_of(table), jax_format.module_of(table), depth,
+    header, module, derivative = jax_format.parts_of(table)
+    return _joined(header, module, depth,
                    None if derivative is None else lambda: _of_jax(derivative, depth + 1))
 
 

@@ -158,3 +158,16 @@ def test_a_mesh_that_is_told_by_its_state_is_the_one_of_its_kind():
             f"found = pickle.loads({data!r})\n"
             "assert found.mesh is objects.MIXED and found == objects.MAKERS['named']()")
     run(sys.executable, code)
+
+
+def test_annotations_of_classes_are_known_though_they_are_of_jax():
+    """Libraries look for the names in them in the module that a class says it is of."""
+    run(sys.executable, """
+import pyjx.as_jax, jax, jax.scipy.optimize, typing
+for cls in (jax.lax.RaggedDotDimensionNumbers, jax.ShapeDtypeStruct, jax.P,
+            jax.sharding.AbstractMesh, jax.scipy.optimize.OptimizeResults):
+    assert cls.__module__.startswith("jax") and typing.get_type_hints(cls), cls
+class Own(jax.scipy.optimize.OptimizeResults):
+    more: "int"
+assert typing.get_type_hints(Own)["more"] is int
+""")
