@@ -168,6 +168,7 @@ def name_as_jax(package: str, name: str, value: Any) -> None:
     if isinstance(own, str) and own.partition(".")[0] == "pyjx" and (
             called == name or getattr(sys.modules[package], str(called), None) is value):
         sys.modules.setdefault(f"jax{below}", sys.modules[package])
+        pickles.move_results(own)
         pickles.move(value, f"jax{below}")
 
 

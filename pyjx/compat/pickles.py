@@ -168,6 +168,20 @@ def move(value: Any, home: str) -> None:
         guard(value).__module__ = home  # which asks whether it is of this package
 
 
+# Which modules have classes of results that have no public names, and where jax has them.
+_RESULTS = {"pyjx.numpy.linalg.decompositions": "jax._src.numpy.linalg",
+            "pyjx.numpy.linalg.invariants": "jax._src.numpy.linalg",
+            "pyjx.numpy.setops": "jax._src.numpy.setops",
+            "pyjx.scipy.stats.summaries": "jax._src.scipy.stats._core"}
+
+
+def move_results(own: str) -> None:
+    """`move` for the classes of what the functions of a module return."""
+    for value in list(vars(sys.modules[own]).values()) if own in _RESULTS else ():
+        if isinstance(value, type) and issubclass(value, tuple) and value.__module__ == own:
+            move(value, _RESULTS[own])
+
+
 def write_as_jax() -> None:
     """Let pickles have what jax knows, too: the names of its classes, and functions that make their
     objects."""

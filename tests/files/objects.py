@@ -81,6 +81,8 @@ MAKERS = {
         sparse.BCOO, sparse.BCSR, sparse.COO, sparse.CSR, sparse.CSC)],
     "error": lambda: jax.errors.KeyReuseError("a key was used twice"),
     "eigenvectors": lambda: jnp.linalg.eigh(jnp.eye(2)),
+    "results": lambda: [jnp.linalg.svd(jnp.eye(2)), jnp.linalg.slogdet(jnp.eye(2)),
+                        jnp.unique_all(jnp.ones(2)), jax.scipy.stats.mode(jnp.ones(3))],
     "error of a tracer": lambda: _raised(lambda: jax.jit(lambda x: bool(x))(1.0)),
 }
 
