@@ -171,8 +171,7 @@ def _stencils_kept(jaxpr: Jaxpr) -> Jaxpr:
               for e in holders_in(jaxpr)}
     places = _places(jaxpr) if any([e.primitive.fused or e.primitive.is_call
                                     for e in jaxpr.eqns]) else {}
-    work = dict[Any, Work]()
-    behind = dict[Any, Any]()
+    work, behind = dict[Any, Work](), dict[Any, Any]()
     eqns = []
     for eqn in jaxpr.eqns:
         done = _work(eqn, work) if places else {}
@@ -225,8 +224,7 @@ def _work(eqn: JaxprEqn, done: Mapping[Any, Work]) -> Work:
 def _places(jaxpr: Jaxpr) -> dict[Any, Places]:
     """From where values are read: by the last of the operations that take elements from elsewhere,
     before one computes with them."""
-    places = dict[Any, Places]()
-    places.update({v: {_HERE: 1} for v in _variables(jaxpr.outvars)})
+    places: dict[Any, Places] = {v: {_HERE: 1} for v in _variables(jaxpr.outvars)}
     for eqn in reversed(jaxpr.eqns):
         read = {k: n for v in eqn.outvars for k, n in places.get(v, {}).items()}
         if eqn.primitive.fused:
@@ -287,7 +285,7 @@ def _reads_first(jaxpr: Jaxpr, repeated: bool) -> Jaxpr:
         jaxpr = jaxpr.replace(eqns=[inside.get(id(e), e) for e in jaxpr.eqns])
     if repeated and any([e.primitive.in_place for e in jaxpr.eqns]):
         for carried in [e.invars[0] for e in jaxpr.eqns if e.primitive.in_place]:
-            if type(carried) is Var and carried in jaxpr.invars and _is_large(carried.aval):
+            if type(carried) is Var and carried in jaxpr.invars and _size(carried) >= _COPIED:
                 jaxpr = _with_barrier(jaxpr, carried)
     return jaxpr
 
@@ -304,10 +302,6 @@ def _with_reads_first_inside(eqn: JaxprEqn, repeated: bool) -> JaxprEqn:
 _COPIED = 256 if CPU_BARRIER_PASS is None else 1 << 14
 
 
-def _is_large(aval: Any) -> bool:
-    return all([type(n) is int for n in aval.shape]) and aval.size >= _COPIED
-
-
 def _with_barrier(jaxpr: Jaxpr, carried: Var) -> Jaxpr:
     """The program with a barrier between the reads of one value and its update, if both are all
     that becomes of it and no read needs what the update makes."""
@@ -316,8 +310,7 @@ def _with_barrier(jaxpr: Jaxpr, carried: Var) -> Jaxpr:
     updates = [e for e in users if e.primitive.in_place]
     held = [v for e in reads for v in e.outvars]
     if (len(updates) != 1 or not reads or len(users) > len(reads) + 1 or carried in jaxpr.outvars
-            or any([type(n) is not int for v in held for n in v.aval.shape])
-            or 4 * sum([v.aval.size for v in held]) > carried.aval.size):
+            or 4 * sum(map(_size, held)) > _size(carried)):
         return jaxpr
     needed: set[Any] = set(held)
     first: list[JaxprEqn] = []

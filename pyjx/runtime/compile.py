@@ -56,9 +56,9 @@ def compile_or_load(
     host_callbacks: Sequence[Callable[..., Any]] = (),
     propagate_to_parameters: Sequence[bool] = (),
     propagate_to_outputs: Sequence[bool] = (),
-) -> tuple[Any, bool | None]:
-    """Compile StableHLO and load it on devices; and whether the disk cache had it, None where it
-    could not have it.
+) -> tuple[Any, bool | str]:
+    """Compile StableHLO and load it on devices; and whether the disk cache had it, or why it could
+    not have it.
 
     Args:
       program: a lowered program, or MLIR text or bytecode with the entry `main`.
@@ -92,11 +92,9 @@ def compile_or_load(
     try:
         if jaxlib_api.is_compile_only(client):
             return jaxlib_api.compile_only(client, cache.source(program), device_list, options
-                                           ), None
-        # To keep what calls the host from several devices ends the process with jaxlib 0.10.
-        is_kept = not _asks_this_process(program) and (not host_callbacks or (
-            client.platform == "cpu" and len(device_tuple) == 1 and jaxlib_api.LOADS_HOST_CALLS))
-        entry = cache.entry_for(client, program, device_tuple, options) if is_kept else None
+                                           ), "it is for devices that are elsewhere"
+        not_kept = _why_not_kept(program, client, device_tuple, host_callbacks)
+        entry = None if not_kept else cache.entry_for(client, program, device_tuple, options)
         if entry is not None:
             executable = entry.load(client, device_list, options, host_callbacks)
             if executable is not None:
@@ -109,7 +107,7 @@ def compile_or_load(
                                               host_callbacks)
         if entry is not None:
             entry.store(client, executable, time.perf_counter() - start)
-        return executable, None if entry is None else False
+        return executable, False if entry is not None else not_kept or "the cache is off"
     except (jaxlib_api.JaxRuntimeError, ValueError) as error:
         raise _of_unknown_sizes(program) or _cleaned(error) from None
 
@@ -122,10 +120,16 @@ def backend_compile_and_load(backend: Any, module: str | bytes, executable_devic
                                        host_callbacks)
 
 
-def _asks_this_process(program: LoweredProgram | str | bytes) -> bool:
-    """Whether compiling a program calls Python functions, which are of this process."""
-    return isinstance(program, LoweredProgram) and (
-        "custom_partitioning" in program.custom_calls or bool(program.inspections))
+def _why_not_kept(program: LoweredProgram | str | bytes, client: Any, devices: tuple[Any, ...],
+                  host_callbacks: Sequence[Any]) -> str:
+    """Why a program cannot be kept on disk; empty if it can."""
+    if isinstance(program, LoweredProgram) and (
+            "custom_partitioning" in program.custom_calls or program.inspections):
+        return "to compile it calls Python functions of this process"
+    # With several devices it ends the process with jaxlib 0.10.
+    on_one_cpu = client.platform == "cpu" and len(devices) == 1
+    return "" if not host_callbacks or (on_one_cpu and jaxlib_api.LOADS_HOST_CALLS) else \
+        "it calls the host, as kept programs can on one CPU, with jaxlib 0.9 and later"
 
 
 def compile_options(
@@ -425,14 +429,14 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
                     *compress(placement.in_shardings, source.kept)] \
         if placement.mesh is not None else ()
     with timed("/jax/core/compile/backend_compile_duration", name) as time:
-        loaded, from_disk = compile_or_load(
+        loaded, found = compile_or_load(
             source, devices=placement.devices, compiler_options=options or None,
             host_callbacks=functions,
             propagate_to_parameters=[s is None for s in in_shardings],
             propagate_to_outputs=[s is None for s in placement.out_shardings])
-    ledger.note_compiled(closed, name, device, options, from_disk, time.seconds)
+    ledger.note_compiled(closed, name, device, options, found, time.seconds)
     made: Executable = executable(loaded, closed, source, placement)
-    made.from_disk = (options, traced_flags()) if from_disk else None
+    made.from_disk = (options, traced_flags()) if found is True else None
     for inspection in source.inspections:
         inspection.callback(made.sharding if inspection.chosen is None
                             else placement.named(inspection.chosen, inspection.ndim))

@@ -146,8 +146,8 @@ class Trace(Record):
     def cache(self) -> str:
         """Where its programs came from: `disk`, `compiled`, both, or empty if there is none."""
         return " and ".join([word for word, found in [
-            ("disk", any([p.from_disk for p in self.programs])),
-            ("compiled", any([not p.from_disk for p in self.programs]))] if found])
+            ("disk", any([p.from_disk is True for p in self.programs])),
+            ("compiled", any([p.from_disk is not True for p in self.programs]))] if found])
 
 
 @guard
@@ -300,6 +300,8 @@ def _program_lines(trace: Trace) -> list[str]:
                          f"{now.options}")
         else:
             lines.append("compiled again, not traced: its program had been dropped")
+    reasons = [p.from_disk for p in trace.programs if isinstance(p.from_disk, str)]
+    lines += [f"not kept on disk: {reason}" for reason in dict.fromkeys(reasons)]
     derived = len(trace.programs) - len(own)
     if derived:
         lines.append(f"{_times(derived, 'program')} of derivatives or batches of it")

@@ -121,14 +121,14 @@ class Program(Record):
       device: what it runs on, such as `cpu:0`.
       derived: whether it is that of a derivative or a batch of what was traced.
       options: the compiler's options.
-      from_disk: whether the disk cache had it; None where it could not have it.
+      from_disk: whether the disk cache had it, or why it could not have it.
       seconds: what compiling or loading it took.
     """
 
     device: str
     derived: bool
     options: str
-    from_disk: bool | None
+    from_disk: bool | str
     seconds: float
 
 
@@ -272,14 +272,14 @@ def note_lowered(closed: ClosedJaxpr, name: str, seconds: float) -> None:
 
 
 def note_compiled(closed: ClosedJaxpr, name: str, device: Any, options: Any,
-                  from_disk: bool | None, seconds: float) -> None:
+                  from_disk: bool | str, seconds: float) -> None:
     """A program was compiled, or loaded from disk."""
     entry = getattr(closed.debug_info, "entry", None)
     with _lock:
         for costs in _costs_of(closed, name):
             costs.programs += 1
             costs.compile += seconds
-            costs.from_disk += bool(from_disk)
+            costs.from_disk += from_disk is True
         if entry is not None and len(entry.compiled) < ENTRIES:
             where = f"{device.platform}:{device.id}"
             entry.compiled += (Program(where, not _is_own(entry, closed), in_short(options),

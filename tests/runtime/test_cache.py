@@ -310,3 +310,15 @@ def test_twenty_processes_at_once(start_python, cache_folder):
         for entry in entries(cache_folder):
             place = cache.Entry(str(cache_folder), bytes.fromhex(entry.stem))
             assert place._read() is not None
+
+
+def test_why_a_program_is_not_kept_on_disk():
+    def lines(f):
+        f(np.ones(3, np.float32))
+        return [line.strip() for line in str(f.explain()).splitlines() if "not kept" in line]
+
+    with config.cache(False):
+        assert lines(jax.jit(lambda x: x + 1)) == ["not kept on disk: the cache is off"]
+    if jax.default_backend() == "cpu" and not jaxlib_api.LOADS_HOST_CALLS:
+        (line,) = lines(jax.jit(lambda x: jax.pure_callback(lambda x: x, x, x)))
+        assert "it calls the host" in line

@@ -27,11 +27,11 @@ from pyjx.lax.linalg.matrices import (
     few_rows,
     half_lower_triangle,
     inexact_operand,
-    is_complex,
     lower_triangle,
     minus_product,
     part,
     product,
+    real_part,
     symmetrized,
     weak_as_operands,
 )
@@ -69,7 +69,7 @@ def _by_columns(x: Value) -> Value:
         for k, before in enumerate(columns):
             rest = part(before, (j - k, n - k), (0, 1))
             column = minus_product(column, rest, conjugate(element(rest, 0, 0)))
-        pivot = lax.real(element(column, 0, 0)) if is_complex(x) else element(column, 0, 0)
+        pivot = real_part(element(column, 0, 0))
         found = lax.gt(pivot, lax.full_like(pivot, 0))
         positive = lax.bitwise_and(positive, found) if j else found
         root = cast(lax.sqrt(pivot), get_aval(x).dtype)

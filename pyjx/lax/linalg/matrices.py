@@ -139,6 +139,10 @@ def conjugate(x: ArrayLike) -> Any:
     return lax.conj(x) if is_complex(x) else x
 
 
+def real_part(x: ArrayLike) -> Any:
+    return lax.real(x) if is_complex(x) else x
+
+
 def adjoint(x: ArrayLike) -> Any:
     """The conjugate transpose."""
     return conjugate(transposed(x))

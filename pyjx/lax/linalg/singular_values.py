@@ -25,8 +25,8 @@ from pyjx.lax.linalg.matrices import (
     corner,
     diagonal,
     identity_like,
-    is_complex,
     product,
+    real_part,
     spread_columns,
     spread_rows,
     typed,
@@ -76,7 +76,7 @@ def _jvp(primals: Values, tangents: Values, *, full_matrices: bool, compute_uv: 
     s, u, vh = svd_p.bind(x, full_matrices=False, compute_uv=True, **params)
     inner = product(adjoint(u), dx, adjoint(vh))
     ds = diagonal(inner)
-    ds = lax.real(ds) if is_complex(x) else ds
+    ds = real_part(ds)
     if not compute_uv:
         return [s], [ds]
     return [s, u, vh], [ds, *_vector_tangents(s, u, vh, inner, dx)]

@@ -31,6 +31,7 @@ from pyjx.lax.linalg.matrices import (
     is_complex,
     part,
     product,
+    real_part,
     spread_columns,
     spread_rows,
     symmetrized,
@@ -68,19 +69,17 @@ def _jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values, Ta
     weights = lax.sub(lax.integer_pow(lax.add(gaps, eye), -1), eye)
     dv = product(v, lax.mul(cast(weights, get_aval(x).dtype), inner))
     dw = diagonal(inner)
-    return [v, w], [dv, lax.real(dw) if get_aval(dw).dtype.kind == "c" else dw]
+    return [v, w], [dv, real_part(dw)]
 
 
 # Sweeps by which what is left below the diagonal is no longer seen, of three rows and columns.
 _SWEEPS = {4: 6, 8: 8}  # by bytes of an element of the eigenvalues
 
 
-def _by_rotations(x: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_index: None,
-                  algorithm: EighImplementation | None) -> tuple[Value, Value]:
+def _by_rotations(x: Value, *, lower: bool, **params: Any) -> tuple[Value, Value]:
     """Jacobi's method (Golub and Van Loan, 8.5): rotations, each of which makes an element below
     the diagonal zero. Eigenvalues always ascend."""
-    shape = get_aval(x).shape
-    n = shape[-1]
+    *_, n = shape = get_aval(x).shape
 
     def sweep(_: Any, state: tuple[Value, Value]) -> tuple[Value, Value]:
         a, v = map(_elements, state)
@@ -94,7 +93,7 @@ def _by_rotations(x: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_in
     elif n > 2:
         state = lax.fori_loop(0, _SWEEPS[real_dtype(get_aval(x).dtype).itemsize], sweep, state)
     a, v = state
-    pairs = [(_real(element(a, i, i)), part(v, (0, n), (i, i + 1))) for i in range(n)]
+    pairs = [(real_part(element(a, i, i)), part(v, (0, n), (i, i + 1))) for i in range(n)]
     for i in range(n):
         for j in range(n - 1 - i):
             (w, left), (u, right) = pairs[j:j + 2]
@@ -108,7 +107,7 @@ def _by_rotations(x: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_in
     zero = lax.reduce_sum(lax.mul(x, lax.full_like(x, 0)), (len(shape) - 2, len(shape) - 1))
     batch = range(len(shape) - 2)
     return (lax.add(v, lax.broadcast_in_dim(zero, shape, batch)),
-            lax.add(w, lax.broadcast_in_dim(_real(zero), shape[:-1], batch)))
+            lax.add(w, lax.broadcast_in_dim(real_part(zero), shape[:-1], batch)))
 
 
 def _rotate(a: list[list[Value]], v: list[list[Value]], p: int, q: int) -> None:
@@ -119,7 +118,7 @@ def _rotate(a: list[list[Value]], v: list[list[Value]], p: int, q: int) -> None:
     one, zero = lax.full_like(size, 1), lax.full_like(size, 0)
     there = lax.gt(size, zero)
     divisor = lax.select(there, size, one)
-    ratio = lax.div(lax.sub(_real(a[q][q]), _real(a[p][p])), lax.add(divisor, divisor))
+    ratio = lax.div(lax.sub(real_part(a[q][q]), real_part(a[p][p])), lax.add(divisor, divisor))
     root = lax.add(lax.abs(ratio), lax.sqrt(lax.add(one, lax.square(ratio))))
     t = lax.div(lax.select(lax.lt(ratio, zero), lax.neg(one), one), root)
     t = lax.select(there, t, zero)
@@ -155,10 +154,6 @@ def _elements(x: Value) -> list[list[Value]]:
 def _matrix(rows: list[list[Value]]) -> Value:
     last = get_aval(rows[0][0]).ndim - 1
     return lax.concatenate([lax.concatenate(row, last) for row in rows], last - 1)
-
-
-def _real(x: Value) -> Value:
-    return lax.real(x) if is_complex(x) else x
 
 
 def _are_few(eqn: JaxprEqn, repeated: bool) -> bool:
