@@ -8,7 +8,7 @@ out of bounds is moved to the nearest place that is not; negative integers count
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from pyjx.lax.elementwise import add
 from pyjx.lax.joining import concatenate, pad
 from pyjx.lax.ref_transforms import Transform
 from pyjx.lax.shapes import expand_dims, reshape
-
-if TYPE_CHECKING:
-    pass
 
 Shape = tuple[int, ...]
 Slice = tuple[int, int, int]  # start, size, stride
@@ -269,27 +266,24 @@ def _step_read(step: Indexer | Transform, by_axis: list[Any], x: ArrayLike) -> A
 
 
 def _step_written(step: Indexer | Transform, by_axis: list[Any], x: ArrayLike, part: Any,
-                  adding: bool, distinct: bool) -> Any:
+                  adding: bool) -> Any:
     if isinstance(step, Transform):
         return step.undo(x, add(step.read(x), part) if adding else part)
-    return _written(_View(step, by_axis, get_aval(x).shape), x, part, adding, distinct)
+    return _written(_View(step, by_axis, get_aval(x).shape), x, part, adding)
 
 
 def write(x: ArrayLike, part: Any, indexers: Indexers, integers: Sequence[Any],
-          adding: bool = False, distinct: bool = False) -> Any:
-    """x with another value for the part, or with it added to the part.
-
-    Tangents are written as if no place came twice (`distinct`): only that is transposed.
-    """
+          adding: bool = False) -> Any:
+    """x with another value for the part, or with it added to the part."""
     steps = list(_steps(indexers, integers))
     if not steps:
         return add(x, part) if adding else part
     wholes = [x]
     for step in steps[:-1]:
         wholes.append(_step_read(*step, wholes[-1]))
-    new = _step_written(*steps[-1], wholes[-1], part, adding, distinct)
+    new = _step_written(*steps[-1], wholes[-1], part, adding)
     for step, whole in zip(steps[-2::-1], wholes[-2::-1], strict=True):
-        new = _step_written(*step, whole, new, False, distinct)
+        new = _step_written(*step, whole, new, False)
     return new
 
 
@@ -311,19 +305,17 @@ def _read(view: _View, x: Any) -> Any:
         _sizes(view), mode="clip")
 
 
-def _written(view: _View, x: Any, part: Any, adding: bool, distinct: bool) -> Any:
+def _written(view: _View, x: Any, part: Any, adding: bool) -> Any:
     thinned = _thinned(view)
     if thinned is not None:
-        inner = _of_thinned(view)
-        new = _written(inner, joining.slice(x, *thinned), part, adding, distinct)
+        new = _written(_of_thinned(view), joining.slice(x, *thinned), part, adding)
         return _interleaved(x, new, *thinned)
     if view.int_shape:
         dims = _dims(view)
         scatter = indexing.scatter_add if adding else scattering.scatter
         return scatter(
             x, _vectors(view), part,
-            indexing.ScatterDimensionNumbers(dims.windows, dims.axes, dims.starts),
-            unique_indices=distinct, mode="clip")
+            indexing.ScatterDimensionNumbers(dims.windows, dims.axes, dims.starts), mode="clip")
     if adding:
         part = add(_read(view, x), part)
     if 0 in view.part_shape:
@@ -410,12 +402,11 @@ def _of_thinned(view: _View) -> _View:
 def _interleaved(x: ArrayLike, part: Any, starts: list[int], limits: list[int], strides: list[int]
                  ) -> Any:
     """x with the elements of the slice replaced: the part, spread out, where these are."""
-    aval = get_aval(x)
     sizes = get_aval(part).shape
     if 0 in sizes:
         return x
     spread = [(a, n - a - (k - 1) * s - 1, s - 1)
-              for a, n, k, s in zip(starts, aval.shape, sizes, strides, strict=True)]
+              for a, n, k, s in zip(starts, get_aval(x).shape, sizes, strides, strict=True)]
     filler = reshape(joining.slice(part, [0] * len(sizes), [1] * len(sizes)), ())
     spread_part = pad(part, filler, spread)
     there = pad(full(sizes, True, np.bool_), np.bool_(False), spread)

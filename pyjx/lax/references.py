@@ -25,6 +25,7 @@ from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
+from pyjx.engine.forward import jvp_flat
 from pyjx.engine.references import (
     UNDIFFERENTIATED,
     Box,
@@ -463,11 +464,14 @@ def _writer(indexers: Indexers, adding: bool) -> Callable[..., Any]:
 
 @kept(1024)
 def _swapper(indexers: Indexers) -> Callable[..., Any]:
-    def swapped(x: ArrayLike, value: ArrayLike, *integers: Any) -> Any:
-        return (ref_views.read(x, indexers, integers),
-                ref_views.write(x, _strong(value, x), indexers, integers))
+    return jit(  # type: ignore[no-any-return]
+        lambda *values: _swapped(indexers, *values), donate_argnums=0)
 
-    return jit(swapped, donate_argnums=0)  # type: ignore[no-any-return]
+
+def _swapped(indexers: Indexers, x: ArrayLike, value: ArrayLike, *integers: Any) -> list[Any]:
+    """What the part was, and x with the value in its place."""
+    return [ref_views.read(x, indexers, integers),
+            ref_views.write(x, _strong(value, x), indexers, integers)]
 
 
 def _strong(value: ArrayLike, x: ArrayLike) -> Any:
@@ -551,22 +555,27 @@ def _get_jvp(primals: Values, tangents: Sequence[Any], *, indexers: Indexers) ->
 
 def _swap_jvp(primals: Values, tangents: Sequence[Any], *, indexers: Indexers) -> Any:
     box, t, *_ = tangents
-    integers = primals[2:]
-    if not _carries_tangents(primals[0], box):
-        _check_not_differentiated("a set/swap operation", primals[0], t)
+    ref, value, *integers = primals
+    carries = _carries_tangents(ref, box)
+    if not carries:
+        _check_not_differentiated("a set/swap operation", ref, t)
+    if not carries or (type(box.value) is Zero and type(t) is Zero):
         out = swap_p.bind(*primals, indexers=indexers)
         return out, Zero.of_primal(out)
+    ref_views.check_differentiated(indexers)
+    if any([get_aval(i).shape for i in integers]):
+        # A place may come twice: its tangent is that of the value that stays there.
+        (out, new), (old, box.value) = jvp_flat(
+            lambda x, value: _swapped(indexers, x, value, *integers),
+            [get_p.bind(ref, indexers=()), value], [box.value, t])
+        swap_p.bind(ref, new, indexers=())
+        return out, old
     out = swap_p.bind(*primals, indexers=indexers)
-    old: Any = Zero.of_primal(out)
-    if type(box.value) is not Zero or type(t) is not Zero:
-        ref_views.check_differentiated(indexers)
+    old = Zero.of_primal(out)
     if type(box.value) is not Zero:
         old = ref_views.read(box.value, indexers, integers)
-    if not indexers:
-        box.value = t
-    elif type(box.value) is not Zero or type(t) is not Zero:
-        box.value = ref_views.write(instantiate(box.value), instantiate(t), indexers, integers,
-                                    distinct=True)
+    box.value = t if not indexers else ref_views.write(
+        instantiate(box.value), instantiate(t), indexers, integers)
     return out, old
 
 
@@ -693,8 +702,7 @@ def _seen(box: Box, value: Any) -> Any:
 
 def _swap_discharge(operands: Sequence[Any], params: Params, derivable: bool) -> Any:
     box, value, *integers = operands
-    old = ref_views.read(box.value, params["indexers"], integers)
-    box.value = ref_views.write(box.value, _strong(value, box.value), params["indexers"], integers)
+    old, box.value = _swapped(params["indexers"], box.value, value, *integers)
     return _seen(box, old)
 
 

@@ -365,6 +365,56 @@ def test_writes_at_arrays_of_integers_have_gradients():
         np.testing.assert_array_equal(jax.jit(jacobian(f))(x), expected)
 
 
+def swapped_at(ref, index, value):
+    ref[...] = 2 * ref[...] + jax.ref.swap(ref, index, value).sum()
+
+
+def scanned(ref, index, value):
+    lax.scan(lambda _, i: (None, jax.ref.set(ref, i, value)), None, jnp.stack([index, 3 - index]))
+
+
+def mapped(x):
+    ref = jax.new_ref(jnp.zeros(3))
+    ref[jnp.array([1, 1])] = jnp.stack([x, 2 * x])
+    return ref[...]
+
+
+REPEATED = jnp.array([1, 0, 1, -1])
+WRITES = {
+    "set": lambda ref, v: jax.ref.set(ref, REPEATED, v),
+    "swap": lambda ref, v: swapped_at(ref, REPEATED, v),
+    "add": lambda ref, v: jax.ref.set(ref, REPEATED, ref[REPEATED] + v),
+    "part": lambda ref, v: ref.at[:].set(v, REPEATED),
+    "part of a part": lambda ref, v: ref.at[jnp.array([2, 2, 1])].at[:2].set(v[:2]),
+    "both": lambda ref, v: ref.at[jnp.array([3, 1, 3])].at[jnp.array([2, 0, 2])].set(v[1:]),
+    "stride": lambda ref, v: ref.at[::2].set(v, jnp.array([1, 1, 0, 1])),
+    "rows": lambda ref, v: ref.reshape(2, 2).at[jnp.array([1, 1])].set(v.reshape(2, 2)),
+    "columns": lambda ref, v: ref.reshape(2, 2).T.at[:, jnp.array([0, 0])].set(v.reshape(2, 2)),
+    "once": lambda ref, v: ref.at[jnp.array([2])].set(v[:1]),
+    "vmap": lambda ref, v: ref.at[...].set(jax.vmap(mapped)(v).sum(1)),
+    "scan": lambda ref, v: scanned(ref, REPEATED, v),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_is_written_last_has_the_slope(name):
+    def f(x):
+        ref = jax.new_ref(x[:4])
+        WRITES[name](ref, x[4:])
+        return ref[...]
+
+    write = jax.jit(f)  # it is linear: what it does to each unit vector is its slope
+    expected = np.stack([write(row) for row in np.eye(8, dtype=np.float32)], 1)
+    x = jnp.arange(8.0)
+    for g in (f, jax.jit(f), jax.checkpoint(f)):
+        for jacobian in (jax.jacrev(g), jax.jit(jax.jacrev(g)), jax.jacfwd(g)):
+            np.testing.assert_array_equal(jacobian(x), expected)
+        second = jax.jacfwd(jax.grad(lambda x, g=g: (g(x) ** 2).sum()))(x)
+        np.testing.assert_array_equal(second, 2 * expected.T @ expected)
+    batch = jax.grad(lambda x: jax.vmap(f)(x)[1].sum())(jnp.stack([x, x]))
+    np.testing.assert_array_equal(batch, [0 * x, expected.sum(0)])
+
+
 def test_tangents_that_references_hold_are_arrays():
     out, tangent = jax.jvp(lambda x: jax.freeze(jax.new_ref(x)), (1.0,), (2.0,))
     assert isinstance(tangent, jax.Array) and (float(out), float(tangent)) == (1.0, 2.0)
