@@ -25,10 +25,8 @@ class DisabledSafetyCheck:
     DisabledSafetyCheck.custom_call('my_function')
     """
 
-    __slots__ = ("_impl",)
-
     def __init__(self, _impl: str) -> None:
-        self._impl = _impl
+        self._impl = _impl  # jax's pickles fill it by this name
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:

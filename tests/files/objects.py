@@ -4,6 +4,7 @@ import jax
 import jax.example_libraries.optimizers
 import jax.experimental.layout
 import jax.experimental.sparse
+import jax.export
 import jax.numpy as jnp
 import jax.scipy.optimize
 import jax.scipy.spatial.transform
@@ -79,6 +80,7 @@ MAKERS = {
     "rotation": lambda: Rotation.from_quat(jnp.array([0, 0, 0, 1.0])),
     "sparse": lambda: [kind.fromdense(jnp.eye(2)) for kind in (
         sparse.BCOO, sparse.BCSR, sparse.COO, sparse.CSR, sparse.CSC)],
+    "check": lambda: jax.export.DisabledSafetyCheck.custom_call("mine"),
     "error": lambda: jax.errors.KeyReuseError("a key was used twice"),
     "eigenvectors": lambda: jnp.linalg.eigh(jnp.eye(2)),
     "results": lambda: [jnp.linalg.svd(jnp.eye(2)), jnp.linalg.slogdet(jnp.eye(2)),
@@ -113,6 +115,8 @@ def described(value):
         return type(value).__name__, described(value.todense())
     if isinstance(value, Rotation):
         return described(value.as_quat())
+    if isinstance(value, jax.export.DisabledSafetyCheck):
+        return str(value)
     if isinstance(value, Exception):
         return type(value).__name__, str(value).split("\n")[0]
     if isinstance(value, jax.tree_util.Partial):
