@@ -394,7 +394,7 @@ def compile_only(client: Any, program: str | bytes, devices: Any, options: Any) 
 
 
 # Whether Python functions can be given to a program that is loaded, as to one that is compiled.
-LOADS_HOST_CALLS: bool = "abc.Callable" in _jax.Client.deserialize_executable.__doc__
+LOADS_HOST_CALLS: bool = JAXLIB_VERSION >= (0, 9)
 
 
 def deserialize_executable(client: Any, blob: bytes, devices: Any, options: Any,

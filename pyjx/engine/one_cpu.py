@@ -28,8 +28,10 @@ from pyjx.jaxlib_api import CPU_BARRIER_PASS
 def for_one_cpu(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, bool]:
     """The program, which has been decomposed, as it is written for one CPU, and whether it has
     barriers that count in loops."""
+    if not configuration.small_kernels.value:
+        return closed, False
     closed = in_one_row(closed)
-    parted = with_stencils_kept(closed) if configuration.small_kernels.value else closed
+    parted = with_stencils_kept(closed)
     if holders(parted):
         parted = with_reads_first(parted)
     return parted, parted is not closed
@@ -139,17 +141,20 @@ def _flat(run: list[JaxprEqn], outs: Sequence[Var]) -> list[JaxprEqn]:
 
 # -- values that stencils read ---------------------------------------------------------------------
 
-# Operations that are done again for an element of a value, from which on it is kept. Of loops over
-# grids of 16 to 512 numbers a side (benchmarks/small.py has some) none takes longer for it, and
-# most 0.1 to 0.6 of their time; with 4, some take 1.5 times as long.
-AGAIN = 6
+# Operations that are done again for an element of a value, from which on it is kept. A chain of
+# arithmetic that five slices read, of 512 x 512 numbers, takes 1.18 of the time kept where 16 are
+# done again, 0.81 where 24 are, and 0.48 where 48 are.
+AGAIN = 20
 # And for the whole value; more where no loop is one kernel then.
-AGAIN_IN_ALL = 32 if CPU_BARRIER_PASS is None else 2000
+AGAIN_IN_ALL = 32 if CPU_BARRIER_PASS is None else 8000
+# To take an element from one of several values, as where arrays are rolled, is a branch.
+_BRANCH = 9
 _TERMS = 64  # that are told apart
 
 Work = dict[int, float]  # operations for an element, by equation
-Places = dict[Any, float]  # by what reads elements from elsewhere, how many, or in a call how often
-_HERE = 0  # a place of its own: that of the element itself
+# By what reads elements from elsewhere, how many; or in a call, or many, how often.
+Readers = dict[Any, float]
+_ITSELF = 0  # what reads the element at its own place
 
 
 @derived_structure
@@ -169,18 +174,18 @@ def with_stencils_kept(closed: ClosedJaxpr) -> ClosedJaxpr:
 def _stencils_kept(jaxpr: Jaxpr) -> Jaxpr:
     params = {id(e): map_jaxprs(e.params, with_stencils_kept, _stencils_kept)
               for e in holders_in(jaxpr)}
-    places = _places(jaxpr) if any([e.primitive.fused or e.primitive.is_call
+    readers = _readers(jaxpr) if any([e.primitive.fused or e.primitive.is_call
                                     for e in jaxpr.eqns]) else {}
     work, behind = dict[Any, Work](), dict[Any, Any]()
     eqns = []
     for eqn in jaxpr.eqns:
-        done = _work(eqn, work) if places else {}
+        done = _work(eqn, work) if readers else {}
         new = params.get(id(eqn), eqn.params)
         if new is not eqn.params or not behind.keys().isdisjoint(_variables(eqn.invars)):
             eqn = eqn.replace(params=new, invars=_replaced(eqn.invars, behind))
         eqns.append(eqn)
         for v in eqn.outvars if done else ():
-            again = (_reads(v, places.get(v, {})) - 1) * sum(done.values())
+            again = (_reads(v, readers.get(v, {})) - 1) * sum(done.values())
             if again < AGAIN or again * _size(v) < AGAIN_IN_ALL:
                 work[v] = done
             else:
@@ -211,8 +216,10 @@ def _work(eqn: JaxprEqn, done: Mapping[Any, Work]) -> Work:
         made, reads = _inside(eqn.params["jaxpr"])
         return {id(eqn): made + sum([n * sum(done[v].values()) for v, n in zip(
             eqn.invars, reads, strict=True) if type(v) is Var and v in done])}
-    if eqn.primitive.fused:
-        return {id(eqn): 1 + max([sum(w.values()) for w in given], default=0)}
+    if eqn.primitive.fused or eqn.primitive.in_place:
+        parts = [v for v in _variables(eqn.invars) if v.aval.shape]
+        return {id(eqn): max([sum(w.values()) for w in given], default=0) + (
+            _BRANCH if len(parts) > 1 else 1)}
     moves = _only_moves(eqn)
     if not moves and eqn.primitive.cost != CHEAP:
         return {}
@@ -221,28 +228,31 @@ def _work(eqn: JaxprEqn, done: Mapping[Any, Work]) -> Work:
     return work if len(work) < _TERMS else {id(eqn): sum(work.values())}
 
 
-def _places(jaxpr: Jaxpr) -> dict[Any, Places]:
+def _readers(jaxpr: Jaxpr) -> dict[Any, Readers]:
     """From where values are read: by the last of the operations that take elements from elsewhere,
     before one computes with them."""
-    places: dict[Any, Places] = {v: {_HERE: 1} for v in _variables(jaxpr.outvars)}
+    readers: dict[Any, Readers] = {v: {_ITSELF: 1} for v in _variables(jaxpr.outvars)}
     for eqn in reversed(jaxpr.eqns):
-        read = {k: n for v in eqn.outvars for k, n in places.get(v, {}).items()}
+        read = {k: n for v in eqn.outvars for k, n in readers.get(v, {}).items()}
         if eqn.primitive.fused:
-            if read.pop(_HERE, 0):
+            if read.pop(_ITSELF, 0):
                 read[id(eqn)] = max(map(_size, eqn.outvars))
         elif not _only_moves(eqn):
-            read = {_HERE: 1}
+            read = {_ITSELF: 1}
         inside = _inside(eqn.params["jaxpr"])[1] if eqn.primitive.is_call else ()
         for i, x in enumerate(eqn.invars):
             if type(x) is Var:
-                places.setdefault(x, {}).update({(id(eqn), i): inside[i]} if inside else read)
-    return places
+                found = readers.setdefault(x, {})
+                found.update({(id(eqn), i): inside[i]} if inside else read)
+                if len(found) > _TERMS:
+                    readers[x] = {(id(eqn), -1): _reads(x, found)}
+    return readers
 
 
-def _reads(v: Var, places: Places) -> float:
+def _reads(v: Var, readers: Readers) -> float:
     """In how many places a value is read for an element of a result; a part of it counts less."""
-    return sum([n if k == _HERE or type(k) is tuple else min(1.0, n / _size(v))
-                for k, n in places.items()])
+    return sum([n if k == _ITSELF or type(k) is tuple else min(1.0, n / _size(v))
+                for k, n in readers.items()])
 
 
 def _size(v: Var) -> int:
@@ -257,9 +267,9 @@ def _inside(closed: ClosedJaxpr) -> tuple[float, list[float]]:
     work = dict[Any, Work]()
     for eqn in closed.jaxpr.eqns:
         work.update(dict.fromkeys(eqn.outvars, _work(eqn, work)))
-    places = _places(closed.jaxpr)
+    readers = _readers(closed.jaxpr)
     return (max([sum(work[v].values()) for v in _variables(closed.jaxpr.outvars) if v in work],
-                default=0), [_reads(v, places.get(v, {})) for v in closed.jaxpr.invars])
+                default=0), [_reads(v, readers.get(v, {})) for v in closed.jaxpr.invars])
 
 
 # -- reads before updates --------------------------------------------------------------------------
@@ -283,8 +293,8 @@ def _reads_first(jaxpr: Jaxpr, repeated: bool) -> Jaxpr:
               if new is not old}
     if inside:
         jaxpr = jaxpr.replace(eqns=[inside.get(id(e), e) for e in jaxpr.eqns])
-    if repeated and any([e.primitive.in_place for e in jaxpr.eqns]):
-        for carried in [e.invars[0] for e in jaxpr.eqns if e.primitive.in_place]:
+    if repeated:
+        for carried in [e.invars[0] for e in jaxpr.eqns if e.primitive.in_place][:_CARRIES]:
             if type(carried) is Var and carried in jaxpr.invars and _size(carried) >= _COPIED:
                 jaxpr = _with_barrier(jaxpr, carried)
     return jaxpr
@@ -300,6 +310,9 @@ def _with_reads_first_inside(eqn: JaxprEqn, repeated: bool) -> JaxprEqn:
 # Elements from which on a copy counts beside a barrier, for which older versions of XLA have to be
 # told that no loop is one kernel.
 _COPIED = 256 if CPU_BARRIER_PASS is None else 1 << 14
+
+
+_CARRIES = 32  # that are parted from their updates, each by a walk over the program
 
 
 def _with_barrier(jaxpr: Jaxpr, carried: Var) -> Jaxpr:

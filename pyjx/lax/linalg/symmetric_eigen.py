@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from functools import reduce
 from itertools import combinations
 from typing import Any
 
@@ -17,6 +18,7 @@ from pyjx.engine.conversion import cast
 from pyjx.engine.types import Tangents, Value, Values
 from pyjx.lax.linalg.matrices import (
     adjoint,
+    alike,
     batch_leading,
     check_member,
     check_operands,
@@ -79,7 +81,8 @@ _SWEEPS = {4: 6, 8: 8}  # by bytes of an element of the eigenvalues
 def _by_rotations(x: Value, *, lower: bool, **params: Any) -> tuple[Value, Value]:
     """Jacobi's method (Golub and Van Loan, 8.5): rotations, each of which makes an element below
     the diagonal zero. Eigenvalues always ascend."""
-    *_, n = shape = get_aval(x).shape
+    shape, dtype = get_aval(x).shape, get_aval(x).dtype
+    *_, n = shape
 
     def sweep(_: Any, state: tuple[Value, Value]) -> tuple[Value, Value]:
         a, v = map(_elements, state)
@@ -87,11 +90,16 @@ def _by_rotations(x: Value, *, lower: bool, **params: Any) -> tuple[Value, Value
             _rotate(a, v, p, q)
         return _matrix(a), _matrix(v)
 
-    state = x if lower else adjoint(x), identity_like(x)
+    x = x if lower else adjoint(x)
+    # Scaled, so that no product of small elements is zero; NaN where one is not finite.
+    size = reduce(lax.max, [lax.abs(element(x, i, j)) for i in range(n) for j in range(i + 1)])
+    zero = lax.full_like(size, 0)
+    divisor = lax.select(lax.eq(size, zero), lax.full_like(size, 1), size)
+    state: tuple[Value, Value] = lax.div(*alike(x, cast(divisor, dtype))), identity_like(x)
     if n == 2:
         state = sweep(0, state)
     elif n > 2:
-        state = lax.fori_loop(0, _SWEEPS[real_dtype(get_aval(x).dtype).itemsize], sweep, state)
+        state = lax.fori_loop(0, _SWEEPS[real_dtype(dtype).itemsize], sweep, state)
     a, v = state
     pairs = [(real_part(element(a, i, i)), part(v, (0, n), (i, i + 1))) for i in range(n)]
     for i in range(n):
@@ -101,13 +109,10 @@ def _by_rotations(x: Value, *, lower: bool, **params: Any) -> tuple[Value, Value
             pairs[j:j + 2] = [(choose(above, s, t), choose(above, y, z)) for s, t, y, z in (
                 (u, w, right, left), (w, u, left, right))]
     values, vectors = zip(*pairs, strict=True)
-    w = lax.squeeze(lax.concatenate(values, len(shape) - 1), (len(shape) - 2,))
-    v = lax.concatenate(vectors, len(shape) - 1)
-    # NaN for what is not finite, where LAPACK's method does not converge
-    zero = lax.reduce_sum(lax.mul(x, lax.full_like(x, 0)), (len(shape) - 2, len(shape) - 1))
-    batch = range(len(shape) - 2)
-    return (lax.add(v, lax.broadcast_in_dim(zero, shape, batch)),
-            lax.add(w, lax.broadcast_in_dim(real_part(zero), shape[:-1], batch)))
+    w = lax.mul(*alike(lax.concatenate(values, len(shape) - 1), size))
+    v = lax.add(*alike(lax.concatenate(vectors, len(shape) - 1),
+                       cast(lax.mul(size, zero), dtype)))
+    return v, lax.squeeze(w, (len(shape) - 2,))
 
 
 def _rotate(a: list[list[Value]], v: list[list[Value]], p: int, q: int) -> None:
