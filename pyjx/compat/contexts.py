@@ -132,10 +132,6 @@ class TracingContext:
         """The named axes."""
         return AxisEnv()
 
-    def is_top_level(self) -> bool:
-        """Whether no transformation is active."""
-        return trace_state_clean()
-
 
 class AxisEnv:
     """The named axes of this thread, as they were when it was made."""
@@ -145,9 +141,6 @@ class AxisEnv:
 
     def axis_names(self) -> list[Any]:
         return list(self.axis_sizes)
-
-    def axis_exists(self, name: Hashable) -> bool:
-        return name in self.axis_sizes
 
     def axis_size(self, name: Hashable) -> int:
         """Raises KeyError where there is no axis of the name."""

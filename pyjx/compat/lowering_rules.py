@@ -7,7 +7,7 @@ is what the primitive is made of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -357,14 +357,6 @@ class EffectTypeSet:
         """Whether an effect, or those of a type, are among them."""
         kind = effect if isinstance(effect, type) else type(effect)
         return issubclass(kind, tuple(self._types))
-
-    def filter_in(self, effects: Iterable[Any]) -> list[Any]:
-        """Those of some effects that are among them."""
-        return [effect for effect in effects if self.contains(effect)]
-
-    def filter_not_in(self, effects: Iterable[Any]) -> list[Any]:
-        """Those of some effects that are not among them."""
-        return [effect for effect in effects if not self.contains(effect)]
 
 
 control_flow_allowed_effects = EffectTypeSet()

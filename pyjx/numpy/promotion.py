@@ -358,11 +358,6 @@ def promote_args_numeric(name: str, *args: Any) -> list[Any]:
     return _promoted(name, promote_dtypes_numeric, args)
 
 
-def promote_args_complex(name: str, *args: Any) -> list[Any]:
-    """Like `promote_args`, with the complex dtype."""
-    return _promoted(name, promote_dtypes_complex, args)
-
-
 def _literal_beside(x: Any, a: ShapedArray) -> Any:
     """The Python scalar `x` as operand beside a value of aval `a`, or None: promote as usual."""
     kind = type(x)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,12 +45,6 @@ if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
     from pyjx.jaxlib_api import Sharding
     from pyjx.lax.contractions import PrecisionLike
-
-
-class BCSRProperties(NamedTuple):
-    n_batch: int
-    n_dense: int
-    nse: int
 
 
 def _check(data: Array, indices: Array, indptr: Array, shape: tuple[int, ...]) -> None:
