@@ -12,7 +12,6 @@ from typing import Any
 
 from lowering.rules import rules_for
 from pyjx import configuration
-from pyjx.core.arithmetic import transcendental
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
@@ -42,9 +41,8 @@ def for_one_cpu(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, bool]:
 # XLA writes a loop for each axis, and one over a few elements gets no vector instructions, so that
 # rows of five take up to twenty times as long as one row of as many elements.
 SHORT, MANY = 16, 4096  # elements of a row, and of all
-LONG = 24  # operations for each result that is read elsewhere
-# What is a long formula alone, and as how many operations other functions count.
-_FORMULAS, _TRANSCENDENTAL = ("digamma", "bessel_i1e"), 8
+LONG = 28  # operations for each result that is read elsewhere; exp and kin stay vectorised
+_FORMULAS = ("digamma", "bessel_i1e")  # each is long alone
 
 
 @derived_structure
@@ -107,8 +105,7 @@ def _flat(run: list[JaxprEqn], outs: Sequence[Var]) -> list[JaxprEqn]:
     """A run of equations in one row, if it is long for so many results that are read elsewhere.
 
     Barriers keep XLA from moving the reshapes through the run, where they would cancel."""
-    cost = sum([LONG if p.name in _FORMULAS else _TRANSCENDENTAL
-                if p.arithmetic is transcendental else 1 for p in [e.primitive for e in run]])
+    cost = sum([LONG if e.primitive.name in _FORMULAS else 1 for e in run])
     if not outs or cost < LONG * len(outs):
         return run
     reshape_p = find_primitive("reshape", "pyjx.lax.shapes")

@@ -280,11 +280,21 @@ def identity(x: ArrayLike) -> Array:
     return operands("identity", x)[0]
 
 
+# log((1 - e^-x)/x) + x/2 by powers of x^2: B_2n/(2n (2n)!) with Bernoulli's numbers
+_MEAN_SLOPE = (1 / 24, -1 / 2880, 1 / 181440, -1 / 9676800, 1 / 479001600, -4.403491782239578e-11,
+               9.558954664774772e-13, -2.1185501852016142e-14)
+
+
 @custom_jvp
 def _log1mexp(x: Value) -> Array:
-    small = lax.log(lax.neg(lax.expm1(lax.neg(x))))
-    large = lax.log1p(lax.neg(lax.exp(lax.neg(x))))
-    return ufuncs.where(ufuncs.less(x, like(x, math.log(2.0))), small, large)
+    # one logarithm, with what its argument lacks added
+    near, square = ufuncs.less(lax.abs(x), math.log(2.0)), lax.mul(x, x)
+    terms = _MEAN_SLOPE[:3 if dtypes.finfo(get_aval(x).dtype).eps > 1e-10 else None]
+    series = lax.sub(lax.mul(square, lax.polynomial(square, terms)), lax.mul(x, like(x, 0.5)))
+    rest = lax.exp(lax.neg(x))
+    kept = lax.sub(like(x, 1.0), rest)
+    lost = lax.sub(lax.sub(like(x, 1.0), kept), rest)
+    return lax.add(lax.log(ufuncs.where(near, x, kept)), ufuncs.where(near, series, lost))
 
 
 @custom_jvp

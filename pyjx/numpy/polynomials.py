@@ -261,8 +261,7 @@ def _horner(unroll: int) -> Any:
     def slope(g: Array, out: Array, p: Array, x: ArrayLike) -> Any:
         n, *rest = get_aval(p).shape
         degrees = lax.broadcasted_iota(dtype_of(p), (max_dim(n - 1, 0), *rest), 0)
-        derivative = jnp.flip(jnp.flip(p[:-1], 0) * (degrees + 1), 0)
-        return g * values(derivative, x)
+        return g * values(p[:-1] * jnp.flip(degrees + 1, 0), x)
 
     values.defjvps(lambda g, out, p, x: values(g, x), slope)
     return values

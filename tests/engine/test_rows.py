@@ -72,3 +72,9 @@ def test_few_operations_for_each_result_stay():
     assert "optimization_barrier" not in text(
         lambda x: [polynomial(x) if k else x * 2 for k in range(2)]
         + [jnp.sin(x) * k for k in range(20)], X)
+
+
+@pytest.mark.parametrize("f", [jnp.logaddexp, lambda x, y: jax.scipy.stats.gumbel_l.pdf(x),
+                               lambda x, y: jax.nn.mish(x * y)])
+def test_a_few_functions_that_are_vectorised_in_rows_stay(f):
+    assert "optimization_barrier" not in text(f, X, X)

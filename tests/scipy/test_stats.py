@@ -469,6 +469,25 @@ def test_the_sign_of_a_scale(scale):
                                    rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize(("name", "x", "want"), [
+    ("expon.ppf", (1e-30, 3e-8, 0.3, 0.5, 0.75, 0.99), lambda q: -np.log1p(-q)),
+    ("expon.cdf", (1e-30, 1e-4, 0.1, 0.7, 3, 100), lambda y: -np.expm1(-y)),
+    ("expon.logcdf", (1e-30, 1e-4, 0.1, 0.69, 0.7, 3, 80), reference.expon.logcdf),
+    ("gumbel_r.sf", (-9, -1, 0, 2, 9, 60), lambda y: -np.expm1(-np.exp(-y))),
+    ("cauchy.cdf", (-1e30, -9, -1, -0.3, 0, 0.3, 1, 9, np.inf),
+     lambda y: np.arctan2(1, -y) / np.pi),
+    ("logistic.ppf", (1e-30, 0.2, 0.43, 0.44, 0.56, 0.9), lambda q: np.log(q / (1 - q))),
+])
+def test_both_tails_have_all_digits(name, x, want):
+    of, _, name = name.partition(".")
+    x = np.array(x, np.float32)
+    np.testing.assert_allclose(getattr(getattr(stats, of), name)(x), want(x.astype(float)),
+                               rtol=6e-7)
+    with jax.enable_x64(True):
+        x = x.astype(float)
+        np.testing.assert_allclose(getattr(getattr(stats, of), name)(x), want(x), rtol=2e-14)
+
+
 def test_pareto_of_an_infinite_exponent_at_its_edge():
     of = [getattr(stats.pareto, name)(2.0, jnp.inf, 0.0, 2.0)
           for name in ("cdf", "logcdf", "sf", "logsf")]

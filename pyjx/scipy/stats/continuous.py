@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
@@ -30,6 +32,32 @@ from pyjx.transforms.custom_jvp import custom_jvp
 PLACED = "x, loc=0, scale=1"
 QUANTILES = "q, loc=0, scale=1"
 
+
+@custom_jvp
+@in_single
+def _log_rest(q: Array) -> Array:
+    """log(1 - q) for q in [0, 1], as log1p(-q), which takes two polynomials besides: what 1 - q
+    lacks is less than its last bit, and nothing from 1/2 on."""
+    rest = 1 - q
+    return jnp.log(rest) + ((1 - rest) - q)
+
+
+_log_rest.defjvps(lambda g, out, q: g / (q - 1))
+
+
+@custom_jvp
+@in_single
+def _one_minus_exp(t: Array) -> Array:
+    """1 - e^-t for t >= 0, as -expm1(-t), which takes an exponential besides."""
+    if t.dtype == np.float64:
+        return -jnp.expm1(-t)
+    half = jnp.tanh(t / 2)
+    return (half + half) / (1 + half)
+
+
+_one_minus_exp.defjvps(lambda g, out, t: g * jnp.exp(-t))
+
+
 beta = Distribution(
     "beta",
     "The beta distribution: density y^(a-1) (1-y)^(b-1)/(B(a, b) scale) of y = (x - loc)/scale.",
@@ -44,16 +72,8 @@ def _(y: Array, a: Array, b: Array, scale: Array) -> Array:
     return jnp.where(outside, -math.inf, log)
 
 
-@beta("cdf", 0.348, mark=strong_of_arrays)
-def _(y: Array, a: Array, b: Array) -> Array:
-    return lax.betainc(a, b, jnp.clip(y, 0, 1))
-
-
-@beta("sf", 0.652, mark=strong_of_arrays)
-def _(y: Array, a: Array, b: Array) -> Array:
-    return lax.betainc(b, a, 1 - jnp.clip(y, 0, 1))
-
-
+beta("cdf", 0.348, mark=strong_of_arrays)(lambda y, a, b: lax.betainc(a, b, jnp.clip(y, 0, 1)))
+beta("sf", 0.652, mark=strong_of_arrays)(lambda y, a, b: lax.betainc(b, a, 1 - jnp.clip(y, 0, 1)))
 beta.derived(pdf=1.764, logcdf=-1.055, logsf=-0.428)
 
 cauchy = Distribution(
@@ -71,12 +91,24 @@ def _cotangent(q: Array) -> Array:
     return jnp.where(upper, -size, size)
 
 
+def _arctan_over_pi(x: Array) -> Array:
+    """arctan(x)/pi for x in [-1, 1], which XLA's arctan has no need to bring there."""
+    if x.dtype == np.float64:
+        return lax.atan(x) / math.pi
+    square = x * x
+    below = lax.polynomial(square, (1.0, 1.4623865234817675, 0.5736162285634648,
+                                    0.050457999160236494))
+    return x * lax.polynomial(square, (0.3183098859039571, 0.35938883111860354,
+                                       0.09108480363984825, 0.00283166781728722)) / below
+
+
 @custom_jvp
+@in_single
 def _real_cauchy_cdf(y: Array) -> Array:
     """1/2 + arctan(y)/pi, which cancels far below 0."""
-    far = y < -1
-    turned = jnp.arctan(jnp.where(far, -1 / y, y))
-    return jnp.where(far, turned, turned + math.pi / 2) / math.pi
+    far = jnp.abs(y) > 1
+    within = _arctan_over_pi(jnp.where(far, -1 / y, y))
+    return within + jnp.where(far, jnp.where(y < 0, 0, 1), 0.5)
 
 
 _real_cauchy_cdf.defjvps(lambda g, out, y: g / (math.pi * (1 + y * y)))
@@ -91,24 +123,10 @@ def _(y: Array, scale: Array) -> Array:
     return -jnp.log1p(y * y) - jnp.log(scale) - math.log(math.pi)
 
 
-@cauchy("cdf", 0.648, mark=strong_of_arrays, arrays=floats)
-def _(y: Array) -> Array:
-    return _cauchy_cdf(y)
-
-
-@cauchy("logcdf", -0.435, mark=strong_of_arrays, arrays=floats)
-def _(y: Array) -> Array:
-    return jnp.log(_cauchy_cdf(y))
-
-
-@cauchy("sf", 0.352, mark=strong_of_arrays, arrays=floats)
-def _(y: Array) -> Array:
-    return _cauchy_cdf(-y)
-
-
-@cauchy("logsf", -1.043, mark=strong_of_arrays, arrays=floats)
-def _(y: Array) -> Array:
-    return jnp.log(_cauchy_cdf(-y))
+cauchy("cdf", 0.648, mark=strong_of_arrays, arrays=floats)(lambda y: _cauchy_cdf(y))
+cauchy("logcdf", -0.435, mark=strong_of_arrays, arrays=floats)(lambda y: jnp.log(_cauchy_cdf(y)))
+cauchy("sf", 0.352, mark=strong_of_arrays, arrays=floats)(lambda y: _cauchy_cdf(-y))
+cauchy("logsf", -1.043, mark=strong_of_arrays, arrays=floats)(lambda y: jnp.log(_cauchy_cdf(-y)))
 
 
 @cauchy("ppf", -1.0, "0.25", QUANTILES, strong_of_arrays, arrays=floats)
@@ -129,14 +147,12 @@ expon = Distribution(
     PLACED, "0.5", lambda scale: scale > 0)
 
 
-@expon("logpdf", -0.5)
-def _(y: Array, scale: Array) -> Array:
-    return jnp.where(y < 0, -math.inf, -y - jnp.log(scale))
+expon("logpdf", -0.5)(lambda y, scale: jnp.where(y < 0, -math.inf, -y - jnp.log(scale)))
 
 
 @expon("cdf", 0.393)
 def _(y: Array) -> Array:
-    return -jnp.expm1(-jnp.where(y < 0, 0, y))  # at the edge with the slope from the right
+    return _one_minus_exp(jnp.where(y < 0, 0, y))  # at the edge with the slope from the right
 
 
 @expon("logcdf", -0.933)
@@ -145,15 +161,13 @@ def _(y: Array) -> Array:
     return jnp.where(outside, -math.inf, log1mexp(jnp.where(outside, 1, y)))
 
 
-@expon("logsf", -0.5)
-def _(y: Array) -> Array:
-    return -jnp.where(y < 0, 0, y)
+expon("logsf", -0.5)(lambda y: -jnp.where(y < 0, 0, y))
 
 
 @expon("ppf", 0.288, "0.25", QUANTILES, arrays=floats)
 def _(q: Array, loc: Array, scale: Array) -> Array:
     valid = (q >= 0) & (q <= 1)
-    return jnp.where(valid, loc - scale * jnp.log1p(-jnp.where(valid, q, 0)), math.nan)
+    return jnp.where(valid, loc - scale * _log_rest(jnp.where(valid, q, 0)), math.nan)
 
 
 expon.derived(pdf=0.607, sf=0.607)
@@ -179,16 +193,8 @@ def _tail(of: Body, y: Array, a: Array, end: int) -> Array:
     return jnp.where(outside, end, of(a, jnp.where(outside, 1, jnp.where(y < 0, 0, y))))
 
 
-@gamma("cdf", 0.191, mark=strong_of_first)
-def _(y: Array, a: Array) -> Array:
-    return _tail(lax.igamma, y, a, 0)
-
-
-@gamma("sf", 0.809)
-def _(y: Array, a: Array) -> Array:
-    return _tail(lax.igammac, y, a, 1)
-
-
+gamma("cdf", 0.191, mark=strong_of_first)(lambda y, a: _tail(lax.igamma, y, a, 0))
+gamma("sf", 0.809)(lambda y, a: _tail(lax.igammac, y, a, 1))
 gamma.derived(pdf=0.251, logcdf=-1.655, logsf=-0.212)
 
 chi2 = Distribution(
@@ -244,24 +250,14 @@ def _(y: Array, scale: Array) -> Array:
     return jnp.where(y == math.inf, -math.inf, y - jnp.exp(y) - jnp.log(scale))
 
 
-@gumbel_l("cdf", 0.808)
-def _(y: Array) -> Array:
-    return -jnp.expm1(-jnp.exp(y))
-
-
-@gumbel_l("logcdf", -0.214)
-def _(y: Array) -> Array:
-    return log1mexp(jnp.exp(y))
-
-
-@gumbel_l("logsf", -1.649)
-def _(y: Array) -> Array:
-    return -jnp.exp(y)
+gumbel_l("cdf", 0.808)(lambda y: _one_minus_exp(jnp.exp(y)))
+gumbel_l("logcdf", -0.214)(lambda y: log1mexp(jnp.exp(y)))
+gumbel_l("logsf", -1.649)(lambda y: -jnp.exp(y))
 
 
 @gumbel_l("ppf", -1.246, "0.25", "p, loc=0, scale=1")
 def _(p: Array, loc: Array, scale: Array) -> Array:
-    return loc + scale * jnp.log(-jnp.log1p(-p))
+    return loc + scale * jnp.log(-_log_rest(p))
 
 
 gumbel_l.derived(pdf=0.317, sf=0.192)
@@ -278,19 +274,9 @@ def _(y: Array, scale: Array) -> Array:
     return jnp.where(y == -math.inf, -math.inf, -y - jnp.exp(-y) - jnp.log(scale))
 
 
-@gumbel_r("logcdf", -0.607)
-def _(y: Array) -> Array:
-    return -jnp.exp(-y)
-
-
-@gumbel_r("sf", 0.455, mark=strong_of_arrays)
-def _(y: Array) -> Array:
-    return -jnp.expm1(-jnp.exp(-y))
-
-
-@gumbel_r("logsf", -0.788)
-def _(y: Array) -> Array:
-    return log1mexp(jnp.exp(-y))
+gumbel_r("logcdf", -0.607)(lambda y: -jnp.exp(-y))
+gumbel_r("sf", 0.455, mark=strong_of_arrays)(lambda y: _one_minus_exp(jnp.exp(-y)))
+gumbel_r("logsf", -0.788)(lambda y: log1mexp(jnp.exp(-y)))
 
 
 @gumbel_r("ppf", -0.327, "0.25", "p, loc=0, scale=1")
@@ -305,9 +291,7 @@ laplace = Distribution(
     PLACED, "0.5", lambda scale: scale > 0)
 
 
-@laplace("logpdf", -1.193, mark=strong_of_arrays)
-def _(y: Array, scale: Array) -> Array:
-    return -jnp.abs(y) - jnp.log(2 * scale)
+laplace("logpdf", -1.193, mark=strong_of_arrays)(lambda y, scale: -jnp.abs(y) - jnp.log(2 * scale))
 
 
 @laplace("cdf", 0.697, mark=strong_of_arrays)
@@ -332,14 +316,8 @@ def _(y: Array, scale: Array) -> Array:
     return strong_throughout(log) if get_aval(log).shape else log
 
 
-@logistic("cdf", 0.622, arrays=floats)
-def _(y: Array) -> Array:
-    return lax.logistic(y)
-
-
-@logistic("sf", 0.378, arrays=floats)
-def _(y: Array) -> Array:
-    return lax.logistic(-y)
+logistic("cdf", 0.622, arrays=floats)(lambda y: lax.logistic(y))
+logistic("sf", 0.378, arrays=floats)(lambda y: lax.logistic(-y))
 
 
 @logistic("ppf", 0.0, mark=strong_of_arrays, arrays=floats)
@@ -367,24 +345,10 @@ def _(y: Array, scale: Array) -> Array:
     return -(y * y) / 2 - size - math.log(2 * math.pi) / 2
 
 
-@norm("cdf", 0.691)
-def _(y: Array) -> Array:
-    return ndtr_of(y)
-
-
-@norm("logcdf", -0.369)
-def _(y: Array) -> Array:
-    return log_ndtr_of(y)
-
-
-@norm("sf", 0.309)
-def _(y: Array) -> Array:
-    return ndtr_of(-y)
-
-
-@norm("logsf", -1.176)
-def _(y: Array) -> Array:
-    return log_ndtr_of(-y)
+norm("cdf", 0.691)(lambda y: ndtr_of(y))
+norm("logcdf", -0.369)(lambda y: log_ndtr_of(y))
+norm("sf", 0.309)(lambda y: ndtr_of(-y))
+norm("logsf", -1.176)(lambda y: log_ndtr_of(-y))
 
 
 @norm("ppf", -0.674, "0.25", QUANTILES)
@@ -407,11 +371,15 @@ pareto = Distribution(
     "x, b, loc=0, scale=1", "1.5, 2.0", lambda b, scale: (b > 0) & (scale > 0))
 
 
+@custom_jvp
 def _exponent(y: Array, b: Array) -> Array:
-    """-log of the probability of values above x; at the edge with the slope from the right,
-    where b is finite."""
-    outside = (y < 1) | ((y == 1) & (b == math.inf))
-    return jnp.where(outside, 0, b * jnp.log(jnp.where(outside, 1, y)))
+    """-log of the probability of values above x; at the edge with the slope from the right."""
+    return jnp.where(y <= 1, 0, b * jnp.log(y))
+
+
+partials(_exponent,
+         lambda out, y, b: jnp.where(y < 1, 0, b / y),
+         lambda out, y, b: jnp.where(y < 1, 0, jnp.log(y)))
 
 
 @pareto("logpdf", -0.523, mark=strong_of_arrays)
@@ -421,9 +389,7 @@ def _(y: Array, b: Array, scale: Array) -> Array:
     return jnp.where(outside, -math.inf, log)
 
 
-@pareto("cdf", 0.556, mark=strong_of_first)
-def _(y: Array, b: Array) -> Array:
-    return -jnp.expm1(-_exponent(y, b))
+pareto("cdf", 0.556, mark=strong_of_first)(lambda y, b: _one_minus_exp(_exponent(y, b)))
 
 
 @pareto("logcdf", -0.588)
@@ -432,15 +398,13 @@ def _(y: Array, b: Array) -> Array:
     return jnp.where(outside, -math.inf, log1mexp(_exponent(jnp.where(outside, 2, y), b)))
 
 
-@pareto("logsf", -0.811, mark=strong_of_arrays)
-def _(y: Array, b: Array) -> Array:
-    return -_exponent(y, b)
+pareto("logsf", -0.811, mark=strong_of_arrays)(lambda y, b: -_exponent(y, b))
 
 
 @pareto("ppf", 1.155, "0.25, 2.0", "q, b, loc=0, scale=1", strong_of_arrays, arrays=floats)
 def _(q: Array, b: Array, loc: Array, scale: Array) -> Array:
     valid = (q >= 0) & (q <= 1)
-    value = loc + scale * jnp.exp(-jnp.log1p(-jnp.where(valid, q, 0)) / b)
+    value = loc + scale * jnp.exp(-_log_rest(jnp.where(valid, q, 0)) / b)
     return jnp.where(valid, value, math.nan)
 
 
@@ -532,9 +496,7 @@ def _(x: Array, y: Array, loc: Array, scale: Array) -> Array:
     return jnp.where(jnp.isnan(y), math.nan, log)
 
 
-@uniform("cdf", 0.5)
-def _(y: Array) -> Array:
-    return jnp.clip(y, 0, 1)
+uniform("cdf", 0.5)(lambda y: jnp.clip(y, 0, 1))
 
 
 @uniform("ppf", 0.25, "0.25", QUANTILES, arrays=floats)
