@@ -202,12 +202,17 @@ def expit(x: ArrayLike) -> Array:
     return lax.logistic(*promote_args_as_floats("expit", x))
 
 
+@custom_jvp
 def _power_transform(log_x: Array, power: Array) -> Array:
-    # (x^c - 1)/c, whose limit at c = 0 is log x, and its derivative there log(x)^2/2 dc
+    # (x^c - 1)/c, whose limit at c = 0 is log x, and its derivative there log(x)^2/2
     level = power == 0
-    general = jnp.expm1(power * log_x) / jnp.where(level, 1, power)
-    curved = jnp.where(jnp.isfinite(log_x), log_x * (1 + power * log_x / 2), log_x)
-    return jnp.where(level, curved, general)
+    return jnp.where(level, log_x, jnp.expm1(power * log_x) / jnp.where(level, 1, power))
+
+
+partials(_power_transform, lambda out, log_x, power: jnp.exp(power * log_x),
+         lambda out, log_x, power: jnp.where(
+             power == 0, log_x * log_x / 2,
+             (log_x * jnp.exp(power * log_x) - out) / jnp.where(power == 0, 1, power)))
 
 
 @numpy_function
