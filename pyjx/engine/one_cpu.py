@@ -42,7 +42,7 @@ def for_one_cpu(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, bool]:
 # rows of five take up to twenty times as long as one row of as many elements.
 SHORT, MANY = 16, 4096  # elements of a row, and of all
 LONG = 28  # operations for each result that is read elsewhere; exp and kin stay vectorised
-_FORMULAS = ("digamma", "bessel_i1e")  # each is long alone
+_FORMULAS = ("digamma", "bessel_i1e", "erf_inv", "threefry2x32")  # each is long alone
 
 
 @derived_structure
@@ -65,8 +65,7 @@ def _with_flat_runs(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> Sequenc
     short = {a for a in {v.aval for e in eqns for v in e.outvars} if _is_short(a)}
     if not short:
         return eqns
-    shapes = [_shape(e) if len(e.outvars) == 1 and e.outvars[0].aval in short else None
-              for e in eqns]
+    shapes = [_shape(e) if e.outvars and e.outvars[0].aval in short else None for e in eqns]
     last = {v: i for i, e in enumerate(eqns) for v in e.invars if type(v) is Var}
     last.update((v, len(eqns)) for v in outvars if type(v) is Var)
     done: list[JaxprEqn] = []
@@ -81,7 +80,7 @@ def _with_flat_runs(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> Sequenc
         if shape:
             of = shape
             run.append(eqn)
-            made[eqn.outvars[0]] = None
+            made.update(dict.fromkeys(eqn.outvars))
         else:  # it reads nothing of the run, and may stand before it
             done.append(eqn)
     return done + _flat(run, [v for v in made if last.get(v, -1) >= len(eqns)])
@@ -95,9 +94,9 @@ def _is_short(aval: Any) -> bool:
 def _shape(eqn: JaxprEqn) -> Any:
     """The shape of all operands but scalars, and of the result, of arithmetic."""
     shape = eqn.outvars[0].aval.shape
-    rule = rules_for("cpu")[eqn.primitive.name]
-    fits = {(), shape} if rule is not None and rule.elementwise else \
-        {()} if eqn.primitive.name == "broadcast_in_dim" else set()
+    rule, name = rules_for("cpu")[eqn.primitive.name], eqn.primitive.name
+    fits = {(), shape} if name in _FORMULAS or (rule is not None and rule.elementwise) else \
+        {()} if name == "broadcast_in_dim" else set()
     return shape if fits.issuperset([v.aval.shape for v in eqn.invars]) else None
 
 
@@ -105,12 +104,12 @@ def _flat(run: list[JaxprEqn], outs: Sequence[Var]) -> list[JaxprEqn]:
     """A run of equations in one row, if it is long for so many results that are read elsewhere.
 
     Barriers keep XLA from moving the reshapes through the run, where they would cancel."""
-    cost = sum([LONG if e.primitive.name in _FORMULAS else 1 for e in run])
+    cost = sum([LONG * len(e.outvars) if e.primitive.name in _FORMULAS else 1 for e in run])
     if not outs or cost < LONG * len(outs):
         return run
     reshape_p = find_primitive("reshape", "pyjx.lax.shapes")
     row = (run[0].outvars[0].aval.size,)
-    made = {e.outvars[0] for e in run}
+    made = {v for e in run for v in e.outvars}
     given = list(dict.fromkeys([v for e in run for v in e.invars
                                 if type(v) is Var and v.aval.shape and v not in made]))
     info = run[0].source_info
@@ -131,7 +130,7 @@ def _flat(run: list[JaxprEqn], outs: Sequence[Var]) -> list[JaxprEqn]:
     flat.update(zip(made, in_row(made), strict=True))
     return [*reshaped(given, before), *barred(before, [flat[v] for v in given]),
             *[e.replace(invars=[flat.get(v, v) if type(v) is Var else v for v in e.invars],
-                        outvars=[flat[e.outvars[0]]],
+                        outvars=[flat[v] for v in e.outvars],
                         params={**e.params, "shape": row} if "shape" in e.params else e.params)
               for e in run], *barred([flat[v] for v in outs], behind), *reshaped(behind, outs)]
 

@@ -78,3 +78,13 @@ def test_few_operations_for_each_result_stay():
                                lambda x, y: jax.nn.mish(x * y)])
 def test_a_few_functions_that_are_vectorised_in_rows_stay(f):
     assert "optimization_barrier" not in text(f, X, X)
+
+
+@pytest.mark.parametrize("draw", [jax.random.bits, jax.random.normal, jax.random.split])
+def test_random_numbers_in_short_rows_are_drawn_in_one(draw):
+    key = jax.random.key(0)
+    rows = jax.jit(lambda key: draw(key, (1024, 5, 3))).lower(key).as_text()
+    assert "threefry2x32(%arg0: tensor<ui32>, %arg1: tensor<ui32>, %arg2: tensor<ui32>, " \
+           "%arg3: tensor<15360xui32>" in rows
+    flat = jax.jit(lambda key: draw(key, (15360,)))(key).reshape(1024, 5, 3)
+    assert (jax.jit(lambda key: draw(key, (1024, 5, 3)))(key) == flat).all()
