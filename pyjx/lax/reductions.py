@@ -26,6 +26,7 @@ from pyjx.engine.axes import (
     at_front,
     batch_along,
     broadcast_in_dim,
+    few_to_one,
     reduce_sum,
     reduce_sum_p,
     reduced_shape,
@@ -87,8 +88,10 @@ def _check_comparable(name: str, x: ShapedArray) -> None:
     check_kinds(name, (NUMBER_OR_BOOL,), (x,))
 
 
-reduce_max_p = _reduction("reduce_max", _check_comparable, keeps_nans=True)
-reduce_min_p = _reduction("reduce_min", _check_comparable, keeps_nans=True)
+reduce_max_p = _reduction("reduce_max", _check_comparable, keeps_nans=True,
+                          unrolled=few_to_one(5, "max", "pyjx.lax.compare"))
+reduce_min_p = _reduction("reduce_min", _check_comparable, keeps_nans=True,
+                          unrolled=few_to_one(5, "min", "pyjx.lax.compare"))
 reduce_prod_p = _reduction("reduce_prod", _check_number, compiled=AS_PROGRAMS)
 reduce_prod_p.asked = True
 reduce_and_p = _reduction("reduce_and", _check_logical, keeps_weak=False)

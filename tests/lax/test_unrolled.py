@@ -202,6 +202,44 @@ def test_as_accurate_as_lapack(n: int) -> None:
     assert np.abs(got[1][0] @ got[1][0].T - wide[0]).max() < 1e-6
 
 
+REDUCTIONS: dict[str, tuple[Callable[..., Any], tuple[int, ...], bool]] = {
+    "sums of rows": (lambda x: x.sum(-1), (64, 3), True),
+    "of matrices": (lambda x: x.sum((1, 2)), (70, 2, 4), True),
+    "of nine": (lambda x: x.sum(-1), (64, 9), False),
+    "of few": (lambda x: x.sum(-1), (63, 3), False),
+    "along the first axis": (lambda x: x.sum(0), (3, 64), False),
+    "of nothing": (lambda x: x.sum(-1), (64, 0), False), "of one": (jnp.sum, (64, 1), False),
+    "extrema": (lambda x: (x.max(-1), x.min(-1)), (8, 8, 5), True),
+    "extrema of six": (lambda x: x.max(-1), (64, 6), False),
+    "norms": (lambda x: jnp.linalg.norm(x, axis=-1), (64, 3), True),
+    "in a loop": (lambda x: lax.fori_loop(0, 3, lambda _, x: x + x.sum(), x), (3,), True),
+    "of a gradient": (jax.grad(lambda x: jnp.sum(jax.nn.softmax(x)[:, 0])), (64, 4), True),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64"])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_few(name: str, dtype: str) -> None:
+    f, shape, unrolls = REDUCTIONS[name]
+    if dtype == "complex64" and ("extrema" in name or "gradient" in name):
+        return
+    x = np.asarray(drawn("float64", *shape) * 9, jnp.dtype(dtype))
+    got, want, text, plain = both(f, x)
+    of_floats = {"complex64": name == "norms", "bfloat16": "extrema" not in name}.get(dtype, True)
+    assert (text.count("stablehlo.reduce") < plain.count("stablehlo.reduce")) == (
+        unrolls and of_floats)
+    for g, w in zip(got, want, strict=True):
+        assert g.dtype == w.dtype and g.shape == w.shape
+        np.testing.assert_allclose(np.asarray(g, complex), np.asarray(w, complex),
+                                   rtol=2e-2 if dtype == "bfloat16" else 1e-5, atol=1e-5)
+
+
+def test_nans_of_extrema_of_few() -> None:
+    x = np.ones((64, 3), np.float32)
+    x[5, 1] = np.nan
+    assert np.isnan(jax.jit(lambda x: x.max(-1))(x)).nonzero()[0].tolist() == [5]
+
+
 HERMITIAN = {
     "drawn": lambda x: x, "graded": lambda x: x * 10.0 ** np.subtract.outer([0, 6, 3], [6, 0, 3])[
         :x.shape[-1], :x.shape[-1]], "near together": lambda x: np.eye(x.shape[-1]) + 1e-6 * x,
