@@ -11,6 +11,7 @@ from importlib import metadata
 from pyjx.lazy import deferred
 from pyjx.version import PYJX_VERSION
 
+emit_hlo = deferred("emit_hlo")
 programs = deferred("pyjx.cli.programs")
 
 # Each is a function `arguments -> exit status` of a module, and what it does.
@@ -32,6 +33,18 @@ PROGRAMS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command or a program; its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given and given[0] not in COMMANDS and programs.is_program(given):
+        return int(programs.main(given))
+    try:
+        status = _command(given)
+        print(end="", flush=True)
+    except BrokenPipeError:  # `python -m pyjx doctor | head` is as it should be
+        emit_hlo.silence_stdout()
+        return 0
+    return status
+
+
+def _command(given: list[str]) -> int:
     if given and given[0] in COMMANDS:
         module, _, function = COMMANDS[given[0]][0].partition(":")
         return int(getattr(importlib.import_module(module), function)(given[1:]) or 0)
@@ -39,8 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"pyjx {PYJX_VERSION}, jaxlib {metadata.version('jaxlib')}, "
               f"Python {sys.version.split()[0]}")
         return 0
-    if programs.is_program(given):
-        return int(programs.main(given))
     lines = ["usage: python -m pyjx COMMAND|FILE|-m MODULE|-c CODE [ARGUMENTS]", "", "commands:"]
     lines += [f"  {name:16}{what}" for name, (_, what) in COMMANDS.items()]
     lines += ["programs, which find pyjx when they import jax:"]

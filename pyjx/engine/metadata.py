@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
@@ -19,7 +18,7 @@ from pyjx.core.nested import holds_jaxprs, map_jaxprs
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.calls import define_call
 from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Dims, Operand, Params, Tangent, Values
+from pyjx.engine.types import Dims, Operand, Params, Tangent
 
 Items = tuple[tuple[str, Any], ...]
 
@@ -55,18 +54,11 @@ def _value_transpose(ct: Tangent, x: Operand, **params: Any) -> list[Any]:
     return [ct if type(ct) is Zero else xla_metadata_value_p.bind(ct, **params)]
 
 
-def _value_batch(operands: Values, dims: Dims, **params: Any) -> tuple[Any, Any]:
-    return xla_metadata_value_p.bind(operands[0], **params), dims[0]
-
-
-def _value_shape(x: ShapedArray, *, xla_metadata_kvs: Items) -> ShapedArray:
-    return x
-
-
 # The operand, whose operation has metadata.
-xla_metadata_value_p = register(Primitive(
-    "xla_metadata_value", shape_rule=_value_shape, impl=lambda x, **_: x,
-    transpose=_value_transpose, batch=_value_batch, linear=TOGETHER, outlined=False))
+xla_metadata_value_p: Primitive = register(Primitive(
+    "xla_metadata_value", shape_rule=lambda x, **_: x, impl=lambda x, **_: x,
+    batch=lambda xs, dims, **params: (xla_metadata_value_p.bind(xs[0], **params), dims[0]),
+    transpose=_value_transpose, linear=TOGETHER, outlined=False))
 
 
 # -- from name stacks to programs ------------------------------------------------------------------

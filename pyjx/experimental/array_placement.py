@@ -109,10 +109,6 @@ def shard_alike(x: ArrayLike, y: ArrayLike) -> tuple[Any, Any]:
     return first, second
 
 
-def _alike_shape(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
-    return [x, y]
-
-
 def _alike_impl(x: Any, y: Any) -> list[Any]:
     x = device_put(x)
     return [x, device_put(y, x.sharding if x.committed else None)]
@@ -137,6 +133,6 @@ def _alike_batch(operands: Values, dims: Dims) -> tuple[Any, Any]:
 
 
 shard_alike_p = register(Primitive(
-    "shard_alike", shape_rule=_alike_shape, impl=_alike_impl, jvp=_alike_jvp,
+    "shard_alike", shape_rule=lambda x, y: [x, y], impl=_alike_impl, jvp=_alike_jvp,
     transpose=_alike_transpose, batch=_alike_batch, multiple_results=True, linear=APART,
 ))

@@ -268,10 +268,6 @@ def _impl(*args: Any, callback: FlatCallback, result_avals: Sequence[ShapedArray
     return call_on_host(callback, result_avals, args)
 
 
-def _debug_impl(*args: Any, callback: FlatCallback, **_: Any) -> list[Any]:
-    return show_on_host(callback, args)
-
-
 def refused(message: str) -> Rule:
     """A rule that raises ValueError."""
     def rule(*args: Any, **params: Any) -> Any:
@@ -364,10 +360,6 @@ def printed(params: Params) -> list[tuple[str, Any]]:
     return [(key, callback if key == "callback" else params[key]) for key in sorted(params)]
 
 
-def _debug_effects(params: Params) -> Effects:
-    return frozenset({params["effect"]})
-
-
 def _io_effects(params: Params) -> Effects:
     return frozenset({ordered_io_effect if params["ordered"] else io_effect})
 
@@ -393,8 +385,9 @@ io_callback_p: Primitive = register(Primitive(
 ))
 
 debug_callback_p: Primitive = register(Primitive(
-    "debug_callback", multiple_results=True, cached=False, impl=_debug_impl,
+    "debug_callback", multiple_results=True, cached=False,
+    impl=lambda *args, callback, **_: show_on_host(callback, args),
     shape_rule=lambda *avals, **params: [],
     batch_axis=_debug_batch, printed=printed, physical=_physical(lambda: debug_callback_p),
-    effects=_debug_effects, takes_token=True, jvp=_debug_jvp,
+    effects=lambda params: frozenset({params["effect"]}), takes_token=True, jvp=_debug_jvp,
 ))

@@ -237,13 +237,9 @@ def _reduction(name: str, over_positions: Primitive, repeated: Callable[[Value, 
     return primitive
 
 
-def _all_reduce_shape(x: ShapedArray, **_: Any) -> ShapedArray:
-    return x
-
-
 # A reduction over axes of a mesh: what the collectives below are made of on devices.
 all_reduce_p = register(Primitive(
-    "all_reduce", shape_rule=_all_reduce_shape,
+    "all_reduce", shape_rule=lambda x, **_: x,
     effects=lambda params: frozenset(map(NamedAxisEffect, params["axes"]))))
 
 

@@ -488,10 +488,6 @@ def _made(x: Any, *, memory_space: Any, kind: Any, pin: bool) -> Ref:
     return Ref(AbstractRef(get_aval(array), memory_space, kind), array)
 
 
-def _made_empty(*, ty: ShapedArray, memory_space: Any, pin: bool) -> Ref:
-    return _made(_zeros(ty)(), memory_space=memory_space, kind=None, pin=pin)
-
-
 @kept(256)
 def _zeros(ty: ShapedArray) -> Callable[[], Any]:
     return jit(lambda: instantiate(Zero(ty)))  # type: ignore[no-any-return]
@@ -720,7 +716,7 @@ def _free_discharge(operands: Sequence[Any], params: Params, derivable: bool) ->
 # -- rules -----------------------------------------------------------------------------------------
 
 new_ref_p.define(impl=_made)
-empty_ref_p.define(impl=_made_empty)
+empty_ref_p.define(impl=lambda ty, **kinds: _made(_zeros(ty)(), kind=None, **kinds))
 get_p.define(
     shape_rule=lambda ref, *integers, indexers: _part_type(ref, integers, indexers),
     impl=lambda ref, *integers, indexers: _reader(indexers)(ref._refs, *integers),

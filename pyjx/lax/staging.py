@@ -18,7 +18,7 @@ from pyjx.core.trace import DynamicJaxprTrace, Tracer
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Dims, Params, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Params, Value, Values
 from pyjx.lax.common import operand
 from pyjx.lax.shapes import squeeze
 from pyjx.runtime.device_put import device_put
@@ -45,17 +45,11 @@ def _stage_record(trace: DynamicJaxprTrace, operands: tuple[Value, ...], params:
     return x if isinstance(x, Tracer) and x._trace is trace else trace.constant(x)
 
 
-def _stage_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
-    return stage_p.bind(primals[0]), tangents[0]
-
-
-def _stage_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
-    return stage_p.bind(operands[0]), dims[0]
-
-
-stage_p = register(Primitive(
-    "stage", shape_rule=lambda x: x, impl=device_put, record=_stage_record, jvp=_stage_jvp,
-    batch=_stage_batch, transpose=lambda ct, x: [ct], decomposition=lambda x: x, linear=TOGETHER,
+stage_p: Primitive = register(Primitive(
+    "stage", shape_rule=lambda x: x, impl=device_put, record=_stage_record,
+    jvp=lambda primals, tangents: (stage_p.bind(primals[0]), tangents[0]),
+    batch=lambda operands, dims: (stage_p.bind(operands[0]), dims[0]),
+    transpose=lambda ct, x: [ct], decomposition=lambda x: x, linear=TOGETHER,
 ))
 
 
@@ -147,18 +141,14 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
         dce_sink_p.bind(operand("dce_sink", x), prevent_mlir_dce=prevent_mlir_dce)
 
 
-def _sink_jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
-    return dce_sink_p.bind(*primals, **params), []
-
-
-def _sink_batch(operands: Values, dims: Dims, **params: Any) -> Any:
+def _sunk(operands: Values, others: Any, **params: Any) -> Any:
     return dce_sink_p.bind(*operands, **params), []
 
 
 dce_sink_p = register(Primitive(
     "dce_sink", shape_rule=lambda *avals, **_: [], multiple_results=True,
-    effects=lambda params: _sink_effects, impl=lambda *operands, **_: [], jvp=_sink_jvp,
-    batch=_sink_batch,
+    effects=lambda params: _sink_effects, impl=lambda *operands, **_: [], jvp=_sunk,
+    batch=_sunk,
 ))
 
 
@@ -195,18 +185,12 @@ def _token_data(avals: Any, *operands: Value) -> Any:
     return broadcast_in_dim(np.bool_(False), (0,), ())
 
 
-def _after_all_batch(operands: Values, dims: Dims) -> tuple[Value, None]:
-    return after_all_p.bind(*operands), None
-
-
-def _after_all_jvp(primals: Values, tangents: Tangents) -> Any:
-    return after_all_p.bind(*primals), Zero(abstract_token)
-
-
 create_token_p = register(Primitive(
     "create_token", shape_rule=lambda: abstract_token, impl=Token, physical=_token_data,
 ))
-after_all_p = register(Primitive(
+after_all_p: Primitive = register(Primitive(
     "after_all", shape_rule=lambda *avals: abstract_token, impl=lambda *operands: Token(),
-    physical=_token_data, jvp=_after_all_jvp, batch=_after_all_batch,
+    physical=_token_data,
+    jvp=lambda primals, tangents: (after_all_p.bind(*primals), Zero(abstract_token)),
+    batch=lambda operands, dims: (after_all_p.bind(*operands), None),
 ))

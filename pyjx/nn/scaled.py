@@ -19,6 +19,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.engine.types import Value
+from pyjx.lax.contractions import dot_shape
 from pyjx.lax.nary import stretch
 from pyjx.numpy import creation
 from pyjx.numpy.dispatch import numpy_function
@@ -216,6 +217,7 @@ def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Any,
     if configs is None:
         return lax.dot_general(lhs, rhs, dimension_numbers, preferred_element_type=dtype)
     (lhs_sum, rhs_sum), (lhs_batch, rhs_batch) = dimension_numbers
+    dot_shape(get_aval(lhs), get_aval(rhs), dimension_numbers)
     a, (batch, rows, _) = _as_matrices(lhs, lhs_batch, lhs_sum)
     b, (_, columns, _) = _as_matrices(rhs, rhs_batch, rhs_sum)
     out = _rounding_product(list(configs))(a, b)

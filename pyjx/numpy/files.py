@@ -90,7 +90,7 @@ def array_str(a: Any, max_line_width: int | None = None, precision: int | None =
     >>> jax.numpy.array_str(jax.numpy.arange(2))
     '[0 1]'
     """
-    return np.array_str(a, max_line_width, precision, suppress_small)
+    return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
 
 
 def _not_pure(name: str) -> NoReturn:

@@ -242,7 +242,10 @@ def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
     [1, 1]
     """
     (sample,) = operands("histogramdd", sample)
-    count, dims = get_aval(sample).shape
+    if len(shape := get_aval(sample).shape) != 2 or not shape[1]:
+        raise ValueError("histogramdd: sample must be an array of shape (points, coordinates), got "
+                         f"{shape}. Points of one coordinate are `sample[:, None]`.")
+    count, dims = shape
     if weights is None:
         (sample,) = promote_dtypes_inexact(sample)
         weights = lax.full((count,), 1, dtypes.default_int_dtype())

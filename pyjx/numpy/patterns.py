@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import errors
 from pyjx import lax as ops
 from pyjx.core import dtypes, slices
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, canonical_shape, get_aval
 from pyjx.core.dimensions import range_size, slice_indices
 from pyjx.core.integers import index
@@ -111,7 +111,7 @@ def _axes_used(items: tuple[Any, ...]) -> int:
             raise IndexError("an index can only have a single ellipsis ('...')")
         if item is None or isinstance(item, (bool, np.bool_)):
             continue
-        used += _rank_of_mask(item) if _is_mask(item) else 1
+        used += len(item.shape) if _is_mask(item) else 1
     return used
 
 
@@ -164,10 +164,6 @@ def _is_symbolic(item: slice) -> bool:
 
 def _is_mask(x: object) -> bool:
     return getattr(x, "dtype", None) == np.bool_ and not isinstance(x, type)
-
-
-def _rank_of_mask(x: Array) -> int:
-    return len(x.shape)
 
 
 def _parse_other(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis: int,

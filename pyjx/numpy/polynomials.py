@@ -3,6 +3,7 @@ nearest to points and the roots of one are found by linear algebra."""
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import kept
 from pyjx.core.dimensions import max_dim
+from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.operands import dtype_of
 from pyjx.numpy.promotion import (
@@ -131,7 +133,11 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     >>> q.tolist(), r.tolist()
     ([1.0, 1.0], [0.0, 0.0, 2.0])
     """
-    quotient, remainder = _divided(*_coefficients("polydiv", u, v))
+    parts = _coefficients("polydiv", u, v)
+    if get_aval(parts[1]).ndim != 1:
+        raise TypeError("polydiv: v must be an array of rank 1, got shape "
+                        f"{get_aval(parts[1]).shape}.")
+    quotient, remainder = _divided(*parts)
     if trim_leading_zeros:
         remainder = _without_leading_zeros("polydiv", remainder, 0)
     return quotient, remainder
@@ -159,10 +165,15 @@ def _divided(u: ArrayLike, v: Array) -> tuple[Any, Any]:
 # -- calculus --------------------------------------------------------------------------------------
 
 
-def _falling(top: int, count: int, m: int) -> np.ndarray:
+def _of_size(n: int) -> Any:
+    """What computes arrays of n elements: NumPy, if n is a number."""
+    return np if type(n) is int else jnp
+
+
+def _falling(top: int, count: int, m: int) -> Any:
     """k (k - 1) ... (k - m + 1) for the powers k from `top` down, `count` of them."""
-    powers = np.arange(top, top - count, -1, dtype=np.float64)
-    return np.prod([powers - i for i in range(m)], axis=0)
+    powers = top - _of_size(count).arange(count) * 1.0
+    return math.prod([powers - i for i in range(m)])
 
 
 @op_jit(static_argnames=("m",))
@@ -183,8 +194,8 @@ def polyder(p: Any, m: int = 1) -> Array:
     if m == 0:
         return jnp.asarray(p)
     count = get_aval(p).shape[0]
-    factors = _falling(count - 1, max(count - m, 0), m).astype(dtype_of(p))
-    return p[:max(count - m, 0)] * factors
+    left = max_dim(count - m, 0)
+    return p[:left] * _falling(count - 1, left, m).astype(dtype_of(p))
 
 
 @op_jit(static_argnames=("m",))
@@ -216,9 +227,8 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     count = get_aval(p).shape[0]
     # The constant i is integrated m - 1 - i times more.
     every = jnp.concatenate([p, jnp.broadcast_to(k, (m,))])
-    powers = np.concatenate([_falling(count + m - 1, count, m),
-                             [_falling(m - 1 - i, 1, m - 1 - i)[0] if i < m - 1 else 1.0
-                              for i in range(m)]])
+    powers = _of_size(count).concatenate([_falling(count + m - 1, count, m),
+                             np.array([math.factorial(m - 1 - i) for i in range(m)], np.float64)])
     return every / powers.astype(dtype_of(every))
 
 
@@ -245,7 +255,8 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     shape = jnp.broadcast_shapes(get_aval(p).shape[1:], get_aval(x).shape)
     if shape != get_aval(x).shape:
         x = jnp.broadcast_to(x, shape)
-    return _horner(16 if unroll is None else unroll)(p, x)
+    steps = 16 if type(get_aval(p).shape[0]) is int else 1  # of symbolic length: not unrolled
+    return _horner(steps if unroll is None else unroll)(p, x)
 
 
 @kept(16)
@@ -382,7 +393,7 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
     values = as_default_float(arrays[1]) if both_whole else arrays[1]
     points = promote_dtypes_inexact(as_default_float(strong(arrays[0])), values)
     arrays = points if w is None else [*points, *promote_dtypes_inexact(arrays[2])]
-    deg = operator.index(deg)
+    deg = as_int("polyfit", "deg", deg)
     shapes = [get_aval(a).shape for a in arrays]
     if deg < 0:
         raise ValueError("expected deg >= 0")
@@ -405,7 +416,7 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
         raise ValueError("the number of data points must exceed order to scale the covariance "
                          "matrix")
     if rcond is None:
-        rcond = float(shapes[0][0] * dtypes.finfo(dtype_of(arrays[0])).eps)
+        rcond = shapes[0][0] * float(dtypes.finfo(dtype_of(arrays[0])).eps)
     if isinstance(rcond, int | np.integer):
         rcond = float(rcond)
     solution, residuals, rank, singular, covariance = _fit(

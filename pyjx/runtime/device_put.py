@@ -290,10 +290,6 @@ def _with_batch(target: Any, dim: int | None) -> Any:
     return target.update(spec=target.spec.update(partitions=entries))
 
 
-def _device_put_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values, Tangents]:
-    return device_put_p.bind(*primals, **params), _put_nonzero(tangents, **params)
-
-
 def _device_put_transpose(cts: Tangents, *operands: Operand, devices: Sequence[Any],
                           srcs: Sequence[Any], copy_semantics: Sequence[Any]) -> Tangents:
     """The identity's transpose, back to where the operands came from."""
@@ -323,7 +319,7 @@ def _placed(params: dict[str, Any]) -> list[Any]:
 
 device_put_p.define(
     shape_rule=_device_put_shape,
-    jvp=_device_put_jvp,
+    jvp=lambda xs, ts, **params: (device_put_p.bind(*xs, **params), _put_nonzero(ts, **params)),
     batch_axis=_device_put_batch,  # it says itself in which memory results are
     transpose=_device_put_transpose,
     impl=_device_put_impl,

@@ -107,3 +107,14 @@ def test_commands(capsys):
     assert main(["no-such"]) == 2
     assert "there is no command 'no-such'" in capsys.readouterr().err
     assert main([]) == 2
+
+
+@pytest.mark.parametrize("arguments", [["explain"], ["--help"], ["--version"]])
+def test_that_nobody_reads_the_output_is_no_error(arguments):
+    read, write = os.pipe()
+    os.close(read)
+    found = subprocess.run([sys.executable, "-m", "pyjx", *arguments], stdout=write, timeout=120,
+                           env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE,
+                           check=False)
+    os.close(write)
+    assert (found.returncode, found.stderr) == (0, b"")

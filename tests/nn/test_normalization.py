@@ -144,6 +144,8 @@ def test_scaled_dot_general(mode, step):
     assert np.abs(got - a @ b).max() < step * 8
     assert np.abs(got - a @ b).max() > 0
     np.testing.assert_allclose(nn.scaled_dot_general(a, b, dims), a @ b, rtol=1e-4, atol=1e-5)
+    with pytest.raises(TypeError, match=r"of the lhs value, got .* for lhs of rank 1"):
+        nn.scaled_dot_general(jnp.ones(3), b, (((1,), (0,)), ((), ())), configs=configs)
     with pytest.raises(ValueError, match="not a multiple of the block size"):
         nn.scaled_dot_general(a[:, :40], b[:40], dims, configs=configs)
 

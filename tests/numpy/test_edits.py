@@ -467,6 +467,23 @@ def test_sums_of_coefficients_of_higher_rank():
             jnp.polyadd(a, b)
 
 
+@pytest.mark.parametrize("fun", [
+    jnp.polyder, lambda p: jnp.polyder(p, 2), jnp.polyint, lambda p: jnp.polyint(p, 2, k=3.0),
+    lambda p: jnp.polyint(p, 3, k=jnp.array([1, 2, 3])), lambda p: jnp.polyval(p, 0.5),
+    lambda x: jnp.polyfit(x, x**2 + x, 2), lambda x: jnp.polyfit(x, x**2, 2, full=True)[3]])
+def test_polynomials_of_symbolic_sizes(fun):
+    shape = jax.export.symbolic_shape("n", constraints=["n >= 3"])
+    exported = jax.export.export(jax.jit(fun))(jax.ShapeDtypeStruct(shape, "float32"))
+    for n in (3, 5, 20):
+        x = np.linspace(-1, 2, n, dtype=np.float32)
+        np.testing.assert_allclose(exported.call(x), fun(x), rtol=1e-3, atol=1e-4)
+
+
+def test_a_divisor_is_a_vector():
+    with pytest.raises(TypeError, match=r"polydiv: v must be an array of rank 1, got shape \(2, 2"):
+        jnp.polydiv(jnp.ones(3), jnp.ones((2, 2)))
+
+
 @pytest.mark.parametrize("make", [floats, ints, complexes])
 def test_arithmetic_of_polynomials(make):
     p, q = make(4), make(2)

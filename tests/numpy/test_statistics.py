@@ -341,3 +341,9 @@ def test_trapezoid_of_complex_and_of_large_samples():
     slopes = jax.grad(jnp.trapezoid)(jnp.array([np.inf, 1.0, 2.0]))
     np.testing.assert_array_equal(slopes, [0.5, 1, 0.5])
     assert [float(jnp.trapezoid(jnp.ones(n))) for n in range(4)] == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (3, 0), (3, 2, 2)])
+def test_points_of_histograms_have_two_axes(shape):
+    with pytest.raises(ValueError, match=r"sample must be an array of shape \(points, coord.* got"):
+        jnp.histogramdd(jnp.ones(shape))

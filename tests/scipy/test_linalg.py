@@ -229,15 +229,36 @@ def test_patterns_of_sizes(n):
     np.testing.assert_array_equal(linalg.hadamard(8), sl.hadamard(8))
 
 
+ONES = jnp.ones
+
+
 @pytest.mark.parametrize("make", [
-    linalg.hilbert, linalg.dft, lambda n: linalg.dft(n, "sqrtn"), lambda n: linalg.dft(n, "n")])
+    linalg.hilbert, linalg.dft, lambda n: linalg.dft(n, "sqrtn"), lambda n: linalg.dft(n, "n"),
+    linalg.pascal, lambda n: linalg.pascal(n, "lower"), lambda n: linalg.invpascal(n, "upper"),
+    linalg.invpascal, linalg.invhilbert, linalg.helmert, lambda n: linalg.helmert(n, True),
+    lambda n: linalg.leslie(ONES(n + 1) * 3, ONES(n)), lambda n: linalg.fiedler_companion(ONES(n)),
+    lambda n: linalg.convolution_matrix(ONES(n), 3, "same"),
+    lambda n: linalg.convolution_matrix(ONES(n), 3, "valid"),
+    lambda n: linalg.convolution_matrix(jnp.arange(n), 3)])
 def test_patterns_of_symbolic_sizes(make):
     rows = jax.ShapeDtypeStruct(jax.export.symbolic_shape("n"), "float64")
     exported = jax.export.export(jax.jit(lambda x: make(x.shape[0])))(rows)
     for n in (1, 6):
         got = exported.call(np.ones(n))
         assert got.dtype == make(n).dtype
-        close(got, make(n))
+        np.testing.assert_allclose(got, make(n), rtol=1e-11, atol=1e-11)
+
+
+def test_a_size_that_must_be_known_is_named():
+    rows = jax.ShapeDtypeStruct(jax.export.symbolic_shape("n"), "float64")
+    with pytest.raises(jax.errors.InconclusiveDimensionOperation, match="requires a constant"):
+        jax.export.export(jax.jit(lambda x: linalg.hadamard(x.shape[0])))(rows)
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (3, 3)])
+def test_sylvester_names_the_shapes(shape):
+    with pytest.raises(ValueError, match=r"Sylvester equation:\n.*\n.*\nC: \("):
+        linalg.solve_sylvester(ONES((2, 2)), ONES((2, 2)), ONES(shape))
 
 
 def test_lists_are_taken():

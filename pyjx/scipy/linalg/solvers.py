@@ -290,9 +290,9 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
     [[1.0, 1.0], [1.0, 1.0]]
     """
     a, b, c = arrays("solve_sylvester", A, B, C)
-    (m, n), shapes = get_aval(c).shape[-2:], [get_aval(x).shape for x in (a, b, c)]
-    if (any(len(s) < 2 for s in shapes) or shapes[0][-2:] != (m, m)
-            or shapes[1][-2:] != (n, n)):
+    shapes = [get_aval(x).shape for x in (a, b, c)]
+    *_, m, n = (0, 0, *shapes[2])
+    if any(len(s) < 2 for s in shapes) or shapes[0][-2:] != (m, m) or shapes[1][-2:] != (n, n):
         raise ValueError("Incompatible shapes for Sylvester equation:\n"
                          f"A: {shapes[0]}\nB: {shapes[1]}\nC: {shapes[2]}")
     if method not in ("schur", "eigen"):

@@ -12,12 +12,13 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
-from pyjx.core.dimensions import max_dim
+from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.integers import as_int
 from pyjx.engine.types import Value
 from pyjx.lax.linalg.matrices import conjugate
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import operands, promote_dtypes, promote_dtypes_inexact, strong
+from pyjx.scipy import special
 
 # -- given by vectors ------------------------------------------------------------------------------
 
@@ -36,8 +37,13 @@ def _gathered(elements: Any, places: np.ndarray) -> Any:
     return jnp.take(elements, places, axis=-1, mode="clip")
 
 
-def _places(n: ArrayLike) -> Any:
-    return np.arange(n) if type(n) is int else jnp.arange(n)
+def _of_size(n: Any) -> Any:
+    """What computes arrays of n elements: NumPy, if n is a number."""
+    return np if isinstance(n, int) else jnp
+
+
+def _places(n: Any) -> Any:
+    return _of_size(n).arange(n)
 
 
 def _joined(*parts: Any) -> Any:
@@ -179,19 +185,13 @@ def fiedler_companion(a: Array) -> Array:
     b = -a[..., 1:] / a[..., :1]
     # Which of [0, 1, b_1, ..., b_n] is where: b_(i+1), b_(i+2) and 1 around the diagonal of even
     # rows i, and 1 two places before it in odd ones.
-    places = np.zeros((n, n), np.int64)
-    for i in range(n):
-        if i % 2:
-            places[i, max(i - 2, 0)] = 1
-            continue
-        places[i, max(i - 1, 0)] = i + 2
-        for column, place in ((i + 1, i + 3), (i + 2, 1)):
-            if column < n:
-                places[i, column] = place
+    i, j, where = _places(n)[:, None], _places(n), _of_size(n).where
+    even = where(j == (i - 1).clip(0), i + 2, where(j == i + 1, i + 3, j == i + 2))
+    places = where(i % 2, j == (i - 2).clip(0), even)
     zero, one = (jnp.broadcast_to(jnp.asarray(x, get_aval(b).dtype), (*shape[:-1], 1))
                  for x in (0, 1))
     # Without zeros and ones the matrix is of the type of b.
-    whole = b if n < 2 else _gathered(_joined(zero, one, b), places)
+    whole = b if n in (0, 1) else _gathered(_joined(zero, one, b), places)
     return lax.reshape(whole, (*shape[:-1], n, n))
 
 
@@ -225,9 +225,8 @@ def leslie(f: Any, s: ArrayLike) -> Array:
         raise ValueError("The length of f along the last axis must be at least 2; got shape "
                          f"{shape}.")
     zero = lax.full_like(f[..., :1], 0)
-    places = np.full((n, n), 2 * n - 1)
-    places[0] = np.arange(n)
-    places[np.arange(1, n), np.arange(n - 1)] = n + np.arange(n - 1)
+    i, j, where = _places(n)[:, None], _places(n), _of_size(n).where
+    places = where(i == 0, j, where(j == i - 1, n + j, 2 * n - 1))
     return _gathered(_joined(f, s, zero), places)
 
 
@@ -258,14 +257,15 @@ def convolution_matrix(a: Array, n: int, mode: str = "full") -> Array:
         raise ValueError("convolution_matrix: `a` must have at least one element.")
     first, rows = 0, m + n - 1
     if mode == "same":
-        rows = max(m, n)
-        first = (min(m, n) - 1) // 2
+        rows = max_dim(m, n)
+        first = (min_dim(m, n) - 1) // 2
     elif mode == "valid":
-        rows = max(m, n) - min(m, n) + 1
-        first = min(m, n) - 1
-    places = first + np.arange(rows)[:, None] - np.arange(n)
+        rows = max_dim(m, n) - min_dim(m, n) + 1
+        first = min_dim(m, n) - 1
+    places = first + _places(rows)[:, None] - _places(n)
     zero = lax.full_like(a[..., :1], 0)
-    return _gathered(_joined(a, zero), np.where((places >= 0) & (places < m), places, m))
+    return _gathered(_joined(a, zero), _of_size(rows).where(
+        (places >= 0) & (places < m), places, m))
 
 
 @numpy_function
@@ -308,12 +308,13 @@ def _size(name: str, n: ArrayLike) -> int:
     return n
 
 
-def _up_to(n: Any) -> Any:
-    return (np if isinstance(n, int) else jnp).arange(n)
+def _choices(n: Any, k: Any) -> Any:
+    """How many ways there are to choose k of n things: exact integers, where they are known."""
+    return np.vectorize(comb, "O")(n, k) if isinstance(n, np.ndarray) else special.comb(n, k)
 
 
 def _constant(x: Any, dtype: DTypeLike | None = None) -> Array:
-    return jnp.asarray(x, dtypes.default_float_dtype() if dtype is None else dtype)
+    return jnp.asarray(x if dtype else x.astype(float), dtype or dtypes.default_float_dtype())
 
 
 def hilbert(n: int) -> Array:
@@ -323,7 +324,7 @@ def hilbert(n: int) -> Array:
     >>> jax.scipy.linalg.hilbert(2).tolist()[0]
     [1.0, 0.5]
     """
-    i = _up_to(_size("hilbert", n))
+    i = _places(_size("hilbert", n))
     return _constant(1.0 / (1.0 + i[:, None] + i))
 
 
@@ -335,16 +336,15 @@ def invhilbert(n: int) -> Array:
     [[4.0, -6.0], [-6.0, 12.0]]
     """
     n = _size("invhilbert", n)
-    elements = [[float((-1) ** (i + j) * (i + j + 1) * comb(n + i, n - j - 1)
-                       * comb(n + j, n - i - 1) * comb(i + j, i) ** 2)
-                 for j in range(n)] for i in range(n)]
-    return _constant(np.reshape(elements, (n, n)))
+    i, j = _places(n)[:, None], _places(n)
+    return _constant((-1) ** (i + j) * (i + j + 1) * _choices(n + i, n - j - 1)
+                     * _choices(n + j, n - i - 1) * _choices(i + j, i) ** 2)
 
 
 _KINDS = ("symmetric", "lower", "upper")
 
 
-def _of_kind(name: str, kind: str | None, lower: Any, symmetric: Any) -> np.ndarray:
+def _of_kind(name: str, kind: str | None, lower: Any, symmetric: Any) -> Any:
     kind = "symmetric" if kind is None else kind
     if kind not in _KINDS:
         raise ValueError(f"{name}: expected kind to be one of: {list(_KINDS)}; got {kind}")
@@ -365,10 +365,9 @@ def pascal(n: int, kind: str | None = None) -> Array:
     >>> jax.scipy.linalg.pascal(3).tolist()
     [[1.0, 1.0, 1.0], [1.0, 2.0, 3.0], [1.0, 3.0, 6.0]]
     """
-    n = _size("pascal", n)
-    lower = np.reshape([[float(comb(i, j)) for j in range(n)] for i in range(n)], (n, n))
-    symmetric = np.reshape([[float(comb(i + j, i)) for j in range(n)] for i in range(n)], (n, n))
-    return _constant(_of_kind("pascal", kind, lower, symmetric))
+    j = _places(_size("pascal", n))
+    i = j[:, None]
+    return _constant(_of_kind("pascal", kind, _choices(i, j), _choices(i + j, i)))
 
 
 def invpascal(n: int, kind: str | None = None) -> Array:
@@ -378,9 +377,9 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     >>> jax.scipy.linalg.invpascal(2).tolist()
     [[2.0, -1.0], [-1.0, 1.0]]
     """
-    n = _size("invpascal", n)
-    lower = np.reshape([[float((-1) ** (i + j) * comb(i, j)) for j in range(n)]
-                        for i in range(n)], (n, n))
+    j = _places(_size("invpascal", n))
+    i = j[:, None]
+    lower = (-1) ** (i + j) * _choices(i, j)
     return _constant(_of_kind("invpascal", kind, lower, lower.T @ lower))
 
 
@@ -401,9 +400,9 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     """
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
-    i = _up_to(_size("dft", n if isinstance(n, SymbolicDim) else int(n)))
+    i = _places(_size("dft", n if isinstance(n, SymbolicDim) else int(n)))
     count = max_dim(n, 1)
-    matrix = (np if isinstance(n, int) else jnp).exp(-2j * np.pi * (i[:, None] * i % count) / count)
+    matrix = _of_size(n).exp(-2j * np.pi * (i[:, None] * i % count) / count)
     matrix = matrix / {None: 1.0, "sqrtn": (count * 1.0) ** 0.5, "n": count}[scale]
     wide = dtypes.to_complex_dtype(dtypes.default_float_dtype())
     if dtype is not None and not dtypes.issubdtype(dtype, np.complexfloating):
@@ -422,7 +421,7 @@ def hadamard(n: int, dtype: DTypeLike | None = int) -> Array:
     [[1, 1], [1, -1]]
     """
     n = as_int("hadamard", "n", n)
-    if n < 1 or n & (n - 1):
+    if n < 1 or int(n) & (n - 1):
         raise ValueError(f"n must be a positive power of 2; got {n}.")
     matrix = np.ones((1, 1))
     while matrix.shape[0] < n:
@@ -448,8 +447,8 @@ def helmert(n: int, full: bool = False) -> Array:
     n = as_int("helmert", "n", n)
     if n < 1:
         raise ValueError(f"n must be a positive integer; got {n}.")
-    rows, columns = np.arange(n)[:, None], np.arange(n)
-    length = np.sqrt(np.where(rows, rows * (rows + 1), n))
-    matrix = np.where(rows == 0, 1, np.where(columns < rows, 1, np.where(
+    rows, columns, where = _places(n)[:, None], _places(n), _of_size(n).where
+    length = _of_size(n).sqrt(where(rows, rows * (rows + 1), n))
+    matrix = where(rows == 0, 1, where(columns < rows, 1, where(
         columns == rows, -rows, 0))) / length
     return _constant(matrix if full else matrix[1:])
