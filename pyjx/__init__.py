@@ -215,7 +215,8 @@ try:
 except ValueError as _error:  # of a variable of the environment, whoever comes to it first
     raise _error.with_traceback(None) from None
 
-# Arrays and tracers get their operators and methods.
+# Guards get what they do, and arrays and tracers their operators and methods.
+from pyjx.core import tracebacks as _tracebacks  # noqa: E402, F401
 from pyjx.numpy import array_methods as _array_methods  # noqa: E402
 
 _array_methods.install()

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
-_guarded: dict[CodeType, CodeType] = {}
+_guarded: dict[tuple[str, CodeType], CodeType] = {}
 _guarded_classes: set[type] = set()
 
 _PACKAGE = __name__.rpartition(".")[0]
@@ -56,21 +56,24 @@ def _is_ours(module: str | None) -> bool:
 
 
 class _Leaving:
-    """The handler is the code of `-x`, and this is x."""
+    """The handler is the code of `-x`, and this is x. No shorter instruction calls Python without
+    looking a name up."""
 
     work: Callable[[Exception], None] | None = None  # core/tracebacks.py gives it
 
     def __neg__(self) -> None:
         error = sys.exception()
         if isinstance(error, Exception) and self.work is not None:
-            self.work(error)
+            try:  # noqa: SIM105  near the limit of recursion there is no room for a context
+                self.work(error)
+            except Exception:  # of that limit, or of what the error's class does
+                pass
 
     def __reduce__(self) -> str:  # libraries pickle the code of functions
         return "leaving"
 
 
 leaving = _Leaving()
-_TEMPLATE = compile("try:\n    body\nexcept:\n    -''\n    raise", __file__, "exec")
 
 
 def _entries(table: bytes) -> Iterator[list[int]]:
@@ -99,22 +102,29 @@ def _packed(entries: list[list[int]]) -> bytes:
     return bytes(packed)
 
 
-_START = next(_entries(_TEMPLATE.co_exceptiontable))[2]  # of the handler
-_OPERAND = _TEMPLATE.co_code.index(opmap["LOAD_CONST"], 2 * _START)
-_BEFORE, _AFTER = _TEMPLATE.co_code[2 * _START:_OPERAND], _TEMPLATE.co_code[_OPERAND + 2:]
-_INNER = [entry for entry in _entries(_TEMPLATE.co_exceptiontable) if entry[0] >= _START]
+# What the compiler makes of `finally: -x`, but that the first RERAISE takes the failed instruction
+# from below what PUSH_EXC_INFO puts: the frame is left at the line of that.
+_HANDLER = (("PUSH_EXC_INFO", 0), ("EXTENDED_ARG", 0), ("LOAD_CONST", 0), ("UNARY_NEGATIVE", 0),
+            ("POP_TOP", 0), ("RERAISE", 2), ("COPY", 3), ("POP_EXCEPT", 0), ("RERAISE", 1))
 
 
 def _code_with_handler(code: CodeType) -> CodeType:
     """The code with a handler for what it does not handle itself, and so in what it defines."""
-    if is_guarded(code) or not code.co_flags & _FUNCTIONS or code.co_flags & _GENERATORS:
+    if is_guarded(code) or code.co_flags & (_FUNCTIONS | _GENERATORS) != _FUNCTIONS or not _works:
         return code
-    found = _guarded.get(code)
+    key = code.co_filename, code  # which is equal to one of another file
+    found = _guarded.get(key)
     if found is None:
         constants = [_code_with_handler(x) if isinstance(x, CodeType) else x
                      for x in code.co_consts]
-        found = _guarded[code] = _with_handler(code, (*constants, leaving))
+        found = _guarded[key] = _with_handler(code, (*constants, leaving))
     return found
+
+
+def _handler(last: int) -> bytearray:
+    handler = bytearray([x for name, operand in _HANDLER for x in (opmap[name], operand)])
+    handler[3], handler[5] = last >> 8, last & 0xFF
+    return handler
 
 
 def _with_handler(code: CodeType, constants: tuple[Any, ...]) -> CodeType:
@@ -122,19 +132,42 @@ def _with_handler(code: CodeType, constants: tuple[Any, ...]) -> CodeType:
     entries, place = [], 0
     for entry in _entries(code.co_exceptiontable):
         if entry[0] > place:
-            entries.append([place, entry[0] - place, end, 0])
+            entries.append([place, entry[0] - place, end, 1])
         entries.append(entry)
         place = entry[0] + entry[1]
     if place < end:
-        entries.append([place, end - place, end, 0])
-    # The instructions of the template, of which one takes two places here.
-    handler = _BEFORE + bytes([opmap["EXTENDED_ARG"], last >> 8,
-                               opmap["LOAD_CONST"], last & 0xFF]) + _AFTER
-    entries += [[start - _START + end, length + 1, target - _START + end + 1, depth]
-                for start, length, target, depth in _INNER]
-    size = len(handler) // 2
-    lines = [0x80 | 15 << 3 | min(8, size - done) - 1 for done in range(0, size, 8)]  # none
+        entries.append([place, end - place, end, 1])
+    entries.append([end, 6, end + 6, 5])  # for an error of the handler itself
+    lines = [0x80 | 13 << 3 | 7, 0, 0x80 | 13 << 3, 0]  # of eight and of one: the last line
     return code.replace(
-        co_code=code.co_code + handler, co_consts=constants, co_exceptiontable=_packed(entries),
-        co_linetable=code.co_linetable + bytes(lines),
-        co_stacksize=max(code.co_stacksize, _TEMPLATE.co_stacksize))
+        co_code=code.co_code + _handler(last), co_consts=constants,
+        co_exceptiontable=_packed(entries), co_linetable=code.co_linetable + bytes(lines),
+        co_stacksize=max(code.co_stacksize, 5))
+
+
+def _tried() -> bool:
+    """Whether this Python makes such handlers, and they work. Where they do not, functions stay as
+    they are, and all that is lost is that tracebacks are short."""
+    seen: list[Exception] = []
+    try:
+        made = compile("try:\n    body\nfinally:\n    -''", __file__, "exec")
+        (_, _, start, outer), inner = _entries(made.co_exceptiontable)
+        code = made.co_code[2 * start:]
+        own = _handler(code[3])
+        if sys.version_info >= (3, 14) or made.co_stacksize != 4 or (
+                [outer, *inner, code[:9], code[9], code[10:]] != [
+                0, start, 5, start + 5, 3, own[:2] + own[4:11], 0, own[12:]]):
+            return False
+        trial = FunctionType(compile("lambda x: 1 // x", __file__, "eval").co_consts[0], {})
+        left = _Leaving()
+        left.work = seen.append
+        trial.__code__ = _with_handler(trial.__code__, (*trial.__code__.co_consts, left))
+        trial(trial(1) - 1)
+    except ZeroDivisionError as error:
+        return seen == [error]
+    except Exception:
+        pass
+    return False
+
+
+_works = _tried()

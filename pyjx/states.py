@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
 from functools import wraps
 from threading import get_ident
 from typing import Any, Protocol
@@ -61,8 +61,9 @@ def checked(flag: str, kind: Kind, optional: bool, value: Any) -> Any:
     if value is None and optional:
         return None
     if kind is bool:
-        wanted = truth(value) if isinstance(value, str) else _TRUTHS.get(value) if (
-            isinstance(value, Hashable)) else None
+        wanted = truth(value) if isinstance(value, str) else None
+        with suppress(TypeError):  # from what has no hash, or holds such
+            wanted = _TRUTHS.get(value, wanted)
         if wanted is None:
             raise ValueError(f"new bool config value must be True or False, got {value!r} "
                              f"for {flag}.")

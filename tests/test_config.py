@@ -414,7 +414,7 @@ def test_environment_variables(monkeypatch: pytest.MonkeyPatch, kind: type, text
     ("jax_enable_x64", "no", False), ("jax_enable_x64", "ON", True), ("jax_enable_x64", 1, True),
     ("jax_enable_x64", np.bool_(True), True), ("jax_enable_x64", None, False),
     ("jax_enable_x64", "foo", None), ("jax_enable_x64", "", None), ("jax_enable_x64", 2, None),
-    ("jax_enable_x64", 0.5, None), ("jax_enable_x64", [], None),
+    ("jax_enable_x64", 0.5, None), ("jax_enable_x64", [], None), ("jax_enable_x64", ([],), None),
     ("jax_compilation_cache_max_size", 5, 5), ("jax_compilation_cache_max_size", True, None),
     ("jax_compilation_cache_max_size", "5", None), ("jax_compilation_cache_max_size", 5.0, None),
     ("jax_persistent_cache_min_compile_time_secs", False, None),

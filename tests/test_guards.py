@@ -1,10 +1,12 @@
 """Handlers around public functions: whatever leaves one shows the user's frames alone."""
 
 import contextlib
+import dataclasses
 import importlib
 import inspect
 import io
 import json
+import opcode
 import os
 import pickle
 import re
@@ -18,7 +20,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import guards
+from pyjx import configuration, guards
 from pyjx.core.frames import is_internal
 
 X = jnp.ones((2, 3))
@@ -244,3 +246,124 @@ def test_generators_and_functions_of_others_stay_as_they_are():
 
 def test_the_constant_is_pickled_by_name():
     assert pickle.loads(pickle.dumps(guards.leaving)) is guards.leaving
+
+
+def traced_lines(function, *args):
+    """The lines that a debugger is told, of the frames of the function's file."""
+    seen = []
+
+    def trace(frame, event, _):
+        if frame.f_code.co_filename == function.__code__.co_filename:
+            seen.append((event, frame.f_lineno))
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with contextlib.suppress(Exception):
+            function(*args)
+    finally:
+        sys.settrace(before)
+    return seen
+
+
+@pytest.mark.parametrize("mode", ["lost", "again", "after"])
+@pytest.mark.parametrize("x", [0, "a"])
+def test_debuggers_are_told_the_lines_of_an_error_that_passes(mode, x):
+    own = traced_lines(handles, x, mode)
+    seen = traced_lines(guarded_copy(handles), x, mode)
+    assert None not in [line for _, line in seen]
+    assert [pair for pair in seen if pair[0] != "line"] == [
+        pair for pair in own if pair[0] != "line"]
+
+
+def test_the_stack_can_be_read_while_an_error_is_looked_at():
+    class Curious(Exception):
+        def add_note(self, _):
+            self.lines = [frame.lineno for frame in inspect.stack()]
+
+    with pytest.raises(Curious) as caught:
+        jax.tree.map(lambda _: (_ for _ in ()).throw(Curious), [1])
+    assert None not in caught.value.lines
+
+
+@pytest.mark.parametrize("change", [
+    lambda m: m.setattr(sys, "version_info", (3, 14)),
+    lambda m: m.setitem(opcode.opmap, "UNARY_NEGATIVE", opcode.opmap["UNARY_NOT"]),
+    lambda m: m.delitem(opcode.opmap, "PUSH_EXC_INFO"),
+])
+def test_functions_stay_as_they_are_where_python_has_other_instructions(change, monkeypatch):
+    assert guards._tried()
+    change(monkeypatch)
+    assert not guards._tried()
+    monkeypatch.setattr(guards, "_works", False)
+    assert guarded_copy(handles).__code__ is handles.__code__
+
+
+def test_code_of_another_file_that_is_equal_stays_of_that_file():
+    first, second = [
+        compile("def f(x):\n    return g(x)\n", file, "exec").co_consts[0] for file in "ab"]
+    assert first == second
+    assert guards._code_with_handler(first).co_filename == "a"
+    assert guards._code_with_handler(second).co_filename == "b"
+
+
+# -- errors of classes that refuse to be changed ---------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Unchangeable(Exception):
+    value: int
+
+
+class Refuses(Exception):
+    def __setattr__(self, name, value):
+        raise RuntimeError(name)
+
+    def add_note(self, note):
+        raise RuntimeError(note)
+
+    def with_traceback(self, tb):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("make", [lambda: Unchangeable(3), Refuses])
+@pytest.mark.parametrize("mode", ["quiet_remove_frames", "remove_frames", "tracebackhide"])
+@pytest.mark.parametrize("call", [
+    lambda f: jax.tree.map(f, [1]), lambda f: jax.grad(f)(1.0), lambda f: jax.vjp(f, 1.0)])
+def test_errors_that_cannot_be_changed_come_out_as_they_are(make, mode, call):
+    def user(_):
+        try:
+            jnp.ones(3)["a"]
+        except Exception:
+            raise make()  # noqa: B904  with a context to be filtered
+
+    with configuration.traceback_filtering(mode), pytest.raises(
+            (Unchangeable, Refuses)) as caught:
+        call(user)
+    if mode == "quiet_remove_frames":
+        assert [f.name for f in traceback.extract_tb(caught.value.__traceback__)][2:] == ["user"]
+
+
+def test_errors_near_the_limit_of_recursion_come_out_as_they_are():
+    class Mine(Exception):
+        pass
+
+    def leaf(_):
+        ran.append(1)
+        raise Mine
+
+    def nested(depth):
+        return nested(depth - 1) if depth else jax.tree.map(leaf, [1])
+
+    found = []
+    here = len(inspect.stack(0))
+    for depth in range(sys.getrecursionlimit() - here - 60, sys.getrecursionlimit() - here):
+        ran = []
+        try:
+            nested(depth)
+        except Exception as error:
+            found.append((bool(ran), type(error)))
+    assert {(True, Mine), (False, RecursionError)} <= {*found}
+    # In Python 3.11 there is one depth at which the handler cannot call anything.
+    assert found.count((True, RecursionError)) <= (sys.version_info < (3, 12))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import wraps
 from types import FrameType
 from typing import Any, TypeVar
 
-from pyjx.core import frames, tracebacks
+from pyjx.core import frames
+from pyjx.guards import guard
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.vectorization import Names, checked, core_sizes
 
@@ -39,7 +41,11 @@ class HashablePartial:
 
 def api_boundary(fun: _F, **options: Any) -> _F:
     """Let exceptions that leave a function show the user's frames only."""
-    return tracebacks.api_boundary(fun)
+    @guard
+    def boundary(*args: Any, **kwargs: Any) -> Any:
+        return fun(*args, **kwargs)
+
+    return wraps(fun)(boundary)  # type: ignore[return-value]
 
 
 def include_frame(frame: FrameType) -> bool:

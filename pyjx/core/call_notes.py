@@ -14,7 +14,7 @@ from inspect import signature
 from types import CodeType, FrameType
 from typing import Any
 
-from pyjx.core.frames import is_internal
+from pyjx.core.frames import is_internal, tracebacks_of
 
 _NOTE = "The call was"
 
@@ -68,8 +68,7 @@ def _name_called(exc: Exception, name: str, called: bool) -> None:
     if found[2] == aliases.get(name):
         exc.args = (f"{found[1]}{name}{message[found.end():]}",)
         return
-    tb = exc.__traceback__
-    while tb is not None:
+    for tb in tracebacks_of(exc):
         frame = tb.tb_frame
         code = frame.f_code
         if not is_internal(code.co_filename):
@@ -80,16 +79,10 @@ def _name_called(exc: Exception, name: str, called: bool) -> None:
                 frame.f_globals.get("__name__")).startswith(_OPERATIONS):
             exc.args = (f"{found[1]}{name}{message[found.end():]}",)
             return
-        tb = tb.tb_next
 
 
 def _users_function_ran(exc: Exception) -> bool:
-    tb = exc.__traceback__
-    while tb is not None:
-        if not is_internal(tb.tb_frame.f_code.co_filename):
-            return True
-        tb = tb.tb_next
-    return False
+    return not all([is_internal(tb.tb_frame.f_code.co_filename) for tb in tracebacks_of(exc)])
 
 
 def _outermost_internal(frame: FrameType | None) -> FrameType | None:

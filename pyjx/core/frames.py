@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, MutableSequence
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from pyjx.core.bounded import BoundedDict
@@ -95,6 +95,14 @@ def is_internal(file_name: str) -> bool:
         )
         _is_internal_file[file_name] = internal
     return internal
+
+
+def tracebacks_of(exc: BaseException) -> Iterator[TracebackType]:
+    """Where an exception passed, the outermost place first."""
+    tb = exc.__traceback__
+    while tb is not None:
+        yield tb
+        tb = tb.tb_next
 
 
 def shown_path(path: str) -> str:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from functools import wraps
-from types import CodeType, FrameType, TracebackType
-from typing import Any, TypeVar
+from contextlib import suppress
+from types import FrameType, TracebackType
 
 from pyjx import configuration
-from pyjx.core.call_notes import note_call, public_name
-from pyjx.core.frames import is_internal
+from pyjx.core.call_notes import note_call
+from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.guards import is_guarded, leaving
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class UnfilteredStackTrace(Exception):
@@ -25,51 +21,18 @@ _REMOVED_NOTE = (
 )
 
 
-def api_boundary(fun: _F) -> _F:
-    """Decorates an entry of the public API: exceptions that leave it show the user's frames only,
-    and the call where they do not name the function.
-
-    For functions of other packages, or with two names; others are guarded (`pyjx.guards`). What
-    exactly happens to the other frames is up to the flag `jax_traceback_filtering`. Of nested
-    entries only the outermost one acts. A call that succeeds pays for one more Python call.
-    """
-    name = public_name(fun)
-
-    @wraps(fun)
-    def boundary(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return fun(*args, **kwargs)
-        except Exception as e:
-            note_call(e, name, args, kwargs)
-            leave_boundary(e)
-            raise  # a bare raise adds no frame of its own
-
-    return mark_boundary(boundary)  # type: ignore[return-value]
-
-
-_boundary_codes: set[CodeType] = set()
-
-
-def mark_boundary(fun: _F) -> _F:
-    """For a function that itself calls `leave_boundary` in an `except` clause: as `api_boundary`,
-    without the Python call."""
-    _boundary_codes.add(fun.__code__)  # type: ignore[attr-defined]
-    return fun
-
-
-def leave_boundary(exc: Exception) -> None:
-    """Filter the traceback of `exc` unless the caller was itself called from within a boundary."""
-    if not _is_within(sys._getframe(1).f_back):
-        filter_exception(exc)
+_put = BaseException.__setattr__  # classes of users' errors may refuse it, or do more
 
 
 def leave_guarded(exc: Exception) -> None:
-    """What the handler of a public function does (`pyjx.guards`), as it is left by `exc`."""
+    """What the handler of a public function does (`pyjx.guards`), as it is left by `exc`: this then
+    shows the user's frames only. What exactly happens to the other frames is up to the flag
+    `jax_traceback_filtering`. Of guarded functions in each other only the outermost one acts."""
     handler = sys._getframe(1)
     tb = exc.__traceback__
     if (isinstance(exc, AttributeError) and tb is not None and tb.tb_next is None
             and _filtering_mode() == "quiet_remove_frames"):
-        exc.__traceback__ = None  # at once, as `hasattr` asks so, too
+        _put(exc, "__traceback__", None)  # at once, as `hasattr` asks so, too
     elif handler.f_back is not None and not _is_within(handler.f_back.f_back):
         note_call(exc, None, (), {})
         filter_exception(exc)
@@ -80,7 +43,7 @@ leaving.work = leave_guarded
 
 def _is_within(frame: FrameType | None) -> bool:
     while frame is not None:
-        if is_guarded(frame.f_code) or frame.f_code in _boundary_codes:
+        if is_guarded(frame.f_code):
             return True
         frame = frame.f_back
     return False
@@ -95,22 +58,25 @@ def filter_exception(exc: BaseException) -> None:
     if mode == "off":
         return
     if mode == "tracebackhide":
-        _hide_internal_frames(exc.__traceback__)
+        for item in tracebacks_of(exc):
+            if is_internal(item.tb_frame.f_code.co_filename):
+                item.tb_frame.f_locals["__tracebackhide__"] = True
         return
     whole = exc.__traceback__
-    filtered, removed = _without_internal_frames(whole)
+    filtered, removed = _without_internal_frames(exc)
     if not removed:
         return
     if mode == "remove_frames":
         cause = UnfilteredStackTrace(_text(exc)).with_traceback(whole)
         cause.__cause__, cause.__context__ = exc.__cause__, exc.__context__
         cause.__suppress_context__ = exc.__suppress_context__
-        exc.__cause__ = cause
+        _put(exc, "__cause__", cause)
     else:
         _filter_chain(exc)
         if _REMOVED_NOTE not in getattr(exc, "__notes__", ()):
-            exc.add_note(_REMOVED_NOTE)
-    exc.__traceback__ = filtered
+            with suppress(Exception):
+                exc.add_note(_REMOVED_NOTE)
+    _put(exc, "__traceback__", filtered)
 
 
 def _text(exc: BaseException) -> str:
@@ -130,11 +96,11 @@ def _filter_chain(exc: BaseException) -> None:
         if earlier is None or id(earlier) in seen:
             return
         seen.add(id(earlier))
-        filtered, removed = _without_internal_frames(earlier.__traceback__)
+        filtered, removed = _without_internal_frames(earlier)
         if filtered is None and removed and cause is None:
-            exc.__context__ = earlier.__context__
+            _put(exc, "__context__", earlier.__context__)
         else:
-            earlier.__traceback__ = filtered
+            _put(earlier, "__traceback__", filtered)
             exc = earlier
 
 
@@ -148,20 +114,8 @@ def _filtering_mode() -> str:
     return "quiet_remove_frames"
 
 
-def _frames_of(tb: TracebackType | None) -> Iterator[TracebackType]:
-    while tb is not None:
-        yield tb
-        tb = tb.tb_next
-
-
-def _hide_internal_frames(tb: TracebackType | None) -> None:
-    for item in _frames_of(tb):
-        if is_internal(item.tb_frame.f_code.co_filename):
-            item.tb_frame.f_locals["__tracebackhide__"] = True
-
-
-def _without_internal_frames(tb: TracebackType | None) -> tuple[TracebackType | None, bool]:
-    items = list(_frames_of(tb))
+def _without_internal_frames(exc: BaseException) -> tuple[TracebackType | None, bool]:
+    items = list(tracebacks_of(exc))
     kept = [t for t in items if not is_internal(t.tb_frame.f_code.co_filename)]
     result: TracebackType | None = None
     for item in reversed(kept):

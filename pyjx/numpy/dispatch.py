@@ -10,11 +10,11 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from pyjx.core import tracebacks
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.call_notes import aliases, note_call, public_name
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.errors import ConcretizationTypeError, TracerIntegerConversionError
+from pyjx.guards import guard
 from pyjx.runtime.jit import CompiledFunction
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.signature import argument_sets
@@ -35,6 +35,7 @@ def numpy_function(*, static_argnames: tuple[str, ...], known: bool = False,
                    ) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 
 
+@guard  # and so what it defines
 def numpy_function(fun: Callable[..., Any] | None = None, /, *,
                    static_argnames: tuple[str, ...] = (), known: bool = False,
                    unchanged: Callable[..., Any] | None = None) -> Any:
@@ -53,7 +54,6 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
     positions, names = argument_sets(body, None, static_argnames)
     name = public_name(body)
 
-    @tracebacks.mark_boundary
     @functools.wraps(body)
     def function(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -80,7 +80,6 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
             note_call(error, name, args, kwargs)
             if isinstance(error, (ConcretizationTypeError, TracerIntegerConversionError)):
                 _note_static(error, body, positions, names, args, kwargs)
-            tracebacks.leave_boundary(error)
             raise
 
     return function
@@ -114,9 +113,10 @@ def alias(name: str, function: Callable[P, R], make: Callable[[Any], Any] = op_j
     body: Any = getattr(function, "__wrapped__", function)
     other = body.__name__
     aliases[name] = other
-    copy = FunctionType(body.__code__, body.__globals__, name, body.__defaults__, body.__closure__)
+    code = body.__code__.replace(co_name=name, co_qualname=name)  # errors are told by it
+    copy = FunctionType(code, body.__globals__, name, body.__defaults__, body.__closure__)
     copy.__kwdefaults__, copy.__annotations__ = body.__kwdefaults__, body.__annotations__
-    copy.__module__, copy.__qualname__ = body.__module__, name
+    copy.__module__ = body.__module__
     copy.__doc__ = f"Alias of `jax.numpy.{other}`.\n\n{body.__doc__}"
     return make(copy)  # type: ignore[no-any-return]
 

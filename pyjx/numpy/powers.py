@@ -12,7 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.core.tracebacks import api_boundary
+from pyjx.guards import guard
 from pyjx.lax.nary import stretch
 from pyjx.numpy.dispatch import alias
 from pyjx.numpy.operands import constant_like, dtype_of, filled_like, is_inexact, is_integer
@@ -128,7 +128,7 @@ def _is_known_float(x: Any) -> bool:
             and state.dynamic is eager_trace)
 
 
-pow = alias("pow", power, api_boundary)
+pow = alias("pow", power, guard)
 
 
 @op_jit

@@ -24,7 +24,7 @@ from typing import (
 )
 
 from pyjx import configuration, jaxlib_api
-from pyjx.core import bounded, tracebacks
+from pyjx.core import bounded
 from pyjx.core.avals import AbstractRef, get_aval, is_valid_value
 from pyjx.core.effects import has_state
 from pyjx.core.evaluation import eval_jaxpr
@@ -39,6 +39,7 @@ from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
+from pyjx.guards import guard
 from pyjx.lazy import deferred
 from pyjx.monitoring import record_event, timed
 from pyjx.runtime import backends, dispatch, ledger, programs, requests, signature
@@ -335,23 +336,18 @@ class JitSpec:
             outs = requests.constrain(outs, traced.request.out_shardings)
         return traced.out_tree.unflatten(outs)
 
-    @tracebacks.mark_boundary
+    @guard
     def miss(self, *args: Any, **kwargs: Any) -> Miss:
         """A call whose signature C++ does not know."""
         record_event(CALL_MISS, fun_name=self.name)
-        try:
-            traced, leaves = self.trace(args, kwargs)
-            closed = traced.closed
-            if closed.effects and has_state(closed.effects) and not (
-                    dispatch.has_refs(closed)):
-                closed = dispatch.pure(closed).jaxpr
-            if (state.dynamic is not eager_trace or closed.effects
-                    or _any_tracer(leaves, closed.consts)):
-                return self.bind(traced, leaves), None, False
-            return self._compile_and_run(traced, closed, leaves)
-        except Exception as error:
-            tracebacks.leave_boundary(error)
-            raise
+        traced, leaves = self.trace(args, kwargs)
+        closed = traced.closed
+        if closed.effects and has_state(closed.effects) and not dispatch.has_refs(closed):
+            closed = dispatch.pure(closed).jaxpr
+        if (state.dynamic is not eager_trace or closed.effects
+                or _any_tracer(leaves, closed.consts)):
+            return self.bind(traced, leaves), None, False
+        return self._compile_and_run(traced, closed, leaves)
 
     def _compile_and_run(self, traced: TracedCall, closed: ClosedJaxpr, leaves: Sequence[Any]
                          ) -> Miss:

@@ -12,7 +12,6 @@ from functools import cache, partial
 from itertools import islice
 from typing import Any, ParamSpec, TypeVar, overload
 
-from pyjx.core import tracebacks
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.call_notes import note_call, public_name
@@ -20,6 +19,7 @@ from pyjx.core.nested import all_eqns
 from pyjx.core.options import Inline
 from pyjx.core.scalars import int_fits
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.guards import guard
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.jit import JitSpec, Options, Wrapped, pjit_callable
 from pyjx.runtime.signature import argument_sets
@@ -40,6 +40,7 @@ def op_jit(fun: None = None, *, static_argnums: Any = None, static_argnames: Any
            ) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
 
 
+@guard  # and so what it defines
 def op_jit(fun: Callable[..., Any] | None = None, *, static_argnums: Any = None,
            static_argnames: Any = None, lists: bool = False, trees: bool = False) -> Any:
     """The C++ callable of a function of arrays and scalars and, with `lists`, of lists of them or,
@@ -70,7 +71,6 @@ def op_jit(fun: Callable[..., Any] | None = None, *, static_argnums: Any = None,
         except TypeError:  # an unhashable static argument, which `trace` refuses
             return False
 
-    @tracebacks.mark_boundary
     def miss(*args: Any, **kwargs: Any) -> Miss:
         nonlocal some_are_short
         try:
@@ -102,7 +102,6 @@ def op_jit(fun: Callable[..., Any] | None = None, *, static_argnums: Any = None,
             return spec.bind_call(program, leaves), None, False
         except Exception as error:
             note_call(error, name, args, kwargs)
-            tracebacks.leave_boundary(error)
             raise
 
     return pjit_callable(spec, miss, fun)

@@ -7,7 +7,8 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx.core import call_notes, tracebacks
+from pyjx.compat.callables import api_boundary
+from pyjx.core import call_notes
 
 X = np.ones((2, 3), np.float32)
 
@@ -51,7 +52,7 @@ class Calls:
 
 @pytest.mark.parametrize("fun", [functools.partial(fail), Calls()])
 def test_entries_without_a_name_raise_what_they_raise(fun):
-    assert notes_of(lambda: tracebacks.api_boundary(fun)(X), (Unreadable, ValueError)) == []
+    assert notes_of(lambda: api_boundary(fun)(X), (Unreadable, ValueError)) == []
 
 
 def test_users_objects_are_shown_by_their_class():

@@ -9,6 +9,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration
+from pyjx.compat.callables import api_boundary
 from pyjx.core import tracebacks
 
 THIS_FILE = __file__
@@ -36,7 +37,7 @@ def raises_inside_user_code():
     raise KeyError("lost")
 
 
-@tracebacks.api_boundary
+@api_boundary
 def entry(fun):
     return internal_call(fun)
 
