@@ -187,11 +187,14 @@ def _asserted(x: Any, aval: ShapedArray | AbstractRef, sharding: Sharding) -> An
             and not isinstance(sharding.mesh, AbstractMesh)):
         return device_put(x, sharding)
     found = explicit_sharding(sharding.mesh.abstract_mesh, sharding.spec, aval.ndim)
-    wanted = PartitionSpec(*[None] * aval.ndim) if found is None else found.spec
-    if tuple(wanted) != entries_of(aval):
+    entries = [None] * aval.ndim if found is None else found.spec
+    sums, own = sharding.spec, aval.place.spec
+    wanted = PartitionSpec(*entries, unreduced=sums.unreduced, reduced=sums.reduced)
+    spec = PartitionSpec(*entries_of(aval), unreduced=own.unreduced, reduced=own.reduced)
+    if wanted != spec:
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
-            f"`Explicit`. The array sharding: {PartitionSpec(*entries_of(aval))} did not match the "
+            f"`Explicit`. The array sharding: {spec} did not match the "
             f"sharding provided: {wanted}. Please use `jax.sharding.reshard` to shard your input "
             "to the sharding you want.")
     return x

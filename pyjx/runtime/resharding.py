@@ -63,6 +63,10 @@ def _reshard(x: Any, target: Any) -> Any:
     if sharding is None:
         raise ValueError("Reshard should only be used with out_shardings which are non-None and "
                          f"have a non-empty mesh. Got sharding {target}.")
+    if sharding.mesh.manual_axes and sharding.spec.unreduced - get_aval(x).place.spec.unreduced:
+        raise NotImplementedError(  # XLA aborts
+            f"reshard: an open sum ({sharding.spec}) inside a shard_map over "
+            f"{sharding.mesh.manual_axes} alone. Map over all axes, or call it outside.")
     mesh = getattr(target, "mesh", None)
     return reshard_p.bind(x, dst_sharding=sharding,
                           concrete_mesh=mesh if isinstance(mesh, Mesh) else None)

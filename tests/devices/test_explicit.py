@@ -290,6 +290,20 @@ def test_constraints_are_asserted():
         lax.with_sharding_constraint(elsewhere, P("x"))
     with pytest.raises(AssertionError, match="acts as an assert when all axes of mesh are of type"):
         jax.jit(lambda x: lax.with_sharding_constraint(x, P("y")))(x)
+    for sums in (P("x", unreduced={"y"}), P("x", reduced={"y"})):
+        for wrap in (lambda f: f, jax.jit):
+            with pytest.raises(AssertionError, match=r"not match the sharding provided: P.*red"):
+                wrap(lambda x, sums=sums: lax.with_sharding_constraint(x, sums))(x)
+    y = jax.reshard(x, P("x", unreduced={"y"}))
+    assert lax.with_sharding_constraint(y, P("x", unreduced={"y"})) is y
+
+
+def test_sums_are_not_opened_in_a_map_over_some_axes():
+    inner = jax.shard_map(
+        lambda x: jax.reshard(jax.reshard(x, P(None, None, unreduced={"y"})), P(None, None)),
+        in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+    with pytest.raises(NotImplementedError, match=r"reshard: an open sum .* inside a shard_map"):
+        jax.jit(inner)(make((8, 16), "x"))
 
 
 @pytest.mark.parametrize("name", sorted(set(OPS) - {
