@@ -587,6 +587,10 @@ EXPLAINED = [
     Explained("cotangents lie as values along the Explicit axes of a mesh with others", "accepts",
               source=r"AxisType\.Auto, AxisType\.Explicit|AxisType\.Explicit, AxisType\.Auto",
               theirs=r"Expected cotangent type .* but got"),
+    Explained("the oracle scatters a mapped sum along another axis than one", "value shape",
+              source=r"lax\.psum_scatter\((?!.*tiled).*jax\.vmap\("),
+    Explained("None is of no type, so it is not cast", "accepts", source=r"can_cast\(None",
+              ours="bool False"),
     Explained("the devices of an array's mesh are known, set or not", "accepts",
               theirs="required when only AbstractMesh exists|is not equal to the size of the mesh"),
 ]
