@@ -317,7 +317,9 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
       norm: as for `fftn`.
 
     Returns:
-      A complex array whose sizes along the axes are `s`, but n // 2 + 1 along the last of them.
+      A complex array whose sizes along the axes are `s`, but n // 2 + 1 along the last of them. Of
+      an operand that is cut over devices along another of the axes each device has all of it, as of
+      that of `irfftn`; `fftn` leaves it cut.
 
     Raises:
       ValueError: the array is complex, or lengths and axes do not agree.
