@@ -163,10 +163,8 @@ def _tried() -> bool:
         left.work = seen.append
         trial.__code__ = _with_handler(trial.__code__, (*trial.__code__.co_consts, left))
         trial(trial(1) - 1)
-    except ZeroDivisionError as error:
-        return seen == [error]
-    except Exception:
-        pass
+    except Exception as error:
+        return seen == [error] and type(error) is ZeroDivisionError
     return False
 
 

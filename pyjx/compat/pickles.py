@@ -12,7 +12,7 @@ import copyreg
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import partial, wraps
+from functools import partial
 from operator import attrgetter
 from typing import Any, get_type_hints
 
@@ -75,28 +75,37 @@ give(PRNGKeyArray, __setstate__=lambda self, state: self.__init__(
 
 # -- meshes and specs ------------------------------------------------------------------------------
 
-_new_mesh = AbstractMesh.__new__
+_told_meshes: set[AbstractMesh] = set()  # which stay, as the hashes of others are theirs
 
 
-@wraps(_new_mesh)
-def _mesh_or_none_yet(cls: Any, *args: Any, **kwargs: Any) -> AbstractMesh:
-    return _new_mesh(cls, *args, **kwargs) if args or kwargs else object.__new__(cls)
+class LoadedMesh(AbstractMesh):
+    """A mesh that a pickle made before it told what of. It is equal to the one that others get."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractMesh) and self.update() is other.update()
+
+    def __hash__(self) -> int:
+        return hash(self.update())
 
 
 def _fill_mesh(self: AbstractMesh, state: dict[str, Any]) -> None:
+    if hasattr(self, "size"):
+        raise TypeError(f"{self} is shared, and keeps its state.")
     made = AbstractMesh(state["axis_sizes"], state["axis_names"], state["axis_types"],
                         abstract_device=state["abstract_device"])
-    filled(self, **{name: getattr(made, name)
-                    for name in AbstractMesh.__slots__ if name != "__weakref__"})
+    _told_meshes.add(made)
+    filled(self, __class__=LoadedMesh, **{
+        name: getattr(made, name) for name in AbstractMesh.__slots__ if name != "__weakref__"})
 
 
-AbstractMesh.__new__ = _mesh_or_none_yet  # type: ignore[method-assign]
 give(AbstractMesh, __setstate__=_fill_mesh)
 
 
 def _unpickle_named_sharding(mesh: Any, spec: PartitionSpec, memory_kind: str | None,
                              logical_device_ids: Any) -> NamedSharding:
-    """A sharding over the mesh; meshes that were filled from a state are not those of others."""
+    """A sharding over the mesh, or over that which a loaded one is equal to."""
     return NamedSharding(mesh.update(), spec, memory_kind=memory_kind,
                          _logical_device_ids=logical_device_ids)
 

@@ -175,8 +175,10 @@ class AbstractMesh(_Axes):
     _axis_sizes: Shape
     _internal_device_list = None  # for C++
 
-    def __new__(cls, axis_sizes: Any, axis_names: Any, axis_types: Any = None, *,
+    def __new__(cls, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None, *,
                 abstract_device: AbstractDevice | None = None) -> AbstractMesh:
+        if axis_sizes is axis_names is None:  # a pickle, which has the state of one without them
+            return object.__new__(cls)
         names = _names_of(axis_names)
         sizes = tuple(axis_sizes)
         if len(sizes) != len(names):
@@ -185,6 +187,12 @@ class AbstractMesh(_Axes):
         types = _types_of("AbstractMesh", names, axis_types, AxisType.Explicit)
         key = cls, sizes, names, types, abstract_device
         return _abstract_meshes.of(key, _new_abstract)  # type: ignore[no-any-return]
+
+    def __init__(self, axis_sizes: Sequence[int], axis_names: object, axis_types: object = None, *,
+                 abstract_device: AbstractDevice | None = None) -> None:
+        """Whoever calls the class gives sizes and names; pickles do not call this."""
+
+    __new__.__wrapped__ = __init__  # type: ignore[attr-defined]  # what `help` tells
 
     def __reduce__(self) -> Any:
         device = self.abstract_device

@@ -28,12 +28,11 @@ def leave_guarded(exc: Exception) -> None:
     """What the handler of a public function does (`pyjx.guards`), as it is left by `exc`: this then
     shows the user's frames only. What exactly happens to the other frames is up to the flag
     `jax_traceback_filtering`. Of guarded functions in each other only the outermost one acts."""
-    handler = sys._getframe(1)
     tb = exc.__traceback__
     if (isinstance(exc, AttributeError) and tb is not None and tb.tb_next is None
             and _filtering_mode() == "quiet_remove_frames"):
         _put(exc, "__traceback__", None)  # at once, as `hasattr` asks so, too
-    elif handler.f_back is not None and not _is_within(handler.f_back.f_back):
+    elif not _is_within(sys._getframe(2).f_back):  # what called the function
         note_call(exc, None, (), {})
         filter_exception(exc)
 
@@ -42,11 +41,9 @@ leaving.work = leave_guarded
 
 
 def _is_within(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if is_guarded(frame.f_code):
-            return True
+    while frame is not None and not is_guarded(frame.f_code):
         frame = frame.f_back
-    return False
+    return frame is not None
 
 
 def filter_exception(exc: BaseException) -> None:
@@ -55,19 +52,16 @@ def filter_exception(exc: BaseException) -> None:
     To be called in an `except` clause that ends with a bare `raise`.
     """
     mode = _filtering_mode()
-    if mode == "off":
+    filtered, removed = _without_internal_frames(exc)
+    if mode == "off" or not removed:
         return
     if mode == "tracebackhide":
         for item in tracebacks_of(exc):
             if is_internal(item.tb_frame.f_code.co_filename):
                 item.tb_frame.f_locals["__tracebackhide__"] = True
         return
-    whole = exc.__traceback__
-    filtered, removed = _without_internal_frames(exc)
-    if not removed:
-        return
     if mode == "remove_frames":
-        cause = UnfilteredStackTrace(_text(exc)).with_traceback(whole)
+        cause = UnfilteredStackTrace(_text(exc)).with_traceback(exc.__traceback__)
         cause.__cause__, cause.__context__ = exc.__cause__, exc.__context__
         cause.__suppress_context__ = exc.__suppress_context__
         _put(exc, "__cause__", cause)

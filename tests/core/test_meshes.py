@@ -1,5 +1,7 @@
 """Meshes without devices, specs, and the mesh of a thread."""
 
+import gc
+import inspect
 import pickle
 
 import numpy as np
@@ -260,3 +262,41 @@ def test_both_names_of_the_sizes_of_a_mesh_that_is_made():
         jax.make_mesh()
     with pytest.raises(TypeError, match="give one of them"):
         jax.make_mesh((1,), ("x",), axis_shapes=(1,))
+
+
+def of_a_state(mesh):
+    """A mesh as pickles of jax before 0.10 make it."""
+    made = AbstractMesh.__new__(AbstractMesh)
+    made.__setstate__({"axis_sizes": mesh.axis_sizes, "axis_names": mesh.axis_names,
+                       "axis_types": mesh.axis_types, "abstract_device": mesh.abstract_device})
+    return made
+
+
+def test_meshes_of_a_state_are_equal_to_others():
+    loaded = of_a_state(ABSTRACT)
+    assert loaded == ABSTRACT == loaded == of_a_state(ABSTRACT)
+    assert hash(loaded) == hash(ABSTRACT) and {ABSTRACT: 1}[loaded] == 1
+    assert loaded != AbstractMesh((2, 4), ("x", "z")) and loaded != 3
+    assert repr(loaded) == repr(ABSTRACT) and isinstance(loaded, AbstractMesh)
+    assert pickle.loads(pickle.dumps(loaded)) is ABSTRACT is loaded.update()
+    assert jax.NamedSharding(loaded, jax.P("x")) == jax.NamedSharding(ABSTRACT, jax.P("x"))
+    alone = of_a_state(AbstractMesh((3, 7), ("u", "v")))
+    before = hash(alone)
+    gc.collect()
+    assert hash(alone) == before == hash(AbstractMesh((3, 7), ("u", "v")))
+
+
+def test_a_mesh_that_is_shared_keeps_its_state():
+    before = repr(ABSTRACT)
+    for mesh in (ABSTRACT, of_a_state(ABSTRACT)):
+        with pytest.raises(TypeError, match="keeps its state"):
+            mesh.__setstate__({"axis_sizes": (7,), "axis_names": ("z",), "axis_types": AUTO,
+                               "abstract_device": None})
+    assert repr(ABSTRACT) == before
+
+
+def test_a_mesh_is_called_with_sizes_and_names():
+    with pytest.raises(TypeError, match="axis_sizes"):
+        AbstractMesh()
+    sizes = inspect.signature(AbstractMesh).parameters["axis_sizes"]
+    assert sizes.default is sizes.empty
