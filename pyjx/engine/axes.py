@@ -338,7 +338,7 @@ def few_to_one(most: int, name: str, module: str) -> Unrolled:
         (x,), (out,) = eqn.invars, eqn.outvars
         return (x.aval.dtype.char in "fd" and all([type(n) is int for n in x.aval.shape])
                 and x.aval.ndim - 1 in eqn.params["axes"]
-                and 2 * out.aval.size <= x.aval.size <= most * out.aval.size
+                and 0 < 2 * out.aval.size <= x.aval.size <= most * out.aval.size
                 and (repeated or out.aval.size >= _MANY))
 
     def one_by_one(x: Value, *, axes: tuple[int, ...], **_: Any) -> Value:

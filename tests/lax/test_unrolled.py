@@ -213,6 +213,8 @@ REDUCTIONS: dict[str, tuple[Callable[..., Any], tuple[int, ...], bool]] = {
     "extrema of six": (lambda x: x.max(-1), (64, 6), False),
     "norms": (lambda x: jnp.linalg.norm(x, axis=-1), (64, 3), True),
     "in a loop": (lambda x: lax.fori_loop(0, 3, lambda _, x: x + x.sum(), x), (3,), True),
+    "of no rows, in a loop": (lambda x: lax.fori_loop(
+        0, 3, lambda _, x: x + x.sum(-1, keepdims=True), x), (0, 9), False),
     "of a gradient": (jax.grad(lambda x: jnp.sum(jax.nn.softmax(x)[:, 0])), (64, 4), True),
 }
 
