@@ -418,7 +418,7 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     if device.platform == "cpu":
         check_small_floats(source.text, closed.jaxpr)
     options = {**_loops_as_kernels(source, device.platform), **dict(compiler_options)}
-    options = {**_disabled_passes(source, device.platform, options.get(_LOOPS)), **options}
+    options = {**_disabled_passes(source.text, device.platform, options.get(_LOOPS)), **options}
     executable: Any = DescribedExecutable if jaxlib_api.is_compile_only(device.client) \
         else Executable
     functions: Sequence[Any] = ()
@@ -443,14 +443,13 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     return made
 
 
-def _disabled_passes(source: LoweredProgram, platform: str, loop_bytes: Any) -> dict[str, str]:
+def _disabled_passes(text: str, platform: str, loop_bytes: Any) -> dict[str, str]:
     """The compiler option that names the passes which are to be left out, if there are any: the one
     by which XLA would look through optimization barriers, and what flags say.
 
     Barriers are looked through where the program has loops, unless they count more than that small
     loops are one kernel each.
     """
-    text = source.text
     option = "xla_disable_hlo_passes"
     if option in os.environ.get("XLA_FLAGS", ""):
         return {}

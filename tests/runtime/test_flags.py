@@ -6,8 +6,6 @@ import gzip
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -235,9 +233,8 @@ def test_programs_on_disk_are_checked(tmp_path: Path) -> None:
 def test_passes_are_switched_off() -> None:
     from pyjx.runtime.compile import _disabled_passes
 
-    source: Any = SimpleNamespace(text="")
-    assert _disabled_passes(source, "gpu", None) == {}
+    assert _disabled_passes("", "gpu", None) == {}
     with cfg.compiler_enable_remat_pass(False):
-        assert _disabled_passes(source, "gpu", None) == {
+        assert _disabled_passes("", "gpu", None) == {
             "xla_disable_hlo_passes": "rematerialization"}
         assert jax.jit(lambda x: x * 5)(1.0) == 5
