@@ -18,13 +18,19 @@ from pyjx.core.jaxpr import JaxprEqn
 _NAMES = ("debug_callback", "io_callback", "pure_callback")
 
 
+def _host_call(eqn: JaxprEqn, ordered: bool, transfers: HostTransfers | None = None) -> HostCall:
+    params = eqn.params
+    return HostCall(params["callback"], params.get("result_avals", ()), ordered, transfers,
+                    eqn.source_info.traceback)
+
+
 def _call(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> list[str]:
     """The function is known by its position among those of the module. With ordered effects the
     first operand and the first result are tokens. What is `partitioned` is called by each device
     with its parts, as the partitioner cuts the operands."""
     avals, results = in_avals(eqn), [v.aval for v in eqn.outvars]
     ordered = bool(avals) and avals[0] is abstract_token
-    call = HostCall(eqn.params["callback"], eqn.params.get("result_avals", ()), ordered)
+    call = _host_call(eqn, ordered)
     place = _place(b, eqn)
     calls = b.module.host_calls
     calls.append(call)
@@ -122,9 +128,8 @@ def _on_tpu(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
         for c in calls if c.transfers is not None])
     sending = range(first, first + len(avals))
     receiving = range(sending.stop, sending.stop + len(results))
-    calls.append(HostCall(
-        eqn.params["callback"], eqn.params.get("result_avals", ()), ordered,
-        HostTransfers(taken, avals, list(sending), results, list(receiving))))
+    calls.append(_host_call(
+        eqn, ordered, HostTransfers(taken, avals, list(sending), results, list(receiving))))
     for x, aval, channel in zip(operands, avals, sending, strict=True):
         token = b.line(f'"stablehlo.send"({x}, {token}) {_transfer(channel, _DEVICE_TO_HOST)} : '
                        f"({tensor_type(aval)}, !stablehlo.token) -> !stablehlo.token")
@@ -148,7 +153,7 @@ def _transfer(channel: int, kind: int) -> str:
 def _on_buffers(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> list[str]:
     params = eqn.params
     calls = b.module.host_calls
-    calls.append(HostCall(params["callback"], params["result_avals"], False))
+    calls.append(_host_call(eqn, False))
     return b.custom_call(
         target, operands, in_avals(eqn), [v.aval for v in eqn.outvars], family="callbacks",
         config={"index": np.uint64(len(calls) - 1)}, has_side_effect=params["has_side_effect"],

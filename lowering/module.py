@@ -97,12 +97,14 @@ class HostTransfers(Record):
 
 class HostCall(Record):
     """A Python function that a program calls: it takes and gives arrays, and if `ordered` a token
-    before them. Where the device cannot call it, `transfers` says how the arrays travel."""
+    before them. Where the device cannot call it, `transfers` says how the arrays travel. Errors
+    show where the program calls it: there it was traced with this `traceback`."""
 
     function: Callable[..., Sequence[Any]]
     result_avals: Sequence[ShapedArray]
     ordered: bool
     transfers: HostTransfers | None = None
+    traceback: Any = None
 
 
 class Inspection:

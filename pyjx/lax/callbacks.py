@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx import configuration
-from pyjx.core import dtypes, logs
+from pyjx.core import dtypes
 from pyjx.core.arithmetic import unknown
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects
 from pyjx.core.primitive import Primitive, Rule, register
-from pyjx.core.tracebacks import filter_exception
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Params, Tangents, TreeDef, Values
@@ -88,7 +87,7 @@ class FlatCallback:
     """A Python function over the leaves of its arguments, of which it gives the leaves of its
     result: whether they are those of a tuple or a list is not asked. Equal ones call the same
     function with the same structure. `op` is what the user called, which the log names where the
-    function fails: the error of a compiled program may come late, or to nobody."""
+    function fails."""
 
     __slots__ = ("callback_func", "in_tree", "op", "out_tree")
 
@@ -101,12 +100,7 @@ class FlatCallback:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         args, kwargs = tree_unflatten(self.in_tree, leaves)
-        try:
-            result = self.callback_func(*args, **kwargs)
-        except BaseException as error:
-            filter_exception(error)
-            logs.log(__name__, logs.ERROR, f"jax.{self.op} failed", error)
-            raise
+        result = self.callback_func(*args, **kwargs)
         if self.out_tree is None:
             return []
         return tree_leaves(result)

@@ -24,11 +24,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx import jaxlib_api
-from pyjx.core import dtypes
+from pyjx.core import dtypes, logs
 from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import keeps_alive
+from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.trace import ensure_compile_time_eval
+from pyjx.core.tracebacks import filter_exception
+from pyjx.engine.functions import source_of
 from pyjx.engine.moves import moved
 from pyjx.engine.types import TreeDef
 from pyjx.runtime import backends
@@ -38,6 +41,8 @@ from pyjx.runtime.sharding import single_device_sharding
 from pyjx.runtime.transfers import array_from_numpy, put_host
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from lowering.module import HostCall
     from lowering.program import LoweredProgram
     from pyjx.jaxlib_api import Sharding
@@ -51,8 +56,8 @@ def host_functions(program: LoweredProgram, client: Any) -> list[Any]:
 def _function(call: HostCall, client: Any) -> Any:
     transfers = call.transfers
     if transfers is None:
-        return for_xla(call.function, call.result_avals, call.ordered)
-    function = for_xla(call.function, call.result_avals, False)  # no token leaves the device
+        return _for_xla(call, call.ordered)
+    function = _for_xla(call, False)  # no token leaves the device
     return jaxlib_api.transferring_callback(
         client, lambda *arrays: function(*arrays[:transfers.taken]), transfers.sent,
         transfers.received, transfers.send_channels, transfers.receive_channels)
@@ -103,10 +108,12 @@ JaxRuntimeError = jaxlib_api.JaxRuntimeError
 
 # -- calls -----------------------------------------------------------------------------------------
 
-_failures: dict[str, BaseException] = {}  # of callbacks, by the mark in the text of the error
+# What callbacks raised, and what the error of the program is to say, by the mark in its text.
+_failures: dict[str, tuple[BaseException, str]] = {}
 _failures_lock = threading.RLock()  # functions are called by XLA's threads
 _numbers = itertools.count()
 _MARK = re.compile(r" \[host call failure (\d+)\]")
+_FAILED = "INTERNAL: CpuCallback error calling callback:"  # as XLA begins
 _MOST_FAILURES = 256  # that wait for the error of their program
 
 
@@ -121,7 +128,7 @@ def call_on_host(callback: FlatFunction, result_avals: Sequence[ShapedArray], ar
         with ensure_compile_time_eval():
             outs = _checked(callback, result_avals, callback(*map(_on_cpu, args)))
     except Exception as error:
-        raise JaxRuntimeError(_message(error)) from error
+        raise JaxRuntimeError(f"{_FAILED} {_told(error, callback)}") from error
     return [_as_array(x, aval) for x, aval in zip(outs, result_avals, strict=True)]
 
 
@@ -146,14 +153,12 @@ def show_on_host(callback: FlatFunction, args: Sequence[Any]) -> list[Any]:
     return []
 
 
-def for_xla(callback: FlatFunction, result_avals: Sequence[ShapedArray], ordered: bool
-            ) -> Callable[..., tuple[Any, ...]]:
+def _for_xla(host_call: HostCall, ordered: bool) -> Callable[..., Any]:
     """The function that XLA calls; where the calls are ordered it takes and gives a token first.
 
     One that takes buffers gets these as they are, and writes its results into some.
     """
-    if getattr(callback, "takes_buffers", False):
-        return _for_buffers(callback)
+    callback, result_avals = host_call.function, host_call.result_avals
 
     def call(*args: Any) -> tuple[Any, ...]:
         try:
@@ -161,32 +166,46 @@ def for_xla(callback: FlatFunction, result_avals: Sequence[ShapedArray], ordered
             with ensure_compile_time_eval():
                 outs = _checked(callback, result_avals, callback(*map(_copied, given)))
         except BaseException as error:  # C++ ends the process for those that are no Exception
-            raise _marked(error) from None
+            raise _for_program(error, host_call) from None
         return (args[0], *outs) if ordered else tuple(outs)
 
-    return call
-
-
-def _for_buffers(callback: Callable[..., Any]) -> Callable[..., Any]:
-    def call(context: Any, *buffers: Any) -> None:
+    def call_with_buffers(context: Any, *buffers: Any) -> None:
         try:
             with ensure_compile_time_eval():
                 callback(context, *buffers)
         except BaseException as error:
-            raise _marked(error) from None
+            raise _for_program(error, host_call) from None
 
-    return call
+    return call_with_buffers if getattr(callback, "takes_buffers", False) else call
 
 
-def _marked(error: BaseException) -> RuntimeError:
-    """The error that XLA is given in the place of one that is kept here."""
-    number = str(next(_numbers))
-    with _failures_lock:
-        _failures[number] = error
-        if len(_failures) > _MOST_FAILURES:
-            _failures.pop(next(iter(_failures)), None)
-    return RuntimeError(f"{type(error).__name__}: {error} [host call failure {number}]"
-                        ).with_traceback(error.__traceback__)
+def _for_program(error: BaseException, call: HostCall) -> RuntimeError:
+    """The error that XLA is given in the place of one that is kept here, to be the cause of the
+    program's. That of a program which runs while Python goes on may come late, or to nobody, so
+    the callback's own is logged then."""
+    text = _told(error, call.function, call.traceback)
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code is not CallingExecutable.run.__code__:
+        frame = frame.f_back
+    if frame is None:
+        filter_exception(error)
+        op = getattr(call.function, "op", "callback")
+        logs.log(__name__, logs.ERROR, f"jax.{op} failed", error)
+    else:
+        number = str(next(_numbers))
+        with _failures_lock:
+            _failures[number] = error, text
+            if len(_failures) > _MOST_FAILURES:
+                _failures.pop(next(iter(_failures)), None)
+        text += f" [host call failure {number}]"
+    return RuntimeError(text).with_traceback(error.__traceback__)
+
+
+def _told(error: BaseException, callback: FlatFunction, traceback: Any = None) -> str:
+    """What a callback raised, which one it was, and where the program calls it."""
+    frame = user_frame(traceback)
+    place = f", which is called at {frame}" if frame is not None else ""
+    return f"{type(error).__name__}: {error}\nIt came from the callback {_name(callback)}{place}."
 
 
 def _checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequence[Any]
@@ -221,9 +240,7 @@ def _checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequenc
 def _name(callback: FlatFunction) -> str:
     """The user's function, by its name and place."""
     fun = getattr(callback, "callback_func", callback)
-    code = getattr(fun, "__code__", None)
-    place = f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else ""
-    return f"{getattr(fun, '__name__', fun)}{place}"
+    return source_of(getattr(fun, "callback", fun))
 
 
 def _cpu() -> Any:
@@ -250,23 +267,16 @@ def _as_array(x: Any, aval: ShapedArray) -> Any:
     return array_from_numpy(np.asarray(x, dtype=aval.dtype), aval)
 
 
-def _message(error: BaseException) -> str:
-    lines = traceback.format_exception(error)
-    return f"INTERNAL: CpuCallback error calling callback: {''.join(lines)}"
-
-
 def with_cause(error: Exception) -> Exception:
     """The error of a program, with the exception of the callback that made it as its cause, if one
     did."""
-    text = str(error)
     with _failures_lock:
-        found = [_failures.pop(number, None) for number in _MARK.findall(text)]
-    cause = next((x for x in found if x is not None), None)
-    if cause is None:
-        return error
-    marked = JaxRuntimeError(_MARK.sub("", text)).with_traceback(error.__traceback__)
-    marked.__cause__ = cause
-    return marked
+        found = [_failures.pop(number, None) for number in _MARK.findall(str(error))]
+    for cause, text in filter(None, found):
+        failure = JaxRuntimeError(f"{_FAILED} {text}").with_traceback(error.__traceback__)
+        failure.__cause__ = cause
+        return failure
+    return error
 
 
 # -- the order of effects --------------------------------------------------------------------------

@@ -1,11 +1,14 @@
 """Callbacks: what they get, what they may give, and how often they are called."""
 
 import gc
+import os
 import subprocess
 import sys
 import threading
+import traceback
 import weakref
 from collections import deque
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
+from pyjx.core.frames import is_internal
 from pyjx.core.passes.dce import dce
 from pyjx.experimental import io_callback
 from pyjx.runtime import host_calls
@@ -27,6 +31,10 @@ def double(x):
 
 def pure(x, **options):
     return jax.pure_callback(double, jax.ShapeDtypeStruct(x.shape, x.dtype), x, **options)
+
+
+def eager(f):
+    return f
 
 
 def called(run):
@@ -154,17 +162,50 @@ def test_wide_results_are_narrowed_where_64_bits_are_off():
     ("io_callback", lambda f, x: io_callback(f, LIKE, x, ordered=True)),
     ("debug.callback", jax.debug.callback),
 ])
-@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
-def test_failures_are_logged(op, call, wrap, caplog):
+@pytest.mark.parametrize("wrap", [eager, jax.jit, lambda f: jax.jit(jax.jit(f))])
+def test_failures_show_the_callback_and_its_call_and_the_cause_once(op, call, wrap, caplog):
     def host(x):
         raise KeyError("lost")
 
-    with pytest.raises((KeyError, jax.errors.JaxRuntimeError), match="lost"):
-        jax.block_until_ready(wrap(lambda x: call(host, x))(X))
+    def calls(x):
+        return call(host, x)
+
+    with pytest.raises((KeyError, jax.errors.JaxRuntimeError), match="lost") as caught:
+        jax.block_until_ready(wrap(calls)(X))
         jax.effects_barrier()
-    (record,) = caplog.records
-    assert (record.levelname, record.getMessage()) == ("ERROR", f"jax.{op} failed")
-    assert record.exc_info[0] is KeyError
+    text = "".join(traceback.format_exception(caught.value))
+    for error in (caught.value, caught.value.__cause__):
+        assert error is None or not any(
+            [is_internal(f.filename) for f in traceback.extract_tb(error.__traceback__)])
+    assert str(Path(jax.__file__).parent) not in text and not caplog.records
+    assert text.count('raise KeyError("lost")') == 1
+    if caught.type is not KeyError:
+        assert isinstance(caught.value.__cause__, KeyError)
+        of_call = calls if call is jax.debug.callback else call
+        host_line, call_line = [f.__code__.co_firstlineno for f in (host, of_call)]
+        assert str(caught.value).startswith(
+            "INTERNAL: CpuCallback error calling callback: KeyError: 'lost'\n"
+            f"It came from the callback host at {__file__}:{host_line}")
+        called_at = f", which is called at {__file__}:{call_line + (of_call is calls)}:"
+        assert wrap is eager or called_at in str(caught.value)
+
+
+def test_failures_are_logged_where_no_call_raises_them(caplog):
+    """Programs for several devices run in threads of their own."""
+    code = """
+import pyjx as jax, pyjx.numpy as jnp
+def host(x):
+    raise KeyError("lost")
+x = jax.device_put(jnp.ones(2), jax.NamedSharding(jax.make_mesh((2,), ("i",)), jax.P("i")))
+try:
+    y = jax.jit(lambda x: (jax.debug.callback(host, x), x + 1)[1])(x).block_until_ready()
+except jax.errors.JaxRuntimeError as error:
+    assert "[host call" not in str(error) and "KeyError: 'lost'" in str(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, text=True, timeout=120,
+                          capture_output=True, env={**os.environ, "JAX_NUM_CPU_DEVICES": "2"})
+    assert "jax.debug.callback failed\nTraceback" in done.stderr
+    assert "KeyError: 'lost'\nFrames inside the library are not shown" in done.stderr
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, SystemExit, ValueError])
