@@ -20,6 +20,7 @@ from pyjx.core.places import joined
 from pyjx.core.primitive import vary
 from pyjx.core.specs import NO_AXES
 from pyjx.core.trace import trace_to_jaxpr
+from pyjx.engine.functions import source_of
 from pyjx.engine.types import TreeDef, Value
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.traced_functions import TracedFunction, trace_function
@@ -287,14 +288,6 @@ def _check_equal(op: str, pair: tuple[int, int], names: Sequence[str],
         what = f"{op} branches must have equal output types but they differ."
         cure = "all output types match"
         text = in_full(wrong)
-    described = f"{a} is {_described(funs[i])}\n{b} is {_described(funs[j])}"
+    described = f"{a} is {source_of(funs[i])}\n{b} is {source_of(funs[j])}"
     raise TypeError(f"{what}\n\n{described}\n\n{text}\n\n"
                     f"Revise {a} and/or {b} so that {cure}.")
-
-
-def _described(fun: Callable[..., Any]) -> str:
-    """A function's name and where it was written."""
-    code = getattr(fun, "__code__", None)
-    if code is None:
-        return f"{fun!r}"
-    return f"{fun.__name__} at {code.co_filename}:{code.co_firstlineno}"

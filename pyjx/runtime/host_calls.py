@@ -26,6 +26,7 @@ import numpy as np
 from pyjx import jaxlib_api
 from pyjx.core import dtypes, logs
 from pyjx.core.avals import ShapedArray
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import keeps_alive
 from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr
@@ -109,12 +110,10 @@ JaxRuntimeError = jaxlib_api.JaxRuntimeError
 # -- calls -----------------------------------------------------------------------------------------
 
 # What callbacks raised, and what the error of the program is to say, by the mark in its text.
-_failures: dict[str, tuple[BaseException, str]] = {}
-_failures_lock = threading.RLock()  # functions are called by XLA's threads
+_failures = BoundedDict(256, "failures of callbacks")
 _numbers = itertools.count()
 _MARK = re.compile(r" \[host call failure (\d+)\]")
 _FAILED = "INTERNAL: CpuCallback error calling callback:"  # as XLA begins
-_MOST_FAILURES = 256  # that wait for the error of their program
 
 
 def call_on_host(callback: FlatFunction, result_avals: Sequence[ShapedArray], args: Sequence[Any]
@@ -193,10 +192,7 @@ def _for_program(error: BaseException, call: HostCall) -> RuntimeError:
         logs.log(__name__, logs.ERROR, f"jax.{op} failed", error)
     else:
         number = str(next(_numbers))
-        with _failures_lock:
-            _failures[number] = error, text
-            if len(_failures) > _MOST_FAILURES:
-                _failures.pop(next(iter(_failures)), None)
+        _failures[number] = error, text
         text += f" [host call failure {number}]"
     return RuntimeError(text).with_traceback(error.__traceback__)
 
@@ -270,8 +266,7 @@ def _as_array(x: Any, aval: ShapedArray) -> Any:
 def with_cause(error: Exception) -> Exception:
     """The error of a program, with the exception of the callback that made it as its cause, if one
     did."""
-    with _failures_lock:
-        found = [_failures.pop(number, None) for number in _MARK.findall(str(error))]
+    found = [_failures.pop(number, None) for number in _MARK.findall(str(error))]
     for cause, text in filter(None, found):
         failure = JaxRuntimeError(f"{_FAILED} {text}").with_traceback(error.__traceback__)
         failure.__cause__ = cause
