@@ -31,7 +31,7 @@ from pyjx.core.places import (
     parts_along,
 )
 from pyjx.core.specs import Axes, ManualAxisType, PartitionSpec, axes_of, marks_text
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import cure, shortened
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import Sharding
 
@@ -657,7 +657,7 @@ def get_aval(x: Any) -> ShapedArray:
             f"{shortened(x)} is of type {type(x)}. Make it an array with jnp.asarray, or its class "
             "a pytree with jax.tree_util.register_pytree_node."
         )
-    raise TypeError(f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type")
+    raise TypeError(f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type. {cure(x)}")
 
 
 def is_valid_value(x: Any) -> bool:

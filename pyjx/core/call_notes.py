@@ -1,20 +1,27 @@
 """The user's call on an error: the function that was called in the place of one that it is made of,
-and the call itself as a note where the message does not name the function."""
+the call itself as a note where the message does not name the function, and advice where Python or
+C++, who know the words of the call alone, refuse it."""
 
 from __future__ import annotations
 
 import re
 import reprlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dis import get_instructions
 from enum import Enum
 from functools import cache, lru_cache
 from inspect import signature
-from types import CodeType, FrameType
+from itertools import islice
+from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
 from pyjx.core.frames import is_internal, tracebacks_of
+from pyjx.core.value_texts import without_addresses
+from pyjx.lazy import deferred
+
+difflib = deferred("difflib")  # for errors alone
+linecache = deferred("linecache")
 
 _NOTE = "The call was"
 
@@ -147,6 +154,94 @@ def _changed_names(code: CodeType) -> frozenset[str]:
 
 def _by_position_and_name(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
     return [*[_shown(x) for x in args], *[f"{name}={_shown(x)}" for name, x in kwargs.items()]]
+
+
+# -- calls that Python or C++ refuse ---------------------------------------------------------------
+
+
+_UNEXPECTED = re.compile(r"(?:.*\.)?(\S+)\(\) got an unexpected keyword argument '(\w+)'$")
+_UNHASHABLE = re.compile("Non-hashable static arguments are not supported. An error occurred while "
+                         "trying to hash an object of type <class '(.+?)'>")
+# What other libraries, or other functions of these, call an argument.
+_OTHER_NAMES = {
+    "dim": "axis", "dims": "axis", "axes": "axis", "axis": "dimension", "size": "shape",
+    "low": "minval", "high": "maxval", "seed": "key", "rng": "key", "input": "x", "other": "y",
+    "decimals": "ndigits", "initial": "init", "initializer": "init", "n": "length",
+}
+_HASHABLE = {
+    "list": "a tuple", "dict": "tuple(sorted(d.items())), or a frozen dataclass",
+    "set": "a frozenset", "bytearray": "bytes"}
+
+
+def complete(exc: Exception) -> None:
+    """Add to the message of an error what helps the user, who is shown no addresses either."""
+    *_, last = tracebacks_of(exc)
+    message = exc.args[0] if len(exc.args) == 1 else None
+    if not isinstance(message, str):
+        return
+    text = without_addresses(message) if is_internal(last.tb_frame.f_code.co_filename) else message
+    if type(exc) is TypeError and (unexpected := _UNEXPECTED.match(text)):
+        text += _meant(unexpected[1], unexpected[2], last.tb_frame)
+    elif type(exc) is ValueError and (unhashable := _UNHASHABLE.match(text)):
+        shown = without_addresses(text).rstrip()
+        text = f"{shown}\n{_called(last)}{hashable(unhashable[1])}"
+    if text is not message:
+        exc.args = (text,)
+
+
+def hashable(kind: str) -> str:
+    """What may be static in the place of an object of this type, which cannot be hashed."""
+    if "Array" in kind or "ndarray" in kind:
+        return ("Arrays are no static arguments: leave this one out of static_argnums and "
+                "static_argnames.")
+    other = _HASHABLE.get(kind, "one of a class with __hash__ and __eq__ (a frozen dataclass)")
+    return f"Static arguments are compared from call to call: give {other} in the place of it."
+
+
+def _meant(name: str, given: str, frame: FrameType) -> str:
+    """Which keyword was meant where a function of this name got one that it does not take."""
+    known: dict[str, None] = {}
+    for fun in islice(_functions(name, frame), 3):
+        known.update(dict.fromkeys([p.name for p in signature(fun).parameters.values()
+                                    if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]))
+    other = _OTHER_NAMES.get(given)
+    close = [other] if other in known else difflib.get_close_matches(given, known, 1)
+    if close:
+        return f". Did you mean '{close[0]}'?"
+    return f". The arguments are {', '.join(known)}." if known else ""
+
+
+def _functions(name: str, frame: FrameType) -> Iterator[FunctionType]:
+    """Those that a frame may have called by this name: its own, or this package's."""
+    for scope in (frame.f_locals, frame.f_globals):
+        yield from _named(name, scope)
+    for module, value in list(sys.modules.items()):
+        if module.startswith("pyjx."):
+            yield from _named(name, {name: vars(value).get(name)})
+
+
+def _named(name: str, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
+    for value in list(scope.values()):
+        for fun in (value, getattr(value, "fun", None), getattr(value, "__wrapped__", None)):
+            if isinstance(fun, FunctionType) and fun.__name__ == name:
+                yield fun
+
+
+def _called(last: TracebackType) -> str:
+    """The jitted function that a line calls, and its static arguments; empty if that is unclear."""
+    frame = last.tb_frame
+    line, _, column, _ = next(islice(frame.f_code.co_positions(), last.tb_lasti // 2, None))
+    text = linecache.getline(frame.f_code.co_filename, line or 0).encode()[column or 0:].decode()
+    name = re.split(r"[^\w.]", text, maxsplit=1)[0]
+    first, *rest = name.split(".")
+    value: Any = frame.f_locals.get(first, frame.f_globals.get(first))
+    for attribute in rest:
+        value = getattr(value, attribute, None)
+    state: Any = getattr(value, "__getstate__", dict)()
+    if "static_argnames" not in state:
+        return ""
+    static = ", ".join(state["static_argnames"])
+    return f"It was given to {name}, whose static arguments are: {static}. "
 
 
 # -- values ----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 
 from pyjx import configuration
-from pyjx.core.call_notes import note_call
+from pyjx.core.call_notes import complete, note_call
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.guards import is_guarded, leaving
 
@@ -33,11 +33,25 @@ def leave_guarded(exc: Exception) -> None:
             and _filtering_mode() == "quiet_remove_frames"):
         _put(exc, "__traceback__", None)  # at once, as `hasattr` asks so, too
     elif not _is_within(sys._getframe(2).f_back):  # what called the function
+        _advise(exc)
         note_call(exc, None, (), {})
         filter_exception(exc)
 
 
+def _advise(exc: Exception) -> None:
+    with suppress(Exception):  # of a class of the user's, or of a function without a signature
+        complete(exc)
+
+
+def _show_uncaught(kind: type[BaseException], exc: BaseException, tb: TracebackType | None) -> None:
+    """What Python and C++ raise before a function of this package begins passes no handler."""
+    if kind in (TypeError, ValueError):
+        _advise(exc)  # type: ignore[arg-type]
+    _show(kind, exc, tb)
+
+
 leaving.work = leave_guarded
+_show, sys.excepthook = sys.excepthook, _show_uncaught
 
 
 def _is_within(frame: FrameType | None) -> bool:

@@ -29,14 +29,11 @@ def source_of(fun: Callable[..., Any]) -> str:
     return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
 
 
-def check_values(values: Sequence[Any], end: str = "") -> None:
+def check_values(values: Sequence[Any]) -> None:
     """Raise TypeError, or ValueError as `get_aval` does, unless each of `values` can be traced."""
     for x in values:
         if not is_valid_value(x):
-            try:
-                get_aval(x)
-            except TypeError as error:
-                raise TypeError(f"{error}{end}") from None
+            get_aval(x)
 
 
 def tree_text(value: Any) -> str:

@@ -14,7 +14,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_shape
 from pyjx.core.scalars import scalar_constant, typed
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import cure, shortened
 
 if TYPE_CHECKING:
     from pyjx.engine.types import Value
@@ -35,7 +35,7 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
         get_aval(x)
     except TypeError as error:
         why = (error if hasattr(x, "dtype")
-               else f"Argument {shortened(x)} is not a valid JAX type.")
+               else f"Argument {shortened(x)} is not a valid JAX type. {cure(x)}")
         raise TypeError(
             f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
             f"type {type(x)} and was passed to {name} at position {position}. {why}"

@@ -11,8 +11,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.call_notes import hashable
 from pyjx.core.records import Record
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import cure, shortened
+from pyjx.engine.functions import source_of
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_pytrees import treedef_of
 from pyjx.lazy import deferred
@@ -313,22 +315,25 @@ def raise_bad_argument(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequen
         except (TypeError, ValueError) as error:
             name = leaf_names(parameters_of(fun), in_tree, static)[i]
             if isinstance(error, ValueError):  # which says what to do
-                raise ValueError(f"{error}\nIt was passed to {fun} at path {name}.") from None
+                raise ValueError(
+                    f"{error}\nIt was passed to {source_of(fun)} at path {name}.") from None
             raise TypeError(
-                f"Error interpreting argument to {fun} as an abstract array. The problematic value "
-                f"is of type {type(x)} and was passed to the function at path {name}.\nIt is not "
-                f"an array of numbers, nor a number. If the function needs it as it is, {_cure(x)}."
+                f"Error interpreting argument to {source_of(fun)} as an abstract array. The "
+                f"problematic value is of type {type(x)} and was passed to the function at path "
+                f"{name}.\nIt is not an array of numbers, nor a number. If the function needs it "
+                f"as it is, {_static(name, x)}. {cure(x)}"
             ) from (error if is_valid_value(x) else None)
-    raise TypeError(f"The arguments of {fun} cannot be traced.")
+    raise TypeError(f"The arguments of {source_of(fun)} cannot be traced.")
 
 
-def _cure(x: Any) -> str:
+def _static(name: str, x: Any) -> str:
     try:
         hash(x)
     except TypeError:
         return ("let it come from the enclosing scope, not from an argument: as it cannot be "
                 "hashed, it cannot be a static one either")
-    return "mark the argument as static (static_argnums or static_argnames of jit)"
+    method = ": static_argnums=0 for a method, if its object does not change" * (name == "self")
+    return f"mark the argument as static (static_argnums or static_argnames of jit){method}"
 
 
 def raise_unhashable(name: str, static: Any) -> NoReturn:
@@ -340,7 +345,7 @@ def raise_unhashable(name: str, static: Any) -> NoReturn:
             raise ValueError(
                 "Non-hashable static arguments are not supported. An error occurred while trying "
                 f"to hash the static argument {where!r} of {name}, an object of type "
-                f"{type(value)}, {value!r}."
+                f"{type(value)}, {shortened(value)}. {hashable(type(value).__name__)}"
             ) from None
     raise TypeError(f"unhashable arguments of the jitted function {name}")
 
@@ -351,7 +356,9 @@ def raise_bad_output(source: str, traced_for: str, tree: TreeDef, outs: Sequence
     path = leaf_paths(tree)[i]
     raise TypeError(
         f"function {source} traced for {traced_for} returned a value of type {type(outs[i])}"
-        f"{f' at output component {path}' if path else ''}, which is not a valid JAX type"
+        f"{f' at output component {path}' if path else ''}, which is not a valid JAX type. Return "
+        "arrays, alone or in containers; the class of another container is made a pytree by "
+        "jax.tree_util.register_dataclass."
     )
 
 

@@ -119,7 +119,7 @@ def _value_and_grad(
         require_argnums(numbers, len(args))
         f, dynamic = at_argnums(fun, numbers, args, kwargs)
         leaves, in_tree = flatten(dynamic)
-        check_values(leaves, ".")
+        check_values(leaves)
         wanted = _differentiable(leaves, holomorphic, allow_int,
                                  lambda: _input_names(fun, numbers, args))
         flat = FlatFun(f, in_tree, has_aux, fun)

@@ -140,7 +140,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
         raise NotImplementedError("reduce_axes argument to vjp is deprecated")
     check_callable(fun)
     leaves, in_tree = flatten(primals)
-    check_values(leaves, ".")
+    check_values(leaves)
     flat = FlatFun(fun, in_tree, has_aux)
     outs, program = linearized(flat, leaves, wanted_inputs(leaves, primals, in_nzs))
     pull_back = VJP(program, in_tree, flat.out_tree, [get_aval(x) for x in leaves],

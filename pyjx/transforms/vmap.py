@@ -19,7 +19,7 @@ from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.references import check_distinct, check_undivided, is_ref
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, state
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import cure, shortened
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.functions import FlatFun, flatten, source_of
 from pyjx.engine.types import AxisName, P, R, TreeDef
@@ -258,7 +258,7 @@ def _shape(x: Any) -> tuple[int, ...]:
         if is_vmappable(x):
             return getattr(x, "shape", ())
         raise TypeError(
-            f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type"
+            f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type. {cure(x)}"
         ) from None
 
 

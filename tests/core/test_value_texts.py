@@ -26,5 +26,5 @@ def test_any_value_can_be_shown(value):
 
 @pytest.mark.parametrize("name", ["array", "deque"])
 def test_classes_named_as_those_of_python_in_messages(name):
-    with pytest.raises(TypeError, match=f"{name} object at .* is not a valid JAX type"):
+    with pytest.raises(TypeError, match=f"{name} object> of .* is not a valid JAX type"):
         jax.vmap(lambda x: x)(type(name, (), {})())

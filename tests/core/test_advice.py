@@ -1,0 +1,216 @@
+"""What is added to errors that Python and C++ raise of calls, and what is said of values that no
+program takes."""
+
+import functools
+import inspect
+import os
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax, random
+from pyjx.core import call_notes
+from tests.test_guards import ROOT, public_callables
+
+X = jnp.ones((2, 3))
+
+
+class Model:
+    """An object with arrays, whose class is no pytree."""
+
+    def __init__(self):
+        self.weight = X
+
+    def __call__(self, x):
+        return x * self.weight
+
+    @jax.jit
+    def method(self, x):
+        return x * self.weight
+
+    @functools.partial(jax.jit, static_argnames=("options", "kind"))
+    def configured(x, options=None, kind=0):
+        return x
+
+
+def traced(call):
+    """A call as a function that is traced makes it."""
+    return lambda: jax.make_jaxpr(lambda x: call())(1.0)
+
+
+# -- keywords --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("call", "given", "meant"), [
+    (lambda: jnp.sum(X, axes=0), "axes", "axis"), (lambda: jnp.sum(X, dim=0), "dim", "axis"),
+    (lambda: jnp.mean(X, dims=0), "dims", "axis"), (lambda: X.sum(dim=0), "dim", "axis"),
+    (lambda: jnp.max(X, 0, keepdim=True), "keepdim", "keepdims"),
+    (lambda: jnp.linalg.norm(X, dim=0), "dim", "axis"),
+    (lambda: jax.nn.softmax(X, dim=0), "dim", "axis"),
+    (lambda: jax.scipy.special.logsumexp(X, dim=0), "dim", "axis"),
+    (lambda: jax.jit(lambda x, alpha=1: x)(1.0, alhpa=2), "alhpa", "alpha"),
+    (traced(lambda: jax.jit(abs, static_argname="x")), "static_argname", "static_argnames"),
+    (traced(lambda: jax.vmap(abs, in_axis=0)), "in_axis", "in_axes"),
+    (traced(lambda: random.normal(random.key(0), size=(3,))), "size", "shape"),
+    (traced(lambda: random.uniform(random.key(0), low=3)), "low", "minval"),
+    (traced(lambda: lax.scan(lambda c, x: (c, x), 0.0, X, len=2)), "len", "length"),
+    (traced(lambda: jnp.zeros(shape=3, dtpye=int)), "dtpye", "dtype"),
+])
+def test_a_keyword_that_is_not_known_is_told_the_nearest(call, given, meant):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value).endswith(
+        f"got an unexpected keyword argument {given!r}. Did you mean {meant!r}?")
+
+
+def test_where_none_is_near_the_arguments_are_listed():
+    with pytest.raises(TypeError, match=r"'what'\. The arguments are tree, is_leaf"):
+        traced(lambda: jax.tree.leaves(1, what=2))()
+    with pytest.raises(TypeError) as caught:
+        jnp.sum(X, what=2)
+    assert "'what'. The arguments are a, axis, dtype, out, keepdims, " in str(caught.value)
+
+
+def test_all_public_functions_name_the_keyword_that_was_meant():
+    """As the handler of a function that is traced, or the hook for what nobody catches, asks."""
+    asked, unhelped = 0, []
+    for name, function in public_callables():
+        body = inspect.unwrap(function)
+        if not isinstance(body, types.FunctionType) or body.__name__.startswith("<"):
+            continue
+        known = [p.name for p in inspect.signature(body).parameters.values()
+                 if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and len(p.name) > 4]
+        for argument in known:
+            with pytest.raises(TypeError) as caught:
+                (lambda **_: None)(1)
+            caught.value.args = (f"{body.__qualname__}() got an unexpected keyword argument "
+                                 f"'{argument}_'",)
+            call_notes.complete(caught.value)
+            asked += 1
+            if not str(caught.value).endswith(f". Did you mean '{argument}'?"):
+                unhelped.append((name, str(caught.value)))
+    assert not unhelped
+    assert asked > 1000
+
+
+# -- static arguments ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("value", "instead"), [
+    ([1], "give a tuple in"), ({"a": 1}, "give tuple(sorted(d.items())), or a frozen dataclass in"),
+    ({1}, "give a frozenset in"), (X, "Arrays are no static arguments"),
+    (np.ones(2), "Arrays are no static arguments"),
+    (type("Own", (), {"__eq__": lambda s, o: True})(), "a class with __hash__ and __eq__"),
+])
+def test_static_arguments_that_cannot_be_hashed_are_named_and_have_a_cure(value, instead):
+    configured = Model.configured
+    calls = [lambda x: configured(x, options=value), lambda x: Model.configured(x, value)]
+    for call in calls:
+        with pytest.raises(ValueError, match="Non-hashable static arguments") as caught:
+            jax.tree.map(call, 1.0)
+        assert "configured, whose static arguments are: options, kind." in str(caught.value)
+        assert instead in str(caught.value) and "0x" not in str(caught.value)
+    for call in (lambda: configured.lower(1.0, options=value),  # which Python looks up
+                 lambda: jax.make_jaxpr(lambda x: configured(x, options=value))(1.0)):
+        with pytest.raises(ValueError, match="'options' of configured") as caught:
+            call()
+        assert str(caught.value).count(instead) == 1
+
+
+# -- errors that nobody catches --------------------------------------------------------------------
+
+
+def test_errors_that_nobody_catches_are_completed_and_shown_by_the_hook_of_before(tmp_path):
+    code = """
+import sys
+sys.excepthook = lambda kind, error, tb: print("seen", kind.__name__, error)
+import pyjx as jax
+def f(x, options):
+    return x
+f = jax.jit(f, static_argnames="options")
+{}
+"""
+    for last, said in (
+            ("jax.jit(f, static_argname='x')", "Did you mean 'static_argnames'?"),
+            ("f(1.0, options=[1])", "It was given to f, whose static arguments are: options."),
+            ("raise ValueError('mine')", "seen ValueError mine"),
+            ("raise TypeError(1, 2)", "seen TypeError (1, 2)")):
+        program = tmp_path / "program.py"
+        program.write_text(code.format(last), encoding="utf-8")
+        done = subprocess.run([sys.executable, program], capture_output=True, text=True,
+                              timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert said in done.stdout and not done.stderr
+
+
+# -- values that no program takes ------------------------------------------------------------------
+
+PYTREE = "Its class may be a pytree, whose arrays are traced (jax.tree_util.register_dataclass); or"
+SCOPE = "the function may take it from the enclosing scope"
+
+
+def scale(x):
+    return x * 2
+
+
+TAKES = {
+    "jit": lambda v: jax.jit(lambda v: 1)(v), "lower": lambda v: jax.jit(lambda v: 1).lower(v),
+    "grad": lambda v: jax.grad(lambda v: 1.0)(v), "vmap": lambda v: jax.vmap(lambda v: 1)(v),
+    "jvp": lambda v: jax.jvp(lambda v: v, (v,), (v,)), "vjp": lambda v: jax.vjp(lambda v: v, v),
+    "linearize": lambda v: jax.linearize(lambda v: v, v),
+    "jacfwd": lambda v: jax.jacfwd(lambda v: v)(v), "hessian": lambda v: jax.hessian(abs)(v),
+    "make_jaxpr": lambda v: jax.make_jaxpr(lambda v: 1)(v),
+    "eval_shape": lambda v: jax.eval_shape(lambda v: 1, v),
+    "checkpoint": lambda v: jax.checkpoint(lambda v: 1)(v),
+    "scan": lambda v: lax.scan(lambda c, x: (c, x), v, X),
+    "while_loop": lambda v: lax.while_loop(lambda c: True, lambda c: c, v),
+    "fori_loop": lambda v: lax.fori_loop(0, 2, lambda i, c: c, v),
+    "cond": lambda v: lax.cond(True, abs, abs, v), "map": lambda v: lax.map(abs, v),
+    "custom_gradient": lambda v: jax.custom_gradient(lambda v: (v, lambda g: (g,)))(v),
+}
+
+
+@pytest.mark.parametrize("name", TAKES)
+@pytest.mark.parametrize("value", [Model(), scale, jnp.sin, "text"], ids=str)
+def test_what_is_no_array_has_cures_and_no_address(name, value):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        TAKES[name](value)
+    text = "".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    assert "0x" not in text
+    assert (PYTREE if isinstance(value, Model) else SCOPE[4:]) in text and SCOPE[4:] in text
+
+
+def test_a_jitted_method_hears_how_its_object_is_given():
+    with pytest.raises(TypeError, match="at path self") as caught:
+        Model().method(1.0)
+    assert "static_argnums=0 for a method, if its object does not change" in str(caught.value)
+    assert PYTREE in str(caught.value)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jax.jit(lambda x: Model())(1.0), lambda: jax.pure_callback(3, Model(), X),
+    lambda: jnp.sin(Model()), lambda: lax.switch(0, [Model], Model(), Model()),
+    lambda: jax.debug.callback(3), lambda: jax.device_put(Model()), lambda: random.split(Model()),
+    lambda: jax.custom_jvp(Model())(1.0), lambda: jnp.zeros(3, dtype=Model()),
+    lambda: X.at[Model()].set(1), lambda: X[Model()], lambda: jnp.asarray(Model()),
+    lambda: jax.jit(3), lambda: jax.vmap(scale, in_axes=Model())(X), lambda: jax.set_mesh(Model()),
+    lambda: lax.full((2,), Model()), lambda: jax.tree.map(scale, [1], Model()),
+    lambda: jax.sharding.NamedSharding(Model(), None), lambda: jax.config.update(Model(), 1),
+])
+def test_no_message_has_an_address(call):
+    with pytest.raises(Exception) as caught:
+        call()
+    assert "0x" not in str(caught.value)
+
+
+def test_messages_of_the_user_stay_as_they_are():
+    def fails(x):
+        raise TypeError("f() got an unexpected keyword argument 'x' at 0x1234")
+
+    with pytest.raises(TypeError) as caught:
+        jax.jit(fails)(1.0)
+    assert str(caught.value) == "f() got an unexpected keyword argument 'x' at 0x1234"
