@@ -15,7 +15,7 @@ from lowering.types import quoted, tensor_types
 from pyjx.core.derived import derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.nested import all_eqns
-from pyjx.core.options import Inline
+from pyjx.core.options import ONE_KERNEL, Inline
 
 
 @rule("jit")
@@ -36,8 +36,11 @@ def _jit(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
                        attributes=attributes)
 
 
-_XLA_INLINES = {choice: f' {{mhlo.frontend_attributes = {{inlineable = "{choice.value}"}}}}'
-                for choice in (Inline.XLA_EARLY, Inline.XLA_LATE)}
+_XLA_INLINES: dict[Any, str] = {
+    choice: f' {{mhlo.frontend_attributes = {{inlineable = "{choice.value}"}}}}'
+    for choice in (Inline.XLA_EARLY, Inline.XLA_LATE)}
+_XLA_INLINES[ONE_KERNEL] = (
+    ' {mhlo.frontend_attributes = {inlineable = "false", xla_cpu_small_call = "true"}}')
 
 
 @rule("outlined_call")

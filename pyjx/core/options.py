@@ -24,6 +24,10 @@ class Inline(enum.Enum):
 NEVER_OUTLINED = "never outlined"
 
 
+# In its place, too: a call of pyjx's own that XLA's CPU compiler makes one kernel of.
+ONE_KERNEL = "one kernel"
+
+
 class CompilerEffortLevel(enum.Enum):
     """How hard XLA tries, as its option `optimization_level` or `memory_fitting_level`.
 

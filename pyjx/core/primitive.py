@@ -97,11 +97,12 @@ class Unrolled(NamedTuple):
     vectorises over a batch, where a CPU calls a library for each matrix otherwise.
 
     `program` is as the rule `decomposition`; `when` says for which equations, given whether a loop
-    repeats them.
+    repeats them. `kernel` is the same for a batch outside of loops, as one kernel.
     """
 
     when: Callable[[JaxprEqn, bool], bool]
     program: Rule
+    kernel: Rule | None = None
 
 
 class Primitive:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyjx.core.effects import Effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
-from pyjx.core.options import NEVER_OUTLINED
+from pyjx.core.options import NEVER_OUTLINED, ONE_KERNEL
 from pyjx.core.primitive import Holding, Primitive, register
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.holders import Held, Holder, Programs, Roles
@@ -177,6 +177,12 @@ def call_eqn(eqn: JaxprEqn, closed: ClosedJaxpr, name: str, invars: Sequence[Ato
 def call(closed: ClosedJaxpr, name: str, *args: Any) -> list[Any]:
     """Call a jaxpr as one operation."""
     return jit_p.bind(*args, **call_params(closed, name, len(args)))  # type: ignore[no-any-return]
+
+
+def call_as_one_kernel(closed: ClosedJaxpr, name: str, *args: Any) -> list[Any]:
+    """`call`, of a program that XLA's CPU compiler makes one kernel of."""
+    params = {**call_params(closed, name, len(args)), "inline": ONE_KERNEL}
+    return jit_p.bind(*args, **params)  # type: ignore[no-any-return]
 
 
 def call_in_place(closed: ClosedJaxpr, name: str, *args: Any) -> list[Any]:

@@ -18,13 +18,13 @@ from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from pyjx.core.name_stack import NameStack
-from pyjx.core.nested import holders, holders_in, map_jaxprs, within
+from pyjx.core.nested import all_eqns, holders, holders_in, map_jaxprs, within
 from pyjx.core.options import Inline
 from pyjx.core.primitive import Unrolled
 from pyjx.core.source_info import SourceInfo
 from pyjx.engine.calls import call_eqn
 from pyjx.engine.decompositions import decomposition_of, program_of
-from pyjx.jaxlib_api import WITHOUT_GPU_KERNEL
+from pyjx.jaxlib_api import SMALL_CALLS, WITHOUT_GPU_KERNEL
 
 without_gpu_kernels(WITHOUT_GPU_KERNEL)
 
@@ -63,7 +63,7 @@ def _rewritten(jaxpr: Jaxpr, platform: str, repeated: bool, holding: Collection[
         unrolled = eqn.primitive.unrolled if unrolls else None
         program = None
         if unrolled and unrolled.when(eqn, repeated):
-            program = decompose(_by_elements(eqn, unrolled), platform, repeated)
+            program = decompose(_by_elements(eqn, unrolled, repeated), platform, repeated)
         elif rules[eqn.primitive.name] is None:
             program = _program_of(eqn, platform, repeated)
         users = eqn.primitive.holder.stands_for is not None
@@ -79,9 +79,10 @@ def _rewritten(jaxpr: Jaxpr, platform: str, repeated: bool, holding: Collection[
                          effects=join_effects(eqns))
 
 
-def _by_elements(eqn: JaxprEqn, unrolled: Unrolled) -> ClosedJaxpr:
+def _by_elements(eqn: JaxprEqn, unrolled: Unrolled, repeated: bool) -> ClosedJaxpr:
+    kernel = unrolled.kernel if SMALL_CALLS and not repeated else None
     with configuration.enable_x64(True):  # its constants have the operands' dtype
-        return program_of(eqn, unrolled.program)
+        return program_of(eqn, kernel or unrolled.program)
 
 
 def are_few_by_elements(closed: ClosedJaxpr) -> bool:
@@ -91,7 +92,7 @@ def are_few_by_elements(closed: ClosedJaxpr) -> bool:
 
 
 def _n_elements(jaxpr: Jaxpr, repeated: bool) -> int:
-    own = [len(_by_elements(e, unrolled).eqns) for e in jaxpr.eqns
+    own = [sum([1 for _ in all_eqns(_by_elements(e, unrolled, repeated))]) for e in jaxpr.eqns
            if (unrolled := e.primitive.unrolled) and unrolled.when(e, repeated)]
     return sum(own) + sum([_n_elements(inner, repeated or e.primitive.holder.loops)
                            for e in holders_in(jaxpr) for inner in subjaxprs(e)])

@@ -18,6 +18,7 @@ from pyjx.core.effects import no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.nested import holders, holders_in, map_jaxprs
+from pyjx.core.options import ONE_KERNEL
 from pyjx.core.places import HERE
 from pyjx.core.primitive import CHEAP, find_primitive
 from pyjx.engine.barriers import optimization_barrier_p
@@ -34,6 +35,15 @@ def for_one_cpu(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, bool]:
     if holders(parted):
         parted = with_reads_first(parted)
     return parted, parted is not closed
+
+
+def _open(jaxpr: Jaxpr) -> list[JaxprEqn]:
+    """The equations that hold programs, but for what is one kernel, which has no barriers."""
+    return [e for e in holders_in(jaxpr) if not _is_kernel(e)]
+
+
+def _is_kernel(eqn: JaxprEqn) -> bool:
+    return eqn.params.get("inline") is ONE_KERNEL
 
 
 # -- formulas on short rows ------------------------------------------------------------------------
@@ -54,7 +64,7 @@ def in_one_row(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
-    inside = {id(e): map_jaxprs(e.params, in_one_row, _rewritten) for e in holders_in(jaxpr)}
+    inside = {id(e): map_jaxprs(e.params, in_one_row, _rewritten) for e in _open(jaxpr)}
     eqns = [e.replace(params=inside[id(e)]) if inside.get(id(e), e.params) is not e.params else e
             for e in jaxpr.eqns]
     flat = _with_flat_runs(eqns, jaxpr.outvars)
@@ -169,7 +179,7 @@ def with_stencils_kept(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 def _stencils_kept(jaxpr: Jaxpr) -> Jaxpr:
     params = {id(e): map_jaxprs(e.params, with_stencils_kept, _stencils_kept)
-              for e in holders_in(jaxpr)}
+              for e in _open(jaxpr)}
     readers = _readers(jaxpr) if any([e.primitive.fused or e.primitive.is_call
                                     for e in jaxpr.eqns]) else {}
     work, behind = dict[Any, Work](), dict[Any, Any]()
@@ -208,7 +218,7 @@ def _only_moves(eqn: JaxprEqn) -> bool:
 def _work(eqn: JaxprEqn, done: Mapping[Any, Work]) -> Work:
     """What is done for an element of a result where nothing is kept."""
     given = [done[v] for v in _variables(eqn.invars) if v in done]
-    if eqn.primitive.is_call:
+    if eqn.primitive.is_call and not _is_kernel(eqn):
         made, reads = _inside(eqn.params["jaxpr"])
         return {id(eqn): made + sum([n * sum(done[v].values()) for v, n in zip(
             eqn.invars, reads, strict=True) if type(v) is Var and v in done])}
@@ -235,7 +245,8 @@ def _readers(jaxpr: Jaxpr) -> dict[Any, Readers]:
                 read[id(eqn)] = max(map(_size, eqn.outvars))
         elif not _only_moves(eqn):
             read = {_ITSELF: 1}
-        inside = _inside(eqn.params["jaxpr"])[1] if eqn.primitive.is_call else ()
+        inside = _inside(eqn.params["jaxpr"])[1] if eqn.primitive.is_call and not _is_kernel(
+            eqn) else ()
         for i, x in enumerate(eqn.invars):
             if type(x) is Var:
                 found = readers.setdefault(x, {})
@@ -284,8 +295,9 @@ def with_reads_first(closed: ClosedJaxpr, repeated: bool = False) -> ClosedJaxpr
 
 
 def _reads_first(jaxpr: Jaxpr, repeated: bool) -> Jaxpr:
-    eqns = [_with_reads_first_inside(e, repeated) for e in holders_in(jaxpr)]
-    inside = {id(old): new for old, new in zip(holders_in(jaxpr), eqns, strict=True)
+    held = _open(jaxpr)
+    eqns = [_with_reads_first_inside(e, repeated) for e in held]
+    inside = {id(old): new for old, new in zip(held, eqns, strict=True)
               if new is not old}
     if inside:
         jaxpr = jaxpr.replace(eqns=[inside.get(id(e), e) for e in jaxpr.eqns])

@@ -17,6 +17,7 @@ import pyjx.numpy as jnp
 from pyjx import jaxlib_api, lax
 from pyjx.configuration import small_kernels
 from pyjx.engine import decompose
+from pyjx.jaxlib_api import SMALL_CALLS
 from pyjx.runtime import compile
 from tests.test_ops import leaves
 
@@ -139,7 +140,7 @@ def of_triangles(a: Any, b: Any, wide: Any) -> Any:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("f", "n", "left"), [
     (of_matrices, 1, ""), (of_matrices, 2, ""), (of_matrices, 3, ""), (of_matrices, 4, "getrf"),
-    (of_triangles, 3, ""), (of_triangles, 5, ""), (of_triangles, 6, "trsm")])
+    (of_triangles, 3, ""), (of_triangles, 5, ""), (of_triangles, 9, "trsm")])
 def test_matrices(f: Callable[..., Any], n: int, left: str, dtype: str,
                   monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a batch, as LAPACK computes them."""
@@ -152,6 +153,99 @@ def test_matrices(f: Callable[..., Any], n: int, left: str, dtype: str,
     for g, w in zip(got, want, strict=True):
         assert g.dtype == w.dtype and g.shape == w.shape
         np.testing.assert_allclose(g, w, rtol=0, atol=200 * eps * np.abs(w).max(initial=1))
+
+
+@pytest.mark.parametrize("batch", [(16,), (17,), (3, 15)])
+def test_batches_are_one_kernel_each(batch: tuple[int, ...],
+                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block of matrices after the other, of which the last two may overlap."""
+    monkeypatch.setattr(decompose, "MOST_ELEMENTS", 10_000)  # all of them in one program
+    a, b = definite("float32", *batch, 4, 4), drawn("float32", *batch, 4, 2)
+    got, want, text, plain = both(lambda a, b: (
+        jnp.linalg.cholesky(a), jnp.linalg.solve(a, b), jnp.linalg.inv(a), jnp.linalg.qr(a),
+        jnp.linalg.det(a), jnp.linalg.eigvalsh(a[..., :3, :3])), a, b)
+    assert ("xla_cpu_small_call" in text) == SMALL_CALLS and "xla_cpu_small_call" not in plain
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_more_rows_in_loops(dtype: str) -> None:
+    a, b = definite(dtype, 8, 8), drawn(dtype, 8, 3)
+
+    def f(a: Any, b: Any) -> Any:
+        return lax.fori_loop(0, 3, lambda _, b: jax.scipy.linalg.cho_solve(
+            (jnp.linalg.cholesky(a + b @ b.conj().T), True), b), b)
+
+    got, want, text, plain = both(f, a, b)
+    assert "lapack" not in text and "lapack" in plain
+    np.testing.assert_allclose(got[0], want[0], rtol=0,
+                               atol=100 * np.finfo(dtype).eps * np.abs(want[0]).max())
+
+
+QR_SHAPES = [(1, 1), (2, 2), (3, 3), (4, 4), (4, 2), (2, 4), (4, 1), (1, 3)]
+COLUMNS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "drawn": lambda x: x, "zero": lambda x: 0 * x, "a head of -0": lambda x: np.where(
+        np.arange(x.size).reshape(x.shape), x, -0.0),
+    "a triangle": np.triu, "no first column": lambda x: x * (np.arange(x.shape[-1]) > 0),
+    "a real head": lambda x: np.where(np.arange(x.shape[-2])[:, None] > 0, x, x.real),
+    "large": lambda x: x * 1e30, "small": lambda x: x * 1e-30,
+    "far below": lambda x: x * 1e-25 ** (np.arange(x.shape[-2])[:, None] > 0),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("m", "n"), QR_SHAPES)
+def test_reflections(m: int, n: int, dtype: str) -> None:
+    """With LAPACK's signs, and no reflection where it has none."""
+    x = np.stack([np.asarray(made(drawn(dtype, m, n)), dtype) for made in COLUMNS.values()])
+    got, want, text, plain = both(lambda x: (
+        jnp.linalg.qr(x, "raw"), jnp.linalg.qr(x), jnp.linalg.qr(x, "complete")), x)
+    assert "lapack" in plain and "lapack" not in text
+    eps = float(np.finfo(dtype).eps)
+    for g, w in zip(got, want, strict=True):
+        assert g.dtype == w.dtype and g.shape == w.shape
+        size = np.abs(w).max(tuple(range(1, w.ndim)), keepdims=True)
+        size[size == 0] = 1
+        # What is below a head far larger cancels in what follows.
+        exact = [name != "far below" for name in COLUMNS]
+        np.testing.assert_allclose((g / size)[exact], (w / size)[exact], rtol=0, atol=50 * eps)
+    for q, r in (got[2:4], got[4:]):
+        size = np.abs(x).max((1, 2), keepdims=True, initial=float(np.finfo(dtype).tiny))
+        np.testing.assert_allclose(q @ (r / size), x / size, rtol=0, atol=20 * eps)
+        unit = np.broadcast_to(np.eye(q.shape[-1]), (len(x), *q.shape[-1:] * 2))
+        np.testing.assert_allclose(q.conj().swapaxes(-1, -2) @ q, unit, rtol=0, atol=20 * eps)
+
+
+def test_reflections_of_what_is_not_finite() -> None:
+    for bad in (np.nan, np.inf):
+        x = drawn("float32", 20, 3, 3)
+        x[5, 1, 0] = bad
+        got, want, _, _ = both(jnp.linalg.qr, x)
+        for g, w in zip(got, want, strict=True):
+            assert np.isnan(g[5][np.isnan(w[5])]).all() and not np.isfinite(g[5]).all()
+            np.testing.assert_allclose(np.delete(g, 5, 0), np.delete(w, 5, 0), atol=1e-5)
+
+
+@pytest.mark.parametrize(("mode", "shape"), [
+    ("reduced", (4, 3)), ("complete", (4, 3)), ("reduced", (3, 3)), ("reduced", (2, 4))])
+def test_derivatives_of_reflections(mode: str, shape: tuple[int, int]) -> None:
+    """By finite differences, in a loop of which a product with Q is carried."""
+    def f(x: Any) -> Any:
+        def step(_: Any, x: Any) -> Any:
+            q, r = jnp.linalg.qr(x, mode)
+            return x + jnp.sin(q[:, :1]) * jnp.cos(r[:1])
+
+        return jnp.sum(lax.fori_loop(0, 3, step, x) ** 2)
+
+    with jax.enable_x64(True):
+        x, v = drawn("float64", *shape), drawn("float64", *shape[::-1]).T
+        slope = jax.jit(jax.grad(lambda x: f(x)))(x)
+        step = 1e-5
+        change = (jax.jit(f)(x + step * v) - jax.jit(f)(x - step * v)) / (2 * step)
+        np.testing.assert_allclose(np.sum(slope * v), change, rtol=1e-7)
+        with small_kernels(False):
+            np.testing.assert_allclose(slope, jax.jit(jax.grad(lambda x: f(x)))(x), rtol=1e-10)
 
 
 def test_one_matrix_is_for_lapack_but_in_loops() -> None:

@@ -40,6 +40,7 @@ from pyjx.core.derived import derived_structure
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import holders, map_jaxprs
+from pyjx.core.options import ONE_KERNEL
 from pyjx.core.passes.blocks import Flow, Group, Program, Users, groups_of
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
 from pyjx.core.passes.recompute import narrow_borders
@@ -114,6 +115,8 @@ def _outlined(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr],
 
 def _shared(eqn: JaxprEqn, calls: Counter[ClosedJaxpr], done: dict[ClosedJaxpr, ClosedJaxpr]
             ) -> JaxprEqn:
+    if eqn.params.get("inline") is ONE_KERNEL:
+        return eqn
     params = map_jaxprs(
         eqn.params, lambda inner: _outlined(inner, calls, done), lambda jaxpr: jaxpr)
     if eqn.primitive.is_call and not eqn.params.get("inline"):

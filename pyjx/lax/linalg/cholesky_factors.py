@@ -11,7 +11,7 @@ from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
-from pyjx.core.primitive import Primitive, Unrolled, register
+from pyjx.core.primitive import Primitive, register
 from pyjx.engine.conversion import cast
 from pyjx.engine.types import Tangent, Value, Values
 from pyjx.lax.common import operand
@@ -24,11 +24,11 @@ from pyjx.lax.linalg.matrices import (
     choose,
     conjugate,
     element,
-    few_rows,
     half_lower_triangle,
     inexact_operand,
     lower_triangle,
     minus_product,
+    of_few_rows,
     part,
     product,
     real_part,
@@ -84,7 +84,7 @@ def _by_columns(x: Value) -> Value:
 
 cholesky_p = register(Primitive("cholesky", arithmetic=of_matrix(lambda m, n, out: n**3 / 3),
                                 sharding_rule=along_batch(2),
-                                unrolled=Unrolled(few_rows(5), _by_columns),
+                                unrolled=of_few_rows("cholesky", _by_columns),
                                 shape_rule=_cholesky_shape, jvp=_cholesky_jvp))
 cholesky_p.define(batch=batch_leading(cholesky_p))
 

@@ -12,7 +12,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, along_batch, entries_of
 from pyjx.core.linearity import LAST
 from pyjx.core.open_sums import ShardingTypeError
-from pyjx.core.primitive import Primitive, Unrolled, register
+from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
@@ -20,8 +20,8 @@ from pyjx.lax.linalg.matrices import (
     alike,
     check_square,
     element,
-    few_rows,
     minus_product,
+    of_few_rows,
     part,
     product,
     take_rows,
@@ -31,7 +31,7 @@ from pyjx.lax.linalg.matrices import (
 from pyjx.lax.linalg.matrices import (
     conjugate as conjugated,
 )
-from pyjx.lax.linalg.pivoted_factors import FEW, eliminated, lu
+from pyjx.lax.linalg.pivoted_factors import eliminated, lu
 from pyjx.lax.linalg.triangular_systems import triangular_solve
 
 
@@ -134,7 +134,7 @@ def _sharding(out: ShapedArray, a: ShapedArray, factors: ShapedArray, order: Sha
 solve_p = register(Primitive(
     "solve", sharding_rule=_sharding,
     shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch, linear=LAST,
-    unrolled=Unrolled(few_rows(FEW), _by_elimination),
+    unrolled=of_few_rows("lu", _by_elimination),
     decomposition=lambda a, factors, order, b, **params: solve_factored(factors, order, b,
                                                                         **params),
 ))

@@ -18,11 +18,15 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.core.primitive import Primitive
+from pyjx.core.primitive import Primitive, Unrolled
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front, batch_along, transpose_p
+from pyjx.engine.calls import call, call_as_one_kernel
 from pyjx.engine.conversion import cast
+from pyjx.engine.decompositions import traced
 from pyjx.engine.explicit import constant_beside
 from pyjx.engine.types import Dims, Rule, Value, Values
+from pyjx.jaxlib_api import SMALL_CALLS
 from pyjx.lax.common import operand
 from pyjx.lax.nary import like, real_dtype
 
@@ -245,29 +249,97 @@ def take_rows(x: ArrayLike, order: Any) -> Any:
 # -- few rows --------------------------------------------------------------------------------------
 
 
-def few_rows(most: int) -> Callable[[JaxprEqn, bool], bool]:
-    """Whether the first operand has so few rows and columns, and not none, in a dtype of LAPACK's,
-    and is one of a batch or in a loop.
+# Up to how many rows and columns, in batches and in loops. So many take, for 100,000 matrices, 0.1
+# to 0.3 of LAPACK's time and two to four times as long to compile (0.1 to 0.4 s), in loops 0.15 to
+# 0.5 and up to twice. One row more takes twice as long to compile, and up to as long to run.
+FEW = {"cholesky": (6, 8), "triangular_solve": (8, 8), "lu": (4, 5), "qr": (4, 4), "eigh": (3, 3)}
+if not SMALL_CALLS:  # each batch is many kernels, which do much of the work again
+    FEW.update(cholesky=(5, 8), triangular_solve=(5, 8), lu=(4, 4))
 
-    Then operations on single elements, each for all matrices, take a tenth of the time of calls of
-    LAPACK (150 to 400 ns for each matrix). One matrix alone takes as long, and longer to compile.
+
+def of_few_rows(kind: str, program: Rule, several: bool = False) -> Unrolled:
+    """An operation on matrices of few rows and columns as one on their elements.
+
+    It is for a dtype of LAPACK's, and for a batch or in a loop. Then operations on single elements,
+    each for all matrices, take a tenth of the time of calls of LAPACK (150 to 400 ns for each
+    matrix). One matrix alone takes as long, and longer to compile. `several` says that it has
+    several results.
     """
 
     def when(eqn: JaxprEqn, repeated: bool) -> bool:
         aval = eqn.invars[0].aval
+        most = FEW[kind][repeated]
         return (aval.dtype in MATRIX_DTYPES and all([type(n) is int for n in aval.shape])
                 and min(aval.shape[-2:]) > 0 and max(aval.shape[-2:]) <= most
                 and (repeated or math.prod(aval.shape[:-2]) >= _MANY))
 
-    return when
+    return Unrolled(when, program, _in_blocks(kind, program, several))
 
 
 _MANY = 8
+_BLOCK = 16  # matrices, of which elements are a few registers
+
+
+def _in_blocks(name: str, program: Rule, several: bool) -> Rule:
+    """The program for one block of a batch after the other, as one kernel. All in one XLA would
+    make a kernel of each division or root, which do everything between two of them again: two to
+    five times as long to compile, and, of many rows, to run."""
+
+    def of_block(*operands: Value, **params: Any) -> Values:
+        out = program(*operands, **params)
+        return out if several else [out]
+
+    def of_batch(*operands: Value, **params: Any) -> Any:
+        batch = get_aval(operands[0]).shape[:-2]
+        count = math.prod(batch)
+        rows = [lax.reshape(x, (count, *get_aval(x).shape[len(batch):])) for x in operands]
+        size = min(count, _BLOCK)
+        avals = [get_aval(x) for x in rows]
+        block = traced(of_block, [a.update(shape=(size, *a.shape[1:])) for a in avals], params,
+                       True)
+
+        def looped(*rows: Value) -> Values:
+            def step(i: Value, outs: Values) -> Values:
+                start = lax.mul(i, lax.full_like(i, size))  # the last one is whole
+                parts = [lax.dynamic_slice_in_dim(x, start, size, 0) for x in rows]
+                return [lax.dynamic_update_slice_in_dim(whole, y, start, 0) for whole, y in zip(
+                    outs, call(block, name, *parts), strict=True)]
+
+            outs = [lax.full((count, *a.shape[1:]), 0, a.dtype) for a in block.out_avals]
+            return lax.fori_loop(np.int32(0), np.int32(-(-count // size)), step, outs)
+
+        whole = block if count == size else trace_to_jaxpr(looped, avals)
+        outs = [lax.reshape(y, (*batch, *get_aval(y).shape[1:]))
+                for y in call_as_one_kernel(whole, name, *rows)]
+        return outs if several else outs[0]
+
+    return of_batch
 
 
 def element(x: ArrayLike, row: int, column: int) -> Any:
     """One element of each matrix, as matrices of one."""
     return part(x, (row, row + 1), (column, column + 1))
+
+
+def kept(rows: list[list[Any]]) -> None:
+    """Keep these elements, which XLA computes again for each that is made of them otherwise: of
+    rows that are exchanged as often as there are rows, at each step."""
+    if SMALL_CALLS:  # kernels know barriers
+        found = iter(lax.optimization_barrier([x for row in rows for x in row]))
+        for row in rows:
+            row[:] = [next(found) for _ in row]
+
+
+def elements(x: ArrayLike) -> list[list[Any]]:
+    """All elements, by row."""
+    m, n = get_aval(x).shape[-2:]
+    return [[element(x, i, j) for j in range(n)] for i in range(m)]
+
+
+def of_elements(rows: list[list[Any]]) -> Any:
+    """The matrices with these elements."""
+    last = get_aval(rows[0][0]).ndim - 1
+    return lax.concatenate([lax.concatenate(row, last) for row in rows], last - 1)
 
 
 def part(x: ArrayLike, rows: tuple[int, int], columns: tuple[int, int]) -> Any:

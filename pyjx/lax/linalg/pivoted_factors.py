@@ -20,16 +20,19 @@ from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Value, Values
 from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (
+    FEW,
     batch_leading,
     check_operands,
     choose,
     corner,
-    element,
-    few_rows,
+    elements,
     identity_like,
     is_complex,
+    kept,
     lower_triangle,
     minus_product,
+    of_elements,
+    of_few_rows,
     product,
     take_rows,
     typed,
@@ -40,9 +43,6 @@ from pyjx.lax.linalg.triangular_systems import triangular_solve
 from pyjx.lax.sorting import take_along
 
 _INT = np.dtype(np.int32)
-
-# Of how many rows and columns elimination is faster by single elements, and as soon compiled.
-FEW = 4
 
 # -- pivots ----------------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ def _exchanged_one_by_one(pivots: Value, *, permutation_size: int) -> Value:
 
 def _are_few(eqn: JaxprEqn, repeated: bool) -> bool:
     size, steps = eqn.params["permutation_size"], eqn.invars[0].aval.shape[-1]
-    return type(size) is int and type(steps) is int and 0 < steps <= size <= FEW
+    return type(size) is int and type(steps) is int and 0 < steps <= size <= FEW["lu"][repeated]
 
 
 lu_pivots_to_permutation_p = register(Primitive(
@@ -220,21 +220,19 @@ def eliminated(rows: list[list[Value]], k: int) -> Value:
         rows[i][k + 1:] = [minus_product(x, factor, y)
                            for x, y in zip(rows[i][k + 1:], rows[k][k + 1:], strict=True)]
         rows[i][k] = factor
+    kept(rows)
     return other
 
 
 def _factors_by_elements(x: Value) -> list[Value]:
-    m, n = get_aval(x).shape[-2:]
-    rows: list[list[Value]] = [[element(x, i, j) for j in range(n)] for i in range(m)]
-    axis = get_aval(x).ndim - 2
-    pivots = [lax.squeeze(eliminated(rows, k), (axis,)) for k in range(min(m, n))]
-    return [lax.concatenate([lax.concatenate(row, axis + 1) for row in rows], axis),
-            lax.concatenate(pivots, axis)]
+    rows, axis = elements(x), get_aval(x).ndim - 2
+    pivots = [lax.squeeze(eliminated(rows, k), (axis,)) for k in range(min(get_aval(x).shape[-2:]))]
+    return [of_elements(rows), lax.concatenate(pivots, axis)]
 
 
 # LAPACK's part, without the permutation.
 getrf_p = register(Primitive("getrf", sharding_rule=along_batch(2),
-                             unrolled=Unrolled(few_rows(FEW), _factors_by_elements),
+                             unrolled=of_few_rows("lu", _factors_by_elements, several=True),
                              shape_rule=_getrf_shape, multiple_results=True))
 getrf_p.define(batch=batch_leading(getrf_p))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
+from pyjx.engine.conversion import cast
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Value, Values
 from pyjx.lax.common import operand
@@ -23,9 +25,12 @@ from pyjx.lax.linalg.matrices import (
     check_operands,
     conjugate,
     corner,
+    elements,
     identity_like,
     is_complex,
     lower_triangle,
+    of_elements,
+    of_few_rows,
     product,
     spread_rows,
     typed,
@@ -54,9 +59,96 @@ def _geqp3_shape(x: ShapedArray, order: ShapedArray, *, use_magma: bool | None
     return [packed, typed(x, x.shape[-1], dtype=_INT), taus]
 
 
+# -- of few rows and columns -----------------------------------------------------------------------
+
+
+def _reflections_by_elements(x: Value) -> Values:
+    rows, axis = elements(x), get_aval(x).ndim - 2
+    taus = [lax.squeeze(_reflect(rows, k), (axis,)) for k in range(min(get_aval(x).shape[-2:]))]
+    return [of_elements(rows), lax.concatenate(taus, axis)]
+
+
+def _reflect(rows: list[list[Value]], k: int) -> Value:
+    """Reflect the rows from k on so that column k is zero below the diagonal, where the vector of
+    the reflection stands then; its scale. Signs and what needs no reflection are as LAPACK's."""
+    head, *below = [row[k] for row in rows[k:]]
+    if not below and not is_complex(head):
+        return lax.full_like(head, 0)
+    parts = [y for x in (head, *below) for y in ([lax.real(x), lax.imag(x)] if is_complex(x)
+                                                 else [x])]
+    zero, one = lax.full_like(parts[0], 0), lax.full_like(parts[0], 1)
+    under = reduce(lax.max, map(lax.abs, parts[1:]))
+    none = lax.eq(under, zero)
+    # Scaled, so that no square overflows.
+    size = lax.select(none, one, lax.max(lax.abs(parts[0]), under))
+    head, *below = [_divided(x, size) for x in (head, *below)]
+    length = lax.sqrt(reduce(lax.add, [lax.square(lax.div(y, size)) for y in parts]))
+    bits = lax.bitcast_convert_type(parts[0], np.dtype(f"i{get_aval(zero).dtype.itemsize}"))
+    length = lax.select(lax.lt(bits, lax.full_like(bits, 0)), length, lax.neg(length))
+    length = lax.select(none, one, length)
+    tall = cast(length, get_aval(head).dtype)
+    first = lax.sub(head, tall)
+    tau = _or_zero(none, _divided(lax.sub(tall, head), length))
+    square = lax.add(lax.square(lax.real(first)), lax.square(lax.imag(first))) if is_complex(
+        first) else first
+    vector = [_or_zero(none, _divided(lax.mul(x, conjugate(first)) if is_complex(x) else x, square))
+              for x in below]
+    for row, x in zip(rows[k:], [lax.select(none, rows[k][k], lax.mul(tall, cast(
+            size, get_aval(head).dtype))), *vector], strict=True):
+        row[k] = x
+    for j in range(k + 1, len(rows[0])):
+        column = _reflected_column([row[j] for row in rows[k:]], vector, conjugate(tau), none)
+        for row, x in zip(rows[k:], column, strict=True):
+            row[j] = x
+    return tau
+
+
+def _divided(x: Value, by: Value) -> Value:
+    """Numbers divided by real ones."""
+    return lax.complex(lax.div(lax.real(x), by), lax.div(lax.imag(x), by)) if is_complex(x) \
+        else lax.div(x, by)
+
+
+def _or_zero(zero: Value, x: Value) -> Value:
+    return lax.select(zero, lax.full_like(x, 0), x)
+
+
+def _reflected_column(column: list[Value], vector: list[Value], tau: Value, none: Value
+                      ) -> list[Value]:
+    """A column by I - tau v v^H, where `vector` is v without its first element, which is 1."""
+    head, *below = column
+    along = reduce(lax.add, [lax.mul(conjugate(v), x) for v, x in zip(vector, below, strict=True)],
+                   head)
+    along = _or_zero(none, lax.mul(tau, along))
+    return [lax.sub(head, along), *[lax.sub(x, lax.mul(v, along))
+                                    for v, x in zip(vector, below, strict=True)]]
+
+
+def _product_by_elements(a: Value, taus: Value) -> Value:
+    """The last reflection first, as it turns what is left of the unit matrix."""
+    m, n = get_aval(a).shape[-2:]
+    given, axis = elements(a), get_aval(a).ndim - 2
+    zero, one = lax.full_like(given[0][0], 0), lax.full_like(given[0][0], 1)
+    rows: list[list[Value]] = [[one if i == j else zero for j in range(n)] for i in range(m)]
+    for k in reversed(range(get_aval(taus).shape[-1])):
+        tau = lax.expand_dims(lax.slice_in_dim(taus, k, k + 1, axis=axis), (axis,))
+        none = lax.eq(tau, lax.full_like(tau, 0))
+        vector = [row[k] for row in given[k + 1:]]
+        for j in range(k + 1, n):
+            column = _reflected_column([row[j] for row in rows[k:]], vector, tau, none)
+            for row, x in zip(rows[k:], column, strict=True):
+                row[j] = x
+        rows[k][k] = lax.sub(one, tau)
+        for row, v in zip(rows[k + 1:], vector, strict=True):
+            row[k] = lax.neg(_or_zero(none, lax.mul(tau, v)))
+    return of_elements(rows)
+
+
 # LAPACK's parts of the decomposition, without and with exchanges of columns.
 _reflectors_arithmetic = of_matrix(lambda m, n, out: 2 * n**2 * (m - n / 3))
 geqrf_p = register(Primitive("geqrf", arithmetic=_reflectors_arithmetic,
+                             unrolled=of_few_rows("qr", _reflections_by_elements,
+                                                  several=True),
                              sharding_rule=along_batch(2),
                              shape_rule=_geqrf_shape, multiple_results=True))
 geqp3_p = register(Primitive("geqp3", sharding_rule=along_batch(2),
@@ -77,6 +169,7 @@ def _householder_shape(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
 
 
 householder_product_p = register(Primitive("householder_product", arithmetic=_reflectors_arithmetic,
+                                           unrolled=of_few_rows("qr", _product_by_elements),
                                            sharding_rule=along_batch(2),
                                            shape_rule=_householder_shape))
 

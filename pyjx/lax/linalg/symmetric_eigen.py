@@ -12,8 +12,7 @@ from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
-from pyjx.core.jaxpr import JaxprEqn
-from pyjx.core.primitive import Primitive, Unrolled, register
+from pyjx.core.primitive import Primitive, register
 from pyjx.engine.conversion import cast
 from pyjx.engine.types import Tangents, Value, Values
 from pyjx.lax.linalg.matrices import (
@@ -27,10 +26,12 @@ from pyjx.lax.linalg.matrices import (
     conjugate,
     diagonal,
     element,
-    few_rows,
+    elements,
     identity_like,
     inexact_operand,
     is_complex,
+    of_elements,
+    of_few_rows,
     part,
     product,
     real_part,
@@ -85,10 +86,10 @@ def _by_rotations(x: Value, *, lower: bool, **params: Any) -> tuple[Value, Value
     *_, n = shape
 
     def sweep(_: Any, state: tuple[Value, Value]) -> tuple[Value, Value]:
-        a, v = map(_elements, state)
+        a, v = map(elements, state)
         for p, q in combinations(range(n), 2):
             _rotate(a, v, p, q)
-        return _matrix(a), _matrix(v)
+        return of_elements(a), of_elements(v)
 
     x = x if lower else adjoint(x)
     # Scaled, so that no product of small elements is zero; NaN where one is not finite.
@@ -151,23 +152,14 @@ def _rotate(a: list[list[Value]], v: list[list[Value]], p: int, q: int) -> None:
         v[r][p], v[r][q] = rotated(v[r][p], v[r][q])
 
 
-def _elements(x: Value) -> list[list[Value]]:
-    n = get_aval(x).shape[-1]
-    return [[element(x, i, j) for j in range(n)] for i in range(n)]
-
-
-def _matrix(rows: list[list[Value]]) -> Value:
-    last = get_aval(rows[0][0]).ndim - 1
-    return lax.concatenate([lax.concatenate(row, last) for row in rows], last - 1)
-
-
-def _are_few(eqn: JaxprEqn, repeated: bool) -> bool:
-    return eqn.params["algorithm"] is None and few_rows(3)(eqn, repeated)
+_unrolled = of_few_rows("eigh", _by_rotations, several=True)
 
 
 eigh_p = register(Primitive("eigh", arithmetic=of_matrix(lambda m, n, out: 9.0 * n**3),
                             sharding_rule=along_batch(2),
-                            unrolled=Unrolled(_are_few, _by_rotations),
+                            unrolled=_unrolled._replace(when=lambda eqn, repeated: (
+                                eqn.params["algorithm"] is None
+                                and _unrolled.when(eqn, repeated))),
                             shape_rule=_shape, multiple_results=True, jvp=_jvp))
 eigh_p.define(batch=batch_leading(eigh_p))
 

@@ -10,7 +10,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.linearity import LAST
-from pyjx.core.primitive import Primitive, Unrolled, register
+from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
@@ -20,10 +20,10 @@ from pyjx.lax.linalg.matrices import (
     check_square,
     conjugate,
     element,
-    few_rows,
     is_complex,
     lower_triangle,
     minus_product,
+    of_few_rows,
     product,
     transposed,
     upper_triangle,
@@ -117,7 +117,7 @@ def _by_substitution(a: Value, b: Value, *, left_side: bool, lower: bool, transp
 
 triangular_solve_p = register(Primitive(
     "triangular_solve", arithmetic=of_matrix(lambda m, n, out: out * n),
-    unrolled=Unrolled(few_rows(5), _by_substitution),
+    unrolled=of_few_rows("triangular_solve", _by_substitution),
     sharding_rule=along_batch(2),
     shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch,
     linear=LAST,
