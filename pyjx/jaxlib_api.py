@@ -436,11 +436,11 @@ LOSES_OPEN_SUMS: bool = JAXLIB_VERSION < (0, 8)
 
 # Whether XLA can emit the kernels of the CPU without MLIR, by `xla_cpu_use_fusion_emitters=False`.
 HAS_OLDER_CPU_EMITTERS: bool = JAXLIB_VERSION < (0, 11)
-# The pass with which XLA takes optimization barriers away on the CPU before it looks for common
-# subexpressions; later versions keep them until after that.
+# Whether XLA emits single functions as tiles on the CPU, and has an option against it.
+HAS_CPU_TILES: bool = (0, 10) <= JAXLIB_VERSION < (0, 11)
+# The pass that takes barriers away on the CPU before common subexpressions are looked for.
 CPU_BARRIER_PASS: str | None = "cse_barrier_expander" if JAXLIB_VERSION < (0, 12) else None
-# How many bytes an iteration may read and write of a loop that XLA's CPU compiler makes one kernel
-# of, where its own bound is too low: 492 before 0.12, which has none.
+# How many bytes an iteration may move of a loop that is one kernel on the CPU; XLA itself says 492.
 LOOP_BYTES: int | None = 1 << 16 if JAXLIB_VERSION < (0, 12) else None
 # Whether a call with the attribute `xla_cpu_small_call` is one, too, under a name of its own.
 SMALL_CALLS: bool = JAXLIB_VERSION >= (0, 12)

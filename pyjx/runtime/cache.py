@@ -143,20 +143,25 @@ def set_cache_dir(path: str | os.PathLike[str]) -> None:
 
 
 @lru_cache(maxsize=1)
+def cpu_facts() -> tuple[str, ...]:
+    """What the system says of the first processor: its name and features."""
+    try:
+        with open("/proc/cpuinfo", "rb") as f:
+            first = f.read(8192).split(b"\n\n")[0].decode("ascii", "replace")
+    except OSError:
+        return (platform.processor(),)
+    return tuple([line for line in first.splitlines()
+                  if line.startswith(("flags", "Features", "model name", "CPU part"))])
+
+
+@lru_cache(maxsize=1)
 def _host_cpu() -> bytes:
     """What code for this host may rely on: machine, CPU features, number of threads, which is that
     of the CPUs that this process may use: for so many XLA divides loops, and is slow on fewer."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     facts = [sys.platform, os.uname().machine if hasattr(os, "uname") else "",
              str(cpus), os.environ.get("NPROC", "")]
-    try:
-        with open("/proc/cpuinfo", "rb") as f:
-            first = f.read(8192).split(b"\n\n")[0].decode("ascii", "replace")
-        facts += [line for line in first.splitlines()
-                  if line.startswith(("flags", "Features", "model name", "CPU part"))]
-    except OSError:
-        facts.append(platform.processor())
-    return "\n".join(facts).encode()
+    return "\n".join([*facts, *cpu_facts()]).encode()
 
 
 @kept(64)

@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
+import pyjx as jax
+from pyjx import jaxlib_api
 from pyjx.jaxlib_api import JaxRuntimeError
+from pyjx.runtime import cache
+from pyjx.runtime import compile as compiler
 from pyjx.runtime.compile import compile, compile_options
 from pyjx.runtime.device_put import device_put
 
@@ -41,6 +45,43 @@ def test_options_are_kept():
     assert compile_options(devices) is compile_options(devices)
     with pytest.raises(ValueError, match="2 replicas of 1 partitions need 2 devices, got 1"):
         compile_options(devices, num_replicas=2)
+
+
+def width(monkeypatch, f, *shapes, features="sse avx512f avx512_vpopcntdq", platform="cpu"):
+    """How many bits the vectors of a program have, on a processor of these features."""
+    monkeypatch.setattr(cache, "cpu_facts", lambda: ("model name : x", f"flags : {features}"))
+    text = jax.jit(f).lower(*map(jax.numpy.ones, shapes)).as_text()
+    return compiler._wide_vectors(text, platform).get("xla_cpu_prefer_vector_width")
+
+
+def test_vectors_are_as_wide_as_the_processor_likes_them(monkeypatch):
+    assert width(monkeypatch, jax.numpy.exp, 8) == 512
+    assert width(monkeypatch, jax.numpy.exp, 8, features="sse avx512f") is None
+    assert width(monkeypatch, jax.numpy.exp, 8, platform="tpu") is None
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_prefer_vector_width=128")
+    assert width(monkeypatch, jax.numpy.exp, 8) is None
+
+
+def test_wide_vectors_are_for_programs_of_functions(monkeypatch):
+    def two(x):
+        return jax.numpy.log(jax.numpy.exp(x) + 1).T
+
+    assert width(monkeypatch, lambda x: x[::2] * 2 - x.sum(), 8) == 512
+    assert width(monkeypatch, lambda x: x.T + 1, (4, 5)) is None
+    assert width(monkeypatch, lambda x: jax.lax.pad(x, 0.0, [(0, 0, 1)]), 8) is None
+    assert width(monkeypatch, jax.numpy.linalg.inv, (9, 9)) is None
+    assert width(monkeypatch, two, (4, 5)) is None
+    assert width(monkeypatch, lambda x: jax.numpy.log1p(jax.numpy.expm1(two(x))), (4, 5)) == 512
+    assert width(monkeypatch, lambda x, m: jax.numpy.exp(x) + m.T.sum(), 100, (4, 5)) == 512
+    assert width(monkeypatch, lambda x, m: jax.numpy.exp(x) + m.T.sum(), 3, (4, 5)) is None
+
+
+def test_functions_are_no_tiles_of_narrow_vectors(monkeypatch):
+    monkeypatch.setattr(jaxlib_api, "HAS_CPU_TILES", True)
+    monkeypatch.setattr(cache, "cpu_facts", lambda: ("flags : avx512_vpopcntdq",))
+    for f, left in ((jax.numpy.exp, True), (jax.numpy.negative, False)):
+        options = compiler._wide_vectors(jax.jit(f).lower(1.0).as_text(), "cpu")
+        assert ("xla_cpu_disable_tiled_emitter" in options) == left
 
 
 def test_error_of_a_text_that_does_not_parse():
