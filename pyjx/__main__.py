@@ -48,7 +48,7 @@ def _command(given: list[str]) -> int:
     if given and given[0] in COMMANDS:
         module, _, function = COMMANDS[given[0]][0].partition(":")
         return int(getattr(importlib.import_module(module), function)(given[1:]) or 0)
-    if given == ["--version"]:
+    if given in (["--version"], ["-V"]):
         print(f"pyjx {PYJX_VERSION}, jaxlib {metadata.version('jaxlib')}, "
               f"Python {sys.version.split()[0]}")
         return 0
@@ -56,7 +56,7 @@ def _command(given: list[str]) -> int:
     lines += [f"  {name:16}{what}" for name, (_, what) in COMMANDS.items()]
     lines += ["programs, which find pyjx when they import jax:"]
     lines += [f"  {name:16}{what}" for name, what in PROGRAMS.items()]
-    lines += ["options:", "  --version       versions of pyjx, jaxlib and Python"]
+    lines += ["options:", "  -V, --version   versions of pyjx, jaxlib and Python"]
     if given and given[0] in ("-h", "--help"):
         print("\n".join(lines))
         return 0

@@ -20,7 +20,7 @@ from typing import Any
 
 from pyjx import jaxlib_api
 from pyjx.lazy import deferred
-from pyjx.states import Context, LocalState, State, states
+from pyjx.states import Context, LocalState, State, checked, states
 from pyjx.states import changed_traced as changed_traced
 from pyjx.states import make_user_context as make_user_context
 from pyjx.states import trace_context as trace_context
@@ -62,6 +62,14 @@ def _checked_device(flag: str, kind: Any, optional: bool, value: Any) -> Any:
         "jax.default_device must be passed either a Device object (e.g. "
         "`jax.devices('cpu')[0]`) or a platform name string like 'cpu' or 'gpu', "
         f"got: {value!r}")
+
+
+def _checked_count(flag: str, kind: Any, optional: bool, value: Any) -> Any:
+    count = checked(flag, kind, optional, value)
+    if count is not None and count < 1 and count != -1:
+        raise ValueError(f"{flag} must be a number of devices, 1 or more, or -1 for what XLA_FLAGS "
+                         f"says; got {value}.")
+    return count
 
 
 # --- what a change of some flags does besides ----------------------------------------------------
@@ -260,7 +268,7 @@ platforms = State("jax_platforms", str, None,
 platform_name = _str("jax_platform_name", default="",
                      help="The default platform, where jax_platforms does not say it.")
 xla_backend = _str("jax_xla_backend", default="", help="As jax_platform_name; an older name.")
-num_cpu_devices = _int("jax_num_cpu_devices", default=-1,
+num_cpu_devices = _int("jax_num_cpu_devices", default=-1, check=_checked_count,
                        help="How many devices the CPU is; -1: as XLA_FLAGS says, or one. To "
                             "be set before devices are used.")
 cpu_enable_async_dispatch = _on("jax_cpu_enable_async_dispatch",

@@ -8,6 +8,16 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 
+class _Missing:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+missing: Any = _Missing()  # the default of arguments that may be None
+
+
 class Interned:
     """The objects of one kind that somebody holds, by what they are made of.
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from weakref import ref
 
 from pyjx import jaxlib_api
-from pyjx.interning import Interned
+from pyjx.interning import Interned, missing
 
 Kind = type | tuple[str, ...]  # bool, int, float, str, or the values of an enumeration
 
@@ -26,7 +26,6 @@ _TRUE = ("y", "yes", "t", "true", "on", "1")
 _FALSE = ("n", "no", "f", "false", "off", "0")
 _TRUTHS: dict[Any, bool] = {False: False, True: True, None: False}
 _KIND_NAMES = {int: "int", float: "float", str: "string"}
-_UNSET: Any = object()
 
 states: dict[str, State] = {}  # by full name, such as "jax_enable_x64"
 
@@ -257,8 +256,8 @@ class State(LocalState):
         """From now on another value comes too late, for the `reason`."""
         self._settled = reason
 
-    def __call__(self, new_val: Any = _UNSET) -> Context:
-        if new_val is _UNSET:
+    def __call__(self, new_val: Any = missing) -> Context:
+        if new_val is missing:
             if self.kind is not bool:
                 raise TypeError(f"Context manager for {self.__name__} config option requires an "
                                 "argument representing the new value for the config option.")

@@ -14,6 +14,7 @@ from operator import methodcaller
 from typing import Any, TypeAlias, TypeVar
 
 from pyjx import jaxlib_pytrees
+from pyjx.interning import missing
 from pyjx.jaxlib_api import pytree
 from pyjx.lazy import deferred, directory
 
@@ -38,16 +39,6 @@ default_registry.__name__ = "default_registry"
 _flatten = default_registry.flatten
 # Functions that are pickled by value, as cloudpickle does with those of scripts, read such methods.
 copyreg.pickle(type(_flatten), lambda method: (getattr, (method.__self__, method.__name__)))
-
-
-class _Unspecified:
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "<Unspecified>"
-
-
-_unspecified: Any = _Unspecified()
 
 
 # Flattening and mapping
@@ -129,7 +120,7 @@ def _flatten_rest(name: str, treedef: PyTreeDef, tree: PyTree, rest: Sequence[An
     return columns
 
 
-def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree, initializer: Any = _unspecified,
+def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree, initializer: Any = missing,
                 is_leaf: IsLeaf = None) -> Any:
     """`functools.reduce` over the leaves of a tree.
 
@@ -138,13 +129,13 @@ def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree, initializer: 
     16
     """
     leaves = tree_leaves(tree, is_leaf)
-    if initializer is _unspecified:
+    if initializer is missing:
         return functools.reduce(function, leaves)
     return functools.reduce(function, leaves, initializer)
 
 
 def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: PyTree, *,
-                            identity: Any = _unspecified, is_leaf: IsLeaf = None) -> Any:
+                            identity: Any = missing, is_leaf: IsLeaf = None) -> Any:
     """Combines the leaves of a tree by an associative operation, as a balanced binary tree.
 
     The depth is the logarithm of the number of leaves, so that operations can run in parallel and
@@ -165,7 +156,7 @@ def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: PyTree, 
     """
     leaves = tree_leaves(tree, is_leaf)
     if not leaves:
-        if identity is _unspecified:
+        if identity is missing:
             raise TypeError("tree_reduce_associative: the tree has no leaves, so identity must "
                             "be specified.")
         return identity
@@ -465,8 +456,10 @@ def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf:
     if expected is None:
         return
     if type(prefix) is not type(full):
+        none = (" None is a node without leaves; is_leaf=lambda x: x is None makes it a leaf."
+                if prefix is None or full is None else "")
         yield _mismatch("types", path, f"a node of type\n    {type(prefix)}\n"
-                        f"but the full tree has a value of type\n    {type(full)}.")
+                        f"but the full tree has a value of type\n    {type(full)}.{none}")
         return
     found = _one_level_with_keys(full)
     assert found is not None

@@ -1,6 +1,7 @@
 """Errors of much used functions: the operation, the argument, what was expected, and one cure."""
 
 import functools
+import inspect
 import operator
 import pickle
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import random
+from pyjx import lax, random
+from pyjx.experimental import checkify, mesh_utils
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 KEY = random.key(0)
@@ -157,6 +159,49 @@ CASES = {
         TypeError, "save_only_these_names makes a policy and must be called"),
     "vmap": (lambda: jax.vmap(lambda x, y: x)(X, 1.0), ValueError,
              "It is argument y; where it is the same for all examples, its entry of in_axes is"),
+    "dictionary-keys": (lambda: jax.tree.map(abs, [{1: 1, "a": 2}]), ValueError,
+                        "these [1, 'a'] cannot be ('<' not supported between instances of 'str' and"
+                        " 'int'). Let all be of one type, such as str."),
+    "traced-key": (lambda: jax.jit(lambda x: {x: 1})(1.0), TypeError,
+                   "A traced value cannot be a key of a dictionary or in a set"),
+    "traced-member": (lambda: jax.grad(lambda x: x in {1, 2})(1.0), TypeError,
+                      "let names or positions be the keys, and to look it up index an array by it"),
+    "map-None": (lambda: jax.tree.map(lambda a, b: a, {"a": None}, {"a": 2}), ValueError,
+                 "None is a node without leaves; is_leaf=lambda x: x is None makes it a leaf."),
+    "map-to-None": (lambda: jax.tree.map(lambda a, b: a, [[1]], [None]), ValueError,
+                    "None is a node without leaves; is_leaf=lambda x: x is None makes it a leaf."),
+    "spec-axis": (lambda: jax.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P("y")), ValueError,
+                  "is not found in mesh: ('x',). A spec names axes of its mesh, or None."),
+    "arange-text": (lambda: jnp.arange("3"), TypeError,
+                    "arange: start, stop and step must be numbers, got '3'."),
+    "arange-texts": (lambda: jnp.arange(0, "3"), TypeError, "must be numbers, got 0, '3'."),
+    "index-float": (lambda: jnp.asarray(X)[1.0], TypeError, "or int(i) for a number."),
+    "key-iterated": (lambda: list(KEY), TypeError,
+                     "made of it by split: first, second = jax.random.split(key)."),
+    "keys-unpacked": (lambda: jax.jit(tuple)(KEY), TypeError, "jax.random.split(key)"),
+    "fold_in-swapped": (lambda: random.fold_in(3, KEY), TypeError,
+                        "The key comes first: fold_in(key, ...)."),
+    "normal-swapped": (lambda: random.normal((3,), KEY), TypeError,
+                       "and comes first: normal(key, ...)."),
+    "choice-swapped": (lambda: random.choice(X, KEY), TypeError,
+                       "The key comes first: choice(key, ...)."),
+    "devices": (lambda: jax.make_mesh((999,), ("x",)), ValueError,
+                "The CPU is 999 devices with JAX_NUM_CPU_DEVICES=999 in the environment, or by jax."
+                "config.update('jax_num_cpu_devices', 999) before anything is computed."),
+    "pmap-devices": (lambda: jax.pmap(abs)(np.ones(999)), ValueError,
+                     "JAX_NUM_CPU_DEVICES=999 in the environment"),
+    "mesh_utils-devices": (lambda: mesh_utils.create_device_mesh((999,)), ValueError,
+                           "JAX_NUM_CPU_DEVICES=999 in the environment"),
+    "devices-few": (lambda: jax.config.update("jax_num_cpu_devices", -3), ValueError,
+                    "jax_num_cpu_devices must be a number of devices, 1 or more, or -1 for"),
+    "devices-none": (lambda: jax.config.update("jax_num_cpu_devices", 0), ValueError,
+                     "jax_num_cpu_devices must be a number of devices, 1 or more, or -1 for"),
+    "einsum-three": (lambda: jnp.einsum("ij,jk,kl", X, X.T, jnp.ones((4, 5))), ValueError,
+                     "Operand 1, 'jk' of shape (3, 2), has size 2 along 'k', and operand 2, 'kl' of"
+                     " shape (4, 5), has 4."),
+    "einsum-one": (lambda: jnp.einsum("ij,jk,kj", X, X.T[:, :1], jnp.ones((4, 5))), ValueError,
+                   "Operand 0, 'ij' of shape (2, 3), has size 3 along 'j', and operand 2, 'kj' of "
+                   "shape (4, 5), has 5."),
     "vmap-out": (lambda: jax.vmap(lambda x: x, out_axes=3)(X), ValueError,
                  "vmap out_axes: axis 3 is out of bounds for array of dimension 2"),
 }
@@ -169,6 +214,89 @@ def test_messages(name):
         call()
     assert type(caught.value) is error
     assert message in str(caught.value)
+
+
+def no_pair(carry, x):
+    return carry
+
+
+def grows(carry, *_):
+    return (carry, carry), None
+
+
+def wider(carry, *_):
+    return jnp.stack([carry, carry])
+
+
+def always_two(*_):
+    return True, True
+
+
+@pytest.mark.parametrize(("fun", "call"), [
+    (no_pair, lambda: lax.scan(no_pair, 0.0, X)), (grows, lambda: lax.scan(grows, 0.0, X)),
+    (wider, lambda: lax.scan(lambda c, x: (wider(c), x), 0.0, X)),
+    (wider, lambda: lax.while_loop(lambda c: True, wider, 0.0)),
+    (always_two, lambda: lax.while_loop(always_two, abs, 0.0)),
+    (no_pair, lambda: lax.while_loop(functools.partial(no_pair, 3), abs, 0.0)),
+    (wider, lambda: lax.fori_loop(0, 3, lambda i, c: wider(c), 0.0)),
+    (grows, lambda: lax.fori_loop(0, 3, grows, 0)),
+    (grows, lambda: lax.cond(True, grows, abs, 0.0))])
+def test_loops_and_branches_name_the_users_function(fun, call):
+    with pytest.raises(TypeError) as caught:
+        call()
+    place = f"at {__file__}:"
+    assert place in str(caught.value)
+    assert f"{fun.__name__} {place}" in str(caught.value) or f"<lambda> {place}" in str(
+        caught.value)
+
+
+def wrong_number(result):
+    def one_of_two(_, g):
+        return result(g)
+
+    f = jax.custom_vjp(lambda x, y: x * y)
+    f.defvjp(lambda x, y: (x * y, None), one_of_two)
+    return f, one_of_two.__code__.co_firstlineno
+
+
+@pytest.mark.parametrize(("result", "got"), [
+    (lambda g: (g,), "one of 1: (float32[],)"), (lambda g: [g] * 3, "one of 3: "),
+    (lambda g: g, "float32[]"), (lambda g: {"x": g}, "{'x': float32[]}"),
+    (lambda g: (), "one of 0")])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_a_wrong_number_of_cotangents_is_told_with_the_rule_and_both_numbers(result, got, wrap):
+    f, line = wrong_number(result)
+    with pytest.raises(TypeError, match=r"^Custom VJP bwd rule must produce an output") as caught:
+        wrap(jax.grad(f))(1.0, 2.0)
+    assert f"\nThe rule one_of_two at {__file__}:{line}, of the function <lambda> at " in str(
+        caught.value)
+    assert ("is to return a tuple of 2, one for each argument that is differentiated; got "
+            f"{got}") in str(caught.value)
+
+
+def test_a_check_in_a_compiled_function_is_told_with_its_line_and_a_cure():
+    def checks(x):
+        checkify.check(x > 0, "must be positive")
+        return x
+
+    with pytest.raises(ValueError, match=r"Cannot abstractly evaluate a checkify\.check") as caught:
+        jax.jit(checks)(1.0)
+    assert "error, out = jax.jit(checkify.checkify(f))(x)" in str(caught.value)
+    place = f"{__file__}:{checks.__code__.co_firstlineno + 1}:8"
+    assert place in "".join(caught.value.__notes__)
+
+
+def test_the_spec_of_a_sharding_is_not_told_by_a_function_of_the_library():
+    with pytest.raises(ValueError, match="Resource axis") as caught:
+        jax.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P("y"))
+    assert "check_spec" not in "".join(caught.value.__notes__)
+
+
+@pytest.mark.parametrize("function", [
+    jax.jit, jax.shard_map, jax.smap, jax.enable_x64, jax.ds, lax.cond, lax.switch,
+    jax.tree.reduce, jax.sharding.no_collectives])
+def test_signatures_show_what_is_not_given(function):
+    assert "0x" not in str(inspect.signature(function))
 
 
 @pytest.mark.parametrize(("call", "line"), [
@@ -303,7 +431,9 @@ WHOLE = {
                   "tensordot: axis 1 of the first operand, of shape (3, 4), has size 4, and axis "
                   f"0 of the second, of shape (5, 6), has size 5; {_SUMMED}"),
     "einsum": (lambda: jnp.einsum("ij,jk", A, B), ValueError,
-               "Size of label 'j' for operand 1 (4) does not match previous terms (5)."),
+               "Size of label 'j' for operand 1 (4) does not match previous terms (5). Operand 0, "
+               "'ij' of shape (3, 4), has size 4 along 'j', and operand 1, 'jk' of shape (5, 6), "
+               "has 5."),
     "reshape": (lambda: jnp.asarray(A).reshape(5, 3), TypeError,
                 "cannot reshape array of shape (3, 4) (size 12) into shape (5, 3) (size 15)"),
     "stack": (lambda: jnp.stack([A, B]), ValueError,
@@ -324,7 +454,8 @@ WHOLE = {
              "`vmap(..., axis_name='i')` makes one."),
     "key": (lambda: random.normal(3), TypeError,
             "JAX encountered invalid PRNG key data: expected key_data to have ndim, shape, and "
-            "dtype attributes. Got 3. If that is a seed, make a key of it: jax.random.key(3)."),
+            "dtype attributes. Got 3. If that is a seed, make a key of it: jax.random.key(3). The "
+            "key comes first: normal(key, ...)."),
 }
 
 

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -61,6 +62,23 @@ def _explanations() -> dict[str, str]:
     return found
 
 
+def _public(name: str) -> str:
+    """Where a function of this name is explained."""
+    for module in (pyjx, pyjx.numpy, pyjx.lax, pyjx.random, pyjx.nn, pyjx.experimental):
+        if hasattr(module, name):
+            place = module.__name__.replace("pyjx", "jax", 1)
+            return f"; of the function there is help({place}.{name})."
+    return "."
+
+
+def _holding(name: str, known: Iterable[str]) -> list[str]:
+    """The names that hold this one, or one that is near to it, whatever is written large."""
+    plain = {re.sub(r"\W|_", "", other).lower(): other for other in known}
+    wanted = re.sub(r"\W|_", "", name).lower()
+    found = [other for short, other in plain.items() if wanted in short]
+    return found[:5] or [plain[short] for short in get_close_matches(wanted, plain)]
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print what is said of a name, or which names there are."""
     known = _explanations()
@@ -73,10 +91,10 @@ def main(arguments: Sequence[str]) -> int:
     if name in known:
         print(f"{name}\n\n{known[name]}")
         return 0
-    close = get_close_matches(name, known)
+    close = get_close_matches(name, known) or _holding(name, known)
     print(f"python -m pyjx explain: there is no error or flag {name!r}. "
           + (f"Did you mean {' or '.join(close)}?" if close else
-             "`python -m pyjx explain` lists them."), file=sys.stderr)
+             "`python -m pyjx explain` lists them" + _public(name)), file=sys.stderr)
     return 2
 
 

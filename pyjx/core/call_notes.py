@@ -17,7 +17,7 @@ from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
 from pyjx.core.frames import is_internal, tracebacks_of
-from pyjx.core.value_texts import without_addresses
+from pyjx.core.value_texts import shortened, without_addresses
 from pyjx.lazy import deferred
 
 difflib = deferred("difflib")  # for errors alone
@@ -185,6 +185,11 @@ def complete(exc: Exception) -> None:
     elif type(exc) is ValueError and (unhashable := _UNHASHABLE.match(text)):
         shown = without_addresses(text).rstrip()
         text = f"{shown}\n{_called(last)}{hashable(unhashable[1])}"
+    elif text.startswith("Comparator raised exception while sorting pytree dictionary keys"):
+        unsorted = next(_unsorted(list(last.tb_frame.f_locals.values()), 0), None)
+        keys = f" {shortened(list(unsorted))}" if unsorted else ""
+        text = (f"{text} The keys of a dictionary are sorted to order its leaves, and these{keys} "
+                f"cannot be ({exc.__cause__}). Let all be of one type, such as str.")
     if text is not message:
         exc.args = (text,)
 
@@ -225,6 +230,18 @@ def _named(name: str, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
         for fun in (value, getattr(value, "fun", None), getattr(value, "__wrapped__", None)):
             if isinstance(fun, FunctionType) and fun.__name__ == name:
                 yield fun
+
+
+def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
+    """The dictionaries in a tree whose keys cannot be sorted."""
+    if type(x) is dict:
+        try:
+            sorted(x)
+        except TypeError:
+            yield x
+    if depth < _MOST and type(x) in (dict, list, tuple):
+        for y in list(x.values() if type(x) is dict else x)[:64]:
+            yield from _unsorted(y, depth + 1)
 
 
 def _called(last: TracebackType) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from pyjx.core.specs import axes_of
+from pyjx.interning import missing
 from pyjx.states import Context, LocalState
-
-_missing: Any = object()
 
 
 class ForbiddenCollectiveError(Exception):
@@ -29,8 +28,8 @@ class ForbiddenAxes(LocalState):
 
     __slots__ = ()
 
-    def __call__(self, new_val: Any = _missing) -> Context:
-        if new_val is _missing:
+    def __call__(self, new_val: Any = missing) -> Context:
+        if new_val is missing:
             raise TypeError(f"Context manager for {self.flag} config option requires an argument "
                             "representing the new value for the config option.")
         if not isinstance(new_val, (set, frozenset)):

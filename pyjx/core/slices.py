@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyjx.interning import missing
 from pyjx.tree_util import register_pytree_node
 
 
@@ -49,10 +50,9 @@ class Slice:
         return f"Slice(start={self.start!r}, size={self.size!r}, stride={self.stride})"
 
 
-_missing: Any = object()
 
 
-def ds(start: Any, size: Any = _missing, stride: int | None = None) -> slice | Slice:
+def ds(start: Any, size: Any = missing, stride: int | None = None) -> slice | Slice:
     """An index like `start:start + size:stride`, whose start may be traced.
 
     Args:
@@ -68,9 +68,9 @@ def ds(start: Any, size: Any = _missing, stride: int | None = None) -> slice | S
     >>> jax.jit(lambda i: x[jax.ds(i, 3)])(4).tolist()
     [4, 5, 6]
     """
-    if start is None and size is _missing:
+    if start is None and size is missing:
         return slice(None)
-    if size is _missing:
+    if size is missing:
         start, size = 0, start
     return Slice(0 if start is None else start, size, 1 if stride is None else stride)
 

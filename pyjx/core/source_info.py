@@ -132,11 +132,12 @@ class replaying:
                  tb: TracebackType | None) -> None:
         if isinstance(exc, Exception):
             pinned = _state.source
-            _note_origin(exc, _state.traceback if pinned is None else pinned.traceback)
+            note_origin(exc, _state.traceback if pinned is None else pinned.traceback)
         _state.traceback, _names.name_stack, _state.source = self._previous
 
 
-def _note_origin(exc: Exception, traceback: Traceback | None) -> None:
+def note_origin(exc: Exception, traceback: Traceback | None) -> None:
+    """Name the user's line that made the operation of which an error came."""
     frame = user_frame(traceback)
     notes: list[str] = getattr(exc, "__notes__", [])
     note = _VALUE_NOTE if isinstance(exc, FloatingPointError) else _ORIGIN_NOTE

@@ -21,7 +21,7 @@ from pyjx.core.name_stack import NameStack
 from pyjx.core.nested import all_eqns, holders, holders_in, map_jaxprs, within
 from pyjx.core.options import Inline
 from pyjx.core.primitive import Unrolled
-from pyjx.core.source_info import SourceInfo
+from pyjx.core.source_info import SourceInfo, note_origin
 from pyjx.engine.calls import call_eqn
 from pyjx.engine.decompositions import decomposition_of, program_of
 from pyjx.jaxlib_api import SMALL_CALLS, WITHOUT_GPU_KERNEL
@@ -129,7 +129,11 @@ def _with_rewritten_jaxprs(eqn: JaxprEqn, platform: str, repeated: bool) -> Jaxp
 def _program_of(eqn: JaxprEqn, platform: str, repeated: bool) -> ClosedJaxpr | None:
     """What an operation without a rule is made of, decomposed; None if nobody has said."""
     stands_for = eqn.primitive.holder.stands_for
-    program = decomposition_of(eqn) if stands_for is None else stands_for(eqn.params)
+    try:
+        program = decomposition_of(eqn) if stands_for is None else stands_for(eqn.params)
+    except Exception as error:
+        note_origin(error, eqn.source_info.traceback)
+        raise
     return None if program is None else decompose(program, platform, repeated)
 
 

@@ -9,7 +9,7 @@ are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -25,6 +25,41 @@ if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class Uses(np.ndarray[Any, np.dtype[np.bool_]]):
+    """Which keys of an array are consumed. Views share the `memory`, and the `log` of it: a place
+    in the program, and what the memory was behind it."""
+
+    memory: Any
+    log: list[tuple[str, Any]]
+
+    def __array_finalize__(self, of: Any) -> None:
+        self.memory, self.log = getattr(of, "memory", None), getattr(of, "log", [])
+
+    def note(self, place: str) -> None:
+        """Remember where keys were consumed, if some were."""
+        if self._is_view() and not (self.log and np.array_equal(self.log[-1][1], self.memory)):
+            self.log.append((place, self.memory.copy()))
+
+    def first(self, mask: Any) -> str:
+        """The sentence that says where one of those at `mask` was used first, if that is known."""
+        for place, past in self.log if self._is_view() else ():
+            start = self.ctypes.data - self.memory.ctypes.data
+            if (np.ndarray(self.shape, bool, past, start, self.strides) & mask).any():
+                return f" It was first used at {place}."
+        return ""
+
+    def _is_view(self) -> bool:
+        return self.memory is not None and np.may_share_memory(self, self.memory)
+
+
+def unused(shape: tuple[int, ...]) -> Uses:
+    """For keys of which none is consumed."""
+    memory = np.zeros(shape, bool)
+    made = memory.view(Uses)
+    made.memory = memory
+    return made
 
 
 class Sink(NamedTuple):
@@ -108,7 +143,7 @@ class Keys:
 
     __slots__ = ("consumed", "some")
 
-    def __init__(self, consumed: Mask, some: bool = False) -> None:
+    def __init__(self, consumed: Uses, some: bool = False) -> None:
         self.consumed = consumed
         self.some = some
 
@@ -128,7 +163,7 @@ class Keys:
     def as_type(self, aval: ShapedArray | AbstractRef) -> Keys:
         """The same keys as an array of another type."""
         if not self.some and self.consumed.size == np.prod(_shape(aval)):
-            view = self.consumed.reshape(_shape(aval))
+            view: Any = self.consumed.reshape(_shape(aval))
             if np.may_share_memory(view, self.consumed) or not view.size:
                 return Keys(view)
         return Keys(self.consumed, some=True)
@@ -147,7 +182,7 @@ def _shape(aval: ShapedArray | AbstractRef) -> tuple[int, ...]:
 
 
 def _fresh(aval: ShapedArray | AbstractRef) -> Keys | None:
-    return Keys(np.zeros(_shape(aval), bool)) if is_key(aval) else None
+    return Keys(unused(_shape(aval))) if is_key(aval) else None
 
 
 Operands = Sequence[Keys | None]
@@ -159,7 +194,8 @@ def _use(name: str, operands: Operands, i: int, mask: Any = True) -> None:
     if keys is None:
         return
     if keys.are_used(mask):
-        raise KeyReuseError(f"In {name}, argument {i} is already consumed.")
+        first = keys.consumed.first(_fitting(mask, keys.consumed.shape))
+        raise KeyReuseError(f"In {name}, argument {i} is already consumed.{first}")
     keys.use(mask)
 
 
@@ -218,7 +254,7 @@ def _views(take: Callable[..., Sequence[Mask]]) -> Callable[[JaxprEqn, Operands]
         keys = operands[0]
         if keys is None or keys.some or keys.consumed.shape != eqn.invars[0].aval.shape:
             return [keys and Keys(keys.consumed, some=True) for _ in eqn.outvars]
-        return [Keys(view) for view in take(keys.consumed, **eqn.params)]
+        return [Keys(cast("Uses", view)) for view in take(keys.consumed, **eqn.params)]
 
     return rule
 
@@ -287,7 +323,7 @@ def _one_of(outs: Results, aval: ShapedArray | AbstractRef) -> Keys | None:
         return None
     if all([np.may_share_memory(found[0].consumed, keys.consumed) for keys in found]):
         return found[0]
-    result = Keys(np.zeros(_shape(aval), bool))
+    result = Keys(unused(_shape(aval)))
     for keys in found:
         result.consumed |= _fitting(keys.consumed, result.consumed.shape)
     return result
@@ -319,7 +355,7 @@ def _loop(eqn: JaxprEqn, held: Any, head: Operands, given: list[Keys | None]) ->
             if not run and times is not None:
                 raise
             raise KeyReuseError(f"{name} body function leads to key reuse when repeatedly "
-                                f"executed: {error}") from None
+                                f"executed: {_said(error)}") from None
     return [*given[first:end], *[_fresh(v.aval) for v in eqn.outvars[n:]]]
 
 
@@ -354,6 +390,13 @@ def _results(eqn: JaxprEqn, operands: Operands) -> Results:
 # -- programs --------------------------------------------------------------------------------------
 
 
+CURE = "Make a new key for each use: key, subkey = jax.random.split(key)."
+
+
+def _said(error: KeyReuseError) -> str:
+    return str(error).partition("\nMore: ")[0]
+
+
 def jaxpr_signature(jaxpr: Jaxpr) -> KeyReuseSignature:
     """What a program does to the keys among its constants and arguments, in this order.
 
@@ -368,8 +411,14 @@ def jaxpr_signature(jaxpr: Jaxpr) -> KeyReuseSignature:
             try:
                 outs = _results(eqn, operands)
             except KeyReuseError as error:
-                place = f" ({summarize(eqn.source_info)})" if "(" not in str(error) else ""
-                raise KeyReuseError(f"{error}{place}") from None
+                said, place = _said(error), summarize(eqn.source_info)
+                if CURE not in said:
+                    again = f" It is used again at {place}." if place != "unknown" else ""
+                    said += f"{again} {CURE}"
+                raise KeyReuseError(said) from None
+            for keys in operands:
+                if keys is not None:
+                    keys.consumed.note(summarize(eqn.source_info))
             known.update(zip(eqn.outvars, outs, strict=True))
     outs = [None if isinstance(v, Literal) else known.get(v) for v in jaxpr.outvars]
     return _signature(given, outs)
@@ -379,7 +428,7 @@ def _signature(given: Sequence[Keys | None], outs: Sequence[Keys | None]) -> Key
     parts: list[Sink | Source | Forward] = []
     for i, keys in enumerate(given):
         if keys is not None and keys.consumed.any():
-            parts.append(Sink(i, keys.consumed.copy()))
+            parts.append(Sink(i, np.array(keys.consumed)))
     for j, out in enumerate(outs):
         if out is None:
             continue

@@ -45,7 +45,7 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None 
     shape = tuple(mesh_shape)
     if math.prod(shape) != len(devices):
         raise ValueError(f"Number of devices {len(devices)} must equal the product of mesh_shape "
-                         f"{shape}")
+                         f"{shape}{backends.for_more(devices, math.prod(shape))}")
     last = devices[-1]
     handler = device_kind_handler_dict.get(last.device_kind)
     if handler is not None:

@@ -7,15 +7,14 @@ from typing import Any
 
 from pyjx import configuration
 from pyjx.core.meshes import AbstractMesh, Mesh
+from pyjx.interning import missing
 from pyjx.parallel import mapping
 from pyjx.runtime.jit import JitSpec, jit, pjit_callable, spec_of
 from pyjx.runtime.requests import Asked
 
-_UNSPECIFIED: Any = object()
-
 
 def pjit(
-    fun: Any, in_shardings: Any = _UNSPECIFIED, out_shardings: Any = _UNSPECIFIED,
+    fun: Any, in_shardings: Any = missing, out_shardings: Any = missing,
     static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
     donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
     backend: str | None = None, inline: bool = False,
@@ -30,7 +29,7 @@ def pjit(
     Array(2., dtype=float32, weak_type=True)
     """
     ins, outs = [
-        None if s is _UNSPECIFIED else Asked(s, what, "pjit", configuration.entered_mesh)
+        None if s is missing else Asked(s, what, "pjit", configuration.entered_mesh)
         for s, what in ((in_shardings, "in_shardings"), (out_shardings, "out_shardings"))]
     plain = jit(
         fun, in_shardings=ins, out_shardings=outs, static_argnums=static_argnums,

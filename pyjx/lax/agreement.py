@@ -205,18 +205,18 @@ def _check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
                                 lambda path: "the corresponding component of the carry output",
                                 tree, out_tree),
                f"({what}) so that the carry output has the same pytree structure as the carry "
-               "input")
+               "input", fun)
     wrong = type_differences(lambda path: f"the input {component(path)}",
                              lambda path: "the corresponding output carry component",
                              tree, avals, out_avals)
     if wrong:
         _raise(f"{op} body function carry input and carry output must have equal types", wrong,
-               f"({what}) so that all output types match the corresponding input types")
+               f"({what}) so that all output types match the corresponding input types", fun)
 
 
-def _raise(what: str, differences: list[str], cure: str) -> NoReturn:
+def _raise(what: str, differences: list[str], cure: str, fun: Callable[..., Any]) -> NoReturn:
     raise TypeError(f"{what}, but they differ:\n\n{in_full(differences)}\n\nRevise the function "
-                    f"{cure}.")
+                    f"{cure}. It is {source_of(fun)}.")
 
 
 # -- branches --------------------------------------------------------------------------------------

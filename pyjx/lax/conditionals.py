@@ -24,6 +24,7 @@ from pyjx.engine.lanes import run_lanes
 from pyjx.engine.subjaxprs import with_outputs
 from pyjx.engine.tangents import UndefinedPrimal
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Value, Values
+from pyjx.interning import missing
 from pyjx.lax.agreement import trace_branches
 from pyjx.lax.common import operand
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
@@ -32,11 +33,9 @@ from pyjx.lax.nary import FLOATING, INTEGER, accepts
 from pyjx.lax.traced_functions import check_operands_distinct
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
-_no_operand = object()
-
 
 def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any,
-         operand: Any = _no_operand, linear: Any = None) -> Any:
+         operand: Any = missing, linear: Any = None) -> Any:
     """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
 
     Only one of the two runs, except where `vmap` maps over `pred`: then both do, and each example
@@ -74,7 +73,7 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any,
 
 def _operands(op: str, operands: tuple[Any, ...], operand: Value) -> tuple[Any, ...]:
     """The operands, given one after the other or as the keyword of older programs."""
-    if operand is _no_operand:
+    if operand is missing:
         return operands
     if operands:
         raise TypeError(f"lax.{op}: if 'operand' keyword is passed then no positional operands can "
@@ -109,7 +108,7 @@ def _predicate(pred: Any) -> Any:
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any,
-           operand: Any = _no_operand) -> Any:
+           operand: Any = missing) -> Any:
     """`branches[index](*operands)`, with an index out of range taken to the nearest branch.
 
     Only one branch runs, except where `vmap` maps over `index`.

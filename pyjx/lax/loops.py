@@ -30,6 +30,7 @@ from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.calls import call, call_eqn, call_params, jit_p
 from pyjx.engine.discharge import run
+from pyjx.engine.functions import source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, either
 from pyjx.engine.lanes import batched, run_lanes
 from pyjx.engine.linearize import LinearTrace
@@ -133,7 +134,7 @@ def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves
             "while_loop", "body_fun", body_fun, tree, list(map(get_aval, carry))))
     avals = list(map(get_aval, leaves))
     cond, cond_tree = trace_function("while_loop", "cond_fun", cond_fun, tree, avals)
-    _check_cond(cond_tree, cond.out_avals)
+    _check_cond(cond_fun, cond_tree, cond.out_avals)
     # devices that go on while others stop differ in all
     apart = cond.out_avals[0].place.mat.varying
     if not all([apart <= aval.place.mat.varying for aval in avals]):
@@ -177,13 +178,13 @@ def _body_of_counted(body: ClosedJaxpr, n_consts: int) -> ClosedJaxpr:
 _COUNT = ShapedArray((), np.dtype(np.int32))
 
 
-def _check_cond(tree: TreeDef, avals: Sequence[ShapedArray]) -> None:
+def _check_cond(fun: Callable[..., Any], tree: TreeDef, avals: Sequence[ShapedArray]) -> None:
     if not treedef_is_leaf(tree) or len(avals) != 1:  # None is a leaf of no values
         raise TypeError("while_loop: cond_fun must return a boolean scalar, but got pytree "
-                        f"{tree}.")
+                        f"{tree}. The function is {source_of(fun)}.")
     if avals[0].shape != () or avals[0].dtype != np.bool_:
         raise TypeError("while_loop: cond_fun must return a boolean scalar, but got output type(s) "
-                        f"{list(avals)}.")
+                        f"{list(avals)}. The function is {source_of(fun)}.")
 
 
 # -- the primitive ---------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     def traced(carry: Sequence[Any]) -> TracedFunction:
         body = trace_function("scan", "f", f, args_tree, [*map(get_aval, carry), *element_avals],
                           unpacked=True)
-        _check_pair(body.out_tree, body.closed.out_avals)
+        _check_pair(f, body.out_tree, body.closed.out_avals)
         if body.closed.consts:
             check_operands_distinct("scan", f, args_tree, [*carry, *x_leaves], body.closed.consts)
         return body
@@ -133,11 +133,12 @@ def _unroll(unroll: Any, length: int) -> int:
     return max(min(n, length), 1)
 
 
-def _check_pair(tree: TreeDef, avals: Sequence[ShapedArray]) -> None:
+def _check_pair(fun: Callable[..., Any], tree: TreeDef, avals: Sequence[ShapedArray]) -> None:
     if tree.node_data() is None or tree.node_data()[0] not in (
             tuple, list) or len(tree.children()) != 2:
         got = tree_unflatten(tree, [a.str_short() for a in avals])
-        raise TypeError(f"scan body output must be a pair, got {got}.")
+        raise TypeError(f"scan body output must be a pair, got {got}. The body, {source_of(fun)}, "
+                        "returns the carry and what is stacked, or None for that.")
 
 
 def _scan_in_python(f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Sequence[Any],

@@ -28,7 +28,7 @@ from pyjx.numpy.manipulation import of_new_shape
 from pyjx.numpy.operands import as_bool
 from pyjx.numpy.patterns import FULL, INTEGER
 from pyjx.numpy.promotion import convert, takes_part
-from pyjx.runtime.array import Array, ArrayImpl
+from pyjx.runtime.array import Array, ArrayImpl, no_rows
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
 
@@ -205,13 +205,13 @@ class _OfReference:
 
 def _tracer_iter(self: Array) -> Iterator[Any]:
     if not self.aval.shape:
-        raise TypeError("iteration over a 0-d array")
+        raise no_rows(self.aval)
     return (self[i] for i in range(self.aval.shape[0]))
 
 
 def _tracer_reversed(self: Array) -> Iterator[Any]:
     if not self.aval.shape:
-        raise TypeError("iteration over a 0-d array")
+        raise no_rows(self.aval)
     return (self[i] for i in range(self.aval.shape[0] - 1, -1, -1))
 
 

@@ -11,7 +11,7 @@ from pyjx import jaxlib_api, lax
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.bounded import BoundedDict
-from pyjx.runtime.array import value
+from pyjx.runtime.array import no_rows, value
 from pyjx.runtime.backends import default_device
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.sharding import SingleDeviceSharding
@@ -36,7 +36,7 @@ def rows(x: Any) -> Iterator[Any]:
     """
     aval = x.aval
     if not aval.shape:
-        raise TypeError("iteration over a 0-d array")
+        raise no_rows(x.aval)
     sharding = x._sharding
     n = aval.shape[0]
     if _is_cut(sharding):
@@ -56,7 +56,7 @@ def rows(x: Any) -> Iterator[Any]:
 def backwards(x: Any) -> Iterator[Any]:
     """The same, last first."""
     if not x.shape:
-        raise TypeError("iteration over a 0-d array")
+        raise no_rows(x.aval)
     if _is_cut(x._sharding):
         return reversed(list(rows(x)))
     return (x[i] for i in range(x.shape[0] - 1, -1, -1))

@@ -184,7 +184,8 @@ def _parse_other(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis
     if aval.dtype not in dtypes.integer_dtypes:
         found = getattr(item, "dtype", np.dtype(type(item)))
         raise TypeError("Indexer must have integer or boolean type, got indexer with type "
-                        f"{found}. Round it and make it integers: i.astype(int).")
+                        f"{found}. Round it and make it integers: i.astype(int), or int(i) for a "
+                        "number.")
     if axis >= len(shape):
         _raise_too_many(shape, items)
     pattern.append(ARRAY)

@@ -61,7 +61,11 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
         raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported. "
                          "Give real numbers, and cast the result.")
     if dtype is None:
-        dtype = dtypes.result_type(*[x for x in (start, stop, step) if x is not None])
+        try:
+            dtype = dtypes.result_type(*[x for x in (start, stop, step) if x is not None])
+        except TypeError:
+            raise TypeError("arange: start, stop and step must be numbers, got "
+                            f"{', '.join(map(repr, bounds))}.") from None
     if dtype == np.bool_ or dtype not in dtypes.all_dtypes:
         raise TypeError(f"iota does not accept dtype {dtypes.name(dtype)}. Accepted dtypes are "
                         "subtypes of integer, complexfloating, floating.")

@@ -24,6 +24,7 @@ from pyjx.engine.functions import FlatFun, check_values, flatten, name_of, sourc
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import AxisName, TreeDef
 from pyjx.guards import guard
+from pyjx.interning import missing
 from pyjx.parallel.calls import WHOLE, Specs, ordered, shard_map_p
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.sharding import check_spec
@@ -34,10 +35,9 @@ from pyjx.tree_util import keystr, tree_flatten_with_path
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
 
-_missing: Any = object()
 
 
-def shard_map(f: Callable[..., Any] = _missing, /, *, out_specs: Any, in_specs: Any = Infer,
+def shard_map(f: Callable[..., Any] = missing, /, *, out_specs: Any, in_specs: Any = Infer,
               mesh: Mesh | AbstractMesh | None = None, axis_names: Set[Any] = frozenset(),
               check_vma: bool = True) -> Any:
     """Map a function over the devices of a mesh: each runs it on its parts of the arguments.
@@ -76,7 +76,7 @@ def shard_map(f: Callable[..., Any] = _missing, /, *, out_specs: Any, in_specs: 
     >>> total(jax.numpy.arange(4.0))
     Array(6., dtype=float32)
     """
-    if f is _missing or f is None:
+    if f is missing or f is None:
         return partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
                        axis_names=axis_names, check_vma=check_vma)
     if not callable(f):
@@ -423,7 +423,7 @@ def _check_type(spec: PartitionSpec, aval: ShapedArray | AbstractRef, names: fro
 # -- one axis at a time ----------------------------------------------------------------------------
 
 
-def smap(f: Callable[..., Any] = _missing, /, *, in_axes: Any = Infer, out_axes: Any,
+def smap(f: Callable[..., Any] = missing, /, *, in_axes: Any = Infer, out_axes: Any,
          axis_name: AxisName) -> Any:
     """`shard_map` over one axis of the mesh that is set, with axes of arrays in place of specs.
 
@@ -445,7 +445,7 @@ def smap(f: Callable[..., Any] = _missing, /, *, in_axes: Any = Infer, out_axes:
     ...
     Array([2., 2.], dtype=float32)
     """
-    if f is _missing or f is None:
+    if f is missing or f is None:
         return partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
     if isinstance(axis_name, (list, tuple)):
         raise TypeError(f"smap axis_name should be a `str` or a `Hashable`, but got {axis_name}")

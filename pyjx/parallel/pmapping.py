@@ -176,7 +176,8 @@ class _Mapped(Record):
             raise ValueError(
                 f"compiling computation that requires {size} logical devices, but only "
                 f"{len(devices)} XLA devices are available (num_replicas={size}). Map over fewer "
-                "examples, or use vmap, which maps on one device.")
+                "examples, or use vmap, which maps on one device"
+                f"{backends.for_more(devices, size)}")
         return _mesh_of(devices[:size], NO_NAME if self.axis_name is None else self.axis_name)
 
     def _call(self, tree: TreeDef, axes: tuple[int | None, ...], size: int, constants: Any,

@@ -108,13 +108,16 @@ def check_key(name: str, key: Any, *, scalar: bool = True) -> tuple[Any, bool]:
         keys = key
     elif hasattr(key, "dtype") or isinstance(key, (int, float, complex)):
         impl = default_implementation()
-        check_key_data(impl, key)
+        try:
+            check_key_data(impl, key)
+        except TypeError as error:
+            raise TypeError(f"{error} The key comes first: {name}(key, ...).") from None
         _check_legacy(name)
         keys = random_wrap_p.bind(key, impl=impl)
         raw = True
     else:
         raise TypeError(f"{name}: unexpected PRNG key type {type(key)}. A key is made of a seed by "
-                        "jax.random.key(seed).")
+                        f"jax.random.key(seed), and comes first: {name}(key, ...).")
     if scalar and keys.ndim:
         raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
                          f"{tuple(key.shape)} != (). Use jax.vmap for batching.")

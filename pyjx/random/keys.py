@@ -33,7 +33,7 @@ from pyjx.lax.shapes import expand_dims
 from pyjx.numpy import array_methods
 from pyjx.random.implementations import PRNGImpl, over_axes, over_batch
 from pyjx.runtime import flag_checks
-from pyjx.runtime.array import ArrayImpl, Shard
+from pyjx.runtime.array import ArrayImpl, Shard, no_rows
 from pyjx.runtime.device_put import device_put, put_handlers
 from pyjx.runtime.extended_arrays import DataArray
 from pyjx.runtime.transfers import array_from_host
@@ -90,13 +90,13 @@ def check_key_data(impl: PRNGImpl, data: Value | ShapedArray) -> None:
     n = len(impl.key_shape)
     if len(shape) < n:
         raise TypeError("JAX encountered invalid PRNG key data: expected key_data.ndim >= "
-                        f"{n}; got ndim={len(shape)}")
+                        f"{n}; got ndim={len(shape)}.")
     if tuple(shape[len(shape) - n:]) != impl.key_shape:
         raise TypeError("JAX encountered invalid PRNG key data: expected key_data.shape to end "
-                        f"with {impl.key_shape}; got shape={tuple(shape)} for impl={impl!r}")
+                        f"with {impl.key_shape}; got shape={tuple(shape)} for impl={impl!r}.")
     if dtype not in (_UINT32, dtypes.float0):
         raise TypeError("JAX encountered invalid PRNG key data: expected key_data.dtype = uint32; "
-                        f"got dtype={dtype}")
+                        f"got dtype={dtype}.")
 
 
 def _sharding_of_keys(impl: PRNGImpl, key_data: Array) -> Any:
@@ -192,7 +192,7 @@ class PRNGKeyArray(DataArray):
 
     def __iter__(self) -> Iterator[Any]:
         if not self.ndim:
-            raise TypeError("iteration over a 0-d key array")
+            raise no_rows(self.aval)
         return iter([self._with(row) for row in self._base_array])
 
     def reshape(self, *shape: Any, order: str = "C", out_sharding: ShardingLike = None) -> Any:

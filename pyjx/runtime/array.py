@@ -202,9 +202,17 @@ def _len(self: Any) -> int:
     return shape[0]
 
 
+def no_rows(aval: ShapedArray) -> TypeError:
+    """The error of iterating over a scalar."""
+    if dtypes.is_extended(aval.dtype):
+        return TypeError("iteration over a 0-d key array. This is one key; several are made of it "
+                         "by split: first, second = jax.random.split(key).")
+    return TypeError("iteration over a 0-d array")
+
+
 def _reversed(self: Any) -> Iterator[Any]:
     if not self.aval.shape:
-        raise TypeError("iteration over a 0-d array")
+        raise no_rows(self.aval)
     return iter(list(self)[::-1])
 
 

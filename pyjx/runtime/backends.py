@@ -14,7 +14,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx import configuration as config
@@ -178,6 +178,14 @@ def _google_pci_device() -> bool:
 
 
 # ---- starting backends --------------------------------------------------------------------
+
+
+def for_more(devices: Sequence[Any], count: int) -> str:
+    """How a message ends that there are too few devices: how the CPU becomes so many."""
+    if len(devices) >= count or any([d.platform != "cpu" for d in devices]):
+        return "."
+    return (f". The CPU is {count} devices with JAX_NUM_CPU_DEVICES={count} in the environment, or "
+            f"by jax.config.update('jax_num_cpu_devices', {count}) before anything is computed.")
 
 
 def _make_cpu_client() -> Any:

@@ -28,6 +28,7 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core import logs
 from pyjx.core.bounded import BoundedDict, kept
+from pyjx.core.frames import warn
 from pyjx.lazy import deferred
 
 hashlib = deferred("hashlib")  # loads OpenSSL
@@ -85,6 +86,9 @@ def _usable(folder: str) -> bool:
             raise OSError("not writable")
     except OSError as error:
         _failed(error, f"no compilation cache in {folder}")
+        if config.compilation_cache_dir.value or config.cache_dir.value:  # the user named it
+            warn(f"Compiled programs cannot be kept in {folder} ({error}): each process compiles "
+                 "them. Name a folder of yours by PYJX_CACHE_DIR; PYJX_CACHE=0 keeps none.")
         return False
     return True
 

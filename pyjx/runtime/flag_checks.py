@@ -15,7 +15,8 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.engine.key_reuse import is_key, jaxpr_signature
+from pyjx.core.source_info import current, summarize
+from pyjx.engine.key_reuse import CURE, is_key, jaxpr_signature, unused
 from pyjx.errors import KeyReuseError
 from pyjx.runtime.array import ArrayImpl
 
@@ -23,7 +24,7 @@ from pyjx.runtime.array import ArrayImpl
 def consumed(keys: Any) -> Any:
     """Which keys of an array are consumed, as booleans of its shape."""
     if keys._consumed is None:
-        keys._consumed = np.zeros(keys.shape, bool)
+        keys._consumed = unused(keys.shape)
     return keys._consumed
 
 
@@ -47,8 +48,8 @@ def check_call(closed: ClosedJaxpr, args: Sequence[Any]) -> None:
         keys, position = (args[i - n], i - n) if i >= n else (closed.consts[i], i)
         if (consumed(keys) & mask).any():
             raise KeyReuseError(
-                f"Previously-consumed key passed to {name} at index {position}. Make a new key for "
-                "each use: key, subkey = jax.random.split(key).")
+                f"Previously-consumed key passed to {name} at index {position}."
+                f"{consumed(keys).first(mask)} {CURE}")
 
 
 def note_call(closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> None:
@@ -58,6 +59,7 @@ def note_call(closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> 
     for i, mask in signature.sinks:
         known = consumed(operands[i])
         known |= mask
+        known.note(summarize(current()))
     fresh = dict(signature.sources)
     passed_on = {j: (operands[i], some) for i, j, some in signature.forwards}
     for j, out in enumerate(outs):
@@ -68,8 +70,8 @@ def note_call(closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> 
                 out._consumed = (_all_like(known, out.shape) if some or known.size != out.size
                                  else known.reshape(out.shape))
             else:
-                out._consumed = np.array(np.broadcast_to(
-                    ~np.asarray(fresh.get(j, False), bool), out.shape))
+                out._consumed = unused(out.shape)
+                out._consumed |= ~np.asarray(fresh.get(j, False), bool)
 
 
 def checks_results() -> bool:

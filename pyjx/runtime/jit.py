@@ -40,6 +40,7 @@ from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.guards import guard
+from pyjx.interning import missing
 from pyjx.lazy import deferred
 from pyjx.monitoring import record_event, timed
 from pyjx.runtime import backends, dispatch, ledger, programs, requests, signature
@@ -459,7 +460,6 @@ def path_in(tree: TreeDef, i: int) -> str:
 # -- the decorators --------------------------------------------------------------------------------
 
 
-_missing: Any = object()
 
 
 @overload
@@ -471,7 +471,7 @@ def jit(**options: Unpack[JitOptions]) -> Callable[[Callable[P, R]], Wrapped[P, 
 
 
 def jit(  # type: ignore[misc]
-    fun: Callable[..., Any] = _missing, /, *, in_shardings: Any = None, out_shardings: Any = None,
+    fun: Callable[..., Any] = missing, /, *, in_shardings: Any = None, out_shardings: Any = None,
     static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
     donate_argnames: Any = None, keep_unused: bool = False, device: DeviceLike = None,
     backend: str | None = None, inline: bool | Inline = False,
@@ -504,7 +504,7 @@ def jit(  # type: ignore[misc]
     >>> jax.jit(lambda x: x * 2 + 1)(3.0)
     Array(7., dtype=float32, weak_type=True)
     """
-    if fun is _missing:
+    if fun is missing:
         return partial(
             jit, in_shardings=in_shardings, out_shardings=out_shardings,
             static_argnums=static_argnums, static_argnames=static_argnames,

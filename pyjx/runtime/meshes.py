@@ -62,7 +62,7 @@ def make_mesh(axis_sizes: Sequence[int] | None = None, axis_names: Any = None,
     size = math.prod(shape)
     if len(available) < size:
         raise ValueError(f"Number of devices {len(available)} must be >= the product of mesh_shape "
-                         f"{shape}")
+                         f"{shape}{backends.for_more(available, size)}")
     chosen = np.empty(size, dtype=object)
     chosen[:] = available[:size]
     if axis_types is None:

@@ -54,7 +54,8 @@ def check_annotation(what: Callable[[], str], annotation: Any, shape: tuple[Any,
         if divides:
             annotation.shard_shape(shape)
     except IndivisibleError as error:
-        raise IndivisibleError(f"{what()} was given the sharding {error}") from None
+        why = str(error).replace(" implies that", ", which implies that", 1)
+        raise IndivisibleError(f"{what()} was given the sharding {why}") from None
     except ValueError as error:
         raise ValueError(f"{what()} is incompatible with its {kind} annotation {annotation}: "
                          f"{error}") from None
@@ -68,7 +69,7 @@ class DuplicateSpecError(ValueError):
 
 
 @guard
-def check_spec(mesh: Mesh | AbstractMesh, spec: Any, *_: Any) -> None:
+def _check_spec(mesh: Mesh | AbstractMesh, spec: Any, *_: Any) -> None:
     """Raise ValueError unless every axis exists and is used once, TypeError where it is no spec.
     C++ asks for each NamedSharding.
     """
@@ -78,13 +79,17 @@ def check_spec(mesh: Mesh | AbstractMesh, spec: Any, *_: Any) -> None:
     check_duplicates(spec, "NamedSharding spec")
     for axis in axes_of(spec):
         if axis not in names:
-            raise ValueError(f"Resource axis: {axis} of {spec} is not found in mesh: {names}.")
+            raise ValueError(f"Resource axis: {axis} of {spec} is not found in mesh: {names}. "
+                             "A spec names axes of its mesh, or None.")
     if spec.unreduced or spec.reduced:
         _check_summed(mesh, spec, names)
     if PartitionSpec.UNCONSTRAINED in spec.partitions and not mesh.auto_axes:
         raise ValueError(
             f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`. Got mesh "
             f"axis_types: {mesh.axis_types}. Along Explicit axes a type says how a value lies.")
+
+
+check_spec = _check_spec  # without a name that users call, which errors would show
 
 
 def check_duplicates(spec: PartitionSpec, what: str) -> None:

@@ -433,12 +433,17 @@ class _FlatBwd(Record):
                 else:
                     out += [ct] * len(avals)
         except ValueError:
+            children, got = in_tree.children(), tree_text(result)
+            if isinstance(result, (tuple, list)) and len(result) != len(children):
+                got = f"one of {len(result)}: {got}"
             raise TypeError(
                 "Custom VJP bwd rule must produce an output with the same container (pytree) "
                 "structure as the args tuple of the primal function, and in particular must "
                 "produce a tuple of length equal to the number of arguments to the primal "
                 f"function, but got bwd output structure {tree} for primal input structure "
-                f"{in_tree}."
+                f"{in_tree}.\nThe rule {source_of(self.bwd)}, of the function "
+                f"{source_of(self.fun.owner.fun)}, is to return a tuple of {len(children)}, one "
+                f"for each argument that is differentiated; got {got}."
             ) from None
         return out
 

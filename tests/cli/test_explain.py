@@ -37,6 +37,12 @@ def test_the_list_has_all_names(capsys):
 
 @pytest.mark.parametrize(("given", "said"), [
     (["explain", "KeyReuseEror"], "no error or flag 'KeyReuseEror'. Did you mean KeyReuseError"),
+    (["explain", "tracerbool"], "Did you mean TracerBoolConversionError?"),
+    (["explain", "TRACER_BOOL"], "Did you mean TracerBoolConversionError?"),
+    (["explain", "x64"], "Did you mean jax_enable_x64 or jax_explicit_x64_dtypes?"),
+    (["explain", "nans"], "Did you mean jax_debug_nans?"),
+    (["explain", "shard_map"], "lists them; of the function there is help(jax.shard_map)."),
+    (["explain", "jax.numpy.einsum"], "of the function there is help(jax.numpy.einsum)."),
     (["explain", "xyzzy"], "`python -m pyjx explain` lists them."),
     (["docter"], "there is no command 'docter', and no file of that name. Did you mean doctor?"),
     (["emit_hl"], "Did you mean emit-hlo?"),
@@ -46,3 +52,9 @@ def test_what_is_not_there_has_a_cure(given, said, capsys):
     assert main(given) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_versions(option, capsys):
+    assert main([option]) == 0
+    assert capsys.readouterr().out.startswith("pyjx ")

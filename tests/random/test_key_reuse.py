@@ -116,6 +116,40 @@ def test_keys_remember_from_call_to_call():
         normal(k)
 
 
+def line_of(function, offset):
+    return f"{__file__}:{function.__code__.co_firstlineno + offset}:"
+
+
+def test_an_error_says_where_the_key_was_first_used():
+    def eager(ks):
+        normal(ks[0])
+        normal(ks[1])
+        normal(jax.random.split(ks[2])[0])
+        return normal(ks[1:][0])
+
+    def calls(ks):
+        jax.jit(lambda k: normal(k))(ks[0])
+        jax.jit(jax.vmap(normal))(ks[1:])
+        jax.jit(lambda k: normal(k))(ks[2])
+
+    for function, first in ((eager, 2), (calls, 2)):
+        for wrap in (lambda f: f, jax.jit):
+            with pytest.raises(KeyReuseError) as caught:
+                wrap(function)(keys())
+            text = str(caught.value)
+            assert f"It was first used at {line_of(function, first)}" in text
+            assert text.count("Make a new key for each use: key, subkey = jax.random.split(") == 1
+            assert text.count("More: ") == 1
+            again = f"It is used again at {line_of(function, first + 2 - (function is calls))}"
+            assert wrap is not jax.jit or again in text
+
+
+def test_a_loop_that_uses_its_key_again_has_a_cure():
+    with pytest.raises(KeyReuseError, match="when repeatedly executed") as caught:
+        jax.lax.scan(lambda k, _: (k, normal(k)), jax.random.key(0), jnp.arange(3))
+    assert "jax.random.split(key)" in str(caught.value) and "unknown" not in str(caught.value)
+
+
 def test_results_are_those_without_the_flag():
     draws = [normal(jax.random.key(3), (4,)), jax.random.poisson(jax.random.key(3), 9.0, (4,)),
              jax.random.key_data(jax.random.split(jax.random.key(3)))]

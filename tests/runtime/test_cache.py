@@ -130,7 +130,8 @@ def test_a_symbolic_link_is_not_followed(cache_folder, tmp_path):
 def test_a_folder_that_others_may_write_to_is_not_used(cache_folder):
     cache_folder.mkdir()
     cache_folder.chmod(0o777)
-    check(7)
+    with pytest.warns(UserWarning, match="another user owns it or may write to it"):
+        check(7)
     assert cache.folder() is None
     assert entries(cache_folder) == []
 
@@ -155,8 +156,9 @@ def test_who_may_write_to_the_folder(run_python, tmp_path, umask, mode, used):
     folder.mkdir()
     folder.chmod(mode)
     out = run_python(f"""
-import os
+import os, warnings
 os.umask({umask})
+warnings.simplefilter("ignore")
 from pyjx.runtime import cache
 print(cache.folder())
 """, PYJX_CACHE_DIR=str(folder))
@@ -167,15 +169,18 @@ print(cache.folder())
 def test_a_folder_of_another_user_is_not_used(cache_folder):
     cache_folder.mkdir()
     os.chown(cache_folder, 12345, 12345)
-    check(8)
+    with pytest.warns(UserWarning, match="another user owns it or may write to it"):
+        check(8)
     assert cache.folder() is None
 
 
 @pytest.mark.parametrize("path", ["/proc/nowhere/cache", "gs://bucket/cache"])
 def test_no_folder_no_cache(path):
     config.cache_dir.update(path)
-    check(9)
-    assert cache.folder() is None
+    with pytest.warns(UserWarning, match="Compiled programs cannot be kept in") as caught:
+        check(9)
+    check(10)
+    assert cache.folder() is None and len(caught) == 1  # the user hears of it once
 
 
 @pytest.mark.smoke

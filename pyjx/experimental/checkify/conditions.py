@@ -188,7 +188,8 @@ def _not_functionalized(*operands: Any, debug: bool, **params: Any) -> list[Any]
     raise ValueError(
         "Cannot abstractly evaluate a checkify.check which was not functionalized. This probably "
         "means you tried to stage (jit/scan/pmap/...) a `check` without functionalizing it through "
-        "`checkify.checkify`.")
+        "`checkify.checkify`. Wrap the function that is compiled, as in "
+        "error, out = jax.jit(checkify.checkify(f))(x); error.throw() raises what failed.")
 
 
 check_p: Primitive = register(Primitive(
