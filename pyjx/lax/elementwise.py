@@ -216,7 +216,7 @@ def _integer_pow_tangent(g: Value, x: Value, *, y: int) -> Value:
     if y == 0:
         return zeros_like(g)
     power = x if y == 2 else integer_pow(x, y - 1) if y != 1 else None
-    return g if power is None else mul(g, mul(coefficient(x, y), power))
+    return g if power is None else mul(mul(coefficient(x, y), g), power)
 
 
 def _integer_pow_by_squaring(x: Value, *, y: int) -> Array:
@@ -269,7 +269,7 @@ def reciprocal(x: ArrayLike) -> Array:
 
 square_p = elementwise("square", REAL_OR_COMPLEX, cost=CHEAP)
 # d x^2 = 2 x dx
-differentiate(square_p, lambda g, x: mul(g, mul(coefficient(x, 2), x)))
+differentiate(square_p, lambda g, x: mul(mul(coefficient(x, 2), g), x))
 
 
 def square(x: ArrayLike) -> Array:
@@ -287,7 +287,7 @@ one_minus_square_p = elementwise(
     decomposition=lambda x: mul(add(like(x, 1), x), sub(like(x, 1), x)),
 )
 # d(1 - x^2) = -2 x dx
-differentiate(one_minus_square_p, lambda g, x: mul(g, mul(coefficient(x, -2), x)))
+differentiate(one_minus_square_p, lambda g, x: mul(mul(coefficient(x, -2), g), x))
 
 
 def one_minus_square(x: ArrayLike) -> Array:
