@@ -217,8 +217,8 @@ def _gamma_domain(a: Value, x: Value) -> tuple[Value, Value, Value, Value]:
     regular = bitwise_and(bitwise_and(inside, finite), lt(a, like(a, LARGE)))
     by_series = bitwise_or(lt(x, one), lt(x, a))
     safe_a = select(regular, a, constant(a, 1))
-    for_series = select(bitwise_and(regular, by_series), x, constant(x, 0.5))
-    for_fraction = select(bitwise_and(regular, bitwise_not(by_series)), x, constant(x, 1))
+    for_series = select(bitwise_and(regular, by_series), x, constant(x, 0.01))
+    for_fraction = select(bitwise_and(regular, bitwise_not(by_series)), x, constant(x, 100))
     return by_series, safe_a, for_series, for_fraction
 
 
