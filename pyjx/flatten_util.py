@@ -76,6 +76,11 @@ class _Unravel:
             raise TypeError(f"unravel function given array of dtype {dtypes.name(dtype)}, but "
                             f"expected dtype {dtypes.name(self.dtype)}")
         sizes = [prod(shape) for shape in self.shapes]
+        if get_aval(vector).shape != (sum(sizes),):
+            raise ValueError(
+                f"unravel: Sum of sizes {sum(sizes)} must be equal to dimension 0 of the operand "
+                f"shape {list(get_aval(vector).shape)}: expected is a vector of {sum(sizes)} "
+                f"elements, for the leaves of shapes {', '.join(map(str, self.shapes))}.")
         parts = [reshape(x, shape)
                  for x, shape in zip(split(vector, sizes), self.shapes, strict=True)]
         if self.dtypes is not None:

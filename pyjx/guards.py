@@ -8,7 +8,7 @@ a decorator's function. A public function gets it when its name is first used (`
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from opcode import opmap
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
@@ -21,15 +21,19 @@ _guarded_classes: set[type] = set()
 _PACKAGE = __name__.rpartition(".")[0]
 _FUNCTIONS = 0x1  # the flag of code of functions, and those of code that runs after a call
 _GENERATORS = 0x20 | 0x80 | 0x200
-_ANSWERS = ("__getattr__", "__getattribute__", "__next__", "__del__")  # their errors are answers
+_ANSWERS = ("__getattribute__", "__next__", "__del__")  # their errors are answers
 
 
 def guard(value: _T) -> _T:
     """Lets errors leave a function of this package, the functions that it defines, and the methods
-    of a class of it or of an object of such a class with the user's frames only."""
+    of a class of it, of an object of such a class, or of what a function says that it returns with
+    the user's frames only."""
     if isinstance(value, FunctionType):
         if _is_ours(value.__module__) and not is_guarded(value.__code__):
             value.__code__ = _code_with_handler(value.__code__)
+            returned = value.__globals__.get(str(value.__annotations__.get("return")))
+            if isinstance(returned, type):
+                guard(returned)
     else:
         for cls in (*type(value).__mro__, *(value.__mro__ if isinstance(value, type) else ())):
             if _is_ours(cls.__module__):
@@ -39,6 +43,14 @@ def guard(value: _T) -> _T:
 
 def is_guarded(code: CodeType) -> bool:
     return code.co_consts[-1:] == (leaving,)
+
+
+def guard_classes(module: str, names: Mapping[str, Any]) -> None:
+    """Lets errors leave the methods of the classes that a module defines, among what is in it, as
+    `guard` says: its public functions return objects of them."""
+    for value in list(names.values()):
+        if isinstance(value, type) and value.__module__ == module:
+            guard_methods(value)
 
 
 def guard_methods(cls: type) -> None:
@@ -95,8 +107,9 @@ def _packed(entries: list[list[int]]) -> bytes:
     for entry in entries:
         first = len(packed)
         for value in entry:
-            for shift in range(max(value.bit_length() - 1, 0) // 6 * 6, 0, -6):
-                packed.append(0x40 | value >> shift & 0x3F)
+            if value > 0x3F:
+                for shift in range((value.bit_length() - 1) // 6 * 6, 0, -6):
+                    packed.append(0x40 | value >> shift & 0x3F)
             packed.append(value & 0x3F)
         packed[first] |= 0x80
     return bytes(packed)

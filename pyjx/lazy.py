@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, cast
 
-from pyjx.guards import guard
+from pyjx.guards import guard, guard_classes
 from pyjx.not_yet import ImportHint, hint
 
 sys.meta_path.append(ImportHint())
@@ -124,6 +124,7 @@ def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
     own = own_dictionary(sys.modules[module])
     for name in names:
         guard(own.get(name))
+    guard_classes(module, own)
 
     def listed() -> list[str]:
         return sorted({*names, *[name for name in own if name.startswith("__")]})
@@ -170,6 +171,7 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
         elif module:
             value = getattr(_loaded(module), original)
             guard(value)
+            guard_classes(module, own_dictionary(sys.modules[module]))
             setattr(sys.modules[package], name, value)
         else:
             raise AttributeError(

@@ -21,11 +21,16 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import configuration, guards
+from pyjx import configuration, export, guards
 from pyjx.core.frames import is_internal
+from pyjx.example_libraries import optimizers
+from pyjx.experimental import checkify, pallas, roofline, sparse
+from pyjx.flatten_util import ravel_pytree
 
 X = jnp.ones((2, 3))
 KEY = jax.random.key(0)
+MESH = jax.make_mesh((1,), ("x",))
+LOWERED = jax.jit(jnp.sin).lower(1.0)
 ROOT = Path(__file__).parents[1]
 PUBLIC = (ROOT / "tests" / "public_names.txt").read_text(encoding="utf-8")
 
@@ -104,19 +109,93 @@ def survey():
     return failed, seen
 
 
-def test_no_public_function_shows_frames_of_the_library(tmp_path):
-    """Nor do functions that they return. In a process of its own, as some calls register what they
-    are given, or write files."""
-    code = "import json, tests.test_guards as here; print(json.dumps(here.survey()))"
+# -- objects that functions return -----------------------------------------------------------------
+
+
+def failing_check(x):
+    checkify.check(x > 0, "must be positive")
+
+
+def with_vjp():
+    f = jax.custom_vjp(jnp.sin)
+    f.defvjp(lambda x: (x, None), lambda _, g: (g,))
+    return f
+
+
+RETURNED = {
+    "array": lambda: X, "at": lambda: X.at, "updates": lambda: X.at[0], "key": lambda: KEY,
+    "keys": lambda: jax.random.split(KEY), "impl": lambda: jax.random.key_impl(KEY),
+    "dtype": lambda: KEY.dtype, "jitted": lambda: jax.jit(abs),
+    "traced": lambda: jax.jit(jnp.sin).trace(1.0), "lowered": lambda: LOWERED,
+    "compiled": lambda: LOWERED.compile(), "info": lambda: jax.tree.leaves(LOWERED.args_info)[0],
+    "cost": lambda: jax.jit(jnp.sin).trace(1.0).cost(), "explained": lambda: jax.jit(abs).explain(),
+    "jaxpr": lambda: jax.make_jaxpr(jnp.sin)(1.0),
+    "eqn": lambda: jax.make_jaxpr(jnp.sin)(1.0).eqns[0],
+    "type": lambda: jax.typeof(X), "struct": lambda: jax.ShapeDtypeStruct((2,), "float32"),
+    "vjp": lambda: jax.vjp(jnp.sin, 1.0)[1], "linear": lambda: jax.linearize(jnp.sin, 1.0)[1],
+    "transposed": lambda: jax.linear_transpose(lambda x: 2 * x, 1.0), "grad": lambda: jax.grad(abs),
+    "custom_jvp": lambda: jax.custom_jvp(jnp.sin), "custom_vjp": with_vjp, "mesh": lambda: MESH,
+    "abstract mesh": lambda: MESH.abstract_mesh, "spec": lambda: jax.P("x"),
+    "sharding": lambda: jax.NamedSharding(MESH, jax.P("x")), "one device": lambda: X.sharding,
+    "shard": lambda: X.addressable_shards[0], "layout": lambda: X.format,
+    "reference": lambda: jax.new_ref(X), "reference at": lambda: jax.new_ref(X).at,
+    "part": lambda: jax.new_ref(X).at[0], "exported": lambda: export.export(jax.jit(jnp.sin))(1.0),
+    "size": lambda: export.symbolic_shape("a, b")[0], "scope": export.SymbolicScope,
+    "sum": lambda: export.symbolic_shape("a, b")[0] + 1, "slice": lambda: jax.ds(0, 2),
+    "error": lambda: checkify.checkify(failing_check)(-1.0)[0],
+    "checked": lambda: checkify.checkify(jnp.sin),
+    "unravel": lambda: ravel_pytree({"a": X})[1],
+    "mixed": lambda: ravel_pytree({"a": X, "b": 1})[1],
+    **{kind: lambda kind=kind: getattr(sparse, kind).fromdense(X)
+       for kind in ("BCOO", "BCSR", "COO", "CSR")},
+    "structure": lambda: jax.tree.structure([1]), "path": lambda: jax.tree_util.DictKey("a"),
+    "rotation": jax.scipy.spatial.transform.Rotation.identity, "mgrid": lambda: jnp.mgrid,
+    "vectorized": lambda: jnp.vectorize(abs), "ufunc": lambda: jnp.add, "r_": lambda: jnp.r_,
+    "density": lambda: jax.scipy.stats.gaussian_kde(jnp.arange(6.0)), "flags": lambda: jax.config,
+    "named": lambda: jax.named_scope("a"), "flag": lambda: jax.enable_x64(False),
+    "initializer": lambda: jax.nn.initializers.normal(), "stand-in": lambda: pallas,
+    "partial": lambda: jax.tree_util.Partial(abs), "optimizer": lambda: optimizers.sgd(1.0),
+    "cost of a program": lambda: roofline.roofline(jnp.sin)(X)[1],
+}
+OPERATORS = ("__call__ __getitem__ __setitem__ __delitem__ __add__ __mul__ __matmul__ __pow__ "
+             "__lt__ __eq__ __len__ __iter__ __enter__ __contains__ __hash__ __bool__ __int__")
+ENDING = {"delete", "clear_cache", "parse_flags_with_absl", "config_with_absl", "update"}
+
+
+def members(value):
+    if not isinstance(value, types.ModuleType):
+        yield from [name for name in dir(value) if name[0] != "_" and name not in ENDING]
+    yield from [name for name in OPERATORS.split() if hasattr(type(value), name)]
+    yield "no_such_name"
+
+
+def survey_of_returned():
+    failed, seen = {}, 0
+    for name, make in RETURNED.items():
+        value = make()
+        for member in members(value):
+            for given in ([], ["a"], [None], ["a", "a"], [object(), {}], [None] * 3):
+                def call(value=value, member=member, given=given):
+                    found = getattr(value, member)
+                    return found(*given) if callable(found) else None
+
+                frames = internal_frames(call)
+                seen += frames is not None
+                if frames:
+                    failed[f"{name}.{member}"] = frames
+    return failed, seen
+
+
+@pytest.mark.parametrize("kind", ["", "_of_returned"])
+def test_nothing_public_shows_frames_of_the_library(kind, tmp_path):
+    """Nor do functions that functions return, and methods of the objects. In a process of its own,
+    as some calls register what they are given, or write files."""
+    code = f"import json, tests.test_guards as here; print(json.dumps(here.survey{kind}()))"
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=tmp_path, text=True,
                           capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
     failed, seen = json.loads(done.stdout.splitlines()[-1])
     assert failed == {}
-    assert seen > 10_000
-
-
-MESH = jax.make_mesh((1,), ("x",))
-LOWERED = jax.jit(jnp.sin).lower(1.0)
+    assert seen > (3000 if kind else 10_000)
 
 
 @pytest.mark.parametrize("call", [

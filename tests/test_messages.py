@@ -13,6 +13,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, random
 from pyjx.experimental import checkify, mesh_utils
+from pyjx.flatten_util import ravel_pytree
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 KEY = random.key(0)
@@ -202,6 +203,11 @@ CASES = {
     "einsum-one": (lambda: jnp.einsum("ij,jk,kj", X, X.T[:, :1], jnp.ones((4, 5))), ValueError,
                    "Operand 0, 'ij' of shape (2, 3), has size 3 along 'j', and operand 2, 'kj' of "
                    "shape (4, 5), has 5."),
+    "unravel": (lambda: ravel_pytree({"a": X, "b": 1.0})[1](jnp.ones(3)), ValueError,
+                "unravel: Sum of sizes 7 must be equal to dimension 0 of the operand shape [3]: "
+                "expected is a vector of 7 elements, for the leaves of shapes (2, 3), ()."),
+    "unravel-matrix": (lambda: ravel_pytree({"a": X})[1](X), ValueError,
+                       "operand shape [2, 3]: expected is a vector of 6 elements"),
     "vmap-out": (lambda: jax.vmap(lambda x: x, out_axes=3)(X), ValueError,
                  "vmap out_axes: axis 3 is out of bounds for array of dimension 2"),
 }

@@ -20,6 +20,7 @@ from pyjx.core.trace import (
     outside_of,
 )
 from pyjx.engine.forward import JVPTrace
+from pyjx.guards import guard
 from pyjx.jaxlib_api import PjitFunction
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
@@ -40,6 +41,7 @@ def give(owner: type, **members: Any) -> None:
     for name, member in members.items():
         if name in vars(owner):
             raise TypeError(f"{owner.__name__} has a member {name!r} already.")
+        guard(getattr(member, "fget", member))
         setattr(owner, name, member)
 
 

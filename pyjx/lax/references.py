@@ -39,7 +39,7 @@ from pyjx.engine.references import (
 )
 from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Params, Tangent, Values
-from pyjx.guards import guard
+from pyjx.guards import guard_methods
 from pyjx.lax import ref_transforms, ref_views
 from pyjx.lax.convert import convert_element_type, stop_gradient
 from pyjx.lax.ref_views import Indexers
@@ -773,4 +773,5 @@ Ref.__deepcopy__ = _deepcopy  # type: ignore[assignment, method-assign]
 # Tracers of references have these methods, too (numpy/array_methods.py).
 for _name, _method in (("__getitem__", get), ("__setitem__", set), ("at", property(_parts)),
                        ("T", property(_turned)), *[(n, _method_of(n)) for n in METHODS]):
-    setattr(Ref, _name, guard(_method))
+    setattr(Ref, _name, _method)
+guard_methods(Ref)

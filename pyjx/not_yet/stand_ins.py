@@ -42,6 +42,7 @@ from typing import Any, NamedTuple
 
 from pyjx import jaxlib_api
 from pyjx.core.primitive import Primitive
+from pyjx.guards import guard
 from pyjx.lazy import Package, own_dictionary
 from pyjx.not_yet import TABLES, meanwhile
 
@@ -93,6 +94,7 @@ def _read(words: str) -> dict[str, Entry]:
     return {name: Entry(kind or "function", parameters, bases)}
 
 
+@guard
 class StandIn(Package):
     """A module of a table. Its names are made when they are used."""
 

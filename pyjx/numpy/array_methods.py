@@ -16,7 +16,7 @@ from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
-from pyjx.core.avals import AbstractRef, aval_makers, canonical_shape
+from pyjx.core.avals import AbstractRef, ShapedArray, aval_makers, canonical_shape
 from pyjx.core.dimensions import check_decided
 from pyjx.core.references import METHODS, Ref
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -33,7 +33,6 @@ from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
 
 if TYPE_CHECKING:
-    from pyjx.core.avals import ShapedArray
     from pyjx.core.layouts import DeviceLike, ShardingLike
 
 _Body = Callable[..., Any]
@@ -616,8 +615,8 @@ def install() -> None:
     Tracer.sharding = _unavailable(  # type: ignore[assignment, method-assign]
         "sharding", "attribute", " To query sharding information on tracers, use `jax.typeof(x)`.")
     _show_attributes(Array)
-    guard_methods(ArrayImpl)
-    guard_methods(Tracer)
+    for cls in (ArrayImpl, Tracer, ShapedArray, _NoMember):
+        guard_methods(cls)
     for name in dir(ArrayImpl):
         if not name.startswith("_") and name not in _OF_REFERENCES and name not in vars(Ref):
             setattr(Ref, name, _NoMember(name))

@@ -576,6 +576,7 @@ for _name, _method, _what in (
     _doc = f"The array with the elements at the index {_what}, which broadcast to them."
     setattr(IndexUpdateRef, _name, _update_method(_name, _method, _doc))
 guard_methods(IndexUpdateRef)
+guard_methods(IndexUpdateHelper)
 
 
 # -- take ------------------------------------------------------------------------------------------

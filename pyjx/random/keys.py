@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _UINT32 = np.dtype(np.uint32)
 
 
+@guard
 class KeyTy(dtypes.ExtendedDType):
     """The dtype of keys of one generator."""
 
@@ -265,7 +266,7 @@ def _has_not(name: str) -> Any:
                                   "numbers; jax.random.key_data(keys) gives the ones behind them.")
 
     method.__name__ = name
-    return method
+    return guard(method)
 
 
 for _name in (*array_methods.FORWARDED, "astype", "byteswap", "compress", "item", "tolist", "view"):

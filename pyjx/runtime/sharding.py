@@ -306,7 +306,7 @@ def _extend(cls: Any, **methods: Any) -> None:
         if callable(method):
             method.__name__ = name
             method.__qualname__ = f"{cls.__name__}.{name}"
-        setattr(cls, name, method)
+        setattr(cls, name, guard(method))
 
 
 _extend(Sharding, **_COMMON)

@@ -203,6 +203,7 @@ class LinearizedFunction:
         return f"LinearizedFunction({self._form.in_tree} -> {self._form.out_tree})"
 
 
+@guard
 def _applied(closed: Any, form: LinearForm, tree: TreeDef, *operands: Any) -> Any:
     """The output tangents, of residuals and tangents; `closed` is for who looks at the program."""
     n = tree.num_leaves

@@ -19,6 +19,7 @@ from pyjx.core.avals import ShapedArray, SymbolicDim
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.symbolic.values import dim_as_value
 from pyjx.errors import InconclusiveDimensionOperation
+from pyjx.guards import guard
 
 if TYPE_CHECKING:
     from pyjx.core.array_type import DTypeLike
@@ -273,6 +274,7 @@ COMPUTE: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
+@guard
 class DimExpr(SymbolicDim):
     """A dimension that is an expression in variables, each of which stands for an int >= 1."""
 

@@ -18,6 +18,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
+from pyjx.guards import guard
 from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from pyjx.lax.compare import select
 from pyjx.lax.convert import full
@@ -114,6 +115,7 @@ class Failure(Record):
         return error
 
 
+@guard
 @register_pytree_node_class
 class Error:
     """Whether a check failed, and which did first. A pytree, so functions may return it from `jit`,
