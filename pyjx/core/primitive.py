@@ -96,11 +96,12 @@ class Unrolled(NamedTuple):
     """An operation on few numbers as operations on each of them: what XLA fuses with others, and
     vectorises over a batch, where a CPU calls a library for each matrix otherwise.
 
-    `program` is as the rule `decomposition`; `when` says for which equations, given whether a loop
-    repeats them. `kernel` is the same for a batch outside of loops, as one kernel.
+    `program` is as the rule `decomposition`; `when` says for which equations, given of how many
+    operations the loop is that repeats them, 0 for none. `kernel` is the same for a batch outside
+    of loops, as one kernel.
     """
 
-    when: Callable[[JaxprEqn, bool], bool]
+    when: Callable[[JaxprEqn, int], bool]
     program: Rule
     kernel: Rule | None = None
 

@@ -334,12 +334,12 @@ def few_to_one(most: int, name: str, module: str) -> Unrolled:
     times meet at ten for sums and six for extrema.
     """
 
-    def when(eqn: JaxprEqn, repeated: bool) -> bool:
+    def when(eqn: JaxprEqn, repeated: int) -> bool:
         (x,), (out,) = eqn.invars, eqn.outvars
         return (x.aval.dtype.char in "fd" and all([type(n) is int for n in x.aval.shape])
                 and x.aval.ndim - 1 in eqn.params["axes"]
                 and 0 < 2 * out.aval.size <= x.aval.size <= most * out.aval.size
-                and (repeated or out.aval.size >= _MANY))
+                and (repeated > 0 or out.aval.size >= _MANY))
 
     def one_by_one(x: Value, *, axes: tuple[int, ...], **_: Any) -> Value:
         slice_p, combine_p = (find_primitive(*key) for key in (

@@ -491,10 +491,13 @@ def _dot_general_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
 # ns, where outer products of matrices of this size take 2 to 20. One product alone takes as long,
 # and longer ones, and vectors outside of loops, take longer.
 _FEW, _MANY, _MOST = 8, 8, 1024
+# In loops of some operations, which are one kernel then, products of one pair of up to so many
+# rows. Of 9 to 15 these take up to 0.4 us longer, where a filter takes a seventh.
+_FEW_IN_LOOPS, _OPERATIONS, _MOST_IN_LOOPS = 16, 12, 4096
 _UNROLLED = frozenset(map(np.dtype, "ilfdFD"))
 
 
-def _is_small(eqn: JaxprEqn, repeated: bool) -> bool:
+def _is_small(eqn: JaxprEqn, repeated: int) -> bool:
     """Whether matrices of few rows and columns are multiplied, and it matters."""
     (x, y), out = (v.aval for v in eqn.invars), eqn.outvars[0].aval
     if not (x.dtype == y.dtype == out.dtype and x.dtype in _UNROLLED and all(
@@ -504,11 +507,13 @@ def _is_small(eqn: JaxprEqn, repeated: bool) -> bool:
     (contracted, _), (batch, _) = eqn.params["dimension_numbers"]
     summed, count = (math.prod([x.shape[d] for d in dims]) for dims in (contracted, batch))
     shared = summed * count
-    if not 0 < summed <= _FEW or not shared or out.size * summed > _MOST * count:
+    few, most = (_FEW_IN_LOOPS, _MOST_IN_LOOPS) if repeated > _OPERATIONS and count == 1 else (
+        _FEW, _MOST)
+    if not 0 < summed <= few or not shared or out.size * summed > most * count:
         return False
     narrow = min(x.size, y.size) // shared
-    return narrow <= _FEW and (
-        repeated or (count >= _MANY and (narrow > 1 or 2 * summed <= _FEW)))
+    return narrow <= few and (
+        repeated > 0 or (count >= _MANY and (narrow > 1 or 2 * summed <= _FEW)))
 
 
 def _by_outer_products(x: Value, y: Value, *, dimension_numbers: Any, **params: Any) -> Value:

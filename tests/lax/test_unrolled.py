@@ -387,18 +387,50 @@ def test_eigenvectors_of_what_is_not_finite_or_not_alone() -> None:
 # -- loops -----------------------------------------------------------------------------------------
 
 
-def kalman(places: Any) -> Any:
-    motion = jnp.eye(4) + 0.1 * jnp.eye(4, k=2)
-    seen = jnp.eye(2, 4)
+def kalman(places: Any, n: int = 4) -> Any:
+    """A filter of n states, of which a place shows the first."""
+    k = places.shape[-1]
+    motion = jnp.eye(n) + 0.1 * jnp.eye(n, k=n // 2)
+    seen = jnp.eye(k, n)
 
     def step(state: Any, place: Any) -> Any:
         mean, cov = state
-        mean, cov = motion @ mean, motion @ cov @ motion.T + 0.01 * jnp.eye(4)
-        gain = jnp.linalg.solve(seen @ cov @ seen.T + 0.1 * jnp.eye(2), seen @ cov).T
+        mean, cov = motion @ mean, motion @ cov @ motion.T + 0.01 * jnp.eye(n)
+        gain = jnp.linalg.solve(seen @ cov @ seen.T + 0.1 * jnp.eye(k), seen @ cov).T
         mean = mean + gain @ (place - seen @ mean)
         return (mean, cov - gain @ seen @ cov), mean
 
-    return lax.scan(step, (jnp.zeros(4), jnp.eye(4)), places)[1]
+    return lax.scan(step, (jnp.zeros(n), jnp.eye(n)), places)[1]
+
+
+@pytest.mark.parametrize(("n", "k"), [(8, 4), (12, 2)])
+def test_filters_of_more_states_call_no_library(n: int, k: int) -> None:
+    got, want, text, plain = both(lambda x: kalman(x, n), drawn("float32", 20, k))
+    library = re.compile("lapack|stablehlo.dot_general")
+    assert not library.search(text.partition("stablehlo.while")[2])
+    assert len(library.findall(plain)) > 4
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-4, atol=1e-5)
+
+
+def test_a_product_alone_in_a_loop_is_for_the_library() -> None:
+    x = drawn("float32", 12, 12)
+    text = jax.jit(lambda x: lax.fori_loop(0, 3, lambda _, y: jnp.tanh(y @ x), x)).lower(
+        x).as_text()
+    assert "stablehlo.dot_general" in text
+
+
+def test_each_loop_is_judged_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose operations on elements are too many stays as it is."""
+    def f(a: Any, b: Any) -> Any:
+        many = lax.fori_loop(0, 2, lambda _, x: jnp.linalg.solve(a, jnp.linalg.solve(a, x)), b)
+        return lax.fori_loop(0, 2, lambda _, x: jnp.linalg.cholesky(a) @ x, many)
+
+    a, b = definite("float32", 3, 3), drawn("float32", 3, 3)
+    text = jax.jit(lambda a, b: f(a, b)).lower(a, b).as_text()
+    assert "lapack" not in text
+    monkeypatch.setattr(decompose, "MOST_ELEMENTS", 120)
+    text = jax.jit(lambda a, b: f(a, b)).lower(a, b).as_text()
+    assert "getrf" in text and "potrf" not in text
 
 
 def test_a_loop_is_one_kernel() -> None:

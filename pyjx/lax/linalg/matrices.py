@@ -266,12 +266,12 @@ def of_few_rows(kind: str, program: Rule, several: bool = False) -> Unrolled:
     several results.
     """
 
-    def when(eqn: JaxprEqn, repeated: bool) -> bool:
+    def when(eqn: JaxprEqn, repeated: int) -> bool:
         aval = eqn.invars[0].aval
-        most = FEW[kind][repeated]
+        most = FEW[kind][repeated > 0]
         return (aval.dtype in MATRIX_DTYPES and all([type(n) is int for n in aval.shape])
                 and min(aval.shape[-2:]) > 0 and max(aval.shape[-2:]) <= most
-                and (repeated or math.prod(aval.shape[:-2]) >= _MANY))
+                and (repeated > 0 or math.prod(aval.shape[:-2]) >= _MANY))
 
     return Unrolled(when, program, _in_blocks(kind, program, several))
 

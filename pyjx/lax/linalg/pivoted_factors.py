@@ -105,9 +105,9 @@ def _exchanged_one_by_one(pivots: Value, *, permutation_size: int) -> Value:
     return lax.concatenate([row for row, in rows], axis)
 
 
-def _are_few(eqn: JaxprEqn, repeated: bool) -> bool:
+def _are_few(eqn: JaxprEqn, repeated: int) -> bool:
     size, steps = eqn.params["permutation_size"], eqn.invars[0].aval.shape[-1]
-    return type(size) is int and type(steps) is int and 0 < steps <= size <= FEW["lu"][repeated]
+    return type(size) is int and type(steps) is int and 0 < steps <= size <= FEW["lu"][repeated > 0]
 
 
 lu_pivots_to_permutation_p = register(Primitive(
