@@ -151,7 +151,7 @@ def compress(condition: Any, a: ArrayLike, axis: int | None = None, *, size: int
         raise ValueError("jnp.compress: condition contains entries that are out of bounds")
     aval = get_aval(a)
     (where,) = nonzero(condition[:n], size=size, fill_value=aval.shape[axis])
-    found = convert(indexing.take(a, where, axis, mode="clip"), aval.dtype)
+    found = indexing.take(a, where, axis, mode="clip")
     if size is None:
         return found
     missing = lax.ge(where, literal(aval.shape[axis], get_aval(where).dtype))

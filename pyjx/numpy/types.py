@@ -26,7 +26,7 @@ def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike, casting: str = "safe")
     True
     """
     from_ = from_.dtype if isinstance(from_, np.ndarray) else from_
-    return np.can_cast(_as_dtype(from_), _as_dtype(to), casting=casting)  # type: ignore
+    return np.can_cast(_class_or_dtype(from_), _class_or_dtype(to), casting=casting)  # type: ignore
 
 
 def _as_dtype(x: ArrayLike) -> Any:

@@ -499,6 +499,9 @@ def test_values_of_operands_of_several_dtypes():
     assert jnp.fft.fftfreq(2, 2**33).tolist() == [0, -(2.0 ** -34)]
     assert jnp.gradient(1.0, 2.0, 3.0) == []
     assert jnp.can_cast(np.ones(2, "int8"), "int16")
+    with pytest.raises(TypeError, match="'None' not accepted"):
+        jnp.can_cast(None, "int32")
+    assert jnp.extract(np.array([True]), 2j).weak_type
     want = stats.multinomial.pmf(jnp.array(COUNTS, "float32").astype(int), 3, ODDS)
     assert stats.multinomial.pmf(COUNTS, 3, ODDS) == want
     np.testing.assert_allclose(want, 3 * 0.25 * 0.75 ** 2, rtol=1e-6)

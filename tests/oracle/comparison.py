@@ -71,6 +71,7 @@ INTERNAL = re.compile(
     r"zip\(\) argument|max\(\) arg|min\(\) arg|must be a string or a real number|float\(\) arg|"
     r"not compatible with finfo|verifier errors|too large to convert|Invalid type:|"
     r"iteration over a 0-d|std::bad_cast|incompatible function arg|for axis 0 with size 0|"
+    r"Unhandled OpSharding|is not implemented for `jax\.sharding\.Abstract|"
     r"inhomogeneous shape|cannot be resolved|Non-hashable static|^\d+$|^$")
 
 
