@@ -10,6 +10,7 @@ from pyjx import lax
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy.axes import canonical_axis
+from pyjx.numpy.creation import asarray
 from pyjx.numpy.promotion import operands
 from pyjx.transforms.vmap import vmap
 
@@ -71,4 +72,4 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Array, axes: Sequence[in
         elif get_aval(out).ndim != ndim:
             raise ValueError("function is not returning an array of the correct shape")
         a = out
-    return a  # type: ignore[no-any-return]
+    return asarray(a)

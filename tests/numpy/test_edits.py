@@ -163,6 +163,7 @@ def test_along_axes():
                                    np.apply_along_axis(np.sum, axis, a), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(jnp.apply_over_axes(jnp.sum, a, [0, -1]),
                                np.apply_over_axes(np.sum, a, [0, -1]), rtol=1e-5, atol=1e-5)
+    assert isinstance(jnp.apply_over_axes(jnp.sum, 1.5, []), jax.Array)
     with pytest.raises(ValueError, match="axis 5 is out of bounds"):
         jnp.apply_along_axis(jnp.sum, 5, a)
     with pytest.raises(ValueError, match="not returning an array of the correct shape"):
