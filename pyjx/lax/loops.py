@@ -58,6 +58,7 @@ from pyjx.engine.subjaxprs import (
     transpose_jaxpr,
     with_cotangents,
     with_inputs,
+    with_outputs,
     with_zeros,
     without_tracers,
     without_unchanged,
@@ -494,10 +495,12 @@ class _While(Holder):
         held, n = self.held(params), params["cond_nconsts"]
         nonzero, pushed, wanted = self.pushed(_with_tangents, held, params,
                                               nonzero_flags(tangents[n:]))
-        outs, zeros = self.still(primals, params)
         if not any(wanted):
-            return outs, zeros
+            return self.still(primals, params)
         _check_repeatable(params, "the derivative of a while_loop")
+        known = linearize_jaxpr(held.programs[0], nonzero, wanted).known  # by the user's rules
+        outs = self.bind([with_outputs(known, tuple(held.outs))], primals, params, held.ins,
+                         held.outs)
         moving = list(map(instantiate, selected(tangents[n:], nonzero)))
         recorded = self.record(
             trace, [pushed[0].jaxpr], [*primals, *moving], params,

@@ -233,6 +233,24 @@ def test_rules_whose_primal_output_differs_from_the_function():
     assert "shapes/dtypes of:\n    float32[3]\nwhile the" in str(caught.value)
 
 
+@pytest.mark.parametrize("around", [
+    lambda f: f,
+    jax.jit,
+    jax.checkpoint,
+    lambda f: lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, 1)[0],
+    lambda f: lambda x: jax.lax.cond(x > 0, f, f, x),
+    lambda f: lambda x: jax.lax.while_loop(lambda c: c[1] < 1, lambda c: (f(c[0]), c[1] + 1),
+                                           (x, 0))[0],
+])
+def test_the_result_is_that_of_the_rule_where_it_is_differentiated(around):
+    f = with_rule(lambda primals, tangents: (10 * primals[0], 3 * tangents[0]))
+    g = around(f)
+    assert g(2.0) == f(2.0) != 20
+    assert jax.jvp(g, (2.0,), (1.0,)) == (20, 3)
+    result, slope = jax.linearize(g, 2.0)
+    assert (result, slope(1.0)) == (20, 3)
+
+
 def test_without_a_rule():
     with pytest.raises(AttributeError, match="No JVP defined for custom_jvp function f using defj"):
         jax.custom_jvp(f.fun)(1.0, 2.0)
