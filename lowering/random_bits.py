@@ -33,19 +33,6 @@ def _threefry2x32(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     return b.call(function, operands, avals, [out, out])
 
 
-@rule("threefry2x32", platform="cpu")
-def _threefry2x32_of_a_key(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
-    """The key is known before the rounds begin. XLA would put those that made it into each place
-    where they read it, and theirs into these: the rounds of a chain grow exponentially, within a
-    loop over keys as in one computation. What is drawn is not kept apart, as loops and large draws
-    cost more so.
-    """
-    types = [tensor_type(v.aval) for v in eqn.invars[:2]]
-    key = b.multi(f"stablehlo.optimization_barrier {operands[0]}, {operands[1]} : "
-                  f"{types[0]}, {types[1]}", 2)
-    return _threefry2x32(b, eqn, *key, *operands[2:])
-
-
 @rule("bits_apart", platform="cpu")
 def _bits_apart(b: Block, eqn: JaxprEqn, bits: str) -> str:
     aval = eqn.outvars[0].aval

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyjx import numpy as jnp
 from pyjx import random
-from pyjx.lax.random_bits import threefry2x32_p
+from pyjx.lax.random_bits import bits_apart_p, threefry2x32_p
 from pyjx.lazy import directory, refuse
 from pyjx.random.implementations import PRNGImpl, PRNGSpec, rbg, threefry2x32, unsafe_rbg
 
@@ -78,8 +78,8 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
     if odd:
         flat = jnp.concatenate([flat, jnp.zeros(1, np.uint32)])
     halves = jnp.split(flat, 2)
-    hashed = jnp.concatenate(threefry2x32_p.bind(
-        jnp.asarray(first, np.uint32), jnp.asarray(second, np.uint32), *halves))
+    key = bits_apart_p.bind(jnp.stack([jnp.asarray(k, np.uint32) for k in (first, second)]))
+    hashed = jnp.concatenate(threefry2x32_p.bind(key[0], key[1], *halves))
     return (hashed[:-1] if odd else hashed).reshape(counters.shape)
 
 

@@ -80,7 +80,9 @@ def _spread(x: Array, d: int | None, size: int, shape: tuple[int, ...]) -> Array
 threefry2x32_p = cipher("threefry2x32", 4, 2)
 
 # Words that are made in a loop of their own on CPU. In one loop with the cipher what makes numbers
-# of them is not vectorized, and log and the inverse of erf round otherwise in the scalar form.
+# of them is not vectorized, and log and the inverse of erf round otherwise in the scalar form. A
+# key is known before the cipher begins: XLA would put what made it into each place where it is
+# read, so that the rounds of a chain of keys grow exponentially.
 bits_apart_p = elementwise("bits_apart", ANY, moves=True,
                            decomposition=lambda bits: bits)
 bits_apart_p.define(jvp=jvp_zero(bits_apart_p))

@@ -174,6 +174,7 @@ def _pair(x: Value, y: Value) -> Array:
 
 
 def _threefry(key: Value, x0: Value, x1: Value) -> list[Value]:
+    key = bits_apart_p.bind(key)
     return threefry2x32_p.bind(word(key, 0), word(key, 1), x0, x1)  # type: ignore[no-any-return]
 
 
@@ -263,13 +264,13 @@ def _threefry_fused_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> 
 
 def _threefry_bits(key: Value, bit_width: int, shape: tuple[int, ...],
                    each_word: EachWord) -> Array:
-    """`each_word` is done to each of the two arrays of words."""
+    """`each_word` is done to each array of words that is drawn."""
     if not configuration.threefry_partitionable.value:
         return _bits_in_sequence(key, bit_width, shape, each_word)
-    high, low = map(each_word, _threefry(key, *counters(shape)))
+    high, low = _threefry(key, *counters(shape))
     if bit_width == 64:
-        return wide(high, low)
-    bits = lax.bitwise_xor(high, low)
+        return wide(each_word(high), each_word(low))
+    bits = each_word(lax.bitwise_xor(high, low))
     return bits if bit_width == 32 else lax.convert_element_type(bits, _unsigned(bit_width))
 
 
