@@ -6,7 +6,8 @@ loops carry is read before it is updated in place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import is_
 from typing import Any
 
@@ -49,7 +50,8 @@ def _is_kernel(eqn: JaxprEqn) -> bool:
 # -- formulas on short rows ------------------------------------------------------------------------
 
 # XLA writes a loop for each axis, and one over a few elements gets no vector instructions, so that
-# rows of five take up to twenty times as long as one row of as many elements.
+# rows of five take up to twenty times as long as one row of as many elements. A sum of their
+# products takes twice as long, and each of several five times.
 SHORT, MANY = 16, 4096  # elements of a row, and of all
 LONG = 28  # operations for each result that is read elsewhere; exp and kin stay vectorised
 _FORMULAS = ("digamma", "bessel_i1e", "erf_inv", "threefry2x32")  # each is long alone
@@ -75,25 +77,38 @@ def _with_flat_runs(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> Sequenc
     short = {a for a in {v.aval for e in eqns for v in e.outvars} if _is_short(a)}
     if not short:
         return eqns
-    shapes = [_shape(e) if e.outvars and e.outvars[0].aval in short else None for e in eqns]
+    shapes = [_shape(e) if e.outvars and (
+        e.invars[0] if _is_of_all(e) else e.outvars[0]).aval in short else None for e in eqns]
+    spread = {v for e in eqns if e.primitive.name == "broadcast_in_dim" for v in e.outvars}
     last = {v: i for i, e in enumerate(eqns) for v in e.invars if type(v) is Var}
     last.update((v, len(eqns)) for v in outvars if type(v) is Var)
     done: list[JaxprEqn] = []
     run: list[JaxprEqn] = []
+    behind: list[JaxprEqn] = []  # the run, as they read sums that it has
     made: dict[Any, None] = {}
+    late: dict[Any, None] = {}  # what `behind` makes
     of: Any = None
+
+    def ended(at: int) -> list[JaxprEqn]:
+        whole = _flat(run, [v for v in made if v.aval.shape and last.get(v, -1) >= at], spread)
+        return [*whole, *behind]
+
     for i, (eqn, shape) in enumerate(zip(eqns, shapes, strict=True)):
-        if run and (shape != of if shape else any([v in made for v in eqn.invars
-                                                   if type(v) is Var])):
-            done += _flat(run, [v for v in made if last.get(v, -1) >= i])
-            run, made = [], {}
+        read = [v for v in eqn.invars if type(v) is Var and (v in made or v in late)]
+        if shape != of or any([v in late for v in read]) if shape else eqn.effects or any(
+                [v in made and v.aval.shape for v in read]):
+            done += ended(i)
+            run, behind, made, late, read = [], [], {}, {}, []
         if shape:
             of = shape
             run.append(eqn)
             made.update(dict.fromkeys(eqn.outvars))
+        elif read:
+            behind.append(eqn)
+            late.update(dict.fromkeys(eqn.outvars))
         else:  # it reads nothing of the run, and may stand before it
             done.append(eqn)
-    return done + _flat(run, [v for v in made if last.get(v, -1) >= len(eqns)])
+    return done + ended(len(eqns))
 
 
 def _is_short(aval: Any) -> bool:
@@ -102,7 +117,10 @@ def _is_short(aval: Any) -> bool:
 
 
 def _shape(eqn: JaxprEqn) -> Any:
-    """The shape of all operands but scalars, and of the result, of arithmetic."""
+    """The shape of all operands but scalars, and of the result, of arithmetic, or what it is the
+    sum of, or the like."""
+    if _is_of_all(eqn):
+        return eqn.invars[0].aval.shape
     shape = eqn.outvars[0].aval.shape
     rule, name = rules_for("cpu")[eqn.primitive.name], eqn.primitive.name
     fits = {(), shape} if name in _FORMULAS or (rule is not None and rule.elementwise) else \
@@ -110,18 +128,26 @@ def _shape(eqn: JaxprEqn) -> Any:
     return shape if fits.issuperset([v.aval.shape for v in eqn.invars]) else None
 
 
-def _flat(run: list[JaxprEqn], outs: Sequence[Var]) -> list[JaxprEqn]:
-    """A run of equations in one row, if it is long for so many results that are read elsewhere.
+def _is_of_all(eqn: JaxprEqn) -> bool:
+    """Whether it is a sum of all elements, or the like."""
+    return eqn.primitive.name.startswith("reduce_") and \
+        len(eqn.params.get("axes", ())) == getattr(eqn.invars[0].aval, "ndim", 0) > 0
+
+
+def _flat(run: list[JaxprEqn], outs: list[Var], spread: Set[Var]) -> list[JaxprEqn]:
+    """A run of equations in one row, if it is long for so many results that are read elsewhere; or
+    none is, only sums of all elements, unless an operand that XLA makes anew for each reader, of
+    those in `spread`, would be kept in memory for that.
 
     Barriers keep XLA from moving the reshapes through the run, where they would cancel."""
-    cost = sum([LONG * len(e.outvars) if e.primitive.name in _FORMULAS else 1 for e in run])
-    if not outs or cost < LONG * len(outs):
-        return run
-    reshape_p = find_primitive("reshape", "pyjx.lax.shapes")
-    row = (run[0].outvars[0].aval.size,)
-    made = {v for e in run for v in e.outvars}
+    made = {v for e in run for v in e.outvars if v.aval.shape}
     given = list(dict.fromkeys([v for e in run for v in e.invars
                                 if type(v) is Var and v.aval.shape and v not in made]))
+    cost = sum([LONG * len(e.outvars) if e.primitive.name in _FORMULAS else 1 for e in run])
+    if cost < LONG * len(outs) if outs else not made or not spread.isdisjoint(given):
+        return run
+    reshape_p = find_primitive("reshape", "pyjx.lax.shapes")
+    row = (math.prod(_shape(run[0])),)
     info = run[0].source_info
 
     def reshaped(xs: Iterable[Var], ys: Iterable[Var]) -> list[JaxprEqn]:
@@ -140,8 +166,9 @@ def _flat(run: list[JaxprEqn], outs: Sequence[Var]) -> list[JaxprEqn]:
     flat.update(zip(made, in_row(made), strict=True))
     return [*reshaped(given, before), *barred(before, [flat[v] for v in given]),
             *[e.replace(invars=[flat.get(v, v) if type(v) is Var else v for v in e.invars],
-                        outvars=[flat[v] for v in e.outvars],
-                        params={**e.params, "shape": row} if "shape" in e.params else e.params)
+                        outvars=[flat.get(v, v) for v in e.outvars],
+                        params={**e.params, "shape": row} if "shape" in e.params else
+                        {**e.params, "axes": (0,)} if "axes" in e.params else e.params)
               for e in run], *barred([flat[v] for v in outs], behind), *reshaped(behind, outs)]
 
 

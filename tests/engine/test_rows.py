@@ -67,6 +67,39 @@ def test_others_stay(x):
     assert "optimization_barrier" not in text(polynomial, x)
 
 
+def test_what_only_sums_of_all_read_takes_one_row():
+    def powers(x):
+        y = x * x
+        return y.sum(), (y * x).max(), jnp.sqrt((y > x).all() + jnp.mean(y * y)) * x.min()
+
+    assert "tensor<5120xf32>" in text(powers, X)
+    for a, b in zip(jax.jit(powers)(X), powers(X.ravel()), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+    assert "tensor<5120xf32>" in text(lambda x: jnp.exp(x.var()), X)
+    for f in (jnp.sum, lambda x: (x * x).sum(1), lambda x: (jnp.exp(x).sum(), jnp.exp(x)),
+              lambda x: (x * x[:1]).sum()):
+        assert "optimization_barrier" not in text(f, X)
+
+
+def test_sums_in_between_do_not_end_a_run():
+    def powers(x):
+        y, sums = x, []
+        for _ in range(5):
+            sums.append(y.sum() + len(sums))
+            y = y * x
+        return jnp.stack(sums)
+
+    assert text(powers, X).count("tensor<1024x5xf32>") == 2  # the argument, and its reshape
+    np.testing.assert_allclose(jax.jit(powers)(X), powers(X.ravel()), rtol=1e-6)
+
+    def centred(x):  # the second run reads what the first leaves
+        d = x * x - (x * x).mean()
+        jax.debug.print("{}", d.sum())
+        return (d * d * d).sum() / (d * d).sum() ** 1.5
+
+    np.testing.assert_allclose(jax.jit(centred)(X), centred(X), rtol=1e-5)
+
+
 def test_few_operations_for_each_result_stay():
     assert "optimization_barrier" not in text(lambda x: jnp.exp(x) * 2, X)
     assert "optimization_barrier" not in text(
