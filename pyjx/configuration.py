@@ -525,6 +525,9 @@ retraces_warn_count = _int("jax_pyjx_retraces_warn_count", default=32,
                            environ="PYJX_RETRACES_WARN_COUNT",
                            help="Retraces of a function after which a warning says why, if they "
                                 "took long; -1 for none.")
+report = _off("jax_pyjx_report", environ="PYJX_REPORT",
+              help="Waits for the first run of each program, whose time `explain()` tells, and "
+                   "keeps what was traced: for `python -m pyjx report`.")
 retraces_warn_seconds = _float("jax_pyjx_retraces_warn_seconds", default=60.0,
                                environ="PYJX_RETRACES_WARN_SECONDS",
                                help="The seconds of tracing and compiling one function that are "

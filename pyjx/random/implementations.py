@@ -270,7 +270,7 @@ def _threefry_bits(key: Value, bit_width: int, shape: tuple[int, ...],
     high, low = _threefry(key, *counters(shape))
     if bit_width == 64:
         return wide(each_word(high), each_word(low))
-    bits = each_word(lax.bitwise_xor(high, low))
+    bits: Any = each_word(lax.bitwise_xor(high, low))
     return bits if bit_width == 32 else lax.convert_element_type(bits, _unsigned(bit_width))
 
 

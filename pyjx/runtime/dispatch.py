@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copyreg
 import sys
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -117,7 +118,12 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     watches_keys = configuration.debug_key_reuse.value and closed_has_keys(closed)
     if watches_keys:
         flag_checks.check_call(closed, leaves)
+    start = time.perf_counter() if configuration.report.value else 0.0
     outs = executable.call(laid_out, committed)
+    if start:
+        for x in outs:
+            x.block_until_ready()
+        ledger.note_run(closed, label, time.perf_counter() - start)
     if watches_keys:
         flag_checks.note_call(closed, leaves, outs)
     out = out_tree.unflatten(outs)

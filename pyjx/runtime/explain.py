@@ -159,11 +159,12 @@ class Explanation:
       place: `file.py:12`, where it is defined; empty if it is not written in Python.
       traces: the latest traces, each a `Trace`; `n_traces` says how many there were.
       trace_seconds, lower_seconds, compile_seconds: the sums over all of them.
+      run_seconds: what the first runs took, where `jax_pyjx_report` is on; else 0.
       n_programs, n_from_disk: programs compiled, and how many of them the disk cache had.
     """
 
     __slots__ = ("compile_seconds", "function", "lower_seconds", "n_from_disk", "n_programs",
-                 "n_traces", "place", "trace_seconds", "traces")
+                 "n_traces", "place", "run_seconds", "trace_seconds", "traces")
 
     def __init__(self, function: str, history: History | None) -> None:
         self.function = function
@@ -177,6 +178,7 @@ class Explanation:
         self.trace_seconds = costs.trace
         self.lower_seconds = costs.lower
         self.compile_seconds = costs.compile
+        self.run_seconds = costs.run
 
     @property
     def seconds(self) -> float:
@@ -189,8 +191,9 @@ class Explanation:
             return f"{self.function}{where}: not traced yet"
         lines = [f"{self.function}{where}: {_times(self.n_traces, 'trace')}, "
                  f"{_times(self.n_programs, 'program')} ({self.n_from_disk} from disk)",
-                 f"traced {_time(self.trace_seconds)}, lowered {_time(self.lower_seconds)}, "
-                 f"compiled {_time(self.compile_seconds)}"]
+                 f"traced {time_text(self.trace_seconds)}, lowered "
+                 f"{time_text(self.lower_seconds)}, compiled {time_text(self.compile_seconds)}"
+                 + (f", first runs {time_text(self.run_seconds)}" if self.run_seconds else "")]
         if len(self.traces) < self.n_traces:
             lines.append(f"the latest {len(self.traces)} traces:")
         for t in self.traces:
@@ -230,10 +233,10 @@ class ProcessExplanation:
 
     def __str__(self) -> str:
         lines = [f"{_times(len(self.functions), 'function')} traced"]
-        lines += _table(
+        lines += table(
             ("function", "traces", "programs", "disk", "trace", "lower", "compile", "defined at"),
-            [(e.function, e.n_traces, e.n_programs, e.n_from_disk, _time(e.trace_seconds),
-              _time(e.lower_seconds), _time(e.compile_seconds), e.place)
+            [(e.function, e.n_traces, e.n_programs, e.n_from_disk, time_text(e.trace_seconds),
+              time_text(e.lower_seconds), time_text(e.compile_seconds), e.place)
              for e in self.functions[:20]])
         if len(self.functions) > 20:
             lines.append(f"... and {len(self.functions) - 20} more")
@@ -241,8 +244,8 @@ class ProcessExplanation:
         n_disk = sum([row[3] for row in self.operations])
         seconds = sum([row[4] for row in self.operations])
         lines.append(f"operations outside of jit: {_times(n_programs, 'program')} ({n_disk} from "
-                     f"disk), {_time(seconds)}")
-        costliest = [f"{row[0]} {_time(row[4])}" for row in self.operations[:5]]
+                     f"disk), {time_text(seconds)}")
+        costliest = [f"{row[0]} {time_text(row[4])}" for row in self.operations[:5]]
         if costliest:
             lines.append(f"  costliest: {', '.join(costliest)}")
         return "\n".join([*lines, *[str(c) for c in self.caches if c.entries or c.place]])
@@ -289,8 +292,8 @@ def _place(entry: Entry) -> str:
 def _program_lines(trace: Trace) -> list[str]:
     """A line for each program, that says what is not plain of it."""
     cache = f" ({trace.cache})" if trace.cache else ""
-    lines = [f"trace {_time(trace.trace_seconds)}, lower {_time(trace.lower_seconds)}, "
-             f"compile {_time(trace.compile_seconds)}{cache}"]
+    lines = [f"trace {time_text(trace.trace_seconds)}, lower {time_text(trace.lower_seconds)}, "
+             f"compile {time_text(trace.compile_seconds)}{cache}"]
     own = [p for p in trace.programs if not p.derived]
     for before, now in pairwise(own):
         if before.device != now.device:
@@ -312,13 +315,16 @@ def _times(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
-def _time(seconds: float) -> str:
+def time_text(seconds: float) -> str:
+    """`12.3 ms`, or `1.20 s`."""
     if seconds < 0.1:
         return f"{seconds * 1e3:.1f} ms"
     return f"{seconds:.2f} s"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    """The lines of a table; the first and the last column stand on the left, others on the right.
+    """
     if not rows:
         return []
     texts = [list(map(str, row)) for row in (head, *rows)]
@@ -562,7 +568,7 @@ def _warn(history: History, entry: Entry, changes: Sequence[Change]) -> None:
     frame = user_frame(entry.traceback)
     warnings.warn_explicit(
         f"{history.name}{f' ({history.place})' if history.place else ''} was traced "
-        f"{history.costs.traces} times, which took {_time(history.seconds())} with compiling. "
+        f"{history.costs.traces} times, which took {time_text(history.seconds())} with compiling. "
         f"{why}Its explain() lists the traces; the flag jax_pyjx_retraces_warn_count says after "
         "how many to warn (-1: never).",
         RetraceWarning, *(("<unknown>", 1) if frame is None else (

@@ -46,13 +46,14 @@ _numbers = itertools.count(1)
 
 
 class Costs:
-    """What traces or programs have cost, in seconds."""
+    """What traces or programs have cost, in seconds; `run` is that of first runs, where the flag
+    `jax_pyjx_report` wants it."""
 
-    __slots__ = ("compile", "from_disk", "lower", "programs", "trace", "traces")
+    __slots__ = ("compile", "from_disk", "lower", "programs", "run", "trace", "traces")
 
     def __init__(self) -> None:
         self.traces = self.programs = self.from_disk = 0
-        self.trace = self.lower = self.compile = 0.0
+        self.trace = self.lower = self.compile = self.run = 0.0
 
     @property
     def seconds(self) -> float:
@@ -92,7 +93,7 @@ def new_function() -> int:
 
 # Where something is among the arguments: the argument and the steps into it, ("batch", "['x']").
 Path = tuple[str, ...]
-WeakProgram = Callable[[], ClosedJaxpr | None]  # a weak reference
+WeakProgram = Callable[[], ClosedJaxpr | None]  # a weak reference, unless reports are wanted
 
 
 class Static(Record):
@@ -238,7 +239,7 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
     entry.costs = costs = Costs()
     costs.traces, costs.trace = 1, seconds
     entry.compiled = ()
-    entry.program = weakref.ref(closed)
+    entry.program = partial(_kept, closed) if configuration.report.value else weakref.ref(closed)
     entry.replacements = ()
     info.entry = entry
     with _lock:
@@ -260,6 +261,10 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
         _log(f"Finished tracing {name} for {info.traced_for} in {seconds:.9f} sec")
     wanted = warns or configuration.explain_cache_misses.value
     return (history, entry, warns) if wanted else None
+
+
+def _kept(closed: ClosedJaxpr) -> ClosedJaxpr:
+    return closed
 
 
 def note_lowered(closed: ClosedJaxpr, name: str, seconds: float) -> None:
@@ -286,6 +291,13 @@ def note_compiled(closed: ClosedJaxpr, name: str, device: Any, options: Any,
                                        from_disk, seconds),)
     if _logs():
         _log(f"Finished XLA compilation of jit({name}) in {seconds:.9f} sec")
+
+
+def note_run(closed: ClosedJaxpr, name: str, seconds: float) -> None:
+    """A program ran for the first time with a signature."""
+    with _lock:
+        for costs in _costs_of(closed, name):
+            costs.run += seconds
 
 
 def note_replaced(closed: ClosedJaxpr, by: ClosedJaxpr) -> None:

@@ -1,0 +1,235 @@
+"""`python -m pyjx report PROGRAM.py`: where the time of a process went, by stage, function and
+line, and what would shorten it."""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import html
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyjx import configuration
+from pyjx.cli import programs
+from pyjx.core.frames import user_frame
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.nested import all_eqns
+from pyjx.core.records import Record
+from pyjx.runtime import cache, explain, ledger
+from pyjx.runtime.costs import Cost, Costs, bytes_of
+
+# Floating-point operations that take the time of one byte, on the processors of this decade: it
+# ranks lines, no more.
+_BALANCE = 10
+_ROWS = 20
+
+
+class Section(Record):
+    """A part of the page: a table, with what it is in one sentence."""
+
+    title: str
+    note: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.title}: {self.note}", *explain.table(self.head, self.rows)])
+
+    def html(self) -> str:
+        """The section as HTML."""
+        def row(cells: Sequence[Any], kind: str) -> str:
+            return f"<tr>{''.join([f'<{kind}>{html.escape(str(c))}</{kind}>' for c in cells])}</tr>"
+
+        rows = "\n".join([row(self.head, "th"), *[row(r, "td") for r in self.rows]])
+        return (f"<h2>{html.escape(self.title)}</h2>\n<p>{html.escape(self.note)}</p>\n"
+                f"<table>{rows}</table>")
+
+
+class Timer:
+    """The clock of a process, and what its imports took; those of the program, the outermost ones.
+    """
+
+    def __init__(self) -> None:
+        self.before = time.process_time()  # the interpreter, numpy, jaxlib and pyjx
+        self.start = time.perf_counter()
+        self.imports = self.whole = 0.0
+        self._depth = 0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Within it the program runs."""
+        plain = builtins.__import__
+        builtins.__import__ = self._timed(plain)
+        try:
+            yield
+        finally:
+            builtins.__import__ = plain
+            self.whole = time.perf_counter() - self.start
+
+    def _timed(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        def import_(*args: Any, **kwargs: Any) -> Any:
+            start, self._depth = time.perf_counter(), self._depth + 1
+            try:
+                return plain(*args, **kwargs)
+            finally:
+                self._depth -= 1
+                if not self._depth:
+                    self.imports += time.perf_counter() - start
+        return import_
+
+
+def sections(timer: Timer) -> list[Section]:
+    """The parts of the page."""
+    found = explain.explain()
+    return [_times(timer, found), _advice(found), _functions(found), _compilations(found),
+            *_lines(_traced())]
+
+
+def _times(timer: Timer, found: explain.ProcessExplanation) -> Section:
+    each = found.functions
+    loaded = [p.seconds for e in each for t in e.traces for p in t.programs if p.from_disk is True]
+    operations = sum([row[-1] for row in found.operations])
+    costs = {"trace": sum([e.trace_seconds for e in each]),
+             "lower": sum([e.lower_seconds for e in each]),
+             "compile": sum([e.compile_seconds for e in each]) - sum(loaded),
+             "load from disk": sum(loaded),
+             "operations outside of jit": operations,
+             "first runs": sum([e.run_seconds for e in each])}
+    rest = timer.whole - timer.imports - sum(costs.values())
+    rows = {"interpreter, numpy, jaxlib, pyjx": timer.before, "imports of the program":
+            timer.imports, **costs, "all else": max(rest, 0.0)}
+    whole = timer.before + timer.whole
+    return Section("Time", f"{explain.time_text(whole)} in all; what runs in several threads, or "
+                   "in an import, counts twice.", ("stage", "time", "share", ""),
+                   tuple([(k, explain.time_text(v), f"{v / whole:.0%}", "#" * round(40 * v / whole))
+                          for k, v in rows.items()]))
+
+
+def _advice(found: explain.ProcessExplanation) -> Section:
+    rows = []
+    for e in found.functions:
+        again = [t for t in e.traces if t.changes]
+        if again:
+            change = again[-1].changes[0]
+            rows.append((e.function, explain.time_text(e.seconds),
+                         f"traced {e.n_traces} times, {change}: {explain.cure_for(change)}"))
+        reasons = {p.from_disk for t in e.traces for p in t.programs if type(p.from_disk) is str}
+        rows += [(e.function, explain.time_text(e.compile_seconds), f"not kept on disk: {r}")
+                 for r in sorted(reasons)]
+    if found.operations and (seconds := sum([row[-1] for row in found.operations])) > 0.1:
+        names = ", ".join([row[0] for row in found.operations[:5]])
+        rows.append(("operations outside of jit", explain.time_text(seconds),
+                     f"jit the function that calls {names}"))
+    if cache.folder() is None:
+        rows.append(("the process", "", "the disk cache is off: a second run compiles all again"))
+    return Section("What would shorten it", "the dearest first." if rows else "nothing was found.",
+                   ("function", "time", "why, and what to do"), tuple(rows[:_ROWS]))
+
+
+def _functions(found: explain.ProcessExplanation) -> Section:
+    rows = [(e.function, e.n_traces, e.n_programs, e.n_from_disk, *map(explain.time_text, (
+        e.trace_seconds, e.lower_seconds, e.compile_seconds, e.run_seconds)), e.place)
+        for e in found.functions]
+    return Section("Functions", "what was traced and compiled, the dearest first.",
+                   ("function", "traces", "programs", "from disk", "trace", "lower", "compile",
+                    "first runs", "defined at"), tuple(rows))
+
+
+def _compilations(found: explain.ProcessExplanation) -> Section:
+    rows = [(e.function, t.number, t.cache or "no program", explain.time_text(t.compile_seconds),
+             t.caller, t.cause if t.changes else ", ".join(t.arguments))
+            for e in found.functions for t in e.traces]
+    return Section("Compilations", "each trace, its caller, and why it was made.",
+                   ("function", "trace", "cache", "compile", "called at", "why, or for what"),
+                   tuple(rows))
+
+
+def _traced() -> list[tuple[str, ClosedJaxpr]]:
+    """The programs that users' functions were traced to, but for those within others."""
+    return [(h.name, closed) for h in ledger.histories() for e in h.entries
+            if not e.within and (closed := e.program()) is not None]
+
+
+def _lines(traced: Sequence[tuple[str, ClosedJaxpr]]) -> list[Section]:
+    lines: dict[str, list[float]] = {}
+    values = []
+    for name, closed in traced:
+        for cost in Costs(closed, dict).by_line:
+            sums = lines.setdefault(cost.name, [0.0, 0.0, 0.0])
+            for i, x in enumerate((_weight(cost), cost.flops + cost.transcendentals, cost.bytes)):
+                sums[i] += x
+        for eqn in all_eqns(closed):
+            frame = user_frame(eqn.source_info.traceback)
+            where = "?" if frame is None else f"{frame.file_name}:{frame.start_line}"
+            values += [(bytes_of(v.aval), v.aval.str_short(True), eqn.primitive.name, name, where)
+                       for v in eqn.outvars]
+    whole = sum([sums[0] for sums in lines.values()]) or 1.0
+    slowest = sorted(lines.items(), key=lambda item: -item[1][0])[:_ROWS]
+    largest = sorted(set(values), key=lambda row: (-row[0], row))[:_ROWS]
+    return [
+        Section("Lines", "one run of each program, by arithmetic and traffic, the dearest first; "
+                "XLA fuses operations, so these are bounds.",
+                ("line", "share", "operations", "bytes", ""),
+                tuple([(line, f"{sums[0] / whole:.0%}", f"{sums[1]:.3g}", f"{sums[2]:.3g}",
+                        "#" * round(40 * sums[0] / whole)) for line, sums in slowest])),
+        Section("Largest arrays", "values that programs compute, whether or not they are ever in "
+                "memory.", ("array", "size", "operation", "function", "line"),
+                tuple([(text, explain.size_text(int(n)), *rest) for n, text, *rest in largest]))]
+
+
+def _weight(cost: Cost) -> float:
+    return max(cost.flops + _BALANCE * cost.transcendentals, _BALANCE * cost.bytes)
+
+
+def page(title: str, found: Sequence[Section]) -> str:
+    """One HTML file that needs nothing else."""
+    style = ("body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em}"
+             "td,th{padding:.1em .8em;text-align:right;font-variant-numeric:tabular-nums}"
+             "td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}"
+             "tr:nth-child(even){background:#8881}@media(prefers-color-scheme:dark)"
+             "{body{background:#111;color:#ddd}}")
+    parts = "\n".join([section.html() for section in found])
+    return (f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title>"
+            f"<style>{style}</style><h1>{html.escape(title)}</h1>\n{parts}\n</html>\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; its exit status is that of the program."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pyjx report",
+        description="Run a program as `python -m pyjx` does, then tell where its time went.")
+    parser.add_argument("-o", dest="file", type=Path,
+                        help="write the report there: .html is a page, .json data, else text; "
+                             "by default it goes to the standard error")
+    parser.add_argument("program", nargs="*", metavar="FILE|-m MODULE|-c CODE",
+                        help="the program and its arguments")
+    given = list(sys.argv[2:] if arguments is None else arguments)
+    start = next((i for i in (0, 2) if programs.is_program(given[i:])), len(given))
+    options, program = parser.parse_args(given[:start]), given[start:]
+    if not program:
+        parser.error("name the program that is to run")
+    configuration.report.update(True)
+    timer = Timer()
+    try:
+        with timer.running():
+            return programs.main(program)
+    finally:
+        _write(options.file, " ".join(program), sections(timer))
+
+
+def _write(file: Path | None, title: str, found: Sequence[Section]) -> None:
+    text = "\n\n".join(map(str, found)) + "\n"
+    if file is None:
+        print(f"\n{text}", end="", file=sys.stderr)
+        return
+    if file.suffix == ".html":
+        text = page(title, found)
+    elif file.suffix == ".json":
+        text = json.dumps({s.title: [dict(zip(s.head, row, strict=True)) for row in s.rows]
+                           for s in found}, indent=1)
+    file.write_text(text, encoding="utf-8")

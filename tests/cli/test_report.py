@@ -1,0 +1,79 @@
+"""`python -m pyjx report`: where the time of a process went."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from pyjx.__main__ import main
+from tests.cli.test_doctor import run
+
+PROGRAM = textwrap.dedent("""
+    import sys
+    import jax, jax.numpy as jnp
+
+    @jax.jit
+    def step(w, x):
+        return w - jnp.tanh(x @ w).sum() * jax.grad(lambda w: jnp.sum(jnp.sin(x @ w)))(w)
+
+    def train():
+        later = jax.jit(lambda x: x * 2)  # gone when the program ends
+        w = later(jnp.ones((40, 30)))
+        for n in (5, 6):
+            w = step(w, jnp.ones((n, 40)))
+        return w
+
+    print("sum", train().sum())
+    sys.exit(len(sys.argv) + 1)
+""")
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_what_a_program_did(program, tmp_path):
+    page = tmp_path / "page.json"
+    found = run("report", "-o", str(page), str(program), "argument", JAX_PLATFORMS="cpu")
+    assert found.returncode == 3, found.stderr  # the program's own
+    assert found.stdout.startswith("sum")
+    told = json.loads(page.read_text())
+    assert {row["stage"] for row in told["Time"]} >= {"trace", "compile", "first runs", "all else"}
+    steps = {row["function"]: row for row in told["Functions"]}
+    assert (steps["step"]["traces"], steps["step"]["defined at"]) == (2, f"{program}:5")
+    assert steps["step"]["first runs"] != "0.0 ms" and "<lambda>" in steps
+    (advice,) = [row for row in told["What would shorten it"] if row["function"] == "step"]
+    assert "x: f32[5,40] -> f32[6,40]: pad the argument" in advice["why, and what to do"]
+    assert [row["trace"] for row in told["Compilations"] if row["function"] == "step"] == [1, 2]
+    assert told["Lines"][0]["line"] == f"{program}:7"
+    assert told["Largest arrays"][0]["size"] == "4.7 KiB"
+    assert f"{program}:10" in {row["line"] for row in told["Lines"]}
+
+
+def test_forms_of_the_report(program, tmp_path):
+    text = run("report", str(program), JAX_PLATFORMS="cpu").stderr
+    assert "\nWhat would shorten it: the dearest first.\n" in text
+    page = tmp_path / "page.html"
+    run("report", "-o", str(page), "-c", "import jax; jax.jit(lambda x: x)(1)", JAX_PLATFORMS="cpu")
+    assert "<h2>Compilations</h2>" in page.read_text() and "&lt;lambda&gt;" in page.read_text()
+
+
+def test_a_program_that_fails_is_reported_too(tmp_path):
+    path = tmp_path / "fails.py"
+    path.write_text("import jax\njax.jit(lambda x: x)(1)\nraise KeyError('mine')\n")
+    found = run("report", str(path), JAX_PLATFORMS="cpu")
+    assert found.returncode == 1 and "KeyError: 'mine'" in found.stderr
+    assert "\nFunctions: " in found.stderr
+
+
+def test_reports_want_a_program(capsys):
+    with pytest.raises(SystemExit):
+        main(["report"])
+    assert "name the program that is to run" in capsys.readouterr().err
+    assert subprocess.run([sys.executable, "-m", "pyjx", "report", "--help"], check=False,
+                          capture_output=True).returncode == 0
