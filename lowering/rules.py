@@ -21,6 +21,8 @@ _FAMILIES = (
 _OF_PLATFORM = {"cpu": "linalg.lapack", "cuda": "linalg.gpu", "rocm": "linalg.gpu"}
 # Those whose operations are calls of functions that are not XLA's.
 _FOREIGN = ("callbacks", "foreign_calls", *_OF_PLATFORM.values())
+# Those of which XLA's CPU compiler puts nothing into a kernel with other operations.
+_APART = ("convolution", "fourier", "sorting")
 
 
 class LoweringRule:
@@ -29,17 +31,20 @@ class LoweringRule:
     `emit` is `(block, eqn, *operands) -> name`, or a sequence of names for primitives with several
     results, where `operands` are the SSA names of the equation's operands. With `widens` the
     operands of rank 0 have been brought to the shape of the result. What is `foreign` may be a call
-    of a foreign function, which has its operands' layouts fixed.
+    of a foreign function, which has its operands' layouts fixed. No kernel of a CPU holds what is
+    `apart` together with other operations.
     """
 
-    __slots__ = ("elementwise", "emit", "foreign", "platform", "widens")
+    __slots__ = ("apart", "elementwise", "emit", "foreign", "platform", "widens")
 
     def __init__(self, emit: Emit, platform: str | None, widens: bool) -> None:
         self.emit = emit
         self.platform = platform
         self.widens = widens
-        self.elementwise = emit.__module__ == "lowering.elementwise"
-        self.foreign = emit.__module__.removeprefix("lowering.") in _FOREIGN or not _is_own(emit)
+        family = emit.__module__.removeprefix("lowering.")
+        self.elementwise = family == "elementwise"
+        self.foreign = family in _FOREIGN or not _is_own(emit)
+        self.apart = self.foreign or family in _APART
 
 
 def _is_own(emit: Emit) -> bool:

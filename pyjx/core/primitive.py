@@ -97,8 +97,8 @@ class Unrolled(NamedTuple):
     vectorises over a batch, where a CPU calls a library for each matrix otherwise.
 
     `program` is as the rule `decomposition`; `when` says for which equations, given of how many
-    operations the loop is that repeats them, 0 for none. `kernel` is the same for a batch outside
-    of loops, as one kernel.
+    operations the loop is that repeats them, 0 for none, and 1 if it cannot be one kernel. `kernel`
+    is the same for a batch outside of loops, as one kernel.
     """
 
     when: Callable[[JaxprEqn, int], bool]

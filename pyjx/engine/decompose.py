@@ -41,7 +41,7 @@ MOST_ELEMENTS = 1200
 def decompose(closed: ClosedJaxpr, platform: str, repeated: int = 0) -> ClosedJaxpr:
     """The program, and those nested in it, in operations that have a lowering rule for the
     platform; the same one if it is so already. `repeated` is the number of operations of the
-    loop that runs it, if one does."""
+    loop that runs it, if one does, or 1 if they cannot be one kernel."""
     jaxpr = _rewritten(closed.jaxpr, platform, repeated, {id(e) for e in holders(closed)})
     return closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
 
@@ -72,7 +72,8 @@ def _rewritten(jaxpr: Jaxpr, platform: str, repeated: int, holding: Collection[i
         users = eqn.primitive.holder.stands_for is not None
         if program is None:
             eqns.append(_with_rewritten_jaxprs(eqn, platform, repeated) if holds else eqn)
-        elif program.consts or (len(program.eqns) > IN_PLACE_EQNS and not users):
+        elif program.consts or (len(program.eqns) > IN_PLACE_EQNS and not users
+                                and not eqn.primitive.in_place):
             name = program.jaxpr.debug_info.func_name if users else eqn.primitive.name
             eqns.append(call_eqn(eqn, program, name, eqn.invars, eqn.outvars))
         else:
@@ -101,6 +102,16 @@ def _n_elements(jaxpr: Jaxpr, repeated: int) -> int:
                            if repeated or not e.primitive.holder.loops for inner in subjaxprs(e)])
 
 
+def _n_together(eqns: Sequence[JaxprEqn]) -> int:
+    """How many operations of a loop may be one kernel: one if there are some that none can hold."""
+    rules, n = rules_for("cpu"), 1 + len(eqns)
+    for eqn in eqns:
+        rule, unrolled = rules[eqn.primitive.name], eqn.primitive.unrolled
+        if rule is not None and rule.apart and not (unrolled and unrolled.when(eqn, n)):
+            return 1
+    return n
+
+
 def _asks_to_be_inlined(eqn: JaxprEqn) -> bool:
     return (eqn.primitive.is_call and eqn.params.get("inline") is Inline.JAX_LATE
             and not eqn.params["jaxpr"].consts)
@@ -120,10 +131,11 @@ def _read(atoms: Sequence[Atom], values: dict[Any, Any]) -> list[Atom]:
 def _with_rewritten_jaxprs(eqn: JaxprEqn, platform: str, repeated: int) -> JaxprEqn:
     unrolls = configuration.small_kernels.value
     if eqn.primitive.holder.loops and not repeated:
-        programs = list(subjaxprs(eqn))
-        repeated = 1 + sum([1 for jaxpr in programs for _ in all_eqns(jaxpr)])
-        unrolls = unrolls and platform == "cpu" and sum([
-            _n_elements(jaxpr, repeated) for jaxpr in programs]) <= MOST_ELEMENTS
+        repeated = 1
+        if unrolls and platform == "cpu":
+            programs = list(subjaxprs(eqn))
+            repeated = _n_together([e for jaxpr in programs for e in all_eqns(jaxpr)])
+            unrolls = sum([_n_elements(jaxpr, repeated) for jaxpr in programs]) <= MOST_ELEMENTS
 
     def rewrite(jaxpr: Jaxpr) -> Jaxpr:
         return _rewritten(jaxpr, platform, repeated, {id(e) for e in holders_in(jaxpr)})

@@ -8,7 +8,9 @@ windows' axes become the `offset_dims` of the result, without those that are col
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,19 +23,21 @@ from pyjx.core.bounded import kept
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, one_entry
 from pyjx.core.integers import as_ints, as_shape
-from pyjx.core.jaxpr import Jaxpr
+from pyjx.core.jaxpr import Jaxpr, JaxprEqn
 from pyjx.core.linearity import FIRST, FIRST_AND_THIRD
 from pyjx.core.open_sums import ShardingTypeError
-from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, register
+from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, Unrolled, find_primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal
 from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
+from pyjx.jaxlib_api import CPU_BARRIER_PASS
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.elementwise import add, neg, sub
+from pyjx.lax.joining import slice_in_dim
 
 Axes = tuple[int, ...]
 
@@ -604,8 +608,42 @@ def scatter_primitive(name: str, function: str, *, moves: bool = False, **rules:
         shape_rule=_scatter_shape(function),
         sharding_rule=_scatter_sharding,
         arithmetic=None if moves else lambda eqn: (n_elements(eqn.invars[2]), 0.0), asked=True,
+        unrolled=Unrolled(_are_few, partial(_one_by_one, name)),
         **rules))
     return p.define(batch=_scatter_batch(p))
+
+
+# Positions in a loop that is one kernel, and in another. A scatter takes 42 ns, and one more for
+# each; an update of a slice one, or 20 where each is a kernel, as they are before jaxlib 0.12 where
+# a large table is read, too.
+_FEW, _FEWER, _LARGE = 32, 4, math.inf if CPU_BARRIER_PASS is None else 1 << 14
+
+
+def _are_few(eqn: JaxprEqn, repeated: int) -> bool:
+    """Whether a loop scatters to a few positions. XLA makes an update of a slice of a scatter to
+    one, but no kernel of a loop with one to several."""
+    (x, _, updates), dnums = [v.aval for v in eqn.invars], eqn.params["dimension_numbers"]
+    if not repeated or dnums.operand_batching_dims or not all([
+            type(n) is int for n in (*x.shape, *updates.shape)]):
+        return False
+    count = math.prod([updates.shape[a] for a in positions(updates.shape, dnums)])
+    return 1 < count <= (_FEW if repeated > 1 and x.size < _LARGE else _FEWER)
+
+
+def _one_by_one(name: str, x: Value, indices: Value, updates: Value, **params: Any
+                ) -> Value:
+    """In the order of the positions, as a scatter does it."""
+    scatter, shape = find_primitive(name), get_aval(updates).shape
+    axes = positions(shape, params["dimension_numbers"])
+    for place in np.ndindex(*[shape[a] for a in axes]):
+        one = indices
+        for axis, i in enumerate(place):
+            one = slice_in_dim(one, i, i + 1, axis=axis)
+        update = updates
+        for axis, i in zip(axes, place, strict=True):
+            update = slice_in_dim(update, i, i + 1, axis=axis)
+        x = scatter.bind(x, one, update, **params)
+    return x
 
 
 scatter_add_p = scatter_primitive("scatter-add", "scatter_add", linear=FIRST_AND_THIRD,

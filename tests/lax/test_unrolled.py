@@ -384,6 +384,67 @@ def test_eigenvectors_of_what_is_not_finite_or_not_alone() -> None:
     np.testing.assert_allclose(whole @ v, v * w[:, None], atol=1e-5)
 
 
+# -- scatters --------------------------------------------------------------------------------------
+
+TABLES: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
+    "added": (lambda x, i, v: x.at[i].add(v), (9,)),
+    "subtracted": (lambda x, i, v: x.at[i].subtract(v), (9,)),
+    "multiplied": (lambda x, i, v: x.at[i].multiply(v), (9,)),
+    "least": (lambda x, i, v: x.at[i].min(v), (9,)), "most": (lambda x, i, v: x.at[i].max(v), (9,)),
+    "set": (lambda x, i, v: x.at[i].set(v), (9,)),
+    "set, clipped": (lambda x, i, v: x.at[i].set(v, mode="clip"), (9,)),
+    "rows": (lambda x, i, v: x.at[i].add(v), (9, 3)),
+    "columns": (lambda x, i, v: x.at[:, i].set(v), (3, 9)),
+    "elements of a matrix": (lambda x, i, v: x.at[i, i[::-1]].add(v), (9, 9)),
+    "a grid": (lambda x, i, v: x.at[jnp.ix_(i[:2], i[1:])].add(2.0), (9, 9)),
+    "applied": (lambda x, i, v: x.at[i].apply(jnp.sin), (9,)),
+    "segments": (lambda x, i, v: x + jax.ops.segment_sum(v, i, 9), (9,)),
+    "exchanged": (lambda x, i, v: x.at[i].set(x[i[::-1]]), (9,)),
+    "one read for all": (lambda x, i, v: x.at[i].add(x[2] * v), (9,)),
+    "mapped": (lambda x, i, v: jax.vmap(lambda y: y.at[i].add(y[0]))(x), (2, 9)),
+}
+
+
+def n_scatters(text: str) -> int:
+    return text.count('"stablehlo.scatter"')
+
+
+@pytest.mark.parametrize("places", [(2, 2, -1), (8, 9, 2), (-10, 40, 0)])
+@pytest.mark.parametrize("name", TABLES)
+def test_scatters_of_few(name: str, places: tuple[int, ...]) -> None:
+    """The same bits, also where positions meet or lie outside, and the same slopes."""
+    f, shape = TABLES[name]
+    x, i = drawn("float64", *shape), np.array(places, np.int32)
+    v = drawn("float64", *(3, 3) if len(shape) > 1 and "rows columns".count(name) else (3,))
+
+    def looped(x: Any, v: Any) -> Any:
+        return lax.fori_loop(0, 3, lambda _, x: f(x, i, v), x)
+
+    got, want, text, plain = both(looped, x, v)
+    np.testing.assert_array_equal(got[0], want[0])
+    assert n_scatters(text) > n_scatters(plain) == 1
+    if name == "applied":  # which has a derivative of places that do not meet alone
+        return
+    slope = jax.grad(lambda x, v: jnp.sum(jnp.sin(looped(x, v))), (0, 1))
+    got, want, _, _ = both(slope, x, v)
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_array_equal(g, w)
+
+
+def test_a_loop_with_scatters_is_one_kernel_and_copies_no_table() -> None:
+    def f(x: Any, i: Any) -> Any:
+        return lax.scan(lambda x, i: (x.at[i].add(x[i[0]]), None), x, i)[0]
+
+    x, i = np.ones(4000, np.float32), np.arange(40, dtype=np.int32).reshape(10, 4)
+    text = jax.jit(f).lower(x, i).compile().as_text()
+    assert "scatter(" not in text and "xla_cpu_small_call" in text
+    assert len(re.findall(r"f32\[4000\]\S* copy\(", text)) <= 1  # of the argument, which stays
+    for g in (lambda x, i: lax.fori_loop(0, 9, lambda _, x: x.at[jnp.sort(i[0])].add(1.0), x),
+              lambda x, i: x.at[i[0]].add(1.0)):
+        few = jax.jit(lambda x, i, g=g: g(x, i))
+        assert n_scatters(few.lower(x, np.tile(i, 3)).as_text()) == 1
+
+
 # -- loops -----------------------------------------------------------------------------------------
 
 
