@@ -38,6 +38,7 @@ Array = _make_array_class()
 ArrayLike: TypeAlias = (
     Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 )
+KeyLike: TypeAlias = Array | np.ndarray  # of random numbers: a key, or its data
 
 
 @runtime_checkable

@@ -276,4 +276,5 @@ ArrayLike: TypeAlias = (
     Array | np.ndarray[Any, Any] | np.bool_ | np.number[Any] | bool | int | float | complex
     | _ConvertsToArray
 )
+KeyLike: TypeAlias = Array | np.ndarray[Any, Any]
 DTypeLike: TypeAlias = str | type[Any] | np.dtype[Any] | SupportsDType

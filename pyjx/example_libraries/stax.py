@@ -21,7 +21,7 @@ from typing import Any
 
 from pyjx import lax, nn, random
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.array_type import Array, ArrayLike, KeyLike
 from pyjx.lazy import directory
 from pyjx.nn.activations import elu, gelu, leaky_relu, relu, selu, sigmoid, softplus
 from pyjx.nn.initializers import glorot_normal, normal, ones, zeros
@@ -53,7 +53,7 @@ def Dense(out_dim: int, W_init: Any = _GLOROT,
           b_init: Any = _NORMAL) -> Layer:
     """inputs @ W + b."""
 
-    def init(rng: ArrayLike, input_shape: Sequence[int]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[int]) -> Any:
         k1, k2 = random.split(rng)
         W, b = W_init(k1, (input_shape[-1], out_dim)), b_init(k2, (out_dim,))
         return (*input_shape[:-1], out_dim), (W, b)
@@ -73,7 +73,7 @@ def _convolution(name: str, dimension_numbers: Any, out_chan: int, filter_shape:
     make = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
     transposed = name == "transpose"
 
-    def init(rng: ArrayLike, input_shape: Sequence[int]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[int]) -> Any:
         sizes = iter(filter_shape)
         channels = input_shape[lhs_spec.index("C")]
         kernel_shape = tuple(out_chan if c == "O" else channels if c == "I" else next(sizes)
@@ -127,7 +127,7 @@ def BatchNorm(axis: int | Sequence[int] = (0, 1, 2), epsilon: float = 1e-5, cent
     """`nn.standardize` over the given axes, then times gamma, plus beta."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
 
-    def init(rng: ArrayLike, input_shape: Sequence[int]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[int]) -> Any:
         shape = tuple(d for i, d in enumerate(input_shape) if i not in axes)
         k1, k2 = random.split(rng)
         beta = beta_init(k1, shape) if center else ()
@@ -150,7 +150,7 @@ def BatchNorm(axis: int | Sequence[int] = (0, 1, 2), epsilon: float = 1e-5, cent
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     """A layer that applies a function to each element."""
 
-    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[Any]) -> Any:
         return input_shape, ()
 
     def apply(params: PyTree, inputs: PyTree, **kwargs: Any) -> Any:
@@ -183,7 +183,7 @@ def _pooling(reducer: Callable[..., Any], start: float, window_shape: Sequence[i
         window.insert(i, 1)
         steps.insert(i, 1)
 
-    def init(rng: ArrayLike, input_shape: Sequence[int]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[int]) -> Any:
         pads = lax.padtype_to_pads(input_shape, window, steps, padding)
         ones = (1,) * len(window)
         return tuple(map(int, lax.reduce_window_shape_tuple(
@@ -219,7 +219,7 @@ def AvgPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
 
 
 def _flatten() -> Layer:
-    def init(rng: ArrayLike, input_shape: Sequence[int]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[int]) -> Any:
         return (input_shape[0], math.prod(input_shape[1:])), ()
 
     def apply(params: PyTree, inputs: Array, **kwargs: Any) -> Array:
@@ -237,7 +237,7 @@ def Dropout(rate: ArrayLike, mode: str = "train") -> Layer:
     Other modes than "train" keep all. `apply` takes a key as `rng`.
     """
 
-    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[Any]) -> Any:
         return input_shape, ()
 
     def apply(params: PyTree, inputs: Array, **kwargs: Any) -> Array:
@@ -259,7 +259,7 @@ def Dropout(rate: ArrayLike, mode: str = "train") -> Layer:
 def FanOut(num: int) -> Layer:
     """The input, `num` times."""
 
-    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[Any]) -> Any:
         return [input_shape] * num, ()
 
     def apply(params: PyTree, inputs: PyTree, **kwargs: Any) -> Any:
@@ -269,7 +269,7 @@ def FanOut(num: int) -> Layer:
 
 
 def _fan_in_sum() -> Layer:
-    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[Any]) -> Any:
         return input_shape[0], ()
 
     def apply(params: PyTree, inputs: Sequence[Any], **kwargs: Any) -> Any:
@@ -284,7 +284,7 @@ FanInSum = _fan_in_sum()
 def FanInConcat(axis: int = -1) -> Layer:
     """The inputs, concatenated along an axis."""
 
-    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[Any]) -> Any:
         place = axis % len(input_shape[0])
         size = sum(shape[place] for shape in input_shape)
         return (*input_shape[0][:place], size, *input_shape[0][place + 1:]), ()
@@ -298,7 +298,7 @@ def FanInConcat(axis: int = -1) -> Layer:
 def serial(*layers: Layer) -> Layer:
     """One layer after the other."""
 
-    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[Any]) -> Any:
         params = []
         for init_layer, _ in layers:
             rng, layer_rng = random.split(rng)
@@ -318,7 +318,7 @@ def serial(*layers: Layer) -> Layer:
 def parallel(*layers: Layer) -> Layer:
     """Layers beside each other: a list of inputs to a list of outputs."""
 
-    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[Any]) -> Any:
         rngs = random.split(rng, len(layers))
         parts = [init_layer(key, shape)
                  for (init_layer, _), key, shape in zip(layers, rngs, input_shape, strict=True)]
@@ -332,14 +332,14 @@ def parallel(*layers: Layer) -> Layer:
     return init, apply
 
 
-def _keys(rng: ArrayLike, count: int) -> Any:
+def _keys(rng: KeyLike, count: int) -> Any:
     return [None] * count if rng is None else random.split(rng, count)
 
 
 def shape_dependent(make_layer: Callable[..., Layer]) -> Layer:
     """The layer that a function makes of the shape of the input."""
 
-    def init(rng: ArrayLike, input_shape: Sequence[Any]) -> Any:
+    def init(rng: KeyLike, input_shape: Sequence[Any]) -> Any:
         return make_layer(input_shape)[0](rng, input_shape)
 
     def apply(params: PyTree, inputs: Array, **kwargs: Any) -> Any:

@@ -207,7 +207,7 @@ def _interpreted(program: TracedProgram, args: Sequence[Any], others: set[str]) 
 _WAYS = {"interpreter": _interpreted, "numpy-float64": _double, "eager": _eager}
 
 
-def _raw(x: ArrayLike) -> Any:
+def _raw(x: Any) -> Any:
     """Keys as their words."""
     dtype = getattr(x, "dtype", None)
     if dtype is not None and dtypes.is_extended(dtype):

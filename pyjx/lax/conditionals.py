@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import join_effects, unrepeatable
 from pyjx.core.jaxpr import ClosedJaxpr, Literal
@@ -32,6 +32,23 @@ from pyjx.lax.convert import convert_element_type, full, stop_gradient
 from pyjx.lax.nary import FLOATING, INTEGER, accepts
 from pyjx.lax.traced_functions import check_operands_distinct
 from pyjx.tree_util import tree_flatten, tree_unflatten
+
+_Out = TypeVar("_Out")
+
+
+@overload
+def cond(pred: ArrayLike, true_fun: Callable[..., ArrayLike], false_fun: Callable[..., ArrayLike],
+         *operands: Any, operand: Any = missing, linear: Any = None) -> Array: ...
+
+
+@overload
+def cond(pred: ArrayLike, true_fun: Callable[..., _Out], false_fun: Callable[..., _Out],
+         *operands: Any, operand: Any = missing, linear: Any = None) -> _Out: ...
+
+
+@overload  # a function of an operand of its own for each branch
+def cond(pred: ArrayLike, true_operand: Any, true_fun: Callable[[Any], _Out], false_operand: Any,
+         false_fun: Callable[[Any], _Out], /) -> _Out: ...
 
 
 def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any,
@@ -105,6 +122,16 @@ def _predicate(pred: Any) -> Any:
         raise TypeError("lax.cond: Pred type must be either boolean or number, got "
                         f"{dtypes.name(aval.dtype)}.")
     return ne(pred, convert_element_type(0, aval.dtype))
+
+
+@overload
+def switch(index: ArrayLike, branches: Sequence[Callable[..., ArrayLike]], *operands: Any,
+           operand: Any = missing) -> Array: ...
+
+
+@overload
+def switch(index: ArrayLike, branches: Sequence[Callable[..., _Out]], *operands: Any,
+           operand: Any = missing) -> _Out: ...
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.array_type import ArrayLike
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dimensions import max_dim
 from pyjx.core.jaxpr import DebugInfo
@@ -24,6 +24,18 @@ from pyjx.lax.loops import while_loop
 from pyjx.lax.scans import scan
 from pyjx.lax.traced_functions import KeptFunctions, debug_info_of
 from pyjx.tree_util import treedef_tuple
+
+_Carry = TypeVar("_Carry")
+
+
+@overload
+def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Array], ArrayLike],
+              init_val: ArrayLike, *, unroll: int | bool | None = None) -> Array: ...
+
+
+@overload
+def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, _Carry], _Carry],
+              init_val: _Carry, *, unroll: int | bool | None = None) -> _Carry: ...
 
 
 def fori_loop(lower: Value, upper: Value, body_fun: Callable[[Any, Any], Any], init_val: Any, *,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -204,8 +205,9 @@ def _over_all(s: Value, q: Value) -> Array:
 
     zero = constant(q, 0)
     parts = select(any_of(below), np.int32(3), np.int32(1))
-    _, total = while_loop(lambda c: lt(c[0], parts), lambda c: step(*c), [np.int32(0), zero])
-    return total
+    state: Any = [np.int32(0), zero]
+    _, total = while_loop(lambda c: lt(c[0], parts), lambda c: step(*c), state)
+    return total  # type: ignore[no-any-return]
 
 
 @in_single

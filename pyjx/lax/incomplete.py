@@ -64,7 +64,8 @@ def _until_converged(step: Callable[..., Any], *init: Value, at_once: int = 1) -
             b if a is b else select(active, b, a) for a, b in zip(state, after, strict=True)]]
 
     active = eq(first, first)
-    done = while_loop(lambda s: cond(*s), lambda s: body(*s), [np.int32(1), active, *init])
+    first_state: Any = [np.int32(1), active, *init]
+    done = while_loop(lambda s: cond(*s), lambda s: body(*s), first_state)
     return done[2:]  # type: ignore[no-any-return]
 
 

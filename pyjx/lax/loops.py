@@ -7,11 +7,12 @@ first; with a bound on their number these are computed again from few that are k
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from pyjx import configuration
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.effects import Effects, has_state, is_ordered, join_effects, unrepeatable
@@ -75,6 +76,18 @@ from pyjx.lax.reductions import reduce_or
 from pyjx.lax.replays import Replay
 from pyjx.lax.traced_functions import trace_function
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_is_leaf
+
+_Carry = TypeVar("_Carry")
+
+
+@overload
+def while_loop(cond_fun: Callable[[Array], ArrayLike], body_fun: Callable[[Array], ArrayLike],
+               init_val: ArrayLike, *, max_steps: int | None = None) -> Array: ...
+
+
+@overload
+def while_loop(cond_fun: Callable[[_Carry], ArrayLike], body_fun: Callable[[_Carry], _Carry],
+               init_val: _Carry, *, max_steps: int | None = None) -> _Carry: ...
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval
@@ -19,8 +19,10 @@ from pyjx.lax.traced_functions import debug_info_of
 from pyjx.transforms.vmap import vmap
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_tuple
 
+_Y = TypeVar("_Y")
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+
+def map(f: Callable[[Any], _Y], xs: Any, *, batch_size: int | None = None) -> _Y:
     """The stacked results of `f` for each element of `xs`, one after the other.
 
     As `vmap`, but with the memory of one element, or of `batch_size` of them.

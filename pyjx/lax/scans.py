@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from pyjx import configuration, lax
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import entries_of, with_dim, without_dim
@@ -35,6 +36,35 @@ from pyjx.lax.traced_functions import TracedFunction, check_operands_distinct, t
 from pyjx.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
 
 # -- the function ----------------------------------------------------------------------------------
+
+
+_Carry = TypeVar("_Carry")
+_X = TypeVar("_X")
+_Y = TypeVar("_Y")
+
+
+@overload
+def scan(f: Callable[[Array, Array], tuple[ArrayLike, _Y]], init: ArrayLike, xs: ArrayLike,
+         length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
+         _split_transpose: bool = False) -> tuple[Array, _Y]: ...
+
+
+@overload
+def scan(f: Callable[[Array, _X], tuple[ArrayLike, _Y]], init: ArrayLike, xs: _X | None = None,
+         length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
+         _split_transpose: bool = False) -> tuple[Array, _Y]: ...
+
+
+@overload
+def scan(f: Callable[[_Carry, Array], tuple[_Carry, _Y]], init: _Carry, xs: ArrayLike,
+         length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
+         _split_transpose: bool = False) -> tuple[_Carry, _Y]: ...
+
+
+@overload
+def scan(f: Callable[[_Carry, _X], tuple[_Carry, _Y]], init: _Carry, xs: _X | None = None,
+         length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
+         _split_transpose: bool = False) -> tuple[_Carry, _Y]: ...
 
 
 def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,

@@ -27,6 +27,7 @@ from pyjx.numpy.promotion import (
     promote_inexact,
     strong,
 )
+from pyjx.runtime.operations import body_of
 from pyjx.transforms.custom_jvp import custom_jvp
 
 
@@ -437,7 +438,7 @@ def selu(x: ArrayLike) -> Array:
     """
     x = weak_float("selu", x)
     alpha, scale = 1.6732632423543772, 1.0507009873554805
-    out = elu.__wrapped__(x, alpha)
+    out = body_of(elu)(x, alpha)
     return lax.mul(like(out, scale), out)
 
 
@@ -462,7 +463,7 @@ def hard_silu(x: ArrayLike) -> Array:
     3.0
     """
     x = weak_float("hard_silu", x)
-    return lax.mul(x, hard_sigmoid.__wrapped__(x))
+    return lax.mul(x, body_of(hard_sigmoid)(x))
 
 
 hard_swish = hard_silu

@@ -18,6 +18,7 @@ from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.einstein import einsum
 from pyjx.numpy.promotion import convert, literal, operands, size_literal
+from pyjx.runtime.operations import body_of
 
 Window = int | tuple[int, int] | None
 
@@ -88,7 +89,7 @@ def _attend(query: Value, key: Value, value: Value, bias: Value | None, mask: Va
     if allowed is not None:
         low = -0.7 * float(dtypes.finfo(single).max)
         logits = ufuncs.where(_grouped(allowed, groups), logits, literal(low, single))
-    weights = convert(softmax.__wrapped__(logits, -1), get_aval(value).dtype)
+    weights = convert(body_of(softmax)(logits, -1), get_aval(value).dtype)
     out = lax.reshape(einsum("bkgts,bskh->btkgh", weights, value), (b, t, n, h))
     if query_lengths is not None:
         rows = lax.reshape(_within(query_lengths, t, 1), (b, t, 1, 1))

@@ -16,10 +16,9 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.core.integers import as_axis, as_sizes
 from pyjx.core.layouts import ShardingLike
-from pyjx.engine.types import Value
 from pyjx.lazy import directory
 from pyjx.random.samplers import scaled_normal
 from pyjx.runtime.resharding import placed
@@ -37,7 +36,7 @@ Axes = int | Sequence[int]
 class Initializer(Protocol):
     """What the functions of this module return: `(key, shape, dtype, out_sharding) -> array`."""
 
-    def __call__(self, key: Any, shape: Sequence[int], dtype: Any = None,
+    def __call__(self, key: KeyLike, shape: Sequence[int], dtype: Any = None,
                  out_sharding: Any = None) -> Any:
         """Initial values of the given shape and dtype."""
 
@@ -49,7 +48,7 @@ def _dtype(dtype: DTypeLike | None) -> Any:
     return dtypes.check_and_canonicalize_user_dtype(dtype, "initializer")
 
 
-def zeros(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = None,
+def zeros(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None,
           out_sharding: ShardingLike = None) -> Any:
     """Zeros; the key is not used.
 
@@ -60,7 +59,7 @@ def zeros(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = None,
     return jnp.zeros(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
-def ones(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = None,
+def ones(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None,
          out_sharding: ShardingLike = None) -> Any:
     """Ones; the key is not used.
 
@@ -78,7 +77,7 @@ def constant(value: Any, dtype: DTypeLike | None = None) -> Initializer:
     >>> jax.nn.initializers.constant(3)(None, (2,)).tolist()
     [3.0, 3.0]
     """
-    def init(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
              out_sharding: ShardingLike = None) -> Any:
         return jnp.full(shape, value, _dtype(dtype), out_sharding=out_sharding)
 
@@ -97,7 +96,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     >>> jax.nn.initializers.uniform()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def init(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
              out_sharding: ShardingLike = None) -> Any:
         drawn = random.uniform(key, shape, _dtype(dtype))
         return placed(_scaled(drawn, scale), out_sharding)
@@ -112,7 +111,7 @@ def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     >>> jax.nn.initializers.normal()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def init(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
              out_sharding: ShardingLike = None) -> Any:
         return placed(scaled_normal(key, shape, _dtype(dtype), stddev), out_sharding)
 
@@ -128,7 +127,7 @@ def truncated_normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: 
     >>> jax.nn.initializers.truncated_normal()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def init(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
              out_sharding: ShardingLike = None) -> Any:
         drawn = random.truncated_normal(key, lower, upper, shape, _dtype(dtype))
         return placed(_scaled(drawn, stddev), out_sharding)
@@ -161,7 +160,7 @@ def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
     return inputs * receptive, outputs * receptive
 
 
-def _polar(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike, radius: Any) -> Any:
+def _polar(key: KeyLike, shape: Sequence[int], dtype: DTypeLike, radius: Any) -> Any:
     """Complex numbers with uniform angles and the radius that `radius` gives for uniform u."""
     real = dtypes.to_floating_dtype(dtype)
     radius_key, angle_key = random.split(key)
@@ -189,7 +188,7 @@ _truncated_deviation = 0.87962566103423978
 _complex_truncated_deviation = 0.95311164380491208
 
 
-def _draw(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike, variance: ArrayLike,
+def _draw(key: KeyLike, shape: Sequence[int], dtype: DTypeLike, variance: ArrayLike,
           distribution: str) -> Any:
     is_complex = dtypes.issubdtype(dtype, np.complexfloating)
     variance = jnp.asarray(variance, dtype)
@@ -228,7 +227,7 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
     >>> init(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def init(key: Value, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
              out_sharding: Any = None) -> Any:
         shape = as_sizes("variance_scaling", "shape", shape)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
@@ -307,7 +306,7 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
     >>> bool(jax.numpy.allclose(x @ x.T, jax.numpy.eye(2), atol=1e-6))
     True
     """
-    def init(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
              out_sharding: ShardingLike = None) -> Any:
         chosen = _dtype(dtype)
         sizes = as_sizes("orthogonal initializer", "shape", shape)
@@ -342,7 +341,7 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DType
     >>> jax.nn.initializers.delta_orthogonal()(jax.random.key(0), (3, 1, 1))[:, 0, 0].tolist()
     [0.0, 1.0, 0.0]
     """
-    def init(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
              out_sharding: ShardingLike = None) -> Any:
         chosen = _dtype(dtype)
         sizes = as_sizes("delta_orthogonal initializer", "shape", shape)

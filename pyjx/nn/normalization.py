@@ -33,11 +33,12 @@ from pyjx.numpy.promotion import (
     strong,
 )
 from pyjx.numpy.reductions import check_where, count_of, is_wide, masked
+from pyjx.runtime.operations import body_of
 from pyjx.transforms.custom_jvp import custom_jvp
 
 Axis = int | str | Sequence[int | str] | None
 
-_sum = reductions.sum.__wrapped__
+_sum = body_of(reductions.sum)
 
 
 def along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
@@ -218,7 +219,7 @@ _softmax_by_result = custom_jvp(_softmax, nondiff_argnums=(1,))
 # dy = y (dx - sum(y dx)), which cancels where y is rounded to 1. It is the same for dx less any
 # number: less that of the result above 1/2, only small terms are left, in the transpose too.
 @_softmax_by_result.defjvp
-def _softmax_jvp(axis: Axis, primals: Values, tangents: Values) -> tuple[Value, Value]:
+def _softmax_jvp(axis: Axis, primals: Values, tangents: Values) -> tuple[Array, Array]:
     (x, where), dx = primals, tangents[0]
     y = _softmax_by_result(x, axis, where)
     shape = get_aval(x).shape

@@ -30,7 +30,7 @@ from pyjx.numpy.patterns import FULL, INTEGER
 from pyjx.numpy.promotion import convert, takes_part
 from pyjx.runtime.array import Array, ArrayImpl, no_rows
 from pyjx.runtime.device_put import device_put
-from pyjx.runtime.operations import op_jit
+from pyjx.runtime.operations import body_of, op_jit
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import DeviceLike, ShardingLike
@@ -91,28 +91,28 @@ def _matmul(x: ArrayLike, y: ArrayLike) -> Any:
 
 
 _BINARY: dict[str, _Body] = {
-    "add": ufuncs.add.__wrapped__,
-    "sub": ufuncs.subtract.__wrapped__,
-    "mul": ufuncs.multiply.__wrapped__,
-    "truediv": ufuncs.true_divide.__wrapped__,
-    "floordiv": ufuncs.floor_divide.__wrapped__,
-    "mod": ufuncs.remainder.__wrapped__,
-    "divmod": ufuncs.divmod.__wrapped__,
+    "add": body_of(ufuncs.add),
+    "sub": body_of(ufuncs.subtract),
+    "mul": body_of(ufuncs.multiply),
+    "truediv": body_of(ufuncs.true_divide),
+    "floordiv": body_of(ufuncs.floor_divide),
+    "mod": body_of(ufuncs.remainder),
+    "divmod": body_of(ufuncs.divmod),
     "matmul": _matmul,
-    "and": ufuncs.bitwise_and.__wrapped__,
-    "or": ufuncs.bitwise_or.__wrapped__,
-    "xor": ufuncs.bitwise_xor.__wrapped__,
-    "lshift": ufuncs.left_shift.__wrapped__,
-    "rshift": ufuncs.right_shift.__wrapped__,
+    "and": body_of(ufuncs.bitwise_and),
+    "or": body_of(ufuncs.bitwise_or),
+    "xor": body_of(ufuncs.bitwise_xor),
+    "lshift": body_of(ufuncs.left_shift),
+    "rshift": body_of(ufuncs.right_shift),
 }
 
 _COMPARISONS: dict[str, _Body] = {
-    "eq": ufuncs.equal.__wrapped__,
-    "ne": ufuncs.not_equal.__wrapped__,
-    "lt": ufuncs.less.__wrapped__,
-    "le": ufuncs.less_equal.__wrapped__,
-    "gt": ufuncs.greater.__wrapped__,
-    "ge": ufuncs.greater_equal.__wrapped__,
+    "eq": body_of(ufuncs.equal),
+    "ne": body_of(ufuncs.not_equal),
+    "lt": body_of(ufuncs.less),
+    "le": body_of(ufuncs.less_equal),
+    "gt": body_of(ufuncs.greater),
+    "ge": body_of(ufuncs.greater_equal),
 }
 
 _UNARY: dict[str, Any] = {

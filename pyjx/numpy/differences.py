@@ -28,11 +28,12 @@ from pyjx.numpy.promotion import (
     strong,
 )
 from pyjx.numpy.sorting import searchsorted
+from pyjx.runtime.operations import body_of
 
 if TYPE_CHECKING:
     from pyjx.lax.contractions import PrecisionLike
 
-_sum = reductions.sum.__wrapped__
+_sum = body_of(reductions.sum)
 
 
 def _span(x: ArrayLike, start: int, stop: int, axis: int) -> Any:
@@ -330,7 +331,7 @@ def interpolated(x: ArrayLike, xp: Any, fp: ArrayLike, left: ArrayLike, right: A
         x, xp, fp = _one_period(x, xp, fp, period)
     dtype = get_aval(x).dtype
     size = get_aval(xp).shape[0]
-    place = searchsorted.__wrapped__(xp, x, side="right")
+    place = body_of(searchsorted)(xp, x, side="right")
     place = ufuncs.clip(place, 1, max(size - 1, 1))
     before = ufuncs.subtract(place, 1)
 

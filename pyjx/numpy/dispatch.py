@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Collection
 from types import FunctionType
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -15,24 +15,20 @@ from pyjx.core.call_notes import aliases, note_call, public_name
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.errors import ConcretizationTypeError, TracerIntegerConversionError
 from pyjx.guards import guard
-from pyjx.runtime.jit import CompiledFunction
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.signature import argument_sets
 from pyjx.runtime.transfers import array_for
 
-P = ParamSpec("P")
-R = TypeVar("R", covariant=True)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @overload
-def numpy_function(fun: Callable[P, R], /, *, static_argnames: tuple[str, ...] = ()
-                   ) -> CompiledFunction[P, R]: ...
+def numpy_function(fun: F, /, *, static_argnames: tuple[str, ...] = ()) -> F: ...
 
 
 @overload
 def numpy_function(*, static_argnames: tuple[str, ...], known: bool = False,
-                   unchanged: Callable[..., Any] | None = None
-                   ) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
+                   unchanged: Callable[..., Any] | None = None) -> Callable[[F], F]: ...
 
 
 @guard  # and so what it defines
@@ -101,8 +97,7 @@ def _holds_tracer(x: ArrayLike) -> bool:
     return isinstance(x, Tracer) or (isinstance(x, (list, tuple)) and any(map(_holds_tracer, x)))
 
 
-def alias(name: str, function: Callable[P, R], make: Callable[[Any], Any] = op_jit
-          ) -> CompiledFunction[P, R]:
+def alias(name: str, function: F, make: Callable[[Any], Any] = op_jit) -> F:
     """A function as another one, with a name of its own, which its messages begin with.
 
     Args:

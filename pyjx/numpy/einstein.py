@@ -26,6 +26,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.numpy.promotion import operands as as_operands
 from pyjx.runtime.jit import jit
+from pyjx.runtime.operations import body_of
 from pyjx.runtime.resharding import in_auto_mode, reshard
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def _summed(x: ArrayLike, axes: tuple[int, ...], dtype: DTypeLike) -> Any:
     """The sum: of integers in `dtype` where that is one of integers, of halves in float32."""
     own = get_aval(x).dtype
     whole = own in dtypes.integer_dtypes and dtype in dtypes.integer_dtypes
-    return jnp.sum.__wrapped__(x, axes, dtype=dtype if whole or own == np.bool_ else None)
+    return body_of(jnp.sum)(x, axes, dtype=dtype if whole or own == np.bool_ else None)
 
 
 def _run(steps: list[Step], values: list[Any], dot: Callable[..., Any], dtype: DTypeLike) -> Any:

@@ -32,7 +32,7 @@ from pyjx.numpy.manipulation import (
 )
 from pyjx.numpy.promotion import convert, operands, promote_dtypes
 from pyjx.runtime.array import ArrayImpl
-from pyjx.runtime.operations import op_jit
+from pyjx.runtime.operations import body_of, op_jit
 from pyjx.runtime.resharding import in_auto_mode
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def concat(arrays: Array | np.ndarray | Sequence[ArrayLike], /, *, axis: int | N
     >>> jax.numpy.concat([jax.numpy.arange(2), jax.numpy.arange(2)]).tolist()
     [0, 1, 0, 1]
     """
-    return concatenate.__wrapped__(arrays, axis)
+    return body_of(concatenate)(arrays, axis)
 
 
 @numpy_function(static_argnames=("axis", "dtype"))

@@ -29,6 +29,7 @@ from pyjx.numpy.operands import dtype_of, is_inexact
 from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import convert, fitted, operands, spread
 from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.operations import body_of
 from pyjx.runtime.resharding import placed
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) 
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
     (a,) = operands("ravel", a)
-    return reshape.__wrapped__(a, (get_aval(a).size,), order, out_sharding=out_sharding)
+    return body_of(reshape)(a, (get_aval(a).size,), order, out_sharding=out_sharding)
 
 
 # -- the order of axes -----------------------------------------------------------------------------
@@ -202,7 +203,7 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     >>> jax.numpy.permute_dims(jax.numpy.ones((2, 3, 4)), (1, 2, 0)).shape
     (3, 4, 2)
     """
-    return transpose.__wrapped__(a, axes)
+    return body_of(transpose)(a, axes)
 
 
 @numpy_function

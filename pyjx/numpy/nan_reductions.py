@@ -17,9 +17,10 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, literal, numbers, strong
 from pyjx.numpy.reductions import arg_extremum, masked, no_out
 from pyjx.numpy.statistics import squared, user_dtype, variance_dtypes
+from pyjx.runtime.operations import body_of
 
-_sum = reductions.sum.__wrapped__
-_all = reductions.all.__wrapped__
+_sum = body_of(reductions.sum)
+_all = body_of(reductions.all)
 
 
 def _operand(name: str, a: ArrayLike) -> Any:
@@ -73,7 +74,7 @@ def nanprod(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = 
     3.0
     """
     no_out("nanprod", out)
-    return reductions.prod.__wrapped__(_without_nan(_operand("nanprod", a), 1), axis,
+    return body_of(reductions.prod)(_without_nan(_operand("nanprod", a), 1), axis,
                                        user_dtype("nanprod", dtype), None,
                                        keepdims, initial, where)
 
@@ -102,7 +103,7 @@ def nanmax(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = No
     >>> float(jax.numpy.nanmax(jax.numpy.array([1.0, float("nan")])))
     1.0
     """
-    return _nan_extremum("nanmax", reductions.max.__wrapped__, reductions.lowest, a, axis, out,
+    return _nan_extremum("nanmax", body_of(reductions.max), reductions.lowest, a, axis, out,
                          keepdims, initial, where)
 
 
@@ -116,7 +117,7 @@ def nanmin(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = No
     >>> float(jax.numpy.nanmin(jax.numpy.array([1.0, float("nan")])))
     1.0
     """
-    return _nan_extremum("nanmin", reductions.min.__wrapped__, reductions.highest, a, axis, out,
+    return _nan_extremum("nanmin", body_of(reductions.min), reductions.highest, a, axis, out,
                          keepdims, initial, where)
 
 
@@ -164,7 +165,7 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: Non
     >>> jax.numpy.nancumsum(jax.numpy.array([1.0, float("nan"), 2.0])).tolist()
     [1.0, 1.0, 3.0]
     """
-    return reductions.cumsum.__wrapped__(_vector_without_nan("nancumsum", a, 0), axis,
+    return body_of(reductions.cumsum)(_vector_without_nan("nancumsum", a, 0), axis,
                                          user_dtype("nancumsum", dtype), out)
 
 
@@ -176,7 +177,7 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: No
     >>> jax.numpy.nancumprod(jax.numpy.array([3.0, float("nan"), 2.0])).tolist()
     [3.0, 3.0, 6.0]
     """
-    return reductions.cumprod.__wrapped__(_vector_without_nan("nancumprod", a, 1), axis,
+    return body_of(reductions.cumprod)(_vector_without_nan("nancumprod", a, 1), axis,
                                           user_dtype("nancumprod", dtype), out)
 
 
@@ -211,7 +212,7 @@ def _nan_variance(name: str, a: ArrayLike, axis: int | Sequence[int] | None, dty
     x = convert(a, computed)
     kept = present(x) if where is None else lax.bitwise_and(present(x), stretch(where, aval.shape))
     if mean is None:
-        mean = nanmean.__wrapped__(x, axis, computed, None, True, where)
+        mean = body_of(nanmean)(x, axis, computed, None, True, where)
     # Masked before they are squared, so that no derivative is nan.
     parts = squared(masked(kept, ufuncs.subtract(x, convert(mean, computed)), 0))
     real = get_aval(parts).dtype

@@ -19,6 +19,7 @@ from pyjx.numpy import reductions, rounding, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, operands
 from pyjx.numpy.quantiles import median
+from pyjx.runtime.operations import body_of
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -213,8 +214,8 @@ def _rounded(x: ArrayLike, aval: ShapedArray) -> Any:
 
 
 _stats: dict[str, Callable[..., Any]] = {
-    "maximum": reductions.max.__wrapped__, "minimum": reductions.min.__wrapped__,
-    "mean": reductions.mean.__wrapped__, "median": median.__wrapped__,
+    "maximum": body_of(reductions.max), "minimum": body_of(reductions.min),
+    "mean": body_of(reductions.mean), "median": body_of(median),
 }
 
 

@@ -308,7 +308,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
 
 @op_jit
-def _from_zeros(zeros: ArrayLike) -> Any:
+def _from_zeros(zeros: Any) -> Any:
     """p(x) (x - z) = x p(x) - z p(x), one zero after the other."""
     n, dtype = get_aval(zeros).shape[0], dtype_of(zeros)
     start = jnp.zeros(n + 1, dtype).at[0].set(1)

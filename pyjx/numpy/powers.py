@@ -27,7 +27,7 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.numpy.ufuncs import absolute, as_array
 from pyjx.runtime.array import ArrayImpl
-from pyjx.runtime.operations import op_jit
+from pyjx.runtime.operations import body_of, op_jit
 
 
 @op_jit(static_argnames=("exponent",))
@@ -77,7 +77,7 @@ def _int_power(x: ArrayLike, y: ArrayLike) -> Any:
     if not signed:
         return out
     # 1 / x^|y|, rounded towards zero: 0, but for x = 1 and x = -1.
-    keeps = ops.eq(absolute.__wrapped__(base), one)
+    keeps = ops.eq(body_of(absolute)(base), one)
     return ops.select(ops.bitwise_or(ops.ge(y, zero), keeps), out, stretch(zero, shape))
 
 
@@ -109,7 +109,7 @@ def power(x1: ArrayLike, x2: Any, /) -> Array:
     """
     if type(x2) is int:
         if isinstance(x1, Tracer):
-            return _integer_power.__wrapped__(x1, x2)
+            return body_of(_integer_power)(x1, x2)
         return _integer_power(x1, x2)
     if isinstance(x2, Tracer) or bool(getattr(x2, "shape", ())):
         return _power(x1, x2)

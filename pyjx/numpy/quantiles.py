@@ -28,6 +28,7 @@ from pyjx.numpy.promotion import (
     size_literal,
 )
 from pyjx.numpy.reductions import masked, restore_axes
+from pyjx.runtime.operations import body_of
 from pyjx.runtime.resharding import in_auto_mode
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _interpolated(x: ArrayLike, q: ArrayLike, method: str, skip_nan: bool) -> An
     lead = aval.shape[:last]
     size = size_literal(aval.shape[-1], dtype)
     if skip_nan:
-        size = reductions.sum.__wrapped__(present(x), last, dtype=dtype, keepdims=bool(many))
+        size = body_of(reductions.sum)(present(x), last, dtype=dtype, keepdims=bool(many))
         q = stretch(q, (*lead, get_aval(q).shape[0])) if many else q
     top = ufuncs.subtract(size, literal(1.0, dtype))
     place = lax.mul(q, top)  # of strong type, as `top` is
@@ -194,7 +195,7 @@ def _by_weights(x: ArrayLike, q: ArrayLike, weights: ArrayLike | None, skip_nan:
     whole = lax.slice_in_dim(running, n - 1, n, axis=last + 1)
     level = lax.broadcast_in_dim(levels, (*shape[:-1], 1), (last,))
     below = lax.lt(running, stretch(lax.mul(level, whole), shape))
-    index = reductions.sum.__wrapped__(below, last + 1)
+    index = body_of(reductions.sum)(below, last + 1)
     out = _taken(x, ufuncs.minimum(index, n - 1), True)
     return out if get_aval(q).ndim else lax.squeeze(out, (last,))
 

@@ -25,7 +25,7 @@ from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.manipulation import moved
 from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes
-from pyjx.runtime.operations import op_jit
+from pyjx.runtime.operations import body_of, op_jit
 
 
 def _known(name: str, x: object) -> Any:
@@ -52,7 +52,7 @@ def _true_places(mask: ArrayLike, size: int, fill: ArrayLike) -> Any:
     # The k-th true element is where the count of true elements first reaches k + 1.
 
     wanted = lax.add(lax.iota(dtype, size), lax.full((size,), 1, dtype))
-    place = convert(jnp.searchsorted.__wrapped__(rank, wanted), dtype)
+    place = convert(body_of(jnp.searchsorted)(rank, wanted), dtype)
     return ufuncs.where(lax.lt(place, literal(count, dtype)), place, literal(fill, dtype))
 
 

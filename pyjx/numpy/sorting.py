@@ -26,6 +26,7 @@ from pyjx.numpy.promotion import (
     promote_dtypes_complex,
     strong,
 )
+from pyjx.runtime.operations import body_of
 
 
 def _check_kind(name: str, kind: object, order: object, stable: object) -> None:
@@ -351,8 +352,8 @@ def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None
         return lax.full(get_aval(x).shape, 0, dtype)
     side = "left" if right else "right"
     options = {"side": side, "method": method or "scan"}
-    up = searchsorted.__wrapped__(bins, x, **options)
-    down = lax.sub(literal(size, dtype), searchsorted.__wrapped__(
+    up = body_of(searchsorted)(bins, x, **options)
+    down = lax.sub(literal(size, dtype), body_of(searchsorted)(
         lax.rev(bins, (0,)), x, **options))
     first, last = (lax.squeeze(lax.slice_in_dim(bins, i, i + 1), (0,)) for i in (0, size - 1))
     return ufuncs.where(ufuncs.greater_equal(last, first), up, down)

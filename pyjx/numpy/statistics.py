@@ -31,8 +31,9 @@ from pyjx.numpy.promotion import (
     strong,
 )
 from pyjx.numpy.reductions import check_where, count_of, no_out
+from pyjx.runtime.operations import body_of
 
-_sum = reductions.sum.__wrapped__
+_sum = body_of(reductions.sum)
 _real_part_error = (
     "jax.numpy.var does not yet support real dtype parameters when computing the variance of an "
     "array of complex values. Leave `dtype` out, and convert the result, which is real."
@@ -299,7 +300,7 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
                 ufuncs.multiply(ddof, _sum(ufuncs.multiply(weights, aweights))), total))
     x = ufuncs.subtract(x, center)
     turned = permuted(x if weights is None else ufuncs.multiply(x, weights), (1, 0))
-    out = ufuncs.divide(matmul.__wrapped__(x, ufuncs.conj(turned)), free)
+    out = ufuncs.divide(body_of(matmul)(x, ufuncs.conj(turned)), free)
     return lax.squeeze(out, [i for i, n in enumerate(get_aval(out).shape) if n == 1])
 
 
@@ -337,7 +338,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
     >>> jax.numpy.corrcoef(jax.numpy.array([[1.0, 2.0], [4.0, 2.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    c = cov.__wrapped__(x, y, rowvar, dtype=user_dtype("corrcoef", dtype))
+    c = body_of(cov)(x, y, rowvar, dtype=user_dtype("corrcoef", dtype))
     aval = get_aval(c)
     if not aval.ndim:
         return ufuncs.divide(c, c)

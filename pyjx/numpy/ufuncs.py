@@ -7,7 +7,7 @@ callables (see `op_jit`); their Python bodies are `__wrapped__`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
 
@@ -57,14 +57,19 @@ from pyjx.numpy.promotion import (
     spread_all,
 )
 from pyjx.numpy.universal import BinaryUfunc, universal, unsupported
-from pyjx.runtime.jit import Wrapped
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.transfers import array_from_host
 
 _bool = dtypes.bool_dtype
 _Body = Callable[..., Any]
-_Unary: TypeAlias = Wrapped[[Any], Array]
-_Binary: TypeAlias = Wrapped[[Any, Any], Array]
+
+
+class _Unary(Protocol):
+    def __call__(self, x: ArrayLike, /) -> Array: ...
+
+
+class _Binary(Protocol):
+    def __call__(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
 
 
 def _named(body: _Body, name: str, doc: str, example: str, make: Callable[[_Body], Any] = op_jit

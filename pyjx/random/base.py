@@ -9,7 +9,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.dtypes import DType
@@ -296,7 +296,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: DTypeLike | N
     return random_wrap_p.bind(key_bits_array, impl=chosen)
 
 
-def key_data(keys: ArrayLike) -> Array:
+def key_data(keys: KeyLike) -> Array:
     """The uint32 data of a key array.
 
     >>> import pyjx as jax
@@ -307,7 +307,7 @@ def key_data(keys: ArrayLike) -> Array:
     return random_unwrap_p.bind(wrapped)
 
 
-def key_impl(keys: ArrayLike) -> str | PRNGSpec:
+def key_impl(keys: KeyLike) -> str | PRNGSpec:
     """What `impl=` says for the generator of a key array: its name, or the specification of one
     that the program defines.
 
@@ -320,7 +320,7 @@ def key_impl(keys: ArrayLike) -> str | PRNGSpec:
     return impl.name if implementations.get(impl.name) is impl else PRNGSpec(impl)
 
 
-def clone(key: ArrayLike) -> Array:
+def clone(key: KeyLike) -> Array:
     """The same key, for use once more where the reuse of keys is checked.
 
     >>> import pyjx as jax
@@ -349,11 +349,11 @@ def _split_data(impl: PRNGImpl, num: int) -> Callable[[Any], Any]:
 
 
 @on_key("shape")
-def _split(key: Value, *, shape: tuple[int, ...]) -> Array:
+def _split(key: KeyLike, *, shape: tuple[int, ...]) -> Array:
     return split_keys(key, shape)
 
 
-def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
+def split(key: KeyLike, num: int | tuple[int, ...] = 2) -> Array:
     """New keys, which are independent of each other and of `key`.
 
     Args:
@@ -382,17 +382,17 @@ def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     return _as_given(_split(wrapped, shape=shape), wrapped.dtype._impl, raw)
 
 
-def split_traced(key: ArrayLike, num: int = 2) -> list[Any]:
+def split_traced(key: KeyLike, num: int = 2) -> list[Any]:
     """The single keys of `split`, within an operation on a key."""
     return list(lax.unstack(split_keys(key, (num,))))
 
 
 @on_key()
-def _fold_in(key: Value, data: Value) -> Array:
+def _fold_in(key: KeyLike, data: Value) -> Array:
     return random_fold_in_p.bind(key, data)
 
 
-def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
+def fold_in(key: KeyLike, data: ArrayLike) -> Array:
     """A new key for each integer.
 
     Args:
@@ -427,11 +427,11 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 
 
 @on_key("shape", "dtype")
-def _bits(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _bits(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return draw_bits(key, dtype.itemsize * 8, shape, True)
 
 
-def bits(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None, *,
+def bits(key: KeyLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None, *,
          out_sharding: ShardingLike = None) -> Array:
     """Uniform random bits.
 

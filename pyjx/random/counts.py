@@ -10,7 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
@@ -41,7 +41,7 @@ def _like(x: Value, value: float) -> Array:
     return lax.full_like(x, value)
 
 
-def _reject_until_accepted(key: Value, shape: tuple[int, ...], dtype: DType,
+def _reject_until_accepted(key: KeyLike, shape: tuple[int, ...], dtype: DType,
                            attempt: Callable[[Any, Any], tuple[Any, Any]]) -> Array:
     """Numbers `k` of the first attempt `(u, v) -> (k, accepted)` that is accepted, elementwise.
 
@@ -65,7 +65,7 @@ def _reject_until_accepted(key: Value, shape: tuple[int, ...], dtype: DType,
 # -- Poisson ---------------------------------------------------------------------------------------
 
 
-def _poisson_by_product(key: Value, lam: Value, counts: DType) -> Array:
+def _poisson_by_product(key: KeyLike, lam: Value, counts: DType) -> Array:
     """How many uniform numbers have a product above exp(-lam) (Knuth), for small lam; fewer than
     the largest count that the dtype has."""
     shape, dtype = get_aval(lam).shape, get_aval(lam).dtype
@@ -88,7 +88,7 @@ def _poisson_by_product(key: Value, lam: Value, counts: DType) -> Array:
     return lax.sub(count, _like(count, 1))
 
 
-def _poisson_by_rejection(key: Value, lam: Value, counts: DType) -> Array:
+def _poisson_by_rejection(key: KeyLike, lam: Value, counts: DType) -> Array:
     """Algorithm PTRS of Hormann, "The transformed rejection method for generating Poisson random
     variables" (1993), for lam >= 10."""
     shape, dtype = get_aval(lam).shape, get_aval(lam).dtype
@@ -120,7 +120,7 @@ def _poisson_by_rejection(key: Value, lam: Value, counts: DType) -> Array:
     return lax.convert_element_type(k, counts)
 
 
-def _exact_poisson(key: Value, lam: Value, dtype: DType) -> Array:
+def _exact_poisson(key: KeyLike, lam: Value, dtype: DType) -> Array:
     small = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, _like(lam, 10)))
     low = _poisson_by_product(key, lax.select(small, lam, _like(lam, 0)), dtype)
     # One of the two is returned, so the key is used once.
@@ -164,7 +164,7 @@ def _peizer_pratt(k: Value, lam: Value) -> Array:
     return lax.select(negative, _like(z, -np.inf), z)
 
 
-def _approximate_poisson(key: Value, lam: Value, dtype: DType) -> Array:
+def _approximate_poisson(key: KeyLike, lam: Value, dtype: DType) -> Array:
     """The quantile of a uniform number: by summation below 7, else from a normal approximation."""
     kind = get_aval(lam).dtype
 
@@ -194,7 +194,7 @@ def _approximate_poisson(key: Value, lam: Value, dtype: DType) -> Array:
 
 
 @on_key("shape", "dtype", "method")
-def _poisson(key: Value, lam: Value, *, shape: tuple[int, ...], dtype: DType, method: str) -> Array:
+def _poisson(key: Array, lam: Value, *, shape: tuple[int, ...], dtype: DType, method: str) -> Array:
     wide = method == "approximate" and 8 in (get_aval(lam).dtype.itemsize, dtype.itemsize)
     kind = np.dtype(np.float64 if wide else np.float32)
     (lam,) = arrays(kind, shape, lam)
@@ -202,7 +202,7 @@ def _poisson(key: Value, lam: Value, *, shape: tuple[int, ...], dtype: DType, me
     return sample(key, lam if get_aval(lam).shape else lax.broadcast(lam, ()), dtype)
 
 
-def poisson(key: ArrayLike, lam: ArrayLike, shape: Sequence[int] | None = None,
+def poisson(key: KeyLike, lam: ArrayLike, shape: Sequence[int] | None = None,
             dtype: DTypeLike | None = None, *, method: str = "exact",
             out_sharding: ShardingLike = None) -> Array:
     """Poisson random numbers: probability lam^k exp(-lam) / k! of k = 0, 1, ...
@@ -268,7 +268,7 @@ def _stirling_rest(k: Value) -> Array:
     return lax.select(lax.le(k, number(9)), table, lax.div(series, k1))
 
 
-def _binomial_by_waiting(key: Value, n: Value, log1_p: Value) -> Array:
+def _binomial_by_waiting(key: KeyLike, n: Value, log1_p: Value) -> Array:
     """How many geometric waiting times fit into n trials, for a small mean."""
     shape, dtype = get_aval(n).shape, get_aval(n).dtype
 
@@ -287,7 +287,7 @@ def _binomial_by_waiting(key: Value, n: Value, log1_p: Value) -> Array:
     return lax.sub(count, _like(count, 1))
 
 
-def _binomial_by_rejection(key: Value, n: Value, p: Value) -> Array:
+def _binomial_by_rejection(key: KeyLike, n: Value, p: Value) -> Array:
     """Algorithm BTRS of Hormann, "The generation of binomial random variates" (1993), for a mean
     of 10 and more."""
     shape, dtype = get_aval(n).shape, get_aval(n).dtype
@@ -330,7 +330,7 @@ def _binomial_by_rejection(key: Value, n: Value, p: Value) -> Array:
     return _reject_until_accepted(key, shape, dtype, attempt)
 
 
-def _binomial_floats(key: Value, n: Value, p: Value, dtype: DType) -> Array:
+def _binomial_floats(key: KeyLike, n: Value, p: Value, dtype: DType) -> Array:
     """`n` and `p` are of one shape and float dtype; invalid ones give nan.
 
     What is computed is computed in their dtype, and then brought to `dtype`.
@@ -369,12 +369,12 @@ def _full(x: Value, dtype: DType, shape: tuple[int, ...]) -> Array:
 
 
 @on_key("shape", "dtype")
-def _binomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _binomial(key: KeyLike, n: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     kind = dtypes.to_inexact_dtype(get_aval(p).dtype)
     return _binomial_floats(key, _full(n, kind, shape), _full(p, kind, shape), dtype)
 
 
-def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Sequence[int] | None = None,
+def binomial(key: KeyLike, n: ArrayLike, p: ArrayLike, shape: Sequence[int] | None = None,
              dtype: DTypeLike | None = None) -> Array:
     """Binomial random numbers: successes among `n` trials, each with probability `p`.
 
@@ -403,7 +403,7 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Sequence[int] | 
 
 
 @on_key("shape", "dtype", "kind", "unroll")
-def _multinomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtype: DType, kind: Any,
+def _multinomial(key: Array, n: Value, p: Value, *, shape: tuple[int, ...], dtype: DType, kind: Any,
                  unroll: int) -> Array:
     """Binomial numbers one after the other, each of what the ones before have left."""
     p = _full(p, kind, shape)
@@ -414,7 +414,7 @@ def _multinomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtyp
     parts = lax.transpose(lax.div(p, left), (last, *range(last)))
     one, zero = constant(1, kind), constant(0, kind)
 
-    def draw(remaining: Value, outcome: tuple[Value, Value]) -> tuple[Value, Value]:
+    def draw(remaining: Value, outcome: tuple[Value, Array]) -> tuple[Value, Value]:
         part, k = outcome
         count = _binomial_floats(k, remaining, lax.clamp(zero, part, one), kind)
         return lax.sub(remaining, count), count
@@ -425,7 +425,7 @@ def _multinomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtyp
     return lax.convert_element_type(counts, dtype)
 
 
-def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Sequence[int] | None = None,
+def multinomial(key: KeyLike, n: ArrayLike, p: ArrayLike, *, shape: Sequence[int] | None = None,
                 dtype: DTypeLike | None = None, unroll: int = 1) -> Any:
     """Multinomial random vectors: how often each outcome came up in `n` trials.
 

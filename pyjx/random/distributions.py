@@ -10,7 +10,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
@@ -42,7 +42,7 @@ def arrays(dtype: DTypeLike, shape: tuple[int, ...], *params: Any) -> list[Any]:
             else lax.broadcast(as_array(p, dtype), shape) for p in params]
 
 
-def exponential_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+def exponential_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
 
 
@@ -54,12 +54,12 @@ _ONE = np.float32(1.0)
 
 
 @on_key("shape", "dtype")
-def _lognormal(key: Value, sigma: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _lognormal(key: KeyLike, sigma: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     (sigma,) = arrays(dtype, shape, sigma)
     return lax.exp(lax.mul(normal_floats(key, shape, dtype), sigma))
 
 
-def lognormal(key: ArrayLike, sigma: ArrayLike = _ONE, shape: Sequence[int] | None = None,
+def lognormal(key: KeyLike, sigma: ArrayLike = _ONE, shape: Sequence[int] | None = None,
               dtype: Any = None, *, out_sharding: ShardingLike = None) -> Array:
     """exp(sigma x) with x normal.
 
@@ -81,17 +81,17 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = _ONE, shape: Sequence[int] | No
         _lognormal(wrapped, sigma, shape=shape, dtype=dtype), out_sharding, "lognormal")
 
 
-def maxwell_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+def maxwell_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     x = normal_floats(key, (*shape, 3), dtype)
     return lax.sqrt(total(lax.mul(x, x), (len(shape),)))
 
 
 @on_key("shape", "dtype")
-def _maxwell(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _maxwell(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return maxwell_floats(key, shape, dtype)
 
 
-def maxwell(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
+def maxwell(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
             out_sharding: ShardingLike = None) -> Array:
     """The length of a vector of three normal numbers: density ~ x^2 exp(-x^2 / 2) for x >= 0.
 
@@ -103,14 +103,14 @@ def maxwell(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
 
 
 @on_key("shape", "dtype")
-def _double_sided_maxwell(key: Value, loc: Value, scale: Value, *, shape: tuple[int, ...],
+def _double_sided_maxwell(key: KeyLike, loc: Value, scale: Value, *, shape: tuple[int, ...],
                           dtype: DType) -> Array:
     maxwell_key, sign_key = split_traced(key)
     x = lax.mul(signs(sign_key, shape, dtype), maxwell_floats(maxwell_key, shape, dtype))
     return jnp.add(jnp.multiply(x, scale), loc)
 
 
-def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike,
+def double_sided_maxwell(key: KeyLike, loc: ArrayLike, scale: ArrayLike,
                          shape: Sequence[int] = (), dtype: Any = None) -> Array:
     """loc + scale s x with x from `maxwell` and s a random sign.
 
@@ -131,7 +131,7 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike,
 
 
 @on_key("shape", "dtype")
-def _wald(key: Value, mean: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _wald(key: KeyLike, mean: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     normal_key, uniform_key = split_traced(key)
     (mean,) = arrays(dtype, shape, mean)
     two = constant(2, dtype)
@@ -145,7 +145,7 @@ def _wald(key: Value, mean: Value, *, shape: tuple[int, ...], dtype: DType) -> A
     return lax.select(lax.le(z, lax.div(mean, lax.add(mean, x))), x, lax.div(mean2, x))
 
 
-def wald(key: ArrayLike, mean: ArrayLike, shape: Sequence[int] | None = None,
+def wald(key: KeyLike, mean: ArrayLike, shape: Sequence[int] | None = None,
          dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Inverse Gaussian random numbers with shape parameter 1 and the given mean.
 
@@ -163,12 +163,12 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype")
-def _pareto(key: Value, b: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _pareto(key: KeyLike, b: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     (b,) = arrays(dtype, shape, b)
     return lax.exp(lax.div(exponential_floats(key, shape, dtype), b))
 
 
-def pareto(key: ArrayLike, b: ArrayLike, shape: Sequence[int] | None = None,
+def pareto(key: KeyLike, b: ArrayLike, shape: Sequence[int] | None = None,
            dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Pareto random numbers: density b / x^(b + 1) for x >= 1.
 
@@ -180,13 +180,13 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype")
-def _rayleigh(key: Value, scale: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _rayleigh(key: KeyLike, scale: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     (scale,) = arrays(dtype, shape, scale)
     log_u = lax.log(unit_floats(key, shape, dtype))
     return lax.mul(scale, lax.sqrt(lax.mul(log_u, constant(-2, dtype))))
 
 
-def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Sequence[int] | None = None,
+def rayleigh(key: KeyLike, scale: ArrayLike, shape: Sequence[int] | None = None,
              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Rayleigh random numbers: density ~ x exp(-x^2 / (2 scale^2)) for x >= 0.
 
@@ -198,13 +198,13 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Sequence[int] | None = Non
 
 
 @on_key("shape", "dtype")
-def _weibull_min(key: Value, scale: Value, concentration: Value, *, shape: tuple[int, ...],
+def _weibull_min(key: KeyLike, scale: Value, concentration: Value, *, shape: tuple[int, ...],
                  dtype: DType) -> Array:
     x = exponential_floats(key, shape, dtype)
     return jnp.multiply(jnp.power(x, jnp.divide(1.0, concentration)), scale)
 
 
-def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike,
+def weibull_min(key: KeyLike, scale: ArrayLike, concentration: ArrayLike,
                 shape: Sequence[int] = (), dtype: Any = None) -> Array:
     """Weibull random numbers: scale x^(1 / concentration) with x from `exponential`.
 
@@ -223,7 +223,7 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike,
 
 
 @on_key("shape", "dtype")
-def _triangular(key: Value, left: Value, mode: Value, right: Value, *, shape: tuple[int, ...],
+def _triangular(key: KeyLike, left: Value, mode: Value, right: Value, *, shape: tuple[int, ...],
                 dtype: DType) -> Array:
     left, mode, right = arrays(dtype, shape, left, mode, right)
     u = unit_floats(key, shape, dtype)
@@ -235,7 +235,7 @@ def _triangular(key: Value, left: Value, mode: Value, right: Value, *, shape: tu
     return lax.select(lax.lt(u, peak), lax.add(left, low), lax.sub(right, high))
 
 
-def triangular(key: ArrayLike, left: ArrayLike, mode: Any, right: ArrayLike,
+def triangular(key: KeyLike, left: ArrayLike, mode: Any, right: ArrayLike,
                shape: Sequence[int] | None = None, dtype: DTypeLike | None = None, *,
                out_sharding: ShardingLike = None) -> Array:
     """Random numbers in [left, right] with a density that rises linearly to `mode` and falls.
@@ -249,7 +249,7 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: Any, right: ArrayLike,
 
 
 @on_key("shape", "dtype")
-def _geometric(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _geometric(key: KeyLike, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     kind = dtypes.to_inexact_dtype(get_aval(p).dtype)
     (p,) = arrays(kind, shape, p)
     u = unit_floats(key, shape, kind)
@@ -259,7 +259,7 @@ def _geometric(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) ->
     return lax.convert_element_type(lax.add(trials, one), dtype)
 
 
-def geometric(key: ArrayLike, p: ArrayLike, shape: Sequence[int] | None = None,
+def geometric(key: KeyLike, p: ArrayLike, shape: Sequence[int] | None = None,
               dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """The number of trials up to the first success, each of which has probability `p`.
 
@@ -281,7 +281,7 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "wide", "dtype")
-def _orthogonal(key: Value, *, shape: tuple[int, ...], wide: bool, dtype: DType) -> Array:
+def _orthogonal(key: KeyLike, *, shape: tuple[int, ...], wide: bool, dtype: DType) -> Array:
     z = normal_floats(key, shape, dtype)
     q, r = jnp.linalg.qr(z)
     # The signs of r's diagonal make the factorization unique, and q uniform (Mezzadri 2007).
@@ -289,7 +289,7 @@ def _orthogonal(key: Value, *, shape: tuple[int, ...], wide: bool, dtype: DType)
     return jnp.matrix_transpose(q) if wide else q
 
 
-def orthogonal(key: ArrayLike, n: int, shape: Sequence[int] = (), dtype: DTypeLike | None = None,
+def orthogonal(key: KeyLike, n: int, shape: Sequence[int] = (), dtype: DTypeLike | None = None,
                m: int | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Matrices from the uniform distribution over the orthogonal (or unitary) ones.
 
@@ -347,7 +347,7 @@ _FACTORS: dict[str, Callable[[Value], Any]] = {
 
 
 @on_key("shape", "dtype", "method")
-def _multivariate_normal(key: Value, mean: Value, covariance: Value, *, shape: tuple[int, ...],
+def _multivariate_normal(key: KeyLike, mean: Value, covariance: Value, *, shape: tuple[int, ...],
                          dtype: DType, method: str) -> Array:
     factor = _FACTORS[method](covariance)
     full = (*shape, get_aval(mean).shape[-1])
@@ -355,7 +355,7 @@ def _multivariate_normal(key: Value, mean: Value, covariance: Value, *, shape: t
     return jnp.broadcast_to(mean, full) + jnp.einsum("...ij,...j->...i", factor, z)
 
 
-def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike,
+def multivariate_normal(key: KeyLike, mean: ArrayLike, cov: ArrayLike,
                         shape: Sequence[int] | None = None, dtype: DTypeLike | None = None,
                         method: str = "cholesky", *, out_sharding: ShardingLike = None) -> Array:
     """Normal random vectors with a mean and a covariance.

@@ -16,7 +16,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-def _one_gamma(key: Value, a: Value, log_space: bool) -> Array:
+def _one_gamma(key: KeyLike, a: Value, log_space: bool) -> Array:
     """One number; `key` and `a` are scalars."""
     dtype = get_aval(a).dtype
 
@@ -98,13 +98,13 @@ def _one_gamma(key: Value, a: Value, log_space: bool) -> Array:
     return lax.mul(lax.mul(d, v), boost)
 
 
-def _decomposition(key: Value, a: Array, *, log_space: bool, partitionable: bool | None = None
+def _decomposition(key: KeyLike, a: Array, *, log_space: bool, partitionable: bool | None = None
                    ) -> Array:
     with counting(partitionable):
         return _gammas(key, a, log_space)
 
 
-def _gammas(key: Value, a: Array, log_space: bool) -> Array:
+def _gammas(key: KeyLike, a: Array, log_space: bool) -> Array:
     """Each element has a key of its own, split from that of its example."""
     shape, examples = get_aval(a).shape, get_aval(key).shape
     size = math.prod(shape)
@@ -113,7 +113,7 @@ def _gammas(key: Value, a: Array, log_space: bool) -> Array:
     keys = split_keys(key, (math.prod(shape[len(examples):]),))
     keys, flat = lax.reshape(keys, (size,)), lax.reshape(a, (size,))
 
-    def one(k: Value, x: Value) -> Array:
+    def one(k: Array, x: Value) -> Array:
         return _one_gamma(k, x, log_space)
 
     # The bits of many keys at once are only with threefry those of one key after the other.
@@ -122,7 +122,7 @@ def _gammas(key: Value, a: Array, log_space: bool) -> Array:
     return lax.reshape(out, shape)
 
 
-def _one_by_one(fun: Callable[[Any, Any], Any], keys: Value, xs: Value) -> Array:
+def _one_by_one(fun: Callable[[Any, Any], Any], keys: KeyLike, xs: Value) -> Array:
     size = get_aval(xs).shape[0]
 
     def step(state: Any) -> Any:
@@ -199,7 +199,7 @@ _CUBE_ROOT = (
 )
 
 
-def _approximate(key: Value, a: Value, log_space: bool, dtype: DType) -> Array:
+def _approximate(key: KeyLike, a: Value, log_space: bool, dtype: DType) -> Array:
     """Numbers of the approximate method, by one function for all uses with the same types."""
     program = traced(_approximate_floats, [get_aval(key), get_aval(a)],
                      {"log_space": log_space, "result": dtype})
@@ -210,7 +210,7 @@ def _at_least_float32(dtype: DType) -> DType:
     return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
 
 
-def _approximate_floats(key: Value, a: Value, *, log_space: bool, result: DType) -> Array:
+def _approximate_floats(key: KeyLike, a: Value, *, log_space: bool, result: DType) -> Array:
     """A gamma number of a + 4, times u_i^(1 / (a + i)) for i = 0, ..., 3; in float32 at least."""
     shape, dtype = get_aval(a).shape, _at_least_float32(get_aval(a).dtype)
     a = lax.convert_element_type(a, dtype)
@@ -228,7 +228,7 @@ def _approximate_floats(key: Value, a: Value, *, log_space: bool, result: DType)
     return lax.convert_element_type(log if log_space else lax.exp(log), result)
 
 
-def gamma_floats(key: ArrayLike, a: ArrayLike, log_space: bool, method: str) -> Any:
+def gamma_floats(key: KeyLike, a: ArrayLike, log_space: bool, method: str) -> Any:
     if method == "approximate":
         return _approximate(key, a, log_space, get_aval(a).dtype)
     return random_gamma_p.bind(key, a, log_space=log_space,
@@ -246,7 +246,7 @@ def check_method(name: str, method: Any) -> str:
 
 
 @on_key("shape", "dtype", "log_space", "method")
-def _gamma(key: Value, a: Value, *, shape: tuple[int, ...], dtype: DType, log_space: bool,
+def _gamma(key: KeyLike, a: Value, *, shape: tuple[int, ...], dtype: DType, log_space: bool,
            method: str) -> Array:
     approximate = method == "approximate"
     (a,) = arrays(_at_least_float32(dtype) if approximate else dtype, shape, a)
@@ -256,7 +256,7 @@ def _gamma(key: Value, a: Value, *, shape: tuple[int, ...], dtype: DType, log_sp
     return gamma_floats(key, a, log_space, method)
 
 
-def _sample_gamma(name: str, key: ArrayLike, a: Array, shape: Any, dtype: np.dtype[Any],
+def _sample_gamma(name: str, key: KeyLike, a: Array, shape: Any, dtype: np.dtype[Any],
                   log_space: bool, method: str, out_sharding: ShardingLike) -> Array:
     wrapped, _ = check_key(name, key)
     method = check_method(name, method)
@@ -299,7 +299,7 @@ def loggamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = 
 
 
 @on_key("shape", "dtype", "method")
-def _beta(key: Value, a: Value, b: Value, *, shape: tuple[int, ...], dtype: DType, method: str
+def _beta(key: KeyLike, a: Value, b: Value, *, shape: tuple[int, ...], dtype: DType, method: str
           ) -> Array:
     a_key, b_key = split_traced(key)
     a, b = arrays(dtype, shape, a, b)
@@ -309,7 +309,7 @@ def _beta(key: Value, a: Value, b: Value, *, shape: tuple[int, ...], dtype: DTyp
     return lax.div(x, lax.add(x, y))
 
 
-def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Sequence[int] | None = None,
+def beta(key: KeyLike, a: ArrayLike, b: ArrayLike, shape: Sequence[int] | None = None,
          dtype: DTypeLike | None = None, *, method: str = "exact", out_sharding: ShardingLike = None
         ) -> Array:
     """Beta random numbers: density ~ x^(a - 1) (1 - x)^(b - 1) on [0, 1].
@@ -326,19 +326,19 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Sequence[int] | None
     return placed_result(out, out_sharding, "beta")
 
 
-def _chisquare_floats(key: Value, df: Value, method: str) -> Array:
+def _chisquare_floats(key: KeyLike, df: Value, method: str) -> Array:
     two = constant(2, get_aval(df).dtype)
     return lax.mul(lax.exp(gamma_floats(key, lax.div(df, two), True, method)), two)
 
 
 @on_key("shape", "dtype", "method")
-def _chisquare(key: Value, df: Value, *, shape: tuple[int, ...], dtype: DType, method: str
+def _chisquare(key: KeyLike, df: Value, *, shape: tuple[int, ...], dtype: DType, method: str
                ) -> Array:
     (df,) = arrays(dtype, shape, df)
     return _chisquare_floats(key, df, method)
 
 
-def chisquare(key: ArrayLike, df: ArrayLike, shape: Sequence[int] | None = None,
+def chisquare(key: KeyLike, df: ArrayLike, shape: Sequence[int] | None = None,
               dtype: DTypeLike | None = None, *, method: str = "exact",
               out_sharding: ShardingLike = None) -> Array:
     """Chi-square random numbers: density ~ x^(df / 2 - 1) exp(-x / 2) for x >= 0.
@@ -352,7 +352,7 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype")
-def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _f(key: KeyLike, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     den_key, num_key = split_traced(key)
     dfnum, dfden = arrays(dtype, shape, dfnum, dfden)
     num = _chisquare_floats(num_key, dfnum, "exact")
@@ -360,7 +360,7 @@ def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtype:
     return lax.div(lax.div(num, dfnum), lax.div(den, dfden))
 
 
-def f(key: ArrayLike, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None,
+def f(key: KeyLike, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None,
       dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """F random numbers: quotients of two chi-square numbers, each divided by its parameter.
 
@@ -372,7 +372,7 @@ def f(key: ArrayLike, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None
 
 
 @on_key("shape", "dtype")
-def _t(key: Value, df: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _t(key: KeyLike, df: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     normal_key, gamma_key = split_traced(key)
     (df,) = arrays(dtype, shape, df)
     x = normal_floats(normal_key, shape, dtype)
@@ -380,7 +380,7 @@ def _t(key: Value, df: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return lax.mul(x, lax.sqrt(lax.div(half, gamma_floats(gamma_key, half, False, "exact"))))
 
 
-def t(key: ArrayLike, df: ArrayLike, shape: Sequence[int] | None = None,
+def t(key: KeyLike, df: ArrayLike, shape: Sequence[int] | None = None,
       dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Student's t random numbers: density ~ (1 + x^2 / df)^(-(df + 1) / 2).
 
@@ -392,7 +392,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype", "method")
-def _dirichlet(key: Value, alpha: Value, *, shape: tuple[int, ...], dtype: DType, method: str
+def _dirichlet(key: KeyLike, alpha: Value, *, shape: tuple[int, ...], dtype: DType, method: str
                ) -> Array:
     (alpha,) = arrays(dtype, shape, alpha)
     x = gamma_floats(key, alpha, True, method)
@@ -405,7 +405,7 @@ def _dirichlet(key: Value, alpha: Value, *, shape: tuple[int, ...], dtype: DType
     return lax.div(x, along(total(x, (last,))))
 
 
-def dirichlet(key: ArrayLike, alpha: Any, shape: Sequence[int] | None = None,
+def dirichlet(key: KeyLike, alpha: Any, shape: Sequence[int] | None = None,
               dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Dirichlet random vectors: positive numbers with sum 1, density ~ prod x_i^(alpha_i - 1).
 
@@ -440,7 +440,8 @@ def dirichlet(key: ArrayLike, alpha: Any, shape: Sequence[int] | None = None,
 # -- generalized normal numbers --------------------------------------------------------------------
 
 
-def _generalized_normal_floats(key: Value, p: Value, shape: tuple[int, ...], dtype: DType) -> Array:
+def _generalized_normal_floats(key: KeyLike, p: Value, shape: tuple[int, ...], dtype: DType
+                               ) -> Array:
     gamma_key, sign_key = split_traced(key)
     inverse = lax.convert_element_type(lax.div(constant(1, get_aval(p).dtype), p), dtype)
     a = lax.broadcast(inverse, shape) if shape else lax.broadcast(inverse, ())
@@ -455,11 +456,11 @@ def _exponent(p: Value) -> Array:
 
 
 @on_key("shape", "dtype")
-def _generalized_normal(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _generalized_normal(key: KeyLike, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return _generalized_normal_floats(key, _exponent(p), shape, dtype)
 
 
-def generalized_normal(key: ArrayLike, p: ArrayLike, shape: Sequence[int] = (), dtype: Any = None,
+def generalized_normal(key: KeyLike, p: ArrayLike, shape: Sequence[int] = (), dtype: Any = None,
                        *, out_sharding: ShardingLike = None) -> Array:
     """Random numbers with density ~ exp(-|x|^p); `p` is a scalar.
 
@@ -481,7 +482,7 @@ def _require_scalar(name: str, p: ArrayLike) -> None:
 
 
 @on_key("shape", "dtype")
-def _ball(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _ball(key: KeyLike, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     direction_key, radius_key = split_traced(key)
     p = _exponent(p)
     inverse = lax.div(constant(1, get_aval(p).dtype), p)
@@ -494,7 +495,7 @@ def _ball(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Arra
     return lax.div(x, lax.broadcast_in_dim(length, shape, range(last)))
 
 
-def ball(key: ArrayLike, d: int, p: ArrayLike = 2, shape: Sequence[int] = (), dtype: Any = None, *,
+def ball(key: KeyLike, d: int, p: ArrayLike = 2, shape: Sequence[int] = (), dtype: Any = None, *,
          out_sharding: ShardingLike = None) -> Any:
     """Points that are uniformly distributed in the unit ball of the p-norm in `d` dimensions.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
@@ -125,8 +125,8 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
     return shape
 
 
-def drawn(body: Callable[..., Any], key: Value, shape: Any, dtype: Any, out_sharding: ShardingLike,
-          *params: Value, **options: Any) -> Array:
+def drawn(body: Callable[..., Any], key: KeyLike, shape: Any, dtype: Any,
+          out_sharding: ShardingLike, *params: Value, **options: Any) -> Array:
     """The result of a sampler, whose compiled part `body` has its name after an underscore: of a
     float dtype in which the parameters lose nothing, of the shape to which they broadcast."""
     name = body.__name__[1:]
@@ -185,7 +185,7 @@ def running_total(x: Array, axis: int, *, reverse: bool = False) -> Array:
 # -- uniform and normal ----------------------------------------------------------------------------
 
 
-def unit_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike, *, fused: bool = False
+def unit_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike, *, fused: bool = False
                ) -> Any:
     """Uniform numbers from [0, 1): random mantissas with the exponent of 1, minus 1.
 
@@ -196,7 +196,7 @@ def unit_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike, *, fus
     return lax.max(constant(0, dtype), _unit_floats(key, shape, dtype, fused))
 
 
-def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, fused: bool) -> Array:
+def _unit_floats(key: KeyLike, shape: tuple[int, ...], dtype: DType, fused: bool) -> Array:
     info = dtypes.finfo(dtype)
     width, mantissa = int(info.bits), int(info.nmant)
     if width not in _UINTS:
@@ -213,7 +213,7 @@ def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, fused: bool) 
     return lax.sub(floats, constant(1, dtype))
 
 
-def uniform_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike, low: ArrayLike,
+def uniform_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike, low: ArrayLike,
                    high: ArrayLike, *, fused: bool = False) -> Any:
     """Uniform numbers from [low, high); `fused` as for `unit_floats`."""
     low, high = as_array(low, dtype), as_array(high, dtype)
@@ -239,13 +239,13 @@ def _over(x: Value, shape: tuple[int, ...]) -> Any:
 
 
 @on_key("shape", "dtype")
-def _uniform(key: Value, low: Value = 0.0, high: Value = 1.0, *, shape: tuple[int, ...],
+def _uniform(key: KeyLike, low: Value = 0.0, high: Value = 1.0, *, shape: tuple[int, ...],
              dtype: DType) -> Array:
     low, high = [_over(as_array(x, dtype), shape) for x in (low, high)]
     return uniform_floats(key, shape, dtype, low, high, fused=True)
 
 
-def uniform(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, minval: ArrayLike = 0.0,
+def uniform(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, minval: ArrayLike = 0.0,
             maxval: ArrayLike = 1.0, *, out_sharding: ShardingLike = None) -> Array:
     """Uniform random numbers from [minval, maxval).
 
@@ -297,7 +297,7 @@ def _fitted(bound: Any, shape: tuple[int, ...], *, drop: bool) -> Any:
     raise TypeError(f"uniform got incompatible shapes for broadcasting: {shape}, {own}.")
 
 
-def normal_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+def normal_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     """sqrt(2) erfinv(u) with u uniform on (-1, 1)."""
     if dtypes.issubdtype(dtype, np.complexfloating):
         real = dtypes.to_floating_dtype(dtype)
@@ -308,14 +308,14 @@ def normal_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> A
     return lax.mul(constant(math.sqrt(2), dtype), lax.erf_inv(_symmetric_floats(key, shape, dtype)))
 
 
-def _symmetric_floats(key: Value, shape: tuple[int, ...], dtype: DType) -> Array:
+def _symmetric_floats(key: KeyLike, shape: tuple[int, ...], dtype: DType) -> Array:
     """Uniform numbers from (-1, 1)."""
     low = np.nextafter(constant(-1, dtype), constant(0, dtype), dtype=dtype)
     return uniform_floats(key, shape, dtype, low, constant(1, dtype))
 
 
 @on_key("shape", "dtype")
-def _scaled_normal(key: Value, scale: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _scaled_normal(key: KeyLike, scale: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     scale = lax.convert_element_type(scale, dtype)
     if dtypes.issubdtype(dtype, np.complexfloating):
         return normal_floats(key, shape, dtype) * scale
@@ -323,7 +323,7 @@ def _scaled_normal(key: Value, scale: Value, *, shape: tuple[int, ...], dtype: D
     return root * lax.erf_inv(_symmetric_floats(key, shape, dtype))
 
 
-def scaled_normal(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike, scale: ArrayLike) -> Any:
+def scaled_normal(key: KeyLike, shape: Sequence[int], dtype: DTypeLike, scale: ArrayLike) -> Any:
     """Normal numbers times `scale`: real ones are (sqrt(2) scale) erfinv(u), as in JAX's
     initializers, rather than scale (sqrt(2) erfinv(u)), which is rounded otherwise."""
     wrapped, _ = check_key("normal", key)
@@ -332,11 +332,11 @@ def scaled_normal(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike, scale:
 
 
 @on_key("shape", "dtype")
-def _normal(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _normal(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return normal_floats(key, shape, dtype)
 
 
-def normal(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
+def normal(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
            out_sharding: ShardingLike = None) -> Array:
     """Normal random numbers with mean 0 and variance 1.
 
@@ -381,7 +381,7 @@ def _above(x: Value, limit: int) -> Array:
     return lax.gt(x, lax.full_like(x, min(limit, int(info.max))))
 
 
-def integers(key: ArrayLike, shape: tuple[int, ...], low: ArrayLike, high: ArrayLike,
+def integers(key: KeyLike, shape: tuple[int, ...], low: ArrayLike, high: ArrayLike,
              dtype: DTypeLike) -> Any:
     """Integers from [low, high): two words w0, w1 as the digits of one number modulo the span.
 
@@ -414,11 +414,11 @@ def integers(key: ArrayLike, shape: tuple[int, ...], low: ArrayLike, high: Array
 
 
 @on_key("shape", "dtype")
-def _randint(key: Value, low: Value, high: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _randint(key: Array, low: Value, high: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return integers(key, shape, low, high, dtype)
 
 
-def randint(key: ArrayLike, shape: Sequence[int], minval: ArrayLike, maxval: ArrayLike,
+def randint(key: KeyLike, shape: Sequence[int], minval: ArrayLike, maxval: ArrayLike,
             dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Uniform random integers from [minval, maxval).
 
@@ -454,17 +454,17 @@ def randint(key: ArrayLike, shape: Sequence[int], minval: ArrayLike, maxval: Arr
 # -- transformed uniform numbers -------------------------------------------------------------------
 
 
-def _positive(key: Value, shape: tuple[int, ...], dtype: DType) -> Array:
+def _positive(key: KeyLike, shape: tuple[int, ...], dtype: DType) -> Array:
     """Uniform numbers from [tiny, 1)."""
     return uniform_floats(key, shape, dtype, dtypes.finfo(dtype).tiny, constant(1, dtype))
 
 
 @on_key("shape", "dtype")
-def _exponential(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _exponential(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
 
 
-def exponential(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
+def exponential(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
                 out_sharding: ShardingLike = None) -> Array:
     """Exponential random numbers with rate 1: density exp(-x) for x >= 0.
 
@@ -484,7 +484,7 @@ def check_mode(name: str, mode: Any) -> str:
     return str(mode)
 
 
-def gumbel_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike, mode: str) -> Any:
+def gumbel_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike, mode: str) -> Any:
     """-log(-log(u)); with mode "high" u has twice the bits where that matters, near 0."""
     if mode == "low":
         return lax.neg(lax.log(lax.neg(lax.log(_positive(key, shape, dtype)))))
@@ -498,11 +498,11 @@ def gumbel_floats(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike, mode
 
 
 @on_key("shape", "dtype", "mode")
-def _gumbel(key: Value, *, shape: tuple[int, ...], dtype: DType, mode: str) -> Array:
+def _gumbel(key: KeyLike, *, shape: tuple[int, ...], dtype: DType, mode: str) -> Array:
     return gumbel_floats(key, shape, dtype, mode)
 
 
-def gumbel(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, mode: str | None = None, *,
+def gumbel(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, mode: str | None = None, *,
            out_sharding: ShardingLike = None) -> Array:
     """Gumbel random numbers: distribution function exp(-exp(-x)).
 
@@ -517,13 +517,13 @@ def gumbel(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, mode: s
 
 
 @on_key("shape", "dtype")
-def _laplace(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _laplace(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
     low = constant(-1 + float(dtypes.finfo(dtype).epsneg), dtype)
     u = uniform_floats(key, shape, dtype, low, constant(1, dtype))
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
 
-def laplace(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
+def laplace(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
             out_sharding: ShardingLike = None) -> Array:
     """Laplace random numbers: density exp(-|x|) / 2.
 
@@ -535,12 +535,12 @@ def laplace(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
 
 
 @on_key("shape", "dtype")
-def _logistic(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _logistic(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
     u = _positive(key, shape, dtype)
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
 
-def logistic(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
+def logistic(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
              out_sharding: ShardingLike = None) -> Array:
     """Logistic random numbers: distribution function 1 / (1 + exp(-x)).
 
@@ -552,12 +552,12 @@ def logistic(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
 
 
 @on_key("shape", "dtype")
-def _cauchy(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _cauchy(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
     u = uniform_floats(key, shape, dtype, dtypes.finfo(dtype).eps, constant(1, dtype))
     return lax.tan(lax.mul(constant(math.pi, dtype), lax.sub(u, constant(0.5, dtype))))
 
 
-def cauchy(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
+def cauchy(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
            out_sharding: ShardingLike = None) -> Array:
     """Cauchy random numbers: density 1 / (pi (1 + x^2)).
 
@@ -569,7 +569,7 @@ def cauchy(key: ArrayLike, shape: Sequence[int] = (), dtype: Any = None, *,
 
 
 @on_key("shape", "dtype")
-def _truncated_normal(key: Value, lower: Value, upper: Value, *, shape: tuple[int, ...],
+def _truncated_normal(key: KeyLike, lower: Value, upper: Value, *, shape: tuple[int, ...],
                       dtype: DType) -> Array:
     root = constant(math.sqrt(2), dtype)
     lower, upper = as_array(lower, dtype), as_array(upper, dtype)
@@ -580,7 +580,7 @@ def _truncated_normal(key: Value, lower: Value, upper: Value, *, shape: tuple[in
     return lax.min(lax.max(x, _over(low, shape)), _over(high, shape))
 
 
-def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike,
+def truncated_normal(key: KeyLike, lower: ArrayLike, upper: ArrayLike,
                      shape: Sequence[int] | None = None, dtype: Any = None, *,
                      out_sharding: ShardingLike = None) -> Array:
     """Normal random numbers under the condition that they are in (lower, upper).
@@ -605,7 +605,7 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike,
 # -- bits with a probability -----------------------------------------------------------------------
 
 
-def coins(key: ArrayLike, p: ArrayLike, shape: tuple[int, ...], mode: str = "low") -> Any:
+def coins(key: KeyLike, p: ArrayLike, shape: tuple[int, ...], mode: str = "low") -> Any:
     dtype = get_aval(p).dtype
     if mode == "high":
         high, low = lax.unstack(unit_floats(key, (2, *shape), dtype, fused=True))
@@ -615,11 +615,11 @@ def coins(key: ArrayLike, p: ArrayLike, shape: tuple[int, ...], mode: str = "low
 
 
 @on_key("shape", "mode")
-def _bernoulli(key: Value, p: Value, *, shape: tuple[int, ...], mode: str) -> Array:
+def _bernoulli(key: KeyLike, p: Value, *, shape: tuple[int, ...], mode: str) -> Array:
     return coins(key, as_array(p, get_aval(p).dtype), shape, mode)
 
 
-def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Sequence[int] | None = None,
+def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Sequence[int] | None = None,
               mode: str = "low", *, out_sharding: ShardingLike = None) -> Array:
     """Booleans that are True with probability `p`.
 
@@ -648,20 +648,20 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Sequence[int] | None = 
 
 
 @on_key("shape", "dtype")
-def _rademacher(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _rademacher(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
     if dtype == np.bool_:  # neither sign is zero
         return lax.ne(signs(key, shape, np.dtype(np.int32)), constant(0, np.int32))
     return signs(key, shape, dtype)
 
 
-def signs(key: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+def signs(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     """-1 or 1 with equal probability."""
     heads = coins(key, constant(0.5, dtypes.default_float_dtype()), shape)
     twice = lax.mul(constant(2, dtype), lax.convert_element_type(heads, dtype))
     return lax.sub(twice, constant(1, dtype))
 
 
-def rademacher(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None, *,
+def rademacher(key: KeyLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None, *,
                out_sharding: ShardingLike = None) -> Array:
     """-1 or 1 with equal probability.
 

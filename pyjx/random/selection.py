@@ -12,7 +12,7 @@ import numpy as np
 from pyjx import errors, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.array_type import Array, ArrayLike, KeyLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_axis, as_sizes
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
 
 
-def shuffle(key: ArrayLike, x: ArrayLike, axis: int) -> Any:
+def shuffle(key: KeyLike, x: ArrayLike, axis: int) -> Any:
     """`x`, sorted along an axis by random words; in rounds, so that equal words do not matter."""
     aval = get_aval(x)
     size = aval.size
@@ -52,7 +52,7 @@ def _take(x: Value, indices: Value, axis: int) -> Array:
 
 
 @on_key("axis", "independent")
-def _permute(key: Value, x: Value, *, axis: int, independent: bool) -> Array:
+def _permute(key: KeyLike, x: Value, *, axis: int, independent: bool) -> Array:
     aval = get_aval(x)
     if independent or aval.ndim == 1:
         return shuffle(key, x, axis)
@@ -61,7 +61,7 @@ def _permute(key: Value, x: Value, *, axis: int, independent: bool) -> Array:
 
 
 @on_key("size", "dtype")
-def _permuted_range(key: Value, *, size: int, dtype: DType) -> Array:
+def _permuted_range(key: KeyLike, *, size: int, dtype: DType) -> Array:
     return shuffle(key, lax.iota(dtype, size), 0)
 
 
@@ -76,7 +76,7 @@ def _require_arrays(name: str, *values: Any) -> None:
                             f"position {i}.")
 
 
-def permutation(key: ArrayLike, x: Any, axis: int = 0, independent: bool = False, *,
+def permutation(key: KeyLike, x: Any, axis: int = 0, independent: bool = False, *,
                 out_sharding: ShardingLike = None) -> Array:
     """A random permutation of the numbers below `x`, or of an array along an axis.
 
@@ -130,7 +130,7 @@ def raise_traced_size(name: str, x: ArrayLike) -> None:
 
 
 @on_key("size", "shape", "replace", "mode")
-def _choose(key: Value, p: Any = None, *, size: int, shape: tuple[int, ...], replace: bool,
+def _choose(key: KeyLike, p: Any = None, *, size: int, shape: tuple[int, ...], replace: bool,
             mode: str) -> Array:
     """Indices below `size`."""
     count = math.prod(shape)
@@ -154,7 +154,7 @@ def _choose(key: Value, p: Any = None, *, size: int, shape: tuple[int, ...], rep
     return lax.reshape(indices, shape)
 
 
-def choice(key: ArrayLike, a: Any, shape: Sequence[int] = (), replace: bool = True,
+def choice(key: KeyLike, a: Any, shape: Sequence[int] = (), replace: bool = True,
            p: ArrayLike | None = None, axis: int = 0, mode: str | None = None) -> Array:
     """Random elements of an array, or random integers below `a`.
 
@@ -215,7 +215,7 @@ def choice(key: ArrayLike, a: Any, shape: Sequence[int] = (), replace: bool = Tr
 
 
 @on_key("axis", "shape", "replace", "mode")
-def _categorical(key: Value, logits: Value, *, axis: int, shape: tuple[int, ...], replace: bool,
+def _categorical(key: KeyLike, logits: Value, *, axis: int, shape: tuple[int, ...], replace: bool,
                  mode: str) -> Array:
     aval = get_aval(logits)
     dtype = dtypes.default_int_dtype()
@@ -236,7 +236,7 @@ def _categorical(key: Value, logits: Value, *, axis: int, shape: tuple[int, ...]
     return lax.reshape(lax.transpose(indices, (n, *range(n))), shape)
 
 
-def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1,
+def categorical(key: KeyLike, logits: ArrayLike, axis: int = -1,
                 shape: Sequence[int] | None = None, replace: bool = True, mode: str | None = None,
                 *, out_sharding: ShardingLike = None) -> Array:
     """Indices along an axis, with probabilities proportional to `exp(logits)`.

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from itertools import islice
-from typing import Any, ParamSpec, TypeVar, overload
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar, overload
 
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
@@ -21,23 +22,28 @@ from pyjx.core.scalars import int_fits
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.guards import guard
 from pyjx.runtime.dispatch import Miss, registry
-from pyjx.runtime.jit import JitSpec, Options, Wrapped, pjit_callable
+from pyjx.runtime.jit import JitSpec, Options, pjit_callable
 from pyjx.runtime.signature import argument_sets
 from pyjx.runtime.transfers import array_for
 
-P = ParamSpec("P")
-R = TypeVar("R", covariant=True)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _SameType(Protocol):
+    def __call__(self, function: F, /) -> F: ...
+
+
+body_of: _SameType = attrgetter("__wrapped__")  # the Python function that one is compiled of
 
 
 @overload
-def op_jit(fun: Callable[P, R], *, static_argnums: Any = None, static_argnames: Any = None,
-           lists: bool = False, trees: bool = False) -> Wrapped[P, R]: ...
+def op_jit(fun: F, *, static_argnums: Any = None, static_argnames: Any = None,
+           lists: bool = False, trees: bool = False) -> F: ...
 
 
 @overload
 def op_jit(fun: None = None, *, static_argnums: Any = None, static_argnames: Any = None,
-           lists: bool = False, trees: bool = False
-           ) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
+           lists: bool = False, trees: bool = False) -> Callable[[F], F]: ...
 
 
 @guard  # and so what it defines

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyjx import numpy as jnp
 from pyjx import random
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.numpy.promotion import promote_dtypes_inexact, strong
 
 
@@ -185,7 +185,7 @@ class Rotation(NamedTuple):
         return cls(one if num is None else jnp.tile(one, (num, 1)))
 
     @classmethod
-    def random(cls, random_key: ArrayLike, num: int | None = None) -> Rotation:
+    def random(cls, random_key: KeyLike, num: int | None = None) -> Rotation:
         """Uniformly distributed rotations."""
         return cls.from_quat(random.normal(random_key, (4,) if num is None else (num, 4)))
 

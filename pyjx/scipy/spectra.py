@@ -29,7 +29,7 @@ from pyjx.numpy.promotion import (
     promote_inexact,
 )
 from pyjx.numpy.ufuncs import as_array
-from pyjx.runtime.operations import op_jit
+from pyjx.runtime.operations import body_of, op_jit
 from pyjx.scipy.special.operands import weak_as
 
 signal = deferred("scipy.signal")  # windows by name need it, and it loads slowly
@@ -203,7 +203,7 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
         raise ValueError(f"average must be \"median\" or \"mean\", got {average}")
     call: Callable[..., Any] = _spectra
     if callable(detrend):  # which may be a new one, and promotes as the user has it
-        call, promotion = _spectra.__wrapped__, configuration.numpy_dtype_promotion
+        call, promotion = body_of(_spectra), configuration.numpy_dtype_promotion
         detrend = promotion(promotion.value)(detrend)
     check_promotion(x.real, fs)  # frequencies and times are of both
     if scaling == "density":  # powers are divided by it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from pyjx.core.avals import get_aval, is_ref_type
 from pyjx.core.primitive import Primitive
@@ -15,8 +15,11 @@ from pyjx.engine.types import TreeDef
 
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")
 
+R = TypeVar("R")
+Cotangents: TypeAlias = tuple[Any, ...] | list[Any]
 
-class PositionalFunction:
+
+class PositionalFunction(Generic[R]):
     """A function that stands for another one, and takes all arguments by position.
 
     What it has no attribute for, such as the `defjvp` of a function inside, is that one's.
@@ -25,7 +28,7 @@ class PositionalFunction:
     fun: Callable[..., Any]
     _kind: str
 
-    def __init__(self, fun: Callable[..., Any]) -> None:
+    def __init__(self, fun: Callable[..., R]) -> None:
         self.fun = fun
         # What `jit` traces it to holds it, by its rules: together they go.
         self.jit_traces: dict[Any, Any] = {}
@@ -77,13 +80,13 @@ class PositionalFunction:
         ) from None
 
 
-class CustomFunction(PositionalFunction):
+class CustomFunction(PositionalFunction[R]):
     """What custom_jvp and custom_vjp share: arguments that are not differentiated."""
 
     nondiff_argnums: tuple[int, ...]
     nondiff_argnames: tuple[str, ...] = ()
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
+    def __init__(self, fun: Callable[..., R], nondiff_argnums: Sequence[int] = (),
                  nondiff_argnames: Sequence[str] = ()) -> None:
         super().__init__(fun)
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums

@@ -19,11 +19,11 @@ from pyjx.engine.functions import check_values, flatten, name_of, tree_text
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
 from pyjx.guards import guard
-from pyjx.transforms.custom_function import CustomFun, CustomFunction, short_types
+from pyjx.transforms.custom_function import CustomFun, CustomFunction, R, short_types
 
 
 @guard
-class custom_jvp(CustomFunction):
+class custom_jvp(CustomFunction[R]):
     """A function whose derivative is given by a rule, for forward and reverse mode.
 
     Args:
@@ -50,7 +50,8 @@ class custom_jvp(CustomFunction):
     jvp: Callable[..., Any] | None = None
     symbolic_zeros: bool = False
 
-    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+    def defjvp(self, jvp: Callable[..., tuple[R, Any]], symbolic_zeros: bool = False
+               ) -> Callable[..., tuple[R, Any]]:
         """Set the rule, `(primals, tangents) -> (outputs, output tangents)`; usable as decorator.
 
         Args:
@@ -103,7 +104,7 @@ class custom_jvp(CustomFunction):
 
         self.defjvp(jvp)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.jvp is None:
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {self.__name__} using defjvp."

@@ -23,7 +23,7 @@ from pyjx.errors import UnexpectedTracerError
 from pyjx.guards import guard
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.accumulators import NullAccum, ValAccum
-from pyjx.transforms.custom_function import CustomFun, CustomFunction, short_types
+from pyjx.transforms.custom_function import Cotangents, CustomFun, CustomFunction, R, short_types
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
 
@@ -63,7 +63,7 @@ class RematRules(Record):
 
 
 @guard
-class custom_vjp(CustomFunction):
+class custom_vjp(CustomFunction[R]):
     """A function whose reverse-mode derivative is given by a pair of rules.
 
     Forward mode through it is an error.
@@ -95,7 +95,7 @@ class custom_vjp(CustomFunction):
     with_accums: bool = False
     remat_rules: RematRules | None = None
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any],
+    def defvjp(self, fwd: Callable[..., tuple[R, Any]], bwd: Callable[..., Cotangents],
                symbolic_zeros: bool = False, optimize_remat: bool = False,
                generic_batching: bool = False) -> None:
         """Set the rules.
@@ -119,7 +119,8 @@ class custom_vjp(CustomFunction):
         self.generic_batching = generic_batching
         self.with_logs = self.with_accums = False
 
-    def defvjp_with_logs(self, fwd: Callable[..., Any], bwd: Callable[..., Any],
+    def defvjp_with_logs(self, fwd: Callable[..., tuple[R, Any]],
+                         bwd: Callable[..., tuple[Cotangents, Any]],
                          symbolic_zeros: bool = False, optimize_remat: bool = False,
                          generic_batching: bool = False) -> None:
         """As `defvjp`, where `bwd` returns a pair: the cotangents, and a dict of named pytrees that
@@ -137,7 +138,7 @@ class custom_vjp(CustomFunction):
         self.defvjp(fwd, bwd, symbolic_zeros, optimize_remat, generic_batching)
         self.with_logs = True
 
-    def defvjp_with_accums(self, fwd: Callable[..., Any], bwd: Callable[..., Any],
+    def defvjp_with_accums(self, fwd: Callable[..., tuple[R, Any]], bwd: Callable[..., Any],
                            symbolic_zeros: bool = False, optimize_remat: bool = False,
                            generic_batching: bool = False) -> None:
         """As `defvjp`, where `bwd(residuals, cotangent, *accumulators)` adds the cotangents of the
@@ -184,7 +185,7 @@ class custom_vjp(CustomFunction):
         self.remat_rules = RematRules(fwd, rem, bwd, True)
         self.generic_batching = generic_batching
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
         if (self.fwd is None or self.bwd is None) and self.remat_rules is None:
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {self.__name__} using defvjp."

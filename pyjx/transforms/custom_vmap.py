@@ -14,11 +14,11 @@ from pyjx.engine.custom_batching_calls import BatchingRule, bind_custom_vmap
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.guards import guard
-from pyjx.transforms.custom_function import PositionalFunction
+from pyjx.transforms.custom_function import PositionalFunction, R
 
 
 @guard
-class custom_vmap(PositionalFunction):
+class custom_vmap(PositionalFunction[R]):
     """A function whose `vmap` is given by a rule.
 
     Derivatives have rules too, which are the derivatives of the rule: mapping a derivative gives
@@ -47,7 +47,7 @@ class custom_vmap(PositionalFunction):
     # Whether the rule takes maps over points beside tangents that are the same for all, too.
     takes_points: bool = False
 
-    def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
+    def def_vmap(self, vmap_rule: Callable[..., tuple[R, Any]]) -> Callable[..., tuple[R, Any]]:
         """Set the rule; usable as decorator.
 
         Args:
@@ -58,7 +58,7 @@ class custom_vmap(PositionalFunction):
         self.vmap_rule = vmap_rule
         return vmap_rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.vmap_rule is None:
             raise AttributeError(
                 f"No batching rule defined for custom_vmap function {self.__name__} using def_vmap."

@@ -12,7 +12,7 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, DTypeLike, KeyLike
 from pyjx.core.avals import ShapedArray, is_valid_value
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.types import TreeDef
@@ -114,7 +114,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
                                        index_dtype=index_dtype, **kwds)
 
 
-def random_bcoo(key: ArrayLike, shape: Sequence[int], *, dtype: DTypeLike = np.float64,
+def random_bcoo(key: KeyLike, shape: Sequence[int], *, dtype: DTypeLike = np.float64,
                 indices_dtype: Any = None, nse: float = 0.2, n_batch: int = 0, n_dense: int = 0,
                 unique_indices: bool = True, sorted_indices: bool = False,
                 generator: Callable[..., Any] = random.uniform, **kwds: Any) -> BCOO:
@@ -156,7 +156,7 @@ def random_bcoo(key: ArrayLike, shape: Sequence[int], *, dtype: DTypeLike = np.f
         raise ValueError(f"got nse={nse}, expected to be between 0 and {room}")
     index_dtype = jnp.dtype(indices_dtype or dtypes.default_int_dtype())
 
-    def places(key: ArrayLike) -> Any:
+    def places(key: KeyLike) -> Any:
         if not sizes:
             return jnp.empty((stored, 0), index_dtype)
         flat = random.choice(key, room, (stored,), replace=not unique_indices)

@@ -18,6 +18,7 @@ from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
 from pyjx.numpy.linalg.norms import norm_of_matrices
 from pyjx.numpy.linalg.systems import default_rtol, inv
 from pyjx.numpy.promotion import check_promotion, convert, operands
+from pyjx.runtime.operations import body_of
 
 
 class SlogdetResult(NamedTuple):
@@ -114,7 +115,7 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
             lax.bitwise_not(lax.reduce_and(zero, tuple(range(aval.ndim)))), np.dtype(np.int32))
     if rtol is None and not (aval.shape[-1] and aval.shape[-2]):
         return lax.full(aval.shape[:-2], 0, integer)
-    s = svd.__wrapped__(m, full_matrices=False, compute_uv=False, hermitian=hermitian)
+    s = body_of(svd)(m, full_matrices=False, compute_uv=False, hermitian=hermitian)
     size = get_aval(s)
     if rtol is None:
         largest = lax.reduce_max(s, (size.ndim - 1,))
@@ -162,7 +163,7 @@ def cond(x: ArrayLike, p: ArrayLike | None = None) -> Array:
         if aval.shape[-1] != aval.shape[-2]:
             raise ValueError(f"jnp.linalg.cond: for {p=}, array must be square; got arr.shape="
                              f"{aval.shape}")
-        ratio = lax.mul(norm_of_matrices(x, p), norm_of_matrices(inv.__wrapped__(x), p))
+        ratio = lax.mul(norm_of_matrices(x, p), norm_of_matrices(body_of(inv)(x), p))
     has_nan = lax.reduce_or(ufuncs.isnan(x), (aval.ndim - 2, aval.ndim - 1))
     lost = lax.bitwise_and(ufuncs.isnan(ratio), lax.bitwise_not(has_nan))
     return lax.select(lost, lax.full_like(ratio, np.inf), ratio)

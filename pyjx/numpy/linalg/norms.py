@@ -19,12 +19,12 @@ from pyjx.numpy.powers import power
 from pyjx.numpy.promotion import literal, operands, promote_dtypes_inexact, strong
 from pyjx.numpy.reductions import restore_axes
 from pyjx.numpy.statistics import squared
-from pyjx.runtime.operations import op_jit
+from pyjx.runtime.operations import body_of, op_jit
 
 Axes = tuple[int, ...]
-_sum = reductions.sum.__wrapped__
-_max = reductions.max.__wrapped__
-_min = reductions.min.__wrapped__
+_sum = body_of(reductions.sum)
+_max = body_of(reductions.max)
+_min = body_of(reductions.min)
 
 
 def _of_vectors(x: ArrayLike, order: float | str | None, axes: Axes, keepdims: bool) -> Any:

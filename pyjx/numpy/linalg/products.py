@@ -17,11 +17,12 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.systems import inv
 from pyjx.numpy.manipulation import matrix_transpose as _matrix_transpose
 from pyjx.numpy.promotion import operands, promote_dtypes
+from pyjx.runtime.operations import body_of
 
 if TYPE_CHECKING:
     from pyjx.lax.contractions import PrecisionLike
 
-_matmul = contractions.matmul.__wrapped__
+_matmul = body_of(contractions.matmul)
 _dot_options = ("precision", "preferred_element_type")
 
 
@@ -37,7 +38,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     if get_aval(x).ndim < 2:
         raise ValueError("matrix_transpose requires at least 2 dimensions; got "
                          f"ndim={get_aval(x).ndim}")
-    return _matrix_transpose.__wrapped__(x)
+    return body_of(_matrix_transpose)(x)
 
 
 @numpy_function(static_argnames=("offset",))
@@ -51,7 +52,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     (x,) = operands("jnp.linalg.diagonal", x)
     if get_aval(x).ndim < 2:
         raise ValueError("diagonal requires an array of at least two dimensions.")
-    return _diagonal.__wrapped__(x, offset=offset, axis1=-2, axis2=-1)
+    return body_of(_diagonal)(x, offset=offset, axis1=-2, axis2=-1)
 
 
 @numpy_function(static_argnames=("offset", "dtype"))
@@ -64,7 +65,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
     """
     (x,) = operands("jnp.linalg.trace", x)
     canonical_axes((-2, -1), get_aval(x).ndim)
-    return contractions.trace.__wrapped__(x, offset, -2, -1, dtype)
+    return body_of(contractions.trace)(x, offset, -2, -1, dtype)
 
 
 @numpy_function(static_argnames=_dot_options)
@@ -90,7 +91,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
     11
     """
     x1, x2 = operands("jnp.linalg.vecdot", x1, x2)
-    return contractions.vecdot.__wrapped__(x1, x2, axis=axis, precision=precision,
+    return body_of(contractions.vecdot)(x1, x2, axis=axis, precision=precision,
                                            preferred_element_type=preferred_element_type)
 
 
@@ -110,7 +111,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError("Input arrays must be one-dimensional, but they are "
                          f"x1.ndim={a.ndim} x2.ndim={b.ndim}")
-    return contractions.outer.__wrapped__(x1, x2)
+    return body_of(contractions.outer)(x1, x2)
 
 
 @numpy_function(static_argnames=("axis",))
@@ -129,7 +130,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     if sizes != [3, 3]:
         raise ValueError("Both input arrays must be (arrays of) 3-dimensional vectors, but they "
                          f"have x1.shape[axis]={sizes[0]} and x2.shape[axis]={sizes[1]}")
-    return contractions.cross.__wrapped__(x1, x2, axis=axis)
+    return body_of(contractions.cross)(x1, x2, axis=axis)
 
 
 # -- chains of products ----------------------------------------------------------------------------
@@ -162,7 +163,7 @@ def matrix_power(a: Any, n: int) -> Array:
     except AttributeError:
         raise TypeError(f"exponent must be an integer, got {n}") from None
     if n < 0:
-        a, n = inv.__wrapped__(a), -n
+        a, n = body_of(inv)(a), -n
     result = None
     while n:
         if n & 1:

@@ -32,9 +32,10 @@ from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
 from pyjx.numpy.manipulation import broadcast_to, moved
 from pyjx.numpy.promotion import convert, narrowed, operands, promote_dtypes_inexact, strong
 from pyjx.numpy.statistics import squared
+from pyjx.runtime.operations import body_of
 from pyjx.transforms.custom_jvp import custom_jvp
 
-_svd = svd.__wrapped__
+_svd = body_of(svd)
 
 
 def solved(a: ArrayLike, b: ArrayLike) -> Any:
@@ -287,7 +288,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         raise ValueError("tensorinv is only possible when the product of the first `ind` "
                          "dimensions equals that of the remaining dimensions. got arr.shape="
                          f"{shape} with ind={ind}.")
-    found = inv.__wrapped__(lax.reshape(a, (n, n)))
+    found = body_of(inv)(lax.reshape(a, (n, n)))
     return lax.reshape(found, (*shape[ind:], *shape[:ind]))
 
 

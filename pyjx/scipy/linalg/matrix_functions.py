@@ -30,6 +30,7 @@ from pyjx.lax.linalg.matrices import (
 )
 from pyjx.lax.nary import real_dtype
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.runtime.operations import body_of
 from pyjx.scipy.linalg.factors import complex_form
 from pyjx.scipy.linalg.operands import array, arrays, as_complex
 from pyjx.transforms.jvp import jvp
@@ -164,7 +165,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
     if get_aval(a).shape != get_aval(e).shape:
         raise ValueError("expected A and E to be the same shape, got A.shape="
                          f"{get_aval(a).shape} E.shape={get_aval(e).shape}")
-    out = jvp(expm.__wrapped__, (a,), (e,))
+    out = jvp(body_of(expm), (a,), (e,))
     return out if compute_expm else out[1]
 
 

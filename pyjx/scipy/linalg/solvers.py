@@ -25,9 +25,10 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.invariants import det as numpy_det
 from pyjx.numpy.linalg.systems import inv as numpy_inv
 from pyjx.numpy.linalg.systems import solve as numpy_solve
+from pyjx.runtime.operations import body_of
 from pyjx.scipy.linalg.operands import arrays, as_columns, as_complex, stretched, wide_arrays
 
-_det, _inv, _solve = numpy_det.__wrapped__, numpy_inv.__wrapped__, numpy_solve.__wrapped__
+_det, _inv, _solve = body_of(numpy_det), body_of(numpy_inv), body_of(numpy_solve)
 
 
 def _pair(name: str, argument: str, given: Any, maker: str) -> tuple[Any, Any]:

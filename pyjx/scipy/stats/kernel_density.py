@@ -8,7 +8,7 @@ from typing import Any
 
 from pyjx import lax, nn, random
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.array_type import Array, ArrayLike, KeyLike
 from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_dtypes_inexact
 from pyjx.scipy.special.normal import ndtr_of
 from pyjx.tree_util import register_pytree_node_class
@@ -180,7 +180,7 @@ class gaussian_kde:
                            other.dataset)
         return (jnp.exp(log) * other.weights).sum()
 
-    def resample(self, key: ArrayLike, shape: Any = ()) -> Array:
+    def resample(self, key: KeyLike, shape: Any = ()) -> Array:
         """Samples of the density: an array of shape (d, *shape).
 
         Args:

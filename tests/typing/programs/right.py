@@ -151,3 +151,75 @@ def cast(x: ArrayLike, dtype: DTypeLike) -> jax.Array:
 
 
 print(cast(1.0, "float32"), cast(x, jnp.int32), cast(True, np.dtype("int8")))
+
+
+# Loops and branches have the type of what they carry; one array may begin as a number.
+pair = x[0], 1
+
+
+def body(carry: jax.Array, row: jax.Array) -> tuple[jax.Array, None]:
+    return carry + row, None
+
+
+class State:
+    """A pytree of the user's."""
+
+    def __init__(self, total: jax.Array) -> None:
+        self.total = total
+
+
+jax.tree_util.register_pytree_node(
+    State, lambda s: ((s.total,), None), lambda _, children: State(*children))
+
+
+def advance(state: State, row: jax.Array) -> tuple[State, jax.Array]:
+    return State(state.total + row), row
+
+
+assert_type(lax.scan(body, x[0], x), tuple[jax.Array, None])
+assert_type(lax.scan(body, 0.0, np.ones(3))[0], jax.Array)
+assert_type(lax.scan(lambda c, row: (c + row, c), 0.0, x[0])[1], jax.Array)
+lax.scan(jax.checkpoint(body), x[0], x)
+lax.scan(partial(body), x[0], x)
+lax.scan(lambda c, _: (c * 2, None), x, None, length=3)
+lax.scan(lambda c, _: (c * 2, None), x, length=3)
+lax.scan(lambda c, row: ((c[0] + row, c[1] + 1), row), pair, x)
+lax.scan(lambda c, rows: ({"a": c["a"] + rows[0]}, rows[1]), {"a": x[0]}, (x, x))
+lax.scan(lambda k, _: (random.split(k)[0], random.normal(k)), key, length=3)
+assert_type(lax.scan(advance, State(x[0]), x), tuple[State, jax.Array])
+assert_type(lax.while_loop(lambda c: c[0, 0] < 3, lambda c: c + 1, x), jax.Array)
+lax.while_loop(lambda c: c < 3, lambda c: c + 1, 0)
+lax.while_loop(lambda c: c[1] < 3, lambda c: (c[0] * 2, c[1] + 1), pair)
+assert_type(lax.fori_loop(0, 3, lambda i, c: c + i, x), jax.Array)
+lax.fori_loop(0, jnp.asarray(3), lambda i, c: (c[0] * 2, c[1] + 1), pair)
+assert_type(lax.cond(x[0, 0] > 1, lambda: x[0, 0], lambda: 0.0), jax.Array)
+assert_type(lax.cond(True, jnp.sin, jnp.cos, x), jax.Array)
+lax.cond(True, lambda y: (y, y), lambda y: (y, y + 1), x)
+lax.cond(True, x, lambda y: y + 1, x, lambda y: y)
+lax.switch(1, [jnp.sin, lambda y: y + 1], x)
+lax.map(lambda row: row + 1, x, batch_size=2)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def clipped(x: jax.Array, bound: float) -> jax.Array:
+    return x
+
+
+clipped.defvjp(lambda x, bound: (x, None), lambda bound, _, g: (jnp.clip(g, -bound, bound),))
+assert_type(clipped(x, 1.0), jax.Array)
+
+
+@jax.custom_jvp
+def square(x: jax.Array) -> jax.Array:
+    return x * x
+
+
+@square.defjvp
+def square_jvp(primals: tuple[jax.Array], tangents: tuple[jax.Array]
+               ) -> tuple[jax.Array, jax.Array]:
+    return square(primals[0]), 2 * primals[0] * tangents[0]
+
+
+assert_type(square(x), jax.Array)
+jax.vmap(random.normal)(random.split(key))
+random.normal(np.zeros(2, np.uint32))

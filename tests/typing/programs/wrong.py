@@ -84,3 +84,57 @@ x[0] @ None  # wrong
 number: int = jnp.sum(x)  # wrong
 x.astype(3)  # wrong
 shape: list[int] = x.shape  # wrong
+
+# Loops, branches and rules.
+
+
+def body(carry: jax.Array, row: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return carry + row, row
+
+
+@jax.custom_jvp
+def square(x: jax.Array) -> jax.Array:
+    return x * x
+
+
+@jax.custom_vjp
+def clipped(x: jax.Array) -> jax.Array:
+    return x
+
+
+def no_pair(x: jax.Array) -> jax.Array:
+    return x
+
+
+pair = x, x
+lax.scan(lambda c, row: c + row, x[0], x)  # wrong
+lax.scan(lambda c, row: ((c, c), row), x[0], x)  # wrong
+lax.scan(lambda c, row: (c, row, row), x[0], x)  # wrong
+lax.scan(lambda c, row: (c[0], row), pair, x)  # wrong
+lax.scan(body, pair, x)  # wrong
+lax.scan(no_pair, x, x)  # wrong
+lax.while_loop(lambda c: (c < 3, c), lambda c: c, x)  # wrong
+lax.while_loop(lambda c: c < 3, lambda c: (c, c), x)  # wrong
+lax.while_loop(lambda c: c[0] < 3, lambda c: c[0], pair)  # wrong
+lax.fori_loop(0, 3, lambda i, c: (c, c), x)  # wrong
+lax.fori_loop(0, 3, lambda c: c, x)  # wrong
+lax.fori_loop((0,), 3, lambda i, c: c, x)  # wrong
+lax.cond(lambda: True, jnp.sin, jnp.cos, x)  # wrong
+lax.cond(True, x, jnp.cos(x), x)  # wrong
+lax.map(x, jnp.sin)  # wrong
+square.defjvp(no_pair)  # wrong
+clipped.defvjp(no_pair, lambda _, g: (g,))  # wrong
+clipped.defvjp(lambda x: (x, None), lambda _, g: jnp.sin(g))  # wrong
+print(square(x).shappe)  # wrong
+jnp.sin("x")  # wrong
+jnp.equal(x, x, where=x)  # wrong
+
+# Keys.
+random.normal(0.5)  # wrong
+random.split(3)  # wrong
+random.fold_in(3, key)  # wrong
+random.normal((2, 3), key)  # wrong
+random.uniform("key")  # wrong
+random.bernoulli(0.5, key)  # wrong
+random.choice(3, key)  # wrong
+nn.initializers.normal()(0.5, (2,))  # wrong
