@@ -137,13 +137,21 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
     >>> jax.numpy.logspace(0.0, 2.0, 3).round(2).tolist()
     [1.0, 10.0, 100.0]
     """
-    start, stop = map(narrowed, operands("logspace", start, stop))
-    if dtype is not None:
-        dtype = _user_dtype(dtype, "logspace")
-        start, stop = (convert(x, dtypes.to_inexact_dtype(dtype)) for x in (start, stop))
-    powers = linspace(start, stop, _count("logspace", num), endpoint, axis=axis)
-    out = jnp.float_power(base, powers)
-    return convert(out, get_aval(powers).dtype if dtype is None else dtype)
+    start, stop, target, wide = _ends("logspace", start, stop, dtype)
+    powers = linspace(start, stop, _count("logspace", num), endpoint, axis=axis, dtype=wide)
+    return convert(jnp.float_power(base, powers), target)
+
+
+def _ends(name: str, start: ArrayLike, stop: ArrayLike, dtype: DTypeLike | None
+          ) -> tuple[Array, Array, np.dtype[Any], np.dtype[Any]]:
+    """The ends of a range, the dtype of the result, and that of the arithmetic, that of the ends:
+    inexact, and of 32 bits at least."""
+    start, stop = map(narrowed, operands(name, start, stop))
+    target = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else \
+        _user_dtype(dtype, name)
+    inexact = dtypes.to_inexact_dtype(target)
+    wide = inexact if inexact.itemsize >= 4 else np.dtype(np.float32)
+    return asarray(convert(start, wide)), asarray(convert(stop, wide)), target, wide
 
 
 @numpy_function(static_argnames=("num", "endpoint", "dtype", "axis"))
@@ -155,13 +163,8 @@ def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool =
     >>> jax.numpy.geomspace(1.0, 4.0, 3).round(4).tolist()
     [1.0, 2.0, 4.0]
     """
-    start, stop = map(narrowed, operands("geomspace", start, stop))
-    target = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else \
-        _user_dtype(dtype, "geomspace")
-    inexact = dtypes.to_inexact_dtype(target)
-    wide = inexact if inexact.itemsize >= 4 else np.dtype(np.float32)
-    start, stop = asarray(convert(start, wide)), asarray(convert(stop, wide))
-    if inexact in dtypes.complex_dtypes:
+    start, stop, target, wide = _ends("geomspace", start, stop, dtype)
+    if wide in dtypes.complex_dtypes:
         signs = jnp.sign(start)
         low, high = jnp.divide(start, signs), jnp.divide(stop, signs)
     else:

@@ -245,6 +245,8 @@ def test_linspace(args, kwargs):
 
 def test_spaced_logarithmically():
     np.testing.assert_allclose(jnp.logspace(0, 2, 5), np.logspace(0, 2, 5), rtol=1e-5)
+    np.testing.assert_allclose(jnp.logspace(0, 4.8, 50, dtype="float16"), np.logspace(0, 4.8, 50),
+                               rtol=5e-4)  # the last bit of float16
     np.testing.assert_allclose(jnp.geomspace(1, 1000, 4), np.geomspace(1, 1000, 4), rtol=1e-5)
     with jax.enable_x64():
         np.testing.assert_allclose(jnp.geomspace(1, 1e6, 7), 10.0**np.arange(7), rtol=1e-14)
