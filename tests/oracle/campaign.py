@@ -193,6 +193,8 @@ def table(tally: Tally) -> str:
     if tally.explained:
         lines += ["", "explained:"]
         lines += [f"{n:>8}  {why}" for why, n in tally.explained.most_common()]
+    if tally.missing:
+        lines += ["", "not there yet:", *[f"{n:>8}  {what}" for what, n in tally.missing.items()]]
     groups = Counter(f.group for f in tally.failures)
     if groups:
         lines += ["", "different, by cause:"]
