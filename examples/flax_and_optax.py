@@ -21,6 +21,16 @@
 import pyjx.as_jax  # noqa: I001 - before anything imports jax
 
 # %%
+from importlib.util import find_spec
+
+needed = {"flax": "flax", "optax": "optax", "sklearn": "scikit-learn", "matplotlib": "matplotlib",
+          "tqdm": "tqdm"}
+missing = [package for module, package in needed.items() if find_spec(module) is None]
+if missing:
+    raise ModuleNotFoundError("This example needs libraries that pyjx does not bring: "
+                              f"pip install {' '.join(missing)}")
+
+# %%
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
