@@ -13,6 +13,7 @@ from typing import Any
 
 from lowering.rules import rules_for
 from pyjx import configuration
+from pyjx.core.arithmetic import transcendental
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
@@ -20,6 +21,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.nested import holders, holders_in, map_jaxprs
 from pyjx.core.options import ONE_KERNEL
+from pyjx.core.passes.dce import dce_jaxpr
 from pyjx.core.places import HERE
 from pyjx.core.primitive import CHEAP, find_primitive
 from pyjx.engine.barriers import optimization_barrier_p
@@ -53,8 +55,12 @@ def _is_kernel(eqn: JaxprEqn) -> bool:
 # rows of five take up to twenty times as long as one row of as many elements. A sum of their
 # products takes twice as long, and each of several five times.
 SHORT, MANY = 16, 4096  # elements of a row, and of all
-LONG = 28  # operations for each result that is read elsewhere; exp and kin stay vectorised
+LONG = 28  # operations for each result that is read elsewhere
 _FORMULAS = ("digamma", "bessel_i1e", "erf_inv", "threefry2x32")  # each is long alone
+# Before 0.12 formulas with these functions, which have vector instructions in rows too, take up to
+# twice as long in one row; all others half to nine tenths of the time.
+_BY_ROWS = frozenset([] if CPU_BARRIER_PASS is None else
+                     ["log1p", "sqrt", "atan", "asinh", "acosh", "atanh"])
 
 
 @derived_structure
@@ -66,20 +72,22 @@ def in_one_row(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
-    inside = {id(e): map_jaxprs(e.params, in_one_row, _rewritten) for e in _open(jaxpr)}
+    short = {a for a in {v.aval for e in jaxpr.eqns for v in e.outvars} if _is_short(a)}
+    live = dce_jaxpr(jaxpr, (True,) * len(jaxpr.outvars)) if short else jaxpr
+    inside = {id(e): map_jaxprs(e.params, in_one_row, _rewritten) for e in _open(live)}
     eqns = [e.replace(params=inside[id(e)]) if inside.get(id(e), e.params) is not e.params else e
-            for e in jaxpr.eqns]
-    flat = _with_flat_runs(eqns, jaxpr.outvars)
-    return jaxpr if flat is eqns and all(map(is_, eqns, jaxpr.eqns)) else jaxpr.replace(eqns=flat)
+            for e in live.eqns]
+    flat = _with_flat_runs(eqns, live.outvars, short) if short else eqns
+    return jaxpr if flat is eqns and all(map(is_, eqns, jaxpr.eqns)) else live.replace(eqns=flat)
 
 
-def _with_flat_runs(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> Sequence[JaxprEqn]:
-    short = {a for a in {v.aval for e in eqns for v in e.outvars} if _is_short(a)}
-    if not short:
-        return eqns
+def _with_flat_runs(eqns: Sequence[JaxprEqn], outvars: Sequence[Any], short: Set[Any]
+                    ) -> Sequence[JaxprEqn]:
     shapes = [_shape(e) if e.outvars and (
         e.invars[0] if _is_of_all(e) else e.outvars[0]).aval in short else None for e in eqns]
-    spread = {v for e in eqns if e.primitive.name == "broadcast_in_dim" for v in e.outvars}
+    apart = {v for e in eqns for v in (
+        e.outvars if e.primitive.name == "broadcast_in_dim" else
+        e.invars if e.primitive.fused else ()) if type(v) is Var}
     last = {v: i for i, e in enumerate(eqns) for v in e.invars if type(v) is Var}
     last.update((v, len(eqns)) for v in outvars if type(v) is Var)
     done: list[JaxprEqn] = []
@@ -90,7 +98,7 @@ def _with_flat_runs(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> Sequenc
     of: Any = None
 
     def ended(at: int) -> list[JaxprEqn]:
-        whole = _flat(run, [v for v in made if v.aval.shape and last.get(v, -1) >= at], spread)
+        whole = _flat(run, [v for v in made if v.aval.shape and last.get(v, -1) >= at], apart)
         return [*whole, *behind]
 
     for i, (eqn, shape) in enumerate(zip(eqns, shapes, strict=True)):
@@ -134,17 +142,21 @@ def _is_of_all(eqn: JaxprEqn) -> bool:
         len(eqn.params.get("axes", ())) == getattr(eqn.invars[0].aval, "ndim", 0) > 0
 
 
-def _flat(run: list[JaxprEqn], outs: list[Var], spread: Set[Var]) -> list[JaxprEqn]:
+def _flat(run: list[JaxprEqn], outs: list[Var], apart: Set[Var]) -> list[JaxprEqn]:
     """A run of equations in one row, if it is long for so many results that are read elsewhere; or
-    none is, only sums of all elements, unless an operand that XLA makes anew for each reader, of
-    those in `spread`, would be kept in memory for that.
+    has functions, or none is read, only sums of all elements, unless a value in `apart` would be
+    kept in memory for that, which XLA makes anew for each reader, or in parts.
 
     Barriers keep XLA from moving the reshapes through the run, where they would cancel."""
     made = {v for e in run for v in e.outvars if v.aval.shape}
     given = list(dict.fromkeys([v for e in run for v in e.invars
                                 if type(v) is Var and v.aval.shape and v not in made]))
-    cost = sum([LONG * len(e.outvars) if e.primitive.name in _FORMULAS else 1 for e in run])
-    if cost < LONG * len(outs) if outs else not made or not spread.isdisjoint(given):
+    fits = apart.isdisjoint([*given, *outs])
+    function = transcendental if fits and _BY_ROWS.isdisjoint(
+        [e.primitive.name for e in run]) else None
+    cost = sum([LONG * len(e.outvars) if e.primitive.name in _FORMULAS or (
+        function and e.primitive.arithmetic is function) else 1 for e in run])
+    if cost < LONG * len(outs) if outs else not made or not fits:
         return run
     reshape_p = find_primitive("reshape", "pyjx.lax.shapes")
     row = (math.prod(_shape(run[0])),)

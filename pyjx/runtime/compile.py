@@ -229,7 +229,7 @@ def _loops_as_kernels(source: LoweredProgram, platform: str) -> dict[str, int]:
 # function such as `exp`, 14 us; but where elements lie apart, 20 to 50 us may be added.
 _WIDTH = "xla_cpu_prefer_vector_width"
 _NEWER_CPU = "avx512_vpopcntdq"  # what processors know since 512 bits slow none down
-_APART = "transpose|pad|gather|dot_general|convolution|custom_call"
+_APART = "transpose|pad|gather|dot_general(?!.* = \\[\\] x \\[\\])|convolution|custom_call"
 _TERMS = re.compile(rf"stablehlo\.(?:({_APART})|(?:exponential|log|tanh|power|erf)\w*)\b.*")
 _SIZES = re.compile(r"tensor<((?:\d+x)+)")
 _TILES = "xla_cpu_disable_tiled_emitter"  # whose tiles are vectors of 256 bits

@@ -71,6 +71,8 @@ def test_wide_vectors_are_for_programs_of_functions(monkeypatch):
     assert width(monkeypatch, lambda x: jax.lax.pad(x, 0.0, [(0, 0, 1)]), 8) is None
     assert width(monkeypatch, jax.numpy.linalg.inv, (9, 9)) is None
     assert width(monkeypatch, two, (4, 5)) is None
+    assert width(monkeypatch, jax.grad(lambda x: jax.numpy.vdot(x, jax.numpy.sin(x))), 8) == 512
+    assert width(monkeypatch, jax.grad(lambda x: jax.numpy.vdot(x, x @ x)), (8, 8)) is None
     assert width(monkeypatch, lambda x: jax.numpy.log1p(jax.numpy.expm1(two(x))), (4, 5)) == 512
     assert width(monkeypatch, lambda x, m: jax.numpy.exp(x) + m.T.sum(), 100, (4, 5)) == 512
     assert width(monkeypatch, lambda x, m: jax.numpy.exp(x) + m.T.sum(), 3, (4, 5)) is None
