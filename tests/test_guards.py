@@ -22,7 +22,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration, export, guards
-from pyjx.core.frames import is_internal
+from pyjx.core.frames import is_internal, is_of_foundation
 from pyjx.example_libraries import optimizers
 from pyjx.experimental import checkify, pallas, roofline, sparse
 from pyjx.flatten_util import ravel_pytree
@@ -42,7 +42,8 @@ def internal_frames(call):
             call()
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)[1:]
-        return [f"{Path(f.filename).name}:{f.name}" for f in frames if is_internal(f.filename)]
+        return [f"{Path(f.filename).name}:{f.name}" for f in frames if is_internal(f.filename) or (
+            is_of_foundation(f.filename) and Path(f.filename).name not in ("enum.py", "typing.py"))]
     return None
 
 
@@ -222,6 +223,18 @@ def test_errors_of_the_users_own_show_where_they_were_raised():
         jax.tree.map(fails, [1])
     names = [f.name for f in traceback.extract_tb(caught.value.__traceback__)]
     assert names == [inspect.currentframe().f_code.co_name, "fails"]
+
+
+def test_frames_of_pythons_library_show_where_the_user_calls_it():
+    def reads(_):
+        return json.loads("{")
+
+    for call in (lambda: jax.jit(reads)(1), lambda: jax.tree.map(reads, [1])):
+        with pytest.raises(json.JSONDecodeError) as caught:
+            call()
+        names = [f.name for f in traceback.extract_tb(caught.value.__traceback__)]
+        assert names[-4:] == ["reads", "loads", "decode", "raw_decode"]
+    assert internal_frames(lambda: jax.tree.map(json.loads, ["{"])) == []
 
 
 def test_the_call_is_noted_where_the_message_names_no_function():

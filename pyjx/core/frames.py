@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, MutableSequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
+import numpy as np
+
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.records import Record
 from pyjx.jaxlib_api import Traceback
@@ -36,6 +38,9 @@ class Frame(Record):
 
 _package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _stdlib = os.path.dirname(os.__file__)
+_foundation = (_stdlib + os.sep, *[
+    os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) + os.sep
+    for name in ("numpy", "scipy", "ml_dtypes", "opt_einsum", "jaxlib")])
 _is_internal_file = BoundedDict(4096, "which files are internal")
 
 
@@ -95,6 +100,13 @@ def is_internal(file_name: str) -> bool:
         )
         _is_internal_file[file_name] = internal
     return internal
+
+
+def is_of_foundation(file_name: str) -> bool:
+    """Whether a file is of Python's library, or of a package that this one is built on: what is
+    called from here there is no business of the user's."""
+    return file_name.startswith(_foundation) and (
+        "site-packages" not in file_name or file_name.startswith(_foundation[1:]))
 
 
 def tracebacks_of(exc: BaseException) -> Iterator[TracebackType]:

@@ -8,7 +8,7 @@ from types import FrameType, TracebackType
 
 from pyjx import configuration
 from pyjx.core.call_notes import complete, note_call
-from pyjx.core.frames import is_internal, tracebacks_of
+from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.guards import is_guarded, leaving
 
 
@@ -124,7 +124,12 @@ def _filtering_mode() -> str:
 
 def _without_internal_frames(exc: BaseException) -> tuple[TracebackType | None, bool]:
     items = list(tracebacks_of(exc))
-    kept = [t for t in items if not is_internal(t.tb_frame.f_code.co_filename)]
+    kept, within = [], False
+    for item in items:
+        file_name = item.tb_frame.f_code.co_filename
+        within = is_internal(file_name) or (within and is_of_foundation(file_name))
+        if not within:
+            kept.append(item)
     result: TracebackType | None = None
     for item in reversed(kept):
         result = TracebackType(result, item.tb_frame, item.tb_lasti, item.tb_lineno)

@@ -115,7 +115,8 @@ def _predicate(pred: Any) -> Any:
     pred = operand("cond (pred)", pred)
     aval = get_aval(pred)
     if aval.shape:
-        raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of shape {aval.shape}.")
+        raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of shape {aval.shape}. "
+                        "jnp.where(pred, x, y) chooses element by element.")
     if aval.dtype == np.bool_:
         return pred
     if not accepts(_REAL, aval.dtype):

@@ -630,7 +630,8 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
         i = jnp.remainder(roomy(i), n)
         mode = "promise_in_bounds"
     elif mode not in (None, "fill", "clip"):
-        raise ValueError(f"Invalid mode '{mode}' for np.take")
+        raise ValueError(f"Invalid mode '{mode}' for np.take. The modes are 'fill', 'clip' and "
+                         "'wrap'.")
     options = _options("fill" if mode is None else mode, fill_value, indices_are_sorted,
                        unique_indices, wrap)
     pattern = (FULL,) * axis + (ARRAY,) + (FULL,) * (rank - axis - 1)

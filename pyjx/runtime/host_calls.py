@@ -19,6 +19,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.trace import ensure_compile_time_eval
 from pyjx.core.tracebacks import filter_exception
+from pyjx.core.value_texts import shortened
 from pyjx.engine.functions import source_of
 from pyjx.engine.moves import moved
 from pyjx.engine.types import TreeDef
@@ -236,7 +238,9 @@ def _checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequenc
 def _name(callback: FlatFunction) -> str:
     """The user's function, by its name and place."""
     fun = getattr(callback, "callback_func", callback)
-    return source_of(getattr(fun, "callback", fun))
+    fun = getattr(fun, "callback", fun)
+    named = isinstance(fun, partial) or hasattr(fun, "__name__")
+    return source_of(fun) if named else shortened(fun)
 
 
 def _cpu() -> Any:

@@ -1,5 +1,6 @@
 """Callbacks: what they get, what they may give, and how often they are called."""
 
+import functools
 import gc
 import os
 import subprocess
@@ -188,6 +189,23 @@ def test_failures_show_the_callback_and_its_call_and_the_cause_once(op, call, wr
             f"It came from the callback host at {__file__}:{host_line}")
         called_at = f", which is called at {__file__}:{call_line + (of_call is calls)}:"
         assert wrap is eager or called_at in str(caught.value)
+
+
+@pytest.mark.parametrize(("host", "shown"), [
+    (lambda f: jax.debug.print("{:d}", f), "print('{:d}')"),
+    (lambda f: jax.debug.callback(functools.partial(int, "x"), f), "int"),
+    (lambda f: jax.debug.callback(Failing(), f), "<tests.lax.test_callbacks.Failing object>")])
+def test_callbacks_that_are_no_functions_have_names(host, shown):
+    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
+        jax.jit(host)(1.5)
+        jax.effects_barrier()
+    assert f"It came from the callback {shown}" in str(caught.value)
+    assert "string.py" not in "".join(traceback.format_exception(caught.value))
+
+
+class Failing:
+    def __call__(self, x):
+        raise ValueError
 
 
 def test_failures_are_logged_where_no_call_raises_them(caplog):
