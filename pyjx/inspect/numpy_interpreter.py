@@ -26,12 +26,27 @@ if TYPE_CHECKING:
 Rule = Callable[..., Any]  # operands, parameters by name -> the result, or a list of results
 
 
-def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], others: set[str]
+class Account:
+    """How a program runs, and what came of it.
+
+    Attributes:
+      others: the operations that NumPy has no function for, which ran as they are.
+      errors: draws whether a number is rounded up or down to the type that it has in the program;
+        None for double precision.
+    """
+
+    __slots__ = ("errors", "others")
+
+    def __init__(self, errors: np.random.Generator | None = None) -> None:
+        self.others: set[str] = set()
+        self.errors = errors
+
+
+def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], account: Account
              ) -> list[Any]:
     """The results of a program, with floating-point numbers in double precision.
 
-    What NumPy has no function for runs as it is, in the types of the program; the names of such
-    operations are added to `others`.
+    What NumPy has no function for runs as it is, in the types of the program.
     """
     env: dict[Any, Any] = {}
     for v, x in zip(jaxpr.all_invars, [*consts, *args], strict=True):
@@ -39,10 +54,22 @@ def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], others: s
     for eqn in jaxpr.eqns:
         operands = [env[v] if isinstance(v, Var) else _wide(literal_value(v)) for v in eqn.invars]
         with np.errstate(all="ignore"):
-            outs = _run(eqn, operands, others)
-        for v, x in zip(eqn.outvars, outs, strict=True):
-            env[v] = _wide(x)
+            outs = list(map(_wide, _run(eqn, operands, account)))
+            if account.errors is not None:
+                outs = [_rounded_anyhow(x, v.aval, account.errors)
+                        for v, x in zip(eqn.outvars, outs, strict=True)]
+        env.update(zip(eqn.outvars, outs, strict=True))
     return [env[v] if isinstance(v, Var) else _wide(literal_value(v)) for v in jaxpr.outvars]
+
+
+def _rounded_anyhow(x: Any, aval: AbstractValue, errors: np.random.Generator) -> Any:
+    """Numbers of the dtype of `aval`: those that it has not are rounded up or down, as it falls."""
+    if _is_odd(aval) or not _is_inexact(aval):  # type: ignore[arg-type]
+        return x
+    dtype = aval.dtype  # type: ignore[attr-defined]
+    near, eps = x.astype(dtype).astype(x.dtype), float(dtypes.finfo(dtype).eps)
+    anyhow = (x * (1 + eps * errors.uniform(-1, 1, np.shape(x)))).astype(dtype).astype(x.dtype)
+    return np.where((near == x) | np.isnan(x), x, anyhow)
 
 
 def _wide(x: ArrayLike) -> Any:
@@ -55,14 +82,14 @@ def _wide(x: ArrayLike) -> Any:
     return array.astype(np.float64) if dtypes.issubdtype(array.dtype, np.floating) else array
 
 
-def _run(eqn: JaxprEqn, operands: list[Any], others: set[str]) -> Sequence[Any]:
+def _run(eqn: JaxprEqn, operands: list[Any], account: Account) -> Sequence[Any]:
     name, params = eqn.primitive.name, eqn.params
     if name in _CONTROL:
-        return _CONTROL[name](operands, others, **params)
+        return _CONTROL[name](operands, account, **params)
     if eqn.primitive.is_call:
         inner = program_of(eqn.primitive, params)
         if inner is not None:
-            return evaluate(inner.jaxpr, inner.consts, operands, others)
+            return evaluate(inner.jaxpr, inner.consts, operands, account)
     rule = _rule_of(eqn.primitive)
     if rule is not None and not any([_is_odd(v.aval) for v in (*eqn.invars, *eqn.outvars)]) \
             and all([np.size(x) for x in operands]):
@@ -73,7 +100,7 @@ def _run(eqn: JaxprEqn, operands: list[Any], others: set[str]) -> Sequence[Any]:
         outs = out if eqn.primitive.multiple_results else [out]
         return [np.asarray(x) if _is_inexact(v.aval) else np.asarray(x).astype(v.aval.dtype)
                 for x, v in zip(outs, eqn.outvars, strict=True)]
-    others.add(name)
+    account.others.add(name)
     return _as_it_is(eqn, operands)
 
 
@@ -98,14 +125,15 @@ def _as_it_is(eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
 # ---- control flow -------------------------------------------------------------------------
 
 
-def _scan(operands: list[Any], others: set[str], *, jaxpr: ClosedJaxpr, length: int, reverse: bool,
+def _scan(operands: list[Any], account: Account, *, jaxpr: ClosedJaxpr, length: int, reverse: bool,
           num_consts: int, num_carry: int, **_: Any) -> list[Any]:
     consts, carry = operands[:num_consts], operands[num_consts:num_consts + num_carry]
     rows = operands[num_consts + num_carry:]
     steps = range(length - 1, -1, -1) if reverse else range(length)
     collected: list[list[Any]] = []
     for i in steps:
-        outs = evaluate(jaxpr.jaxpr, jaxpr.consts, [*consts, *carry, *[x[i] for x in rows]], others)
+        row = [x[i] for x in rows]
+        outs = evaluate(jaxpr.jaxpr, jaxpr.consts, [*consts, *carry, *row], account)
         carry = outs[:num_carry]
         collected.append(outs[num_carry:])
     if reverse:
@@ -116,20 +144,20 @@ def _scan(operands: list[Any], others: set[str], *, jaxpr: ClosedJaxpr, length: 
     return [*carry, *stacked]
 
 
-def _while(operands: list[Any], others: set[str], *, cond_jaxpr: Any, body_jaxpr: Any,
+def _while(operands: list[Any], account: Account, *, cond_jaxpr: Any, body_jaxpr: Any,
            cond_nconsts: int, body_nconsts: int, **_: Any) -> list[Any]:
     for_cond, rest = operands[:cond_nconsts], operands[cond_nconsts:]
     for_body, carry = rest[:body_nconsts], rest[body_nconsts:]
-    while np.any(evaluate(cond_jaxpr.jaxpr, cond_jaxpr.consts, [*for_cond, *carry], others)[0]):
-        carry = evaluate(body_jaxpr.jaxpr, body_jaxpr.consts, [*for_body, *carry], others)
+    while np.any(evaluate(cond_jaxpr.jaxpr, cond_jaxpr.consts, [*for_cond, *carry], account)[0]):
+        carry = evaluate(body_jaxpr.jaxpr, body_jaxpr.consts, [*for_body, *carry], account)
     return carry
 
 
-def _cond(operands: list[Any], others: set[str], *, branches: Sequence[Any], **_: Any
+def _cond(operands: list[Any], account: Account, *, branches: Sequence[Any], **_: Any
           ) -> list[Any]:
     index = min(max(int(operands[0]), 0), len(branches) - 1)
     chosen = branches[index]
-    return evaluate(chosen.jaxpr, chosen.consts, operands[1:], others)
+    return evaluate(chosen.jaxpr, chosen.consts, operands[1:], account)
 
 
 _CONTROL: dict[str, Callable[..., list[Any]]] = {"scan": _scan, "while": _while, "cond": _cond}

@@ -16,7 +16,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
 from pyjx.engine.physical import physicalize
 from pyjx.inspect.interpreter import RefusedError, interpret
-from pyjx.inspect.numpy_interpreter import evaluate
+from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.program import TracedProgram
 
 
@@ -153,7 +153,8 @@ def check(program: TracedProgram, how: str, args: Sequence[Any] | None = None) -
     Args:
       program: the program.
       how: `interpreter` (StableHLO's reference interpreter), `numpy-float64` (NumPy in double
-        precision) or `eager` (operation by operation).
+        precision) or `eager` (operation by operation). Results may differ by what errors of
+        rounding make of them, which is tried in double precision.
       args: its flat arguments; by default random ones.
 
     Raises:
@@ -170,29 +171,50 @@ def check(program: TracedProgram, how: str, args: Sequence[Any] | None = None) -
     closed = program.jaxpr
     given = _given("check", closed, args)
     ours = [x for _, x in run(program, given).results]
-    others: set[str] = set()
-    theirs = _WAYS[how](program, given, others)
+    account = Account()
+    theirs = _WAYS[how](program, given, account)
     scale = max([_scale(x) for x in given], default=0.0)
-    rows = [(name, *_compared(_raw(a), _raw(b), scale)) for name, a, b in zip(
-        _names(closed), ours, theirs, strict=True)]
-    return Agreement(how, rows, tuple(sorted(others)))
+
+    def agreement(spread: Sequence[float]) -> Agreement:
+        rows = [(name, *_compared(_raw(a), _raw(b), scale, _SPREADS * s)) for name, a, b, s in zip(
+            _names(closed), ours, theirs, spread, strict=True)]
+        return Agreement(how, rows, tuple(sorted(account.others)))
+
+    # What differs is no fault yet: how far errors of rounding go depends on program and arguments.
+    return agreement([0.0] * len(theirs)) or agreement(_spread(program, given))
 
 
-def _eager(program: TracedProgram, args: Sequence[Any], others: set[str]) -> list[Any]:
+_SPREADS = 8  # how many times as far as in three runs errors may go
+
+
+def _spread(program: TracedProgram, given: Sequence[Any]) -> list[float]:
+    """How far each result goes from that in double precision, at most, if each number that is
+    computed has an error of rounding in its own type; drawn three times."""
+    exact = _double(program, given, Account())
+    disturbed = [_double(program, given, Account(np.random.default_rng(i))) for i in range(3)]
+    return [max([_scale(np.subtract(x, y)) if _is_inexact(y) else 0.0 for x in found])
+            for y, *found in zip(exact, *disturbed, strict=True)]
+
+
+def _is_inexact(x: Any) -> bool:
+    return dtypes.issubdtype(np.asarray(_raw(x)).dtype, np.inexact)
+
+
+def _eager(program: TracedProgram, args: Sequence[Any], account: Account) -> list[Any]:
     closed = program.jaxpr
     return eval_jaxpr(closed.jaxpr, closed.consts, *[
         jax.numpy.asarray(x, dtype=a.dtype) if not dtypes.is_extended(a.dtype) else x
         for x, a in zip(args, closed.in_avals, strict=True)])
 
 
-def _double(program: TracedProgram, args: Sequence[Any], others: set[str]) -> list[Any]:
+def _double(program: TracedProgram, args: Sequence[Any], account: Account) -> list[Any]:
     closed = program.jaxpr
     given = [x if dtypes.is_extended(a.dtype) else np.asarray(x, dtype=a.dtype)
              for x, a in zip(args, closed.in_avals, strict=True)]
-    return evaluate(closed.jaxpr, closed.consts, given, others)
+    return evaluate(closed.jaxpr, closed.consts, given, account)
 
 
-def _interpreted(program: TracedProgram, args: Sequence[Any], others: set[str]) -> list[Any]:
+def _interpreted(program: TracedProgram, args: Sequence[Any], account: Account) -> list[Any]:
     physical = physicalize(program.jaxpr)
     lowered = program.lowered._program
     given = [np.asarray(_raw(x)).astype(a.dtype, copy=False) for x, a, kept in zip(
@@ -224,9 +246,9 @@ def _scale(x: ArrayLike) -> float:
     return float(finite.max(initial=0.0))
 
 
-def _compared(ours: Any, theirs: Any, least: float) -> tuple[bool, float, float]:
+def _compared(ours: Any, theirs: Any, least: float, spread: float) -> tuple[bool, float, float]:
     """Whether two arrays agree, their largest difference, and that which is let pass, for results
-    of numbers of size `least`."""
+    of numbers of size `least`: `spread`, if that is more."""
     a = np.asarray(ours)
     b = np.asarray(theirs)
     if a.shape != b.shape:
@@ -243,6 +265,6 @@ def _compared(ours: Any, theirs: Any, least: float) -> tuple[bool, float, float]
     finite = np.isfinite(a) & np.isfinite(b)
     same = (a == b) | (np.isnan(a) & np.isnan(b)) | finite
     scale = float(np.abs(b[finite]).max(initial=0.0)) if finite.any() else 0.0
-    allowed = eps**0.6 * max(scale, least, 1e-30)
+    allowed = max(eps**0.6 * max(scale, least, 1e-30), spread)
     found = float(np.abs(a[finite] - b[finite]).max(initial=0.0)) if finite.any() else 0.0
     return bool(same.all()) and found <= allowed, found, allowed

@@ -365,6 +365,11 @@ def test_differences_from_an_older_version(run, tmp_path, monkeypatch):
     git("init", "-q")
     git("add", ".")
     git("commit", "-qm", "first")
+    for kind in ("cost", "json"):
+        assert run("versioned.py:f", "f32[2]", "--diff", "HEAD", "--emit", kind)[0] == 0
+    (tmp_path / "new.py").write_text(path.read_text())
+    status, out, err = run("new.py:f", "f32[2]", "--diff", "HEAD")
+    assert (status, out) == (2, "") and "new.py is not in that version; commit it" in err
     path.write_text("import pyjx.numpy as jnp\ndef f(x):\n    y = jnp.sin(x)\n    return y\n")
     assert run("versioned.py:f", "f32[2]", "--diff", "HEAD")[0] == 0
     sys.modules.pop("versioned")

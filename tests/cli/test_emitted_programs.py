@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pyjx as jax
 from pyjx import inspect, lax
+from pyjx.inspect import running
 from tests.op_table import Sample, all_samples
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +107,20 @@ def test_the_interpreter_agrees(sample: Sample) -> None:
     except inspect.CheckError:  # an operation that it does not know
         return
     assert agreement, str(agreement)
+
+
+def test_what_rounding_makes_of_a_program_is_let_pass_and_no_more(monkeypatch: Any) -> None:
+    def saturated(x: Any) -> Any:  # exponents of several thousands, of which float32 has the tens
+        return lax.sin(1e7 * lax.reduce_max(x, (0,)) + x)
+
+    x = np.linspace(1, 3, 5, dtype="float32")
+    agreement = inspect.check(inspect.trace(saturated, x), "numpy-float64", [x])
+    assert agreement, str(agreement)
+    assert 1 < agreement.rows[0][-1] < 20
+    exact = inspect.trace(lambda x: x * 0.1, x)
+    monkeypatch.setitem(running._WAYS, "eager", lambda *_: [x * 0.1 + 0.01])
+    found = inspect.check(exact, "eager", [x])
+    assert not found and found.rows[0][-1] < 1e-3
 
 
 def test_differences_are_printed_and_texts_alone_compared() -> None:

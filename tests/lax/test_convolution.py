@@ -11,7 +11,7 @@ import pytest
 import pyjx as jax
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.inspect.numpy_interpreter import evaluate
+from pyjx.inspect.numpy_interpreter import Account, evaluate
 from tests.ops.convolution import convolve
 
 _rng = np.random.default_rng(0)
@@ -183,7 +183,7 @@ def test_convolutions_in_numpy(x: Any, k: Any, options: Any, dtype: str) -> None
         jaxpr = jax.make_jaxpr(lambda x, k: lax.conv_general_dilated(
             x, k, preferred_element_type=wide, **options))(x, k)
         want = np.asarray(lax.conv_general_dilated(x, k, preferred_element_type=wide, **options))
-    others: set[str] = set()
-    (got,) = evaluate(jaxpr.jaxpr, jaxpr.consts, [x, k], others)
-    assert not others and got.shape == want.shape
+    account = Account()
+    (got,) = evaluate(jaxpr.jaxpr, jaxpr.consts, [x, k], account)
+    assert not account.others and got.shape == want.shape
     np.testing.assert_array_equal(got, want)

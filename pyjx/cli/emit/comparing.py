@@ -152,10 +152,15 @@ def _older(options: Options, revision: str) -> str:
             os.getcwd(), root) else copy
         target = options.target or ""
         if near:
-            name = target.rpartition(":")[2]
-            target = os.path.join(copy, os.path.relpath(os.path.abspath(near), root)) + f":{name}"
+            name, kept = target.rpartition(":")[2], os.path.relpath(os.path.realpath(near), root)
+            if not os.path.exists(os.path.join(copy, kept)):
+                raise CommandError(f"--diff {revision}: {near} is not in that version; commit it, "
+                                   "or name a version that has it.")
+            target = os.path.join(copy, kept) + f":{name}"
         os.makedirs(here, exist_ok=True)
-        return _emitted(options, [target, *options.specs], here)
+        # Places in the older files are shown as those in the files that are here.
+        return _emitted(options, [target, *options.specs], here).replace(
+            os.path.realpath(copy), root).replace(copy, root)
 
 
 def _inside(path: str, root: str) -> bool:
