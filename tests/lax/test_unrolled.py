@@ -18,6 +18,7 @@ from pyjx import jaxlib_api, lax
 from pyjx.configuration import small_kernels
 from pyjx.engine import decompose
 from pyjx.jaxlib_api import SMALL_CALLS
+from pyjx.lax.linalg.matrices import FEW
 from pyjx.runtime import compile
 from tests.test_ops import leaves
 
@@ -155,7 +156,7 @@ def test_matrices(f: Callable[..., Any], n: int, left: str, dtype: str,
         np.testing.assert_allclose(g, w, rtol=0, atol=200 * eps * np.abs(w).max(initial=1))
 
 
-@pytest.mark.parametrize("batch", [(16,), (17,), (3, 15)])
+@pytest.mark.parametrize("batch", [(16,), (9,), (3, 15)])
 def test_batches_are_one_kernel_each(batch: tuple[int, ...],
                                      monkeypatch: pytest.MonkeyPatch) -> None:
     """A block of matrices after the other, of which the last two may overlap."""
@@ -181,6 +182,27 @@ def test_more_rows_in_loops(dtype: str) -> None:
     assert "lapack" not in text and "lapack" in plain
     np.testing.assert_allclose(got[0], want[0], rtol=0,
                                atol=100 * np.finfo(dtype).eps * np.abs(want[0]).max())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elimination_in_loops(dtype: str) -> None:
+    """As far as it compiles in time, with rows that are exchanged and a matrix that is singular."""
+    n = FEW["lu"][1]
+    for a in (drawn(dtype, n, n), np.eye(n, dtype=dtype)[::-1] * 2, np.ones((n, n), dtype)):
+        got, want, text, _ = both(lambda a: lax.fori_loop(0, 1, lambda _, __: (
+            *lax.linalg.lu(a), jnp.linalg.solve(a, a[:, :2])), (*lax.linalg.lu(a), a[:, :2])), a)
+        assert "lapack" not in text.partition("stablehlo.while")[2].partition("func.func")[0]
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g, w, rtol=0, atol=1e4 * np.finfo(dtype).eps)
+
+
+def test_large_batches_run_in_threads() -> None:
+    """So they are many kernels, as before jaxlib 0.12 all are."""
+    for count, one in ((1 << 14, SMALL_CALLS), (1 << 15, False)):
+        x = jax.ShapeDtypeStruct((count, 4, 4), np.float32)
+        for f in (jnp.linalg.cholesky, jnp.linalg.qr, jnp.linalg.inv):
+            text = jax.jit(f).lower(x).as_text()
+            assert ("xla_cpu_small_call" in text) == one and "lapack" not in text
 
 
 QR_SHAPES = [(1, 1), (2, 2), (3, 3), (4, 4), (4, 2), (2, 4), (4, 1), (1, 3)]

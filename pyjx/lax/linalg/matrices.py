@@ -252,9 +252,12 @@ def take_rows(x: ArrayLike, order: Any) -> Any:
 # Up to how many rows and columns, in batches and in loops. So many take, for 100,000 matrices, 0.1
 # to 0.3 of LAPACK's time and two to four times as long to compile (0.1 to 0.4 s), in loops 0.15 to
 # 0.5 and up to twice. One row more takes twice as long to compile, and up to as long to run.
-FEW = {"cholesky": (6, 8), "triangular_solve": (8, 8), "lu": (4, 5), "qr": (4, 4), "eigh": (3, 3)}
+FEW = {"cholesky": (6, 8), "triangular_solve": (8, 8), "lu": (4, 6), "qr": (4, 4), "eigh": (3, 3)}
 if not SMALL_CALLS:  # each batch is many kernels, which do much of the work again
-    FEW.update(cholesky=(5, 8), triangular_solve=(5, 8), lu=(4, 4))
+    FEW.update(cholesky=(5, 8), triangular_solve=(5, 8), lu=(4, 5))
+# Up to how many the kernels of a large batch, which run in several threads, take less time than one
+# (on two cores a half), though they take three to six times as long to compile.
+_IN_THREADS, _LARGE = {"cholesky": 4, "lu": 4, "qr": 4}, 1 << 15
 
 
 def of_few_rows(kind: str, program: Rule, several: bool = False) -> Unrolled:
@@ -277,21 +280,22 @@ def of_few_rows(kind: str, program: Rule, several: bool = False) -> Unrolled:
 
 
 _MANY = 8
-_BLOCK = 16  # matrices, of which elements are a few registers
+_BLOCK = 8  # matrices, of which elements are a register or two; 16 take up to twice to compile
 
 
 def _in_blocks(name: str, program: Rule, several: bool) -> Rule:
     """The program for one block of a batch after the other, as one kernel. All in one XLA would
-    make a kernel of each division or root, which do everything between two of them again: two to
-    five times as long to compile, and, of many rows, to run."""
+    make a kernel of each division or root, which do everything between two of them again: three to
+    six times as long to compile, and, of many rows, twice as long to run."""
 
     def of_block(*operands: Value, **params: Any) -> Values:
-        out = program(*operands, **params)
-        return out if several else [out]
+        return program(*operands, **params) if several else [program(*operands, **params)]
 
     def of_batch(*operands: Value, **params: Any) -> Any:
-        batch = get_aval(operands[0]).shape[:-2]
+        *batch, m, n = get_aval(operands[0]).shape
         count = math.prod(batch)
+        if count >= _LARGE and max(m, n) <= _IN_THREADS.get(name, 0):
+            return program(*operands, **params)
         rows = [lax.reshape(x, (count, *get_aval(x).shape[len(batch):])) for x in operands]
         size = min(count, _BLOCK)
         avals = [get_aval(x) for x in rows]
@@ -324,7 +328,7 @@ def element(x: ArrayLike, row: int, column: int) -> Any:
 def kept(rows: list[list[Any]]) -> None:
     """Keep these elements, which XLA computes again for each that is made of them otherwise: of
     rows that are exchanged as often as there are rows, at each step."""
-    if SMALL_CALLS:  # kernels know barriers
+    if SMALL_CALLS and get_aval(rows[0][0]).size <= _BLOCK:  # kernels know barriers
         found = iter(lax.optimization_barrier([x for row in rows for x in row]))
         for row in rows:
             row[:] = [next(found) for _ in row]

@@ -85,13 +85,12 @@ def _exchanged(pivots: Value, *, permutation_size: int) -> Array:
 
 
 def exchange(rows: list[list[Value]], k: int, other: Value) -> None:
-    """Exchange row k, which is a list of its elements, for the one whose number is `other`."""
+    """Exchange row k, which is a list of its elements, for one behind whose number is `other`."""
     top = rows[k]
-    for i in range(len(rows)):
-        if i != k:
-            here = lax.eq(other, lax.full_like(other, i))
-            top, rows[i] = ([choose(here, x, y) for x, y in zip(*pair, strict=True)]
-                            for pair in ((rows[i], top), (rows[k], rows[i])))
+    for i in range(k + 1, len(rows)):
+        here = lax.eq(other, lax.full_like(other, i))
+        top, rows[i] = ([choose(here, x, y) for x, y in zip(*pair, strict=True)]
+                        for pair in ((rows[i], top), (rows[k], rows[i])))
     rows[k] = top
 
 
