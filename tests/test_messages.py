@@ -203,6 +203,16 @@ CASES = {
     "einsum-one": (lambda: jnp.einsum("ij,jk,kj", X, X.T[:, :1], jnp.ones((4, 5))), ValueError,
                    "Operand 0, 'ij' of shape (2, 3), has size 3 along 'j', and operand 2, 'kj' of "
                    "shape (4, 5), has 5."),
+    "dtype-misspelt": (lambda: jnp.zeros(3, "flaot32"), TypeError,
+                       "data type 'flaot32' not understood in zeros. Did you mean 'float32'?"),
+    "dtype-misspelt-cast": (lambda: jnp.asarray(X).astype("bfloat61"), TypeError,
+                            "Did you mean 'bfloat16'?"),
+    "dtype-far": (lambda: jnp.ones(3, "quux"), TypeError, "data type 'quux' not understood in on"),
+    "list": (lambda: jnp.sum([1, 2]), TypeError, "position 0. Make an array of it: jnp.asarray(x)"),
+    "take-mode": (lambda: jnp.take(X, 1, mode="bad"), ValueError,
+                  "The modes are 'fill', 'clip' and 'wrap'."),
+    "cond-array": (lambda: lax.cond(X > 0, abs, abs, X), TypeError,
+                   "jnp.where(pred, x, y) chooses element by element."),
     "unravel": (lambda: ravel_pytree({"a": X, "b": 1.0})[1](jnp.ones(3)), ValueError,
                 "unravel: Sum of sizes 7 must be equal to dimension 0 of the operand shape [3]: "
                 "expected is a vector of 7 elements, for the leaves of shapes (2, 3), ()."),

@@ -26,6 +26,27 @@ def test_missing_names_say_so(package, name):
         getattr(importlib.import_module(package), name)
 
 
+not_yet.hint("pyjx", "tree_map")  # reads the table
+FORMER = list(not_yet.former.items())
+
+
+@pytest.mark.parametrize(("former", "instead"), FORMER, ids=[name for name, _ in FORMER])
+def test_former_names_say_what_to_use(former, instead):
+    """Which is there; and whoever asks by hasattr or catches ImportError gets the answer."""
+    package, _, name = former.replace("jax", "pyjx", 1).rpartition(".")
+    module = importlib.import_module(package)
+    assert not hasattr(module, name)
+    with pytest.raises(AttributeError, match=re.escape(f"'{name}'. Use {instead}.")):
+        getattr(module, name)
+    with pytest.raises(ImportError, match=re.escape(f"Use {instead}.")):
+        exec(f"from {package} import {name}")
+    for mentioned in re.findall(r"\b(?:jax|jnp)(?:\.\w+)+", instead):
+        place, *names = mentioned.split(".")
+        value = importlib.import_module(PREFIXES[place])
+        for part in names:
+            value = getattr(value, part)
+
+
 def test_import_jax_says_what_to_write():
     code = ("import importlib.util, pyjx\n"
             "assert importlib.util.find_spec('jax') is None\n"

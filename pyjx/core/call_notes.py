@@ -16,6 +16,9 @@ from itertools import islice
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
+import numpy as np
+
+from pyjx.core import dtypes
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.core.value_texts import shortened, without_addresses
 from pyjx.lazy import deferred
@@ -162,6 +165,7 @@ def _by_position_and_name(args: Sequence[Any], kwargs: Mapping[str, Any]) -> lis
 _UNEXPECTED = re.compile(r"(?:.*\.)?(\S+)\(\) got an unexpected keyword argument '(\w+)'$")
 _UNHASHABLE = re.compile("Non-hashable static arguments are not supported. An error occurred while "
                          "trying to hash an object of type <class '(.+?)'>")
+_DTYPE = re.compile(r"data type '(\w+)' not understood")
 # What other libraries, or other functions of these, call an argument.
 _OTHER_NAMES = {
     "dim": "axis", "dims": "axis", "axes": "axis", "axis": "dimension", "size": "shape",
@@ -185,6 +189,10 @@ def complete(exc: Exception) -> None:
     elif type(exc) is ValueError and (unhashable := _UNHASHABLE.match(text)):
         shown = without_addresses(text).rstrip()
         text = f"{shown}\n{_called(last)}{hashable(unhashable[1])}"
+    elif type(exc) is TypeError and (dtype := _DTYPE.match(text)):
+        names = [np.dtype(known).name for known in dtypes.all_dtypes]
+        if close := difflib.get_close_matches(dtype[1], names, 1):
+            text += f". Did you mean '{close[0]}'?"
     elif text.startswith("Comparator raised exception while sorting pytree dictionary keys"):
         unsorted = next(_unsorted(list(last.tb_frame.f_locals.values()), 0), None)
         keys = f" {shortened(list(unsorted))}" if unsorted else ""

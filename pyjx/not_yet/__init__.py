@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import FrameType, ModuleType
 
 from pyjx.jax_imports import JaxFinder
@@ -54,6 +55,9 @@ SERVES: dict[str, str] = {
 INSTEAD: dict[str, str] = {name: said for said, names in SERVES.items() for name in names.split()}
 
 
+former: dict[str, str] = {}  # names that are no more, and what to use; read when one is asked for
+
+
 def meanwhile(name: str) -> str:
     """The sentence that says what serves for a name, or for what it is below.
 
@@ -66,14 +70,19 @@ def meanwhile(name: str) -> str:
 
 
 def hint(package: str, name: str) -> str:
-    """What to say of a name that a package has not: nothing, unless JAX has it.
+    """What to say of a name that a package has not: nothing, unless JAX has it, once had it, or is
+    often thought to have it.
 
-    >>> hint("pyjx.tools.jax_to_ir", "jax_to_tf")[:31]
-    ': it is not there yet. Meanwhil'
+    >>> hint("pyjx.tools.jax_to_ir", "jax_to_tf")[:31], hint("pyjx", "tree_map")
+    (': it is not there yet. Meanwhil', '. Use jax.tree.map.')
     """
-    if name not in NAMES.get(package, "").split():
-        return ""
-    return f": it is not there yet.{meanwhile(f'{package}.{name}')}"
+    if name in NAMES.get(package, "").split():
+        return f": it is not there yet.{meanwhile(f'{package}.{name}')}"
+    if not former:
+        lines = Path(__file__).with_name("former.txt").read_text(encoding="utf-8").splitlines()
+        former.update([line.partition(" ")[::2] for line in lines])
+    instead = former.get(f"{package}.{name}".replace("pyjx", "jax", 1))
+    return f". Use {instead}." if instead else ""
 
 
 class ImportHint:
