@@ -209,8 +209,9 @@ class _UniqueInverseResult(NamedTuple):
 
 
 def _unique(ar: ArrayLike, axis: int | None, equal_nan: bool, size: int | None,
-            fill_value: ArrayLike | None, with_inverse: bool) -> tuple[Any, Any, Any, Any]:
-    """Values, first indices, inverse and counts of the slices along `axis`."""
+            fill_value: ArrayLike | None, with_inverse: bool | None) -> tuple[Any, Any, Any, Any]:
+    """Values, first indices, inverse and counts of the slices along `axis`; with None perhaps no
+    first indices either."""
     (ar,) = operands("unique", ar)
     if dtypes.is_extended(get_aval(ar).dtype):
         raise TypeError(f"jnp.unique: expected an array of numbers, got dtype {get_aval(ar).dtype}")
@@ -228,7 +229,7 @@ def _unique(ar: ArrayLike, axis: int | None, equal_nan: bool, size: int | None,
 
 
 def _sorted_unique(x: ArrayLike, equal_nan: bool, size: int | None, fill_value: ArrayLike | None,
-                   with_inverse: bool) -> tuple[Any, Any, Any, Any]:
+                   with_inverse: bool | None) -> tuple[Any, Any, Any, Any]:
     aval = get_aval(x)
     n = aval.shape[0]
     dtype = dtypes.default_int_dtype()
@@ -269,19 +270,21 @@ class _Runs(NamedTuple):
     """Slices in ascending order, in which equal ones are runs."""
 
     ordered: Any
-    order: Any  # where each was
+    order: Any  # where each was, if asked for
     starts: Any  # whether it is the first of a run
     inverse: Any  # which run each slice belongs to, in the order in which they were; or None
     total: Any  # how many runs there are
 
 
 @op_jit(static_argnames=("equal_nan", "with_inverse"))
-def _runs(x: ArrayLike, equal_nan: bool, with_inverse: bool) -> _Runs:
+def _runs(x: ArrayLike, equal_nan: bool, with_inverse: bool | None) -> _Runs:
     aval, dtype = get_aval(x), dtypes.default_int_dtype()
     n = aval.shape[0]
     columns = list(lax.unstack(lax.reshape(_with_one_nan(x), (n, aval.size // n)), 1))
-    *_, order = lax.sort((*columns, lax.iota(dtype, n)), dimension=0, num_keys=len(columns))
-    ordered = indexing.take(x, order, axis=0)
+    place = lax.iota(dtype, n)
+    alone = with_inverse is None and aval.ndim == 1 and dtypes.issubdtype(aval.dtype, np.integer)
+    *_, order = (place,) if alone else lax.sort((*columns, place), num_keys=len(columns))
+    ordered = lax.sort(x) if alone else indexing.take(x, order, axis=0)
     before = lax.slice_in_dim(ordered, 0, n - 1)
     after = lax.slice_in_dim(ordered, 1, n)
     differs = lax.ne(before, after)
@@ -341,7 +344,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     [1, 3]
     """
     values, first, inverse, counts = _unique(
-        ar, axis, equal_nan, size, fill_value, return_inverse)
+        ar, axis, equal_nan, size, fill_value, return_inverse or (False if return_index else None))
     wanted = [x for x, want in ((first, return_index), (inverse, return_inverse),
                                 (counts, return_counts)) if want]
     return (values, *wanted) if wanted else values
@@ -370,7 +373,7 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     >>> jax.numpy.unique_counts(jax.numpy.array([3, 1, 3])).counts.tolist()
     [1, 2]
     """
-    values, _, _, counts = _unique(x, None, False, size, fill_value, False)
+    values, _, _, counts = _unique(x, None, False, size, fill_value, None)
     return _UniqueCountsResult(values, counts)
 
 
@@ -394,7 +397,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     >>> jax.numpy.unique_values(jax.numpy.array([3, 1, 3])).tolist()
     [1, 3]
     """
-    return _unique(x, None, False, size, fill_value, False)[0]
+    return _unique(x, None, False, size, fill_value, None)[0]
 
 
 # -- set operations --------------------------------------------------------------------------------

@@ -131,8 +131,9 @@ def sort_complex(a: ArrayLike) -> Array:
     >>> jax.numpy.sort_complex(jax.numpy.array([2.0, 1.0])).tolist()
     [(1+0j), (2+0j)]
     """
-    a = strong(narrowed(*promote_dtypes_complex(*operands("sort_complex", a))))
-    return lax.sort(a, dimension=get_aval(a).ndim - 1)
+    (a,) = operands("sort_complex", a)
+    return lax.sort(strong(narrowed(a))) if get_aval(a).dtype in dtypes.complex_dtypes else \
+        strong(narrowed(*promote_dtypes_complex(lax.sort(a))))  # real numbers are sorted sooner
 
 
 # -- the k smallest --------------------------------------------------------------------------------
