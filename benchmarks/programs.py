@@ -1,22 +1,25 @@
 """Twelve programs as users write them, beside jax: the time of a later step, and memory.
 
     python benchmarks/programs.py --jax-python PATH [--pyjx-python PATH] [--only gpt,cnn]
-        [--small] [--rounds N] [--json FILE]
+        [--small | --libraries] [--rounds N] [--json FILE]
 
 A later step is the least over rounds that alternate between a process of each library; memory is
 what XLA reserves for the temporary values of the compiled function, where a program has one. With
-`--small` they are those of `small.py`, and the time to trace and compile them is compared.
+`--small` they are those of `small.py`, and with `--libraries` those of `libraries.py` whose
+library both Pythons have; the time to trace and compile is compared, too.
 """
 
 import argparse
 import json
 import math
 import os
+import subprocess
 import sys
 import time
 from importlib import import_module
 from pathlib import Path
 
+import libraries
 import numpy as np
 import small
 from functions import Process, geometric_mean
@@ -280,8 +283,12 @@ def serve(name, library):
     """Answer each request with the least seconds of a step in so many; the first one, for none,
     with the bytes of temporary memory and the seconds to trace and compile."""
     os.environ["BENCHMARK_LIBRARY"] = library
+    answers, sys.stdout = sys.stdout, sys.stderr  # which libraries may write to
+    if name in libraries.NEEDED and library == "pyjx":
+        import_module("pyjx.as_jax")
+        library = "jax"
     jax, jnp = import_module(library), import_module(f"{library}.numpy")
-    make = next(p for p in [*PROGRAMS, *small.PROGRAMS] if p.__name__ == name)
+    make = next(p for p in [*PROGRAMS, *small.PROGRAMS, *libraries.PROGRAMS] if p.__name__ == name)
     program = make(jax, jnp, np.random.default_rng(0))
     compiled, *arguments = program.main
     jax.jit(lambda x: x + 1)(1.0)  # what the first program loads is not of this one
@@ -289,7 +296,7 @@ def serve(name, library):
     executable = compiled.lower(*arguments).compile()
     first = executable.memory_analysis().temp_size_in_bytes, time.perf_counter() - start
     state = program.step(program.state)
-    print("ready", flush=True)
+    print("ready", file=answers, flush=True)
     for line in sys.stdin:
         (seconds,) = json.loads(line)
         end, least = time.perf_counter() + seconds, math.inf
@@ -297,7 +304,7 @@ def serve(name, library):
             start = time.perf_counter()
             state = jax.block_until_ready(program.step(state))
             least = min(least, time.perf_counter() - start)
-        print(json.dumps(least if seconds else first), flush=True)
+        print(json.dumps(least if seconds else first), file=answers, flush=True)
 
 
 def compared(name, pythons, rounds):
@@ -313,12 +320,21 @@ def compared(name, pythons, rounds):
     return least, memory, compiling
 
 
+def has_library(name, python):
+    """Whether a Python has the library that a program needs, if it needs one."""
+    module = libraries.NEEDED.get(name)
+    finds = f"from importlib.util import find_spec; exit(find_spec({module!r}) is None)"
+    return module is None or not subprocess.run([python, "-c", finds], capture_output=True,
+                                                check=False).returncode
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jax-python")
     parser.add_argument("--pyjx-python", default=sys.executable)
     parser.add_argument("--only", default="", help="names of programs, separated by commas")
     parser.add_argument("--small", action="store_true", help="the programs of small.py")
+    parser.add_argument("--libraries", action="store_true", help="those of libraries.py")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
@@ -329,10 +345,14 @@ def main():
     if not options.jax_python:
         parser.error("--jax-python: a Python that has jax")
     pythons = [(options.pyjx_python, "pyjx"), (options.jax_python, "jax")]
-    programs = small.PROGRAMS if options.small else PROGRAMS
+    programs = (small.PROGRAMS if options.small else
+                libraries.PROGRAMS if options.libraries else PROGRAMS)
     wanted = options.only.split(",") if options.only else [p.__name__ for p in programs]
     figures = {}
     for name in wanted:
+        if not all(has_library(name, python) for python, _ in pythons):
+            print(f"{name:12s} skipped: {libraries.NEEDED[name]} is not installed")
+            continue
         figures[name] = compared(name, pythons, options.rounds)
         (ours, theirs), (held, held_by_jax), (compiling, by_jax) = figures[name]
         print(f"{name:12s} step {1e3 * ours:8.3f} {1e3 * theirs:8.3f} ms {ours / theirs:5.2f}   "
@@ -340,7 +360,8 @@ def main():
               f"{(held + 1) / (held_by_jax + 1):5.2f}   compiling {compiling / by_jax:5.2f}",
               flush=True)
     # one byte more, as there are programs without any
-    for what, least, i in (("a later step", 0, 0), ("temporary memory", 1, 1), ("compiling", 0, 2)):
+    kinds = (("a later step", 0, 0), ("temporary memory", 1, 1), ("compiling", 0, 2))
+    for what, least, i in kinds if figures else ():
         ratios = [(ours[i][0] + least) / (ours[i][1] + least) for ours in figures.values()]
         print(f"{what}: {geometric_mean(ratios):.2f} of jax's in the geometric mean, worst "
               f"{max(ratios):.2f}")

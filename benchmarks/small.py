@@ -67,6 +67,23 @@ def kalman_solve(jax, jnp, rng):
     return called(jax, filtered, normal(rng, 2000, 2))
 
 
+def filter8(jax, jnp, rng):
+    """A filter of eight states over 1,000 steps, each of which sees four numbers."""
+    motion = np.eye(8, dtype="float32") + 0.1 * np.eye(8, k=4, dtype="float32")
+    seen = np.eye(4, 8, dtype="float32")
+
+    def filtered(places):
+        def step(state, place):
+            mean, cov = state
+            mean, cov = motion @ mean, motion @ cov @ motion.T + 0.01 * jnp.eye(8)
+            gain = jnp.linalg.solve(seen @ cov @ seen.T + 0.1 * jnp.eye(4), seen @ cov).T
+            mean = mean + gain @ (place - seen @ mean)
+            return (mean, cov - gain @ seen @ cov), mean
+        return jax.lax.scan(step, (jnp.zeros(8), jnp.eye(8)), places)[1]
+
+    return called(jax, filtered, normal(rng, 1000, 4))
+
+
 def fourth_order(field, y, h):
     """A step of the classical Runge-Kutta method."""
     a = field(y)
@@ -236,6 +253,19 @@ def links(jax, jnp, rng):
     return called(jax, lambda angles: jax.lax.map(end, angles), normal(rng, 200, 7) * 3)
 
 
+def frames(jax, jnp, rng):
+    """A frame that turns over 2,000 steps, made orthogonal again in each."""
+    def turned(rates):
+        def step(frame, rate):
+            k = jnp.array([[0, -rate[2], rate[1]], [rate[2], 0, -rate[0]], [-rate[1], rate[0], 0]])
+            q, r = jnp.linalg.qr(frame + 0.01 * k @ frame)
+            frame = q * jnp.sign(jnp.diagonal(r))
+            return frame, frame[:, 0]
+        return jax.lax.scan(step, jnp.eye(3), rates)[1]
+
+    return called(jax, turned, normal(rng, 2000, 3))
+
+
 def particles(jax, jnp, rng):
     """A filter of 64 particles over 200 steps, drawn anew in each."""
     def filtered(key, places):
@@ -275,6 +305,21 @@ def counted(jax, jnp, rng):
         return jax.lax.scan(step, jnp.zeros(100), numbers)
 
     return called(jax, count, rng.integers(0, 100, 2000).astype("int32"))
+
+
+def ledger(jax, jnp, rng):
+    """Transfers between 500 accounts, 2,000 of them, each with a fee that a third one gets."""
+    def kept(accounts, pairs, amounts):
+        def step(accounts, transfer):
+            pair, amount = transfer
+            amount = jnp.minimum(amount, accounts[pair[0]])
+            fee = jnp.clip(0.01 * amount, 0.001, 0.1)
+            changes = jnp.stack([-amount, amount - fee, fee])
+            return accounts.at[jnp.append(pair, 0)].add(changes), fee
+        return jax.lax.scan(step, accounts, (pairs, amounts))
+
+    return called(jax, kept, np.ones(500, "float32"),
+                  rng.integers(0, 500, (2000, 2)).astype("int32"), np.abs(normal(rng, 2000)))
 
 
 def tridiagonal(jax, jnp, rng):
@@ -356,6 +401,11 @@ def solve4(jax, jnp, rng):
     return called(jax, jnp.linalg.solve, matrices(rng, 100_000, 4), normal(rng, 100_000, 4, 1))
 
 
-PROGRAMS = [kalman, kalman_solve, rk4, grid, grid_gradient, adaptive, through_integrator, chain,
-            gru8, gru64, lstm16, links, particles, newton3, counted, tridiagonal, pid, life,
-            leapfrog, cholesky4, solve4]
+def qr4(jax, jnp, rng):
+    """100,000 QR decompositions of 4 x 4."""
+    return called(jax, jnp.linalg.qr, normal(rng, 100_000, 4, 4) * 600)
+
+
+PROGRAMS = [kalman, kalman_solve, filter8, rk4, grid, grid_gradient, adaptive, through_integrator,
+            chain, gru8, gru64, lstm16, links, frames, particles, newton3, counted, ledger,
+            tridiagonal, pid, life, leapfrog, cholesky4, solve4, qr4]

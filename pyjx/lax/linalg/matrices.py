@@ -257,7 +257,7 @@ if not SMALL_CALLS:  # each batch is many kernels, which do much of the work aga
     FEW.update(cholesky=(5, 8), triangular_solve=(5, 8), lu=(4, 5))
 # Up to how many the kernels of a large batch, which run in several threads, take less time than one
 # (on two cores a half), though they take three to six times as long to compile.
-_IN_THREADS, _LARGE = {"cholesky": 4, "lu": 4, "qr": 4}, 1 << 15
+_IN_THREADS, _LARGE = {"cholesky": 4, "lu": 4, "qr": 3}, 1 << 15
 
 
 def of_few_rows(kind: str, program: Rule, several: bool = False) -> Unrolled:
