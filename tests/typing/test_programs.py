@@ -112,3 +112,19 @@ def test_declared_signatures_of_updates(name: str) -> None:
     declared = UPDATES[name] if name in ("get", "apply") else UPDATES["__call__"]
     method = getattr(type(jnp.zeros(2).at[0]), name)
     assert parameters_of_stub(declared) == parameters_of(method)
+
+
+@pytest.mark.parametrize(("call", "shown"), [
+    ("jnp.sum", "sum(a: Any, axis: Any=None"), ("jnp.sin", "(x: ArrayLike, /) -> Array"),
+    ("jnp.linalg.norm", "norm(x: ArrayLike, ord: "), ("nn.softmax", "softmax(x: ArrayLike, axis: "),
+    ("jnp.add", "add(x: ArrayLike, y: "), ("random.normal", "normal(key: KeyLike, shape: "),
+    ("lax.scan", "scan(f: Callable[[Array, Array], "), ("jnp.fft.fft", "fft(a: ArrayLike, n: ")])
+def test_editors_show_the_signatures_of_functions(call: str, shown: str) -> None:
+    """Those that read types by jedi, which does not follow parameters through decorators."""
+    jedi = pytest.importorskip("jedi")
+    line = f"{call}("
+    program = jedi.Script(f"from pyjx import lax, nn, numpy as jnp, random\n{line}",
+                          project=jedi.Project(ROOT, smart_sys_path=False,
+                                               added_sys_path=[str(ROOT)]))
+    signatures = [s.to_string() for s in program.get_signatures(2, len(line))]
+    assert shown in signatures[0]
