@@ -31,9 +31,10 @@ from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front, batch_along, moveaxis
+from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal
 from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
-from pyjx.jaxlib_api import CPU_BARRIER_PASS
+from pyjx.jaxlib_api import SMALL_CALLS
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.elementwise import add, neg, sub
@@ -613,10 +614,10 @@ def scatter_primitive(name: str, function: str, *, moves: bool = False, **rules:
     return p.define(batch=_scatter_batch(p))
 
 
-# Positions in a loop that is one kernel, and in another. A scatter takes 42 ns, and one more for
-# each; an update of a slice one, or 20 where each is a kernel, as they are before jaxlib 0.12 where
-# a large table is read, too.
-_FEW, _FEWER, _LARGE = 32, 4, math.inf if CPU_BARRIER_PASS is None else 1 << 14
+# Positions in a loop that is one kernel, and in another, and elements of the table. A scatter takes
+# 42 ns, and one more for each position; an update of a slice one, or 20 where each is a kernel.
+# Where no kernel has barriers, a table that the updates are made of is copied for each of them.
+_FEW, _FEWER, _MOST = (32, 4, math.inf) if SMALL_CALLS else (8, 4, 1024)
 
 
 def _are_few(eqn: JaxprEqn, repeated: int) -> bool:
@@ -627,7 +628,7 @@ def _are_few(eqn: JaxprEqn, repeated: int) -> bool:
             type(n) is int for n in (*x.shape, *updates.shape)]):
         return False
     count = math.prod([updates.shape[a] for a in positions(updates.shape, dnums)])
-    return 1 < count <= (_FEW if repeated > 1 and x.size < _LARGE else _FEWER)
+    return 1 < count <= (_FEW if repeated > 1 else _FEWER) and x.size <= _MOST
 
 
 def _one_by_one(name: str, x: Value, indices: Value, updates: Value, **params: Any
@@ -635,6 +636,8 @@ def _one_by_one(name: str, x: Value, indices: Value, updates: Value, **params: A
     """In the order of the positions, as a scatter does it."""
     scatter, shape = find_primitive(name), get_aval(updates).shape
     axes = positions(shape, params["dimension_numbers"])
+    if SMALL_CALLS:  # what is read of the table is read before it changes
+        indices, updates = optimization_barrier_p.bind(indices, updates)
     for place in np.ndindex(*[shape[a] for a in axes]):
         one = indices
         for axis, i in enumerate(place):

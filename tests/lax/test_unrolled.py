@@ -453,14 +453,23 @@ def test_scatters_of_few(name: str, places: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(g, w)
 
 
-def test_a_loop_with_scatters_is_one_kernel_and_copies_no_table() -> None:
+@pytest.mark.parametrize("n", [1000, 4000])
+def test_a_loop_with_scatters_is_one_kernel_and_copies_no_table(n: int) -> None:
+    """Where kernels have no barriers, large tables that are read are for scatters."""
     def f(x: Any, i: Any) -> Any:
-        return lax.scan(lambda x, i: (x.at[i].add(x[i[0]]), None), x, i)[0]
+        def step(x: Any, i: Any) -> tuple[Any, None]:
+            y = x.at[i].add(x[i[0]])
+            return y.at[i + 1].set(x[i] + y[i]), None
 
-    x, i = np.ones(4000, np.float32), np.arange(40, dtype=np.int32).reshape(10, 4)
-    text = jax.jit(f).lower(x, i).compile().as_text()
-    assert "scatter(" not in text and "xla_cpu_small_call" in text
-    assert len(re.findall(r"f32\[4000\]\S* copy\(", text)) <= 1  # of the argument, which stays
+        return lax.scan(step, x, i)[0]
+
+    x, i = np.ones(n, np.float32), np.arange(40, dtype=np.int32).reshape(10, 4)
+    lowered = jax.jit(f).lower(x, i)
+    assert n_scatters(lowered.as_text()) == (8 if SMALL_CALLS or n <= 1024 else 2)
+    text = lowered.compile().as_text()
+    if SMALL_CALLS:
+        assert "scatter(" not in text and "xla_cpu_small_call" in text
+        assert len(re.findall(rf"f32\[{n}\]\S* copy\(", text)) <= 1  # of the argument
     for g in (lambda x, i: lax.fori_loop(0, 9, lambda _, x: x.at[jnp.sort(i[0])].add(1.0), x),
               lambda x, i: x.at[i[0]].add(1.0)):
         few = jax.jit(lambda x, i, g=g: g(x, i))
