@@ -308,6 +308,17 @@ def test_the_spec_of_a_sharding_is_not_told_by_a_function_of_the_library():
     assert "check_spec" not in "".join(caught.value.__notes__)
 
 
+@pytest.mark.parametrize("call", [
+    lambda: jax.jit(jnp.sin).lower("a"), lambda: jax.jit(jnp.nonzero)(X),
+    lambda: jax.vjp(jnp.sin, 1.0)[1]((3.0, 4.0)), lambda: lax.cond(True, jnp.sin, jnp.shape, X),
+    lambda: lax.scan(jnp.add, 0.0, X), lambda: jax.pure_callback(jnp.sin, np.zeros(7), X),
+    lambda: lax.while_loop(jnp.sin, jnp.sin, X), lambda: jax.jit(jnp.reshape)(X, 3)])
+def test_functions_of_the_library_are_named_without_its_files(call):
+    with pytest.raises((TypeError, ValueError, jax.errors.JaxRuntimeError)) as caught:
+        call()
+    assert str(Path(jax.__file__).parent) not in str(caught.value)
+
+
 @pytest.mark.parametrize("function", [
     jax.jit, jax.shard_map, jax.smap, jax.enable_x64, jax.ds, lax.cond, lax.switch,
     jax.tree.reduce, jax.sharding.no_collectives])

@@ -16,8 +16,6 @@ from itertools import islice
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
-import numpy as np
-
 from pyjx.core import dtypes
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.core.value_texts import shortened, without_addresses
@@ -190,8 +188,7 @@ def complete(exc: Exception) -> None:
         shown = without_addresses(text).rstrip()
         text = f"{shown}\n{_called(last)}{hashable(unhashable[1])}"
     elif type(exc) is TypeError and (dtype := _DTYPE.match(text)):
-        names = [np.dtype(known).name for known in dtypes.all_dtypes]
-        if close := difflib.get_close_matches(dtype[1], names, 1):
+        if close := difflib.get_close_matches(dtype[1], [d.name for d in dtypes.all_dtypes], 1):
             text += f". Did you mean '{close[0]}'?"
     elif text.startswith("Comparator raised exception while sorting pytree dictionary keys"):
         unsorted = next(_unsorted(list(last.tb_frame.f_locals.values()), 0), None)

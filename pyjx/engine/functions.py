@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.frames import is_internal
 from pyjx.engine.types import TreeDef, Values
 from pyjx.jaxlib_api import pytree
 
@@ -21,12 +22,13 @@ def name_of(fun: Callable[..., Any]) -> str:
 
 
 def source_of(fun: Callable[..., Any]) -> str:
-    """`name at file:line`, for messages."""
+    """`name at file:line`, for messages; the name alone of a function of this package."""
     name = name_of(fun)
     while isinstance(fun, partial):
         fun = fun.func
-    code = getattr(getattr(fun, "__wrapped__", fun), "__code__", None)
-    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
+    code: Any = getattr(getattr(fun, "__wrapped__", fun), "__code__", None)
+    users = code is not None and not is_internal(code.co_filename)
+    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if users else name
 
 
 def check_values(values: Sequence[Any]) -> None:
