@@ -18,7 +18,6 @@ from lowering.rules import rule
 from lowering.shapes import pad
 from lowering.shardings import cut_again, whole_along
 from lowering.types import tensor_type, tensor_types
-from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.scalars import greatest, least
@@ -29,7 +28,6 @@ _WIDER: dict[Any, Any] = {
 }
 _IDENTITY: dict[str, Callable[[Any], Any]] = {
     "cumsum": lambda dtype: 0, "cumprod": lambda dtype: 1, "cummax": least, "cummin": greatest,
-    "cumlogsumexp": lambda dtype: -np.inf,
 }
 _BINARY = {"cumsum": "stablehlo.add", "cumprod": "stablehlo.multiply",
            "cummax": "stablehlo.maximum", "cummin": "stablehlo.minimum"}
@@ -47,8 +45,6 @@ Combine = Callable[[Sequence[str], Sequence[str], ShapedArray], list[str]]
 def _combine(b: Block, name: str) -> Combine:
     """What joins the total of some elements with that of those after them."""
     def combine(left: Sequence[str], right: Sequence[str], of: ShapedArray) -> list[str]:
-        if name == "cumlogsumexp":
-            return [_log_add_exp(b, left[0], right[0], of)]
         return [combined(b, _BINARY[name], left[0], right[0], of)]
 
     return combine
@@ -62,8 +58,7 @@ def _cumulative_on_cpu(b: Block, eqn: JaxprEqn, x: str) -> str:
     combine = _combine(b, name)
     carried = _WIDER.get(aval.dtype, aval.dtype) if name == "cumsum" else aval.dtype
     return _loop(b, eqn, [x], _IDENTITY[name](aval.dtype), carried,
-                 lambda total, items, of: combine([total], items, of)[0],
-                 cheap=name != "cumlogsumexp")
+                 lambda total, items, of: combine([total], items, of)[0])
 
 
 @rule(*_NAMES)
@@ -98,7 +93,7 @@ def _linear_recurrence(b: Block, eqn: JaxprEqn, factor: str, x: str) -> str:
 
 
 def _loop(b: Block, eqn: JaxprEqn, operands: Sequence[str], init: Any, carried: Any,
-          step: Callable[[str, Sequence[str], ShapedArray], str], cheap: bool = True) -> str:
+          step: Callable[[str, Sequence[str], ShapedArray], str]) -> str:
     """Step through the slices along the axis; each result is written in its place."""
     aval, axis, reverse = _given(eqn)
     if aval.size == 0:
@@ -123,7 +118,7 @@ def _loop(b: Block, eqn: JaxprEqn, operands: Sequence[str], init: Any, carried: 
             f"({tensor_type(aval)}, {tensor_type(row)}, {start_types}) -> {tensor_type(aval)}")
 
     long = type(n) is int and row.size == 1 and n > 100
-    unrolled = _UNROLLED if long and cheap else 1
+    unrolled = _UNROLLED if long else 1
     rest = n % unrolled
     acc, out = b.constant(init, total), b.constant(0, aval)
     for k in range(rest):
@@ -168,21 +163,3 @@ def _doubling(b: Block, eqn: JaxprEqn, operands: Sequence[str], identities: Sequ
         totals = combine(before, totals, aval)
         distance *= 2
     return totals[-1]
-
-
-def _log_add_exp(b: Block, x: str, y: str, aval: ShapedArray) -> str:
-    """max(x, y) + log1p(exp(-|x - y|)); infinities of one sign, whose difference is NaN, add."""
-    is_complex = dtypes.issubdtype(aval.dtype, np.complexfloating)
-    top = combined(b, "stablehlo.maximum", x, y, aval)
-    difference = b.binary("stablehlo.subtract", x, y, aval)
-    if is_complex:
-        same = b.compare("EQ", top, x, aval)
-        exponent = b.select(same, b.unary("stablehlo.negate", difference, aval), difference, aval)
-    else:
-        size = b.unary("stablehlo.abs", difference, aval)
-        exponent = b.unary("stablehlo.negate", size, aval)
-    small = b.unary("stablehlo.log_plus_one", b.unary("stablehlo.exponential", exponent, aval),
-                    aval)
-    total = b.binary("stablehlo.add", top, small, aval)
-    undefined = b.compare("NE", difference, difference, aval)
-    return b.select(undefined, b.binary("stablehlo.add", x, y, aval), total, aval)

@@ -69,7 +69,23 @@ cumsum_p = _cumulative("cumsum", np.number, "number")
 cumprod_p = _cumulative("cumprod", np.number, "number")
 cummax_p = _cumulative("cummax", np.number, "number", keeps_nans=True)
 cummin_p = _cumulative("cummin", np.number, "number", keeps_nans=True)
-cumlogsumexp_p = _cumulative("cumlogsumexp", np.inexact, "inexact")
+
+
+def _logs_of_sums(x: Value, *, axis: int, reverse: bool) -> Array:
+    # y = m + log(s), m the greatest so far; s_i = exp(m_{i-1} - m_i) s_{i-1} + exp(x_i - m_i)
+    dtype = get_aval(x).dtype
+    wide = cast(x, np.dtype(np.float32)) if dtypes.itemsize_bits(dtype) < 32 else x
+    is_complex = dtypes.issubdtype(dtype, np.complexfloating)
+    top = cummax_p.bind(lax.real(wide) if is_complex else wide, axis=axis, reverse=reverse)
+    level = lax.select(lax.is_finite(top), top, lax.full_like(top, 0))
+    kept = lax.exp(lax.sub(shifted(top, axis, reverse, -np.inf), level))
+    kept, level = (cast(v, get_aval(wide).dtype) for v in (kept, level))
+    total = linear_recurrence_p.bind(kept, lax.exp(lax.sub(wide, level)), axis=axis,
+                                     reverse=reverse)
+    return cast(lax.add(level, lax.log(total)), dtype)
+
+
+cumlogsumexp_p = _cumulative("cumlogsumexp", np.inexact, "inexact", decomposition=_logs_of_sums)
 
 cumsum_p.linear = TOGETHER
 cumsum_p.define(transpose=lambda ct, x, *, axis, reverse: (
