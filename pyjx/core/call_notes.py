@@ -160,7 +160,7 @@ def _by_position_and_name(args: Sequence[Any], kwargs: Mapping[str, Any]) -> lis
 # -- calls that Python or C++ refuse ---------------------------------------------------------------
 
 
-_UNEXPECTED = re.compile(r"(?:.*\.)?(\S+)\(\) got an unexpected keyword argument '(\w+)'$")
+_UNEXPECTED = re.compile(r"(?:.*?(\w+)?\.)?([^.]+)\(\) got an unexpected keyword argument '(\w+)'$")
 _UNHASHABLE = re.compile("Non-hashable static arguments are not supported. An error occurred while "
                          "trying to hash an object of type <class '(.+?)'>")
 _DTYPE = re.compile(r"data type '(\w+)' not understood")
@@ -183,7 +183,7 @@ def complete(exc: Exception) -> None:
         return
     text = without_addresses(message) if is_internal(last.tb_frame.f_code.co_filename) else message
     if type(exc) is TypeError and (unexpected := _UNEXPECTED.match(text)):
-        text += _meant(unexpected[1], unexpected[2], last.tb_frame)
+        text += _meant(*unexpected.groups(), frame=last.tb_frame)
     elif type(exc) is ValueError and (unhashable := _UNHASHABLE.match(text)):
         shown = without_addresses(text).rstrip()
         text = f"{shown}\n{_called(last)}{hashable(unhashable[1])}"
@@ -208,12 +208,14 @@ def hashable(kind: str) -> str:
     return f"Static arguments are compared from call to call: give {other} in the place of it."
 
 
-def _meant(name: str, given: str, frame: FrameType) -> str:
-    """Which keyword was meant where a function of this name got one that it does not take."""
+def _meant(owner: str | None, name: str, given: str, *, frame: FrameType) -> str:
+    """Which keyword was meant where a function of this name, of the class `owner` if it is of one,
+    got one that it does not take."""
     known: dict[str, None] = {}
-    for fun in islice(_functions(name, frame), 3):
+    for fun in islice(_functions(owner, name, frame), 3):
         known.update(dict.fromkeys([p.name for p in signature(fun).parameters.values()
-                                    if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]))
+                                    if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+                                    and p.name != "self"]))
     other = _OTHER_NAMES.get(given)
     close = [other] if other in known else difflib.get_close_matches(given, known, 1)
     if close:
@@ -221,17 +223,19 @@ def _meant(name: str, given: str, frame: FrameType) -> str:
     return f". The arguments are {', '.join(known)}." if known else ""
 
 
-def _functions(name: str, frame: FrameType) -> Iterator[FunctionType]:
+def _functions(owner: str | None, name: str, frame: FrameType) -> Iterator[FunctionType]:
     """Those that a frame may have called by this name: its own, or this package's."""
     for scope in (frame.f_locals, frame.f_globals):
-        yield from _named(name, scope)
+        yield from _named(owner, name, scope)
     for module, value in list(sys.modules.items()):
         if module.startswith("pyjx."):
-            yield from _named(name, {name: vars(value).get(name)})
+            yield from _named(owner, name, {"": vars(value).get(owner or name)})
 
 
-def _named(name: str, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
+def _named(owner: str | None, name: str, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
     for value in list(scope.values()):
+        if owner is not None and getattr(value, "__name__", None) == owner:
+            value = getattr(value, name, None)
         for fun in (value, getattr(value, "fun", None), getattr(value, "__wrapped__", None)):
             if isinstance(fun, FunctionType) and fun.__name__ == name:
                 yield fun

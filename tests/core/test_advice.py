@@ -60,6 +60,11 @@ def traced(call):
     (traced(lambda: random.uniform(random.key(0), low=3)), "low", "minval"),
     (traced(lambda: lax.scan(lambda c, x: (c, x), 0.0, X, len=2)), "len", "length"),
     (traced(lambda: jnp.zeros(shape=3, dtpye=int)), "dtpye", "dtype"),
+    (traced(lambda: jax.custom_vjp(abs, nondiff_argnum=0)), "nondiff_argnum", "nondiff_argnums"),
+    (traced(lambda: jax.ShapeDtypeStruct((), dtpe=int)), "dtpe", "dtype"),
+    (traced(lambda: X.at[0].set(1, mod="drop")), "mod", "mode"),
+    (traced(lambda: jax.jit(abs).lower(1.0).compile(compiler_option={})),
+     "compiler_option", "compiler_options"),
 ])
 def test_a_keyword_that_is_not_known_is_told_the_nearest(call, given, meant):
     with pytest.raises(TypeError) as caught:
@@ -71,6 +76,8 @@ def test_a_keyword_that_is_not_known_is_told_the_nearest(call, given, meant):
 def test_where_none_is_near_the_arguments_are_listed():
     with pytest.raises(TypeError, match=r"'what'\. The arguments are tree, is_leaf"):
         traced(lambda: jax.tree.leaves(1, what=2))()
+    with pytest.raises(TypeError, match=r"'what'\. The arguments are out_ct"):
+        traced(lambda: jax.vjp(jnp.sin, 1.0)[1](1.0, what=2))()
     with pytest.raises(TypeError) as caught:
         jnp.sum(X, what=2)
     assert "'what'. The arguments are a, axis, dtype, out, keepdims, " in str(caught.value)
