@@ -11,8 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import is_
 from typing import Any
 
+import numpy as np
+
 from lowering.rules import rules_for
 from pyjx import configuration
+from pyjx.core import dtypes
 from pyjx.core.arithmetic import transcendental
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
@@ -137,9 +140,10 @@ def _shape(eqn: JaxprEqn) -> Any:
 
 
 def _is_of_all(eqn: JaxprEqn) -> bool:
-    """Whether it is a sum of all elements, or the like."""
-    return eqn.primitive.name.startswith("reduce_") and \
-        len(eqn.params.get("axes", ())) == getattr(eqn.invars[0].aval, "ndim", 0) > 0
+    """Whether it is a sum or an extremum of all elements, floats, for which XLA has a kernel."""
+    return eqn.primitive.name.startswith("reduce_") and eqn.primitive.name != "reduce_prod" and \
+        len(eqn.params.get("axes", ())) == getattr(aval := eqn.invars[0].aval, "ndim", 0) > 0 and \
+        dtypes.issubdtype(aval.dtype, np.floating)
 
 
 def _flat(run: list[JaxprEqn], outs: list[Var], apart: Set[Var]) -> list[JaxprEqn]:
