@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from types import FrameType, TracebackType
+from typing import Any
 
 from pyjx import configuration
 from pyjx.core.call_notes import complete, note_call
@@ -50,8 +51,19 @@ def _show_uncaught(kind: type[BaseException], exc: BaseException, tb: TracebackT
     _show(kind, exc, tb)
 
 
+def _show_in_shell(shell: Any, kind: type[Exception], exc: Exception, tb: TracebackType | None,
+                   tb_offset: int | None = None) -> None:
+    """As `_show_uncaught`; IPython does not ask that."""
+    _advise(exc)
+    shell.showtraceback((kind, exc, tb), tb_offset=tb_offset)
+
+
 leaving.work = leave_guarded
 _show, sys.excepthook = sys.excepthook, _show_uncaught
+with suppress(AttributeError):  # nobody has loaded it, or it does not run this program
+    _shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if not _shell.custom_exceptions:
+        _shell.set_custom_exc((TypeError, ValueError), _show_in_shell)
 
 
 def _is_within(frame: FrameType | None) -> bool:
@@ -114,12 +126,7 @@ def _filter_chain(exc: BaseException) -> None:
 
 def _filtering_mode() -> str:
     mode: str = configuration.traceback_filtering.value
-    if mode != "auto":
-        return mode
-    ipython = sys.modules.get("IPython")
-    if ipython is not None and ipython.get_ipython() is not None:
-        return "tracebackhide"  # notebooks fold hidden frames and let the user unfold them
-    return "quiet_remove_frames"
+    return "quiet_remove_frames" if mode == "auto" else mode
 
 
 def _without_internal_frames(exc: BaseException) -> tuple[TracebackType | None, bool]:

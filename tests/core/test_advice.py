@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -152,6 +153,26 @@ f = jax.jit(f, static_argnames="options")
         done = subprocess.run([sys.executable, program], capture_output=True, text=True,
                               timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)})
         assert said in done.stdout and not done.stderr
+
+
+def test_notebooks_complete_errors_too_and_show_the_users_lines_alone():
+    pytest.importorskip("IPython")
+    code = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="NoColor")
+for cell in ("import pyjx as jax, pyjx.numpy as jnp", "jax.jit(abs, static_argname='x')",
+             "f = jax.jit(lambda x, o: x, static_argnums=1)\\nf(1.0, [2])",
+             "jnp.sum(jnp.ones(3), dim=0)", "jnp.ones(3) + jnp.ones(2)", "1 / 0"):
+    shell.run_cell(cell)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    said = done.stdout + done.stderr
+    for words in ("Did you mean 'static_argnames'?", "It was given to f, whose static arguments",
+                  "Did you mean 'axis'?", "incompatible shapes for broadcasting",
+                  "ZeroDivisionError: division by zero"):
+        assert words in said
+    assert str(Path(jax.__file__).parent) not in said and "skipping hidden" not in said
 
 
 # -- values that no program takes ------------------------------------------------------------------
