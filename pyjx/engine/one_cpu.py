@@ -345,9 +345,12 @@ def _reads_first(jaxpr: Jaxpr, repeated: bool) -> Jaxpr:
     if inside:
         jaxpr = jaxpr.replace(eqns=[inside.get(id(e), e) for e in jaxpr.eqns])
     if repeated:
-        for carried in [e.invars[0] for e in jaxpr.eqns if e.primitive.in_place][:_CARRIES]:
-            if type(carried) is Var and carried in jaxpr.invars and _size(carried) >= _COPIED:
-                jaxpr = _with_barrier(jaxpr, carried)
+        updates = [e for e in jaxpr.eqns if e.primitive.in_place]
+        tables = {*jaxpr.invars, *[v for e in updates for v in e.outvars]}
+        read = {v for e in jaxpr.eqns if e.primitive.accumulate is not None for v in e.invars}
+        for carried in [v for v in _variables([e.invars[0] for e in updates])
+                        if v in tables and v in read and _size(v) >= _COPIED][:_CARRIES]:
+            jaxpr = _with_barrier(jaxpr, carried)
     return jaxpr
 
 

@@ -31,7 +31,6 @@ from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front, batch_along, moveaxis
-from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal
 from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
 from pyjx.jaxlib_api import SMALL_CALLS
@@ -636,8 +635,6 @@ def _one_by_one(name: str, x: Value, indices: Value, updates: Value, **params: A
     """In the order of the positions, as a scatter does it."""
     scatter, shape = find_primitive(name), get_aval(updates).shape
     axes = positions(shape, params["dimension_numbers"])
-    if SMALL_CALLS:  # what is read of the table is read before it changes
-        indices, updates = optimization_barrier_p.bind(indices, updates)
     for place in np.ndindex(*[shape[a] for a in axes]):
         one = indices
         for axis, i in enumerate(place):

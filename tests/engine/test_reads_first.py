@@ -53,13 +53,18 @@ def kept(t: Any, i: Any) -> Any:
     return t, t.at[i].add(t[0])[:3]
 
 
+def between_two_updates(t: Any, i: Any) -> Any:
+    u = t.at[i].add(1.0)
+    return u.at[(i + 1) % 300].set(u[i] * 0.5), u[i]
+
+
 def whole(t: Any, i: Any) -> Any:
     return t.at[i].set(t[i] / 2), jnp.sum(t)
 
 
 LOOPS: dict[Callable[..., Any], int] = {
     counted: 1, one_after_the_other: 1, also_read_behind: 1, in_a_function: 1, in_a_branch: 0,
-    read_by_what_it_becomes: 0, kept: 0, whole: 0,
+    read_by_what_it_becomes: 0, kept: 0, between_two_updates: 1, whole: 0,
 }
 
 
