@@ -31,5 +31,14 @@ def debugs(logger: str) -> bool:
     return "logging" in sys.modules and _logger(logger).isEnabledFor(DEBUG)
 
 
+def heard(logger: str) -> bool:
+    """Whether the program handles messages; if not, Python prints those that tell of errors.
+
+    >>> heard("pyjx.example")
+    False
+    """
+    return "logging" in sys.modules and bool(_logger(logger).hasHandlers())
+
+
 def _logger(name: str) -> Any:
     return logging.getLogger(name)

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx import configuration
-from pyjx.core import dtypes
+from pyjx.core import dtypes, logs
 from pyjx.core.arithmetic import unknown
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects
 from pyjx.core.primitive import Primitive, Rule, register
+from pyjx.core.tracebacks import filter_exception
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Params, Tangents, TreeDef, Values
@@ -100,7 +101,13 @@ class FlatCallback:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         args, kwargs = tree_unflatten(self.in_tree, leaves)
-        result = self.callback_func(*args, **kwargs)
+        try:
+            result = self.callback_func(*args, **kwargs)
+        except BaseException as error:
+            if logs.heard(__name__):
+                filter_exception(error)
+                logs.log(__name__, logs.ERROR, f"jax.{self.op} failed", error)
+            raise
         if self.out_tree is None:
             return []
         return tree_leaves(result)

@@ -183,16 +183,16 @@ def _for_xla(host_call: HostCall, ordered: bool) -> Callable[..., Any]:
 def _for_program(error: BaseException, call: HostCall) -> RuntimeError:
     """The error that XLA is given in the place of one that is kept here, to be the cause of the
     program's. That of a program which runs while Python goes on may come late, or to nobody, so
-    the callback's own is logged then."""
+    the callback's own is printed then."""
     text = _told(error, call.function, call.traceback)
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code is not CallingExecutable.run.__code__:
         frame = frame.f_back
-    if frame is None:
+    if frame is None and not logs.heard(__name__):  # else the callback has logged it
         filter_exception(error)
         op = getattr(call.function, "op", "callback")
         logs.log(__name__, logs.ERROR, f"jax.{op} failed", error)
-    else:
+    if frame is not None:
         number = str(next(_numbers))
         _failures[number] = error, text
         text += f" [host call failure {number}]"

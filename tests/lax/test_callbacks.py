@@ -178,7 +178,10 @@ def test_failures_show_the_callback_and_its_call_and_the_cause_once(op, call, wr
     for error in (caught.value, caught.value.__cause__):
         assert error is None or not any(
             [is_internal(f.filename) for f in traceback.extract_tb(error.__traceback__)])
-    assert str(Path(jax.__file__).parent) not in text and not caplog.records
+    assert str(Path(jax.__file__).parent) not in text
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == ("ERROR", f"jax.{op} failed")
+    assert record.exc_info[0] is KeyError
     assert text.count('raise KeyError("lost")') == 1
     if caught.type is not KeyError:
         assert isinstance(caught.value.__cause__, KeyError)
@@ -208,9 +211,10 @@ class Failing:
         raise ValueError
 
 
-def test_failures_are_logged_where_no_call_raises_them(caplog):
-    """Programs for several devices run in threads of their own."""
+def test_failures_are_printed_where_no_call_raises_them():
+    """Programs for several devices run in threads of their own. Nobody handles messages here."""
     code = """
+import sys
 import pyjx as jax, pyjx.numpy as jnp
 def host(x):
     raise KeyError("lost")
@@ -219,11 +223,20 @@ try:
     y = jax.jit(lambda x: (jax.debug.callback(host, x), x + 1)[1])(x).block_until_ready()
 except jax.errors.JaxRuntimeError as error:
     assert "[host call" not in str(error) and "KeyError: 'lost'" in str(error)
+print("so far", file=sys.stderr)
+for f in (lambda x: jax.pure_callback(host, x, x), lambda x: jax.debug.callback(host, x)):
+    for f in (f, jax.jit(f)):
+        try:
+            f(jnp.ones(()))
+        except (KeyError, jax.errors.JaxRuntimeError):
+            pass
+print("again", file=sys.stderr)
 """
     done = subprocess.run([sys.executable, "-c", code], check=True, text=True, timeout=120,
                           capture_output=True, env={**os.environ, "JAX_NUM_CPU_DEVICES": "2"})
     assert "jax.debug.callback failed\nTraceback" in done.stderr
     assert "KeyError: 'lost'\nFrames inside the library are not shown" in done.stderr
+    assert "so far\nagain\n" in done.stderr
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, SystemExit, ValueError])
