@@ -47,6 +47,19 @@ def reduction(eqn: JaxprEqn) -> tuple[float, float]:
     return max(size(eqn.invars[0]) - out_size(eqn), 0.0), 0.0
 
 
+def products(out: int, kernel: int, operand: int, stride: int, before: int, dilation: int,
+             kernel_dilation: int) -> int:
+    """How many products of numbers a convolution makes along an axis: none of what padding, of
+    `before` elements at the start, and dilation of the operand put between its own.
+
+    >>> products(4, 3, 4, 1, 1, 1, 1), products(7, 3, 4, 1, 1, 2, 1)
+    (10, 10)
+    """
+    taps = np.arange(kernel)[:, None] * kernel_dilation - before
+    places = taps + np.arange(out) * stride
+    return int(((places >= 0) & (places < operand * dilation) & (places % dilation == 0)).sum())
+
+
 def unknown(eqn: JaxprEqn) -> None:
     """Of foreign functions nobody knows."""
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import out_size, scale, size
+from pyjx.core.arithmetic import products, scale
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
@@ -393,9 +393,14 @@ def _conv_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, *,
 
 
 def _conv_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
-    kernel = eqn.invars[1]
-    features = eqn.params["dimension_numbers"].rhs_spec[0]
-    return 2 * out_size(eqn) * size(kernel) / kernel.aval.shape[features] * scale(eqn), 0.0
+    params, (x, kernel, out) = eqn.params, [v.aval.shape for v in (*eqn.invars, *eqn.outvars)]
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    made = [products(out[o], kernel[k], x[i], stride, before, dilation, of_kernel)
+            for i, k, o, stride, (before, _), dilation, of_kernel in zip(
+                lhs_spec[2:], rhs_spec[2:], out_spec[2:], params["window_strides"],
+                params["padding"], params["lhs_dilation"], params["rhs_dilation"], strict=True)]
+    outs = out[out_spec[0]] * out[out_spec[1]]
+    return 2 * outs * kernel[rhs_spec[1]] * math.prod(made) * scale(eqn), 0.0
 
 
 conv_general_dilated_p = register(Primitive(

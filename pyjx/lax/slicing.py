@@ -131,15 +131,15 @@ def _flags(name: str, allow_negative: bool | Sequence[bool], ndim: int
 
 
 def _start(s: Value, n: int, wrap: bool) -> Value:
-    if isinstance(s, (int, np.integer)) and s < 0:
-        if not wrap:
-            raise ValueError(f"Index {s} is out of bounds for dimension {n} if "
-                             "allow_negative_indices=False")
-        s = scalar_constant(s + n, s.dtype) if isinstance(s, np.integer) else s + n
     if type(s) is int:
+        if s < 0:
+            if not wrap:
+                raise ValueError(f"Index {s} is out of bounds for dimension {n} if "
+                                 "allow_negative_indices=False")
+            s += n
         return wrapped_constant(s, dtypes.default_int_dtype())
     if isinstance(s, np.integer):
-        return s
+        return scalar_constant(s + n, s.dtype) if wrap and s < 0 else s
     aval = get_aval(s)
     if not wrap or not dtypes.issubdtype(aval.dtype, np.signedinteger):
         return s

@@ -29,6 +29,7 @@ from pyjx.guards import guard_methods
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.patterns import (
+    APART,
     ARRAY,
     BOOL,
     FULL,
@@ -77,9 +78,9 @@ _UNCHECKED_MODES = (None, ops.GatherScatterMode.PROMISE_IN_BOUNDS)  # of reading
 def _with_axes(x: ArrayLike, pattern: tuple[Entry, ...]
                ) -> tuple[Any, tuple[Entry, ...], tuple[int, ...]]:
     """`x` with the axes that the pattern makes, the pattern on it, and those axes."""
-    if NEW not in pattern and BOOL not in pattern:
+    if NEW not in pattern and BOOL not in pattern and APART not in pattern:
         return x, pattern, ()
-    made = tuple([i for i, e in enumerate(pattern) if e in (NEW, BOOL)])
+    made = tuple([i for i, e in enumerate(pattern) if e in (NEW, BOOL, APART)])
     plain = tuple([FULL if e == NEW else ARRAY if e == BOOL else e for e in pattern])
     return ops.expand_dims(x, made), plain, made
 
@@ -179,7 +180,7 @@ def _finish_read(x: ArrayLike, pattern: tuple[Entry, ...]) -> Any:
               and e.size not in (0, 1)]
     if turned:
         x = ops.rev(x, turned)
-    dropped = [i for i, e in enumerate(pattern) if e in (INTEGER, ARRAY)]
+    dropped = [i for i, e in enumerate(pattern) if e in (INTEGER, ARRAY, APART)]
     return ops.squeeze(x, dropped) if dropped else x
 
 

@@ -38,12 +38,13 @@ class Slice(Record):
     wraps: bool = False
 
 
-# The other entries of a pattern. NEW and BOOL make an axis, the others stand for one.
+# The other entries of a pattern. NEW, BOOL and APART make an axis, the others stand for one.
 FULL = ":"
 NEW = "new"
 INTEGER = "i"  # its value is an int, counted from the front
 ARRAY = "a"  # its value is an array of integers of any rank
 BOOL = "b"  # a mask of rank 0: its value is an index array into the new axis
+APART = "|"  # `...` of no axes between index arrays; its value is 0
 
 Entry = Any  # Slice or one of the strings
 
@@ -84,7 +85,8 @@ def parse(shape: tuple[int, ...], index: object, wrap: bool = True
             rest = rank - axis - _axes_used(items[position + 1:])
             if rest < 0:
                 _raise_too_many(shape, items)
-            pattern += [FULL] * rest
+            pattern += [FULL] * rest or [APART]
+            values += [] if rest else [0]
             axis += rest
         else:
             if (kind is list or kind is tuple) and type(index) is tuple:
@@ -93,7 +95,18 @@ def parse(shape: tuple[int, ...], index: object, wrap: bool = True
     pattern += [FULL] * (rank - axis)
     if axis > rank:
         _raise_too_many(shape, items)
+    if APART in pattern and not _keeps_apart(pattern):
+        at = pattern.index(APART)
+        del values[len([e for e in pattern[:at] if e not in (FULL, NEW)])], pattern[at]
     return tuple(pattern), values
+
+
+def _keeps_apart(pattern: list[Entry]) -> bool:
+    """Whether index arrays, and integers beside them, are on both sides of `...`."""
+    at = pattern.index(APART)
+    sides = [[e for e in side if e in (INTEGER, ARRAY, BOOL)]
+             for side in (pattern[:at], pattern[at + 1:])]
+    return all(sides) and any([e != INTEGER for side in sides for e in side])
 
 
 def _array_of(sequence: Any) -> Any:
@@ -284,7 +297,7 @@ def check_bounds(shape: tuple[int, ...], pattern: tuple[Entry, ...], values: lis
         if entry != FULL:
             value = values[position]
             position += 1
-            if entry == BOOL:
+            if entry in (BOOL, APART):
                 continue
             n = shape[axis]
             if entry == INTEGER and not 0 <= value < n:

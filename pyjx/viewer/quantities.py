@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from pyjx.core.arithmetic import products
+
 _HLO_ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=\s]*)\]")
 _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)([^<>,]+(?:<[^<>]*>)?)[^<>]*>")
 _DIGITS = re.compile(r"\d+")
@@ -72,7 +74,8 @@ _ELEMENTWISE_NAMES = frozenset(_ELEMENTWISE.split())
 _CONTRACTING = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}|contracting_dims = \[([\d, ]*)\] x|"
                           r"lhs_contracting_dimensions\"?(?: = |:)\[([\d, \"]*)\]")
 _LIBRARY_PRODUCT = re.compile(r'custom_call_target="__cublas|__triton_gemm')
-_KERNEL = re.compile(r"dim_labels=\w+_(\w+)->|dim_numbers = \[[^\]]*\]x\[([^\]]*)\]->")
+_LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)|"
+                     r"dim_numbers = \[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]")
 
 Shape = tuple[int, ...]
 
@@ -98,7 +101,7 @@ def arithmetic(operation: str, text: str, operands: Sequence[Shape], results: Se
             if found else ()
         return 2 * out * math.prod([operands[0][d] for d in dims if d < len(operands[0])])
     if name == "convolution" and len(operands) > 1:
-        return 2 * out * math.prod(operands[1]) / _out_features(text, operands[1])
+        return _convolution(text, operands[0], operands[1], results[0])
     if name in ("reduce", "reduce_window", "scatter", "all_reduce", "reduce_scatter") and operands:
         return abs(float(math.prod(operands[0])) - out) if name == "reduce" else \
             float(math.prod(operands[-1] if name == "scatter" else operands[0]))
@@ -109,7 +112,23 @@ def arithmetic(operation: str, text: str, operands: Sequence[Shape], results: Se
     return 0.0
 
 
-def _out_features(text: str, kernel: Shape) -> int:
-    found = _KERNEL.search(text)
-    labels = re.findall(r"\w", found[1] or found[2]) if found else []
-    return kernel[labels.index("o")] if "o" in labels and len(labels) == len(kernel) else 1
+def _convolution(text: str, x: Shape, kernel: Shape, out: Shape) -> float:
+    """As `pyjx.core.arithmetic.products` counts it."""
+    found = _LABELS.search(text)
+    sides = [re.findall(r"\w", side) for side in found.groups() if side] if found else []
+    if [len(side) for side in sides] != [len(x), len(kernel), len(out)]:
+        return 2.0 * math.prod(out) * math.prod(kernel)
+    n = len(out) - 2
+
+    def along(name: str, default: int, each: int = 1) -> list[int]:
+        given = re.search(rf"\b{name} ?= ?(\[\[.*?\]\]|\[[^\]]*\]|[\dx_-]+)", text)
+        numbers = list(map(int, re.findall(r"-?\d+", given[1]))) if given else []
+        return (numbers if len(numbers) == each * n else [default] * each * n)[::each]
+
+    windows = zip(along("stride", 1), along("pad", 0, 2), along("lhs_dilate", 1),
+                  along("rhs_dilate", 1), strict=True)
+    inner, of_kernel, outer = sides
+    made = [products(out[outer.index(str(i))], kernel[of_kernel.index(str(i))],
+                     x[inner.index(str(i))], *window) for i, window in enumerate(windows)]
+    others = out[outer.index("b")] * out[outer.index("f")]
+    return 2.0 * others * kernel[of_kernel.index("i")] * math.prod(made)

@@ -506,3 +506,19 @@ def test_a_zero_that_is_filled_in_is_not_that_of_an_earlier_call(take):
     x, i = jnp.ones(5), jnp.array([9])
     for v in (-0.0,) * 12 + (0.0,) * 12:
         assert str(take(x, i, mode="fill", fill_value=v)[0]) == str(v)
+
+
+@pytest.mark.parametrize("index", [
+    np.s_[:, 1, ..., [0, 1]], np.s_[:, [0, 1], ..., 1], np.s_[:, [True, False, True], ..., [0, 1]],
+    np.s_[0:2, [0, 1], ..., [0, 1]], np.s_[:, True, ..., [0, 1], 1], np.s_[None, 1, 2, ..., [0]],
+    np.s_[..., 1, 1, [0, 1]], np.s_[:, [0, 1], [1, 0], ...],
+])
+def test_an_ellipsis_of_no_axes_keeps_index_arrays_apart(index):
+    x = np.arange(24.0, dtype="float32").reshape(4, 3, 2)
+    want = x[index]
+    np.testing.assert_array_equal(jnp.asarray(x)[index], want, strict=True)
+    np.testing.assert_array_equal(jax.jit(lambda x: x[index])(x), want, strict=True)
+    y = -np.arange(want.size, dtype="float32").reshape(want.shape)
+    z = x.copy()
+    z[index] = y
+    np.testing.assert_array_equal(jnp.asarray(x).at[index].set(y), z)

@@ -247,13 +247,27 @@ def test_cost_of_matrix_products_and_reductions():
     assert hlo_listing(lowered.as_text("hlo"), Places(), "HLO").flops[0] == wanted
 
 
-def test_cost_of_convolutions():
-    x = jax.ShapeDtypeStruct((2, 8, 8, 3), np.float32)
-    k = jax.ShapeDtypeStruct((3, 3, 3, 5), np.float32)
-    traced = jax.jit(lambda x, k: jax.lax.conv_general_dilated(
-        x, k, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))).trace(x, k)
+@pytest.mark.parametrize("options", [
+    {},
+    {"padding": "SAME"},
+    {"padding": [(3, 1), (-1, 2)], "window_strides": (2, 3)},
+    {"padding": [(2, 2), (0, 1)], "lhs_dilation": (4, 1), "rhs_dilation": (1, 2)},
+    {"feature_group_count": 3, "lhs_dilation": (3, 2), "padding": [(1, 1), (0, 0)]},
+])
+def test_cost_of_convolutions(options):
+    """The products of numbers with numbers: none with what padding and dilation put between."""
+    x = jax.ShapeDtypeStruct((2, 8, 9, 3), np.float32)
+    k = jax.ShapeDtypeStruct((3, 2, 3 // options.get("feature_group_count", 1), 6), np.float32)
+    options = {"window_strides": (1, 1), "padding": "VALID", **options}
+
+    def convolved(x, k):
+        return jax.lax.conv_general_dilated(
+            x, k, dimension_numbers=("NHWC", "HWIO", "NHWC"), **options)
+
+    traced = jax.jit(convolved).trace(x, k)
     lowered = traced.lower()
     wanted = jaxpr_listing(traced.jaxpr, Places()).flops[0]
-    assert wanted == 2 * (2 * 8 * 8 * 5) * 3 * 3 * 3
+    ones = convolved(*(jax.numpy.ones(a.shape) for a in (x, k)))
+    assert wanted == 2 * ones.sum()  # as each product is 1
     assert stablehlo_listing(lowered.as_text(), Places()).flops[0] == wanted
     assert hlo_listing(lowered.as_text("hlo"), Places(), "HLO").flops[0] == wanted
