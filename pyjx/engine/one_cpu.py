@@ -92,7 +92,8 @@ def _with_flat_runs(eqns: Sequence[JaxprEqn], outvars: Sequence[Any], short: Set
         e.outvars if e.primitive.name == "broadcast_in_dim" else
         e.invars if e.primitive.fused else ()) if type(v) is Var}
     last = {v: i for i, e in enumerate(eqns) for v in e.invars if type(v) is Var}
-    last.update((v, len(eqns)) for v in outvars if type(v) is Var)
+    results = {v for v in outvars if type(v) is Var}
+    last.update((v, len(eqns)) for v in results)
     done: list[JaxprEqn] = []
     run: list[JaxprEqn] = []
     behind: list[JaxprEqn] = []  # the run, as they read sums that it has
@@ -101,8 +102,8 @@ def _with_flat_runs(eqns: Sequence[JaxprEqn], outvars: Sequence[Any], short: Set
     of: Any = None
 
     def ended(at: int) -> list[JaxprEqn]:
-        whole = _flat(run, [v for v in made if v.aval.shape and last.get(v, -1) >= at], apart)
-        return [*whole, *behind]
+        read = [v for v in made if v.aval.shape and last.get(v, -1) >= at]
+        return [*_flat(run, read, apart, results), *behind]
 
     for i, (eqn, shape) in enumerate(zip(eqns, shapes, strict=True)):
         read = [v for v in eqn.invars if type(v) is Var and (v in made or v in late)]
@@ -146,10 +147,12 @@ def _is_of_all(eqn: JaxprEqn) -> bool:
         dtypes.issubdtype(aval.dtype, np.floating)
 
 
-def _flat(run: list[JaxprEqn], outs: list[Var], apart: Set[Var]) -> list[JaxprEqn]:
+def _flat(run: list[JaxprEqn], outs: list[Var], apart: Set[Var], results: Set[Var]
+          ) -> list[JaxprEqn]:
     """A run of equations in one row, if it is long for so many results that are read elsewhere; or
     has functions, or none is read, only sums of all elements, unless a value in `apart` would be
-    kept in memory for that, which XLA makes anew for each reader, or in parts.
+    kept in memory for that, which XLA makes anew for each reader, or in parts. Where the results
+    are those of the program, XLA may write them over what is yet to be summed, and slowly.
 
     Barriers keep XLA from moving the reshapes through the run, where they would cancel."""
     made = {v for e in run for v in e.outvars if v.aval.shape}
@@ -159,7 +162,9 @@ def _flat(run: list[JaxprEqn], outs: list[Var], apart: Set[Var]) -> list[JaxprEq
     function = transcendental if fits and _BY_ROWS.isdisjoint(
         [e.primitive.name for e in run]) else None
     cost = sum([LONG * len(e.outvars) if e.primitive.name in _FORMULAS or (
-        function and e.primitive.arithmetic is function) else 1 for e in run])
+        function and e.primitive.arithmetic is function) or (
+        fits and results >= set(outs) and _is_of_all(e) and e.invars[0] in given)
+        else 1 for e in run])
     if cost < LONG * len(outs) if outs else not made or not fits:
         return run
     reshape_p = find_primitive("reshape", "pyjx.lax.shapes")

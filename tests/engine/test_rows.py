@@ -92,6 +92,13 @@ def test_sums_in_between_do_not_end_a_run():
     assert text(powers, X).count("tensor<1024x5xf32>") == 2  # the argument, and its reshape
     np.testing.assert_allclose(jax.jit(powers)(X), powers(X.ravel()), rtol=1e-6)
 
+    def slopes(p, x):  # each step of the loop adds up what it gives the next one a multiple of
+        return jax.grad(lambda p: jnp.polyval(p, x).sum())(p)
+
+    p = np.arange(1, 9, dtype=np.float32)
+    assert "multiply" in (lines := text(slopes, p, X)) and "tensor<5120xf32>" in lines
+    np.testing.assert_allclose(jax.jit(slopes)(p, X), slopes(p, X.ravel()), rtol=1e-6)
+
     def centred(x):  # the second run reads what the first leaves
         d = x * x - (x * x).mean()
         jax.debug.print("{}", d.sum())
