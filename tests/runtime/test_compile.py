@@ -69,6 +69,7 @@ def test_wide_vectors_are_for_programs_of_functions(monkeypatch):
     assert width(monkeypatch, lambda x: x[::2] * 2 - x.sum(), 8) == 512
     assert width(monkeypatch, lambda x: x.T + 1, (4, 5)) is None
     assert width(monkeypatch, lambda x: jax.lax.pad(x, 0.0, [(0, 0, 1)]), 8) is None
+    assert width(monkeypatch, lambda x: x.at[x.astype(int)].add(1), 8) is None
     assert width(monkeypatch, jax.numpy.linalg.inv, (9, 9)) is None
     assert width(monkeypatch, two, (4, 5)) is None
     assert width(monkeypatch, jax.grad(lambda x: jax.numpy.vdot(x, jax.numpy.sin(x))), 8) == 512
