@@ -203,7 +203,8 @@ TAKES = {
 
 
 @pytest.mark.parametrize("name", TAKES)
-@pytest.mark.parametrize("value", [Model(), scale, jnp.sin, "text"], ids=str)
+@pytest.mark.parametrize("value", [Model(), scale, jnp.sin, "text"],
+                         ids=["object", "function", "jitted", "text"])
 def test_what_is_no_array_has_cures_and_no_address(name, value):
     with pytest.raises((TypeError, ValueError)) as caught:
         TAKES[name](value)
