@@ -397,8 +397,8 @@ def _page(program: Program) -> str:
 def _xla_figures(program: Program) -> dict[str, float | str]:
     """XLA's figures, as the page shows them."""
     cost: dict[str, float | str] = {
-        k: v for k, v in program.xla_cost.items() if k in ("flops", "bytes accessed",
-                                                           "transcendentals")}
+        f"{k} by XLA": v for k, v in program.xla_cost.items()
+        if k in ("flops", "bytes accessed", "transcendentals")}
     memory = program.memory
     if memory is not None:
         cost["temporary bytes"] = float(memory.temp)

@@ -61,7 +61,8 @@ class App {
     const [first] = this.program.forms;
     const last = this.program.forms[this.program.forms.length - 1];
     const peak = Math.max(last.memory.arguments, ...last.memory.live);
-    const figures = [["FLOPs", quantity(first.flops[0])], ["Peak memory", bytes(peak)],
+    const figures = [["FLOPs counted here", quantity(first.flops[0])],
+                     ["Peak memory", bytes(peak)],
                      ...this.program.figures.map(([key, value]) =>
                        [key, typeof value !== "number" ? String(value)
                          : /bytes/.test(key) ? bytes(value) : quantity(value)])];
