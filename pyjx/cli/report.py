@@ -73,6 +73,8 @@ class Timer:
 
     def _timed(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         def import_(*args: Any, **kwargs: Any) -> Any:
+            if args[0] in sys.modules:
+                return plain(*args, **kwargs)
             start, self._depth = time.perf_counter(), self._depth + 1
             try:
                 return plain(*args, **kwargs)
@@ -94,7 +96,8 @@ def _times(timer: Timer, found: explain.ProcessExplanation) -> Section:
     each = found.functions
     loaded = [p.seconds for e in each for t in e.traces for p in t.programs if p.from_disk is True]
     operations = sum([row[-1] for row in found.operations])
-    costs = {"trace": sum([e.trace_seconds for e in each]),
+    outer = [t.trace_seconds for e in each for t in e.traces if not t.within]
+    costs = {"trace": sum(outer),  # with the functions within
              "lower": sum([e.lower_seconds for e in each]),
              "compile": sum([e.compile_seconds for e in each]) - sum(loaded),
              "load from disk": sum(loaded),
@@ -111,24 +114,25 @@ def _times(timer: Timer, found: explain.ProcessExplanation) -> Section:
 
 
 def _advice(found: explain.ProcessExplanation) -> Section:
-    rows = []
+    rows: list[tuple[float, str, str]] = []
     for e in found.functions:
         again = [t for t in e.traces if t.changes]
         if again:
             change = again[-1].changes[0]
-            rows.append((e.function, explain.time_text(e.seconds),
-                         f"traced {e.n_traces} times, {change}: {explain.cure_for(change)}"))
+            rows.append((e.seconds, e.function, f"traced {e.n_traces} times, {change}: "
+                         f"{explain.cure_for(change)}"))
         reasons = {p.from_disk for t in e.traces for p in t.programs if type(p.from_disk) is str}
-        rows += [(e.function, explain.time_text(e.compile_seconds), f"not kept on disk: {r}")
-                 for r in sorted(reasons)]
+        rows += [(e.compile_seconds, e.function, f"not kept on disk: {r}") for r in sorted(reasons)]
     if found.operations and (seconds := sum([row[-1] for row in found.operations])) > 0.1:
         names = ", ".join([row[0] for row in found.operations[:5]])
-        rows.append(("operations outside of jit", explain.time_text(seconds),
-                     f"jit the function that calls {names}"))
+        rows.append((seconds, "operations outside of jit", f"jit the function that calls {names}"))
     if cache.folder() is None:
-        rows.append(("the process", "", "the disk cache is off: a second run compiles all again"))
+        rows.append((sum([e.compile_seconds for e in found.functions]), "the process",
+                     "the disk cache is off: a second run compiles all again"))
     return Section("What would shorten it", "the dearest first." if rows else "nothing was found.",
-                   ("function", "time", "why, and what to do"), tuple(rows[:_ROWS]))
+                   ("function", "time", "why, and what to do"),
+                   tuple([(name, explain.time_text(seconds), why)
+                          for seconds, name, why in sorted(rows, reverse=True)[:_ROWS]]))
 
 
 def _functions(found: explain.ProcessExplanation) -> Section:
@@ -209,17 +213,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("program", nargs="*", metavar="FILE|-m MODULE|-c CODE",
                         help="the program and its arguments")
     given = list(sys.argv[2:] if arguments is None else arguments)
-    start = next((i for i in (0, 2) if programs.is_program(given[i:])), len(given))
+    start = 0
+    while start < len(given) and given[start][:1] == "-" and given[start] not in ("-", "-m", "-c"):
+        start += 2 if given[start] == "-o" else 1
     options, program = parser.parse_args(given[:start]), given[start:]
-    if not program:
-        parser.error("name the program that is to run")
+    if not programs.is_program(program):
+        parser.error(f"there is no file {program[0]}" if program else
+                     "name the program that is to run")
+    if options.file is not None and not options.file.absolute().parent.is_dir():
+        parser.error(f"-o {options.file}: there is no such folder")
     configuration.report.update(True)
     timer = Timer()
     try:
         with timer.running():
             return programs.main(program)
     finally:
-        _write(options.file, " ".join(program), sections(timer))
+        try:
+            _write(options.file, " ".join(program), sections(timer))
+        except Exception as error:  # the program's end counts
+            print(f"python -m pyjx report: {type(error).__name__}: {error}", file=sys.stderr)
 
 
 def _write(file: Path | None, title: str, found: Sequence[Section]) -> None:

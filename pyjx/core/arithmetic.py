@@ -55,9 +55,17 @@ def products(out: int, kernel: int, operand: int, stride: int, before: int, dila
     >>> products(4, 3, 4, 1, 1, 1, 1), products(7, 3, 4, 1, 1, 2, 1)
     (10, 10)
     """
-    taps = np.arange(kernel)[:, None] * kernel_dilation - before
-    places = taps + np.arange(out) * stride
-    return int(((places >= 0) & (places < operand * dilation) & (places % dilation == 0)).sum())
+    if not all([type(n) is int for n in (out, kernel, operand)]):
+        return out * kernel
+    # Output o reads place starts + o * stride, which has a number every `dilation` places.
+    starts = np.arange(kernel) * kernel_dilation - before
+    common = math.gcd(stride, dilation)
+    period = dilation // common
+    first = np.maximum(-(starts // stride), 0)
+    last = np.minimum((operand * dilation - 1 - starts) // stride, out - 1)
+    some = -(starts // common) * pow(stride // common, -1, period) % period
+    found = (last - some) // period - (first - 1 - some) // period
+    return int(np.where(starts % common == 0, np.maximum(found, 0), 0).sum())
 
 
 def unknown(eqn: JaxprEqn) -> None:

@@ -13,9 +13,10 @@ from enum import Enum
 from functools import cache, lru_cache
 from inspect import signature
 from itertools import islice
-from types import CodeType, FrameType, FunctionType, TracebackType
+from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
+from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.core.value_texts import shortened, without_addresses
@@ -179,10 +180,11 @@ def complete(exc: Exception) -> None:
     """Add to the message of an error what helps the user, who is shown no addresses either."""
     *_, last = tracebacks_of(exc)
     message = exc.args[0] if len(exc.args) == 1 else None
-    if not isinstance(message, str):
+    if (not isinstance(message, str) or getattr(exc, "_is_complete", False)
+            or configuration.traceback_filtering.value == "off"):
         return
     text = without_addresses(message) if is_internal(last.tb_frame.f_code.co_filename) else message
-    if type(exc) is TypeError and (unexpected := _UNEXPECTED.match(text)):
+    if type(exc) is TypeError and (unexpected := _UNEXPECTED.match(text)) and _is_ours(last):
         text += _meant(*unexpected.groups(), frame=last.tb_frame)
     elif type(exc) is ValueError and (unhashable := _UNHASHABLE.match(text)):
         shown = without_addresses(text).rstrip()
@@ -197,6 +199,7 @@ def complete(exc: Exception) -> None:
                 f"cannot be ({exc.__cause__}). Let all be of one type, such as str.")
     if text is not message:
         exc.args = (text,)
+        exc._is_complete = True  # type: ignore[attr-defined]
 
 
 def hashable(kind: str) -> str:
@@ -224,9 +227,11 @@ def _meant(owner: str | None, name: str, given: str, *, frame: FrameType) -> str
 
 
 def _functions(owner: str | None, name: str, frame: FrameType) -> Iterator[FunctionType]:
-    """Those that a frame may have called by this name: its own, or this package's."""
-    for scope in (frame.f_locals, frame.f_globals):
-        yield from _named(owner, name, scope)
+    """Those that a frame may have called by this name: its own, else this package's."""
+    own = next(_named(owner, name, {**frame.f_globals, **frame.f_locals}), None)
+    if own is not None:
+        yield own
+        return
     for module, value in list(sys.modules.items()):
         if module.startswith("pyjx."):
             yield from _named(owner, name, {"": vars(value).get(owner or name)})
@@ -253,12 +258,27 @@ def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
             yield from _unsorted(y, depth + 1)
 
 
+def _callee(last: TracebackType) -> str:
+    """What a line calls, as it is written there, up to the first bracket."""
+    code = last.tb_frame.f_code
+    line, _, column, _ = next(islice(code.co_positions(), last.tb_lasti // 2, None))
+    text = linecache.getline(code.co_filename, line or 0).encode()[column or 0:].decode()
+    return re.split(r"[^\w.]", text, maxsplit=1)[0]
+
+
+def _is_ours(last: TracebackType) -> bool:
+    """Whether a call that failed is one of this package's, or of what begins with its name."""
+    frame, root = last.tb_frame, _callee(last).partition(".")[0]
+    if is_internal(frame.f_code.co_filename):
+        return True
+    value: Any = frame.f_locals.get(root, frame.f_globals.get(root))
+    place = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
+    return str(place).partition(".")[0] in ("pyjx", "jax", "jaxlib")
+
+
 def _called(last: TracebackType) -> str:
     """The jitted function that a line calls, and its static arguments; empty if that is unclear."""
-    frame = last.tb_frame
-    line, _, column, _ = next(islice(frame.f_code.co_positions(), last.tb_lasti // 2, None))
-    text = linecache.getline(frame.f_code.co_filename, line or 0).encode()[column or 0:].decode()
-    name = re.split(r"[^\w.]", text, maxsplit=1)[0]
+    frame, name = last.tb_frame, _callee(last)
     first, *rest = name.split(".")
     value: Any = frame.f_locals.get(first, frame.f_globals.get(first))
     for attribute in rest:

@@ -137,7 +137,8 @@ def _shape(eqn: JaxprEqn) -> Any:
     rule, name = rules_for("cpu")[eqn.primitive.name], eqn.primitive.name
     fits = {(), shape} if name in _FORMULAS or (rule is not None and rule.elementwise) else \
         {()} if name == "broadcast_in_dim" else set()
-    return shape if fits.issuperset([v.aval.shape for v in eqn.invars]) else None
+    shapes = [v.aval.shape for v in eqn.invars]  # none of `iota`, whose axis a row has not
+    return shape if shapes and fits.issuperset(shapes) else None
 
 
 def _is_of_all(eqn: JaxprEqn) -> bool:

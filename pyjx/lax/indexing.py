@@ -627,7 +627,8 @@ def _are_few(eqn: JaxprEqn, repeated: int) -> bool:
             type(n) is int for n in (*x.shape, *updates.shape)]):
         return False
     count = math.prod([updates.shape[a] for a in positions(updates.shape, dnums)])
-    return 1 < count <= (_FEW if repeated > 1 else _FEWER) and x.size <= _MOST
+    return (1 < count <= (_FEW if repeated > 1 else _FEWER) and x.size <= _MOST
+            and updates.size <= 2 * _FEW)  # of which long rows are made anew for each
 
 
 def _one_by_one(name: str, x: Value, indices: Value, updates: Value, **params: Any

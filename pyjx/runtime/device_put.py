@@ -60,7 +60,8 @@ def _is_target(x: Any) -> bool:
 def _check_target(device: Any) -> Any:
     if _is_target(device):
         return device
-    cure = f". A device is jax.devices({device!r})[0]" if isinstance(device, str) else ""
+    platform = device.partition(":")[0] if isinstance(device, str) else ""
+    cure = f". A device is jax.devices({platform!r})[0]" if platform else ""
     raise ValueError(
         "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
         f"`jax.memory.Space` or a pytree of these values. Received invalid value: {device}{cure}"

@@ -4,6 +4,7 @@ program takes."""
 import functools
 import inspect
 import os
+import re
 import subprocess
 import sys
 import types
@@ -95,7 +96,7 @@ def test_all_public_functions_name_the_keyword_that_was_meant():
                  if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and len(p.name) > 4]
         for argument in known:
             with pytest.raises(TypeError) as caught:
-                (lambda **_: None)(1)
+                jax.tree.leaves(1, what=2)
             caught.value.args = (f"{body.__qualname__}() got an unexpected keyword argument "
                                  f"'{argument}_'",)
             call_notes.complete(caught.value)
@@ -234,6 +235,24 @@ def test_no_message_has_an_address(call):
     with pytest.raises(Exception) as caught:
         call()
     assert "0x" not in str(caught.value)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: re.split("a", "bab", cuont=1),
+    lambda: jax.jit(scale)(jnp.ones(2), nothing=1),
+])
+def test_functions_of_others_are_not_taken_for_those_of_the_library(call):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert "axis" not in str(caught.value) and "sizes" not in str(caught.value)
+
+
+def test_messages_are_completed_once():
+    with pytest.raises(ValueError, match="Let all be of one type") as caught:
+        jax.tree.map(lambda x: x, {1: 2.0, "a": 3.0})
+    text = str(caught.value)
+    call_notes.complete(caught.value)
+    assert str(caught.value) == text
 
 
 def test_messages_of_the_user_stay_as_they_are():

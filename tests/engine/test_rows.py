@@ -142,3 +142,18 @@ def test_random_numbers_in_short_rows_are_drawn_in_one(draw):
            "%arg3: tensor<15360xui32>" in rows
     flat = jax.jit(lambda key: draw(key, (15360,)))(key).reshape(1024, 5, 3)
     assert (jax.jit(lambda key: draw(key, (1024, 5, 3)))(key) == flat).all()
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: (jax.lax.broadcasted_iota("float32", x.shape, 0) * x).sum(),
+    lambda x: (jax.lax.broadcasted_iota("float32", x.shape, 1) * jnp.exp(x)).sum(),
+    lambda x: jnp.tril(jnp.exp(x)).sum(),
+    lambda x: ((jnp.eye(*x.shape) - x) ** 2).sum(),
+    lambda x: jnp.exp(x) * jnp.tri(*x.shape),
+])
+def test_places_in_an_array_are_not_those_in_a_row(function):
+    x = np.linspace(-1, 1, 5000, dtype="float32").reshape(1000, 5)
+    with jax.disable_jit():
+        want = function(x)
+    np.testing.assert_allclose(jax.jit(function)(x), want, rtol=1e-5)
+    assert np.isfinite(jax.jit(jax.grad(lambda x: function(x).sum()))(x)).all()
