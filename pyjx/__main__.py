@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(programs.main(given))
     try:
         status = _command(given)
-        print(end="", flush=True)
+        if not getattr(sys.stdout, "closed", True):  # by the program that a report is of
+            print(end="", flush=True)
     except BrokenPipeError:  # `python -m pyjx doctor | head` is as it should be
         emit_hlo.silence_stdout()
         return 0

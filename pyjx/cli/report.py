@@ -7,6 +7,7 @@ import argparse
 import builtins
 import html
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -220,8 +221,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not programs.is_program(program):
         parser.error(f"there is no file {program[0]}" if program else
                      "name the program that is to run")
-    if options.file is not None and not options.file.absolute().parent.is_dir():
-        parser.error(f"-o {options.file}: there is no such folder")
+    file = None if options.file is None else options.file.absolute()  # the program may move on
+    if file is not None and (file.is_dir() or not file.parent.is_dir()):
+        parser.error(f"-o {options.file}: that is a folder, or in none")
+    process = os.getpid()
     configuration.report.update(True)
     timer = Timer()
     try:
@@ -229,7 +232,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return programs.main(program)
     finally:
         try:
-            _write(options.file, " ".join(program), sections(timer))
+            if process == os.getpid():  # not one that the program made of itself
+                _write(file, " ".join(program), sections(timer))
         except Exception as error:  # the program's end counts
             print(f"python -m pyjx report: {type(error).__name__}: {error}", file=sys.stderr)
 

@@ -77,12 +77,15 @@ def _logs_of_sums(x: Value, *, axis: int, reverse: bool) -> Array:
     wide = cast(x, np.dtype(np.float32)) if dtypes.itemsize_bits(dtype) < 32 else x
     is_complex = dtypes.issubdtype(dtype, np.complexfloating)
     top = cummax_p.bind(lax.real(wide) if is_complex else wide, axis=axis, reverse=reverse)
-    level = lax.select(lax.is_finite(top), top, lax.full_like(top, 0))
-    kept = lax.exp(lax.sub(shifted(top, axis, reverse, -np.inf), level))
-    kept, level = (cast(v, get_aval(wide).dtype) for v in (kept, level))
-    total = linear_recurrence_p.bind(kept, lax.exp(lax.sub(wide, level)), axis=axis,
-                                     reverse=reverse)
-    return cast(lax.add(level, lax.log(total)), dtype)
+    ends = lax.is_finite(top)  # an infinite sum stays so, whose product with a complex 1 is nan
+    level = lax.select(ends, top, lax.full_like(top, 0))
+    kept = lax.select(ends, lax.exp(lax.sub(shifted(top, axis, reverse, -np.inf), level)),
+                      lax.full_like(top, 1))
+    level = cast(level, get_aval(wide).dtype)
+    terms = lax.exp(lax.sub(wide, level))
+    sums = [linear_recurrence_p.bind(kept, part, axis=axis, reverse=reverse)
+            for part in ((lax.real(terms), lax.imag(terms)) if is_complex else (terms,))]
+    return cast(lax.add(level, lax.log(lax.complex(*sums) if is_complex else sums[0])), dtype)
 
 
 cumlogsumexp_p = _cumulative("cumlogsumexp", np.inexact, "inexact", decomposition=_logs_of_sums)

@@ -1,6 +1,7 @@
 """`python -m pyjx report`: where the time of a process went."""
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -8,7 +9,7 @@ import textwrap
 import pytest
 
 from pyjx.__main__ import main
-from tests.cli.test_doctor import run
+from tests.cli.test_doctor import ROOT, run
 
 PROGRAM = textwrap.dedent("""
     import sys
@@ -77,3 +78,16 @@ def test_reports_want_a_program(capsys):
     assert "name the program that is to run" in capsys.readouterr().err
     assert subprocess.run([sys.executable, "-m", "pyjx", "report", "--help"], check=False,
                           capture_output=True).returncode == 0
+
+
+def test_what_a_program_does_to_its_process_is_its_own_affair(tmp_path):
+    (tmp_path / "moves.py").write_text(
+        "import jax, os, sys\njax.jit(lambda x: x)(1)\nos.chdir('/')\n"
+        "if not os.fork():\n    sys.exit(4)\nos.wait()\nsys.stdout.close()\nsys.exit(5)\n")
+    command = [sys.executable, "-m", "pyjx", "report", "-o", "here.txt", "moves.py"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False,
+                           env={**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"})
+    assert found.returncode == 5 and "Traceback" not in found.stderr
+    assert (tmp_path / "here.txt").read_text().count("Time: ") == 1
+    assert run("report", "-o", str(tmp_path), "-c", "1").returncode == 2
+    assert "no file nothing.py" in run("report", "nothing.py").stderr

@@ -115,3 +115,11 @@ def test_long_vectors(f, reverse):
     _, want = jax.jvp(lambda x: f(x, 1, reverse=reverse), (x[None].repeat(2, 0),) * 1,
                       (x[None].repeat(2, 0),))
     np.testing.assert_allclose(got, want[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_logs_of_sums_stay_infinite(dtype):
+    x = np.array([1, 88, np.inf, -np.inf, np.inf], dtype)
+    np.testing.assert_array_equal(lax.cumlogsumexp(x), [1, 88, np.inf, np.inf, np.inf])
+    np.testing.assert_allclose(lax.cumlogsumexp(np.array([-np.inf, 1, 2], dtype)),
+                               [-np.inf, 1, 2.3132617], rtol=1e-6)
