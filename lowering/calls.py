@@ -96,7 +96,7 @@ def _says(line: str, key: str) -> bool:
 def _with_attribute(line: str, said: str) -> str:
     """The line of an operation with what XLA is told of it, besides the attributes that it has."""
     head, colon, types = line.rpartition(" : ")
-    if not colon or "stablehlo.constant" in head:
+    if not colon or "stablehlo.constant" in head or "stablehlo.optimization_barrier" in head:
         return line
     if head.endswith("}"):  # attributes, unless nothing stands before the brace or it is a region
         depth = 0

@@ -436,8 +436,8 @@ LOSES_OPEN_SUMS: bool = JAXLIB_VERSION < (0, 8)
 
 # Whether XLA can emit the kernels of the CPU without MLIR, by `xla_cpu_use_fusion_emitters=False`.
 HAS_OLDER_CPU_EMITTERS: bool = JAXLIB_VERSION < (0, 11)
-# Whether XLA emits single functions as tiles on the CPU, and has an option against it.
-HAS_CPU_TILES: bool = (0, 10) <= JAXLIB_VERSION < (0, 11)
+# Whether XLA's vectors of 512 bits are sound: those of 16-bit floats crash in 0.10.
+WIDE_VECTORS: bool = JAXLIB_VERSION >= (0, 12)
 # The pass that takes barriers away on the CPU before common subexpressions are looked for.
 CPU_BARRIER_PASS: str | None = "cse_barrier_expander" if JAXLIB_VERSION < (0, 12) else None
 # How many bytes an iteration may move of a loop that is one kernel on the CPU; XLA itself says 492.

@@ -34,8 +34,10 @@ def debugs(logger: str) -> bool:
 def heard(logger: str) -> bool:
     """Whether the program handles messages; if not, Python prints those that tell of errors.
 
+    >>> import logging
+    >>> logging.getLogger("pyjx.example").addHandler(logging.NullHandler())
     >>> heard("pyjx.example")
-    False
+    True
     """
     return "logging" in sys.modules and bool(_logger(logger).hasHandlers())
 

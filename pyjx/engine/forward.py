@@ -74,7 +74,7 @@ class CustomVJPException(UnexpectedTracerError):
     """A function with a custom derivative was differentiated by a value that it closes over."""
 
     def __init__(self, primitive: Primitive) -> None:
-        kind = "custom_jvp" if primitive.name == "custom_jvp_call" else "custom_vjp"
+        kind = primitive.name.removesuffix("_call")
         rules = "jvp rule" if kind == "custom_jvp" else "fwd and bwd rules"
         rule = "custom JVP" if kind == "custom_jvp" else "custom VJP"
         super().__init__(
@@ -99,13 +99,12 @@ def refuse_captured_tangents(primitive: Primitive, outs: Values) -> None:
 class JVPTrace(Trace):
     """Runs operations on primals and pushes tangents along."""
 
-    __slots__ = ("depth", "fun", "linear_trace")
+    __slots__ = ("fun", "linear_trace")
 
     tracer: ClassVar[type[JVPTracer]] = JVPTracer
 
     def __init__(self, fun: FlatFunction, linear_trace: Any = None) -> None:
         self.fun = fun  # for messages
-        self.depth = 0  # of programs that are differentiated within others
         self.linear_trace = linear_trace
 
     def primal_and_tangent(self, x: ArrayLike) -> tuple[Any, Any]:
@@ -176,8 +175,6 @@ class JVPTrace(Trace):
             tangents.append(tangent)
         if primitive.asked:
             primitive.check_operands(operands, params)
-        if primitive.holder.held is not None:
-            return self.join_all(primitive, *self._of_held(primitive, primals, tangents, params))
         if self.linear_trace is not None and primitive.holder.linearize is not None:
             out, tangent_out = primitive.holder.linearize(
                 self.linear_trace, primals, tangents, **params)
@@ -197,26 +194,6 @@ class JVPTrace(Trace):
         else:  # what the rule records has one source: the operation that the user wrote
             out, tangent_out = source_info.from_here(rule, primals, tangents, **params)
         return out if type(tangent_out) is Zero else kind(self, out, tangent_out)
-
-
-    def _of_held(self, primitive: Primitive, primals: list[Any], tangents: list[Any],
-                 params: Params) -> Any:
-        """Results and tangents of a program within programs. A rule of the user's in it that closes
-        over a tracer has its operations differentiated here, too, and without end where it calls
-        what it is the rule of."""
-        if self.depth == _DEEPEST:
-            raise CustomVJPException(primitive)
-        self.depth += 1
-        try:
-            if self.linear_trace is not None:
-                return primitive.holder.linearize(self.linear_trace, primals, tangents, **params)
-            rule: Any = primitive.jvp or forward_rule(primitive)
-            return rule(primals, tangents, **params)
-        finally:
-            self.depth -= 1
-
-
-_DEEPEST = 4
 
 
 class LinearizeTrace(JVPTrace):

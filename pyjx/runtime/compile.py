@@ -201,8 +201,8 @@ def _make_options(
     if cache_folder:
         _cache_inside_xla(build.debug_options, cache_folder)
     if overrides:
-        options.env_option_overrides = [pair for pair in overrides if pair[0] not in _EXTRA]
-    extra = [pair for pair in overrides if pair[0] in _EXTRA]
+        options.env_option_overrides = [pair for pair in overrides if pair[0] != _LOOPS]
+    extra = [pair for pair in overrides if pair[0] == _LOOPS]
     return _with_extra_options(options, extra) if extra else options
 
 
@@ -232,13 +232,12 @@ _WIDTH = "xla_cpu_prefer_vector_width"
 _APART = "transpose|pad|gather|scatter|dot_general(?!.* = \\[\\] x \\[\\])|convolution|custom_call"
 _TERMS = re.compile(rf"stablehlo\.(?:({_APART})|(?:exponential|log|tanh|power|erf)\w*)\b.*")
 _SIZES = re.compile(r"tensor<((?:\d+x)+)")
-_TILES = "xla_cpu_disable_tiled_emitter"  # whose tiles are vectors of 256 bits
-_EXTRA = (_LOOPS, _TILES)
 
 
 def _wide_vectors(text: str, platform: str) -> dict[str, int]:
     """The compiler option for vectors as wide as the processor's, if the program gains by them."""
-    if (platform != "cpu" or not any(["avx512_vpopcntdq" in fact for fact in cache.cpu_facts()])
+    if (platform != "cpu" or not jaxlib_api.WIDE_VECTORS
+            or not any(["avx512_vpopcntdq" in fact for fact in cache.cpu_facts()])
             or _WIDTH in os.environ.get("XLA_FLAGS", "")):
         return {}
     gain = 0
@@ -246,8 +245,7 @@ def _wide_vectors(text: str, platform: str) -> dict[str, int]:
         size = max([math.prod(map(int, shape[:-1].split("x")))
                     for shape in _SIZES.findall(term[0])], default=1)
         gain += -3 * size if term[1] else size
-    tiles = {_TILES: 1} if gain > 0 and jaxlib_api.HAS_CPU_TILES else {}
-    return {_WIDTH: 512, **tiles} if gain >= 0 else {}
+    return {_WIDTH: 512} if gain >= 0 else {}
 
 
 def _with_extra_options(options: Any, extra: Sequence[tuple[str, Any]]) -> Any:

@@ -49,6 +49,7 @@ def test_options_are_kept():
 
 def width(monkeypatch, f, *shapes, features="sse avx512f avx512_vpopcntdq", platform="cpu"):
     """How many bits the vectors of a program have, on a processor of these features."""
+    monkeypatch.setattr(jaxlib_api, "WIDE_VECTORS", True)
     monkeypatch.setattr(cache, "cpu_facts", lambda: ("model name : x", f"flags : {features}"))
     text = jax.jit(f).lower(*map(jax.numpy.ones, shapes)).as_text()
     return compiler._wide_vectors(text, platform).get("xla_cpu_prefer_vector_width")
@@ -77,14 +78,6 @@ def test_wide_vectors_are_for_programs_of_functions(monkeypatch):
     assert width(monkeypatch, lambda x: jax.numpy.log1p(jax.numpy.expm1(two(x))), (4, 5)) == 512
     assert width(monkeypatch, lambda x, m: jax.numpy.exp(x) + m.T.sum(), 100, (4, 5)) == 512
     assert width(monkeypatch, lambda x, m: jax.numpy.exp(x) + m.T.sum(), 3, (4, 5)) is None
-
-
-def test_functions_are_no_tiles_of_narrow_vectors(monkeypatch):
-    monkeypatch.setattr(jaxlib_api, "HAS_CPU_TILES", True)
-    monkeypatch.setattr(cache, "cpu_facts", lambda: ("flags : avx512_vpopcntdq",))
-    for f, left in ((jax.numpy.exp, True), (jax.numpy.negative, False)):
-        options = compiler._wide_vectors(jax.jit(f).lower(1.0).as_text(), "cpu")
-        assert ("xla_cpu_disable_tiled_emitter" in options) == left
 
 
 def test_error_of_a_text_that_does_not_parse():

@@ -134,7 +134,8 @@ def test_inside_scan(policy, kept):
     assert origins(whole, WS, X) == ["argument ws", "argument x"] + ["scan"] * kept
     each = scanned(jax.checkpoint(layer, policy=policy))
     found = origins(each, WS, X)
-    assert found.count("scan") in (kept, kept + 1)  # the carry; a result may be what is saved
+    # The carry, and what is squared; a result may be what is saved.
+    assert found.count("scan") in (kept + 1, kept + 2)
     want = jax.grad(scanned(), (0, 1))(WS, X)
     for f in (whole, each, jax.checkpoint(each, policy=policy)):
         for g, w in zip(jax.jit(jax.grad(f, (0, 1)))(WS, X), want, strict=True):

@@ -338,25 +338,3 @@ def test_zeros_of_a_backward_rule_are_of_the_type_of_the_input(given, message, s
         return
     with pytest.raises(ValueError, match=message):
         gradient(jnp.ones(2), jnp.ones(2))
-
-
-@pytest.mark.parametrize("around", [
-    lambda f: f,
-    jax.jit,
-    jax.checkpoint,
-    lambda f: lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, 2)[0],
-    lambda f: lambda x: jax.lax.cond(x > 0, f, lambda x: x, x),
-])
-@pytest.mark.parametrize("kind", ["custom_vjp", "custom_jvp"])
-def test_a_rule_that_calls_its_function_and_closes_over_what_is_differentiated(kind, around):
-    def g(x, w):
-        if kind == "custom_vjp":
-            f = jax.custom_vjp(lambda x: x)
-            f.defvjp(lambda x: (f(x) * w, x), lambda residual, ct: (ct * residual,))
-        else:
-            f = jax.custom_jvp(lambda x: x)
-            f.defjvp(lambda primals, tangents: (f(primals[0]) * w, tangents[0] * w))
-        return around(f)(x)
-
-    with pytest.raises(jax.errors.UnexpectedTracerError):
-        jax.grad(g, (0, 1))(0.78, 1.49)
