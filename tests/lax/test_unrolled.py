@@ -570,3 +570,12 @@ def test_flags_of_the_users_go_before(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not given("stablehlo.while", "tpu")
     monkeypatch.setenv("XLA_FLAGS", f"--xla_backend_extra_options={option}=100")
     assert not given("stablehlo.while")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("shape", [(3, 1), (3, 3), (2, 2)])
+def test_factors_of_infinite_columns_are_those_of_single_matrices(shape, dtype):
+    x = np.random.default_rng(0).standard_normal((9, *shape)).astype(dtype)
+    x[0, -1, 0] = np.inf
+    np.testing.assert_array_equal(jax.numpy.linalg.qr(x)[1][0, 0, 0],
+                                  jax.numpy.linalg.qr(x[0])[1][0, 0])

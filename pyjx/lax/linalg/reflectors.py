@@ -84,8 +84,8 @@ def _reflect(rows: list[list[Value]], k: int) -> Value:
     head, *below = [_divided(x, size) for x in (head, *below)]
     length = lax.sqrt(reduce(lax.add, [lax.square(lax.div(y, size)) for y in parts]))
     bits = lax.bitcast_convert_type(parts[0], np.dtype(f"i{get_aval(zero).dtype.itemsize}"))
-    length = lax.select(lax.lt(bits, lax.full_like(bits, 0)), length, lax.neg(length))
-    length = lax.select(none, one, length)
+    negative = lax.lt(bits, lax.full_like(bits, 0))
+    length = lax.select(none, one, lax.select(negative, length, lax.neg(length)))
     tall = cast(length, get_aval(head).dtype)
     first = lax.sub(head, tall)
     tau = _or_zero(none, _divided(lax.sub(tall, head), length))
@@ -93,8 +93,11 @@ def _reflect(rows: list[list[Value]], k: int) -> Value:
         first) else first
     vector = [_or_zero(none, _divided(lax.mul(x, conjugate(first)) if is_complex(x) else x, square))
               for x in below]
-    for row, x in zip(rows[k:], [lax.select(none, rows[k][k], lax.mul(tall, cast(
-            size, get_aval(head).dtype))), *vector], strict=True):
+    on_diagonal = cast(lax.select(  # an infinite column is as long
+        lax.eq(size, lax.full_like(size, np.inf)), lax.select(negative, size, lax.neg(size)),
+        lax.mul(length, size)), get_aval(head).dtype)
+    for row, x in zip(rows[k:], [lax.select(none, rows[k][k], on_diagonal), *vector],
+                      strict=True):
         row[k] = x
     for j in range(k + 1, len(rows[0])):
         column = _reflected_column([row[j] for row in rows[k:]], vector, conjugate(tau), none)
