@@ -15,14 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pyjx import configuration
 from pyjx.cli import programs
 from pyjx.core.frames import user_frame
-from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.nested import all_eqns
 from pyjx.core.records import Record
 from pyjx.runtime import cache, explain, ledger
-from pyjx.runtime.costs import Cost, Costs, bytes_of
+from pyjx.runtime.costs import Costs, bytes_of
 
 # Floating-point operations that take the time of one byte, on the processors of this decade: it
 # ranks lines, no more.
@@ -73,12 +74,12 @@ class Timer:
             self.whole = time.perf_counter() - self.start
 
     def _timed(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        def import_(*args: Any, **kwargs: Any) -> Any:
-            if args[0] in sys.modules:
-                return plain(*args, **kwargs)
+        def import_(name: str, *args: Any, **kwargs: Any) -> Any:
+            if name in sys.modules:
+                return plain(name, *args, **kwargs)
             start, self._depth = time.perf_counter(), self._depth + 1
             try:
-                return plain(*args, **kwargs)
+                return plain(name, *args, **kwargs)
             finally:
                 self._depth -= 1
                 if not self._depth:
@@ -90,24 +91,23 @@ def sections(timer: Timer) -> list[Section]:
     """The parts of the page."""
     found = explain.explain()
     return [_times(timer, found), _advice(found), _functions(found), _compilations(found),
-            *_lines(_traced())]
+            *_lines()]
 
 
 def _times(timer: Timer, found: explain.ProcessExplanation) -> Section:
     each = found.functions
     loaded = [p.seconds for e in each for t in e.traces for p in t.programs if p.from_disk is True]
-    operations = sum([row[-1] for row in found.operations])
-    outer = [t.trace_seconds for e in each for t in e.traces if not t.within]
-    costs = {"trace": sum(outer),  # with the functions within
-             "lower": sum([e.lower_seconds for e in each]),
-             "compile": sum([e.compile_seconds for e in each]) - sum(loaded),
-             "load from disk": sum(loaded),
-             "operations outside of jit": operations,
-             "first runs": sum([e.run_seconds for e in each])}
-    rest = timer.whole - timer.imports - sum(costs.values())
-    rows = {"interpreter, numpy, jaxlib, pyjx": timer.before, "imports of the program":
-            timer.imports, **costs, "all else": max(rest, 0.0)}
+    rows = {"interpreter, numpy, jaxlib, pyjx": timer.before,
+            "imports of the program": timer.imports,
+            # with the functions within
+            "trace": sum([t.trace_seconds for e in each for t in e.traces if not t.within]),
+            "lower": sum([e.lower_seconds for e in each]),
+            "compile": sum([e.compile_seconds for e in each]) - sum(loaded),
+            "load from disk": sum(loaded),
+            "operations outside of jit": sum([row[-1] for row in found.operations]),
+            "first runs": sum([e.run_seconds for e in each])}
     whole = timer.before + timer.whole
+    rows["all else"] = max(whole - sum(rows.values()), 0.0)
     return Section("Time", f"{explain.time_text(whole)} in all; what runs in several threads, or "
                    "in an import, counts twice.", ("stage", "time", "share", ""),
                    tuple([(k, explain.time_text(v), f"{v / whole:.0%}", "#" * round(40 * v / whole))
@@ -154,20 +154,17 @@ def _compilations(found: explain.ProcessExplanation) -> Section:
                    tuple(rows))
 
 
-def _traced() -> list[tuple[str, ClosedJaxpr]]:
-    """The programs that users' functions were traced to, but for those within others."""
-    return [(h.name, closed) for h in ledger.histories() for e in h.entries
-            if not e.within and (closed := e.program()) is not None]
-
-
-def _lines(traced: Sequence[tuple[str, ClosedJaxpr]]) -> list[Section]:
-    lines: dict[str, list[float]] = {}
+def _lines() -> list[Section]:
+    """Of the programs that users' functions were traced to, but for those within others."""
+    traced = [(h.name, closed) for h in ledger.histories() for e in h.entries
+              if not e.within and (closed := e.program()) is not None]
+    lines: dict[str, Any] = {}
     values = []
     for name, closed in traced:
         for cost in Costs(closed, dict).by_line:
-            sums = lines.setdefault(cost.name, [0.0, 0.0, 0.0])
-            for i, x in enumerate((_weight(cost), cost.flops + cost.transcendentals, cost.bytes)):
-                sums[i] += x
+            time_of = max(cost.flops + _BALANCE * cost.transcendentals, _BALANCE * cost.bytes)
+            lines[cost.name] = lines.get(cost.name, 0.0) + np.array(
+                [time_of, cost.flops + cost.transcendentals, cost.bytes])
         for eqn in all_eqns(closed):
             frame = user_frame(eqn.source_info.traceback)
             where = "?" if frame is None else f"{frame.file_name}:{frame.start_line}"
@@ -185,10 +182,6 @@ def _lines(traced: Sequence[tuple[str, ClosedJaxpr]]) -> list[Section]:
         Section("Largest arrays", "values that programs compute, whether or not they are ever in "
                 "memory.", ("array", "size", "operation", "function", "line"),
                 tuple([(text, explain.size_text(int(n)), *rest) for n, text, *rest in largest]))]
-
-
-def _weight(cost: Cost) -> float:
-    return max(cost.flops + _BALANCE * cost.transcendentals, _BALANCE * cost.bytes)
 
 
 def page(title: str, found: Sequence[Section]) -> str:
