@@ -28,27 +28,31 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Uses(np.ndarray[Any, np.dtype[np.bool_]]):
-    """Which keys of an array are consumed. Views share the `memory`, and the `log` of it: a place
-    in the program, and what the memory was behind it."""
+    """Which keys of an array are consumed. Views share the `memory`; `when` has for each of its
+    keys how many `places` in the program had consumed some when it was, or 0."""
 
     memory: Any
-    log: list[tuple[str, Any]]
+    when: Any
+    places: Any
 
     def __array_finalize__(self, of: Any) -> None:
-        self.memory, self.log = getattr(of, "memory", None), getattr(of, "log", [])
+        self.memory, self.when, self.places = (
+            getattr(of, name, None) for name in ("memory", "when", "places"))
 
     def note(self, place: str) -> None:
         """Remember where keys were consumed, if some were."""
-        if self._is_view() and not (self.log and np.array_equal(self.log[-1][1], self.memory)):
-            self.log.append((place, self.memory.copy()))
+        if self._is_view() and (new := self.memory & (self.when == 0)).any():
+            self.places.append(place)
+            self.when[new] = len(self.places)
 
     def first(self, mask: Any) -> str:
         """The sentence that says where one of those at `mask` was used first, if that is known."""
-        for place, past in self.log if self._is_view() else ():
-            start = self.ctypes.data - self.memory.ctypes.data
-            if (np.ndarray(self.shape, bool, past, start, self.strides) & mask).any():
-                return f" It was first used at {place}."
-        return ""
+        if not self._is_view():
+            return ""
+        start, *steps = [4 * n for n in (self.ctypes.data - self.memory.ctypes.data, *self.strides)]
+        seen = np.ndarray(self.shape, np.int32, self.when, start, steps)[mask]
+        first = min(seen[seen > 0], default=0)
+        return f" It was first used at {self.places[first - 1]}." if first else ""
 
     def _is_view(self) -> bool:
         return self.memory is not None and np.may_share_memory(self, self.memory)
@@ -58,7 +62,7 @@ def unused(shape: tuple[int, ...]) -> Uses:
     """For keys of which none is consumed."""
     memory = np.zeros(shape, bool)
     made = memory.view(Uses)
-    made.memory = memory
+    made.memory, made.when, made.places = memory, np.zeros(shape, np.int32), []
     return made
 
 
