@@ -50,8 +50,6 @@ class Slice:
         return f"Slice(start={self.start!r}, size={self.size!r}, stride={self.stride})"
 
 
-
-
 def ds(start: Any, size: Any = missing, stride: int | None = None) -> slice | Slice:
     """An index like `start:start + size:stride`, whose start may be traced.
 

@@ -75,8 +75,7 @@ def nanprod(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = 
     """
     no_out("nanprod", out)
     return body_of(reductions.prod)(_without_nan(_operand("nanprod", a), 1), axis,
-                                       user_dtype("nanprod", dtype), None,
-                                       keepdims, initial, where)
+                                    user_dtype("nanprod", dtype), None, keepdims, initial, where)
 
 
 def _nan_extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any], a: ArrayLike,
@@ -166,7 +165,7 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: Non
     [1.0, 1.0, 3.0]
     """
     return body_of(reductions.cumsum)(_vector_without_nan("nancumsum", a, 0), axis,
-                                         user_dtype("nancumsum", dtype), out)
+                                      user_dtype("nancumsum", dtype), out)
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
@@ -178,7 +177,7 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: No
     [3.0, 3.0, 6.0]
     """
     return body_of(reductions.cumprod)(_vector_without_nan("nancumprod", a, 1), axis,
-                                          user_dtype("nancumprod", dtype), out)
+                                       user_dtype("nancumprod", dtype), out)
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))

@@ -209,9 +209,10 @@ class _UniqueInverseResult(NamedTuple):
 
 
 def _unique(ar: ArrayLike, axis: int | None, equal_nan: bool, size: int | None,
-            fill_value: ArrayLike | None, with_inverse: bool | None) -> tuple[Any, Any, Any, Any]:
-    """Values, first indices, inverse and counts of the slices along `axis`; with None perhaps no
-    first indices either."""
+            fill_value: ArrayLike | None, with_index: bool, with_inverse: bool
+            ) -> tuple[Any, Any, Any, Any]:
+    """Values, first indices, inverse and counts of the slices along `axis`; of the second and the
+    third those that are asked for."""
     (ar,) = operands("unique", ar)
     if dtypes.is_extended(get_aval(ar).dtype):
         raise TypeError(f"jnp.unique: expected an array of numbers, got dtype {get_aval(ar).dtype}")
@@ -220,7 +221,8 @@ def _unique(ar: ArrayLike, axis: int | None, equal_nan: bool, size: int | None,
     x = lax.reshape(ar, (get_aval(ar).size,)) if whole else moved(ar, axis, 0)
     if size is None and not (is_concrete(x) and get_aval(x).size):
         _known("unique", x)
-    values, first, inverse, counts = _sorted_unique(x, equal_nan, size, fill_value, with_inverse)
+    values, first, inverse, counts = _sorted_unique(x, equal_nan, size, fill_value, with_index,
+                                                  with_inverse)
     if not whole:
         values = moved(values, 0, canonical_axis(axis, len(shape)))
     elif with_inverse and len(shape) != 1:
@@ -229,7 +231,7 @@ def _unique(ar: ArrayLike, axis: int | None, equal_nan: bool, size: int | None,
 
 
 def _sorted_unique(x: ArrayLike, equal_nan: bool, size: int | None, fill_value: ArrayLike | None,
-                   with_inverse: bool | None) -> tuple[Any, Any, Any, Any]:
+                   with_index: bool, with_inverse: bool) -> tuple[Any, Any, Any, Any]:
     aval = get_aval(x)
     n = aval.shape[0]
     dtype = dtypes.default_int_dtype()
@@ -249,7 +251,7 @@ def _sorted_unique(x: ArrayLike, equal_nan: bool, size: int | None, fill_value: 
         counts = ufuncs.where(lax.eq(lax.iota(dtype, size), literal(0, dtype)), n, first) \
             if found else first
         return values, first, lax.full((n,), 0, dtype), convert(counts, dtype)
-    runs = _runs(x, equal_nan, with_inverse)
+    runs = _runs(x, equal_nan, with_index or with_inverse, with_inverse)
     if size is None:
         size = int(runs.total)
     fill = 0 if fill_value is None else operands("unique", fill_value)[0]
@@ -276,13 +278,13 @@ class _Runs(NamedTuple):
     total: Any  # how many runs there are
 
 
-@op_jit(static_argnames=("equal_nan", "with_inverse"))
-def _runs(x: ArrayLike, equal_nan: bool, with_inverse: bool | None) -> _Runs:
+@op_jit(static_argnames=("equal_nan", "with_order", "with_inverse"))
+def _runs(x: ArrayLike, equal_nan: bool, with_order: bool, with_inverse: bool) -> _Runs:
     aval, dtype = get_aval(x), dtypes.default_int_dtype()
     n = aval.shape[0]
     columns = list(lax.unstack(lax.reshape(_with_one_nan(x), (n, aval.size // n)), 1))
     place = lax.iota(dtype, n)
-    alone = with_inverse is None and aval.ndim == 1 and dtypes.issubdtype(aval.dtype, np.integer)
+    alone = not with_order and aval.ndim == 1 and dtypes.issubdtype(aval.dtype, np.integer)
     *_, order = (place,) if alone else lax.sort((*columns, place), num_keys=len(columns))
     ordered = lax.sort(x) if alone else indexing.take(x, order, axis=0)
     before = lax.slice_in_dim(ordered, 0, n - 1)
@@ -344,7 +346,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     [1, 3]
     """
     values, first, inverse, counts = _unique(
-        ar, axis, equal_nan, size, fill_value, return_inverse or (False if return_index else None))
+        ar, axis, equal_nan, size, fill_value, return_index, return_inverse)
     wanted = [x for x, want in ((first, return_index), (inverse, return_inverse),
                                 (counts, return_counts)) if want]
     return (values, *wanted) if wanted else values
@@ -362,7 +364,7 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
     >>> jax.numpy.unique_all(jax.numpy.array([3, 1, 3])).counts.tolist()
     [1, 2]
     """
-    return _UniqueAllResult(*_unique(x, None, False, size, fill_value, True))
+    return _UniqueAllResult(*_unique(x, None, False, size, fill_value, True, True))
 
 
 def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
@@ -373,7 +375,7 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     >>> jax.numpy.unique_counts(jax.numpy.array([3, 1, 3])).counts.tolist()
     [1, 2]
     """
-    values, _, _, counts = _unique(x, None, False, size, fill_value, None)
+    values, _, _, counts = _unique(x, None, False, size, fill_value, False, False)
     return _UniqueCountsResult(values, counts)
 
 
@@ -385,7 +387,7 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: Arra
     >>> jax.numpy.unique_inverse(jax.numpy.array([3, 1, 3])).inverse_indices.tolist()
     [1, 0, 1]
     """
-    values, _, inverse, _ = _unique(x, None, False, size, fill_value, True)
+    values, _, inverse, _ = _unique(x, None, False, size, fill_value, False, True)
     return _UniqueInverseResult(values, inverse)
 
 
@@ -397,7 +399,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     >>> jax.numpy.unique_values(jax.numpy.array([3, 1, 3])).tolist()
     [1, 3]
     """
-    return _unique(x, None, False, size, fill_value, None)[0]
+    return _unique(x, None, False, size, fill_value, False, False)[0]
 
 
 # -- set operations --------------------------------------------------------------------------------

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
 
 
-
 def shard_map(f: Callable[..., Any] = missing, /, *, out_specs: Any, in_specs: Any = Infer,
               mesh: Mesh | AbstractMesh | None = None, axis_names: Set[Any] = frozenset(),
               check_vma: bool = True) -> Any:

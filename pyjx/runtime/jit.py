@@ -460,8 +460,6 @@ def path_in(tree: TreeDef, i: int) -> str:
 # -- the decorators --------------------------------------------------------------------------------
 
 
-
-
 @overload
 def jit(fun: Callable[P, R], /, **options: Unpack[JitOptions]) -> Wrapped[P, R]: ...
 

@@ -92,7 +92,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
     """
     x1, x2 = operands("jnp.linalg.vecdot", x1, x2)
     return body_of(contractions.vecdot)(x1, x2, axis=axis, precision=precision,
-                                           preferred_element_type=preferred_element_type)
+                                       preferred_element_type=preferred_element_type)
 
 
 @numpy_function
