@@ -8,7 +8,8 @@ process for each library, and so is the pullback of a cotangent to its floating 
 A figure is the least time of a call over rounds that alternate between the two processes; what is
 slower than `SLOWER` times jax's is measured again, so that what remains is not what else ran on the
 machine. It prints those, the geometric mean of all ratios, and with `--all` every ratio. On a busy
-machine `taskset -c 0` before it leaves out how many cores were free for either process.
+machine `taskset -c 0` before it leaves out how many cores were free for either process. The
+processor is measured unless JAX_PLATFORMS names others.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import numpy as np
 
 HERE = Path(__file__).resolve()
 SLOWER = 1.1
+PLATFORMS = os.environ.get("JAX_PLATFORMS", "cpu")
 # Names and the shapes that they stand for: elements in a row, and many short rows.
 SIZES = {"small": (100,), "large": (100_000,), "long": (20_000, 5)}
 
@@ -172,7 +174,7 @@ class Process:
     def __init__(self, *command):
         self.child = subprocess.Popen(
             list(map(str, command)), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env={**os.environ, "JAX_PLATFORMS": "cpu", "PYJX_CACHE": "0"})
+            env={**os.environ, "JAX_PLATFORMS": PLATFORMS, "PYJX_CACHE": "0"})
         if self.child.stdout.readline() != "ready\n":
             raise RuntimeError(f"{command} did not start")
 

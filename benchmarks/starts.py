@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
-from functions import geometric_mean
+from functions import PLATFORMS, geometric_mean
 from programs import PROGRAMS
 
 HERE = Path(__file__).resolve()
@@ -56,7 +56,7 @@ def seconds(words, kept):
                   "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(list(map(str, words)), check=True, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL, env={**os.environ, "JAX_PLATFORMS": "cpu", **caches})
+                   stderr=subprocess.DEVNULL, env={**os.environ, "JAX_PLATFORMS": PLATFORMS, **caches})
     took, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
