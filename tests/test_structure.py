@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import pkgutil
 import re
 from collections.abc import Callable, Sized
@@ -78,9 +79,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 29 for what rounding makes of a program that is checked, 41 for scatters to few places in
 # loops, 74 for types of loops and rules, 15 for names that are no more.
 # 76 for products that convolutions make, whose function was called and index arrays that are
-# kept apart.
+# kept apart, 51 for what commands that take long are doing, and what GPUs' programs lack.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 78_818),
+    (sources.code_lines, 78_869),
     (lambda: PATHS, 516),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
@@ -138,3 +139,34 @@ def test_a_thread_that_has_a_lock_may_take_it_again() -> None:
     plain = [(module.path.name, line.strip()) for module in sources.modules().values()
              for line in module.text.splitlines() if "threading.Lock()" in line]
     assert [name for name, _ in plain] == ["programs.py"], plain  # what others wait for, once
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """What the code of a file imports, or asks for in a way that imports it."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add(node.module or "")
+        elif isinstance(node, ast.Call) and node.args:
+            called = ast.unparse(node.func).rpartition(".")[2]
+            name = node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
+            if called in ("importorskip", "import_module", "__import__") or (
+                    called in ("find_spec", "skip_without") and "." in str(name)):
+                found.add(str(name))
+    return found
+
+
+def test_tests_import_nothing_that_imports_jax() -> None:
+    """They would import it in the place of pyjx, or be refused. What needs it runs in a process of
+    its own, and `tests.installed` finds it without importing it."""
+    libraries = {"jax", *json.loads((ROOT / "tests" / "ecosystem" / "imports.json").read_text())}
+    assert {"flax", "optax"} < libraries
+    run_apart = ("ecosystem/programs/", "files/libraries", "files/make", "files/objects",
+                 "notebooks/run_cells", "oracle/forward", "test_not_yet")
+    found = {f"{path.relative_to(ROOT)}: {name}" for path in TESTS
+             if not any([f"tests/{part}" in str(path) for part in run_apart])
+             for name in imported(ast.parse(path.read_text(encoding="utf-8")))
+             if name.partition(".")[0] in libraries}
+    assert not found

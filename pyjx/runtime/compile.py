@@ -5,7 +5,7 @@ else it fails, or ends the process, so programs are looked through first."""
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import math
 import os
 import re
@@ -343,7 +343,7 @@ def _cleaned(error: Exception) -> Exception:
         return NotImplementedError(
             f"jit: jaxlib {jaxlib_api.JAXLIB_RELEASE} compiles no program for this platform with "
             "values in another memory; 0.10.2 does for CPUs. Put them there outside of programs.")
-    cleaned = re.sub(_NOISE, "", text)
+    cleaned = re.sub(_NOISE, "", text) + _lacking_functions(text)
     return error if cleaned == text else type(error)(cleaned)
 
 
@@ -391,10 +391,25 @@ def _register_on_cpu(family: str) -> None:
     _registered.add(family)
 
 
+_CUDA_PACKAGES = ("jax_cuda13_plugin", "jax_cuda12_plugin")
+
+
+def _lacking_functions(text: str) -> str:
+    """What to install, if XLA's plugin for GPUs lacks a foreign function of an error because the
+    package with all of them is not there."""
+    if not ("handler registered" in text and "CUDA" in text) or any(
+            map(importlib.util.find_spec, _CUDA_PACKAGES)):
+        return ""
+    number = 12 if "cuda12" in (backends.plugin_library("cuda") or "") else 13
+    name = f"jax-cuda{number}-plugin"
+    return (f"\nThe package {name} has it, which is not installed: pip install "
+            f"{name}=={jaxlib_api.JAXLIB_RELEASE}")
+
+
 def _register_cuda() -> None:
     """Give XLA's plugin the functions of the extension modules beside it, which import no jax."""
     api = backends.load_plugin("cuda")
-    for package in ("jax_cuda13_plugin", "jax_cuda12_plugin"):
+    for package in _CUDA_PACKAGES:
         try:
             plugin = importlib.import_module(f"{package}.cuda_plugin_extension")
         except ImportError:
@@ -446,10 +461,10 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     options = {**_wide_vectors(source.text, device.platform),
                **_loops_as_kernels(source, device.platform), **dict(compiler_options)}
     options = {**_disabled_passes(source.text, device.platform, options.get(_LOOPS)), **options}
-    executable: Any = DescribedExecutable if jaxlib_api.is_compile_only(device.client) \
-        else Executable
+    described = jaxlib_api.is_compile_only(device.client)  # nothing runs, so nothing is called
+    executable: Any = DescribedExecutable if described else Executable
     functions: Sequence[Any] = ()
-    if source.host_calls:
+    if source.host_calls and not described:
         executable, functions = host_calls.CallingExecutable, host_calls.host_functions(
             source, device.client)
     in_shardings = [*[placement] * len(source.const_args),

@@ -5,9 +5,12 @@ import re
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from pyjx.cli.emit import command, messages
 
 pytestmark = pytest.mark.smoke
 
@@ -214,3 +217,52 @@ def test_columns_of_costs_stand_below_their_heads(run, model, monkeypatch):
     assert rows
     for row in rows:
         assert [found.end() for found in re.finditer(r"\S+", row)][1:] == ends
+
+
+SLOW = """
+import time
+
+def slow(x):
+    time.sleep(0.4)
+    return x + 1
+"""
+
+
+@pytest.fixture
+def slow(run, tmp_path, place, monkeypatch):
+    """Emit a program that takes long to trace, in two forms: the standard error of it."""
+    monkeypatch.setattr(messages, "_PATIENCE", {True: (0.1, 0.1), False: (0.1, 10.0)})
+    path = tmp_path / "slow.py"
+    path.write_text(SLOW)
+    def emit(*words):
+        status, out, err = run(f"{path}:slow", "f32[2]", "-o", f"{place}/", "--emit", "jaxpr",
+                               "--emit", "stablehlo", *words)
+        assert (status, out) == (0, "") and len(names(place)) == 2
+        assert not [p for p in place.iterdir() if "for 0 s" in p.read_text()]
+        return err
+
+    return emit
+
+
+def test_what_takes_long_is_told(slow):
+    """Once in a while, as nobody may look."""
+    assert slow().count("emit-hlo: tracing ") == 1
+    assert slow("-q") == ""
+
+
+def test_what_takes_long_is_told_on_a_line_that_goes(slow, monkeypatch):
+    monkeypatch.setattr(messages, "_is_live", lambda: True)
+    err = slow()
+    told = re.findall("\r\x1b\\[2Kemit-hlo: tracing [^\r]*slow, for 0 s", err)
+    assert len(told) > 1 and err.endswith("\r\x1b[2K") and "\n" not in err
+
+
+def test_the_form_that_takes_long_is_told(slow, monkeypatch):
+    lowered = command.lowered
+    monkeypatch.setattr(command, "lowered", lambda p: (time.sleep(0.3), lowered(p)))
+    assert "emit-hlo: lowering slow for cpu (2 of 2 forms), for 0 s\n" in slow()
+
+
+def test_what_takes_no_time_is_not_told(run, model):
+    """Nor where there is nobody to tell."""
+    assert run(f"{model}:affine", "f32[2]", "--emit", "hlo-opt")[2] == ""

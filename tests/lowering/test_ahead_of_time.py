@@ -15,7 +15,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import configuration, jaxlib_api
+from pyjx import configuration, inspect, jaxlib_api
 from pyjx.experimental import io_callback
 from pyjx.runtime import backends
 from pyjx.runtime.compile import register_targets
@@ -163,3 +163,15 @@ def test_callbacks(name: str, device: Any) -> None:
         channels = [c for call in program.host_calls for c in
                     (*call.transfers.send_channels, *call.transfers.receive_channels)]
         assert len(set(channels)) == len(channels) and min(channels) > 1
+
+
+@pytest.mark.parametrize("name", _callbacks())
+def test_programs_with_callbacks_are_looked_at(name: str, device: Any) -> None:
+    """By a user, who has no client: nothing is called, and nothing runs."""
+    fun, args = _callbacks()[name]
+    kind = {"cuda": "cuda:h100", "tpu": "tpu:v5e"}[device[0]]
+    program = inspect.trace(fun, *args, platform=kind)
+    assert ("send(" if device[0] == "tpu" else "callback") in program.hlo_opt
+    assert program.memory is not None
+    with pytest.raises(RuntimeError, match="It can be looked at"):
+        program.compiled()(*args)

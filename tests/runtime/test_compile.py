@@ -98,3 +98,13 @@ def test_lapack_is_registered_when_it_is_called():
     out, info = run(compile(text), np.array([[4, 0], [0, 9]], np.float32))
     np.testing.assert_allclose(np.tril(out), [[2, 0], [0, 3]])
     assert info == 0
+
+
+@pytest.mark.parametrize("found", [(), ("jax_cuda12_plugin",)])
+def test_what_has_the_functions_of_gpus_is_told(monkeypatch, found):
+    monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: name in found or None)
+    monkeypatch.setattr(compiler.backends, "plugin_library", lambda name: "/xla_cuda12/plugin.so")
+    said = "No FFI handler registered for cusolver_getrf_ffi on a platform CUDA"
+    error = str(compiler._cleaned(JaxRuntimeError(said)))
+    cure = f"pip install jax-cuda12-plugin=={jaxlib_api.JAXLIB_RELEASE}"
+    assert error.startswith(said) and error.endswith(cure) != bool(found)

@@ -28,6 +28,8 @@ from pyjx.cli.emit.messages import (
     CommandError,
     described,
     of_xla,
+    say,
+    working,
 )
 from pyjx.cli.emit.transformed import Call, call_for, jit_options, mesh_of, shown
 from pyjx.cli.emit.writing import clean_up
@@ -118,13 +120,6 @@ def _said(error: Exception, verbose: bool) -> int:
         return XLA
     say(f"{type(error).__name__}: {error}\nThis is a fault of emit-hlo; -v shows where.")
     return IMPORT
-
-
-def say(message: str) -> None:
-    """A message for the user."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(f"emit-hlo: {message}\n")
-        sys.stderr.flush()
 
 
 @contextlib.contextmanager
@@ -237,8 +232,8 @@ def _function(options: Options) -> tuple[Any, str]:
 
 def _tell_of_narrowing(options: Options, call: Call) -> None:
     changed = narrowed(tree_leaves((call.args, call.kwargs)))
-    if changed and not options.quiet:
-        say(f"note: {changed} here, as 64-bit types are off; --x64 has them.")
+    if changed:
+        say(f"note: {changed} here, as 64-bit types are off; --x64 has them.", options.quiet)
 
 
 def _traced(options: Options, call: Call, name: str, where: Platform, mesh: Any) -> TracedProgram:
@@ -246,6 +241,7 @@ def _traced(options: Options, call: Call, name: str, where: Platform, mesh: Any)
     with contextlib.ExitStack() as stack:
         if mesh is not None:
             stack.enter_context(jax.set_mesh(mesh))
+        stack.enter_context(working(f"tracing {name}", options.quiet))
         try:
             program = trace(call.function, *call.args, platform=where, mesh=mesh,
                             compiler_options=_xla_options(options), jit_options=asked,
@@ -325,22 +321,22 @@ def _emit_all(options: Options, program: Program, outputs: Sequence[Output]) -> 
     if options.time:
         program.watch_compiler()
     several = len([o for o in outputs if o.path is None]) > 1
-    for output in outputs:
+    for number, output in enumerate(outputs, 1):
+        of = f" ({number} of {len(outputs)} forms)" if len(outputs) > 1 else ""
         try:
-            made = form(program, output.kind, options)
+            made = form(program, output.kind, options, of)
         except (UnsupportedError, UnavailableError) as error:
             if len(outputs) == 1:
                 raise
-            if not options.quiet:
-                say(f"note: no {output.kind}: {error}")
+            say(f"note: no {output.kind}: {error}", options.quiet)
             continue
         path = output.path
         if path is None and options.folder:
             assert options.output is not None
             kind = NAMED[output.kind]
-            number = list(NAMED).index(output.kind) + 1
+            place = list(NAMED).index(output.kind) + 1
             path = os.path.join(options.output,
-                                f"{number:02}-{_file_name(program.name)}{kind.suffixes[0]}")
+                                f"{place:02}-{_file_name(program.name)}{kind.suffixes[0]}")
         elif path is None:
             path = options.output
         if several and path in (None, "-"):
@@ -368,29 +364,32 @@ def text_of(program: Program, kind: str, options: Options) -> str:
     return str(form(program, kind, options))
 
 
-def form(program: Program, kind: str, options: Options) -> str | bytes:
-    """A form of the program; what fails says so by its exit status."""
+def form(program: Program, kind: str, options: Options, of: str = "") -> str | bytes:
+    """A form of the program, which is one `of` several; what fails says so by its exit status."""
     with _users_output():
-        made = _formed(program, kind, options)
+        made = _formed(program, kind, options, of)
     return made if isinstance(made, bytes) else made.rstrip("\n") + "\n"
 
 
-def _formed(program: Program, kind: str, options: Options) -> str | bytes:
+def _formed(program: Program, kind: str, options: Options, of: str) -> str | bytes:
     arguments: dict[str, Any] = {}
+    for_what = f"{program.name} for {program.platform}{of}"
     if kind == "stablehlo":
         arguments = {"names": options.names, "locs": options.locs}
     elif kind == "bytecode":
         arguments = {"version": options.portable or ""}
     if kind != "jaxpr":
-        lowered(program)
+        with working(f"lowering {for_what}", options.quiet):
+            lowered(program)
     if kind in _COMPILED and not program.is_symbolic and kind != "dot":
         known = len(program.notes)
-        compiled(program)
+        with working(f"compiling {for_what}", options.quiet):
+            compiled(program)
         for note in program.notes[known:]:
-            if not options.quiet:
-                say(f"note: {note}")
+            say(f"note: {note}", options.quiet)
     try:
-        text = program.emit(kind, **arguments)
+        with working(f"writing {kind} of {for_what}", options.quiet):
+            text = program.emit(kind, **arguments)
     except jaxlib_api.JaxRuntimeError as error:
         raise CommandError(f"XLA refuses {program.name}: {of_xla(error)}", XLA) from error
     if kind in _WITH_PATHS and isinstance(text, str):

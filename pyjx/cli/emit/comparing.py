@@ -12,7 +12,7 @@ from typing import Any
 
 from emit_hlo.arguments import Options
 from pyjx.cli.emit import targets, writing
-from pyjx.cli.emit.messages import CommandError
+from pyjx.cli.emit.messages import CommandError, say, working
 from pyjx.inspect.comparison import diff
 
 DIFFERS = 1
@@ -33,15 +33,15 @@ def expect(options: Options, made: str | bytes) -> int:
     if options.update:
         if kept != content:
             writing.write(made, path)
-            _say(options, f"wrote {path}")
+            say(f"wrote {path}", options.quiet)
         return 0
     if kept is None:
-        _say(options, f"there is no {path}; --update writes it")
+        say(f"there is no {path}; --update writes it", options.quiet)
         return DIFFERS
     if kept == content:
         return 0
     if isinstance(made, bytes):
-        _say(options, f"{path} differs: {len(kept)} bytes are expected, there are {len(made)}")
+        say(f"{path} differs: {len(kept)} bytes are expected, there are {len(made)}", options.quiet)
         return DIFFERS
     found = diff(kept.decode(errors="replace"), made, (path, "now"))
     if not found:  # names or places alone
@@ -68,7 +68,7 @@ def against(options: Options, program: Any, make: Callable[[], str]) -> int:
     names = (other, options.target or "-c")
     found = diff(theirs, ours, names)
     if not found:
-        _say(options, f"{names[1]} and {other} do not differ")
+        say(f"{names[1]} and {other} do not differ", options.quiet)
         return 0
     return _show(options, found, "")
 
@@ -78,25 +78,21 @@ def _show(options: Options, found: Any, message: str) -> int:
     if writing.is_colored(options.color, sys.stdout) and options.output in (None, "-"):
         text = writing.colored(text, writing.DIFF)
     writing.write(text, options.output)
-    _say(options, f"{found.removed} lines differ from {found.added}"
-         + (f": {message}" if message else ""))
+    say(f"{found.removed} lines differ from {found.added}" + (f": {message}" if message else ""),
+        options.quiet)
     return DIFFERS
-
-
-def _say(options: Options, message: str) -> None:
-    if not options.quiet:
-        sys.stderr.write(f"emit-hlo: {message}\n")
 
 
 def _emitted(options: Options, words: list[str], folder: str | None) -> str:
     """What the same command says of another target, in a process of its own."""
-    command = [sys.executable, "-m", "emit_hlo", *_others(options), "-o", "-", "--color", "never",
-               "--", *words]
+    command = [sys.executable, "-m", "emit_hlo", *_others(options), "-q", "-o", "-", "--color",
+               "never", "--", *words]
     paths = [os.path.dirname(os.path.dirname(os.path.abspath(sys.modules["emit_hlo"].__file__ or
                                                              ""))), os.environ.get("PYTHONPATH")]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))})
+    with working(f"making what {options.diff} is compared with", options.quiet):
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))})
     if done.returncode:
         said = done.stderr.strip().removeprefix("emit-hlo: ")
         raise CommandError(f"--diff {options.diff}: {said}", done.returncode)

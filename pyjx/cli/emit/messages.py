@@ -1,10 +1,15 @@
-"""Errors on one screen: what was wrong, where, and a cure."""
+"""What users are told on stderr: errors on one screen, with what was wrong, where, and a cure; and
+what is being done, where that takes long."""
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import re
+import sys
+import threading
+import time
 import traceback
 from collections.abc import Iterator
 from types import TracebackType
@@ -23,6 +28,57 @@ class CommandError(Exception):
     def __init__(self, message: str, status: int = USAGE) -> None:
         super().__init__(message)
         self.status = status
+
+
+def say(message: str, quiet: bool = False) -> None:
+    """A message for the user, unless fewer are wanted."""
+    if not quiet:
+        _write(f"emit-hlo: {message}\n")
+
+
+def _write(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+_PATIENCE = {True: (2.0, 1.0), False: (10.0, 30.0)}  # seconds before the first word, and between
+_CLEAR = "\r\x1b[2K"
+
+
+@contextlib.contextmanager
+def working(what: str, quiet: bool) -> Iterator[None]:
+    """Say on stderr what is being done where it takes long: on a line of its own that stays until
+    it is done on a terminal, and now and then elsewhere."""
+    if quiet:
+        yield
+        return
+    done = threading.Event()
+    ticker = threading.Thread(target=_tick, args=(what, done), daemon=True)
+    ticker.start()
+    try:
+        yield
+    finally:
+        done.set()
+        ticker.join()
+
+
+def _tick(what: str, done: threading.Event) -> None:
+    start, live, shown = time.perf_counter(), _is_live(), False
+    wait, between = _PATIENCE[live]
+    while not done.wait(wait):
+        text = f"emit-hlo: {what}, for {time.perf_counter() - start:.0f} s"
+        _write(f"{_CLEAR}{text}" if live else f"{text}\n")
+        wait, shown = between, True
+    if live and shown:
+        _write(_CLEAR)
+
+
+def _is_live() -> bool:
+    try:
+        return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    except (ValueError, AttributeError):
+        return False
 
 
 def pointing(line: str, column: int, width: int = 1) -> str:

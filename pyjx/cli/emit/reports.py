@@ -14,7 +14,7 @@ import numpy as np
 from emit_hlo.arguments import Options, chip_of
 from emit_hlo.tables import NAMED
 from pyjx.cli.emit import writing
-from pyjx.cli.emit.messages import CommandError, of_xla
+from pyjx.cli.emit.messages import CommandError, of_xla, working
 from pyjx.cli.emit.watching import tell_files
 from pyjx.core.frames import shown_path
 from pyjx.inspect.comparison import diff
@@ -129,7 +129,8 @@ def _run(options: Options, program: Program) -> int:
     status = 0
     try:
         if options.run:
-            done = running.run(program, times=options.run)
+            with working(f"running {program.name}", options.quiet):
+                done = running.run(program, times=options.run)
             lines = [f"result {name}: {_summary(x)}" for name, x in done.results]
             if options.run > 1:
                 lines.append(f"{options.run} runs: least {1e6 * min(done.seconds):.1f} us, median "
@@ -138,7 +139,8 @@ def _run(options: Options, program: Program) -> int:
         if options.run and options.time:
             _measured(program, options.run)
         if options.check:
-            agreement = running.check(program, options.check)
+            with working(f"checking {program.name}", options.quiet):
+                agreement = running.check(program, options.check)
             _tell(str(agreement))
             status = 0 if agreement else 1
     except running.CheckError as error:
