@@ -79,10 +79,11 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 29 for what rounding makes of a program that is checked, 41 for scatters to few places in
 # loops, 74 for types of loops and rules, 15 for names that are no more.
 # 76 for products that convolutions make, whose function was called and index arrays that are
-# kept apart, 51 for what commands that take long are doing, and what GPUs' programs lack.
+# kept apart, 51 for what commands that take long are doing, and what GPUs' programs lack,
+# 276 for rankings of what costs most, changes of passes and names of blocks, in two files.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 78_869),
-    (lambda: PATHS, 516),
+    (sources.code_lines, 79_145),
+    (lambda: PATHS, 518),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),

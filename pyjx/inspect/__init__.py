@@ -17,8 +17,9 @@ from pyjx.lazy import attach
 
 FAMILIES = {
     "pyjx.inspect.program": (
-        "ModuleProgram Pass Program TracedProgram UnsupportedError data passes read trace"
+        "ModuleProgram Program TracedProgram UnsupportedError data read trace"
     ),
+    "pyjx.viewer.rewriting": "Pass passes",
     "pyjx.inspect.platforms": "Platform UnavailableError platform stablehlo_versions",
     "pyjx.inspect.figures": "Bound Memory PassTime roofline",
     "pyjx.inspect.comparison": "Difference diff without_places",

@@ -1,14 +1,14 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.inspect.
 
 from pyjx.inspect.program import ModuleProgram as ModuleProgram
-from pyjx.inspect.program import Pass as Pass
 from pyjx.inspect.program import Program as Program
 from pyjx.inspect.program import TracedProgram as TracedProgram
 from pyjx.inspect.program import UnsupportedError as UnsupportedError
 from pyjx.inspect.program import data as data
-from pyjx.inspect.program import passes as passes
 from pyjx.inspect.program import read as read
 from pyjx.inspect.program import trace as trace
+from pyjx.viewer.rewriting import Pass as Pass
+from pyjx.viewer.rewriting import passes as passes
 from pyjx.inspect.platforms import Platform as Platform
 from pyjx.inspect.platforms import UnavailableError as UnavailableError
 from pyjx.inspect.platforms import platform as platform
@@ -32,14 +32,14 @@ from pyjx.inspect.running import run as run
 
 __all__ = [
     "ModuleProgram",
-    "Pass",
     "Program",
     "TracedProgram",
     "UnsupportedError",
     "data",
-    "passes",
     "read",
     "trace",
+    "Pass",
+    "passes",
     "Platform",
     "UnavailableError",
     "platform",

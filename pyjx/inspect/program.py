@@ -11,22 +11,14 @@ import tempfile
 import time
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 from lowering.program import has_symbols
 from pyjx import configuration, jaxlib_api
-from pyjx.core.effects import is_ordered
 from pyjx.core.frames import shown_path, user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, subjaxprs
-from pyjx.core.passes.dce import dce
-from pyjx.core.passes.outline import outline
-from pyjx.core.passes.tokens import threaded
-from pyjx.core.records import Record
-from pyjx.engine.decompose import decompose
-from pyjx.engine.one_cpu import for_one_cpu
-from pyjx.engine.physical import physicalize
 from pyjx.inspect import figures
 from pyjx.inspect.figures import PassTime, watched
 from pyjx.inspect.naming import with_user_names
@@ -39,6 +31,7 @@ from pyjx.runtime.stages import Compiled, Lowered, Traced
 from pyjx.version import PYJX_VERSION
 
 pages = deferred("pyjx.viewer.document")  # its assets, for this form alone
+rewriting = deferred("pyjx.viewer.rewriting")
 graphs = deferred("pyjx.viewer.graphs")
 
 # What XLA writes while it compiles, by the end of the file's name.
@@ -385,13 +378,19 @@ def _number(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
+# Operations that a device does while it moves a byte, in the middle of those that are sold.
+_BALANCES = {"cpu": 10.0, "cuda": 200.0, "tpu": 240.0}
+
+
 def _page(program: Program) -> str:
     traced = isinstance(program, TracedProgram)
     static = not program.is_symbolic
     return str(pages.page(
         program.name, jaxpr=program.jaxpr if traced else None,
         stablehlo=program.stablehlo(locs="stack"), hlo=program.hlo_opt if static else None,
-        cost=_xla_figures(program) if static else None))
+        cost=_xla_figures(program) if static else None,
+        balance=_BALANCES[program.platform.name],
+        passes=rewriting.passes(program.jaxpr, program.platform.name) if traced else ()))
 
 
 def _xla_figures(program: Program) -> dict[str, float | str]:
@@ -700,35 +699,3 @@ def _cost_data(program: Program) -> dict[str, Any]:
             "by_line": list(map(row, cost.by_line)), "exact": cost.exact,
             "unknown": list(cost.unknown), "xla": program.xla_cost,
             "loops": [dict(zip(x._fields, x, strict=True)) for x in program.loops]}
-
-
-class Pass(Record):
-    """A rewrite: its name, and the program before and after it."""
-
-    name: str
-    before: ClosedJaxpr
-    after: ClosedJaxpr
-
-
-def passes(closed: ClosedJaxpr, platform: str = "cpu") -> Iterator[Pass]:
-    """Each rewrite of a program on its way to a platform.
-
-    >>> import pyjx as jax
-    >>> from pyjx import inspect
-    >>> closed = jax.make_jaxpr(lambda x: (jax.numpy.sin(x), x + 1)[1])(1.0)
-    >>> [(p.name, len(p.before.eqns), len(p.after.eqns)) for p in inspect.passes(closed)]
-    [('physicalize', 2, 2), ('decompose', 2, 2), ('one-cpu', 2, 2), ('dce', 2, 1),
-     ('outline', 1, 1)]
-    """
-    mode = configuration.outline.value
-    steps: list[tuple[str, Callable[[ClosedJaxpr], ClosedJaxpr]]] = [
-        ("physicalize", physicalize), ("decompose", lambda c: decompose(c, platform)),
-        *([("one-cpu", lambda c: for_one_cpu(c)[0])] if platform == "cpu" else []), ("dce", dce)]
-    if is_ordered(closed.effects):
-        steps.append(("tokens", threaded))
-    elif mode == "on" or (mode == "auto" and platform == "cpu"):
-        steps.append(("outline", outline))
-    for name, step in steps:
-        after = step(closed)
-        yield Pass(name, closed, after)
-        closed = after

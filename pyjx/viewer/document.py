@@ -27,8 +27,10 @@ from pyjx.viewer import stablehlo as stablehlo_forms
 from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
-from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places
+from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
 from pyjx.viewer.liveness import memory
+from pyjx.viewer.ranking import BALANCE, Costs, Scopes, costs, tables
+from pyjx.viewer.rewriting import Pass, changes, passes
 from pyjx.viewer.stablehlo import stablehlo_listing
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -43,25 +45,10 @@ _KIND = re.compile(r"([^()/]*)\)*$")
 def signature(name: str) -> tuple[str, str]:
     """The operation and the transformations that a profile's name ends with.
 
-    XLA puts the name of a call before those of the operations that it inlines, so only what stands
-    behind the last `jit` counts.
-
     >>> signature("jit(step)/jvp(block)/jit(step)/transpose(jvp())/mul")
     ('mul', 'transpose jvp')
     """
-    parts, depth, start = [], 0, 0
-    for i, c in enumerate(name):
-        if c == "(":
-            depth += 1
-        elif c == ")":
-            depth -= 1
-        elif c == "/" and not depth:
-            parts.append(name[start:i])
-            start = i + 1
-    parts.append(name[start:])
-    while any("jit(" in part for part in parts[:-1]):
-        del parts[0]
-    tail = "/".join(parts[1:] if "jit(" in parts[0] and len(parts) > 1 else parts)
+    tail = "/".join(name_parts(name))
     kind = _KIND.search(tail)
     return kind[1] if kind else tail, " ".join(_TRANSFORM.findall(tail))
 
@@ -134,13 +121,15 @@ def _numbered(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
 
 
 # In the order in which they are read.
-_SCRIPTS = ("program.js", "rows.js", "highlight.js", "pane.js", "details.js", "memory.js",
-            "calls.js", "app.js")
+_SCRIPTS = ("program.js", "rows.js", "highlight.js", "pane.js", "search.js", "costs.js",
+            "details.js", "memory.js", "graph.js", "flow.js", "passes.js", "app.js")
 _AROUND = 2  # lines of source above and below one that is shown
 
 
 def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
-         hlo: str | None = None, cost: Mapping[str, float | str] | None = None) -> str:
+         hlo: str | None = None, cost: Mapping[str, float | str] | None = None,
+         measured: Mapping[str, float] | None = None, balance: float = BALANCE,
+         passes: Iterable[Pass] = ()) -> str:
     """An HTML page that shows the forms of a program side by side.
 
     It is one file, reads nothing over the network and runs from a disk. An operation shows its
@@ -152,6 +141,10 @@ def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None 
       stablehlo: text; that of `lowered.as_text(debug_info=True)` knows the lines of the source.
       hlo: text before or after XLA's passes, such as `compiled.as_text()`.
       cost: figures to show above, by their names, such as XLA's estimates.
+      measured: seconds that operations of the HLO took, by their names.
+      balance: floating-point operations that the device does while it moves a byte; what was not
+        measured takes the larger of both times.
+      passes: rewrites of the jaxpr, as `pyjx.inspect.passes` gives them.
 
     >>> import pyjx as jax
     >>> traced = jax.jit(lambda x: x + 1).trace(1.0)
@@ -159,8 +152,10 @@ def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None 
     '<!doctype html>'
     """
     with collector_paused():
-        document = program(jaxpr=jaxpr, stablehlo=stablehlo, hlo=hlo, cost=cost)
+        document = program(jaxpr=jaxpr, stablehlo=stablehlo, hlo=hlo, cost=cost,
+                           measured=measured, balance=balance)
         document["title"] = title
+        document["passes"] = changes(passes)
         data = zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 9)
     assets = files("pyjx.viewer").joinpath("assets")
     read = {name: assets.joinpath(name).read_text(encoding="utf-8")
@@ -172,7 +167,8 @@ def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None 
 
 
 def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
-            hlo: str | None = None, cost: Mapping[str, float | str] | None = None
+            hlo: str | None = None, cost: Mapping[str, float | str] | None = None,
+            measured: Mapping[str, float] | None = None, balance: float = BALANCE
             ) -> dict[str, Any]:
     """What the page knows of a program, for `json.dumps`."""
     places = Places()
@@ -193,9 +189,23 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
                          "function, got none.")
     strings = _Strings()
     linked = zip(groups(listings, places), sites(listings, places), strict=True)
+    scopes = Scopes(places, frozenset(listings[0].scopes) if jaxpr is not None else None)
+    # Names of HLO say nothing of other forms.
+    spent = [costs(listing, balance, measured if hlo is not None and listing is listings[-1]
+                   else None) for listing in listings]
+    rankings = tables(listings[-1], spent[-1], places, scopes, constants[-1])
     return {
-        "forms": [_form(listing, links, free, strings)
-                  for listing, links, free in zip(listings, linked, constants, strict=True)],
+        "forms": [_form(listing, links, free, strings, scopes, of_form) for
+                  listing, links, free, of_form in zip(listings, linked, constants, spent,
+                                                       strict=True)],
+        "costs": {name: {**table, "lines": [[*strings.numbers([line[0]]), line[1], *rest]
+                                            for line, *rest in table["lines"]],
+                         "operations": [[*strings.numbers([o]), *rest]
+                                        for o, *rest in table["operations"]]}
+                  for name, table in rankings.items()},
+        "measured": bool(measured),
+        "balance": balance,
+        "scopes": {"parent": scopes.parents, "label": strings.numbers(scopes.labels)},
         "places": _columns(places, strings),
         "source": _source(places),
         "figures": list((cost or {}).items()),
@@ -222,7 +232,7 @@ class _Strings:
 
 
 def _form(listing: Listing, links: tuple[list[int], list[int]], constants: frozenset[str],
-          strings: _Strings) -> dict[str, Any]:
+          strings: _Strings, scopes: Scopes, spent: Costs) -> dict[str, Any]:
     steps = memory(listing, constants)
     operands = []
     for row, read in enumerate(listing.operands):
@@ -242,6 +252,8 @@ def _form(listing: Listing, links: tuple[list[int], list[int]], constants: froze
         "size": listing.size,
         "flops": _whole(listing.flops),
         "traffic": _whole(listing.traffic),
+        "share": [round(x, 5) or 0 for x in spent.shares],
+        "scope": scopes.of(listing),
         "operands": operands,  # how many there are and how far above they stand, row by row
         "fused": [row for row, (_, traffic) in listing.bodies.items() if not traffic],
         "calls": [[row, *heads] for row, heads in listing.calls.items()],
@@ -329,4 +341,5 @@ def show(fun: Callable[..., Any], *args: Any, optimised: bool = True, height: in
         with configuration.cache(False):  # a program on disk shows where its source was then
             optimised_hlo = lowered.compile().as_text()
     return View(page(traced.fun_name, jaxpr=traced.jaxpr, hlo=optimised_hlo,
-                     stablehlo=lowered.as_text(debug_info=True)), height)
+                     stablehlo=lowered.as_text(debug_info=True), passes=passes(traced.jaxpr)),
+                height)

@@ -9,7 +9,8 @@ from typing import Any
 from lowering.locations import Scope
 from pyjx.core.frames import frame_at, user_code
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from pyjx.core.printer import Printer
+from pyjx.core.name_stack import Scope as NamedScope
+from pyjx.core.printer import JaxprPpContext, Printer
 from pyjx.runtime.costs import arithmetic, bytes_of
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
 
@@ -19,10 +20,14 @@ _SPACE = re.compile(r"\s*\n\s*")
 _SCOPES = {"scan": "while/body", "body_jaxpr": "while/body", "cond_jaxpr": "while/cond"}
 
 
-def jaxpr_listing(closed: ClosedJaxpr, places: Places, title: str = "jaxpr") -> Listing:
+def jaxpr_listing(closed: ClosedJaxpr, places: Places, title: str = "jaxpr",
+                  names: JaxprPpContext | None = None) -> Listing:
     """The rows of a program. A nested jaxpr that is used once stands below its equation; those
-    used more than once are functions. The program itself comes first."""
+    used more than once are functions. The program itself comes first. `names` are those that
+    variables have already."""
     writer = _Writer(Listing(title), places)
+    if names is not None:
+        writer.names = names
     writer.program(closed.jaxpr)  # names variables and shared jaxprs in the order of the text
     name = closed.debug_info.func_name.rpartition(".")[2]
     writer.function(closed.jaxpr, name, Scope(f"jit({name})"))
@@ -88,6 +93,7 @@ class _Writer(Printer):
     def _equation(self, eqn: JaxprEqn, depth: int, scope: Scope, used: set[Any]) -> None:
         listing, rows, info = self.listing, self._rows, eqn.source_info
         kind = eqn.primitive.name
+        listing.scopes.update([x for x in info.name_stack.stack if type(x) is NamedScope])
         label = kind if eqn.primitive.label is None else eqn.primitive.label(eqn.params)
         size = sum([_bytes(v.aval) for v in eqn.outvars])
         moved = 0.0 if kind in FREE else size + sum([_bytes(v.aval) for v in eqn.invars])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 OPERATION, HEAD, NOTE, CLOSING = range(4)  # kinds of rows; a head begins a function
@@ -10,6 +11,32 @@ UNKNOWN = -1
 # What an operation with a body adds to its cost: how often the body's operations count, and how
 # often its traffic does.
 Weights = tuple[float, float]
+
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
+
+
+def name_parts(name: str) -> list[str]:
+    """The scopes in a profile's name, and the operation at its end.
+
+    XLA puts the name of a call before those of the operations that it inlines, so only what stands
+    behind the last `jit` counts.
+
+    >>> name_parts("jit(step)/jvp(block)/jit(step)/transpose(jvp(mlp))/up/mul")
+    ['transpose(jvp(mlp))', 'up', 'mul']
+    """
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(name):
+        if c == "(":
+            depth += 1
+        elif c == ")":
+            depth -= 1
+        elif c == "/" and not depth:
+            parts.append(name[start:i])
+            start = i + 1
+    parts.append(name[start:])
+    while any("jit(" in part for part in parts[:-1]):
+        del parts[0]
+    return parts[1:] if "jit(" in parts[0] and len(parts) > 1 else parts
 
 
 class Places:
@@ -44,6 +71,27 @@ class Places:
         file, _, line, column, _ = self.frames[place]
         return file, line, column
 
+    def _stack(self, place: int) -> list[tuple[str, str, int, int, int]]:
+        """The frames of a place, innermost first: those of no installed package, if there are.
+
+        XLA puts the frames of a call that it inlines around those that the operation has already.
+        """
+        found: list[tuple[str, str, int, int, int]] = []
+        while place != UNKNOWN:
+            found.append(self.frames[place])
+            place = found[-1][-1]
+        first = next((i for i, f in enumerate(found) if f[:4] == found[-1][:4]), 0)
+        del found[first + 1:]
+        return [f for f in found if not _INSTALLED.search(f[0])] or found
+
+    def own_line(self, place: int) -> tuple[str, int] | None:
+        """File and number of the line that is the user's own; None where it is not known."""
+        return next(((f[0], f[2]) for f in self._stack(place)), None)
+
+    def functions(self, place: int) -> list[str]:
+        """The functions that a place lies in, outermost first."""
+        return [f[1] for f in reversed(self._stack(place)) if f[1] not in ("", "<module>")]
+
 
 class Listing:
     """The rows of one form. Rows below an operation and deeper than it are its bodies.
@@ -64,10 +112,11 @@ class Listing:
       views: rows whose results lie in the memory of their operands.
       elements: for rows that give tuples, the bytes of each element.
       picks: for views of one element of a tuple, its position.
+      scopes: the names of the user's scopes, where they are known.
     """
 
     __slots__ = ("alternatives", "bodies", "calls", "depth", "elements", "flops", "kind", "name",
-                 "operands", "operation", "picks", "place", "shape", "size", "text",
+                 "operands", "operation", "picks", "place", "scopes", "shape", "size", "text",
                  "title", "traffic", "views")
 
     def __init__(self, title: str) -> None:
@@ -89,6 +138,7 @@ class Listing:
         self.views: set[int] = set()
         self.elements: dict[int, Sequence[int]] = {}
         self.picks: dict[int, int] = {}
+        self.scopes: set[str] = set()
 
     def __len__(self) -> int:
         return len(self.text)

@@ -71,11 +71,19 @@ def page(browser, file):
     page.close()
 
 
+def clicked(page, selector):
+    """The page after a click; what moves has settled."""
+    page.locator(selector).first.click()
+    page.wait_for_timeout(50)
+    return page
+
+
 def row(page, form, text):
     return page.locator(f".pane:nth-child({form}) .row", has_text=text).first
 
 
 def test_hovering_shows_source_cost_and_relatives(page):
+    page.keyboard.press("o")
     row(page, 1, "dot_general").hover()
     page.wait_for_selector(".pane:nth-child(2) .row.linked")
     linked = page.locator(".pane:nth-child(2) .row.linked").all_inner_texts()
@@ -106,6 +114,7 @@ def test_keys_do_what_hovering_does(page):
     active = page.get_attribute(".pane:nth-child(1) .tree", "aria-activedescendant")
     assert active == "f0r2"
     assert page.get_attribute(f"#{active}", "aria-selected") == "true"
+    page.keyboard.press("o")
     shown = page.inner_text("#operation h3 >> nth=0")
     assert page.inner_text(f"#{active} .op") in shown
     page.keyboard.press("2")
@@ -152,9 +161,10 @@ def test_memory_and_calls(page):
     assert chart.get_attribute("aria-valuenow") == "1"
     page.locator("#memory .largest .link").first.click()
     page.wait_for_selector(".row.selected")
-    page.keyboard.press("c")
-    page.select_option("#calls select", "0")
-    nodes = page.locator("#calls [data-row]")
+    page.keyboard.press("g")
+    clicked(page, "[data-kind=calls]")
+    page.select_option("#graph select", "0")
+    nodes = page.locator("#graph [data-row]")
     assert "scan" in " ".join(nodes.all_text_contents())
     nodes.last.focus()
     page.keyboard.press("Enter")

@@ -20,8 +20,9 @@ from pyjx.core.frames import shown_path
 from pyjx.inspect.comparison import diff
 from pyjx.inspect.figures import roofline
 from pyjx.inspect.platforms import UnavailableError
-from pyjx.inspect.program import Program, TracedProgram, UnsupportedError, passes
+from pyjx.inspect.program import Program, TracedProgram, UnsupportedError
 from pyjx.lazy import deferred
+from pyjx.viewer.rewriting import passes
 
 running = deferred("pyjx.inspect.running")  # with the interpreters
 measuring = deferred("pyjx.inspect.measuring")

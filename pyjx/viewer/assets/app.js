@@ -9,15 +9,19 @@ class App {
     const actions = {
       point: (form, row) => this.point(form, row),
       select: (form, row, options) => this.select(form, row, options),
+      press: () => this.openTab("operation"),
       leave: () => this.selected && this.mark(...this.selected),
     };
     this.panes = program.forms.map((form) => new Pane(form, actions));
     $("forms").append(...this.panes.map((pane) => pane.element));
     const go = (form, row) => this.go(form, row);
     this.details = new Details($("operation"), program, go);
-    this.panels = { operation: this.details };
+    this.panels = { operation: this.details, costs: new CostTables($("costs"), program, go) };
     this.makers = { memory: () => new MemoryChart($("memory"), program, go),
-                    calls: () => new CallGraph($("calls"), program, go) };
+                    graph: () => new Graphs($("graph"), program, go),
+                    passes: () => new PassSteps($("passes"), program) };
+    this.search = new Search(program, this.panes, go);
+    this.search.onLeave = () => this.panes[this.selected?.[0].index ?? 0].tree.focus();
     this.showFigures();
     this.showSwitches();
     this.listen();
@@ -114,54 +118,9 @@ class App {
     next.focus();
   }
 
-  // -- search
-
-  search() {
-    const query = $("query").value.trim();
-    this.found = this.panes.flatMap((pane) => {
-      const rows = pane.form.search(query);
-      pane.matches = new Set(rows);
-      pane.refresh(true);
-      return rows.map((row) => [pane.form, row]);
-    });
-    this.match = -1;
-    this.sayMatches(query);
-  }
-
-  sayMatches(query = $("query").value.trim()) {
-    const count = this.found.length;
-    const said = !query ? "" : !count ? "none"
-      : this.match < 0 ? count.toLocaleString("en")
-      : `${(this.match + 1).toLocaleString("en")} of ${count.toLocaleString("en")}`;
-    $("found").textContent = said;
-  }
-
-  nextMatch(step) {
-    if (!this.found?.length) return;
-    this.match = (this.match + step + this.found.length + (this.match < 0 && step < 0 ? 1 : 0)) %
-      this.found.length;
-    const [form, row] = this.found[this.match];
-    this.go(form, row);
-    this.sayMatches();
-  }
-
   // -- keys and colours
 
   listen() {
-    $("query").addEventListener("input", () => this.search());
-    $("search").addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.nextMatch(1);
-    });
-    $("query").addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && event.shiftKey) {
-        event.preventDefault();
-        this.nextMatch(-1);
-      } else if (event.key === "Escape") {
-        this.panes[this.selected ? this.selected[0].index : 0].tree.focus();
-      }
-    });
-    $("previous").addEventListener("click", () => this.nextMatch(-1));
     for (const tab of document.querySelectorAll("[role=tab]")) {
       tab.addEventListener("click", () => this.openTab(tab.getAttribute("aria-controls")));
       tab.addEventListener("keydown", (event) => this.tabKey(event));
@@ -177,12 +136,14 @@ class App {
         event.target.matches("input, select, textarea")) return;
     const number = Number(event.key) - 1;
     const keys = {
-      "/": () => { $("query").focus(); $("query").select(); },
+      "/": () => this.search.open(),
       "?": () => $("keys").showModal(),
       t: () => this.nextTheme(),
+      c: () => this.openTab("costs"),
       o: () => this.openTab("operation"),
       m: () => this.openTab("memory"),
-      c: () => this.openTab("calls"),
+      g: () => this.openTab("graph"),
+      p: () => this.openTab("passes"),
       "[": () => this.amongRelatives(-1),
       "]": () => this.amongRelatives(1),
     };
@@ -251,10 +212,10 @@ function listenDivider(divider) {
   };
   divider.addEventListener("pointerdown", (event) => divider.setPointerCapture(event.pointerId));
   divider.addEventListener("pointermove", (event) => {
-    if (divider.hasPointerCapture(event.pointerId)) set(innerHeight - event.clientY);
+    if (divider.hasPointerCapture(event.pointerId)) set(event.clientY - $("dock").getBoundingClientRect().top);
   });
   divider.addEventListener("keydown", (event) => {
-    const step = { ArrowUp: 20, ArrowDown: -20 }[event.key];
+    const step = { ArrowUp: -20, ArrowDown: 20 }[event.key];
     if (step) {
       event.preventDefault();
       set($("dock").offsetHeight + step);

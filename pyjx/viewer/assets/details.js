@@ -35,6 +35,12 @@ class Details {
     if (form.size[row]) {
       facts.push([form.kind[row] === HEAD ? "Arguments" : "Size", bytes(form.size[row])]);
     }
+    if (form.share[row] >= 0.00005) {
+      const bound = !form.traffic[row] || this.program.measured ? ""
+        : form.flops[row] > this.program.balance * form.traffic[row] ? ", bound by arithmetic"
+          : ", bound by memory";
+      facts.push(["Time", `${percent(form.share[row])} of the whole${bound}`]);
+    }
     if (operation) {
       facts.push(["FLOPs", quantity(form.flops[row])]);
       facts.push(["Moved", bytes(form.traffic[row])]);
@@ -43,6 +49,8 @@ class Details {
       facts.push(["FLOPs per byte", (form.flops[row] / form.traffic[row]).toPrecision(3)]);
     }
     if (form.name(row) && form.kind[row] !== HEAD) {
+      const made = transformation(form.name(row));
+      if (made) facts.push(["Made by", made]);
       facts.push(["Name", `<code>${escapeHtml(form.name(row))}</code>`]);
     }
     const list = facts.map(([key, value]) => `<dt>${key}</dt><dd>${value}</dd>`).join("");
@@ -52,15 +60,18 @@ class Details {
   }
 
   origin(form, row) {
-    const frames = this.program.frames(form.place[row]);
+    const near = form.place[row] >= 0 || form.kind[row] !== OPERATION ? row : form.nearby(row);
+    const frames = near < 0 ? [] : this.program.frames(form.place[near]);
     if (!frames.length) {
       return `<h3>Source</h3><p class="hint">${form.kind[row] === OPERATION
         ? "Not from a line of the source." : "Operations have lines of the source."}</p>`;
     }
     const [inner, ...outer] = frames;
+    const made = near === row ? "" : `<p class="hint">The compiler made it for
+      <code>${escapeHtml(form.operation(near))}</code> of this line.</p>`;
     const callers = outer.map((f) => `<li>${this.position(f)}
       <code>${escapeHtml((this.program.source[f.file]?.[f.line] ?? "").trim())}</code></li>`);
-    return `<h3>Source <small>${this.position(inner)}</small></h3>` +
+    return `<h3>Source <small>${this.position(inner)}</small></h3>${made}` +
       `<pre class="source">${this.lines(inner)}</pre>` +
       (callers.length ? `<ol class="callers" aria-label="Called from">${callers.join("")}</ol>` : "");
   }
@@ -105,4 +116,15 @@ class Details {
     if (more > 0) items.push(`<li class="hint">and ${more.toLocaleString("en")} more</li>`);
     return `<h4>${title} <small>${rows.length}</small></h4><ul>${items.join("")}</ul>`;
   }
+}
+
+/** What transformations made an operation, from the name under which profiles know it. */
+function transformation(name) {
+  const tail = name.slice(name.lastIndexOf("jit(") + 1);
+  const found = [];
+  if (/transpose\(/.test(tail)) found.push("the backward pass of a derivative");
+  else if (/jvp\(/.test(tail)) found.push("the forward pass of a derivative");
+  if (/vmap\(/.test(tail)) found.push("vmap");
+  if (/rematted|checkpoint/.test(tail)) found.push("checkpoint, which computes it again");
+  return found.join(", ");
 }

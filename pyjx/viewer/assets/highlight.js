@@ -53,6 +53,10 @@ function bytes(x) {
   return quantity(x, ["B", "KiB", "MiB", "GiB", "TiB"], 1024);
 }
 
+function percent(share) {
+  return share >= 0.0995 ? `${Math.round(100 * share)} %` : `${(100 * share).toFixed(1)} %`;
+}
+
 /** The last part of a path. */
 function baseName(path) {
   return path.slice(path.lastIndexOf("/") + 1);

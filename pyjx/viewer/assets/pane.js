@@ -11,7 +11,7 @@ class Pane {
     this.rows = new Rows(form);
     this.actions = actions;
     this.current = form.kind[0] === HEAD && form.length > 1 ? 0 : -1;
-    this.figure = "flops";
+    this.figure = "share";
     this.linked = [];
     this.marks = new Map();  // class names of rows
     this.matches = new Set();
@@ -29,7 +29,7 @@ class Pane {
       <header><h2>${escapeHtml(form.title)}</h2>
         <span class="count">${count.toLocaleString("en")} operations</span>
         <select class="figure" aria-label="Figure beside each operation">
-          <option value="flops">FLOPs</option><option value="traffic">Moved</option>
+          <option value="share">Time</option><option value="flops">FLOPs</option><option value="traffic">Moved</option>
           <option value="size">Size</option></select>
         <button type="button" class="quiet" data-fold="1" title="Fold all (f)">Fold</button>
         <button type="button" class="quiet" data-fold="0" title="Unfold all (u)">Unfold</button>
@@ -84,9 +84,11 @@ class Pane {
   press(event) {
     const row = this.rowAt(event);
     if (row < 0 || event.button !== 0 || event.offsetX > this.tree.clientWidth) return;
-    if (event.target.classList.contains("fold")) this.fold(row, !this.rows.folded[row]);
+    const folds = event.target.classList.contains("fold");
+    if (folds) this.fold(row, !this.rows.folded[row]);
     this.current = row;
     this.actions.select(this.form, row);
+    if (!folds) this.actions.press();
   }
 
   jump(event) {
@@ -214,7 +216,8 @@ class Pane {
     const match = this.matches.has(row) ? " match" : "";
     const expanded = foldable ? ` aria-expanded="${!rows.folded[row]}"` : "";
     const figure = form[this.figure][row];
-    const cost = !figure ? "" : this.figure === "flops" ? quantity(figure) : bytes(figure);
+    const show = { share: percent, flops: quantity }[this.figure] ?? bytes;
+    const cost = !figure || (this.figure === "share" && figure < 0.0005) ? "" : show(figure);
     return `<div class="row k${kind} ${mark}${match}" role="treeitem" id="f${form.index}r${row}"` +
       ` aria-level="${form.depth[row] + 1}" aria-selected="${row === this.current}"${expanded}` +
       ` style="top:${at * ROW_HEIGHT}px">` +
@@ -223,7 +226,8 @@ class Pane {
         `${rows.folded[row] ? "▸" : "▾"}</span>` : "") +
       `${highlight(form.text[row], form.operation(row))}` +
       `${foldable && rows.folded[row] ? ' <span class="more">…</span>' : ""}</span>` +
-      `<span class="cost" aria-hidden="true">${cost}</span></div>`;
+      `<span class="cost" aria-hidden="true">${cost}</span>` +
+      `<i class="heat" style="opacity:${heat(form.share[row])}"></i></div>`;
   }
 
   /** Where relatives and matches are in the whole form. */
@@ -242,10 +246,21 @@ class Pane {
       }
     };
     context.clearRect(0, 0, ruler.width, height);
+    for (const row of rows.seen) {
+      if (this.form.kind[row] !== OPERATION || this.form.share[row] < 0.002) continue;
+      context.globalAlpha = heat(this.form.share[row]);
+      draw([row], "--heat", 0, 10);
+    }
+    context.globalAlpha = 1;
     draw(this.matches, "--match", 0, 10);
     draw(this.linked, "--link", 0, 10);
     for (const [row, mark] of this.marks) {
       if (mark === "selected") draw([row], "--accent", 0, 10);
     }
   }
+}
+
+/** How strongly a share of the whole time is coloured, from 0 to 1. */
+function heat(share) {
+  return share < 0.001 ? 0 : Math.min(1, 0.12 + 1.4 * Math.sqrt(share)).toFixed(2);
 }

@@ -50,6 +50,8 @@ class Form {
     this.size = Float64Array.from(data.size);
     this.flops = Float64Array.from(data.flops);
     this.traffic = Float64Array.from(data.traffic);
+    this.share = Float64Array.from(data.share);
+    this.scope = Int32Array.from(data.scope);
     this.fused = new Set(data.fused);
     this.memory = data.memory;
     this.graph = data.graph;
@@ -149,12 +151,36 @@ class Form {
     return [...this.sites.of(site)].filter((r) => !form.hasGroup(this.group[r]));
   }
 
+  /** The nearest operation of a line of the source that reads what a row gives, or that it reads;
+   * -1 if there is none close by. */
+  nearby(row) {
+    let rows = [row];
+    const seen = new Set(rows);
+    for (let step = 0; step < 6 && rows.length; step++) {
+      const next = rows.flatMap((r) => [...this.users(r), ...this.operands.of(r)])
+        .filter((r) => !seen.has(r) && this.kind[r] === OPERATION);
+      const found = next.find((r) => this.place[r] >= 0);
+      if (found !== undefined) return found;
+      next.forEach((r) => seen.add(r));
+      rows = next.slice(0, 50);
+    }
+    return -1;
+  }
+
   isFoldable(row) { return this.end[row] > row + 1; }
 
   /** The head of the function in which a row lies; the row itself if it is one. */
   functionOf(row) {
     while (this.parent[row] >= 0) row = this.parent[row];
     return row;
+  }
+
+  /** The values that a row makes, or a function takes, by name. */
+  values(row) {
+    const text = this.text[row], equals = text.indexOf(" = ");
+    if (equals < 0 || this.kind[row] !== OPERATION) return [];
+    return text.slice(0, equals).split(/[ ,]+/).map((part) => part.split(":")[0])
+      .filter((name) => name && name !== "ROOT" && name !== "_");
   }
 
   /** The rows whose text or name holds `query`, whatever its case. */
@@ -185,6 +211,11 @@ class Program {
     this.figures = data.figures;
     this.places = data.places;
     this.source = data.source;
+    this.costs = data.costs;
+    this.measured = data.measured;
+    this.balance = data.balance;
+    this.scopes = data.scopes;
+    this.passes = data.passes;
     this.forms = data.forms.map((form, i) => new Form(form, data.strings, i));
   }
 
@@ -217,6 +248,77 @@ class Program {
     return theirs[Math.floor(mine.indexOf(row) * theirs.length / mine.length)];
   }
 
+  /** For each node of the scopes the row in it, or in one below it, with the most of a column. */
+  dearestRows(form, column) {
+    const best = new Int32Array(this.scopes.parent.length).fill(-1);
+    for (let row = 0; row < form.length; row++) {
+      if (form.kind[row] !== OPERATION) continue;
+      for (let n = form.scope[row]; n >= 0; n = this.scopes.parent[n]) {
+        if (best[n] < 0 || column[row] > column[best[n]]) best[n] = row;
+      }
+    }
+    return best;
+  }
+
+  /** What a query names besides rows: at most so many functions, lines, and values. */
+  hits(query, most) {
+    const wanted = query.toLowerCase();
+    const holds = (text) => text.toLowerCase().includes(wanted);
+    const rows = (test) => this.forms.flatMap((form) => {
+      const found = [];
+      for (let row = 0; row < form.length; row++) if (test(form, row)) found.push([form, row]);
+      return found;
+    });
+    return [...this.functionHits(holds, rows).slice(0, most),
+            ...this.lineHits(holds, rows).slice(0, most),
+            ...this.valueHits(query, rows).slice(0, most)];
+  }
+
+  functionHits(holds, rows) {
+    const names = new Set(this.scopes.label.map((l) => this.strings[l]).filter(holds));
+    for (const form of this.forms) {
+      for (let row = 0; row < form.length; row++) {
+        if (form.kind[row] === HEAD && holds(form.name(row))) names.add(form.name(row));
+      }
+    }
+    const isIn = (form, row, name) => {
+      if (form.kind[row] === HEAD) return form.name(row) === name;
+      let node = form.kind[row] === OPERATION ? form.scope[row] : -1;
+      while (node >= 0 && this.strings[this.scopes.label[node]] !== name) {
+        node = this.scopes.parent[node];
+      }
+      return node >= 0;
+    };
+    return [...names].map((name) => ({ kind: "function", text: shortName(name),
+                                       rows: () => rows((form, row) => isIn(form, row, name)) }));
+  }
+
+  lineHits(holds, rows) {
+    const { file, line } = this.places;
+    const found = new Map();
+    file.forEach((f, place) => {
+      const path = this.strings[f], text = (this.source[path]?.[line[place]] ?? "").trim();
+      const key = `${baseName(path)}:${line[place]}`;
+      if (holds(text) || holds(key)) {
+        found.set(`${f}:${line[place]}`, { f, n: line[place], text: `${key} ${text}` });
+      }
+    });
+    const isOf = (place, f, n) => {
+      for (let p = place; p >= 0; p = this.places.caller[p]) {
+        if (file[p] === f && line[p] === n) return true;
+      }
+      return false;
+    };
+    return [...found.values()].sort((a, b) => a.n - b.n).map(({ f, n, text }) => ({
+      kind: "line", text, rows: () => rows((form, row) => isOf(form.place[row], f, n)) }));
+  }
+
+  valueHits(query, rows) {
+    const is = (name) => name === query || name === `%${query}`;
+    return rows((form, row) => form.values(row).some(is)).map(([form, row]) => ({
+      kind: form.title, text: form.text[row].slice(0, 100), rows: () => [[form, row]] }));
+  }
+
   /** The stack of frames of a place, innermost first. */
   frames(place) {
     const { file, function: name, line, column, caller } = this.places;
@@ -225,6 +327,10 @@ class Program {
       found.push({ file: this.strings[file[p]], function: this.strings[name[p]], line: line[p],
                    column: column[p] });
     }
-    return found;
+    // XLA puts the frames of a call that it inlines around those that an operation has already.
+    const last = found[found.length - 1];
+    const first = found.findIndex((f) => f.file === last.file && f.line === last.line &&
+      f.column === last.column && f.function === last.function);
+    return found.slice(0, first + 1);
   }
 }

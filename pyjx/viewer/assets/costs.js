@@ -1,0 +1,121 @@
+// What costs most: the user's lines, parts of the program, operations. First on the page.
+
+/** What can be ranked: its name, how an amount is shown, and what an amount is. */
+const RANKINGS = {
+  time: { title: "Time", show: percent },
+  array: { title: "Largest array", show: bytes,
+           note: "The bytes of the largest array that is made there." },
+  crossing: { title: "Between devices", show: bytes,
+              note: "The bytes of what crosses between devices, or to the host, in all runs." },
+};
+const SHOWN_COSTS = 40;  // of a table
+const LEAST_PART = 0.004;  // of the whole; smaller parts are left out
+
+class CostTables {
+  /** `go(form, row)` is called for what is chosen. */
+  constructor(element, program, go) {
+    this.element = element;
+    this.program = program;
+    this.form = program.forms[program.forms.length - 1];
+    this.by = "time";
+    const choices = Object.entries(RANKINGS).map(([key, { title }]) =>
+      `<button type="button" data-by="${key}">${title}</button>`).join("");
+    element.innerHTML = `<div class="chart-head">
+        <div class="switches" role="group" aria-label="Rank by">${choices}</div>
+        <span class="hint"></span></div>
+      <div class="tables"></div>`;
+    this.hint = element.querySelector(".hint");
+    this.tables = element.querySelector(".tables");
+    element.addEventListener("click", (event) => {
+      const choice = event.target.closest("[data-by]");
+      const link = event.target.closest("[data-row]");
+      if (choice) this.rank(choice.dataset.by);
+      if (link) go(this.form, Number(link.dataset.row));
+    });
+    this.rank("time");
+  }
+
+  rank(by) {
+    this.by = by;
+    for (const button of this.element.querySelectorAll("[data-by]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.by === by));
+    }
+    this.hint.textContent = `${RANKINGS[by].note ?? (this.program.measured
+      ? "Measured." : "Estimated by arithmetic and memory traffic.")} ` +
+      `From ${this.form.title}.`;
+    const { lines, operations } = this.program.costs[by];
+    this.tables.innerHTML = [
+      this.table("Lines", lines.map(([file, line, ...rest]) => [this.line(file, line), ...rest])),
+      this.parts(),
+      this.table("Operations", operations.map(([name, amount, count, row]) => [
+        `<code class="op">${escapeHtml(this.program.strings[name])}</code> ` +
+        `<small>×${count.toLocaleString("en")}</small>`, amount, count, row])),
+    ].join("");
+  }
+
+  line(file, line) {
+    const path = this.program.strings[file];
+    const text = (this.program.source[path]?.[line] ?? "").trim();
+    return `<small title="${escapeHtml(path)}">${escapeHtml(baseName(path))}:${line}</small>` +
+      `<code title="${escapeHtml(text)}">${escapeHtml(text)}</code>`;
+  }
+
+  /** Rows of [HTML, amount, count, row of the program]. */
+  table(title, rows) {
+    const most = rows.length ? rows[0][1] : 1;
+    const items = rows.slice(0, SHOWN_COSTS).map(([html, amount, , row]) =>
+      `<li>${this.entry(html, amount, amount / most, row)}</li>`);
+    return `<section><h3>${title}</h3>${items.length ? `<ol>${items.join("")}</ol>`
+      : `<p class="hint">${this.by === "crossing" ? "Nothing crosses." : "None."}</p>`}</section>`;
+  }
+
+  entry(html, amount, share, row, depth = 0) {
+    const indent = depth ? ` style="padding-left:${depth * INDENT}px"` : "";
+    return `<button type="button" class="link cost-link" data-row="${row}"><span class="bar-of">` +
+      `<i style="width:${(100 * share).toFixed(1)}%"></i></span>` +
+      `<b>${RANKINGS[this.by].show(amount)}</b><span class="what"${indent}>${html}</span></button>`;
+  }
+
+  /** Functions, or named scopes, each with those inside it; the dearest first. */
+  parts() {
+    const { scopes, strings } = this.program;
+    const amounts = this.program.costs[this.by].parts;
+    const inside = new Map();
+    scopes.parent.forEach((parent, node) => {
+      if (amounts[node] > 0) inside.set(parent, [...(inside.get(parent) ?? []), node]);
+    });
+    const most = Math.max(...amounts, 0);
+    const items = [];
+    const add = (parent, depth) => {
+      const nodes = (inside.get(parent) ?? []).sort((a, b) => amounts[b] - amounts[a]);
+      for (const node of nodes) {
+        if (amounts[node] < LEAST_PART * most || items.length >= 3 * SHOWN_COSTS) continue;
+        items.push(`<li>${this.entry(
+          `<code>${escapeHtml(shortName(strings[scopes.label[node]]))}</code>`, amounts[node],
+          amounts[node] / most, this.rowIn(node), depth)}</li>`);
+        add(node, depth + 1);
+      }
+    };
+    let top = -1;  // what holds all says nothing
+    for (let only = inside.get(top); only?.length === 1 && inside.get(only[0])?.length === 1;
+      only = inside.get(top)) top = only[0];
+    add(top, 0);
+    return `<section><h3>Functions and scopes</h3>${items.length ? `<ol>${items.join("")}</ol>`
+      : '<p class="hint">None.</p>'}</section>`;
+  }
+
+  /** The row of a part that takes the most. */
+  rowIn(node) {
+    this.dearest ||= new Map();
+    if (!this.dearest.has(this.by)) {
+      const column = this.by === "time" ? this.form.share : this.form.size;
+      this.dearest.set(this.by, this.program.dearestRows(this.form, column));
+    }
+    return this.dearest.get(this.by)[node];
+  }
+}
+
+/** A function's name without those around it. */
+function shortName(name) {
+  return name.replace(/^.*<locals>\./, "");
+}

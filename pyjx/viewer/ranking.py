@@ -1,0 +1,253 @@
+"""What costs most: time, memory, and what crosses between devices; by the user's lines, by parts
+of the program and by operation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from pyjx.core.records import Record
+from pyjx.viewer.listing import NOTE, OPERATION, UNKNOWN, Listing, Places, name_parts
+from pyjx.viewer.quantities import bytes_of, hlo_arrays, tensors
+
+BALANCE = 10.0  # operations in the time of one byte, on processors of this decade
+_MOST = 200  # rows of a table
+_CROSSING = frozenset((
+    "all_gather", "all_gather_invariant", "all_reduce", "all_to_all", "collective_broadcast",
+    "collective_permute", "infeed", "outfeed", "pbroadcast", "pmax", "pmin", "ppermute", "psum",
+    "psum_invariant", "ragged_all_to_all", "recv", "reduce_scatter", "send"))
+_ENCLOSED = re.compile(r"^(?:[\w.\-]+\()*")
+# Scopes of loops and of the library, in programs of which the user's are not known.
+_PLUMBING = frozenset(("body", "checkpoint", "closed_call", "cond", "rematted_computation", "scan",
+                       "shard_map", "while"))
+
+
+class Costs(Record):
+    """What a program spends, row by row.
+
+    Attributes:
+      shares: of the whole time, with all that a row runs, over all its runs.
+      own: of the whole time, what is of no other row.
+      runs: how often each row runs.
+    """
+
+    shares: list[float]
+    own: list[float]
+    runs: list[float]
+
+
+def costs(listing: Listing, balance: float = BALANCE,
+          measured: Mapping[str, float] | None = None) -> Costs:
+    """The time of each row: what was measured, by the names of operations in HLO; else the larger
+    of those for arithmetic and for moving what it reads and writes."""
+    ends = listing.ends()
+    weights = [max(f / balance, t) for f, t in zip(listing.flops, listing.traffic, strict=True)]
+    each = _add_up(listing, ends, list(weights))
+    runs = _runs(listing, ends, each)
+    if measured:
+        names = [text.removeprefix("ROOT ").partition(" ")[0].removeprefix("%")
+                 for text in listing.text]
+        each = _add_up(listing, ends, [measured.get(name, 0.0) / (n or 1.0)
+                                       for name, n in zip(names, runs, strict=True)])
+    whole = each[listing.heads[0]] or 1.0
+    shares = [a * n / whole for a, n in zip(each, runs, strict=True)]
+    return Costs(shares, _own(listing, ends, shares, weights), runs)
+
+
+def _add_up(listing: Listing, ends: Sequence[int], each: list[float]) -> list[float]:
+    """The time of one run of each row, where operations that run bodies take that of these."""
+    known: set[int] = set()
+
+    def function(head: int) -> float:
+        if head not in known:
+            known.add(head)
+            each[head] = sum(rows(head + 1, ends[head]))
+        return each[head]
+
+    def rows(start: int, stop: int) -> list[float]:
+        found, row = [], start
+        while row < stop:
+            inner = rows(row + 1, ends[row]) + [function(f) for f in listing.calls.get(row, ())]
+            times, moving = listing.bodies.get(row, (0.0, 0.0))
+            if listing.kind[row] == NOTE:
+                each[row] = sum(inner)
+            elif moving and any(inner):
+                each[row] = times * (max(inner) if row in listing.alternatives else sum(inner))
+            found.append(each[row])
+            row = ends[row]
+        return found
+
+    for head in listing.heads:
+        function(head)
+    return each
+
+
+def _runs(listing: Listing, ends: Sequence[int], each: Sequence[float]) -> list[float]:
+    """How often each row runs; of alternatives the dearest does."""
+    runs = [0.0] * len(listing)
+    order: list[int] = []  # what is called before its callers
+
+    def visit(head: int, seen: set[int]) -> None:
+        seen.add(head)
+        for row in range(head, ends[head]):
+            for called in listing.calls.get(row, ()):
+                if called not in seen:
+                    visit(called, seen)
+        order.append(head)
+
+    visit(listing.heads[0], set())
+    runs[listing.heads[0]] = 1.0
+    for head in reversed(order):
+        for row in range(head, ends[head]):
+            weights = listing.bodies.get(row, (1.0, 1.0))
+            times = runs[row] * weights[0]
+            run = [*_below(row, ends), *(listing.calls.get(row, ()) if weights[1] else ())]
+            if row in listing.alternatives:
+                run = [max(run, key=each.__getitem__)] if run else []
+            for inner in run:
+                runs[inner] += times
+    return runs
+
+
+def _below(row: int, ends: Sequence[int]) -> list[int]:
+    """The rows one level deeper than one that holds them."""
+    found, inner = [], row + 1
+    while inner < ends[row]:
+        found.append(inner)
+        inner = ends[inner]
+    return found
+
+
+def _own(listing: Listing, ends: Sequence[int], shares: Sequence[float],
+         weights: Sequence[float]) -> list[float]:
+    """The shares that are of no other row: that of a fusion is divided among what it does."""
+    own = [0.0] * len(listing)
+    row = 0
+    while row < len(listing):
+        times, moving = listing.bodies.get(row, (0.0, 0.0))
+        inside = range(row + 1, ends[row])
+        parts = sum([weights[r] for r in inside]) if times and not moving else 0.0
+        if parts:
+            for r in inside:
+                own[r] = shares[row] * weights[r] / parts
+            row = ends[row]
+            continue
+        if listing.kind[row] == OPERATION and not (moving and (inside or row in listing.calls)):
+            own[row] = shares[row]
+        row += 1
+    return own
+
+
+def crosses(operation: str) -> bool:
+    """Whether an operation moves values between devices, or to the host or from it.
+
+    >>> [crosses(o) for o in ("all-reduce-start", "stablehlo.all_gather", "psum", "reduce")]
+    [True, True, True, False]
+    """
+    plain = operation.removeprefix("stablehlo.").replace("-", "_").removesuffix("_start")
+    return plain in _CROSSING
+
+
+def arrays(listing: Listing, runs: Sequence[float], constants: frozenset[str]) -> list[float]:
+    """The bytes of the largest array that each operation makes in memory."""
+    ends, sizes = listing.ends(), [0.0] * len(listing)
+    row = 0
+    while row < len(listing):
+        times, moving = listing.bodies.get(row, (0.0, 0.0))
+        makes = listing.kind[row] == OPERATION and runs[row] and not moving and \
+            row not in listing.views and listing.operation[row] not in constants | {"parameter"}
+        if makes:
+            each = hlo_arrays(listing.shape[row]) or tensors(listing.shape[row])
+            sizes[row] = float(max([bytes_of((a,)) for a in each]) if len(each) > 1
+                               else listing.size[row])
+        row = ends[row] if times and not moving else row + 1  # in a fusion nothing is in memory
+    return sizes
+
+
+class Scopes:
+    """The parts of a program as a tree: named scopes or, where there are none, the user's
+    functions.
+
+    Attributes:
+      parents, labels: of each node; the parent of one at the top is `UNKNOWN`.
+    """
+
+    def __init__(self, places: Places, names: frozenset[str] | None) -> None:
+        self.parents: list[int] = []
+        self.labels: list[str] = []
+        self._places = places
+        self._names = names  # of scopes; None if they are not known
+        self._children: dict[tuple[int, str], int] = {}
+        self._known: dict[tuple[str, int], int] = {}
+
+    def of(self, listing: Listing) -> list[int]:
+        """The node of each row, or `UNKNOWN`."""
+        return [self._node(*at) for at in zip(listing.name, listing.place, strict=True)]
+
+    def _node(self, name: str, place: int) -> int:
+        node = self._known.get((name, place))
+        if node is None:
+            node = UNKNOWN
+            for label in self._named(name) or self._places.functions(place):
+                child = self._children.get((node, label))
+                if child is None:
+                    child = self._children[node, label] = len(self.labels)
+                    self.parents.append(node)
+                    self.labels.append(label)
+                node = child
+            self._known[name, place] = node
+        return node
+
+    def _named(self, name: str) -> list[str]:
+        found = [_ENCLOSED.sub("", part).rstrip(")") for part in name_parts(name)[:-1]]
+        return [f for f in found if f and (f not in _PLUMBING if self._names is None
+                                           else f in self._names)]
+
+    def sums(self, nodes: Sequence[int], amounts: Sequence[float], largest: bool) -> list[float]:
+        """For each node the sum, or the largest, of the amounts of rows in it."""
+        found = [0.0] * len(self.labels)
+        for node, amount in zip(nodes, amounts, strict=True):
+            while node != UNKNOWN and amount:
+                found[node] = max(found[node], amount) if largest else found[node] + amount
+                node = self.parents[node]
+        return found
+
+
+def ranked(keys: Sequence[Hashable], amounts: Sequence[float], largest: bool
+           ) -> list[tuple[Any, float, int, int]]:
+    """For each key the sum of its amounts, or the largest, how many there are, and the row of the
+    largest; the dearest key first. What has no key or amount is left out.
+
+    >>> ranked(["a", "b", "a", None], [1.0, 2.0, 3.0, 9.0], False)
+    [('a', 4.0, 2, 2), ('b', 2.0, 1, 1)]
+    """
+    found: dict[Hashable, tuple[float, int, int]] = {}
+    for row, (key, amount) in enumerate(zip(keys, amounts, strict=True)):
+        if key is None or amount <= 0:
+            continue
+        total, count, best = found.get(key, (0.0, 0, row))
+        found[key] = (max(total, amount) if largest else total + amount, count + 1,
+                      row if amount > amounts[best] else best)
+    return sorted([(key, *rest) for key, rest in found.items()], key=lambda r: -r[1])[:_MOST]
+
+
+def tables(listing: Listing, spent: Costs, places: Places, scopes: Scopes,
+           constants: frozenset[str]) -> dict[str, dict[str, Any]]:
+    """The rankings of a program: for time (shares), the largest arrays (bytes) and what crosses
+    between devices (bytes in all runs) those of lines, of nodes of `scopes` and of operations."""
+    own_lines = {place: places.own_line(place) for place in set(listing.place)}
+    lines = [own_lines[place] for place in listing.place]
+    operations = [None if kind != OPERATION else name.removeprefix("stablehlo.")
+                  for kind, name in zip(listing.kind, listing.operation, strict=True)]
+    nodes = scopes.of(listing)
+    crossing = [size * n if crosses(name) else 0.0 for size, n, name in
+                zip(listing.size, spent.runs, listing.operation, strict=True)]
+    return {
+        name: {"lines": ranked(lines, amounts, largest),
+               "parts": scopes.sums(nodes, amounts, largest),
+               "operations": ranked(operations, amounts, largest)}
+        for name, amounts, largest in (
+            ("time", spent.own, False),
+            ("array", arrays(listing, spent.runs, constants), True),
+            ("crossing", crossing, False))}

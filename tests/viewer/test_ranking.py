@@ -1,0 +1,243 @@
+"""What costs most: shares of time, largest arrays, what crosses between devices; by line, part and
+operation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import configuration, inspect
+from pyjx.viewer.document import program
+from pyjx.viewer.hlo import hlo_listing
+from pyjx.viewer.listing import Places, name_parts
+from pyjx.viewer.ranking import costs, ranked
+from pyjx.viewer.rewriting import changes
+
+
+def heavy(w, x):
+    return x @ w
+
+
+def light(x):
+    return x + 1.0
+
+
+def model(w, x):
+    y = heavy(w, x)
+    for _ in range(3):
+        y = light(y)
+    return jax.lax.scan(lambda c, _: (jnp.sin(c) * 2.0, None), y[0], None, length=7)[0]
+
+
+W, X = (jax.ShapeDtypeStruct(s, np.float32) for s in ((512, 512), (64, 512)))
+
+
+def forms(fun, *args, **options):
+    """The documents of a function as jaxpr alone, as StableHLO alone, and as compiled."""
+    traced = jax.jit(fun).trace(*args)
+    lowered = traced.lower()
+    with configuration.cache(False):
+        hlo = lowered.compile().as_text()
+    return [program(jaxpr=traced.jaxpr), program(stablehlo=lowered.as_text(debug_info=True)),
+            program(jaxpr=traced.jaxpr, hlo=hlo, **options)]
+
+
+def line_of(fun, offset=1):
+    return fun.__code__.co_firstlineno + offset
+
+
+def lines(document, by="time"):
+    return [row[1] for row in document["costs"][by]["lines"]]
+
+
+def parts(document, by="time"):
+    """Amounts of the nodes by their paths."""
+    labels = [document["strings"][n] for n in document["scopes"]["label"]]
+    parents = document["scopes"]["parent"]
+    paths = []
+    for label, parent in zip(labels, parents, strict=True):
+        paths.append(label if parent < 0 else f"{paths[parent]}/{label}")
+    return dict(zip(paths, document["costs"][by]["parts"], strict=True))
+
+
+def test_the_dearest_line_comes_first():
+    for document in forms(model, W, X):
+        found = document["costs"]["time"]["lines"]
+        assert found[0][1] == line_of(heavy) and found[0][2] > 0.6
+        assert sum([row[2] for row in found]) <= 1.0001
+        form, row = document["forms"][-1], found[0][4]
+        assert "dot" in form["text"].split("\n")[row]
+        name, share, count, _ = document["costs"]["time"]["operations"][0]
+        assert "dot" in document["strings"][name] and share > 0.6 and count == 1
+
+
+def test_each_row_has_its_share_with_what_it_runs():
+    for document in forms(model, W, X):
+        form = document["forms"][-1]
+        assert form["share"][0] == 1.0 and max(form["share"]) == 1.0
+        text = form["text"].split("\n")
+        dot = next(i for i, t in enumerate(text) if "dot_general" in t or " dot(" in t)
+        assert form["share"][dot] > 0.6
+
+
+def test_functions_hold_what_they_call():
+    document = forms(model, W, X)[0]
+    found = parts(document)
+    outer = next(path for path in found if path.endswith("/model"))
+    assert found[f"{outer}/heavy"] + found[f"{outer}/light"] <= found[outer] + 1e-9
+    assert found[f"{outer}/heavy"] > 0.6 and not any("<module>" in path for path in found)
+
+
+def test_scopes_are_parts_where_there_are_some():
+    def network(w, x):
+        for i in range(3):
+            with jax.named_scope(f"layer_{i}"):
+                x = jnp.tanh(x @ w) if i == 1 else jnp.tanh(x)
+        return jnp.sum(x)
+
+    for document in forms(jax.grad(network), W, X)[::2]:
+        found = parts(document)
+        assert found["layer_1"] > 0.5 > found["layer_0"] > 0
+        assert not any("jvp" in path or "while" in path for path in found)
+
+
+def test_loops_and_calls_count_as_often_as_they_run():
+    def often(x):
+        small = jax.jit(jnp.sin)
+        y = small(small(x))
+        return jax.lax.fori_loop(0, 98, lambda i, c: jnp.cos(c), y)
+
+    for document in forms(often, jax.ShapeDtypeStruct((1000,), np.float32))[:2]:
+        found = {document["strings"][o].removeprefix("stablehlo."): share for o, share, *_ in
+                 document["costs"]["time"]["operations"]}
+        sine, cosine = (next(v for k, v in found.items() if k.startswith(n)) for n in ("si", "co"))
+        if len(document["forms"][0]["text"]) and document["forms"][0]["title"] == "jaxpr":
+            assert cosine / sine == pytest.approx(98 / 2)
+
+
+def test_of_branches_the_dearest_counts():
+    def either(x):
+        return jax.lax.cond(x[0, 0] > 0, lambda a: a @ a @ a, lambda a: a + 1.0, x)
+
+    document = forms(either, jax.ShapeDtypeStruct((256, 256), np.float32))[0]
+    operations = [document["strings"][o] for o, *_ in document["costs"]["time"]["operations"]]
+    assert operations[0] == "dot_general" and "add" not in operations
+
+
+HLO = """HloModule m, is_scheduled=true
+
+%two (p: f32[64]) -> f32[64] {
+  %p = f32[64]{0} parameter(0)
+  %s = f32[64]{0} add(%p, %p), metadata={op_name="jit(f)/add" source_file="f.py" source_line=1}
+  ROOT %m = f32[64]{0} add(%s, %s), metadata={op_name="jit(f)/add" source_file="f.py" source_line=2}
+}
+
+%sum (x: f32[], y: f32[]) -> f32[] {
+  %x = f32[] parameter(0)
+  %y = f32[] parameter(1)
+  ROOT %z = f32[] add(%x, %y)
+}
+
+ENTRY %main (a: f32[64]) -> f32[64] {
+  %a = f32[64]{0} parameter(0)
+  %f = f32[64]{0} fusion(%a), kind=kLoop, calls=%two
+  %g = f32[64]{0} all-reduce(%f), replica_groups={}, to_apply=%sum, \
+metadata={op_name="jit(f)/psum" source_file="f.py" source_line=3}
+  ROOT %h = f32[64]{0} negate(%g), metadata={op_name="jit(f)/neg" source_file="f.py" source_line=4}
+}
+"""
+
+
+def test_measured_times_come_before_estimates():
+    document = program(hlo=HLO, measured={"f": 3.0, "g": 0.0, "h": 1.0})
+    assert document["measured"]
+    found = {row[1]: row[2] for row in document["costs"]["time"]["lines"]}
+    assert found == pytest.approx({1: 0.375, 2: 0.375, 4: 0.25})  # a fusion's is of what it does
+    estimated = {row[1]: row[2] for row in program(hlo=HLO)["costs"]["time"]["lines"]}
+    assert 3 in estimated and sum(estimated.values()) == pytest.approx(1.0)
+
+
+def test_measured_loops_count_once():
+    loop = """HloModule m, is_scheduled=true
+
+%body (b: f32[8]) -> f32[8] {
+  %b = f32[8]{0} parameter(0)
+  ROOT %n = f32[8]{0} negate(%b)
+}
+
+%more (c: f32[8]) -> pred[] {
+  %c = f32[8]{0} parameter(0)
+  ROOT %no = pred[] constant(false)
+}
+
+ENTRY %main (a: f32[8]) -> f32[8] {
+  %a = f32[8]{0} parameter(0)
+  %w = f32[8]{0} while(%a), condition=%more, body=%body, \
+backend_config={"known_trip_count":{"n":"10"}}
+  ROOT %r = f32[8]{0} sine(%w)
+}
+"""
+    listing = hlo_listing(loop, Places(), "HLO")
+    spent = costs(listing, measured={"n": 3.0, "r": 1.0})
+    row = {name: listing.operation.index(name) for name in ("while", "negate", "sine")}
+    assert [spent.shares[row[n]] for n in row] == pytest.approx([0.75, 0.75, 0.25])
+    assert spent.runs[row["negate"]] == 10
+
+
+def test_the_largest_array_is_found():
+    def wide(x):
+        y = x[:, None] * jnp.arange(300.0)
+        return jnp.sum(jnp.tanh(y @ y.T), axis=0) + jnp.sum(x)
+
+    for document in forms(wide, jax.ShapeDtypeStruct((700,), np.float32))[:2]:
+        found = document["costs"]["array"]["lines"]
+        assert found[0][1:3] == [line_of(wide, 2), 4 * 700 * 700]
+        assert [line_of(wide), 4 * 300 * 700] in [row[1:3] for row in found]
+
+
+def test_what_crosses_between_devices():
+    crossing = program(hlo=HLO)["costs"]["crossing"]
+    assert [row[1:3] for row in crossing["lines"]] == [[3, 256.0]]
+    mesh = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    total = jax.shard_map(lambda x: jax.lax.psum(x, "d"), mesh=mesh, in_specs=jax.P("d"),
+                          out_specs=jax.P())
+    document = program(jaxpr=jax.make_jaxpr(total)(jnp.ones(8)))
+    ((name, amount, *_),) = document["costs"]["crossing"]["operations"]
+    assert document["strings"][name].startswith("psum") and amount == 32
+    assert program(jaxpr=jax.make_jaxpr(jnp.sin)(1.0))["costs"]["crossing"]["lines"] == []
+
+
+def test_the_users_line_is_the_innermost_outside_of_installed_packages():
+    places = Places()
+    outer = places.at("model.py", "<module>", 9)
+    own = places.at("model.py", "loss", 3, 1, outer)
+    foreign = places.at("/lib/site-packages/flax/linear.py", "Dense.__call__", 7, 1, own)
+    assert places.own_line(foreign) == ("model.py", 3)
+    assert places.functions(foreign) == ["loss"]
+    # A call that XLA inlined: its frames, then those that the operation has itself.
+    again = places.at("model.py", "<module>", 9, 0, own)
+    assert places.functions(places.at("model.py", "layer", 5, 1, again)) == ["layer"]
+
+
+def test_parts_of_names():
+    assert name_parts("jit(f)/while/body/sin") == ["while", "body", "sin"]
+    assert name_parts("jit(step)/jvp(block)/jit(step)/transpose(jvp(a))/b/mul") == [
+        "transpose(jvp(a))", "b", "mul"]
+
+
+def test_ranking_of_largest():
+    assert ranked(["a", "b", "a"], [1.0, 3.0, 2.0], True) == [("b", 3.0, 1, 1), ("a", 2.0, 2, 2)]
+
+
+def test_passes_show_what_they_changed():
+    closed = jax.make_jaxpr(lambda x: (jnp.sin(x), jax.nn.softmax(x) * 2)[1])(jnp.ones(3))
+    found = {step["name"]: step for step in changes(inspect.passes(closed))}
+    assert found["physicalize"]["lines"] == []
+    dead = found["dce"]
+    assert dead["before"] == dead["after"] + 1
+    (removed,) = [line for line in dead["lines"] if line.startswith("-")]
+    assert "sin" in removed and not any(line.startswith("+") for line in dead["lines"])
+    # Variables keep their names, so that what did not change is the same text.
+    assert any("custom_jvp_call" in line for line in found["decompose"]["lines"] if line[0] == "-")
