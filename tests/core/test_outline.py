@@ -70,6 +70,35 @@ def test_forward_and_backward_layers(x):
     same_with_and_without(step, x, weights(6))
 
 
+class Block:
+    def __init__(self, w):
+        self.w = w
+
+    def __call__(self, x):
+        for i in range(1, 9):
+            x = jnp.sin(x * float(i)) + x @ self.w
+        return x
+
+
+def test_functions_have_the_names_of_the_users(x):
+    def called(x, ws):
+        for w in ws:
+            x = Block(w)(x)
+        return jnp.sum(x)
+
+    def inline(x, ws):
+        for w in ws:
+            x = jnp.tanh(layer(x, w)) + jnp.cos(x)
+        return jnp.sum(x)
+
+    ws = weights(8)
+    for f, name in ((stack, "layer"), (called, "Block"), (inline, "inline")):
+        text = lowered(f, x, ws)
+        assert text.count(f"call @{name}(") >= 6, name
+        text = lowered(jax.grad(f), x, ws)
+        assert text.count(f"call @{name}(") >= 6 and f"call @{name}_0(" in text, name
+
+
 def test_size_of_the_text_stays(x):
     step = jax.value_and_grad(stack, argnums=1)
     short, long = (len(lowered(step, x, weights(n)).splitlines()) for n in (6, 18))

@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -409,7 +410,7 @@ def test_blocks_are_outlined():
         f, args = network(wrap)
         with configuration.outline("on"):
             text = jax.jit(f).lower(*args).as_text()
-        assert text.count("call @block") >= 12
+        assert max(Counter(re.findall(r"call @([a-z]+)", text)).values()) >= 12
         assert text.count("stablehlo.dot_general") < 24
 
 

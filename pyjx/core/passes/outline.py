@@ -38,6 +38,7 @@ import numpy as np
 from pyjx.core.contents import params_key
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import join_effects
+from pyjx.core.frames import user_code
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import holders, map_jaxprs
 from pyjx.core.options import ONE_KERNEL
@@ -419,11 +420,12 @@ def _with_calls(eqns: Sequence[JaxprEqn], groups: Sequence[Group], users: Users,
     calls: dict[int, tuple[int, JaxprEqn]] = {}  # start -> (length, call)
     for group in sorted(groups, key=lambda g: -g.starts[0]):
         closed, outputs = _function(eqns, group, users, depth)
+        name = _name(eqns[group.starts[0]:group.starts[0] + group.length])
         for start, inputs in zip(group.starts, group.inputs, strict=True):
             results = group.results(eqns, start)
             calls[start] = group.length, JaxprEqn(
                 outlined_call_p, inputs, [results[i] for i in outputs],
-                {"jaxpr": closed, "name": "block"}, closed.effects, eqns[start].source_info,
+                {"jaxpr": closed, "name": name}, closed.effects, eqns[start].source_info,
             )
     out: list[JaxprEqn] = []
     i = 0
@@ -432,6 +434,27 @@ def _with_calls(eqns: Sequence[JaxprEqn], groups: Sequence[Group], users: Users,
         out.append(call)
         i += length
     return out
+
+
+_SAMPLES = 16  # equations of a block that are asked for their functions
+
+
+def _name(eqns: Sequence[JaxprEqn]) -> str:
+    """What the user calls the block: the innermost function in which all of it was made; of a
+    method that is called as an object is, the class."""
+    stacks = [list(user_code(e.source_info.traceback))[::-1]
+              for e in eqns[::max(len(eqns) // _SAMPLES, 1)]]
+    name = "block"
+    for frames in zip(*[s for s in stacks if s], strict=False):
+        codes = {code for code, _ in frames}
+        if len(codes) > 1:
+            break
+        outer, _, inner = codes.pop().co_qualname.rpartition(".")
+        inner = outer.rpartition(".")[2] if inner == "__call__" else inner
+        name = inner if inner.isidentifier() else name
+        if len(set(frames)) > 1:  # from here on each was called at another place
+            break
+    return name
 
 
 def _function(eqns: Sequence[JaxprEqn], group: Group, users: Users, depth: int
