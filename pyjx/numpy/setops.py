@@ -35,25 +35,26 @@ def _known(name: str, x: object) -> Any:
         "within JAX transformations.")
 
 
-def _array(x: object) -> Any:
-    return creation.asarray(x)
-
-
 # -- nonzero ---------------------------------------------------------------------------------------
 
 
 def _true_places(mask: ArrayLike, size: int, fill: ArrayLike) -> Any:
     """The flat indices of the first `size` true elements, then `fill`."""
-    count = get_aval(mask).size
-    dtype = dtypes.default_int_dtype()
-    if not count or not size:
-        return lax.full((size,), fill, dtype)
-    rank = lax.cumsum(convert(lax.reshape(mask, (count,)), dtype))
-    # The k-th true element is where the count of true elements first reaches k + 1.
+    count, dtype = get_aval(mask).size, dtypes.default_int_dtype()
+    flat = lax.reshape(mask, (count,))
+    rank: Any = lax.cumsum(convert(flat, dtype))
+    if type(count) is int and size * _PLACES_SEARCHED < count:
+        # The k-th true element is where the count of true elements first reaches k.
+        place = body_of(jnp.searchsorted)(rank, lax.iota(dtype, size) + 1, method="scan_unrolled")
+        return ufuncs.where(place < count, convert(place, dtype), literal(fill, dtype))
+    # Each true element tells its place to its rank, all others to a place beyond the result.
+    found = lax.full((size + 1,), fill, dtype)
+    return found.at[ufuncs.where(flat, ufuncs.minimum(rank - 1, size), size)].set(
+        lax.iota(dtype, count), mode="promise_in_bounds", wrap_negative_indices=False)[:size]
 
-    wanted = lax.add(lax.iota(dtype, size), lax.full((size,), 1, dtype))
-    place = convert(body_of(jnp.searchsorted)(rank, wanted), dtype)
-    return ufuncs.where(lax.lt(place, literal(count, dtype)), place, literal(fill, dtype))
+
+# A search takes one place as long as a scatter takes this many elements.
+_PLACES_SEARCHED = 8
 
 
 def _size(name: str, size: object) -> Any:
@@ -92,7 +93,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     kind = dtypes.result_type(dtype, *[fill for fill in fills if fill is not None])
     if size is None:
         found = np.asarray(_known("nonzero", a)).nonzero()
-        return tuple([_array(i.astype(kind)) for i in found])
+        return tuple([creation.asarray(i.astype(kind)) for i in found])
     size = _size("nonzero", size)
     cut = tuple([axis for axis, entry in enumerate(entries_of(aval)) if entry is not None])
     if cut:
@@ -431,7 +432,7 @@ def _chosen(name: str, values: ArrayLike, mask: ArrayLike, size: int | None, fil
     aval = get_aval(values)
     if size is None:
         found = np.asarray(_known(name, mask)).nonzero()[0]
-        place = _array(found.astype(dtypes.default_int_dtype()))
+        place = creation.asarray(found.astype(dtypes.default_int_dtype()))
         return convert(indexing.take(values, place, axis=0), aval.dtype, aval.weak_type)
     size = _size(name, size)
     values = convert(values, aval.dtype)
