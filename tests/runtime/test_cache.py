@@ -68,6 +68,50 @@ def test_keys_depend_on_the_cpus_that_the_process_may_use(monkeypatch):
     assert fact(2) == fact(2)
 
 
+_USERS = """
+import pyjx as jax
+import pyjx.numpy as jnp
+
+shift = {shared}
+
+def helper(x):
+    return x @ x * {helper}
+
+def made(k):
+    return jax.jit(lambda x: helper(x) + shift + k)
+
+program = made({closure})
+"""
+
+
+PRECISIONS = ["bfloat16", "tensorfloat32", "float32", "F32_F32_F32"]
+
+
+@pytest.mark.parametrize(("kind", "count"), [
+    ("helper", 26), ("shared", 25), ("closure", 25), ("flag", len(PRECISIONS)), ("jaxlib", 10),
+    ("machine", 10)])
+def test_what_changed_is_compiled_again(kind, count, cache_folder, monkeypatch):
+    """A process that starts after a change never gets the program from before it."""
+    x = np.arange(4, dtype=np.float32).reshape(2, 2)
+    monkeypatch.setattr(cache, "_platform", cache._platform.__wrapped__)
+    for k in range(count):
+        numbers = {"helper": 1, "shared": 0, "closure": 0}
+        if kind in numbers:
+            numbers[kind] += k + 1
+        elif kind == "jaxlib":
+            monkeypatch.setattr(jaxlib_api, "JAXLIB_RELEASE", f"0.7.{k}")
+        elif kind == "machine":
+            monkeypatch.setattr(cache, "_host_cpu", lambda k=k: f"{k} cores".encode())
+        for again in (False, True):
+            namespace = {}
+            exec(_USERS.format(**numbers), namespace)
+            with jax.default_matmul_precision(PRECISIONS[k] if kind == "flag" else None):
+                compiled = namespace["program"].lower(x).compile()
+            assert (compiled._executable.from_disk is not None) is again
+            np.testing.assert_array_equal(
+                compiled(x), x @ x * numbers["helper"] + numbers["shared"] + numbers["closure"])
+
+
 def test_source_locations_are_no_part_of_the_key():
     device = default_device()
     options = compile_options((device,))
