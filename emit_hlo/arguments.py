@@ -64,15 +64,16 @@ class Options(argparse.Namespace):
     argv: list[str]
 
 
-def instead_of(name: str, known: Iterable[str], what: str = "") -> str:
-    """The end of a message about a name that is not known: similar ones, or all if they are few."""
+def instead_of(name: str, known: Iterable[str], what: str = "", prefix: str = "") -> str:
+    """The end of a message about a name that is not known: similar ones, or all if they are few, as
+    they are written, which may be behind a `prefix`."""
     names = list(known)
     difflib = importlib.import_module("difflib")  # for messages alone
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if near:
-        return f". Did you mean {' or '.join(near)}?"
+        return f". Did you mean {' or '.join([prefix + n for n in near])}?"
     if len(names) <= 16:
-        return f"; {what or 'there are'}: {', '.join(names)}."
+        return f"; {what or 'there are'}: {', '.join([prefix + n for n in names])}."
     return "."
 
 
@@ -260,13 +261,13 @@ def _check_platform(text: str) -> None:
         raise UsageError(f"--platform {text}: of cpu there is one kind; write cpu.")
     if platform == "tpu" and rest and rest.partition(":")[0] not in tables.TPUS:
         raise UsageError(f"--platform {text}: expected a topology such as tpu:v5e:2x2"
-                         f"{instead_of(rest, tables.TPU_TOPOLOGIES)}")
+                         f"{instead_of(rest, tables.TPU_TOPOLOGIES, prefix='tpu:')}")
     if platform == "tpu" and rest and not re.fullmatch(r"\w+(:\d+(x\d+){1,2})?", rest):
         raise UsageError(f"--platform {text}: expected a topology such as tpu:v5e:2x2.")
     if platform == "cuda" and rest and rest.lower() not in tables.GPUS and not re.search(
             r"[./\\]", rest):
         raise UsageError(f"--platform {text}: expected a GPU, or a file with a target config"
-                         f"{instead_of(rest, tables.GPUS, 'GPUs are')}")
+                         f"{instead_of(rest, tables.GPUS, 'GPUs are', 'cuda:')}")
 
 
 def _outputs(text: str) -> list[Output]:

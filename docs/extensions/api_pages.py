@@ -104,7 +104,8 @@ def escaped(line: str) -> str:
     return re.sub(r"^(\s*)\.\. ", r"\1\\.. ", "".join(parts))  # no directive, no footnote
 
 
-SECTIONS = ("Args", "Returns", "Raises", "Yields", "Attributes")
+NAMING = ("Args", "Raises", "Attributes")  # what names each thing, and says what it is
+SECTIONS = (*NAMING, "Returns", "Yields")
 
 
 def as_rst(text: str) -> list[str]:
@@ -117,7 +118,7 @@ def as_rst(text: str) -> list[str]:
         head = lines[0].strip().rstrip(":")
         if head in SECTIONS and lines[0].strip().endswith(":") and not lines[0].startswith(" "):
             section = head
-            out += [f"**{head}**", "", *arguments(lines[1:]), ""]
+            out += [f"**{head}**", "", *(arguments if head in NAMING else prose)(lines[1:]), ""]
             continue
         indent = len(lines[0]) - len(lines[0].lstrip())
         if any(line.strip().startswith(">>>") for line in lines):
@@ -126,7 +127,7 @@ def as_rst(text: str) -> list[str]:
             out += ["", ".. code-block:: pycon", "",
                     *["    " + line for line in textwrap_dedent(lines[first:])], ""]
         elif section and indent:  # goes on
-            out += [*arguments(lines), ""]
+            out += [*(arguments if section in NAMING else prose)(lines), ""]
         elif indent:
             out += [".. code-block:: none", "", *["    " + s for s in textwrap_dedent(lines)], ""]
         elif any(re.match(r"(\* |- |\d+\. )", line) for line in lines):
@@ -153,6 +154,10 @@ def listed(lines: list[str]) -> list[str]:
         out.append(f"{mark[1]}{escaped(line[mark.end():])}" if mark else
                     f"  {escaped(line.strip())}" if len(out) > 1 else escaped(line))
     return out
+
+
+def prose(lines: list[str]) -> list[str]:
+    return [escaped(line.strip()) for line in lines]
 
 
 def arguments(lines: list[str]) -> list[str]:

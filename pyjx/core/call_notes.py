@@ -50,7 +50,7 @@ def note_call(exc: Exception, name: str | None, args: Sequence[Any], kwargs: Map
         frame = _outermost_internal(caller)
         fun = None if frame is None else _function_of(frame)
         if frame is not None:
-            name = public_name(fun)
+            name = None if _is_of_commands(frame) else public_name(fun)
         if name is not None:
             _name_called(exc, name, frame is not None)
         if name is not None and not _users_function_ran(exc) and not _tells(exc, name):
@@ -101,6 +101,10 @@ def _outermost_internal(frame: FrameType | None) -> FrameType | None:
     while frame is not None and is_internal(frame.f_code.co_filename):
         found, frame = frame, frame.f_back
     return found
+
+
+def _is_of_commands(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith(("emit_hlo", "pyjx.cli"))
 
 
 def _function_of(frame: FrameType) -> Any:
@@ -187,7 +191,9 @@ def complete(exc: Exception) -> None:
     if type(exc) is TypeError and (unexpected := _UNEXPECTED.match(text)) and _is_ours(last):
         text += _meant(*unexpected.groups(), frame=last.tb_frame)
     elif type(exc) is ValueError and (unhashable := _UNHASHABLE.match(text)):
-        shown = without_addresses(text).rstrip()
+        shown = without_addresses(text).partition(" The error was:")[0]
+        if unhashable[1].endswith("Tracer"):
+            shown = shown.replace(f"an object of type <class '{unhashable[1]}'>", "a traced value")
         text = f"{shown}\n{_called(last)}{hashable(unhashable[1])}"
     elif type(exc) is TypeError and (dtype := _DTYPE.match(text)):
         if close := difflib.get_close_matches(dtype[1], [d.name for d in dtypes.all_dtypes], 1):
@@ -197,13 +203,47 @@ def complete(exc: Exception) -> None:
         keys = f" {shortened(list(unsorted))}" if unsorted else ""
         text = (f"{text} The keys of a dictionary are sorted to order its leaves, and these{keys} "
                 f"cannot be ({exc.__cause__}). Let all be of one type, such as str.")
-    if text is not message:
+    elif isinstance(exc, (TypeError, ValueError, NotImplementedError, NameError)) or type(
+            exc) is RuntimeError:
+        text += _option(exc, text)
+    if text != message:
         exc.args = (text,)
         exc._is_complete = True  # type: ignore[attr-defined]
 
 
+_WORD = re.compile("['\"`]([\\w.-]+)['\"`]")
+_LISTED = re.compile(f"[\\[({{]{_WORD.pattern}|{_WORD.pattern},? ?(?:or|and)? ?{_WORD.pattern}")
+
+
+def _option(exc: Exception, text: str) -> str:
+    """Which word of those that a message lists was meant by one that the user gave."""
+    given: dict[str, None] = {}
+    for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
+        if not is_internal(frame.f_code.co_filename):
+            given = {}
+        for x in list(frame.f_locals.values()):
+            given.update(dict.fromkeys(_strings(x)))
+    words = [word for group in _LISTED.findall(text) for word in group if word]
+    listed = {word.lower(): word for word in [*words, *_WORD.findall(text)[-1:]]}
+    for word in given:
+        if word not in words and re.search(rf"\b{re.escape(word)}\b", text):
+            listed.pop(word.lower(), None)
+            close = difflib.get_close_matches(word.lower(), listed, 1)
+            if close and "Did you mean" not in text:
+                return f"{'' if text.endswith('.') else '.'} Did you mean {listed[close[0]]!r}?"
+    return ""
+
+
+def _strings(x: Any) -> list[str]:
+    return [y for y in (x if isinstance(x, (list, tuple)) else (x,))[:8]
+            if isinstance(y, str) and len(y) > 2]
+
+
 def hashable(kind: str) -> str:
     """What may be static in the place of an object of this type, which cannot be hashed."""
+    if kind.endswith("Tracer"):
+        return ("It is traced by a function around this call: let it be static there, too, or no "
+                "static argument here.")
     if "Array" in kind or "ndarray" in kind:
         return ("Arrays are no static arguments: leave this one out of static_argnums and "
                 "static_argnames.")
@@ -284,7 +324,7 @@ def _called(last: TracebackType) -> str:
     for attribute in rest:
         value = getattr(value, attribute, None)
     state: Any = getattr(value, "__getstate__", dict)()
-    if "static_argnames" not in state:
+    if not isinstance(state, dict) or "static_argnames" not in state:
         return ""
     static = ", ".join(state["static_argnames"])
     return f"It was given to {name}, whose static arguments are: {static}. "

@@ -54,8 +54,7 @@ def leaked_origin(trace: DynamicJaxprTrace, eqn: JaxprEqn | None) -> str:
         first, *others = _places(debug, eqn)
         text += (f"\nThe leaked intermediate value was created on line {first} by the operation "
                  f"`{eqn.primitive.name}`." + "".join([f"\n  called at {w}" for w in others]))
-    return text + ("\nTo have an error where the value leaks, use jax.checking_leaks() or "
-                   "JAX_CHECK_TRACER_LEAKS=1.")
+    return text
 
 
 def _progenitors(trace: DynamicJaxprTrace, var: Var) -> tuple[list[int], list[JaxprEqn]]:
@@ -108,7 +107,7 @@ def referrers(x: Any, ignored: tuple[Any, ...] = ()) -> list[str]:
     ways: dict[int, tuple[Any, Any, str]] = {}  # how one came to an object
     seen = {id(x), *map(id, ignored)}
     queue: deque[Any] = deque([x])
-    last, end = x, None
+    last, named, end = x, None, None
     while queue and end is None and len(seen) < _MOST:
         current = queue.popleft()
         for holder, how in _holders(current, seen):
@@ -119,7 +118,10 @@ def referrers(x: Any, ignored: tuple[Any, ...] = ()) -> list[str]:
             ways[id(holder)] = holder, current, how
             queue.append(holder)
             last = holder
+            if named is None and isinstance(holder, FunctionType):  # all behind it is Python's
+                named = holder
     lines = [end] if end else []
+    last = last if end or named is None else named
     while id(last) in ways:
         _, inner, how = ways[id(last)]
         lines.append(f"{_shown(inner)} is referred to by {how}")

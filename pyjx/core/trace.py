@@ -349,9 +349,15 @@ def raise_leaked(tracer: Tracer) -> NoReturn:
         "the transformation.\nTransformed functions must not store values where they outlive the "
         "call (globals, attributes, closed-over lists) nor hand them to another thread: return "
         "them instead."
-        + (leaked_origin(tracer._trace, tracer._eqn) if isinstance(tracer, DynamicJaxprTracer)
-           else tracer._origin_msg())
+        + _leaked_origin(tracer)
+        + "\nTo have an error where the value leaks, use jax.checking_leaks() or "
+        "JAX_CHECK_TRACER_LEAKS=1." * isinstance(tracer, DynamicJaxprTracer)
     )
+
+
+def _leaked_origin(tracer: Tracer) -> str:
+    return (leaked_origin(tracer._trace, tracer._eqn) if isinstance(tracer, DynamicJaxprTracer)
+            else tracer._origin_msg())
 
 
 class DynamicJaxprTracer(Tracer):
@@ -602,9 +608,11 @@ def check_leaks(trace: Trace) -> None:
         leaked.clear()
         leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     if leaked:
-        lines = "\n".join([f"{x!r}{x._origin_msg()}" for x in leaked]
+        lines = "\n".join([f"{x!r}{_leaked_origin(x)}" for x in leaked]
                           + referrers(leaked[0], (leaked, trace)))
-        raise Exception(f"Leaked trace {trace!r}. Leaked tracer(s):\n{lines}")
+        raise Exception(f"Leaked trace {trace!r}. Leaked tracer(s):\n{lines}\nWhat outlives the "
+                        "call (a global, an attribute, a list of the enclosing scope) must not "
+                        "keep traced values: return them instead.")
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:

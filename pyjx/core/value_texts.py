@@ -43,8 +43,13 @@ def cure(x: Any) -> str:
     """
     if isinstance(x, (list, tuple)):
         return "Make an array of it: jnp.asarray(x)."
-    scope = "the function may take it from the enclosing scope, as a closure."
+    scope, made = "he function may take it from the enclosing scope, as a closure.", as_pytree(x)
+    return f"{made[1:-1]}; or t{scope}" if made else f"T{scope}"
+
+
+def as_pytree(x: Any) -> str:
+    """The sentence, behind others, that says what makes an object of a Python class a pytree."""
     if type(x).__flags__ & _OF_PYTHON and not hasattr(x, "__name__"):  # no function, no class
-        return ("Its class may be a pytree, whose arrays are traced "
-                f"(jax.tree_util.register_dataclass); or {scope}")
-    return f"T{scope[1:]}"
+        return (" Its class may be a pytree, whose arrays are traced "
+                "(jax.tree_util.register_dataclass).")
+    return ""

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import is_internal
 from pyjx.engine.types import TreeDef, Values
 from pyjx.jaxlib_api import pytree
+from pyjx.jaxlib_pytrees import treedef_of
+from pyjx.tree_util import (
+    FlattenedIndexKey,
+    default_registry,
+    tree_flatten_with_path,
+    tree_structure,
+    tree_unflatten,
+)
 
 flatten = pytree.default_registry().flatten
 
@@ -36,6 +44,49 @@ def check_values(values: Sequence[Any]) -> None:
     for x in values:
         if not is_valid_value(x):
             get_aval(x)
+
+
+def raise_bad_result(of: str, tree: TreeDef, outs: Sequence[Any]) -> NoReturn:
+    """Say which result of a function is no array; `of` says which function that is."""
+    i = next(i for i, x in enumerate(outs) if not is_valid_value(x))
+    path = leaf_paths(tree)[i]
+    raise TypeError(
+        f"{of} returned a value of type {type(outs[i])}"
+        f"{f' at output component {path}' if path else ''}, which is not a valid JAX type. Return "
+        "arrays, alone or in containers; the class of another container is made a pytree by "
+        "jax.tree_util.register_dataclass.")
+
+
+_LEAF = tree_structure(0)
+
+
+def leaf_paths(tree: TreeDef) -> list[str]:
+    """Where each leaf is in its tree, such as `['w'][0]`.
+
+    Only a node knows what its children are called, so one is made, of numbers. Where a class of the
+    user's can not be made of numbers, or takes them for other children, these have positions.
+    """
+    whole = _keys(tree)
+    if whole is not None:
+        return whole
+    children = tree.children()
+    keys = _keys(treedef_of(default_registry, tree.node_data(), [_LEAF] * len(children))) or \
+        [f"[{i}]" for i in range(len(children))]
+    return [key + path for key, child in zip(keys, children, strict=True)
+            for path in leaf_paths(child)]
+
+
+def _keys(tree: TreeDef) -> list[str] | None:
+    """As `leaf_paths`; None if a node refuses."""
+    numbers = list(range(tree.num_leaves))
+    try:
+        found = tree_flatten_with_path(tree_unflatten(tree, numbers))[0]
+    except Exception:  # whatever a class of the user's raises
+        return None
+    if [x if type(x) is int else None for _, x in found] != numbers:
+        return None
+    return ["".join([f"[{k.key}]" if type(k) is FlattenedIndexKey else str(k) for k in path])
+            for path, _ in found]
 
 
 def tree_text(value: Any) -> str:
@@ -95,14 +146,15 @@ class FlatFun:
 
     def check(self, outs: list[Any]) -> None:
         """Raise TypeError unless the leaves of the output, whose tree is known, can be traced."""
-        check_values(outs)
+        if not all(map(is_valid_value, outs)):
+            raise_bad_result(f"function {source_of(self.of)}", self.out_tree, outs)
 
     def _without_aux(self, result: Any) -> Any:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(
                 "expected function with aux output to return a two-element tuple, but got type "
-                f"{type(result)} with value {tree_text(result)}"
-            )
+                f"{tree_text(result)}. With has_aux=True, {source_of(self.of)} must return a pair "
+                "of its value and of the auxiliary data.")
         self.aux[:], self.aux_tree = flatten(result[1])
         return result[0]
 

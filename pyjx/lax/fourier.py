@@ -147,7 +147,7 @@ def as_fft_type(value: Any) -> FftType:
     if isinstance(value, str):
         if value.upper() in FftType.__members__:
             return FftType[value.upper()]
-        raise ValueError(f"Unknown FFT type '{value}'")
+        raise ValueError(f"Unknown FFT type '{value}'; there are {list(FftType.__members__)}")
     raise TypeError(f"Unknown FFT type value '{value}'")
 
 

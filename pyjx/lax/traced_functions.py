@@ -16,7 +16,7 @@ from pyjx.core.named_axes import named_axes
 from pyjx.core.records import Record
 from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.trace import Tracer, trace_to_jaxpr
-from pyjx.engine.functions import source_of
+from pyjx.engine.functions import raise_bad_result, source_of
 from pyjx.engine.types import TreeDef
 from pyjx.lax.common import operand
 from pyjx.runtime.jit import path_in
@@ -66,7 +66,12 @@ def trace_function(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
             nonlocal out_tree
             given = tree_unflatten(tree, xs)
             outs, out_tree = tree_flatten(fun(*given) if unpacked else fun(given))
-            return [operand(f"the result of {what} in {op}", x, i) for i, x in enumerate(outs)]
+            try:
+                return [operand(what, x) for x in outs]
+            except TypeError:
+                described = _described(op, fun, tree, tree if unpacked else treedef_tuple([tree]))
+                raise_bad_result(f"function {described.func_src_info} traced for {op}", out_tree,
+                                 outs)
 
         closed = trace_to_jaxpr(flat, avals, _described(
             op, fun, tree, tree if unpacked else treedef_tuple([tree])))

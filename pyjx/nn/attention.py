@@ -153,7 +153,8 @@ def dot_product_attention(
     given = map(creation.of_list, (query, key, value))
     query, key, value = operands("dot_product_attention", *given)
     if implementation not in (None, "xla", "cudnn"):
-        raise ValueError(f"Unsupported implementation option: {implementation}")
+        raise ValueError(f"Unsupported implementation option: {implementation}. It is 'xla', "
+                         "'cudnn' or None.")
     shape = get_aval(query).shape
     query, key, value = (_of_rank_4(x) for x in (query, key, value))
     dtype = get_aval(key).dtype

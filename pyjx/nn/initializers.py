@@ -204,7 +204,8 @@ def _draw(key: KeyLike, shape: Sequence[int], dtype: DTypeLike, variance: ArrayL
             return _polar(key, shape, dtype, _truncated_radius) * deviation
         deviation = jnp.sqrt(variance) / jnp.asarray(_truncated_deviation, dtype)
         return random.truncated_normal(key, -2, 2, shape, dtype) * deviation
-    raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
+    raise ValueError("invalid distribution for variance scaling initializer: "
+                     f"{distribution}; it is 'normal', 'uniform' or 'truncated_normal'")
 
 
 def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -2,
@@ -240,7 +241,8 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
         elif mode == "fan_geo_avg":
             denominator = math.sqrt(fan_in * fan_out)
         else:
-            raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
+            raise ValueError(f"invalid mode for variance scaling initializer: {mode}; it is "
+                             "'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'")
         variance = scale / denominator if denominator else np.inf
         drawn = _draw(key, shape, _dtype(dtype), variance, distribution)
         return placed(drawn, out_sharding)

@@ -107,7 +107,7 @@ class StandIn(Package):
         entry = own_dictionary(self)["entries"].get(name)
         if entry is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        value = _BUILDERS[entry.kind](self, name, entry)
+        value = guard(_BUILDERS[entry.kind](self, name, entry))
         setattr(self, name, value)
         return value
 
@@ -156,7 +156,8 @@ def _called(module: ModuleType, name: str, parameters: str, *, result: str = "re
             **names: Any) -> Any:
     """A function with the given parameters."""
     scope = {"refuse": _refusal(module, name), **names}
-    function = eval(f"lambda {parameters}: {result}", scope)  # a line of a table of ours
+    code = compile(f"lambda {parameters}: {result}", __file__, "eval")  # of a table of ours
+    function = eval(code, scope)
     return _named(function, module, name)
 
 
@@ -172,8 +173,11 @@ def _function(module: StandIn, name: str, entry: Entry) -> Any:
 
 def _maker(module: StandIn, name: str, entry: Entry) -> Any:
     """A function that is given a function, at once or as a decorator is, and gives one."""
+    refuse = _refusal(module, name)
+
+    @guard
     def refused(*args: Any, **kwargs: Any) -> Any:
-        return _refusal(module, name)()
+        return refuse()
 
     def made(arguments: Mapping[str, Any]) -> Any:
         of = next(iter(arguments.values()), None)

@@ -17,14 +17,13 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray, aval_makers, canonical_shape
-from pyjx.core.dimensions import check_decided
 from pyjx.core.references import METHODS, Ref
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
 from pyjx.guards import guard_methods
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
 from pyjx.numpy import monoids as monoids  # gives universal functions their reductions
-from pyjx.numpy.manipulation import of_new_shape
+from pyjx.numpy.manipulation import inferred_shape, of_new_shape
 from pyjx.numpy.operands import as_bool
 from pyjx.numpy.patterns import FULL, INTEGER
 from pyjx.numpy.promotion import convert, takes_part
@@ -299,7 +298,7 @@ def _tracer_reshape(self: Any, *args: Any, order: str = "C", out_sharding: Shard
         return Ref.reshape(self, *args)
     shape = args[0] if len(args) == 1 else args
     if order == "C" and out_sharding is None:
-        return ops.reshape(self, _sizes(self.aval, shape))
+        return ops.reshape(self, inferred_shape(self.aval.shape, canonical_shape(shape)))
     return _numpy().reshape(self, shape, order, out_sharding=out_sharding)
 
 
@@ -319,35 +318,6 @@ def _array_reshape(self: Array, *args: Any, **kwargs: Any) -> Any:
         several = len(args) != 1 or not getattr(args[0], "ndim", True)
         shape = canonical_shape(args if several else args[0])
     return _compiled_reshape(self, shape, **kwargs)
-
-
-def _sizes(aval: ShapedArray | AbstractRef, shape: Any) -> tuple[int, ...]:
-    """`shape` with the size that is -1 computed."""
-    if type(shape) is not tuple or not all(type(n) is int for n in shape):
-        shape = canonical_shape(shape)
-    if -1 in shape:
-        rest = 1
-        for n in shape:
-            if n != -1:
-                rest *= n
-        if shape.count(-1) > 1:
-            raise TypeError(f"reshape: can only specify one unknown axis size with a `-1` value, "
-                            f"got {shape} for an array of shape {aval.shape}")
-        if rest == 0 or aval.size % rest:
-            check_decided(aval.shape, shape, aval.size, rest)
-            raise TypeError(
-                f"cannot reshape array of shape {aval.shape} (size {aval.size}) into shape "
-                f"{shape} because the product of specified axis sizes ({rest}) does not evenly "
-                f"divide {aval.size}"
-            )
-        shape = tuple([aval.size // rest if n == -1 else n for n in shape])
-    size = 1
-    for n in shape:
-        size *= n
-    if size != aval.size:
-        raise TypeError(f"cannot reshape array of shape {aval.shape} (size {aval.size}) into shape "
-                        f"{shape} (size {size})")
-    return shape  # type: ignore[no-any-return]
 
 
 def _transpose(self: Any, *args: Any) -> Any:

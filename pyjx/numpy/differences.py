@@ -404,7 +404,7 @@ def _checked(name: str, a: ArrayLike, v: ArrayLike, mode: str) -> tuple[Any, Any
         raise ValueError(f"{name}: inputs cannot be empty, got shapes {get_aval(a).shape} and "
                          f"{get_aval(v).shape}.")
     if mode not in ("full", "same", "valid"):
-        raise ValueError("mode must be one of ['full', 'same', 'valid']")
+        raise ValueError(f"mode must be one of ['full', 'same', 'valid'], got {mode!r}")
     return a, v
 
 

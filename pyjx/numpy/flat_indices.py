@@ -165,7 +165,7 @@ def _is_unsigned(x: ArrayLike) -> bool:
 
 def _lowest_first(bitorder: str) -> bool:
     if bitorder not in ("little", "big"):
-        raise ValueError("'order' must be either 'little' or 'big'")
+        raise ValueError(f"'order' must be either 'little' or 'big', got {bitorder!r}")
     return bitorder == "little"
 
 

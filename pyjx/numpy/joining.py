@@ -80,7 +80,10 @@ def joined(name: str, parts: list[Any], axis: int | Sequence[int] | None) -> Any
         raise ValueError("Need at least one array to concatenate.")
     ndim = get_aval(parts[0]).ndim
     if not ndim:
-        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+        if hasattr(axis, "shape") or isinstance(axis, tuple):  # it is meant to be joined
+            canonical_axis(axis, 1)
+        raise ValueError("Zero-dimensional arrays cannot be concatenated. Join them along a new "
+                         "axis, as in stack((a, b)).")
     axis = canonical_axis(axis, ndim)
     if len(parts) == 1:
         return parts[0]

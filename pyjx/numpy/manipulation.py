@@ -70,6 +70,10 @@ def inferred_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
     return new
 
 
+def _as_tuple(shape: Any, order: Any) -> str:
+    return f". If the last one is a size, give the shape as one tuple: ({shape}, {order})."
+
+
 def _same_ints(given: Any, old: tuple[int, ...]) -> bool:
     """Whether an argument says the sizes, or the axes, that there are."""
     kind = type(given)
@@ -120,7 +124,12 @@ def reshape(a: ArrayLike, shape: SupportsIndex | Sequence[SupportsIndex], order:
     """
     (a,) = operands("reshape", a)
     old = get_aval(a).shape
-    new = inferred_shape(old, concrete_shape(shape))
+    try:
+        new = inferred_shape(old, concrete_shape(shape))
+    except TypeError as error:
+        if isinstance(order, str):
+            raise
+        raise TypeError(f"{error}{_as_tuple(shape, order)}") from None
     if (type(a) is np.ndarray and not copy and out_sharding is None and order in ("C", "F")
             and min(new, default=0) >= 0):
         return a.reshape(new, order=order)  # type: ignore
@@ -137,7 +146,8 @@ def reshape(a: ArrayLike, shape: SupportsIndex | Sequence[SupportsIndex], order:
     elif order == "A":
         raise NotImplementedError("np.reshape order=A is not implemented.")
     else:
-        raise ValueError(f"Unexpected value for 'order' argument: {order}.")
+        hint = " The orders are 'C' and 'F'." if isinstance(order, str) else _as_tuple(shape, order)
+        raise ValueError(f"Unexpected value for 'order' argument: {order}.{hint}")
     return lax.copy_p.bind(x) if copy else x
 
 

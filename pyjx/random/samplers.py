@@ -480,7 +480,8 @@ def check_mode(name: str, mode: Any) -> str:
     if mode is None:
         mode = "high" if configuration.high_dynamic_range_gumbel.value else "low"
     if mode not in ("low", "high"):
-        raise ValueError(f"Must provide valid mode for {name} got: {mode}")
+        raise ValueError(f"Must provide valid mode for {name} got: {mode}. It is 'low', 'high' or "
+                         "None.")
     return str(mode)
 
 

@@ -211,24 +211,20 @@ def _checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequenc
     """The results as NumPy arrays, which XLA takes as they are."""
     if len(outs) != len(avals):
         raise TypeError("Mismatched number of outputs from callback. Expected: "
-                        f"{len(avals)}, Actual: {len(outs)}: the callback {_name(callback)} gave "
-                        f"{len(outs)} results, expected {len(avals)}.")
+                        f"{len(avals)}, Actual: {len(outs)}. result_shape_dtypes says the former.")
     arrays = []
     for i, (x, aval) in enumerate(zip(outs, avals, strict=True)):
         host = np.asarray(x)
         if host.shape != aval.shape:
             raise ValueError(f"Incorrect output shape for return value #{i}: Expected: "
-                             f"{aval.shape}, Actual: {host.shape}. "
-                             f"Result {i} of the callback {_name(callback)} has shape "
-                             f"{host.shape}, result_shape_dtypes says {aval.shape}.")
+                             f"{aval.shape}, Actual: {host.shape}. result_shape_dtypes says the "
+                             "former.")
         if host.dtype != aval.dtype:
             narrow = dtypes.canonicalize_dtype(host.dtype)  # with 64-bit types off
             if narrow != aval.dtype:
                 raise TypeError(f"Incorrect output dtype for return value #{i}: Expected: "
-                                f"{aval.dtype}, Actual: {narrow}. "
-                                f"Result {i} of the callback {_name(callback)} has dtype "
-                                f"{host.dtype}, result_shape_dtypes says {aval.dtype}. "
-                                "Convert it in the callback: "
+                                f"{aval.dtype}, Actual: {narrow}. result_shape_dtypes says the "
+                                "former. Convert it in the callback: "
                                 f"np.asarray(result, {str(aval.dtype)!r}).")
             host = host.astype(narrow)
         arrays.append(host)

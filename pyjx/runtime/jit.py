@@ -36,7 +36,7 @@ from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.scalars import is_minus_zero
 from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.engine.calls import jit_p
-from pyjx.engine.functions import FlatFun, name_of, source_of
+from pyjx.engine.functions import FlatFun, leaf_paths, name_of, raise_bad_result, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.guards import guard
@@ -405,12 +405,9 @@ class _JittedFun(FlatFun):
         return outs  # type: ignore[no-any-return]
 
     def check(self, outs: list[Any]) -> None:
-        for x in outs:
-            if not is_valid_value(x):
-                if self._spec.stand_in(outs):
-                    return
-                signature.raise_bad_output(
-                    source_of(self._spec.fun), self._spec.options.traced_for, self.out_tree, outs)
+        if not all(map(is_valid_value, outs)) and not self._spec.stand_in(outs):
+            raise_bad_result(f"function {source_of(self._spec.fun)} traced for "
+                             f"{self._spec.options.traced_for}", self.out_tree, outs)
 
 
 def _any_tracer(*groups: Iterable[Any]) -> bool:
@@ -448,12 +445,12 @@ def _debug_info(traced_for: str, fun: Callable[..., Any], in_tree: TreeDef, stat
 
 
 def _result_paths(tree: TreeDef) -> tuple[str, ...]:
-    return tuple([f"result{path}" for path in signature.leaf_paths(tree)])
+    return tuple([f"result{path}" for path in leaf_paths(tree)])
 
 
 def path_in(tree: TreeDef, i: int) -> str:
     """Where leaf `i` of a result of this structure is; empty if it is the result."""
-    path = signature.leaf_paths(tree)[i]
+    path = leaf_paths(tree)[i]
     return f"result{path}" if path else ""
 
 

@@ -13,18 +13,10 @@ import numpy as np
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.call_notes import hashable
 from pyjx.core.records import Record
-from pyjx.core.value_texts import cure, shortened
-from pyjx.engine.functions import source_of
+from pyjx.core.value_texts import as_pytree, shortened
+from pyjx.engine.functions import leaf_paths, source_of
 from pyjx.engine.types import TreeDef
-from pyjx.jaxlib_pytrees import treedef_of
 from pyjx.lazy import deferred
-from pyjx.tree_util import (
-    FlattenedIndexKey,
-    default_registry,
-    tree_flatten_with_path,
-    tree_structure,
-    tree_unflatten,
-)
 
 inspect = deferred("inspect")  # slow to load, and seldom needed
 
@@ -121,7 +113,7 @@ def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: st
         return numbers, names
     if parameters.keywords is None:
         _refuse_names([n for n in names if n not in parameters.every], kind,
-                      "Function does not take these args.")
+                      f"Function does not take these args. It takes {list(parameters.every)}.")
     positional = parameters.positional
     n = len(positional)
     if parameters.variadic is None:
@@ -248,38 +240,6 @@ def leaf_names(parameters: Parameters | None, in_tree: TreeDef, static: Any) -> 
     return tuple(names)
 
 
-_LEAF = tree_structure(0)
-
-
-def leaf_paths(tree: TreeDef) -> list[str]:
-    """Where each leaf is in its tree, such as `['w'][0]`.
-
-    Only a node knows what its children are called, so one is made, of numbers. Where a class of the
-    user's can not be made of numbers, or takes them for other children, these have positions.
-    """
-    whole = _keys(tree)
-    if whole is not None:
-        return whole
-    children = tree.children()
-    keys = _keys(treedef_of(default_registry, tree.node_data(), [_LEAF] * len(children))) or \
-        [f"[{i}]" for i in range(len(children))]
-    return [key + path for key, child in zip(keys, children, strict=True)
-            for path in leaf_paths(child)]
-
-
-def _keys(tree: TreeDef) -> list[str] | None:
-    """As `leaf_paths`; None if a node refuses."""
-    numbers = list(range(tree.num_leaves))
-    try:
-        found = tree_flatten_with_path(tree_unflatten(tree, numbers))[0]
-    except Exception:  # whatever a class of the user's raises
-        return None
-    if [x if type(x) is int else None for _, x in found] != numbers:
-        return None
-    return ["".join([f"[{k.key}]" if type(k) is FlattenedIndexKey else str(k) for k in path])
-            for path, _ in found]
-
-
 def names_when_asked(fun: Callable[..., Any], in_tree: TreeDef, static: Any = ()
                      ) -> Callable[[], tuple[str, ...]]:
     """The names of the leaves of a function's arguments, found when they are asked for."""
@@ -321,7 +281,7 @@ def raise_bad_argument(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequen
                 f"Error interpreting argument to {source_of(fun)} as an abstract array. The "
                 f"problematic value is of type {type(x)} and was passed to the function at path "
                 f"{name}.\nIt is not an array of numbers, nor a number. If the function needs it "
-                f"as it is, {_static(name, x)}. {cure(x)}"
+                f"as it is, {_static(name, x)}.{as_pytree(x)}"
             ) from (error if is_valid_value(x) else None)
     raise TypeError(f"The arguments of {source_of(fun)} cannot be traced.")
 
@@ -348,18 +308,6 @@ def raise_unhashable(name: str, static: Any) -> NoReturn:
                 f"{type(value)}, {shortened(value)}. {hashable(type(value).__name__)}"
             ) from None
     raise TypeError(f"unhashable arguments of the jitted function {name}")
-
-
-def raise_bad_output(source: str, traced_for: str, tree: TreeDef, outs: Sequence[Any]) -> NoReturn:
-    """Say which result is no array."""
-    i = next(i for i, x in enumerate(outs) if not is_valid_value(x))
-    path = leaf_paths(tree)[i]
-    raise TypeError(
-        f"function {source} traced for {traced_for} returned a value of type {type(outs[i])}"
-        f"{f' at output component {path}' if path else ''}, which is not a valid JAX type. Return "
-        "arrays, alone or in containers; the class of another container is made a pytree by "
-        "jax.tree_util.register_dataclass."
-    )
 
 
 def raise_overflow(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequence[Any], static: Any,

@@ -22,7 +22,7 @@ MODES = ("full", "same", "valid")
 
 def _check_mode(mode: str) -> None:
     if mode not in MODES:
-        raise ValueError("mode must be one of ['full', 'same', 'valid']")
+        raise ValueError(f"mode must be one of ['full', 'same', 'valid'], got {mode!r}")
 
 
 def _operands(name: str, in1: ArrayLike, in2: ArrayLike) -> tuple[Array, Array]:

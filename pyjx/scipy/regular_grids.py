@@ -39,7 +39,7 @@ class RegularGridInterpolator:
     def __init__(self, points: Sequence[Any], values: ArrayLike, method: str = "linear",
                  bounds_error: bool = False, fill_value: ArrayLike = math.nan) -> None:
         if method not in ("linear", "nearest"):
-            raise ValueError(f"method {method!r} is not defined")
+            raise ValueError(f"method {method!r} is not defined; 'linear' and 'nearest' are")
         if bounds_error:
             raise NotImplementedError("`bounds_error` takes no effect under JIT")
         check_arraylike("RegularGridInterpolator", values, *points)
@@ -84,7 +84,7 @@ class RegularGridInterpolator:
         """
         method = self.method if method is None else method
         if method not in ("linear", "nearest"):
-            raise ValueError(f"method {method!r} is not defined")
+            raise ValueError(f"method {method!r} is not defined; 'linear' and 'nearest' are")
         n = len(self.grid)
         vector = not isinstance(xi, (tuple, list)) or (n == 1 != len(xi))
         xi = jnp.asarray(xi) if vector else jnp.stack(

@@ -58,7 +58,7 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0,
     if overwrite_data is not None:
         raise NotImplementedError("overwrite_data argument not implemented.")
     if type not in ("constant", "linear"):
-        raise ValueError("Trend type must be 'linear' or 'constant'.")
+        raise ValueError(f"Trend type must be 'linear' or 'constant', got {type!r}.")
     x = as_array(promote_inexact("detrend", jnp.asarray(data)))
     if type == "constant":
         return x - x.mean(axis, keepdims=True)
@@ -190,7 +190,7 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
         raise ValueError(f"Unknown boundary option '{boundary}', must be one of: "
                          f"{list(_BOUNDARIES)}")
     if scaling not in ("density", "spectrum"):
-        raise ValueError(f"Unknown scaling: {scaling}")
+        raise ValueError(f"Unknown scaling: {scaling}; there are 'density' and 'spectrum'")
     axis = canonical_axis(axis, x.ndim)
     if x.size == 0 or (y is not None and y.size == 0):
         return _spectra_of_nothing(x, x if y is None else y, axis, real)

@@ -10,7 +10,7 @@ from pyjx.core.avals import get_aval, is_ref_type
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import state
 from pyjx.engine.forward import refuse_captured_tangents
-from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
+from pyjx.engine.functions import FlatFun, flatten, name_of
 from pyjx.engine.types import TreeDef
 
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")
@@ -163,7 +163,7 @@ class CustomFun(FlatFun):
         return self.owner.__name__
 
     def check(self, outs: list[Any]) -> None:
-        check_values(outs)
+        super().check(outs)
         self.out_avals = [get_aval(x) for x in outs]
         for aval in self.out_avals:
             if is_ref_type(aval):

@@ -11,7 +11,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import DebugInfo, Jaxpr
 from pyjx.core.trace import Tracer, trace_to_jaxpr
-from pyjx.engine.functions import FlatFun, flatten, name_of, source_of
+from pyjx.engine.functions import FlatFun, flatten, name_of, source_of, tree_text
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import TreeDef
 from pyjx.runtime.abstract import described
@@ -28,6 +28,14 @@ from pyjx.tree_util import broadcast_prefix, register_pytree_node, tree_map, tre
 
 if TYPE_CHECKING:
     from pyjx.engine.types import Tangent
+
+
+def _pair(fun: Callable[..., Any], made: Any) -> Any:
+    """What a function with its derivative, or `rem` of it, has returned."""
+    if isinstance(made, (tuple, list)) and len(made) == 2 and callable(made[1]):
+        return made
+    raise TypeError(f"custom_gradient: {source_of(fun)} must return a pair of its output and of a "
+                    f"function, the derivative, got {tree_text(made)}.")
 
 
 def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = False,
@@ -68,7 +76,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
                                   "supported. Use custom_vjp and its method defremat.")
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return fun(*args, **kwargs)[0]
+        return _pair(fun, fun(*args, **kwargs))[0]
 
     wrapped.__name__ = wrapped.__qualname__ = name_of(fun)
     wrapped.__doc__ = getattr(fun, "__doc__", None)
@@ -88,14 +96,14 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         return _closure(to_tuple, flatten((out,))[1], tangents)
 
     def fwd(*args: Any) -> Any:
-        out, pull_back = fun(*args)
+        out, pull_back = _pair(fun, fun(*args))
         return out, pulling_back(out, pull_back, args)
 
     def fwd_saving(*args: Any) -> Any:
-        out, rem = fun(*args)
+        out, rem = _pair(fun, fun(*args))
 
         def again(*args: Any) -> Any:
-            out, pull_back = rem(*args)
+            out, pull_back = _pair(fun, rem(*args))
             return out, pulling_back(out, pull_back, args)
 
         leaves, in_tree = flatten(args)

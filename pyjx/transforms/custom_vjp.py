@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.avals import cotangent_aval, get_aval, is_ref_type
+from pyjx.core.avals import cotangent_aval, get_aval, is_ref_type, is_valid_value
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref, shared
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -16,7 +16,14 @@ from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import SymbolicZero, custom_vjp_call_p, tangent_result
 from pyjx.engine.custom_remat_calls import bind_custom_remat, bind_remat_opt
 from pyjx.engine.explicit import as_cotangent
-from pyjx.engine.functions import check_values, flatten, name_of, source_of, tree_text
+from pyjx.engine.functions import (
+    check_values,
+    flatten,
+    name_of,
+    raise_bad_result,
+    source_of,
+    tree_text,
+)
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
 from pyjx.errors import UnexpectedTracerError
@@ -288,9 +295,10 @@ class _FlatFwd:
                 f"instead of a pair the {kind} rule {name_of(rule)} produced {tree_text(result)}.",
                 f"(equal to those of the custom_vjp-decorated function {fun.__name__}) ")
         outs, out_tree = flatten(result[0])
-        check_values(outs)
         residuals, residual_tree = flatten(result[1])
-        check_values(residuals)
+        for found, tree in ((outs, out_tree), (residuals, residual_tree)):
+            if not all(map(is_valid_value, found)):
+                raise_bad_result(f"the {kind} rule {source_of(rule)}", tree, found)
         _check_no_refs(kind, rule, result, leaves)
         if fun.out_tree is None:
             fun.out_tree = out_tree

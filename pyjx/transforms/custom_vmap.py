@@ -6,12 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.array_type import Array
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.custom_batching_calls import BatchingRule, bind_custom_vmap
-from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
+from pyjx.engine.functions import (
+    FlatFun,
+    check_values,
+    flatten,
+    name_of,
+    raise_bad_result,
+    source_of,
+    tree_text,
+)
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.guards import guard
 from pyjx.transforms.custom_function import PositionalFunction, R
@@ -83,7 +91,13 @@ def _on_leaves(rule: Callable[..., Any], flat: FlatFun, out_avals: Sequence[Any]
     name, unflatten = name_of(rule), flat.in_tree.unflatten
 
     def run(size: int, batched: Sequence[bool], *leaves: Any) -> tuple[list[Any], list[bool]]:
-        result, out_batched = rule(size, list(unflatten(batched)), *unflatten(leaves))
+        returned = rule(size, list(unflatten(batched)), *unflatten(leaves))
+        if not isinstance(returned, (tuple, list)) or len(returned) != 2:
+            raise TypeError(
+                f"custom_vmap: the rule {source_of(rule)} must return a pair of the output of the "
+                "batch and of bools, True for each leaf of the output that has a batch axis (in "
+                f"front), got {tree_text(returned)}.")
+        result, out_batched = returned
         outs, tree = flatten(result)
         flags, flags_tree = flatten(out_batched)
         if tree != flags_tree:
@@ -98,7 +112,8 @@ def _on_leaves(rule: Callable[..., Any], flat: FlatFun, out_avals: Sequence[Any]
                 f"match that of original custom-vmapped function.\nOriginal output: "
                 f"{flat.out_tree}\nRule output: {tree}"
             )
-        check_values(outs)
+        if not all(map(is_valid_value, outs)):
+            raise_bad_result(f"the rule {source_of(rule)} of custom_vmap", tree, outs)
         if any(batched):
             return outs, flags
         examples = [_example(name, i, x, aval, size)

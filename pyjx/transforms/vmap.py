@@ -21,7 +21,7 @@ from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, state
 from pyjx.core.value_texts import cure, shortened
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
-from pyjx.engine.functions import FlatFun, flatten, source_of
+from pyjx.engine.functions import FlatFun, flatten, leaf_paths, source_of
 from pyjx.engine.types import AxisName, P, R, TreeDef
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.runtime.signature import leaf_names, names_when_asked, parameters_of
@@ -303,10 +303,14 @@ class _MappedFun(FlatFun):
                 for i, (x, w) in enumerate(zip(outs, wanted, strict=True))]
 
     def check(self, outs: list[Any]) -> None:
-        for x in outs:
+        for i, x in enumerate(outs):
             if not (isinstance(x, Tracer) or is_valid_value(x) or is_vmappable(x)):
-                raise TypeError(f"Output from batched function {shortened(x)} with type {type(x)} "
-                                "is not a valid JAX type")
+                path = leaf_paths(self.out_tree)[i]
+                raise TypeError(
+                    f"Output from batched function {shortened(x)} with type {type(x)} is not a "
+                    f"valid JAX type. {source_of(self.of)} returned it"
+                    f"{f' at output component {path}' if path else ''}: return arrays, alone or in "
+                    "containers.")
 
 
 class _Leaf:

@@ -277,6 +277,12 @@ def test_programs_that_import_jax(tmp_path):
     assert done.stdout.splitlines()[-1] == "False"
 
 
+def test_the_command_is_no_call_of_the_users(model):
+    done = subprocess.run([sys.executable, "-m", "emit_hlo", f"{model}:loss", "f32[4,3]",
+                           "f32[2,5]", "--vmap"], text=True, capture_output=True)
+    assert "vmap got inconsistent sizes" in done.stderr and "The call was" not in done.stderr
+
+
 def test_errors_point_at_no_library_of_python(model):
     assert messages.is_users(model) and messages.is_users(pytest.__file__)
     assert not messages.is_users(functools.__file__) and not messages.is_users(jax.__file__)
@@ -439,6 +445,9 @@ def test_help_loads_nothing():
     (("MODEL:loss",), "which type has w?"),
     (("MODEL:affine", "f32[2]", "--platform", "gpu"),
      "there is no platform 'gpu'. NVIDIA's GPUs are cuda."),
+    (("MODEL:affine", "f32[2]", "--platform", "tpu:v9"), "; there are: tpu:v2:2x2, tpu:v3:2x2, "),
+    (("MODEL:affine", "f32[2]", "--platform", "cuda:h10"), "Did you mean cuda:h100?"),
+    (("MODEL:affine", "f32[2]", "--vmap", "0"), "What belongs to --vmap is written --vmap=0"),
     (("MODEL:affine", "float[2]"), "there is no dtype 'float'. Did you mean f32?"),
     (("MODEL:affine", "f32[2]", "--emit", "stablhlo"), "Did you mean stablehlo"),
     (("MODEL:affine", "f32[2]", "--gard"), "Did you mean --grad"),

@@ -25,7 +25,7 @@ GENERATED = ("_build", "notebooks", "reference")
 PAGES = [p for p in sorted(DOCS.rglob("*.md")) if p.relative_to(DOCS).parts[0] not in GENERATED]
 IDS = [p.relative_to(DOCS).as_posix() for p in PAGES]
 OF_A_NEW_PROCESS = "devices.md"  # it says how many devices the CPU is
-FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -123,7 +123,7 @@ SCALAR = "Gradient only defined for scalar-output functions. Output "
     (lambda: jax.grad(lambda x: (x, x))(1.0), TypeError, SCALAR + "was (1.0, 1.0)."),
     (lambda: jax.grad(lambda x: None)(1.0), TypeError, SCALAR + "was None."),
     (lambda: jax.grad(lambda x: "a")(1.0), TypeError,
-     "Argument 'a' of type <class 'str'> is not a valid JAX type"),
+     "returned a value of type <class 'str'>, which is not a valid JAX type"),
     (lambda: jax.grad(lambda x: 1.0)("a"), TypeError,
      "Argument 'a' of type <class 'str'> is not a valid JAX type"),
     (lambda: jax.grad(lambda x: x * 1.0)(3), TypeError, INEXACT.format("int32")),

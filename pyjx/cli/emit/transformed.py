@@ -12,6 +12,7 @@ import numpy as np
 
 import pyjx as jax
 from emit_hlo.arguments import Options, UsageError, instead_of
+from emit_hlo.tables import WITH_VALUE
 from pyjx.cli.emit.argspecs import Reader, SpecError, Static, python_value
 from pyjx.cli.emit.messages import IMPORT, CommandError, described
 from pyjx.cli.emit.targets import module_of
@@ -45,7 +46,7 @@ def call_for(function: Any, name: str, specs: Sequence[str], static: Sequence[tu
     args, kwargs = _arguments(function, name, specs)
     for key, text in static:
         kwargs[key] = Static(python_value(text, f"--static {key}={text}"))
-    _check_signature(function, name, args, kwargs)
+    _check_signature(function, name, args, kwargs, transforms)
     call = _without_static(Call(function, tuple(args), kwargs), name)
     for i, (transform, value) in enumerate(transforms):
         call = _transformed(call, transform, value, transforms[i + 1:])
@@ -160,7 +161,8 @@ def _of_annotation(annotation: Any, reader: Reader) -> Any:
         return None
 
 
-def _check_signature(function: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+def _check_signature(function: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any],
+                     transforms: Sequence[tuple[str, str]]) -> None:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -170,6 +172,9 @@ def _check_signature(function: Any, name: str, args: Sequence[Any], kwargs: dict
     except TypeError as error:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         near = instead_of(unknown[1], signature.parameters) if unknown else ""
+        bare = [n for n, value in transforms if not value and n in WITH_VALUE]
+        if bare and args and isinstance(args[-1], int):  # as most commands take values
+            near = f". What belongs to --{bare[-1]} is written --{bare[-1]}={args[-1]}"
         given = ", ".join([*map(shown, args), *[f"{k}={shown(v)}" for k, v in kwargs.items()]])
         raise CommandError(f"{name}{signature} does not take ({given}): {error}{near}") from None
 

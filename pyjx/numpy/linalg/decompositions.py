@@ -124,7 +124,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """
     a = matrices("qr", a)
     if mode not in _QR_MODES:
-        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+        raise ValueError(f"Unsupported QR decomposition mode '{mode}'; there are {_QR_MODES}")
     if mode == "raw":
         packed, taus = geqrf_p.bind(a)
         return QRResult(transposed(packed), taus)

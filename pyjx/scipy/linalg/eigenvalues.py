@@ -194,7 +194,7 @@ def _selected(select: str, chosen: Any, n: int) -> tuple[int, int]:
     if select == "v":
         raise NotImplementedError("eigh_tridiagonal(..., select='v') is not implemented")
     if select not in ("a", "i"):
-        raise ValueError("'select must have a value in {'a', 'i', 'v'}.")
+        raise ValueError(f"'select must have a value in {{'a', 'i', 'v'}}, got {select!r}.")
     if select == "a":
         return 0, n
     if chosen is None:

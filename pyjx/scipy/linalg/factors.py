@@ -171,7 +171,8 @@ def qr(a: ArrayLike, overwrite_a: bool = False, lwork: Any = None, mode: str = "
     [[2.0, 3.0], [0.0, 1.0]]
     """
     if mode not in ("full", "r", "economic"):
-        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+        raise ValueError(f"Unsupported QR decomposition mode '{mode}'; there are 'full', 'r' "
+                         "and 'economic'")
     q, *rest = linalg.qr(array("qr", a), pivoting=pivoting, full_matrices=mode != "economic")
     return tuple(rest) if mode == "r" else (q, *rest)
 
@@ -294,9 +295,10 @@ def polar(a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float
     if get_aval(a).ndim < 2:
         raise ValueError("The input `a` must be at least a 2-D array.")
     if side not in ("right", "left"):
-        raise ValueError("The argument `side` must be either 'right' or 'left'.")
+        raise ValueError(f"The argument `side` must be either 'right' or 'left', got {side!r}.")
     if method not in ("qdwh", "svd"):
-        raise ValueError(f"Unknown polar decomposition method {method}.")
+        raise ValueError(f"Unknown polar decomposition method {method}. There are 'qdwh' and "
+                         "'svd'.")
     right = side == "right"
     m, n = get_aval(a).shape[-2:]
     if method == "svd" or (m < n if right else m > n):

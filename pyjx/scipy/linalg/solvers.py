@@ -169,7 +169,7 @@ def solve_triangular(a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bo
     [1.0, 2.0]
     """
     if trans not in _TRANSPOSES:
-        raise ValueError(f"Invalid 'trans' value {trans}")
+        raise ValueError(f"Invalid 'trans' value {trans}; it is one of {list(_TRANSPOSES)}")
     turn = _TRANSPOSES[trans]
     a, b = wide_arrays("solve_triangular", a, b)
     check_square("first input to solve_triangular", get_aval(a))

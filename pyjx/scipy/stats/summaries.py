@@ -112,8 +112,8 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
     """
     check_arraylike("rankdata", a)
     _check_policy("rankdata", nan_policy, ("propagate",))
-    if method not in ("average", "min", "max", "dense", "ordinal"):
-        raise ValueError(f"unknown method '{method}'")
+    if method not in (known := ("average", "min", "max", "dense", "ordinal")):
+        raise ValueError(f"unknown method '{method}'; there are {known}")
     x = as_array(a)
     x, place = _flat(x, axis)
     x = jnp.moveaxis(x, place, -1)

@@ -1,0 +1,248 @@
+"""Mistakes as people make them: the error names the operation, the argument and a cure, shows no
+frame of the library, and says nothing twice."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax, nn, random
+from pyjx.core.frames import is_internal
+from pyjx.experimental import pallas
+
+ROOT = Path(__file__).parents[1]
+X, V, AT = jnp.ones((4, 4)), jnp.arange(4.0), jnp.arange(4)
+KEY = random.key(0)
+LIKE = jax.ShapeDtypeStruct((4,), np.float32)
+linalg, signal, stats = jax.scipy.linalg, jax.scipy.signal, jax.scipy.stats
+
+
+def mistake(call: Callable[[], Any]) -> str:
+    """The text of the error, with its notes. No frame of the library is shown."""
+    with pytest.raises(Exception) as caught:
+        call()
+    frames = traceback.extract_tb(caught.value.__traceback__)[1:]
+    assert not [f for f in frames if is_internal(f.filename)]
+    return "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+
+
+# -- words that functions take ---------------------------------------------------------------------
+
+OPTIONS: dict[str, Callable[[str], Any]] = {
+    "high hihg": lambda s: jnp.matmul(X, X, precision=s),
+    "highest higest": lambda s: lax.dot(X, X, precision=s),
+    "ortho otrho": lambda s: jnp.fft.fft(V, norm=s), "edge edg": lambda s: jnp.pad(V, 1, mode=s),
+    "wrap wrp": lambda s: jnp.take(V, AT, mode=s),
+    "clip clp": lambda s: jnp.choose(AT, [V] * 4, mode=s),
+    "left lef": lambda s: jnp.searchsorted(V, V, side=s),
+    "scan scann": lambda s: jnp.searchsorted(V, V, method=s),
+    "linear lineer": lambda s: jnp.quantile(V, 0.5, method=s),
+    "full ful": lambda s: jnp.convolve(V, V, mode=s),
+    "same smae": lambda s: jnp.correlate(V, V, mode=s),
+    "reduced reducd": lambda s: jnp.linalg.qr(X, mode=s),
+    "fro froo": lambda s: jnp.linalg.norm(X, ord=s),
+    "nuc nucc": lambda s: jnp.linalg.cond(X, p=s),
+    "big bigg": lambda s: jnp.unpackbits(AT.astype("uint8"), bitorder=s),
+    "sort sortt": lambda s: jnp.isin(V, V, method=s),
+    "drop dropp": lambda s: V.at[AT].set(0, mode=s), "fill fil": lambda s: V.at[AT].get(mode=s),
+    "SAME SAMEE": lambda s: lax.conv(X[None, None], X[None, None], (1, 1), s),
+    "VALID VALLID": lambda s: lax.reduce_window(X, 0.0, lax.add, (2, 2), (1, 1), s),
+    "FFT fftt": lambda s: lax.fft(V, s, (4,)),
+    "cholesky cholesk": lambda s: random.multivariate_normal(KEY, V, X, method=s),
+    "high highh": lambda s: random.categorical(KEY, X, mode=s),
+    "threefry2x32 threefy2x32": lambda s: random.key(0, impl=s),
+    "bilinear bilineer": lambda s: jax.image.resize(X, (8, 8), s),
+    "qdwh qdwhh": lambda s: linalg.polar(X, method=s),
+    "left leftt": lambda s: linalg.polar(X, side=s),
+    "schur schurr": lambda s: linalg.solve_sylvester(X, X, X, method=s),
+    "economic econommic": lambda s: linalg.qr(X, mode=s),
+    "real rreal": lambda s: linalg.schur(X, output=s),
+    "valid valdi": lambda s: signal.convolve2d(X, X, mode=s),
+    "zeros zerros": lambda s: signal.stft(V, nperseg=2, boundary=s),
+    "density densty": lambda s: signal.welch(V, nperseg=2, scaling=s),
+    "constant constnt": lambda s: signal.detrend(V, type=s),
+    "propagate propogate": lambda s: stats.mode(V, nan_policy=s),
+    "average averge": lambda s: stats.rankdata(V, method=s),
+    "scott scot": lambda s: stats.gaussian_kde(V, bw_method=s),
+    "nearest neerest": lambda s: jax.scipy.ndimage.map_coordinates(X, [V, V], 1, mode=s),
+    "cudnn cudn": lambda s: nn.dot_product_attention(*[jnp.ones((1, 2, 1, 4))] * 3,
+                                                     implementation=s),
+    "fan_in fan_inn": lambda s: nn.initializers.variance_scaling(1.0, s, "normal")(KEY, (2, 2)),
+    "normal normall": lambda s: nn.initializers.variance_scaling(1.0, "fan_in", s)(KEY, (2, 2)),
+    "cpu cpuu": lambda s: jax.devices(s), "float32 flot32": lambda s: jnp.zeros(3, s),
+    "batch bach": lambda s: jax.vmap(lambda x: lax.psum(x, s), axis_name="batch")(V),
+}
+
+
+@pytest.mark.parametrize("words", OPTIONS)
+def test_a_misspelt_option_is_told_the_word_that_is_meant(words: str) -> None:
+    meant, given = words.split()
+    said = mistake(lambda: OPTIONS[words](given))
+    assert f"Did you mean '{meant}'?" in said or f'Did you mean one of: "{meant}"' in said
+
+
+def test_a_word_that_is_far_from_all_is_told_no_other() -> None:
+    assert "Did you mean" not in mistake(lambda: jnp.pad(V, 1, mode="something"))
+    assert "Did you mean" not in mistake(lambda: jnp.einsum("abc,abd->abcd", X, X))
+
+
+# -- what functions return -------------------------------------------------------------------------
+
+TRANSFORMS: dict[str, Callable[..., Any]] = {
+    "grad": lambda f: jax.grad(f)(1.0), "value_and_grad": lambda f: jax.value_and_grad(f)(1.0),
+    "vjp": lambda f: jax.vjp(f, 1.0), "jvp": lambda f: jax.jvp(f, (1.0,), (1.0,)),
+    "linearize": lambda f: jax.linearize(f, 1.0), "jacfwd": lambda f: jax.jacfwd(f)(V),
+    "jacrev": lambda f: jax.jacrev(f)(V), "hessian": lambda f: jax.hessian(f)(V),
+    "jit": lambda f: jax.jit(f)(1.0), "checkpoint": lambda f: jax.checkpoint(f)(1.0),
+    "vmap": lambda f: jax.vmap(f)(V), "eval_shape": lambda f: jax.eval_shape(f, 1.0),
+    "cond": lambda f: lax.cond(True, f, f, 1.0), "map": lambda f: lax.map(f, V),
+    "while_loop": lambda f: lax.while_loop(f, f, 1.0),
+    "scan": lambda f: lax.scan(lambda c, x: (c, f(x)), 0.0, V),
+    "fori_loop": lambda f: lax.fori_loop(0, 3, lambda i, x: f(x), 1.0),
+    "linear_transpose": lambda f: jax.linear_transpose(f, 1.0)(1.0),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("result", ["a", {"k": {1, 2}}])
+def test_what_is_no_array_is_a_result_and_no_argument(name: str, result: Any) -> None:
+    said = mistake(lambda: TRANSFORMS[name](lambda x: result))
+    assert "is not a valid JAX type. " in said and "returned" in said
+    assert "Argument" not in said and "closure" not in said
+    assert Path(__file__).name in said
+    if isinstance(result, dict):
+        assert "output component" in said and "['k']" in said
+
+
+@pytest.mark.parametrize("call", [
+    lambda f: jax.grad(f, has_aux=True)(1.0), lambda f: jax.vjp(f, 1.0, has_aux=True),
+    lambda f: jax.jvp(f, (1.0,), (1.0,), has_aux=True), lambda f: jax.jacfwd(f, has_aux=True)(1.0),
+    lambda f: jax.linearize(f, 1.0, has_aux=True), lambda f: jax.hessian(f, has_aux=True)(1.0)])
+def test_who_has_auxiliary_data_returns_a_pair(call: Any) -> None:
+    said = mistake(lambda: call(lambda x: x * 2))
+    assert "a two-element tuple, but got type float32[]. With has_aux=True, <lambda> at " in said
+    assert "Tracer" not in said
+
+
+def mapped_by(rule: Callable[..., Any]) -> Callable[[], Any]:
+    f = jax.custom_batching.custom_vmap(lambda x: x)
+    f.def_vmap(rule)
+    return lambda: jax.vmap(f)(V)
+
+
+@pytest.mark.parametrize(("call", "got"), [
+    (mapped_by(lambda size, batched, x: None), "got None."),
+    (mapped_by(lambda size, batched, x: x), "got float32[4]."),
+    (mapped_by(lambda size, batched, x: (x, True, 3)), "got (float32[4], True, 3)."),
+    (lambda: jax.custom_gradient(lambda x: None)(1.0), "got None."),
+    (lambda: jax.custom_gradient(lambda x: x)(1.0), "got 1.0."),
+    (lambda: jax.grad(jax.custom_gradient(lambda x: x))(1.0), "got float32[]."),
+    (lambda: jax.custom_gradient(lambda x: (x, 3.0))(1.0), "got (1.0, 3.0)."),
+    (lambda: jax.custom_gradient(lambda x: (x, lambda g: g, 3))(1.0), ", 3)."),
+])
+def test_rules_that_give_no_pair_say_what_it_is_of(call: Any, got: str) -> None:
+    said = mistake(call)
+    assert re.search(r"custom_\w+: .*<lambda> at \S+:\d+ must return a pair of", said)
+    assert got in said
+
+
+def test_rules_that_give_no_arrays_are_named() -> None:
+    f = jax.custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, {"r": "a"}), lambda r, g: (g,))
+    assert re.search(r"the fwd rule <lambda> at .* returned a value of type <class 'str'> at "
+                     r"output component \['r'\]", mistake(lambda: jax.grad(f)(1.0)))
+    said = mistake(mapped_by(lambda size, batched, x: ("a", True)))
+    assert "the rule <lambda> at" in said and "of custom_vmap returned a value of type" in said
+
+
+@pytest.mark.parametrize(("result", "words"), [
+    (np.zeros(3, np.float32), "Expected: (4,), Actual: (3,)."),
+    (np.zeros(4, np.int32), "Expected: float32, Actual: int32."),
+    ((V, V), "Expected: 1, Actual: 2."),
+])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_a_callback_that_gives_other_types_is_told_once(result: Any, words: str, wrap: Any) -> None:
+    said = mistake(lambda: wrap(lambda x: jax.pure_callback(lambda x: result, LIKE, x))(V))
+    assert said.count(words) == 1 and said.count("callback <lambda>") == 1
+    assert len(re.findall(r"\(3,\)", said)) <= 1
+
+
+# -- arguments -------------------------------------------------------------------------------------
+
+
+def twice(x: Any, n: int) -> Any:
+    return x * n
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: jnp.concatenate(V, V), "Functions that join arrays take them as one sequence"),
+    (lambda: jnp.stack(V, V), "Functions that join arrays take them as one sequence"),
+    (lambda: jnp.concatenate((1.0, 2.0)), "Join them along a new axis, as in stack((a, b))."),
+    (lambda: jnp.reshape(X, 2, 8), "give the shape as one tuple: (2, 8)."),
+    (lambda: jnp.reshape(V, 4, 1), "give the shape as one tuple: (4, 1)."),
+    (lambda: jax.jit(lambda n: jax.jit(twice, static_argnums=1)(V, n))(3),
+     "hash a traced value, JitTracer(~int32[])."),
+    (lambda: jax.jit(lambda n: jax.jit(twice, static_argnames="n")(V, n=n))(3),
+     "It is traced by a function around this call: let it be static there, too"),
+    (lambda: jax.jit(abs, static_argnames="z"), "static_argnames"),
+    (lambda: pallas.pallas_call(lambda x, o: None, out_shape=LIKE)(V), "is not there yet."),
+    (lambda: pallas.program_id(0), "is not there yet."),
+])
+def test_mistakes_of_arguments(call: Any, words: str) -> None:
+    assert words in mistake(call)
+
+
+def test_arguments_that_are_no_arrays_have_one_cure() -> None:
+    class Config:
+        pass
+
+    for value, words in (("a", "mark the argument as static"), ({1}, "the enclosing scope")):
+        said = mistake(lambda value=value: jax.jit(lambda x: 1)(value))
+        assert words in said and said.count("enclosing scope") <= 1
+    said = mistake(lambda: jax.jit(lambda x: 1)(Config()))
+    assert said.count("static_argnums") == 1 and "scope" not in said
+    assert "Its class may be a pytree" in said
+
+
+def test_leaks_are_told_in_words_of_leaks() -> None:
+    kept: list[Any] = []
+    with jax.checking_leaks():
+        said = mistake(lambda: jax.jit(lambda x: kept.append(x * 2))(1.0))
+    assert "concrete value was not available" not in said
+    assert "created on line" in said and "by the operation `mul`" in said
+    assert "which closes over the variable kept" in said and "return them instead" in said
+    assert "<tuple" not in said
+
+
+FIRST = """
+import traceback, {module} as m, pyjx.numpy as jnp
+from pyjx.core.frames import is_internal
+def fails(*args): raise KeyError("mine")
+try:
+    f = {call}
+    f(jnp.ones(3))
+except Exception as error:
+    frames = traceback.extract_tb(error.__traceback__)
+    print(len(frames), [f.name for f in frames if is_internal(f.filename)])
+"""
+
+
+@pytest.mark.parametrize("call", [
+    "m.hessian(fails)", "m.jacobian(fails)", "m.value_and_grad(fails)", "m.checkpoint(fails)",
+    "m.nn.initializers.he_normal()", "m.numpy.vectorize(fails)"])
+def test_functions_show_no_frames_where_they_are_used_first(call: str) -> None:
+    """A function may be made by another one of the library, which has not been used by its name."""
+    done = subprocess.run([sys.executable, "-c", FIRST.format(module="pyjx", call=call)], text=True,
+                          capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.stdout.endswith(" []\n"), done.stdout + done.stderr
