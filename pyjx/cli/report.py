@@ -7,11 +7,13 @@ import argparse
 import builtins
 import html
 import json
+import linecache
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +44,30 @@ class Section(Record):
     def __str__(self) -> str:
         return "\n".join([f"{self.title}: {self.note}", *explain.table(self.head, self.rows)])
 
-    def html(self) -> str:
-        """The section as HTML."""
-        def row(cells: Sequence[Any], kind: str) -> str:
-            return f"<tr>{''.join([f'<{kind}>{html.escape(str(c))}</{kind}>' for c in cells])}</tr>"
+    @property
+    def anchor(self) -> str:
+        return self.title.replace(" ", "-").lower()
 
-        rows = "\n".join([row(self.head, "th"), *[row(r, "td") for r in self.rows]])
-        return (f"<h2>{html.escape(self.title)}</h2>\n<p>{html.escape(self.note)}</p>\n"
-                f"<table>{rows}</table>")
+    def html(self, compiled: frozenset[str]) -> str:
+        """The section as HTML. The names of functions that were compiled lead to the first of their
+        compilations."""
+        are_these = self.head[:2] == ("function", "trace")
+
+        def cell(name: str, value: Any) -> str:
+            text = html.escape(str(value))
+            if name == "function" and value in compiled and not are_these:
+                text = f"<a href='#of-{text}'>{text}</a>"
+            elif not name and set(text) <= {"#"}:
+                text = f"<i style='width:{len(text) / 4}em'></i>"
+            return f"<td>{text}</td>"
+
+        head = "".join([f"<th>{html.escape(name)}</th>" for name in self.head])
+        named = [f" id='of-{html.escape(row[0])}'" if are_these and row[1] == 1 else ""
+                 for row in self.rows]
+        rows = "\n".join([f"<tr{name}>{''.join(map(cell, self.head, row))}</tr>"
+                          for name, row in zip(named, self.rows, strict=True)])
+        return (f"<h2 id={self.anchor}>{html.escape(self.title)}</h2>\n"
+                f"<p>{html.escape(self.note)}</p>\n<table><tr>{head}</tr>\n{rows}</table>")
 
 
 class Timer:
@@ -176,24 +194,29 @@ def _lines() -> list[Section]:
     return [
         Section("Lines", "one run of each program, by arithmetic and traffic, the dearest first; "
                 "XLA fuses operations, so these are bounds.",
-                ("line", "share", "operations", "bytes", ""),
+                ("line", "share", "operations", "bytes", "", "source"),
                 tuple([(line, f"{sums[0] / whole:.0%}", f"{sums[1]:.3g}", f"{sums[2]:.3g}",
-                        "#" * round(40 * sums[0] / whole)) for line, sums in slowest])),
+                        "#" * round(40 * sums[0] / whole), _source(line))
+                       for line, sums in slowest])),
         Section("Largest arrays", "values that programs compute, whether or not they are ever in "
                 "memory.", ("array", "size", "operation", "function", "line"),
                 tuple([(text, explain.size_text(int(n)), *rest) for n, text, *rest in largest]))]
 
 
+def _source(line: str) -> str:
+    file, _, number = line.rpartition(":")
+    return linecache.getline(file, int(number)).strip() if number.isdigit() else ""
+
+
 def page(title: str, found: Sequence[Section]) -> str:
     """One HTML file that needs nothing else."""
-    style = ("body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em}"
-             "td,th{padding:.1em .8em;text-align:right;font-variant-numeric:tabular-nums}"
-             "td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}"
-             "tr:nth-child(even){background:#8881}@media(prefers-color-scheme:dark)"
-             "{body{background:#111;color:#ddd}}")
-    parts = "\n".join([section.html() for section in found])
+    links = " ".join([f"<a href=#{s.anchor}>{html.escape(s.title)}</a>" for s in found])
+    compiled = frozenset([row[0] for s in found if s.title == "Compilations" for row in s.rows])
+    parts = "\n".join([section.html(compiled) for section in found])
+    style = files("pyjx.viewer").joinpath("assets", "report.css").read_text(encoding="utf-8")
     return (f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title>"
-            f"<style>{style}</style><h1>{html.escape(title)}</h1>\n{parts}\n</html>\n")
+            f"<style>{style}</style><h1>{html.escape(title)}</h1>\n<nav>{links}</nav>\n{parts}\n"
+            "</html>\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -114,6 +114,7 @@ def measure(program: TracedProgram, args: Sequence[Any] | None = None, runs: int
     places = Places()
     rows = [row for m in modules for row in _attributed(
         found.pop(m.name, {}), computations(m.to_string(), places), places)]
+    program.measured = {r.name: r.seconds for r in rows}
     return Measurement(runs, sorted(rows, key=lambda r: (-r.seconds, r.name)))
 
 

@@ -149,6 +149,8 @@ class Program:
       seconds: how long each step took, by its name.
       xla_seconds: XLA's own passes, where `watch_compiler` was called before it compiled.
       notes: what was done otherwise than asked for, and why.
+      measured: seconds of operations of `hlo_opt` by name, where `measure` ran it; the page has
+        them.
     """
 
     def __init__(self, name: str, platform: Platform, compiler_options: Mapping[str, Any]) -> None:
@@ -157,6 +159,7 @@ class Program:
         self.seconds: dict[str, float] = {}
         self.xla_seconds: list[PassTime] = []
         self.notes: list[str] = []
+        self.measured: dict[str, float] = {}
         self._watches = False
         self._compiler_options = dict(compiler_options)
         self._instead: dict[str, Any] = {}  # options that XLA needs, besides those asked for
@@ -389,7 +392,7 @@ def _page(program: Program) -> str:
         program.name, jaxpr=program.jaxpr if traced else None,
         stablehlo=program.stablehlo(locs="stack"), hlo=program.hlo_opt if static else None,
         cost=_xla_figures(program) if static else None,
-        balance=_BALANCES[program.platform.name],
+        measured=program.measured, balance=_BALANCES[program.platform.name],
         passes=rewriting.passes(program.jaxpr, program.platform.name) if traced else ()))
 
 

@@ -29,7 +29,7 @@ from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
 from pyjx.viewer.liveness import memory
-from pyjx.viewer.ranking import BALANCE, Costs, Scopes, costs, tables
+from pyjx.viewer.ranking import BALANCE, Costs, Scopes, carried, costs, tables
 from pyjx.viewer.rewriting import Pass, changes, passes
 from pyjx.viewer.stablehlo import stablehlo_listing
 
@@ -188,11 +188,9 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
         raise ValueError("page: expected a jaxpr, StableHLO text or HLO text with at least one "
                          "function, got none.")
     strings = _Strings()
-    linked = zip(groups(listings, places), sites(listings, places), strict=True)
+    linked = list(zip(groups(listings, places), sites(listings, places), strict=True))
     scopes = Scopes(places, frozenset(listings[0].scopes) if jaxpr is not None else None)
-    # Names of HLO say nothing of other forms.
-    spent = [costs(listing, balance, measured if hlo is not None and listing is listings[-1]
-                   else None) for listing in listings]
+    spent = _spent(listings, linked, places, balance, measured if hlo is not None else None)
     rankings = tables(listings[-1], spent[-1], places, scopes, constants[-1])
     return {
         "forms": [_form(listing, links, free, strings, scopes, of_form) for
@@ -211,6 +209,30 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
         "figures": list((cost or {}).items()),
         "strings": strings.all,
     }
+
+
+def _spent(listings: Sequence[Listing], linked: Sequence[tuple[list[int], list[int]]],
+           places: Places, balance: float, measured: Mapping[str, float] | None) -> list[Costs]:
+    """The costs of each form: those of the last one, which is closest to what runs, where its
+    relatives are in the others."""
+    last = costs(listings[-1], balance, measured)
+    if measured is None and listings[-1].title != "Optimised HLO":
+        return [costs(listing, balance) for listing in listings]
+    known = {group for group in linked[-1][0] if group != UNKNOWN}
+
+    def keys(listing: Listing, links: tuple[list[int], list[int]]) -> list[Sequence[Hashable]]:
+        """Its group; of what has no relative by that its site, else its line; any of the line."""
+        group, site = ([None if n == UNKNOWN else n for n in column] for column in links)
+        lines: Sequence[Hashable] = places.own_lines(listing)
+        if listing is listings[-1]:
+            return [group, site, lines, lines]
+        stray = [g not in known for g in group]
+        return [group, *[[key if s else None for s, key in zip(stray, column, strict=True)]
+                         for column in (site, lines)], lines]
+
+    others = keys(listings[-1], linked[-1])
+    return [*[carried(listing, costs(listing, balance), keys(listing, links), others, last.own)
+              for listing, links in zip(listings[:-1], linked, strict=False)], last]
 
 
 class _Strings:

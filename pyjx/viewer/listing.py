@@ -88,6 +88,11 @@ class Places:
         """File and number of the line that is the user's own; None where it is not known."""
         return next(((f[0], f[2]) for f in self._stack(place)), None)
 
+    def own_lines(self, listing: Listing) -> list[tuple[str, int] | None]:
+        """For each row of a listing the user's line."""
+        known = {place: self.own_line(place) for place in set(listing.place)}
+        return [known[place] for place in listing.place]
+
     def functions(self, place: int) -> list[str]:
         """The functions that a place lies in, outermost first."""
         return [f[1] for f in reversed(self._stack(place)) if f[1] not in ("", "<module>")]

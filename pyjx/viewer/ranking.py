@@ -55,6 +55,32 @@ def costs(listing: Listing, balance: float = BALANCE,
     return Costs(shares, _own(listing, ends, shares, weights), runs)
 
 
+def carried(listing: Listing, spent: Costs, keys: Sequence[Sequence[Hashable]],
+            others: Sequence[Sequence[Hashable]], own: Sequence[float]) -> Costs:
+    """The costs of a form as another one has them, which is closer to what runs: what a row of
+    that one takes by itself (`own`) is of the rows that have the same key here.
+
+    `keys` are several for each row of this form, the closest first, and `others` those of the other
+    form. None is no key.
+    """
+    mine = [0.0] * len(listing)
+    rows: list[dict[Hashable, list[int]]] = []
+    for column in keys:
+        rows.append({})
+        for row, key in enumerate(column):
+            if key is not None and spent.own[row]:
+                rows[-1].setdefault(key, []).append(row)
+    for row, amount in enumerate(own):
+        found = next((of[column[row]] for of, column in zip(rows, others, strict=True)
+                      if column[row] in of), ()) if amount else ()
+        whole = sum([spent.own[r] for r in found])
+        for r in found:
+            mine[r] += amount * spent.own[r] / whole
+    each = [m / (n or 1.0) for m, n in zip(mine, spent.runs, strict=True)]
+    each = _add_up(listing, listing.ends(), each)
+    return Costs([e * n for e, n in zip(each, spent.runs, strict=True)], mine, spent.runs)
+
+
 def _add_up(listing: Listing, ends: Sequence[int], each: list[float]) -> list[float]:
     """The time of one run of each row, where operations that run bodies take that of these."""
     known: set[int] = set()
@@ -236,8 +262,7 @@ def tables(listing: Listing, spent: Costs, places: Places, scopes: Scopes,
            constants: frozenset[str]) -> dict[str, dict[str, Any]]:
     """The rankings of a program: for time (shares), the largest arrays (bytes) and what crosses
     between devices (bytes in all runs) those of lines, of nodes of `scopes` and of operations."""
-    own_lines = {place: places.own_line(place) for place in set(listing.place)}
-    lines = [own_lines[place] for place in listing.place]
+    lines = places.own_lines(listing)
     operations = [None if kind != OPERATION else name.removeprefix("stablehlo.")
                   for kind, name in zip(listing.kind, listing.operation, strict=True)]
     nodes = scopes.of(listing)

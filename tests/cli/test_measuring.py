@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import inspect as python
+import json
+import re
+import zlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,6 +49,26 @@ def test_lines_have_the_time_of_their_operations(measured: Measurement) -> None:
     assert alone[SORT] > 0 and alone[LOOP] > 0
     shared = sum([o.seconds for o in measured.operations if len(o.lines) > 1])
     assert sum(alone.values()) + shared == pytest.approx(measured.seconds)
+
+
+def test_the_page_shows_what_was_measured() -> None:
+    x = jax.ShapeDtypeStruct((128, 128), "float32")
+    program = inspect.trace(sorted_then_multiplied, x)
+    assert not _document(program)["measured"]
+    found = inspect.measure(program, runs=2)
+    document = _document(program)
+    assert document["measured"]
+    shares = {f"{document['strings'][file]}:{line}": share
+              for file, line, share, *_ in document["costs"]["time"]["lines"]}
+    # What does not run by itself is in a loop or a call that does.
+    for line in (SORT, LOOP):
+        wanted = sum([o.seconds for o in found.operations if o.lines == (line,)]) / found.seconds
+        assert shares[line] == pytest.approx(wanted, abs=0.15)
+
+
+def _document(program: inspect.Program) -> Any:
+    (data,) = re.findall(r'<script id="program"[^>]*>([^<]*)<', str(program.emit("html")))
+    return json.loads(zlib.decompress(base64.b64decode(data)))
 
 
 def test_what_computes_for_several_lines_counts_for_each() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -52,6 +53,7 @@ def test_what_a_program_did(program, tmp_path):
     assert "x: f32[5,40] -> f32[6,40]: pad the argument" in advice["why, and what to do"]
     assert [row["trace"] for row in told["Compilations"] if row["function"] == "step"] == [1, 2]
     assert told["Lines"][0]["line"] == f"{program}:7"
+    assert told["Lines"][0]["source"].startswith("return w - jnp.tanh(x @ w).sum()")
     assert told["Largest arrays"][0]["size"] == "4.7 KiB"
     assert f"{program}:10" in {row["line"] for row in told["Lines"]}
 
@@ -61,7 +63,12 @@ def test_forms_of_the_report(program, tmp_path):
     assert "\nWhat would shorten it: the dearest first.\n" in text
     page = tmp_path / "page.html"
     run("report", "-o", str(page), "-c", "import jax; jax.jit(lambda x: x)(1)", JAX_PLATFORMS="cpu")
-    assert "<h2>Compilations</h2>" in page.read_text() and "&lt;lambda&gt;" in page.read_text()
+    text = page.read_text()
+    assert ">Compilations</h2>" in text
+    assert "<a href='#of-&lt;lambda&gt;'>" in text and "<tr id='of-&lt;lambda&gt;'>" in text
+    assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?!#|'#)", text)  # one file
+    links = set(re.findall(r"href='?#([^'>]+)", text))
+    assert links <= set(re.findall(r"id='?([^'>]+)", text))
 
 
 def test_a_program_that_fails_is_reported_too(tmp_path):

@@ -1,33 +1,15 @@
-"""The page in a real browser, where there is one: `pip install '.[browser]'` and `playwright
-install chromium`, or a chromium on PATH, or the one that PYJX_BROWSER names."""
+"""The page in a real browser."""
 
 from __future__ import annotations
-
-import os
-import shutil
-from pathlib import Path
 
 import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import viewer
+from tests.viewer.browsing import browser, row, viewed  # noqa: F401
 
-playwright = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.browser
-
-NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as p:
-        path = os.environ.get("PYJX_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
-        if path is None and not Path(p.chromium.executable_path).exists():
-            pytest.skip("no chromium here")
-        browser = p.chromium.launch(executable_path=path)
-        yield browser
-        browser.close()
 
 
 def layer(w, x):
@@ -51,35 +33,12 @@ def file(tmp_path_factory):
     return path
 
 
-def opened(browser, file, **options):
-    page = browser.new_page(viewport={"width": 1500, "height": 900}, **options)
-    page.errors = []
-    page.on("pageerror", lambda e: page.errors.append(str(e)))
-    page.on("console", lambda m: page.errors.append(m.text) if m.type == "error" else None)
-    page.on("request", lambda r: page.errors.append(r.url)
-            if not r.url.startswith("file:") else None)
-    page.goto(file.as_uri())
-    page.wait_for_selector("[data-ready]", state="attached")
-    return page
-
-
 @pytest.fixture
-def page(browser, file):
-    page = opened(browser, file)
+def page(browser, file):  # noqa: F811
+    page = viewed(browser, file)
     yield page
     assert not page.errors
     page.close()
-
-
-def clicked(page, selector):
-    """The page after a click; what moves has settled."""
-    page.locator(selector).first.click()
-    page.wait_for_timeout(50)
-    return page
-
-
-def row(page, form, text):
-    return page.locator(f".pane:nth-child({form}) .row", has_text=text).first
 
 
 def test_hovering_shows_source_cost_and_relatives(page):
@@ -95,10 +54,10 @@ def test_hovering_shows_source_cost_and_relatives(page):
     assert "StableHLO" in page.inner_text("#operation .kin")
 
 
-def test_what_is_decomposed_has_relatives(browser, tmp_path):
+def test_what_is_decomposed_has_relatives(browser, tmp_path):  # noqa: F811
     view = viewer.show(jax.grad(lambda x: jnp.arcsin(x) * 3.0), 0.5, optimised=False)
     view.save(tmp_path / "arcsin.html")
-    page = opened(browser, tmp_path / "arcsin.html")
+    page = viewed(browser, tmp_path / "arcsin.html")
     row(page, 1, "one_minus_square").hover()
     page.wait_for_selector(".pane:nth-child(2) .row.linked")
     assert "asin" not in " ".join(
@@ -162,13 +121,168 @@ def test_memory_and_calls(page):
     page.locator("#memory .largest .link").first.click()
     page.wait_for_selector(".row.selected")
     page.keyboard.press("g")
-    clicked(page, "[data-kind=calls]")
+    page.click("[data-kind=calls]")
     page.select_option("#graph select", "0")
     nodes = page.locator("#graph [data-row]")
     assert "scan" in " ".join(nodes.all_text_contents())
     nodes.last.focus()
     page.keyboard.press("Enter")
     assert "scan" in page.inner_text(".pane:nth-child(1) .row.selected")
+
+
+def settled(page):
+    page.wait_for_timeout(60)
+    return page
+
+
+def current(page):
+    """The form and the row that are selected."""
+    return page.evaluate("[viewer.selected[0].index, viewer.selected[1]]")
+
+
+def test_each_key_does_what_the_help_says(page):
+    press = page.keyboard.press
+    told = set(page.locator("#keys kbd").all_text_contents())
+    tried = set()
+
+    def key(name, text=None):
+        tried.add(text or name)
+        press(name)
+        settled(page)
+
+    for name, panel in zip("comgp", ("costs", "operation", "memory", "graph", "passes"),
+                           strict=True):
+        key(name)
+        assert page.locator(f"#{panel}").is_visible(), name
+        assert page.locator(".panel:visible").count() == 1
+    key("?", "?")
+    assert page.locator("#keys").is_visible()
+    key("Escape", "Esc")
+    assert page.locator("#keys").is_hidden()
+    key("1")
+    page.locator(".pane:nth-child(1) .tree").press("Home")
+    key("ArrowDown", "↓")
+    assert current(page) == [0, 1]
+    key("ArrowUp", "↑")
+    assert current(page) == [0, 0]
+    rows = page.locator(".pane:nth-child(1) .row")
+    before = rows.count()
+    key("ArrowLeft", "←")
+    assert rows.count() == 1
+    key("ArrowRight", "→")
+    assert rows.count() == before
+    key("f")
+    assert rows.count() == 1
+    key("u")
+    assert rows.count() > 1
+    key("Enter")  # folds, as there is nothing that is called
+    assert rows.count() == 1
+    key("Enter")
+    row(page, 1, "tanh").click()
+    for name in "23":
+        key(name)
+        label = page.evaluate("document.activeElement.getAttribute('aria-label')")
+        assert label == ("StableHLO", "Optimised HLO")[int(name) - 2]
+        assert current(page)[0] == int(name) - 1
+        press("1")
+        settled(page)
+    first = current(page)
+    key("]")
+    assert current(page)[0] == 0 and current(page) != first
+    key("[")
+    assert current(page) == first
+    key("t")
+    assert page.get_attribute("html", "data-theme") == "light"
+    key("/")
+    page.keyboard.type("layer")
+    key("ArrowDown", "↓")
+    assert page.evaluate("document.activeElement.closest('#hits') !== null")
+    key("Enter")
+    assert page.inner_text("#found").startswith("1 of ")
+    press("/")
+    key("Shift+Enter", "Shift")
+    assert page.inner_text("#found").split(" of ")[0] != "1"
+    key("Escape", "Esc")
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "tree"
+    assert told <= tried, told - tried
+
+
+OVERLAPS = """() => {
+  const found = [];
+  const box = (e) => e.getBoundingClientRect();
+  const pairs = (all) => all.flatMap((a, i) => all.slice(i + 1).map((b) => [a, b]));
+  const apart = (elements, name) => pairs(elements).forEach(([a, b]) => {
+    const [p, q] = [box(a), box(b)];
+    if (Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1 &&
+        Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 1) {
+      found.push(`${name}: ${a.textContent.slice(0, 20)} on ${b.textContent.slice(0, 20)}`);
+    }
+  });
+  const inside = (outer, inner, name) => {
+    const [p, q] = [box(outer), box(inner)];
+    if (q.width && (q.left < p.left - 1 || q.right > p.right + 1)) {
+      found.push(`${name}: ${inner.textContent.slice(0, 30)} leaves its place`);
+    }
+  };
+  const seen = (selector) =>
+    [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility());
+  apart(seen(".bar, .dock, .forms"), "parts");
+  apart(seen(".pane"), "panes");
+  apart(seen(".bar > *"), "bar");
+  apart(seen(".tabs > *"), "tabs");
+  apart(seen(".panel:not([hidden]) > *"), "panel");
+  apart(seen(".tables > *"), "tables");
+  for (const pane of seen(".pane")) {
+    apart([...pane.querySelectorAll("header > *")], "header");
+    pane.querySelectorAll("header > *").forEach((e) => inside(pane, e, "header"));
+    pane.querySelectorAll(".row").forEach((e) => inside(pane, e, "row"));
+    pane.querySelectorAll(".row").forEach((e) => apart([...e.children], "row"));
+  }
+  for (const e of seen(".bar > *, .tabs > *, .panel > *")) inside(document.body, e, "page");
+  if (document.documentElement.scrollWidth > innerWidth) found.push("the page scrolls sideways");
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("width", [900, 1280, 1920])
+def test_nothing_overlaps(browser, file, width):  # noqa: F811
+    page = viewed(browser, file, width=width, height=800)
+    assert page.evaluate(OVERLAPS) == []
+    row(page, 1, "dot_general").click()
+    for key in "omgpc":
+        page.keyboard.press(key)
+        assert settled(page).evaluate(OVERLAPS) == [], key
+    assert not page.errors
+    page.close()
+
+
+def test_the_graph_folds_and_zooms(page):
+    page.keyboard.press("g")
+    nodes = page.locator("#graph .node")
+    before = nodes.count()
+    node = page.locator('#graph .node[aria-expanded="false"]').first
+    name = node.get_attribute("data-node")
+    node.focus()
+    page.keyboard.press("Enter")
+    assert settled(page).locator("#graph .node").count() > before
+    assert page.evaluate("document.activeElement.dataset.node") == name
+    page.keyboard.press("Enter")
+    assert settled(page).locator("#graph .node").count() == before
+    scale = "viewer.panels.graph.view.scale"
+    first = page.evaluate(scale)
+    page.click("[aria-label=Larger]")
+    assert page.evaluate(scale) > first
+    page.hover(".canvas")
+    page.mouse.wheel(0, 300)
+    assert settled(page).evaluate(scale) < first * 1.4
+    x = page.evaluate("viewer.panels.graph.view.x")
+    page.mouse.down()
+    page.mouse.move(500, 250, steps=4)
+    page.mouse.up()
+    assert page.evaluate("viewer.panels.graph.view.x") != x
+    assert nodes.count() == before  # to move is not to choose
+    page.select_option("#graph select", "2")
+    assert nodes.count() > 1
 
 
 def test_forms_can_be_left_out_but_for_one(page):
@@ -182,8 +296,8 @@ def lightness(page):
     return sum(map(int, numbers)) / 3
 
 
-def test_colours_follow_the_system_or_the_switch(browser, file):
-    page = opened(browser, file, color_scheme="dark")
+def test_colours_follow_the_system_or_the_switch(browser, file):  # noqa: F811
+    page = viewed(browser, file, color_scheme="dark")
     assert lightness(page) < 60
     page.click("#theme")  # light
     assert lightness(page) > 200
@@ -219,8 +333,8 @@ CONTRAST = """(dark) => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_contrast(browser, file, scheme):
-    page = opened(browser, file, color_scheme=scheme)
+def test_text_has_contrast(browser, file, scheme):  # noqa: F811
+    page = viewed(browser, file, color_scheme=scheme)
     row(page, 1, "dot_general").click()
     page.fill("#query", "tanh")
     page.wait_for_selector(".row.match")
@@ -241,7 +355,7 @@ def test_what_can_be_pressed_has_a_name_and_what_is_referred_to_is_there(page):
     assert missing == []
 
 
-def test_a_notebook_shows_it_in_a_frame(browser, file, tmp_path):
+def test_a_notebook_shows_it_in_a_frame(browser, file, tmp_path):  # noqa: F811
     view = viewer.show(lambda x: jnp.sin(x), 1.0, optimised=False)
     (tmp_path / "notebook.html").write_text(f"<!doctype html>{view._repr_html_()}")
     page = browser.new_page()
@@ -250,12 +364,12 @@ def test_a_notebook_shows_it_in_a_frame(browser, file, tmp_path):
     page.close()
 
 
-def test_only_rows_in_sight_of_100000_are_elements(browser, tmp_path):
+def test_only_rows_in_sight_of_100000_are_elements(browser, tmp_path):  # noqa: F811
     steps = "\n".join([f"  %v{i + 1} = f32[] sine(%v{i})" for i in range(100_000)])
     (tmp_path / "chain.html").write_text(viewer.page("chain", hlo=(
         "HloModule chain, is_scheduled=true\n\nENTRY %main (v0: f32[]) -> f32[] {\n"
         f"  %v0 = f32[] parameter(0)\n{steps}\n}}\n")), encoding="utf-8")
-    page = opened(browser, tmp_path / "chain.html")
+    page = viewed(browser, tmp_path / "chain.html")
     assert 20 < page.locator(".row").count() < 100
     page.locator(".tree").focus()
     page.keyboard.press("End")

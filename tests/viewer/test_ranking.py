@@ -159,6 +159,23 @@ def test_measured_times_come_before_estimates():
     assert 3 in estimated and sum(estimated.values()) == pytest.approx(1.0)
 
 
+def test_forms_before_have_the_time_of_what_became_of_them():
+    """What XLA fuses costs less than the operations by themselves."""
+    traced = jax.jit(model).trace(W, X)
+    lowered = traced.lower()
+    with configuration.cache(False):
+        hlo = lowered.compile().as_text()
+    document = program(jaxpr=traced.jaxpr, stablehlo=lowered.as_text(debug_info=True), hlo=hlo)
+    jaxpr, stablehlo, compiled = document["forms"]
+    for form in (jaxpr, stablehlo):
+        assert form["share"][0] == pytest.approx(1.0, abs=0.02)
+        (dot,) = [i for i, t in enumerate(form["text"].split("\n")) if "dot_general" in t]
+        found = {document["strings"][n]: s for n, s, *_ in document["costs"]["time"]["operations"]}
+        assert form["share"][dot] == pytest.approx(found["dot"], abs=1e-4)
+    alone = program(jaxpr=traced.jaxpr)["forms"][0]
+    assert alone["share"] != jaxpr["share"] and compiled["share"][0] == 1.0
+
+
 def test_measured_loops_count_once():
     loop = """HloModule m, is_scheduled=true
 

@@ -387,6 +387,8 @@ def _formed(program: Program, kind: str, options: Options, of: str) -> str | byt
             compiled(program)
         for note in program.notes[known:]:
             say(f"note: {note}", options.quiet)
+    if kind == "html":  # which shows it
+        reports.measure(options, program)
     try:
         with working(f"writing {kind} of {for_what}", options.quiet):
             text = program.emit(kind, **arguments)

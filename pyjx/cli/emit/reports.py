@@ -137,8 +137,7 @@ def _run(options: Options, program: Program) -> int:
                 lines.append(f"{options.run} runs: least {1e6 * min(done.seconds):.1f} us, median "
                              f"{1e6 * float(np.median(done.seconds)):.1f} us")
             _tell("\n".join(lines))
-        if options.run and options.time:
-            _measured(program, options.run)
+        measure(options, program)
         if options.check:
             with working(f"checking {program.name}", options.quiet):
                 agreement = running.check(program, options.check)
@@ -151,8 +150,13 @@ def _run(options: Options, program: Program) -> int:
     return status
 
 
-def _measured(program: TracedProgram, runs: int) -> None:
-    """The time of source lines and operations, or why there is none."""
+def measure(options: Options, program: Program) -> None:
+    """Tell the time of source lines and operations, or why there is none, if `--run` and `--time`
+    ask for it and it was not told yet."""
+    if not (options.run and options.time and isinstance(program, TracedProgram)
+            and program.platform.is_here and not program.measured):
+        return
+    runs = options.run
     try:
         measured = measuring.measure(program, runs=runs)
     except UnsupportedError as error:

@@ -5,10 +5,18 @@ const MANY = 60;  // nodes of one level; more are taken together as they follow 
 // What only passes values on, and what is no work.
 const PASSES_ON = new Set(["get-tuple-element", "tuple", "bitcast", "stablehlo.optimization_barrier",
                            "optimization_barrier", "copy-start", "copy-done"]);
-const LEFT_OUT = new Set(["parameter", "constant", "stablehlo.constant", "after-all"]);
+const LEFT_OUT = new Set(["parameter", "constant", "stablehlo.constant", "after-all", "return",
+                          "func.return", "stablehlo.return"]);
 
 /** What calls functions of the user's, which are nodes of their own. */
 const CALLS = new Set(["func.call", "call", "jit", "outlined_call"]);
+
+/** What lists begin with alike. */
+function alike(lists) {
+  let same = 0;
+  while (lists.length && lists.every((l) => l.length > same && l[same] === lists[0][same])) same += 1;
+  return (lists[0] ?? []).slice(0, same);
+}
 
 class Flow {
   constructor(program, form) {
@@ -48,9 +56,8 @@ class Flow {
     }
     const shown = rows.filter((r) => form.kind[r] === OPERATION && !PASSES_ON.has(form.operation(r)) &&
       !LEFT_OUT.has(form.operation(r)));
-    const paths = shown.map((r) => this.scopes(r));
-    let same = 0;  // what all lie in says nothing
-    while (paths.length && paths.every((p) => p.length > same && p[same] === paths[0][same])) same += 1;
+    const paths = shown.map((r) => this.scopesAround(r));
+    const same = alike(paths).length;  // what all lie in says nothing
     return this.grouped(shown.map((r, i) => [r, this.path(r, paths[i].slice(same))]), id, depth);
   }
 
@@ -63,6 +70,21 @@ class Flow {
     return found;
   }
 
+  /** The scopes in which an operation stands; those of a call are what is around all it does. */
+  scopesAround(row) {
+    const { form } = this;
+    const found = this.scopes(row);
+    const [head] = form.calls.get(row) ?? [];
+    if (head === undefined || !CALLS.has(form.operation(row))) return found;
+    const inside = [];
+    for (let r = head + 1; r < form.end[head]; r++) {
+      if (form.kind[r] === OPERATION && form.scope[r] >= 0) inside.push(this.scopes(r));
+    }
+    const around = inside.length ? alike([found, ...inside]) : [];
+    if (!around.length) return found;
+    return form.name(head).startsWith(around[around.length - 1]) ? around.slice(0, -1) : around;
+  }
+
   /** Where an operation belongs: the backward pass, scopes or functions, and its line. */
   path(row, scopes) {
     const { form, program } = this;
@@ -71,7 +93,7 @@ class Flow {
     if (/transpose\(/.test(name.slice(name.lastIndexOf("jit(") + 1))) found.unshift("backward");
     const [frame] = program.frames(form.place[row]);
     const text = frame && program.source[frame.file]?.[frame.line]?.trim();
-    if (text) found.push(`${frame.line}  ${text}`);
+    if (text && !CALLS.has(form.operation(row))) found.push(`${frame.line}  ${text}`);
     return found;
   }
 
@@ -81,8 +103,7 @@ class Flow {
            pairs.every(([, path]) => path[level] === pairs[0][1][level])) level += 1;
     const groups = new Map();
     for (const [row, path] of pairs) {
-      const own = this.form.calls.has(row) && CALLS.has(this.form.operation(row));
-      const key = own || path.length <= level ? row : path[level];
+      const key = path.length <= level ? row : path[level];
       groups.set(key, [...(groups.get(key) ?? []), [row, path]]);
     }
     const nodes = [...groups].map(([key, of]) => of.length === 1

@@ -135,7 +135,7 @@ class Graphs {
 
   choose(event) {
     const node = event.target.closest("[data-row]");
-    if (!node || this.canvas.dataset.moved) return;
+    if (!node || "moved" in this.canvas.dataset) return;
     if (this.flow?.toggle(node.dataset.node)) {
       const before = node.getBoundingClientRect();
       this.redraw();

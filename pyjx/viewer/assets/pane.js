@@ -237,7 +237,7 @@ class Pane {
     if (ruler.height !== height) ruler.height = height;
     const context = ruler.getContext("2d");
     const colours = getComputedStyle(this.element);
-    const total = Math.max(rows.seen.length, 1);
+    const total = Math.max(rows.seen.length, height / ROW_HEIGHT, 1);
     const draw = (all, colour, left, width) => {
       context.fillStyle = colours.getPropertyValue(colour);
       for (const row of all) {

@@ -1,0 +1,191 @@
+"""What users ask of a program: each is answered within two clicks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import viewer
+from tests.viewer.browsing import browser, opened, row, viewed  # noqa: F401
+
+pytestmark = pytest.mark.browser
+
+
+def attention(w, x):
+    scores = x @ x.T
+    return jax.nn.softmax(scores) @ x @ w
+
+
+def mlp(w1, w2, x):
+    return jnp.tanh(x @ w1) @ w2
+
+
+def loss(params, x):
+    x = attention(params["w"], x)
+    x = mlp(params["w1"], params["w2"], x)
+    return jnp.mean(jnp.sin(x))
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "loss.html"
+    params = {k: jax.ShapeDtypeStruct(s, jnp.float32)
+              for k, s in {"w": (128, 128), "w1": (128, 800), "w2": (800, 128)}.items()}
+    viewer.show(jax.grad(loss), params, jax.ShapeDtypeStruct((1000, 128), jnp.float32)).save(path)
+    return path
+
+
+class Clicks:
+    """A page on which at most two clicks are made."""
+
+    def __init__(self, page):
+        self.page, self.left = page, 2
+
+    def on(self, target):
+        assert self.left, "a third click"
+        self.left -= 1
+        (self.page.locator(target).first if isinstance(target, str) else target).click()
+        self.page.wait_for_timeout(60)
+
+    def text(self, selector):
+        return self.page.inner_text(selector)
+
+
+@pytest.fixture
+def page(browser, file):  # noqa: F811
+    page = viewed(browser, file, width=1280)
+    yield Clicks(page)
+    assert not page.errors
+    page.close()
+
+
+LINE = ".tables section:nth-child(1) .cost-link"
+PART = ".tables section:nth-child(2) .cost-link"
+KIND = ".tables section:nth-child(3) .cost-link"
+
+
+def test_which_line_is_slow_and_what_bounds_it(page):
+    assert "return jnp.tanh(x @ w1) @ w2" in page.text(LINE)  # without a click
+    page.on(LINE)
+    page.on("#tab-operation")
+    assert "return jnp.tanh(x @ w1) @ w2" in page.text("#operation .here")
+    assert "bound by arithmetic" in page.text("#operation .facts")
+
+
+def test_which_line_makes_the_largest_buffer(page):
+    page.on("[data-by=array]")
+    assert "3.81 MiB" in page.text(LINE)
+    assert "scores" in page.text(LINE)
+    page.on(LINE)
+    assert "[1000,1000]" in page.text(".row.selected")
+
+
+def test_which_layer_is_slow(page):
+    parts = page.page.locator(PART).all_inner_texts()
+    names = [text.split()[-1] for text in parts]
+    assert names.index("loss") < names.index("mlp") < names.index("attention")
+    page.on(page.page.locator(PART, has_text="attention"))
+    assert "f32" in page.text(".row.selected")
+
+
+def test_where_a_transpose_comes_from(page):
+    page.on(page.page.locator(".pane:nth-child(1) .row", has_text="transpose[permutation").last)
+    facts = page.text("#operation .facts")
+    assert "the backward pass of a derivative" in facts
+    assert " @ " in page.text("#operation .here")
+    page.on("#operation .kin .link")  # what became of it
+    assert page.text(".row.selected")
+
+
+def test_what_crosses_between_devices(page, browser, tmp_path):  # noqa: F811
+    page.on("[data-by=crossing]")
+    assert "Nothing crosses." in page.text(".tables")
+    mesh = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    total = jax.shard_map(lambda x: jax.lax.psum(jnp.sin(x), "d"), mesh=mesh,
+                          in_specs=jax.P("d"), out_specs=jax.P())
+    text = viewer.page("sum", jaxpr=jax.make_jaxpr(total)(jnp.ones(1000)))
+    (tmp_path / "sum.html").write_text(text, encoding="utf-8")
+    other = Clicks(viewed(browser, tmp_path / "sum.html"))
+    other.on("[data-by=crossing]")
+    assert "3.91 KiB" in other.text(LINE) and "lax.psum(jnp.sin(x)" in other.text(LINE)
+    other.on(LINE)
+    assert "psum" in other.text(".row.selected")
+    other.page.close()
+
+
+def test_why_a_function_was_compiled_twice(page, browser, tmp_path):  # noqa: F811
+    (tmp_path / "twice.py").write_text(
+        "import pyjx as jax\nf = jax.jit(lambda x: x + 1)\nf(1.0)\nf(jax.numpy.ones(3))\n")
+    subprocess.run([sys.executable, "-m", "pyjx", "report", "-o", tmp_path / "report.html",
+                    tmp_path / "twice.py"], check=True)
+    report = Clicks(opened(browser, tmp_path / "report.html"))
+    report.on("#functions + p + table a")
+    assert report.text("tr:target td:first-child") == "<lambda>"
+    assert "f32[] -> f32[3]" in report.text("tr:target + tr")
+    assert not report.page.errors
+    report.page.close()
+
+
+def test_what_is_alive_at_the_peak(page):
+    page.on("#tab-memory")
+    assert "3.05 MiB" in page.text("#memory .largest .link")
+    page.on("#memory .largest .link")
+    assert page.text(".pane:nth-child(3) .row.selected")
+
+
+def test_what_xla_made_of_a_line(page):
+    page.on(row(page.page, 1, "dot_general"))
+    page.page.wait_for_selector(".pane:nth-child(3) .row.linked")
+    assert "Optimised HLO" in page.text("#operation .kin")
+
+
+def test_who_reads_a_value(page):
+    page.on(row(page.page, 1, "tanh"))
+    assert "Read by" in page.text("#operation .kin")
+    assert page.page.locator(".pane:nth-child(1) .row.user").count() >= 1
+
+
+def test_what_a_pass_does(page):
+    page.on("#tab-passes")
+    page.on(page.page.locator("#passes .link", has_text="decompose"))
+    removed = page.page.locator("#passes .removed").all_inner_texts()
+    assert any("tanh_grad" in text or "integer_pow" in text or "custom_jvp" in text
+               for text in removed)
+
+
+def test_how_data_flows_through_a_function(page):
+    page.on("#tab-graph")
+    nodes = page.page.locator("#graph .node")
+    before = nodes.count()
+    assert any("mlp" in text for text in nodes.all_text_contents())
+    page.on(page.page.locator("#graph .node:not(.open)", has_text="mlp"))
+    assert nodes.count() > before
+    assert any("return jnp.tanh(x @ w1) @ w2" in text for text in nodes.all_text_contents())
+    assert page.page.locator("#graph path").count() > 2
+
+
+@pytest.mark.parametrize(("query", "kind", "wanted"), [
+    ("scores", "line", "scores = x @ x.T"), ("mlp", "function", "mlp")])
+def test_where_a_variable_or_a_function_is(page, query, kind, wanted):
+    page.page.keyboard.press("/")
+    page.page.keyboard.type(query)
+    hit = page.page.locator("#hits .link", has_text=wanted).first
+    assert kind in hit.inner_text()
+    page.on(hit)
+    total = int(page.text("#found").split(" of ")[1])
+    assert total > 3 and page.page.locator("#hits").is_hidden()
+    page.on("#tab-operation")
+    line = page.text("#operation .origin")
+    assert wanted in line
+
+
+def test_which_operation_a_value_is_of(page):
+    page.page.keyboard.press("/")
+    name = page.text(".pane:nth-child(1) .row >> nth=2").split(":")[0].strip()
+    page.page.keyboard.type(name)
+    page.on(page.page.locator("#hits .link", has_text="jaxpr").first)
+    assert page.text(".row.selected").startswith(f"{name}:")
