@@ -20,6 +20,7 @@ extensions = [
     "sphinx_copybutton",
     "api_pages",
     "example_pages",
+    "viewer_page",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build"]

@@ -189,7 +189,8 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
                          "function, got none.")
     strings = _Strings()
     linked = list(zip(groups(listings, places), sites(listings, places), strict=True))
-    scopes = Scopes(places, frozenset(listings[0].scopes) if jaxpr is not None else None)
+    scopes = Scopes(listings[0], places,
+                    frozenset(listings[0].scopes) if jaxpr is not None else None)
     spent = _spent(listings, linked, places, balance, measured if hlo is not None else None)
     rankings = tables(listings[-1], spent[-1], places, scopes, constants[-1])
     return {

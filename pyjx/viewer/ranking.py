@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from pyjx.core.records import Record
@@ -192,20 +193,27 @@ def arrays(listing: Listing, runs: Sequence[float], constants: frozenset[str]) -
 
 
 class Scopes:
-    """The parts of a program as a tree: named scopes or, where there are none, the user's
-    functions.
+    """The parts of a program as a tree: the user's functions, and named scopes in the function
+    that is around all of the outermost one, in the place of those inside.
 
     Attributes:
       parents, labels: of each node; the parent of one at the top is `UNKNOWN`.
     """
 
-    def __init__(self, places: Places, names: frozenset[str] | None) -> None:
+    def __init__(self, listing: Listing, places: Places, names: frozenset[str] | None) -> None:
         self.parents: list[int] = []
         self.labels: list[str] = []
         self._places = places
         self._names = names  # of scopes; None if they are not known
         self._children: dict[tuple[int, str], int] = {}
         self._known: dict[tuple[str, int], int] = {}
+        self._around: dict[str, list[str]] = {}  # the functions around an outermost scope
+        for name, place in dict.fromkeys(zip(listing.name, listing.place, strict=True)):
+            if place != UNKNOWN and (scopes := self._named(name)):
+                functions = places.functions(place)
+                around = self._around.setdefault(scopes[0], functions)
+                pairs = zip(around, functions, strict=False)
+                around[:] = [a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
 
     def of(self, listing: Listing) -> list[int]:
         """The node of each row, or `UNKNOWN`."""
@@ -215,7 +223,9 @@ class Scopes:
         node = self._known.get((name, place))
         if node is None:
             node = UNKNOWN
-            for label in self._named(name) or self._places.functions(place):
+            scopes = self._named(name)
+            for label in [*self._around.get(scopes[0], ()), *scopes] if scopes \
+                    else self._places.functions(place):
                 child = self._children.get((node, label))
                 if child is None:
                     child = self._children[node, label] = len(self.labels)

@@ -96,9 +96,12 @@ class CostTables {
         add(node, depth + 1);
       }
     };
-    let top = -1;  // what holds all says nothing
-    for (let only = inside.get(top); only?.length === 1 && inside.get(only[0])?.length === 1;
-      only = inside.get(top)) top = only[0];
+    let top = -1;  // what does nothing but call one other function says nothing
+    for (let only = inside.get(top); only?.length === 1; only = inside.get(top)) {
+      const below = inside.get(only[0]) ?? [];
+      if (below.length !== 1 || amounts[below[0]] < 0.995 * amounts[only[0]]) break;
+      [top] = only;
+    }
     add(top, 0);
     return `<section><h3>Functions and scopes</h3>${items.length ? `<ol>${items.join("")}</ol>`
       : '<p class="hint">None.</p>'}</section>`;

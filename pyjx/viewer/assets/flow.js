@@ -23,7 +23,7 @@ class Flow {
     this.program = program;
     this.form = form;
     this.nodes = new Map();  // by id
-    const head = form.functionOf(0);
+    const head = Math.max(form.kind.indexOf(HEAD), 0);
     this.root = { id: "r", label: program.title, row: head, open: true, depth: 0,
                   inside: () => this.body(head, "r", 0) };
     this.nodes.set("r", this.root);
