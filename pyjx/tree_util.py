@@ -67,7 +67,13 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     Raises:
       ValueError: the number of leaves is not that of the structure.
     """
-    return treedef.unflatten(leaves)
+    try:
+        return treedef.unflatten(leaves)
+    except AttributeError:
+        if hasattr(treedef, "unflatten"):
+            raise
+        raise TypeError("tree_unflatten takes the structure first, then the leaves; got "
+                        f"{type(treedef).__name__} and {type(leaves).__name__}.") from None
 
 
 def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
@@ -588,8 +594,16 @@ def register_pytree_node_class(cls: _Class) -> _Class:
     >>> tree_util.tree_map(lambda x: x + 1, Box(1)).x
     2
     """
-    register_pytree_node(cls, methodcaller("tree_flatten"), cls.tree_unflatten)  # type: ignore[attr-defined]
+    register_pytree_node(cls, methodcaller("tree_flatten"), _unflattening(cls))
     return cls
+
+
+def _unflattening(cls: type) -> Any:
+    try:
+        return cls.tree_unflatten  # type: ignore[attr-defined]
+    except AttributeError as error:
+        raise AttributeError(f"{error}: a class that is a pytree by its methods has a class method "
+                             "tree_unflatten(cls, aux, children)") from None
 
 
 def register_pytree_with_keys_class(cls: _Class) -> _Class:
@@ -599,7 +613,7 @@ def register_pytree_with_keys_class(cls: _Class) -> _Class:
     `tree_unflatten(cls, aux, children)`, and perhaps `tree_flatten(self)`.
     """
     register_pytree_with_keys(
-        cls, methodcaller("tree_flatten_with_keys"), cls.tree_unflatten,  # type: ignore[attr-defined]
+        cls, methodcaller("tree_flatten_with_keys"), _unflattening(cls),
         methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None)
     return cls
 

@@ -48,7 +48,7 @@ CASES = {
     "float-index": (lambda: jnp.asarray(X)[1.5], TypeError,
                     "got indexer with type float64. Round it and make it integers"),
     "concatenate": (lambda: jnp.concatenate(X, X), TypeError,
-                    "axis must be an integer, but an array or a tuple was given"),
+                    "concatenate: axis must be an integer, but an array or a tuple was given"),
     **{name: (functools.partial(getattr(jnp, name), X, X), TypeError,
               f"The arrays are one sequence, as in {name}((a, b)).")
        for name in ("vstack", "hstack", "dstack")},

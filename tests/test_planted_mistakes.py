@@ -95,6 +95,9 @@ def test_a_misspelt_option_is_told_the_word_that_is_meant(words: str) -> None:
 def test_a_word_that_is_far_from_all_is_told_no_other() -> None:
     assert "Did you mean" not in mistake(lambda: jnp.pad(V, 1, mode="something"))
     assert "Did you mean" not in mistake(lambda: jnp.einsum("abc,abd->abcd", X, X))
+    assert "Did you mean" not in mistake(lambda: lax.with_sharding_constraint(V, jax.P("x")))
+    if not any(d.platform == "tpu" for d in jax.devices()):
+        assert "Did you mean" not in mistake(lambda: jax.devices("tpu"))
 
 
 # -- what functions return -------------------------------------------------------------------------
@@ -178,7 +181,79 @@ def test_a_callback_that_gives_other_types_is_told_once(result: Any, words: str,
     assert len(re.findall(r"\(3,\)", said)) <= 1
 
 
+def with_jvp(rule: Callable[..., Any]) -> Any:
+    f = jax.custom_jvp(lambda x: x)
+    f.defjvp(rule)
+    return lambda: jax.jvp(f, (1.0,), (1.0,))
+
+
+def with_vjp(fwd: Callable[..., Any], bwd: Callable[..., Any]) -> Any:
+    f = jax.custom_vjp(lambda x: x)
+    f.defvjp(fwd, bwd)
+    return lambda: jax.grad(f)(1.0)
+
+
+@pytest.mark.parametrize(("call", "place"), [
+    (with_jvp(lambda p, t: ("a", t[0])), "the rule <lambda> at "),
+    (with_jvp(lambda p, t: (p[0], "a")), "the rule <lambda> at "),
+    (with_vjp(lambda x: (x, None), lambda r, g: ("a",)), "the bwd rule <lambda> at "),
+])
+def test_results_of_rules_are_no_arguments(call: Any, place: str) -> None:
+    said = mistake(call)
+    assert said.startswith(place) and "returned a value of type <class 'str'>" in said
+    assert "Argument" not in said
+
+
+CALLED: dict[str, Callable[[], Any]] = {
+    "rule(primals, tangents)": with_jvp(lambda p: p), "fwd(*args)": with_vjp(lambda: 1, print),
+    "bwd(residuals, cotangent)": with_vjp(lambda x: (x, None), lambda g: (g,)),
+    "rule(axis_size, in_batched, *args)": mapped_by(lambda x: x),
+    "vjp(cotangent)": lambda: jax.grad(jax.custom_gradient(lambda x: (x, lambda g, h: g)))(1.0),
+    "f(carry, x)": lambda: lax.scan(lambda c: c, 0.0, V),
+    "f(x)": lambda: lax.map(lambda a, b: a, V),
+    "body_fun(i, value)": lambda: lax.fori_loop(0, 3, lambda c: c, V),
+    "cond_fun(value) and body_fun(value)": lambda: lax.while_loop(lambda a, b: a, abs, V),
+    "fn(a, b)": lambda: lax.associative_scan(lambda a: a, V),
+    "branch(*operands)": lambda: lax.cond(True, lambda: 1.0, lambda x: x, 1.0),
+    "computation(a, b)": lambda: lax.reduce(V, 0.0, lambda a: a, (0,)),
+    "function(total, leaf)": lambda: jax.tree.reduce(lambda a: a, [1, 2]),
+    "f(path, leaf)": lambda: jax.tree.map_with_path(lambda p: p, [1]),
+    "matvec(x) and solve(matvec, b)": lambda: lax.custom_linear_solve(abs, V, lambda a: a),
+    "f(x), solve(f, initial_guess) and tangent_solve(g, y)": lambda: lax.custom_root(
+        lambda x: x, 1.0, lambda x: x, lambda g, y: y),
+}
+
+
+@pytest.mark.parametrize("words", CALLED)
+def test_a_function_with_other_parameters_is_told_how_it_is_called(words: str) -> None:
+    assert f"It is called as {words}." in mistake(CALLED[words])
+
+
+def test_a_call_within_a_body_is_not_the_bodys() -> None:
+    def body(carry: Any, x: Any) -> Any:
+        return (lambda a: a)(), x
+
+    with pytest.raises(TypeError) as caught:
+        lax.scan(body, 0.0, V)
+    assert "It is called as" not in str(caught.value)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jax.custom_jvp(3), lambda: jax.custom_vjp(3), lambda: jax.custom_gradient(3),
+    lambda: jax.custom_jvp(abs).defjvp(3), lambda: jax.custom_vjp(abs).defvjp(abs, 3),
+    lambda: jax.custom_batching.custom_vmap(abs).def_vmap(3),
+    lambda: jax.custom_batching.custom_vmap(3)])
+def test_what_is_no_function_is_refused_at_once(call: Any) -> None:
+    assert "Expected a callable value, got 3" in mistake(call)
+
+
 # -- arguments -------------------------------------------------------------------------------------
+
+
+def with_rules() -> Any:
+    f = jax.custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda r, g: (g,))
+    return f
 
 
 def twice(x: Any, n: int) -> Any:
@@ -186,8 +261,8 @@ def twice(x: Any, n: int) -> Any:
 
 
 @pytest.mark.parametrize(("call", "words"), [
-    (lambda: jnp.concatenate(V, V), "Functions that join arrays take them as one sequence"),
-    (lambda: jnp.stack(V, V), "Functions that join arrays take them as one sequence"),
+    (lambda: jnp.concatenate(V, V), "The arrays are one sequence, as in concatenate((a, b))."),
+    (lambda: jnp.stack(V, V), "The arrays are one sequence, as in stack((a, b))."),
     (lambda: jnp.concatenate((1.0, 2.0)), "Join them along a new axis, as in stack((a, b))."),
     (lambda: jnp.reshape(X, 2, 8), "give the shape as one tuple: (2, 8)."),
     (lambda: jnp.reshape(V, 4, 1), "give the shape as one tuple: (4, 1)."),
@@ -195,7 +270,21 @@ def twice(x: Any, n: int) -> Any:
      "hash a traced value, JitTracer(~int32[])."),
     (lambda: jax.jit(lambda n: jax.jit(twice, static_argnames="n")(V, n=n))(3),
      "It is traced by a function around this call: let it be static there, too"),
-    (lambda: jax.jit(abs, static_argnames="z"), "static_argnames"),
+    (lambda: jax.jit(twice, static_argnames="m"), "It takes ['x', 'n']."),
+    (lambda: jnp.argmax(X, axis=(0, 1)), "axis must be an integer, got (0, 1)"),
+    (lambda: jnp.cross(V, V), "The call was cross(float32[4], float32[4])."),
+    (lambda: jnp.tril(3.0), "The call was tril(3.0)."),
+    (lambda: jnp.diag(jnp.ones((2, 2, 2))), "The call was diag("),
+    (lambda: jax.scipy.interpolate.RegularGridInterpolator((V,), X[:2]),
+     "The call was RegularGridInterpolator(points=(float32[4],), values=float32[2,4])."),
+    (lambda: signal.convolve(X, V), "same dimensionality, got shapes (4, 4) and (4,)"),
+    (lambda: jax.tree.unflatten([1], jax.tree.structure([1])), "takes the structure first"),
+    (lambda: jax.tree.leaves([1], is_leaf=3), "(): expected flatten(self, tree"),
+    (lambda: jax.tree_util.register_pytree_node_class(type("Bad", (), {})),
+     "has a class method tree_unflatten(cls, aux, children)"),
+    (lambda: jax.named_call(3), "named_call: fun must be a function, got 3"),
+    (lambda: jax.jvp(with_rules(), (1.0,), (1.0,)), "a custom_jvp rule has both modes"),
+    (lambda: jax.ffi.ffi_call("nope", LIKE)(V), "jax.ffi.register_ffi_target('nope', ...)"),
     (lambda: pallas.pallas_call(lambda x, o: None, out_shape=LIKE)(V), "is not there yet."),
     (lambda: pallas.program_id(0), "is not there yet."),
 ])

@@ -48,7 +48,7 @@ def note_call(exc: Exception, name: str | None, args: Sequence[Any], kwargs: Map
     caller = sys._getframe(1).f_back
     try:
         frame = _outermost_internal(caller)
-        fun = None if frame is None else _function_of(frame)
+        fun = None if frame is None else _function_of(frame) or _class_of(frame)
         if frame is not None:
             name = None if _is_of_commands(frame) else public_name(fun)
         if name is not None:
@@ -116,12 +116,22 @@ def _function_of(frame: FrameType) -> Any:
     return fun
 
 
+def _class_of(frame: FrameType) -> Any:
+    """The class of this package of which an object is being made."""
+    made = type(frame.f_locals.get("self")) if frame.f_code.co_name == "__init__" else type(None)
+    return made if made.__module__.startswith("pyjx.") else None
+
+
 def _tells(exc: Exception, name: str) -> bool:
     """Whether the exception names the function, or shows another call of it."""
     if any(note.startswith(_NOTE) for note in getattr(exc, "__notes__", ())):
         return True
     message = str(exc)
-    return name in message and re.search(rf"\b{name}\b", message) is not None
+    return name in message and re.search(rf"\b{name}\b", message) is not None and (
+        _GIVEN.search(message.replace(f"{name}()", "")) is not None)
+
+
+_GIVEN = re.compile(r"\bgot\b|[(\[='\"]|\d, ")  # what a message shows what came by
 
 
 def _given_to(fun: Any, frame: FrameType) -> list[str]:
@@ -168,6 +178,20 @@ def _by_position_and_name(args: Sequence[Any], kwargs: Mapping[str, Any]) -> lis
 _UNEXPECTED = re.compile(r"(?:.*?(\w+)?\.)?([^.]+)\(\) got an unexpected keyword argument '(\w+)'$")
 _UNHASHABLE = re.compile("Non-hashable static arguments are not supported. An error occurred while "
                          "trying to hash an object of type <class '(.+?)'>")
+_ARITY = re.compile(r"\) (takes .*positional|missing \d+ required positional)")
+_REFUSED = re.compile(r"(\w+)\(\): incompatible function arguments\..*?\n +1\. (.*?)\n"
+                      r".*with types: (.*)", re.DOTALL)
+# How functions of the user's are called, by what calls them.
+_CALLS = {
+    "_FlatJvp": "rule(primals, tangents)", "_FlatFwd": "fwd(*args)",
+    "_FlatBwd": "bwd(residuals, cotangent)", "_on_leaves": "rule(axis_size, in_batched, *args)",
+    "custom_gradient": "vjp(cotangent)", "scan": "f(carry, x)", "map": "f(x)",
+    "fori_loop": "body_fun(i, value)", "while_loop": "cond_fun(value) and body_fun(value)",
+    "associative_scan": "fn(a, b)", "reduce": "computation(a, b)", "cond": "branch(*operands)",
+    "switch": "branch(*operands)", "tree_reduce": "function(total, leaf)",
+    "custom_root": "f(x), solve(f, initial_guess) and tangent_solve(g, y)",
+    "custom_linear_solve": "matvec(x) and solve(matvec, b)", "tree_map_with_path": "f(path, leaf)",
+}
 _DTYPE = re.compile(r"data type '(\w+)' not understood")
 # What other libraries, or other functions of these, call an argument.
 _OTHER_NAMES = {
@@ -190,6 +214,10 @@ def complete(exc: Exception) -> None:
     text = without_addresses(message) if is_internal(last.tb_frame.f_code.co_filename) else message
     if type(exc) is TypeError and (unexpected := _UNEXPECTED.match(text)) and _is_ours(last):
         text += _meant(*unexpected.groups(), frame=last.tb_frame)
+    elif type(exc) is TypeError and _ARITY.search(text) and (called := _call_of(exc)):
+        text += f". {called}"
+    elif type(exc) is TypeError and (refused := _REFUSED.match(text)):
+        text = f"{refused[1]}(): expected {refused[2]}, got {refused[3]}"
     elif type(exc) is ValueError and (unhashable := _UNHASHABLE.match(text)):
         shown = without_addresses(text).partition(" The error was:")[0]
         if unhashable[1].endswith("Tracer"):
@@ -211,8 +239,22 @@ def complete(exc: Exception) -> None:
         exc._is_complete = True  # type: ignore[attr-defined]
 
 
-_WORD = re.compile("['\"`]([\\w.-]+)['\"`]")
+_WORD = re.compile("['\"]([\\w.-]+)['\"]")
 _LISTED = re.compile(f"[\\[({{]{_WORD.pattern}|{_WORD.pattern},? ?(?:or|and)? ?{_WORD.pattern}")
+
+
+def _call_of(exc: Exception) -> str:
+    """How the library calls a function of the user's that takes other arguments."""
+    names: list[str] = []  # of rules, and of what the user called
+    for code in [tb.tb_frame.f_code for tb in tracebacks_of(exc)]:
+        if not is_internal(code.co_filename):
+            names = []
+        else:
+            name = code.co_qualname.partition(".")[0]
+            if not names or name[0] == "_" or name == "custom_gradient":
+                names.append(name)
+    called = [name for name in reversed(names) if name in _CALLS]
+    return f"It is called as {_CALLS[called[0]]}." if called else ""
 
 
 def _option(exc: Exception, text: str) -> str:
@@ -228,7 +270,7 @@ def _option(exc: Exception, text: str) -> str:
     for word in given:
         if word not in words and re.search(rf"\b{re.escape(word)}\b", text):
             listed.pop(word.lower(), None)
-            close = difflib.get_close_matches(word.lower(), listed, 1)
+            close = difflib.get_close_matches(word.lower(), listed, 1, 0.7)
             if close and "Did you mean" not in text:
                 return f"{'' if text.endswith('.') else '.'} Did you mean {listed[close[0]]!r}?"
     return ""

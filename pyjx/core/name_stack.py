@@ -247,6 +247,8 @@ def named_call(fun: _F, *, name: str | None = None) -> _F:
     >>> print(jax.make_jaxpr(layer)(1.0).eqns[0].source_info.name_stack)
     layer
     """
+    if not callable(fun):
+        raise TypeError(f"named_call: fun must be a function, got {fun!r}")
     if name is None:
         name = fun.__name__  # type: ignore[attr-defined]
     return named_scope(name)(fun)

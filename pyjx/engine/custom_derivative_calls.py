@@ -326,7 +326,8 @@ def _lin_shape(*avals: Any, out_avals: tuple[Any, ...], **_: Any) -> Sequence[An
 
 
 def _raise_forward_mode(*_: Any, **__: Any) -> Any:
-    raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+    raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function. A function "
+                    "with a custom_jvp rule has both modes; grad, vjp and jacrev are reverse mode.")
 
 
 def _lin_transpose(cts: Tangents, *operands: Operand, bwd: Callable[..., Any],

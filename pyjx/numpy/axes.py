@@ -43,10 +43,6 @@ def canonical_axis(axis: Any, ndim: int) -> int:
 def _refuse(axis: int | Sequence[int] | None, error: TypeError) -> NoReturn:
     if type(error) is not TypeError:  # one that says where the traced value comes from
         raise error
-    if isinstance(axis, tuple) or hasattr(axis, "shape"):
-        raise TypeError(f"axis must be an integer, but an array or a tuple was given: {error}. "
-                        "Functions that join arrays take them as one sequence, as in "
-                        "concatenate((a, b)).") from None
     raise TypeError(f"axis must be an integer, got {shortened(axis)}: {error}") from None
 
 

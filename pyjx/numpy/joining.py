@@ -74,17 +74,25 @@ def parts_of(name: str, arrays: Any, dtype: DTypeLike | None = None) -> list[Any
     return promote_dtypes(*parts)
 
 
+def _axis(name: str, axis: Any, ndim: int) -> int:
+    try:
+        return canonical_axis(axis, ndim)
+    except TypeError as error:
+        if isinstance(axis, tuple) or hasattr(axis, "shape"):
+            raise TypeError(f"{name}: axis must be an integer, but an array or a tuple was given. "
+                            f"The arrays are one sequence, as in {name}((a, b)).") from None
+        raise error
+
+
 def joined(name: str, parts: list[Any], axis: int | Sequence[int] | None) -> Any:
     """The parts, of one dtype, one after the other along `axis`."""
     if not parts:
         raise ValueError("Need at least one array to concatenate.")
     ndim = get_aval(parts[0]).ndim
+    axis = _axis(name, axis, ndim or 1)
     if not ndim:
-        if hasattr(axis, "shape") or isinstance(axis, tuple):  # it is meant to be joined
-            canonical_axis(axis, 1)
         raise ValueError("Zero-dimensional arrays cannot be concatenated. Join them along a new "
                          "axis, as in stack((a, b)).")
-    axis = canonical_axis(axis, ndim)
     if len(parts) == 1:
         return parts[0]
     return lax.concatenate(parts, axis)
@@ -101,7 +109,7 @@ def _rows_joined(name: str, array: ArrayLike, shape_of: Callable[[Axes], Axes], 
     row = shape_of(tuple(own))
     if not row:
         raise ValueError("Zero-dimensional arrays cannot be concatenated.")
-    axis = min(1, len(row) - 1) if axis is None else canonical_axis(axis, len(row))
+    axis = min(1, len(row) - 1) if axis is None else _axis(name, axis, len(row))
     if row != tuple(own):
         x = lax.reshape(x, (count, *row))
     return lax.reshape(moved(x, 0, axis), (*row[:axis], count * row[axis], *row[axis + 1:]))
@@ -191,7 +199,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
         (x,) = operands("stack", arrays)
         if dtype is not None:
             x = convert(x, dtypes.check_and_canonicalize_user_dtype(dtype, "stack"))
-        return moved(x, 0, canonical_axis(axis, arrays.ndim))
+        return moved(x, 0, _axis("stack", axis, arrays.ndim))
     parts = parts_of("stack", arrays, dtype)
     if not parts:
         raise ValueError("Need at least one array to stack.")
@@ -203,7 +211,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
                 raise ValueError("Cannot stack arrays with different numbers of dimensions: got "
                                  f"{got}.")
             raise ValueError(f"All input arrays must have the same shape. Got {got}.")
-    return lax.stack(parts, canonical_axis(axis, len(shapes[0]) + 1))
+    return lax.stack(parts, _axis("stack", axis, len(shapes[0]) + 1))
 
 
 @numpy_function(static_argnames=("axis",))

@@ -395,11 +395,13 @@ _CUDA_PACKAGES = ("jax_cuda13_plugin", "jax_cuda12_plugin")
 
 
 def _lacking_functions(text: str) -> str:
-    """What to install, if XLA's plugin for GPUs lacks a foreign function of an error because the
-    package with all of them is not there."""
-    if not ("handler registered" in text and "CUDA" in text) or any(
-            map(importlib.util.find_spec, _CUDA_PACKAGES)):
+    """What to do about a foreign function that XLA does not know: its plugin for GPUs lacks many
+    where the package with them is not there."""
+    found = re.search(r"handler registered for (\S+) on a platform (\w+)", text)
+    if found is None:
         return ""
+    if found[2] != "CUDA" or any(map(importlib.util.find_spec, _CUDA_PACKAGES)):
+        return f". Register it first: jax.ffi.register_ffi_target({found[1]!r}, ...)"
     number = 12 if "cuda12" in (backends.plugin_library("cuda") or "") else 13
     name = f"jax-cuda{number}-plugin"
     return (f"\nThe package {name} has it, which is not installed: pip install "

@@ -30,7 +30,7 @@ def _operands(name: str, in1: ArrayLike, in2: ArrayLike) -> tuple[Array, Array]:
     x, y = (as_array(a) for a in promote_dtypes_as_floats(in1, in2))
     if x.ndim != y.ndim:
         raise ValueError("in1 and in2 must have the same number of dimensions: in1 and in2 should "
-                         "have the same dimensionality")
+                         f"have the same dimensionality, got shapes {x.shape} and {y.shape}")
     if not x.size or not y.size:
         raise ValueError("zero-size arrays not supported in convolutions, got shapes "
                          f"{x.shape} and {y.shape}.")

@@ -12,6 +12,7 @@ from pyjx.core.trace import state
 from pyjx.engine.forward import refuse_captured_tangents
 from pyjx.engine.functions import FlatFun, flatten, name_of
 from pyjx.engine.types import TreeDef
+from pyjx.transforms.arguments import check_callable
 
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")
 
@@ -29,6 +30,7 @@ class PositionalFunction(Generic[R]):
     _kind: str
 
     def __init__(self, fun: Callable[..., R]) -> None:
+        check_callable(fun)
         self.fun = fun
         # What `jit` traces it to holds it, by its rules: together they go.
         self.jit_traces: dict[Any, Any] = {}

@@ -17,6 +17,7 @@ from pyjx.engine.types import TreeDef
 from pyjx.runtime.abstract import described
 from pyjx.runtime.signature import names_when_asked
 from pyjx.transforms.accumulators import GradAccum, NullAccum
+from pyjx.transforms.arguments import check_callable
 from pyjx.transforms.custom_vjp import (
     ACCUMS_CONVENTION,
     CustomVJPPrimal,
@@ -71,6 +72,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
     if fun is None:
         return lambda f: custom_gradient(f, with_logs=with_logs, remat=remat,
                                          with_accums=with_accums)
+    check_callable(fun)
     if with_accums is not None and remat:
         raise NotImplementedError("custom_gradient: with_accums together with remat is not "
                                   "supported. Use custom_vjp and its method defremat.")

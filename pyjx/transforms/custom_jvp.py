@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import (
@@ -15,10 +15,18 @@ from pyjx.engine.custom_derivative_calls import (
     tangent_result,
     zero_from_primal,
 )
-from pyjx.engine.functions import check_values, flatten, name_of, tree_text
+from pyjx.engine.functions import (
+    check_values,
+    flatten,
+    name_of,
+    raise_bad_result,
+    source_of,
+    tree_text,
+)
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
 from pyjx.guards import guard
+from pyjx.transforms.arguments import check_callable
 from pyjx.transforms.custom_function import CustomFun, CustomFunction, R, short_types
 
 
@@ -59,6 +67,7 @@ class custom_jvp(CustomFunction[R]):
             non-differentiable arguments if there are any.
           symbolic_zeros: tangents that are zero are given as `SymbolicZero` and not as arrays.
         """
+        check_callable(jvp)
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
         return jvp
@@ -160,22 +169,22 @@ class _FlatJvp:
             fun.out_tree = tree
         elif fun.out_tree != tree:
             self._raise_other_tree(tree, outs)
+        out_tangents = list(map(tangent_result, out_tangents))
+        for found in (outs, [0 if type(x) is Zero else x for x in out_tangents]):
+            if not all(map(is_valid_value, found)):
+                raise_bad_result(f"the rule {source_of(self.jvp)} of custom_jvp", tree, found)
         return outs, [self._checked(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
-    @staticmethod
-    def _checked(primal: Any, tangent: Any) -> Any:
-        check_values([primal])
+    def _checked(self, primal: Any, tangent: Any) -> Any:
         aval = get_aval(primal)
         expected = aval.to_tangent_aval()
-        tangent = tangent_result(tangent)
-        if type(tangent) is not Zero:
-            check_values([tangent])
         found = tangent.aval if type(tangent) is Zero else get_aval(tangent)
         if found.shape != expected.shape or found.dtype != expected.dtype:
             raise TypeError(
                 "Custom JVP rule must produce primal and tangent outputs with corresponding "
                 f"shapes and dtypes. Expected {expected.str_short()} (tangent type of "
-                f"{aval.str_short()}) but got {found.str_short()}."
+                f"{aval.str_short()}) but got {found.str_short()}. The rule is "
+                f"{source_of(self.jvp)}."
             )
         return tangent
 

@@ -30,6 +30,7 @@ from pyjx.errors import UnexpectedTracerError
 from pyjx.guards import guard
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.accumulators import NullAccum, ValAccum
+from pyjx.transforms.arguments import check_callable
 from pyjx.transforms.custom_function import Cotangents, CustomFun, CustomFunction, R, short_types
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
@@ -119,6 +120,8 @@ class custom_vjp(CustomFunction[R]):
             can be left out, such as a kernel.
           generic_batching: accepted; the rules are batched operation by operation.
         """
+        check_callable(fwd)
+        check_callable(bwd)
         self.fwd = fwd
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros
@@ -465,7 +468,9 @@ class _FlatBwd(Record):
         if type(ct) is Zero:
             self._check_zero(i, ct.aval, expected, symbolic)
             return Zero(expected)
-        check_values([ct])
+        if not is_valid_value(ct):
+            raise_bad_result(f"the bwd rule {source_of(self.bwd)}, for argument {i},",
+                             flatten(0)[1], [ct])
         if expected.dtype == dtypes.float0:
             return Zero(expected)
         found = get_aval(ct)

@@ -22,6 +22,7 @@ from pyjx.engine.functions import (
 )
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.guards import guard
+from pyjx.transforms.arguments import check_callable
 from pyjx.transforms.custom_function import PositionalFunction, R
 
 
@@ -63,6 +64,7 @@ class custom_vmap(PositionalFunction[R]):
             structure of the arguments: bools that say whether the argument has the batch axis,
             which is the first. `out_batched` says the same of the output.
         """
+        check_callable(vmap_rule)
         self.vmap_rule = vmap_rule
         return vmap_rule
 

@@ -217,7 +217,8 @@ def mul(x, y):
     (lambda r, ct: (ct,), TypeError, STRUCTURE.format("PyTreeDef((*,))")),
     (lambda r, ct: None, TypeError, STRUCTURE.format("PyTreeDef(None)")),
     (lambda r, ct: (ct, (ct,)), TypeError, STRUCTURE.format("PyTreeDef((*, (*,)))")),
-    (lambda r, ct: (ct, "a"), TypeError, "Argument 'a' of type <class 'str'> is not a valid JAX"),
+    (lambda r, ct: (ct, "a"), TypeError,
+     "for argument 1, returned a value of type <class 'str'>, which is not a valid JAX type"),
     (lambda r, ct: (ct, V), ValueError, "must produce an output with the same type as the args "
      "tuple of the primal function, but at output[1] the bwd rule produced an output of type "
      "float32[3] corresponding to an input of type float32[], so the shapes do not match"),
