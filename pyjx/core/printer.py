@@ -290,13 +290,17 @@ class Printer:
 
     # -- shared jaxprs
 
-    def program(self, jaxpr: Jaxpr) -> str:
+    def name_shared(self, jaxpr: Jaxpr) -> None:
+        """Let nested jaxprs that are used more than once have names."""
         taken: dict[str, int] = {}
         for shared, name in _shared_jaxprs(jaxpr):
             name = "lambda" if name == "<lambda>" else name or "jaxpr"
             n = taken.get(name, 0)
             taken[name] = n + 1
             self.names.shared_jaxprs[shared] = f"{name}{n}" if n else name
+
+    def program(self, jaxpr: Jaxpr) -> str:
+        self.name_shared(jaxpr)
         definitions = []
         self.depth = 1
         for shared, name in self.names.shared_jaxprs.items():

@@ -28,7 +28,9 @@ def jaxpr_listing(closed: ClosedJaxpr, places: Places, title: str = "jaxpr",
     writer = _Writer(Listing(title), places)
     if names is not None:
         writer.names = names
-    writer.program(closed.jaxpr)  # names variables and shared jaxprs in the order of the text
+        writer.name_shared(closed.jaxpr)
+    else:
+        writer.program(closed.jaxpr)  # names variables and shared jaxprs in the order of the text
     name = closed.debug_info.func_name.rpartition(".")[2]
     writer.function(closed.jaxpr, name, Scope(f"jit({name})"))
     writer.link_calls()

@@ -179,11 +179,12 @@ def crosses(operation: str) -> bool:
 def arrays(listing: Listing, runs: Sequence[float], constants: frozenset[str]) -> list[float]:
     """The bytes of the largest array that each operation makes in memory."""
     ends, sizes = listing.ends(), [0.0] * len(listing)
+    free = constants | {"parameter"}
     row = 0
     while row < len(listing):
         times, moving = listing.bodies.get(row, (0.0, 0.0))
         makes = listing.kind[row] == OPERATION and runs[row] and not moving and \
-            row not in listing.views and listing.operation[row] not in constants | {"parameter"}
+            row not in listing.views and listing.operation[row] not in free
         if makes:
             each = hlo_arrays(listing.shape[row]) or tensors(listing.shape[row])
             sizes[row] = float(max([bytes_of((a,)) for a in each]) if len(each) > 1

@@ -181,9 +181,19 @@ class _Writer:
             self._cost(row, text)
 
     def link_calls(self) -> None:
+        """Link calls with functions; a function of the library's has the place of its calls, if
+        these are at one."""
+        place, ends = self.listing.place, self.listing.ends()
+        callers: dict[int, set[int]] = {}
         for row, name in self._calls.items():
             if name in self._functions:
-                self.listing.calls[row] = (self._functions[name],)
+                head = self._functions[name]
+                self.listing.calls[row] = (head,)
+                callers.setdefault(head, set()).add(place[row])
+        for head, places in callers.items():
+            inside = slice(head + 1, ends[head] - 1)
+            if len(places) == 1 and set(place[inside]) == {UNKNOWN}:
+                place[inside] = [*places] * len(place[inside])
 
 
 def _types(text: str) -> str:

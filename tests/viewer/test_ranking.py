@@ -73,6 +73,18 @@ def test_the_dearest_line_comes_first():
         assert "dot" in document["strings"][name] and share > 0.6 and count == 1
 
 
+def test_functions_of_the_library_are_of_the_line_that_calls_them():
+    """`tanh` has a derivative that is a function where there is much to compute."""
+    def bent(x):
+        return jnp.sum(jnp.tanh(x))
+
+    document = forms(jax.grad(bent), jax.ShapeDtypeStruct((64, 256), np.float32))[1]
+    form = document["forms"][0]
+    assert "@tanh_grad" in form["text"]
+    assert lines(document)[0] == line_of(bent)
+    assert document["costs"]["time"]["lines"][0][2] == pytest.approx(1.0)
+
+
 def test_each_row_has_its_share_with_what_it_runs():
     for document in forms(model, W, X):
         form = document["forms"][-1]
