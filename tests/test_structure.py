@@ -83,10 +83,11 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 361 for rankings of what costs most and where it lies in each form, changes of passes, names of
 # blocks and links of reports, in two files,
 # 146 for words that were meant by misspelt ones, results and rules that are named, and how
-# functions of the user's are called.
+# functions of the user's are called,
+# 480 for values of types of libraries in programs (and a file).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 79_376),
-    (lambda: PATHS, 518),
+    (sources.code_lines, 79_856),
+    (lambda: PATHS, 519),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),

@@ -88,11 +88,6 @@ def bind_with_trace(primitive: Primitive, trace: Trace, operands: Sequence[Any],
         return top.process(primitive, tuple(operands), avals_and_params[-1])
 
 
-def _single(self: AbstractValue, *vals: Any) -> Any:
-    (val,) = vals
-    return val
-
-
 def _unspecified(self: ShapedArray, mesh: Any, check_vma: bool, all_names: Sequence[Any]
                  ) -> PartitionSpec:
     """How a result lies of which nothing is said: along all axes it may differ along."""
@@ -145,9 +140,8 @@ give(PjitFunction, _fun=property(attrgetter("__wrapped__")))
 
 # What a value is made of: of itself. `qdd` is what is known of a value beyond its type, which
 # changes, and by older names there are others of the same.
-give(AbstractValue, is_high=False, has_qdd=False, lo_ty=lambda self: [self],
-     lo_ty_qdd=lambda self, qdd: self.lo_ty(), lower_val=lambda self, val: [val],
-     raise_val=_single, lower_val2=lambda self, hi_val: self.lower_val(hi_val),
+give(AbstractValue, has_qdd=False, lo_ty_qdd=lambda self, qdd: self.lo_ty(),
+     lower_val2=lambda self, hi_val: self.lower_val(hi_val),
      raise_val2=lambda self, lo_vals_ft: self.raise_val(*lo_vals_ft),
      vspace_add=lambda self, x, y: x + y, normalize=lambda self: self.strip_weak_type(),
      at_least_vspace=lambda self: self.to_tangent_aval(), leading_axis_spec=lambda self: 0)

@@ -1,9 +1,7 @@
 """Types of a library's own: values that are made of arrays, with operations of their own.
 
-Here a value of such a type is a node of pytrees whose children are the values that it is made of
-(`HiType.lower_val`), so every transformation takes it apart and hands a value made of traced arrays
-to the function. Tangents have the types that the tangents of its parts have. Operations
-on them are in `hi_primitives`.
+A value of such a type is one operand of programs, a leaf of pytrees; engine/own_types.py says how
+programs with such values are compiled. Operations on them are in `hi_primitives`.
 """
 
 from __future__ import annotations
@@ -11,38 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.compat.values import aval_method, aval_property
+from pyjx.compat.hi_primitives import HiPrim
+from pyjx.compat.values import let_tracers_ask
 from pyjx.core.avals import AbstractValue, aval_makers
 from pyjx.core.meshes import AbstractMesh, Mesh
+from pyjx.core.specs import HiPspec
+from pyjx.engine.own_types import made_of, part_types, parts_of
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
-from pyjx.tree_util import register_pytree_node
-
-
-class MappingSpec:
-    """How a batch of values of a type is made: base of what types bring."""
-
-
-class HiPspec:
-    """How a value of a type lies on a mesh: base of what types bring."""
-
-    def to_lo(self) -> Sequence[Any]:
-        """The specs of the values that it is made of."""
-        raise NotImplementedError(f"{type(self).__name__} must override to_lo")
-
-    def to_tangent_spec(self) -> HiPspec:
-        """That of its tangents."""
-        raise NotImplementedError(f"{type(self).__name__} must override to_tangent_spec")
-
-    def to_ct_spec(self) -> HiPspec:
-        """That of its cotangents."""
-        raise NotImplementedError(f"{type(self).__name__} must override to_ct_spec")
 
 
 class HiType(AbstractValue):
     """A type whose values are made of values of other types.
 
     A subclass says of which (`lo_ty`), and how values are taken apart (`lower_val`) and made
-    (`raise_val`); `register_hitype` says which values have it.
+    (`raise_val`); `register_hitype` says which values have it. Types are compared and hashed.
+    What operations there are on the values is said by those (`HiPrim`). For transformations a
+    subclass has, where it is to be
+
+      differentiated: `to_tangent_aval`, and `to_ct_aval` where that differs; if these are types
+        like it, `vspace_zero` and `vspace_add` where those by parts are not right;
+      mapped: `dec_rank` and `inc_rank`, by a `MappingSpec`;
+      an array of a `scan`: `leading_axis_spec`;
+      mapped over devices: `shard` and `unshard`, by a `HiPspec`.
 
     >>> from dataclasses import dataclass
     >>> import pyjx as jax
@@ -60,11 +48,23 @@ class HiType(AbstractValue):
     ...     second: jax.Array
     ...
     >>> hijax.register_hitype(Pair, lambda x: PairType(jax.typeof(x.first)))
-    >>> jax.jit(lambda p: Pair(p.second, p.first))(Pair(1.0, 2.0)).first
+    >>> class Swap(hijax.HiPrim):
+    ...     def __init__(self, kind):
+    ...         self.in_avals, self.out_aval, self.params = (kind,), kind, {}
+    ...         super().__init__()
+    ...     def expand(self, pair): return Pair(pair.second, pair.first)
+    ...
+    >>> jax.jit(lambda p: Swap(jax.typeof(p))(p))(Pair(1.0, 2.0)).first
     Array(2., dtype=float32, weak_type=True)
     """
 
     is_high = True
+    weak_type = False
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotAnArrayError(
+            f"{self} has no {name!r}." + " Its values are no arrays: they are operands of the "
+            "operations of their library alone." * (name in _OF_ARRAYS))
 
     def lo_ty(self) -> list[Any]:
         self._must_override("lo_ty")
@@ -77,12 +77,11 @@ class HiType(AbstractValue):
 
     def vspace_zero(self) -> Any:
         """The value whose parts are zeros."""
-        return self.raise_val(*[instantiate(Zero(a)) for a in self.lo_ty()])
+        return _Zeros(self)()
 
     def vspace_add(self, x: Any, y: Any) -> Any:
         """The value whose parts are the sums of parts."""
-        parts = zip(self.lower_val(x), self.lower_val(y), strict=True)
-        return self.raise_val(*[add_tangents(a, b) for a, b in parts])
+        return _Sum(self)(x, y)
 
     def nospec(self, mesh: Mesh | AbstractMesh, check_vma: bool, all_names: Sequence[Any]
               ) -> HiPspec:
@@ -91,6 +90,14 @@ class HiType(AbstractValue):
 
     def leading_axis_spec(self) -> Any:
         self._must_override("leading_axis_spec")
+
+
+_OF_ARRAYS = ("dtype", "ndim", "shape", "size")
+
+
+class NotAnArrayError(TypeError, AttributeError):
+    """A type of a library is asked for what types of arrays have: by the user, or by an operation
+    that takes arrays."""
 
 
 class MutableHiType(HiType):
@@ -208,42 +215,61 @@ def cur_qdd(x: Any) -> Any:
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
-    """Say which type the values of a class have.
+    """Say which type the values of a class have: then they are operands of programs, each as one.
 
-    The class becomes a node of pytrees, if it is none. What its type has as `aval_method` and
-    `aval_property` its values have, too, unless they have attributes of that name.
+    What their type has as `aval_method` and `aval_property` tracers have. Of a type that forwards
+    names (`__getattr__`) they get whatever it gives for one, and of one that has methods such as
+    `_add` and `_getitem` they have the operators.
 
     Raises:
       TypeError: `val_cls` is no class.
     """
     if not isinstance(val_cls, type):
         raise TypeError(f"register_hitype: val_cls must be a class, got {val_cls!r}")
-    aval_makers[val_cls] = typeof_fn
+    known: set[type] = set()
 
-    def taken_apart(value: Any) -> tuple[Sequence[Any], Any]:
-        kind = typeof_fn(value)
-        return tuple(kind.lower_val(value)), kind
+    def type_of(value: Any) -> Any:
+        found = typeof_fn(value)
+        if type(found) not in known:
+            known.add(type(found))
+            let_tracers_ask(found)
+        return found
 
-    try:
-        register_pytree_node(val_cls, taken_apart, lambda kind, parts: kind.raise_val(*parts))
-    except ValueError:  # it is one already
-        return
-    own = getattr(val_cls, "__getattr__", None)
-    val_cls.__getattr__ = _of_type(typeof_fn, own)  # type: ignore[attr-defined]
+    aval_makers[val_cls] = type_of
 
 
-def _of_type(typeof_fn: Callable[[Any], Any], own: Callable[[Any, str], Any] | None
-             ) -> Callable[[Any, str], Any]:
-    """What a class does for names that it has not: asks the type, and then itself."""
+class _Zeros(HiPrim):
+    """The zero of a type."""
 
-    def getattribute(value: Any, name: str) -> Any:
-        found = None if name.startswith("__") else getattr(type(typeof_fn(value)), name, None)
-        if isinstance(found, aval_property):
-            return found.fget(value)
-        if isinstance(found, aval_method):
-            return found.fun.__get__(value)  # type: ignore[attr-defined]
-        if own is not None:
-            return own(value, name)
-        raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
+    def __init__(self, kind: HiType) -> None:
+        self.out_aval, self.params = kind, {}
+        super().__init__()
 
-    return getattribute
+    def expand(self) -> Any:
+        return made_of(self.out_aval, iter([instantiate(Zero(a)) for a in
+                                            part_types(self.out_aval)]))
+
+
+class _Sum(HiPrim):
+    """The sum of two values of a type that is its own tangents'."""
+
+    def __init__(self, kind: HiType) -> None:
+        self.in_avals, self.out_aval, self.params = (kind, kind), kind, {}
+        super().__init__()
+
+    def expand(self, x: Any, y: Any) -> Any:
+        kind = self.out_aval
+        return made_of(kind, map(add_tangents, parts_of(kind, x), parts_of(kind, y)))
+
+    def jvp(self, primals: Any, tangents: Any) -> Any:
+        return self(*primals), add_tangents(*tangents)
+
+    def transpose(self, out_ct: Any, *accums: Any) -> None:
+        for accum in accums:
+            accum.accum(out_ct)
+
+    def batch(self, axis_data: Any, args: Any, dims: Any) -> Any:
+        if dims[0] != dims[1]:
+            raise NotImplementedError(f"vmap: the sum of values of {self.out_aval} that are mapped "
+                                      f"as {dims[0]} and as {dims[1]}")
+        return add_tangents(*args), dims[0]

@@ -172,6 +172,8 @@ class _OfType:
             if type(own) is aval_property:
                 return own.fget(tracer)
         if self._had is None:
+            if tracer is not None and tracer.aval.is_high:
+                return getattr(tracer.aval, self._name)
             raise AttributeError(f"{cls.__name__!r} object has no attribute {self._name!r}")
         return self._had.__get__(tracer, cls)
 
@@ -184,3 +186,61 @@ def _give_tracers(name: str) -> None:
     had = vars(Tracer).get(name)
     if type(had) is not _OfType:
         setattr(Tracer, name, _OfType(name, had))
+
+
+def let_tracers_ask(aval: AbstractValue) -> None:
+    """Let tracers ask types of a class, of which this is the first, for what these have, for names
+    that they forward, and for operators. As Python reads attributes more slowly of a class that has
+    a hook, they do once values are used."""
+    kind = type(aval)
+    names = {name for cls in kind.__mro__ if not cls.__module__.startswith("pyjx.")
+             for name in vars(cls)}
+    for name in sorted(names.union(getattr(aval, "__dict__", ()))):
+        if not hasattr(Tracer, name):
+            _give_tracers(name)
+    forwards = getattr(kind, "__getattr__", None)
+    if forwards is not None and forwards.__module__ != "pyjx.compat.hi_types" and not hasattr(
+            Tracer, "__getattr__"):
+        Tracer.__getattr__ = _asked  # type: ignore[attr-defined]
+    for name in _OPERATORS:
+        if hasattr(kind, f"_{name}"):
+            had = vars(Tracer).get(f"__{name}__") or getattr(Tracer, f"__{name}__", None)
+            if type(had) is not _Operator:
+                setattr(Tracer, f"__{name}__", _Operator(name, had))
+
+
+_OPERATORS = (
+    "abs", "add", "and", "bool", "complex", "contains", "divmod", "eq", "float", "floordiv",
+    "ge", "getitem", "gt", "index", "int", "invert", "iter", "le", "len", "lshift", "lt",
+    "matmul", "mod", "mul", "ne", "neg", "or", "pos", "pow", "radd", "rand", "rdivmod",
+    "rfloordiv", "rlshift", "rmatmul", "rmod", "rmul", "ror", "round", "rpow", "rrshift",
+    "rshift", "rsub", "rtruediv", "rxor", "setitem", "sub", "truediv", "xor",
+)
+
+
+def _asked(tracer: Any, name: str) -> Any:
+    """What the type of a value forwards for a name that tracers have not."""
+    if not name.startswith("__") and name not in Tracer.__slots__ and (
+            forward := getattr(type(tracer.aval), "__getattr__", None)) is not None:
+        found = forward(tracer.aval, name)
+        if type(found) is aval_property:
+            return found.fget(tracer)
+        return MethodType(found.fun, tracer) if type(found) is aval_method else found
+    raise AttributeError(f"{type(tracer).__name__!r} object has no attribute {name!r}")
+
+
+class _Operator:
+    """An operator of tracers: that of their type or, where it is one of arrays, of arrays."""
+
+    __slots__ = ("_had", "_name")
+
+    def __init__(self, name: str, had: Any) -> None:
+        self._name = name
+        self._had = had
+
+    def __get__(self, tracer: Any, cls: type) -> Any:
+        if tracer is not None and tracer.aval.is_high:
+            own = getattr(type(tracer.aval), f"_{self._name}", None)
+            if own is not None:
+                return MethodType(MethodType(own, tracer.aval), tracer)
+        return self._had.__get__(tracer, cls)

@@ -132,9 +132,47 @@ class AbstractValue:
     __slots__ = ()
 
     place: Place = HERE
+    is_high = False  # whether programs are compiled on what values are made of
 
     def __bool__(self) -> bool:
         return True  # also where values have no elements, or no length
+
+    def same_type(self, other: Any) -> bool:
+        """Whether a value of the one type may stand for one of the other."""
+        return self is other or self == other
+
+    def describes(self, other: Any) -> bool:
+        """Whether values of the other type are of the shape and dtype of this, or of this type if
+        one of a library is among the two."""
+        return self.has_shape_of(other) and (
+            self.is_high or self.dtype == other.dtype)  # type: ignore[attr-defined]
+
+    def has_shape_of(self, other: Any) -> bool:
+        """As `describes`, for values of any dtype."""
+        if self.is_high or other.is_high:
+            return self == other
+        return self.shape == other.shape  # type: ignore[attr-defined,no-any-return]
+
+    # -- what its values are made of ---------------------------------------------------------------
+
+    def lo_ty(self) -> list[Any]:
+        """The types of the parts of a value: of an array, or whatever programs are compiled with,
+        its own."""
+        return [self]
+
+    def lower_val(self, val: Any, /) -> list[Any]:
+        """The parts of a value."""
+        return [val]
+
+    def raise_val(self, *vals: Any) -> Any:
+        """The value that has these parts."""
+        (val,) = vals
+        return val
+
+    @property
+    def is_float0(self) -> bool:
+        """Whether it is the type of tangents that carry nothing."""
+        return getattr(self, "dtype", None) == dtypes.float0
 
     # -- its tangents ------------------------------------------------------------------------------
 

@@ -82,11 +82,24 @@ class InternalRefEffect(RefEffect):
     __slots__ = ()
 
 
+class TypeEffect(Effect):
+    """The program has values of a library's type, or operations that it says itself how to lower:
+    it is compiled as one on what these are made of."""
+
+    __slots__ = ()
+
+    droppable = True
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+
 Effects = frozenset[Effect]
 reads: Effects = frozenset({ReadEffect()})
 writes: Effects = frozenset({WriteEffect()})
 accumulates: Effects = frozenset({AccumEffect()})
 has_own_refs: Effects = frozenset({InternalRefEffect()})
+has_own_types: Effects = frozenset({TypeEffect()})
 no_effects: Effects = frozenset()
 
 
@@ -115,6 +128,17 @@ def is_ordered(effects: Effects) -> bool:
 def has_state(effects: Effects) -> bool:
     """Whether a program with these effects takes or has references."""
     return any([isinstance(effect, RefEffect) for effect in effects])
+
+
+def has_types(effects: Effects) -> bool:
+    """Whether a program with these effects has values of types of libraries."""
+    return not has_own_types.isdisjoint(effects)
+
+
+def is_replaced(effects: Effects) -> bool:
+    """Whether another program is compiled in the place of one with these effects: one that knows
+    arrays alone."""
+    return any([isinstance(effect, (RefEffect, TypeEffect)) for effect in effects])
 
 
 def axis_names(effects: Effects) -> list[object]:

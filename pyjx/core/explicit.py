@@ -49,8 +49,27 @@ def entries_of(aval: ShapedArray | AbstractRef) -> Entries:
     return (None,) * aval.ndim if place.sharding is None else tuple(place.spec)
 
 
-def without_dim(aval: ShapedArray | AbstractRef, dim: int) -> Any:
-    """The type of a part of an array along one dimension."""
+def spec_of(aval: Any, dim: Any) -> Any:
+    """Where values of a library's type have an axis that arrays have at `dim`.
+
+    Raises:
+      NotImplementedError: it is not the first one, of which alone types tell.
+    """
+    if not aval.is_high or type(dim) is not int:
+        return dim
+    if dim:
+        raise NotImplementedError(
+            f"vmap: values of type {aval} are the elements of a loop, and would have the axis that "
+            "is mapped behind that of these, where their type knows of none. Map over arrays, and "
+            "have such values inside of the loop.")
+    return aval.leading_axis_spec()
+
+
+def without_dim(aval: ShapedArray | AbstractRef, dim: int, size: Any = None) -> Any:
+    """The type of a part of an array along one dimension, or of one of `size` values of a library's
+    type, which lie as `dim` says: first ones if that is a number."""
+    if aval.is_high:
+        return aval.dec_rank(size, spec_of(aval, dim))
     return _reshaped(aval, (*aval.shape[:dim], *aval.shape[dim + 1:]),
                      lambda entries: (*entries[:dim], *entries[dim + 1:]))
 
@@ -61,6 +80,8 @@ def with_dim(aval: ShapedArray | AbstractRef, dim: int, size: Any, entry: Any = 
 
     It is cut along the axes `entry`, or as a vector is that has the sharding `cut`.
     """
+    if aval.is_high:
+        return aval.inc_rank(size, spec_of(aval, dim))
     if cut is not None:
         (entry,) = cut.spec
     return _reshaped(aval, (*aval.shape[:dim], size, *aval.shape[dim:]),

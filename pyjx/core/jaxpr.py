@@ -13,7 +13,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core.avals import get_aval
-from pyjx.core.effects import Effects, no_effects
+from pyjx.core.effects import Effects, has_types, no_effects
 from pyjx.core.frozen import of_field
 from pyjx.core.source_info import SourceInfo, no_source_info
 
@@ -236,7 +236,7 @@ class Jaxpr:
     """A program: constants and arguments in, equations, results out."""
 
     __slots__ = ("__weakref__", "_last_uses", "constvars", "debug_info", "effects", "eqns",
-                 "invars", "is_high", "outvars")
+                 "invars", "outvars")
 
     def __init__(
         self,
@@ -253,7 +253,6 @@ class Jaxpr:
         self.eqns = list(eqns)
         self.effects = effects
         self.debug_info = debug_info
-        self.is_high = False
         self._last_uses: list[list[Var]] | None = None
 
     def replace(self, **fields: Any) -> Jaxpr:
@@ -263,6 +262,11 @@ class Jaxpr:
         if unknown:
             raise TypeError(f"Jaxpr.replace: no field named {', '.join(sorted(unknown))}")
         return Jaxpr(**{n: fields[n] if n in fields else getattr(self, n) for n in names})
+
+    @property
+    def is_high(self) -> bool:
+        """Whether values of types of libraries are among its own."""
+        return has_types(self.effects)
 
     def last_uses(self) -> list[list[Var]]:
         """For each equation the variables that nothing behind it reads; found once."""

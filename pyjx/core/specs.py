@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -304,3 +304,30 @@ class ManualAxisType(Value):
     def to_ct_mat(self) -> ManualAxisType:
         """That of cotangents: what is yet to be reduced has been, and the other way round."""
         return ManualAxisType(varying=self.varying, unreduced=self.reduced, reduced=self.unreduced)
+
+
+# -- of values of types that libraries bring -------------------------------------------------------
+
+
+class MappingSpec:
+    """How a batch of values of a type is made: base of what types bring. It is an entry of the
+    `in_axes` and `out_axes` of `vmap`, compared and hashed."""
+
+    __slots__ = ()
+
+
+class HiPspec:
+    """How a value of a type lies on a mesh: base of what types bring. It is an entry of the
+    `in_specs` and `out_specs` of `shard_map`."""
+
+    def to_lo(self) -> Sequence[Any]:
+        """The specs of the values that it is made of."""
+        raise NotImplementedError(f"{type(self).__name__} must override to_lo")
+
+    def to_tangent_spec(self) -> HiPspec:
+        """That of its tangents."""
+        raise NotImplementedError(f"{type(self).__name__} must override to_tangent_spec")
+
+    def to_ct_spec(self) -> HiPspec:
+        """That of its cotangents."""
+        raise NotImplementedError(f"{type(self).__name__} must override to_ct_spec")

@@ -29,7 +29,7 @@ from pyjx.core.avals import (
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.check import check_jaxpr
 from pyjx.core.contents import are_plain, copied, kept_with, params_key
-from pyjx.core.effects import join_effects, no_effects, reads
+from pyjx.core.effects import Effects, has_own_types, join_effects, no_effects, reads
 from pyjx.core.frozen import of_field
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import reset_name_stack
@@ -479,11 +479,21 @@ class DynamicJaxprTrace(Trace):
     def finish(self, out_atoms: Sequence[Any]) -> ClosedJaxpr:
         """The recorded program. Its constants may be tracers of enclosing traces."""
         effects = join_effects(self.eqns)
-        if any([type(v.aval) is AbstractRef for v in self.invars]):
-            effects = effects | reads
+        strange = {type(v.aval) for v in (*self.invars, *self.const_vars.values())} - _ARRAYS
+        if strange:
+            effects |= _effects_of_types([v.aval for v in self.invars], strange)
         jaxpr = Jaxpr(list(self.const_vars.values()), self.invars, out_atoms, self.eqns, effects,
                       self.debug_info)
         return ClosedJaxpr(jaxpr, [self.consts[k] for k in self.const_vars])
+
+
+_ARRAYS = {ShapedArray}
+
+
+def _effects_of_types(avals: Sequence[Any], types: set[Any]) -> Effects:
+    """Those that a program has by the types of its inputs, and those of these and its constants."""
+    effects = reads if any([type(a) is AbstractRef for a in avals]) else no_effects
+    return effects | has_own_types if any([kind.is_high for kind in types]) else effects
 
 
 class FoldingTrace(DynamicJaxprTrace):

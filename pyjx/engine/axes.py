@@ -23,6 +23,7 @@ from pyjx.core.explicit import (
     entries_of,
     resolved_sharding,
     sharding_for,
+    spec_of,
     with_dim,
 )
 from pyjx.core.integers import as_ints, as_sizes
@@ -124,6 +125,8 @@ def moveaxis(x: ArrayLike, source: int, destination: int) -> Any:
     """`x` with one axis moved."""
     if source == destination:
         return x
+    if get_aval(x).is_high:
+        return _of_own_type(x, source, destination)
     order = [i for i in range(get_aval(x).ndim) if i != source]
     order.insert(destination, source)
     return transpose_p.bind(x, permutation=tuple(order))
@@ -249,6 +252,8 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
 def broadcast_axis(x: ArrayLike, along: Axis | int, axis: int) -> Any:
     """`x` repeated along a new axis of this size; along a mapped one it lies as that says."""
     aval, cut = get_aval(x), sharding_along(along) if isinstance(along, Axis) else None
+    if aval.is_high:
+        return _of_own_type(x, None, axis)
     size = along.size if isinstance(along, Axis) else along
     shape = list(aval.shape)
     dims = [i if i < axis else i + 1 for i in range(len(shape))]
@@ -256,6 +261,17 @@ def broadcast_axis(x: ArrayLike, along: Axis | int, axis: int) -> Any:
     return broadcast_in_dim_p.bind(
         x, shape=tuple(shape), broadcast_dimensions=tuple(dims), sharding=None if cut is None else
         with_dim(aval, axis, size, cut=cut).place.sharding.update(mesh=cut.mesh))
+
+
+def _of_own_type(x: Any, source: Any, destination: Any) -> Any:
+    """A batch of values of a library's type, which is nowhere else than where it is wanted."""
+    aval: Any = get_aval(x)
+    if source is not None and spec_of(aval, source) == spec_of(aval, destination):
+        return x
+    has = "is one for all examples" if source is None else f"has its examples as {source}"
+    raise NotImplementedError(
+        f"vmap: a value of type {aval} {has}, and is wanted with them as "
+        f"{spec_of(aval, destination)}: only its library knows how. Have it so before.")
 
 
 def batch_along(operands: Sequence[Any], dims: Sequence[int | None]) -> Axis:

@@ -38,7 +38,8 @@ class BatchTracer(Tracer):
         aval = get_aval(val)
         self._trace = trace
         example = _examples.get((aval, batch_dim))
-        self.aval = example_aval(aval, batch_dim) if example is None else example
+        self.aval = (example_aval(aval, batch_dim, trace.axis.size) if example is None
+                     else example)
         self.val = val
         self.batch_dim = batch_dim
 
@@ -55,9 +56,9 @@ class BatchTracer(Tracer):
 _examples = BoundedDict(8192, "types of examples")  # by batched aval and axis
 
 
-def example_aval(aval: ShapedArray, dim: int) -> ShapedArray:
-    """The aval of one example of a batch whose examples lie along axis `dim`."""
-    example = _examples[aval, dim] = without_dim(aval, dim)
+def example_aval(aval: ShapedArray, dim: int, size: int | None = None) -> ShapedArray:
+    """The aval of one example of a batch, of this size, whose examples lie along axis `dim`."""
+    example = _examples[aval, dim] = without_dim(aval, dim, size)
     return example
 
 

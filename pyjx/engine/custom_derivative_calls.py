@@ -377,7 +377,7 @@ def _custom_vjp_jvp(primals: Values, tangents: Tangents, *, call_jaxpr: Any, fwd
         symbolic_zeros=symbolic_zeros,
     )
     return _as_given(outs, points, primals[num_consts:]), [
-        Zero(a) if a.dtype == dtypes.float0 else t
+        Zero(a) if a.is_float0 else t
         for a, t in zip(out_avals, out_tangents, strict=True)]
 
 

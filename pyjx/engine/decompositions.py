@@ -8,10 +8,11 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.contents import are_plain, params_key
-from pyjx.core.effects import has_state
+from pyjx.core.effects import is_replaced
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.discharge import pure
+from pyjx.engine.own_types import on_parts
 
 _programs = BoundedDict(4096, "decompositions")
 
@@ -29,8 +30,8 @@ def traced(fun: Callable[..., Any], avals: Sequence[Any], params: Mapping[str, A
 
     def program_of() -> ClosedJaxpr:
         closed = trace_to_jaxpr(flat, avals)
-        # What is decomposed is compiled, which takes no references.
-        return pure(closed).jaxpr if has_state(closed.effects) else closed
+        # What is decomposed is compiled, which takes arrays alone.
+        return pure(on_parts(closed)).jaxpr if is_replaced(closed.effects) else closed
 
     given = params_key(params) if are_plain(params) else None
     if given is None:

@@ -51,7 +51,8 @@ def discharged(closed: ClosedJaxpr, boxed: Flags, derivable: bool = False) -> Di
                   for x, b, a in zip(args, boxed, closed.in_avals, strict=True)]
         outs = run(closed, inputs, derivable)
         written = tuple([type(x) is Box and x.written for x in inputs])
-        return [*outs, *[x.latest for x in inputs if type(x) is Box and x.written]]
+        return [*[x.latest if type(x) is Box else x for x in outs],  # one that it gives
+                *[x.latest for x in inputs if type(x) is Box and x.written]]
 
     avals = [a.inner_aval if b else a for a, b in zip(closed.in_avals, boxed, strict=True)]
     return Discharged(trace_to_jaxpr(fun, avals, closed.debug_info), written)

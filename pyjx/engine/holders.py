@@ -17,7 +17,7 @@ from itertools import chain
 from operator import is_, is_not, or_
 from typing import Any
 
-from pyjx.core.avals import AbstractValue, get_aval
+from pyjx.core.avals import AbstractRef, AbstractValue, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, join_effects
 from pyjx.core.evaluation import jaxpr_as_fun
@@ -169,6 +169,9 @@ class Holder(Holding):
         """The roles of operands of which a later run reads those at these places, too."""
         return roles
 
+    def tangent_roles(self, roles: Roles) -> Roles:
+        return roles
+
     def cotangent_roles(self, roles: Roles) -> Roles:
         return roles
 
@@ -179,6 +182,15 @@ class Holder(Holding):
     def batch_place(self, role: Role) -> int:
         """Where values of a role have outside the axis that is the first one inside."""
         return 0
+
+    def roles_of_parts(self, roles: Roles, counts: Sequence[int]) -> Roles:
+        """Those of what values of these roles are made of, so many parts each
+        (engine/own_types.py)."""
+        return [role for role, n in zip(roles, counts, strict=True) for _ in range(n)]
+
+    def asked_on_parts(self, params: Params, on_parts: Callable[..., ClosedJaxpr]) -> Params:
+        """The parameters with conditions on parts."""
+        return params
 
     def other_way(self, params: Params) -> Params:
         """The parameters of a loop over the runs from the last to the first."""
@@ -322,7 +334,8 @@ class Holder(Holding):
         if carry:  # some of it is zero at first
             moving = list(map(instantiate, moving))
         results = self.bind([p.jaxpr for p in pushed], [*primals, *moving], params,
-                            [*ins, *selected(ins, nonzero)], [*outs, *selected(outs, wanted)])
+                            [*ins, *self.tangent_roles(selected(ins, nonzero))],
+                            [*outs, *self.tangent_roles(selected(outs, wanted))])
         n = len(outs)
         return _with_tangents(results[:n], results[n:], wanted)
 
@@ -363,7 +376,8 @@ class Holder(Holding):
         moving = list(map(instantiate, selected(given, nonzero)))
         out_tangents = self.record(
             trace, linear, [*primals[:held.head], *residuals, *moving], params,
-            [*roles, *selected(held.ins, nonzero)], selected(held.outs, wanted), True)
+            [*roles, *self.tangent_roles(selected(held.ins, nonzero))],
+            self.tangent_roles(selected(held.outs, wanted)), True)
         return _with_tangents(outs, out_tangents, wanted)
 
     def split(self, trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
@@ -623,7 +637,10 @@ class Holder(Holding):
         m = len(round_)
         values = dict(zip([*round_, *behind], [*results[:m], *results[m + n:]], strict=True))
         store(given, written, [values[i] for i in at])
-        return results[m:m + n]
+        program = held.programs[0].jaxpr
+        return [x if type(v.aval) is not AbstractRef else
+                given[program.invars.index(v)] if v in program.invars else Box(x)
+                for v, x in zip(program.outvars, results[m:m + n], strict=True)]
 
 
 def in_order(results: list[Any], order: list[int]) -> list[Any]:

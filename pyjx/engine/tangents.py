@@ -99,8 +99,10 @@ def first_is_linear(name: str, x: Any, y: Any) -> bool:
     return True
 
 
-def full_aval(aval: ShapedArray, value: Any) -> Any:
-    """An array of the given aval, filled with one value."""
+def full_aval(aval: Any, value: Any) -> Any:
+    """An array of the given aval, filled with one value; of a library's type the value zero."""
+    if aval.is_high:
+        return aval.vspace_zero()
     if aval.dtype == dtypes.float0:
         if all([type(d) is int for d in aval.shape]):
             return np.zeros(aval.shape, dtypes.float0)
@@ -162,7 +164,10 @@ def add_tangents(x: Any, y: Any) -> Any:
         return y
     if type(y) is Zero:
         return x
-    if get_aval(x).dtype == dtypes.float0:
+    aval: Any = get_aval(x)
+    if aval.is_high:
+        return aval.vspace_add(x, y)
+    if aval.dtype == dtypes.float0:
         return x
     return add_any_p.bind(x, y)
 

@@ -43,12 +43,13 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "linearize_from_jvp unmap_avals vjp_from_jvp vjp_from_lin vmap_rule"
         ),
         "pyjx.compat.hi_types": (
-            "AvalMutableQDD AvalQDD HiPspec HiType MappingSpec MutableHiType register_hitype"
+            "AvalMutableQDD AvalQDD HiType MutableHiType register_hitype"
         ),
         "pyjx.compat.lowering_rules": "control_flow_allowed_effects",
         "pyjx.compat.values": "aval_method aval_property",
         "pyjx.compat.rule_tables": "instantiate_zeros",
         "pyjx.core.avals": "AbstractRef AbstractValue ShapedArray",
+        "pyjx.core.specs": "HiPspec MappingSpec",
         "pyjx.engine.tangents": "Zero is_undefined_primal",
         "pyjx.lax.references": "TransformedRef",
         "pyjx.transforms.accumulators": "GradAccum NullAccum ValAccum",

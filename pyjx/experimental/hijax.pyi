@@ -13,9 +13,7 @@ from pyjx.compat.hi_primitives import vjp_from_lin as vjp_from_lin
 from pyjx.compat.hi_primitives import vmap_rule as vmap_rule
 from pyjx.compat.hi_types import AvalMutableQDD as AvalMutableQDD
 from pyjx.compat.hi_types import AvalQDD as AvalQDD
-from pyjx.compat.hi_types import HiPspec as HiPspec
 from pyjx.compat.hi_types import HiType as HiType
-from pyjx.compat.hi_types import MappingSpec as MappingSpec
 from pyjx.compat.hi_types import MutableHiType as MutableHiType
 from pyjx.compat.hi_types import register_hitype as register_hitype
 from pyjx.compat.lowering_rules import control_flow_allowed_effects as control_flow_allowed_effects
@@ -25,6 +23,8 @@ from pyjx.compat.rule_tables import instantiate_zeros as instantiate_zeros
 from pyjx.core.avals import AbstractRef as AbstractRef
 from pyjx.core.avals import AbstractValue as AbstractValue
 from pyjx.core.avals import ShapedArray as ShapedArray
+from pyjx.core.specs import HiPspec as HiPspec
+from pyjx.core.specs import MappingSpec as MappingSpec
 from pyjx.engine.tangents import Zero as Zero
 from pyjx.engine.tangents import is_undefined_primal as is_undefined_primal
 from pyjx.lax.references import TransformedRef as TransformedRef
@@ -46,9 +46,7 @@ __all__ = [
     "vmap_rule",
     "AvalMutableQDD",
     "AvalQDD",
-    "HiPspec",
     "HiType",
-    "MappingSpec",
     "MutableHiType",
     "register_hitype",
     "control_flow_allowed_effects",
@@ -58,6 +56,8 @@ __all__ = [
     "AbstractRef",
     "AbstractValue",
     "ShapedArray",
+    "HiPspec",
+    "MappingSpec",
     "Zero",
     "is_undefined_primal",
     "TransformedRef",

@@ -9,13 +9,12 @@ from typing import Any
 from lowering.program import LoweredProgram
 from lowering.types import quoted, with_symbols
 from pyjx import configuration, jaxlib_api
-from pyjx.core.effects import has_state
+from pyjx.core.effects import is_replaced
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.references import Ref
 from pyjx.core.symbolic.solving import scope_of, solve
 from pyjx.core.trace import Tracer
-from pyjx.engine import discharge
 from pyjx.engine.types import TreeDef
 from pyjx.export.exported import PLATFORM_FUNCTION, Exported, has_constants, lowered_type
 from pyjx.export.safety import (
@@ -121,12 +120,16 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: TreeDef, out_tree: Tr
     """A traced function, exported for as many devices as it is placed on."""
     in_avals = tuple(closed.in_avals)
     solve(in_avals, paths)
-    if dispatch.has_refs(closed):
+    if dispatch.is_called_otherwise(closed):
+        strange = [a for a in (*in_avals, *closed.out_avals) if a.is_high]
         raise NotImplementedError(
-            f"export: {name} takes or closes over mutable references, which a module has no types "
-            "for. Take their values as arguments, and return the new ones.")
+            f"export: {name} takes or closes over "
+            + (f"values of a type of a library, {strange[0]}, or gives one" if strange else
+               "mutable references")
+            + ", which a module has no types for. Take their values as arguments, and return the "
+              "new ones.")
     several = len(platforms) > 1
-    pure = discharge.pure(closed).jaxpr if has_state(closed.effects) else closed
+    pure = dispatch.pure(closed).jaxpr if is_replaced(closed.effects) else closed
     spread = placement.mesh is not None
     programs = [
         lower_closed(pure, name, platform=p, keep_unused=keep_unused or several, for_export=True,

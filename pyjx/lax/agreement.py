@@ -113,7 +113,7 @@ def type_differences(ours: Place, theirs: Place, tree: TreeDef, our_avals: Seque
     for (path, _), a, b in zip(paths, our_avals, their_avals, strict=True):
         open_apart = not closed_alike(a, b)
         if not a.same_type(b) or open_apart:
-            kinds = [kind for kind, x, y in (
+            kinds = ["types"] if a.is_high or b.is_high else [kind for kind, x, y in (
                 ("dtypes", a.dtype, b.dtype), ("shapes", a.shape, b.shape),
                 ("shardings", a.place.sharding, b.place.sharding),
                 ("manual axis types", open_apart, False)) if x != y]

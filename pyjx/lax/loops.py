@@ -35,6 +35,7 @@ from pyjx.engine.functions import source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, either
 from pyjx.engine.lanes import batched, run_lanes
 from pyjx.engine.linearize import LinearTrace
+from pyjx.engine.own_types import part_types
 from pyjx.engine.references import Box
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
@@ -445,6 +446,16 @@ class _While(Holder):
 
     def times(self, params: Params) -> None:
         return None
+
+    def roles_of_parts(self, roles: Roles, counts: Sequence[int]) -> Roles:
+        places = iter(range(sum(counts)))
+        return [role if role == CONST else next(places)
+                for role in super().roles_of_parts(roles, counts)]
+
+    def asked_on_parts(self, params: Params, on_parts: Callable[..., ClosedJaxpr]) -> Params:
+        cond, a = params["cond_jaxpr"], params["cond_nconsts"]
+        return {**params, "cond_jaxpr": on_parts(cond),
+                "cond_nconsts": sum([len(part_types(t)) for t in cond.in_avals[:a]])}
 
     def conditions(self, params: Params) -> Programs:
         return (params["cond_jaxpr"],)

@@ -105,7 +105,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
         return _scan_in_python(f, init, x_leaves, x_tree, n, reverse)
     leaves, tree = tree_flatten(init)
     leaves = [operand("scan (init)", x, i) for i, x in enumerate(leaves)]
-    element_avals = [_element(get_aval(x)) for x in x_leaves]
+    element_avals = [_element(get_aval(x), n) for x in x_leaves]
     args_tree = tree_structure((tree_unflatten(tree, leaves), tree_unflatten(x_tree, x_leaves)))
 
     def traced(carry: Sequence[Any]) -> TracedFunction:
@@ -131,6 +131,12 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
 
 def _length(xs: Sequence[Any], length: Any) -> int:
     """The number of iterations."""
+    of_libraries = [a for a in map(get_aval, xs) if a.is_high]
+    if of_libraries:
+        if length is None:
+            raise ValueError(f"scan: the type {of_libraries[0]} of one of the xs does not tell how "
+                             "many elements it has. Say it by `length`.")
+        xs = [x for x in xs if not get_aval(x).is_high]
     scalars = [x for x in xs if not get_aval(x).shape]
     if scalars:
         raise ValueError("scan got value with no leading axis to scan over: "
@@ -209,12 +215,12 @@ def bind_scan(body: ClosedJaxpr, consts: Sequence[Any], carry: Sequence[Any], xs
     return [*[x if flag else next(outs) for x, flag in zip(carry, same, strict=True)], *outs]
 
 
-def _element(aval: ShapedArray) -> ShapedArray:
+def _element(aval: ShapedArray, length: int) -> ShapedArray:
     """The type of what an iteration gets of an array."""
-    if entries_of(aval)[0] is not None:
+    if not aval.is_high and entries_of(aval)[0] is not None:
         raise ValueError("0th dimension of all xs should be replicated. Got "
                          f"{aval.sharding.spec}")
-    return without_dim(aval, 0)
+    return without_dim(aval, 0, length)  # type: ignore[no-any-return]
 
 
 def _stacked(aval: ShapedArray, length: int) -> ShapedArray:

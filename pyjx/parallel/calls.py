@@ -30,7 +30,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis, mesh_axes, spmd_names
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
-from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.core.specs import HiPspec, PartitionSpec, axes_of
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call
@@ -73,8 +73,14 @@ def _within(params: Params) -> AbstractContextManager[None]:
 
 
 def _unmentioned(spec: PartitionSpec, params: Params) -> tuple[Any, ...]:
-    """The manual axes that a spec leaves out, and no mapped axis lies along."""
-    return ordered(params["mesh"], params["newly_manual_axes"] - spmd_names() - set(axes_of(spec)))
+    """The manual axes that a spec leaves out, and no mapped axis lies along. All parts of a value
+    of a library's type leave the same out."""
+    each = {frozenset(axes_of(part)) for part in spec.to_lo()}
+    if len(each) > 1:
+        raise NotImplementedError(
+            f"shard_map: a value that lies as {spec} is differentiated with check_vma=False, and "
+            "its parts lie along other axes each. Have its type say along which they vary.")
+    return ordered(params["mesh"], params["newly_manual_axes"].difference(spmd_names(), *each))
 
 
 @derived
@@ -156,8 +162,11 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> An
     return results, batched.dims
 
 
-def _inserted(spec: PartitionSpec, dim: int | None, names: tuple[Any, ...]) -> PartitionSpec:
+def _inserted(spec: Any, dim: int | None, names: tuple[Any, ...]) -> Any:
     """A spec of examples as that of batches."""
+    if isinstance(spec, HiPspec) and dim is not None:
+        raise NotImplementedError(f"vmap of shard_map: a value that lies as {spec} is mapped, and "
+                                  "nobody knows how its batch lies. Map inside of shard_map.")
     if dim is None or (len(spec) <= dim and not names):
         return spec
     entries = [*spec, *[None] * (dim - len(spec))]
@@ -198,8 +207,10 @@ def _check_places(operands: Sequence[Any], mesh: Mesh | AbstractMesh) -> None:
 
 def _named(x: Array, mesh: Any, spec: PartitionSpec) -> Any:
     """The result, whose sharding has the spec as it was given."""
+    if type(x) is not ArrayImpl:
+        return x
     found = x.sharding
-    if type(x) is not ArrayImpl or found.spec == spec or (
+    if found.spec == spec or (
             mesh.abstract_mesh != found.mesh.abstract_mesh):
         return x
     named = NamedSharding(found.mesh, spec, memory_kind=found.memory_kind)
@@ -233,6 +244,13 @@ class _ShardMap(Holder):
                        linear: bool = False) -> Params:
         return {**params, "jaxpr": programs[0], "in_specs": tuple(ins), "out_specs": tuple(outs)}
 
+    def roles_of_parts(self, roles: Roles, counts: Sequence[int]) -> Roles:
+        return [part for role, n in zip(roles, counts, strict=True)
+                for part in (role.to_lo() if isinstance(role, HiPspec) else (role,) * n)]
+
+    def tangent_roles(self, roles: Roles) -> Roles:
+        return [r.to_tangent_spec() if isinstance(r, HiPspec) else r for r in roles]
+
     def times(self, params: Params) -> int:
         """Each of the devices runs the program."""
         return math.prod([params["mesh"].shape[name] for name in params["newly_manual_axes"]])
@@ -240,6 +258,9 @@ class _ShardMap(Holder):
     def outside(self, aval: Any, role: Any, params: Params) -> Any:
         if type(role) is _Vector:
             aval, role = aval.update(shape=(1,)), role.spec
+        if aval.is_high:
+            return aval if role is WHOLE else aval.unshard(
+                params["mesh"], params["check_vma"], role)
         return aval.unshard(params["mesh"], True, role, params["newly_manual_axes"])
 
     def derived(self, params: Params, derive: Callable[..., Any], *args: Any) -> Any:
@@ -250,6 +271,10 @@ class _ShardMap(Holder):
         names = params["newly_manual_axes"]
         roles: list[Any] = []
         for aval in avals:
+            if aval.is_high:
+                roles.append(aval.nospec(params["mesh"], params["check_vma"],
+                                         ordered(params["mesh"], names)))
+                continue
             axes = ordered(params["mesh"], aval.place.mat.varying & names if params["check_vma"]
                            else names - spmd_names())
             mat = aval.place.mat

@@ -17,10 +17,11 @@ from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.primitive import vary
 from pyjx.core.records import Record
 from pyjx.core.references import check_distinct, check_undivided, is_ref
-from pyjx.core.specs import Infer, InferFromArgs, PartitionSpec, UnreducedKind, axes_of
+from pyjx.core.specs import HiPspec, Infer, InferFromArgs, PartitionSpec, UnreducedKind, axes_of
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.value_texts import shortened
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of, source_of
+from pyjx.engine.own_types import part_types
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import AxisName, TreeDef
 from pyjx.guards import guard
@@ -167,9 +168,12 @@ class _Mapped(Record):
         if self.in_specs is not None and self._are_explicit(mesh, names):
             named = frozenset(names_in_types(mesh, names))
             for spec, aval in zip(in_specs, avals, strict=True):
-                _check_type(spec, aval, named)
+                if not aval.is_high:
+                    _check_type(spec, aval, named)
         local = [a.shard(mesh, names, self.check_vma, s)
                  for a, s in zip(avals, in_specs, strict=True)]
+        if self.check_vma:
+            _check_parts_vary(local, in_specs)
         flat = FlatFun(self.fun, in_tree)
         debug = DebugInfo("shard_map", source_of(self.fun),
                           lambda: leaf_names(parameters_of(self.fun), _with_kwargs(in_tree), ()))
@@ -182,8 +186,8 @@ class _Mapped(Record):
                           for i in range(in_tree.num_leaves)])
             out_specs = self._out_specs(mesh, names, flat.out_tree, outs)
             if self.check_vma:  # side by side the parts of devices are values of their own
-                outs = [vary(x, frozenset(axes_of(s))) for x, s in zip(outs, out_specs,
-                                                                       strict=True)]
+                outs = [x if get_aval(x).is_high else vary(x, frozenset(axes_of(s)))
+                        for x, s in zip(outs, out_specs, strict=True)]
             return outs
 
         with mesh_axes(mesh.abstract_mesh, ordered(mesh, names), self.check_vma):
@@ -250,11 +254,16 @@ class _Mapped(Record):
         self._check_axes("out_specs", mesh, names, specs)
         fun = name_of(self.fun)
         for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+            if _is_of_own_type("out_specs", spec, aval):
+                continue
             if len(spec) > aval.ndim:
                 self._raise_too_long("out_specs", spec, aval,
                                      f"{fun}(*args){_path(tree, i)}", "output")
         if self.check_vma:
+            _check_parts_vary(avals, specs)
             for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+                if aval.is_high:
+                    continue
                 self._check_sums(spec, aval, names)
                 varying = aval.place.mat.varying & names
                 if not varying.issubset(axes_of(spec)):
@@ -276,6 +285,8 @@ class _Mapped(Record):
 
     def _check_axes(self, what: str, mesh: Mesh | AbstractMesh, names: frozenset[Any], specs: Specs
                    ) -> None:
+        if not all([type(s) is PartitionSpec for s in specs]):
+            specs = tuple([part for s in specs for part in s.to_lo()])
         for spec in specs:
             for kind, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
                 if not axes.issubset(mesh.explicit_axes):
@@ -302,7 +313,7 @@ class _Mapped(Record):
                          avals: Sequence[Any]) -> None:
         sizes = mesh.shape
         for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
-            if aval is None:
+            if aval is None or _is_of_own_type("in_specs", spec, aval):
                 continue
             if len(spec) > aval.ndim:
                 self._raise_too_long("in_specs", spec, aval,
@@ -386,19 +397,35 @@ def _check_specs(what: str, specs: Any) -> None:
 def _spread(what: str, specs: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None
             ) -> Specs:
     """The spec of each leaf of a tree that `specs` is a prefix of; None for an argument is that of
-    one which all devices get whole. The spec of a value of a library's own type says those of the
-    arrays that it is made of."""
-    found: list[PartitionSpec] = []
-    parts: list[PartitionSpec] = []
-    last = None
-    for spec in broadcast_argument(f"shard_map {what}", specs, tree, is_leaf):
-        if spec is None or isinstance(spec, PartitionSpec):
-            found.append(WHOLE if spec is None else spec)
-            continue
-        if spec is not last or not parts:
-            parts, last = list(spec.to_lo()), spec
-        found.append(parts.pop(0))
-    return tuple(found)
+    one which all devices get whole."""
+    return tuple([WHOLE if spec is None else spec for spec in broadcast_argument(
+        f"shard_map {what}", specs, tree, is_leaf)])
+
+
+def _is_of_own_type(what: str, spec: Any, aval: Any) -> bool:
+    """Whether a value is of a library's type, whose specs are.
+
+    Raises:
+      TypeError: the spec is, and not the value, or the other way.
+    """
+    if aval.is_high is not isinstance(spec, HiPspec):
+        kind = "a HiPspec of its library" if aval.is_high else "a PartitionSpec"
+        raise TypeError(f"shard_map {what}: expected {kind} for a value of type "
+                        f"{aval.str_short()}, got {spec!r}")
+    return aval.is_high  # type: ignore[no-any-return]
+
+
+def _check_parts_vary(avals: Sequence[Any], specs: Sequence[Any]) -> None:
+    """Raise ValueError where a type of a library, in the program of one device, does not say along
+    which axes the parts of values vary."""
+    for aval, spec in zip(avals, specs, strict=True):
+        if aval.is_high:
+            for part, own in zip(part_types(aval), spec.to_lo(), strict=True):
+                if not part.place.mat.varying.issuperset(axes_of(own)):
+                    raise ValueError(
+                        f"shard_map: a value of type {aval} lies as {spec}, so its part "
+                        f"{part.str_short()} varies along {axes_of(own)}, which its type is to "
+                        "say (its method `shard`). Or pass check_vma=False.")
 
 
 def _spec_of(aval: AbstractValue, names: frozenset[Any]) -> PartitionSpec:

@@ -12,7 +12,14 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.avals import AbstractRef, ShapedArray, canonical_shape, get_aval, is_valid_value
+from pyjx.core.avals import (
+    AbstractRef,
+    AbstractValue,
+    ShapedArray,
+    canonical_shape,
+    get_aval,
+    is_valid_value,
+)
 from pyjx.core.frozen import filled
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.named_axes import Axis, named_axis
@@ -244,6 +251,8 @@ def _placed_as(sharding: Sharding | None, ndim: int) -> tuple[Any, Any]:
 
 def described(x: Any) -> Any:
     """Structs, and other objects with a shape and a dtype, as leaves that can be traced."""
+    if isinstance(x, AbstractValue) and x.is_high:
+        return Described(x)  # type: ignore[arg-type]
     if isinstance(x, ShapedArray):  # it may name a mesh for readers
         return Described(x if x.place.sharding is None else x.reshard(x.place.sharding))
     if isinstance(x, ShapeDtypeStruct) or (
@@ -295,6 +304,8 @@ def describe_arguments(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, A
 
 
 def struct_of(aval: ShapedArray | AbstractRef) -> ShapeDtypeStruct:
+    if aval.is_high:
+        return aval  # type: ignore[return-value]
     place, mesh = aval.place, get_abstract_mesh()
     sharding = place.sharding_along(mesh, aval.ndim) if mesh.explicit_axes else place.sharding
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding,

@@ -1,7 +1,7 @@
 """C++ callables, and the one way of a call that C++ does not know to outputs and a fast path.
 
 Single operations on values are called so, each a small program, and programs as they are; those
-with references on the arrays that these hold now.
+with references, or values of types of libraries, on the arrays that these hold now.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict, kept
 from pyjx.core.derived import derived, derived_structure
-from pyjx.core.effects import has_state
+from pyjx.core.effects import is_replaced
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
-from pyjx.core.references import Ref
+from pyjx.core.references import shared
 from pyjx.core.scalars import Constant
 from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import eager_trace, trace_to_jaxpr
@@ -30,7 +30,9 @@ from pyjx.engine import discharge
 from pyjx.engine.calls import call_params, jit_p
 from pyjx.engine.discharge import Discharged
 from pyjx.engine.explicit import reshard_p
+from pyjx.engine.own_types import all_made, all_parts, flags_of_parts, on_parts
 from pyjx.engine.physical import closed_has_keys
+from pyjx.engine.references import new_ref_p
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_pytrees import of_calls
 from pyjx.runtime import flag_checks, ledger
@@ -219,55 +221,78 @@ def _opening(aval: ShapedArray, sharding: Sharding) -> ClosedJaxpr:
                           (aval,))
 
 
-# -- programs that read and write references -------------------------------------------------------
+# -- programs on other values than arrays -------------------------------------------------------
 
 
-class ReferenceCall(Record):
-    """A program without references, as it is called: `refs` are the inputs that are references,
-    `written` those of them whose new values stand behind the `n_out` results."""
+class ReplacedCall(Record):
+    """A program on arrays, as it is called: `refs` are the inputs that are references, `written`
+    those of them whose new values stand behind the `n_out` results. Inputs and results that are of
+    types of libraries, among those of `in_types` and `out_types`, are parts here; None: there is
+    none. Results that are references, which are parts of some, are the inputs that `given` says, or
+    new ones that hold what comes in their place."""
 
     discharged: Discharged
     donated: tuple[bool, ...]
     refs: tuple[int, ...]
     written: tuple[int, ...]
     n_out: int
+    in_types: Sequence[Any] | None
+    out_types: Sequence[Any] | None
+    given: dict[int, int | None]
 
-    def arguments(self, operands: Sequence[Any]) -> list[Any]:
-        """The operands, with the arrays of references."""
+    def run(self, operands: Sequence[Any], call: Callable[[list[Any]], Sequence[Any]]
+            ) -> list[Any]:
+        """The results, where `call` runs the program on arrays. References have their new values
+        then."""
+        if self.in_types is not None:
+            operands = all_parts(self.in_types, operands)
+            if (twice := shared(operands)) is not None:
+                raise ValueError(
+                    "only one reference to a mutable array may be passed as an argument to a "
+                    f"function, but the one of type {operands[twice[0]].aval} is part of two.")
         args = list(operands)
         for i in self.refs:
             args[i] = args[i]._refs
-        return args
-
-    def store(self, operands: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
-        """Give the references their new arrays; the results of the program."""
+        outs = call(args)
         for i, new in zip(self.written, outs[self.n_out:], strict=True):
             operands[i]._refs = new
-        return list(outs[:self.n_out])
+        outs = list(outs[:self.n_out])
+        for i, source in self.given.items():
+            outs[i] = new_ref_p.bind(outs[i], memory_space=None, kind=None, pin=False) if (
+                source is None) else operands[source]
+        return outs if self.out_types is None else all_made(self.out_types, outs)
 
 
 @derived
 def pure(closed: ClosedJaxpr) -> Discharged:
     """The program on values that is compiled in the place of `closed`."""
-    found = discharge.pure(closed)
+    found = discharge.pure(on_parts(closed))
     ledger.note_replaced(closed, found.jaxpr)
     return found
 
 
 @derived
-def call_of(closed: ClosedJaxpr, donated: tuple[bool, ...]) -> ReferenceCall:
+def call_of(closed: ClosedJaxpr, donated: tuple[bool, ...]) -> ReplacedCall:
     """How a program is called whose inputs `donated` may be overwritten."""
-    found = pure(closed)
-    refs = tuple([i for i, a in enumerate(closed.in_avals) if type(a) is AbstractRef])
+    found, inner = pure(closed), on_parts(closed)
+    refs = tuple([i for i, a in enumerate(inner.in_avals) if type(a) is AbstractRef])
     written = tuple([i for i, w in enumerate(found.written) if w])
-    taken = tuple([(d and i not in refs) or i in written for i, d in enumerate(donated)])
-    return ReferenceCall(found, taken, refs, written, len(closed.out_avals))
+    given = flags_of_parts(closed.in_avals, donated)
+    taken = tuple([(d and i not in refs) or i in written for i, d in enumerate(given)])
+    in_types, out_types = [
+        avals if any([a.is_high for a in avals]) else None
+        for avals in (closed.in_avals, closed.out_avals)]
+    places = {v: i for i, v in enumerate(inner.invars)}
+    returned = {i: places.get(v) for i, v in enumerate(inner.outvars)  # type: ignore[arg-type]
+                if type(v.aval) is AbstractRef}
+    return ReplacedCall(found, taken, refs, written, len(inner.out_avals), in_types, out_types,
+                        returned)
 
 
-def has_refs(closed: ClosedJaxpr) -> bool:
-    """Whether a program takes references or closes over some."""
-    return (any([type(a) is AbstractRef for a in closed.in_avals])
-            or any([type(c) is Ref for c in closed.consts]))
+def is_called_otherwise(closed: ClosedJaxpr) -> bool:
+    """Whether a program takes, gives or closes over references, or values of types of libraries."""
+    return (any([type(a) is AbstractRef or a.is_high for a in (
+        *closed.in_avals, *closed.out_avals, *map(get_aval, closed.consts))]))
 
 
 # -- single operations, and calls of programs, on values -----------------------------------------
@@ -292,8 +317,8 @@ def flat_callable(name: str, closed_for: Callable[[tuple[Any, ...]], ClosedJaxpr
 def operation_callable(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
     """The callable of one operation with these parameters."""
     programs = BoundedDict(TRACES, "programs of operations")  # by avals
-    if primitive.effects is not None and has_state(primitive.effects(params)):
-        return _stateful_callable(primitive, params)
+    if primitive.effects is not None and is_replaced(primitive.effects(params)):
+        return _replaced_callable(primitive, params)
 
     def closed_for(avals: tuple[Any, ...]) -> ClosedJaxpr:
         closed = programs.get(avals)
@@ -305,8 +330,9 @@ def operation_callable(primitive: Primitive, params: dict[str, Any]) -> Callable
                          not primitive.multiple_results, is_operation=True)
 
 
-def _stateful_callable(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
-    """The callable of an operation that holds programs with references."""
+def _replaced_callable(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    """The callable of an operation that holds programs with references, or with values of types of
+    libraries."""
     programs = BoundedDict(TRACES, "programs of operations")
 
     def run(*operands: Any) -> Any:
@@ -345,14 +371,13 @@ def single_eqn_jaxpr(primitive: Primitive, avals: tuple[Any, ...], params: dict[
 
 
 def _run_jit(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
-    """Eager `jit_p`: through a C++ callable kept with the jaxpr. The references among the operands
-    have their new values then."""
-    if not jaxpr.jaxpr.effects or not has_state(jaxpr.jaxpr.effects):
+    """Eager `jit_p`: through a C++ callable kept with the jaxpr."""
+    if not jaxpr.jaxpr.effects or not is_replaced(jaxpr.jaxpr.effects):
         return _jit_callable(jaxpr, *params.items())(*args)
     call = call_of(jaxpr, params["donated_invars"])
     run_pure = _jit_callable(call.discharged.jaxpr,
                              *{**params, "donated_invars": call.donated}.items())
-    return call.store(args, run_pure(*call.arguments(args)))
+    return call.run(args, lambda arrays: run_pure(*arrays))
 
 
 @derived_structure

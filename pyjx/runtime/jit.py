@@ -26,7 +26,7 @@ from typing import (
 from pyjx import configuration, jaxlib_api
 from pyjx.core import bounded
 from pyjx.core.avals import AbstractRef, get_aval, is_valid_value
-from pyjx.core.effects import has_state
+from pyjx.core.effects import has_types, is_replaced
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import named_axes
@@ -292,6 +292,8 @@ class JitSpec:
         if options.in_shardings is not None or options.out_shardings is not None:
             request = requests.request_for(options.device, options.in_shardings,
                                            options.out_shardings, in_tree, out_tree, mesh)
+            if has_types(closed.effects):
+                signature.check_placed_alone(closed, request.in_shardings, request.out_shardings)
         return TracedCall(closed, in_tree, out_tree, self.name, donated, static, request)
 
     def donated_leaves(self, in_tree: TreeDef, static: Any) -> tuple[bool, ...]:
@@ -343,7 +345,8 @@ class JitSpec:
         record_event(CALL_MISS, fun_name=self.name)
         traced, leaves = self.trace(args, kwargs)
         closed = traced.closed
-        if closed.effects and has_state(closed.effects) and not dispatch.has_refs(closed):
+        if closed.effects and is_replaced(closed.effects) and not (
+                dispatch.is_called_otherwise(closed)):
             closed = dispatch.pure(closed).jaxpr
         if (state.dynamic is not eager_trace or closed.effects
                 or _any_tracer(leaves, closed.consts)):

@@ -12,6 +12,7 @@ import numpy as np
 
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.call_notes import hashable
+from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
 from pyjx.core.value_texts import as_pytree, shortened
 from pyjx.engine.functions import leaf_paths, source_of
@@ -294,6 +295,17 @@ def _static(name: str, x: Any) -> str:
                 "hashed, it cannot be a static one either")
     method = ": static_argnums=0 for a method, if its object does not change" * (name == "self")
     return f"mark the argument as static (static_argnums or static_argnames of jit){method}"
+
+
+def check_placed_alone(closed: ClosedJaxpr, ins: Sequence[Any], outs: Sequence[Any]) -> None:
+    """Raise NotImplementedError where a sharding is asked for of a value of a library's type."""
+    for avals, shardings in ((closed.in_avals, ins), (closed.out_avals, outs)):
+        for aval, sharding in zip(avals, shardings, strict=False):
+            if aval.is_high and sharding is not None:
+                raise NotImplementedError(
+                    f"jit: in_shardings and out_shardings say where arrays lie, and {sharding} is "
+                    f"given for a value of the type {aval}. Give None for it, and place what it is "
+                    "made of.")
 
 
 def raise_unhashable(name: str, static: Any) -> NoReturn:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import get_aval
-from pyjx.core.effects import has_state
+from pyjx.core.effects import is_replaced
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.passes.literals import shown
@@ -222,14 +222,17 @@ class Lowered(_Stage):
         if platform is None:
             _check_has_devices(given, traced)
         self._placement, _ = placement_of(traced.closed, given, traced.request, platform)
-        self._platform = platform or self._placement.platform
         self._closed, self._donated, self._call = traced.closed, traced.donated, None
-        if has_state(traced.closed.effects):
+        if is_replaced(traced.closed.effects):
             consts = traced.closed.consts
             self._call = dispatch.call_of(
                 consts_as_inputs(traced.closed), (False,) * len(consts) + traced.donated)
             self._closed = self._call.discharged.jaxpr
             self._donated = self._call.donated
+            if self._call.in_types is not None or self._call.out_types is not None:
+                self._placement, _ = placement_of(
+                    self._closed, (None,) * len(self._closed.in_avals), traced.request, platform)
+        self._platform = platform or self._placement.platform
         self._program = lowering.lower_closed(
             self._closed, spec.name, donated=self._donated, keep_unused=spec.options.keep_unused,
             platform=self._platform,
@@ -336,13 +339,13 @@ def _callable_of(compiled: Compiled) -> Any:
 class Compiled(_Stage):
     """A compiled program. Call it with arguments of the signature it was compiled for."""
 
-    __slots__ = ("__weakref__", "_call", "_executable", "_here", "_with_refs")
+    __slots__ = ("__weakref__", "_call", "_executable", "_here", "_replaced")
 
     def __init__(self, spec: JitSpec, traced: TracedCall, given: Shardings, executable: Any,
-                 with_refs: dispatch.ReferenceCall | None = None) -> None:
+                 replaced: dispatch.ReplacedCall | None = None) -> None:
         super().__init__(spec, traced, given)
         self._executable = executable
-        self._with_refs = with_refs
+        self._replaced = replaced
         self._call: Any = None  # the C++ callable, made at the first call
         self._here: Any = None
 
@@ -358,8 +361,8 @@ class Compiled(_Stage):
     def miss(self, *args: Any, **kwargs: Any) -> Miss:
         """A call that C++ has not seen the like of: checked here."""
         leaves = self._leaves(args, kwargs)
-        if self._with_refs is not None:
-            return self._run_with_refs(self._with_refs, leaves), None, False
+        if self._replaced is not None:
+            return self._run_replaced(self._replaced, leaves), None, False
         self._check_shardings(leaves)
         committed = self._is_committed(leaves)
         out, fast_path, drop = dispatch.run(
@@ -368,13 +371,12 @@ class Compiled(_Stage):
         n_given = len(tree_flatten((args, kwargs))[0])  # static arguments may be among them
         return out, fast_path if n_given == len(leaves) else None, drop
 
-    def _run_with_refs(self, call: dispatch.ReferenceCall, leaves: list[Any]) -> Any:
+    def _run_replaced(self, call: dispatch.ReplacedCall, leaves: list[Any]) -> Any:
         closed = self._traced.closed
         check_distinct(leaves, closed.consts, lambda: closed.debug_info)
-        operands = [*closed.consts, *leaves]
-        args = call.arguments(operands)
-        outs = self._executable.call(args, self._is_committed(args))
-        return self.out_tree.unflatten(call.store(operands, outs))
+        return self.out_tree.unflatten(call.run(
+            [*closed.consts, *leaves],
+            lambda args: self._executable.call(args, self._is_committed(args))))
 
     def _is_committed(self, leaves: Sequence[Any]) -> bool:
         return (self._executable.placement.mesh is not None or self._spec.options.device is not None
@@ -432,7 +434,7 @@ class Compiled(_Stage):
         avals = self._traced.closed.in_avals
         for i, (x, expected) in enumerate(zip(leaves, avals, strict=True)):
             aval = get_aval(x)
-            if aval.shape != expected.shape or aval.dtype != expected.dtype:
+            if not expected.describes(aval):
                 wrong.append((i, expected, aval))
         if wrong:
             names = self._traced.closed.debug_info.arg_names or tuple(map(str, range(len(avals))))
@@ -461,12 +463,12 @@ class Compiled(_Stage):
     def compiled_here(self) -> Any:
         """jaxlib's executable as this process compiles it, also where the disk cache had it: one of
         the disk has the names of who wrote it, and XLA cannot write it again on the CPU."""
-        executable, traced, refs = self._executable, self._traced, self._with_refs
+        executable, traced, other = self._executable, self._traced, self._replaced
         if executable.from_disk is None:
             return executable.loaded
         if self._here is None:
-            closed, donated = (traced.closed, traced.donated) if refs is None else (
-                refs.discharged.jaxpr, refs.donated)
+            closed, donated = (traced.closed, traced.donated) if other is None else (
+                other.discharged.jaxpr, other.donated)
             self._here = compiled_anew(executable, closed, traced.name, donated,
                                        self._spec.options.keep_unused)
         return self._here.loaded

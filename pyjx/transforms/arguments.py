@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints
 from pyjx.core.name_stack import current_name_stack, transform_name_stack
@@ -110,7 +109,7 @@ def at_argnums(
 
 def is_inexact(x: Any) -> bool:
     """Whether a value has a derivative."""
-    return bool(dtypes.tangent_dtype(get_aval(x).dtype) != dtypes.float0)
+    return not get_aval(x).to_tangent_aval().is_float0
 
 
 def prefix_of_bools(name: str, prefix: Any, primals: Any) -> list[bool]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import DebugInfo, Jaxpr
@@ -232,4 +231,4 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any
 
 def _may_be_perturbed(x: Any) -> bool:
     """Whether a constant could be under differentiation: a tracer of an inexact dtype."""
-    return isinstance(x, Tracer) and x.aval.to_tangent_aval().dtype != dtypes.float0
+    return isinstance(x, Tracer) and not x.aval.to_tangent_aval().is_float0

@@ -179,7 +179,7 @@ class _FlatJvp:
         aval = get_aval(primal)
         expected = aval.to_tangent_aval()
         found = tangent.aval if type(tangent) is Zero else get_aval(tangent)
-        if found.shape != expected.shape or found.dtype != expected.dtype:
+        if not expected.describes(found):
             raise TypeError(
                 "Custom JVP rule must produce primal and tangent outputs with corresponding "
                 f"shapes and dtypes. Expected {expected.str_short()} (tangent type of "
@@ -191,8 +191,7 @@ class _FlatJvp:
     def check(self, outs: Sequence[Any], expected: Sequence[Any]) -> None:
         """Raise TypeError unless the rule's outputs are of the types of the function's."""
         found = [get_aval(x) for x in outs]
-        if any(f.shape != e.shape or f.dtype != e.dtype
-               for f, e in zip(found, expected, strict=True)):
+        if not all(e.describes(f) for f, e in zip(found, expected, strict=True)):
             self._raise_output("and in particular with leaves of the same shape/dtype",
                                "shapes/dtypes of", found, expected, self.fun.out_tree,
                                "output shapes/dtypes of")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from pyjx import configuration
-from pyjx.core import dtypes
 from pyjx.core.avals import cotangent_aval, get_aval, is_ref_type, is_valid_value
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref, shared
@@ -344,8 +343,7 @@ class _FlatFwd:
     def check(self, outs: Sequence[Any], expected: Sequence[Any]) -> None:
         """Raise TypeError unless the rule's outputs are of the types of the function's."""
         found = [get_aval(x) for x in outs]
-        if any(f.shape != e.shape or f.dtype != e.dtype
-               for f, e in zip(found, expected, strict=True)):
+        if not all(e.describes(f) for f, e in zip(found, expected, strict=True)):
             tree = self.fun.out_tree
             self._raise_output(
                 "fwd", self, "instead the fwd rule output's first element had shapes/dtypes of:\n"
@@ -471,10 +469,10 @@ class _FlatBwd(Record):
         if not is_valid_value(ct):
             raise_bad_result(f"the bwd rule {source_of(self.bwd)}, for argument {i},",
                              flatten(0)[1], [ct])
-        if expected.dtype == dtypes.float0:
+        if expected.is_float0:
             return Zero(expected)
         found = get_aval(ct)
-        wrong = ("shapes" if found.shape != expected.shape else
+        wrong = ("shapes" if not expected.has_shape_of(found) else
                  "manual axis types"
                  if found.place.mat != expected.place.mat else "")
         if wrong and not configuration.disable_bwd_checks.value:
@@ -483,8 +481,8 @@ class _FlatBwd(Record):
 
     def _check_zero(self, i: int, found: Any, expected: Any, symbolic: bool) -> None:
         """Raise ValueError unless a zero, which says what it is the zero of, belongs to input i."""
-        same_dtype = dtypes.float0 in (expected.dtype, found.dtype) or found.dtype == expected.dtype
-        if (found.shape == expected.shape and same_dtype) or expected.dtype == dtypes.float0:
+        if expected.is_float0 or expected.describes(found) or (
+                found.is_float0 and expected.has_shape_of(found)):
             return
         if not symbolic:
             self._raise_type(i, found, expected, "shapes")

@@ -154,6 +154,8 @@ def _differentiable(leaves: Sequence[Any], holomorphic: bool, allow_int: bool,
                 "and bind a gradient ref using the returned VJP function's `with_refs` method. "
                 "(Ref arguments not selected by grad's argnums are fine: they are not "
                 "differentiated.)")
+        if aval.is_high:
+            continue
         dtype = aval.dtype
         if dtype in dtypes.complex_dtypes:
             continue

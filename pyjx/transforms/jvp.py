@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 from pyjx.core import dtypes
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.engine.conversion import cast
@@ -87,18 +87,26 @@ def _checked(primal: Any, tangent: Any) -> Any:
     """The tangent, if it is one of `primal`."""
     aval = get_aval(primal)
     expected = aval.to_tangent_aval()
-    found = tangent if getattr(tangent, "dtype", None) == dtypes.float0 else get_aval(tangent)
+    found = get_aval(tangent) if getattr(tangent, "dtype", None) != dtypes.float0 else ShapedArray(
+        tangent.shape, dtypes.float0)
+    if expected.is_high or found.is_high:
+        if found != expected:
+            raise TypeError(
+                "primal and tangent arguments to jax.jvp do not match: a value of type "
+                f"{aval.str_short()} has tangents of type {expected.str_short()}, but got one of "
+                f"type {found.str_short()}")
+        return tangent
     if found.dtype != expected.dtype:
         raise TypeError(
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
             "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
-            f"{aval.dtype} and so expected tangent dtype {expected.dtype}, but got tangent dtype "
-            f"{found.dtype} instead."
+            f"{getattr(aval, 'dtype', aval)} and so expected tangent dtype {expected.dtype}, but "
+            f"got tangent dtype {found.dtype} instead."
         )
-    if found.shape != aval.shape:
+    if found.shape != expected.shape:
         raise ValueError(
             "jvp called with different primal and tangent shapes; Got primal shape "
-            f"{aval.shape} and tangent shape as {found.shape}"
+            f"{expected.shape} and tangent shape as {found.shape}"
         )
     if expected.dtype == dtypes.float0:
         return Zero(expected)

@@ -168,9 +168,10 @@ class LinearizedFunction:
         check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
         for x, aval in zip(leaves, form.in_avals, strict=True):
             expected = aval.to_tangent_aval()
-            found = x if getattr(x, "dtype", None) == dtypes.float0 else get_aval(x)
-            if found.shape != expected.shape or found.dtype != expected.dtype or (
-                    expected.dtype != dtypes.float0 and not same_over_mesh(found, expected)):
+            found = (ShapedArray(x.shape, x.dtype)
+                     if getattr(x, "dtype", None) == dtypes.float0 else get_aval(x))
+            if not expected.describes(found) or (
+                    not expected.is_float0 and not same_over_mesh(found, expected)):
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the original "
                     f"primal values:\nGot tangent aval {get_aval(x).str_short()} for primal aval "

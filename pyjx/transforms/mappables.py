@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx.core.avals import get_aval
 from pyjx.core.records import Record
+from pyjx.core.specs import MappingSpec
 from pyjx.engine.batching import BatchTrace
 
 
@@ -75,7 +76,8 @@ def is_vmappable(x: Any) -> bool:
 
 def is_spec(entry: Any) -> bool:
     """Whether `vmap` takes this for an axis."""
-    return type(entry) is int or any([type(entry) is m.spec_type for m in mappables.values()])
+    return type(entry) is int or isinstance(entry, MappingSpec) or any(
+        [type(entry) is m.spec_type for m in mappables.values()])
 
 
 # -- interpreting ----------------------------------------------------------------------------------

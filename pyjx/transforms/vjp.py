@@ -296,12 +296,11 @@ class VJP:
         check_values(cotangents)
         for i, (ct, aval) in enumerate(zip(cotangents, out_avals, strict=True)):
             expected = cotangent_aval(aval)
-            if expected.dtype == dtypes.float0:
+            if expected.is_float0:
                 cotangents[i] = Zero(expected)
                 continue
             found = get_aval(ct)
-            if found.dtype != expected.dtype or found.shape != expected.shape or (
-                    not same_over_mesh(found, expected)):
+            if not expected.describes(found) or not same_over_mesh(found, expected):
                 raise ValueError(
                     "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                     f"{found.str_short()}, but expected {expected.str_short()} because the "

@@ -17,7 +17,7 @@ from pyjx.core.named_axes import Axis
 from pyjx.core.places import names_in_types, place_of
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.references import check_distinct, check_undivided, is_ref
-from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.core.specs import MappingSpec, PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, state
 from pyjx.core.value_texts import cure, shortened
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
@@ -179,6 +179,9 @@ def mapped_size(
         if d is None:
             dims.append(None)
             continue
+        if isinstance(d, MappingSpec) and get_aval(x).is_high:
+            dims.append(d)
+            continue
         shape = _shape(x)
         ndim = len(shape)
         if type(d) is not int or not -ndim <= d < ndim:
@@ -253,13 +256,19 @@ def _check_unmapped(leaves: Sequence[Any], dims: Sequence[int | None], axes: tup
 
 def _shape(x: Any) -> tuple[int, ...]:
     try:
-        return get_aval(x).shape
+        aval = get_aval(x)
     except TypeError:
         if is_vmappable(x):
             return getattr(x, "shape", ())
         raise TypeError(
             f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type. {cure(x)}"
         ) from None
+    if aval.is_high:
+        raise ValueError(
+            f"vmap was requested to map a value of the type {aval} along an axis by its number, "
+            "which arrays alone have. Its entry in in_axes is a MappingSpec of its library; say "
+            "axis_size, too.")
+    return aval.shape
 
 
 def _out_dims(out_axes: Any, out_tree: TreeDef, n: int) -> list[int | None]:
@@ -321,6 +330,9 @@ def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis) -> Any:
     """A batched output with its batch axis where `out_axes` says."""
     if is_vmappable(x):  # it is already
         return x
+    if (kind := get_aval(x)).is_high:
+        raise ValueError(f"vmap out_axes: {wanted!r} is where an output of type {kind} is to have "
+                         f"its examples, which are along {dim!r}.")
     if type(wanted) is not int:
         raise ValueError(f"vmap out_axes: {wanted!r} is no axis of an array, which an output is; "
                          "expected an int or None.")
@@ -368,8 +380,10 @@ def _raise_sizes(
     places: dict[int, list[str]] = {}
     names = _leaf_names(fun, args, kwargs)
     for leaf, x, d in zip(names, leaves, in_dims, strict=True):
+        if type(d) is not int:
+            continue
         shape = _shape(x)
-        if type(d) is int and -len(shape) <= d < len(shape):
+        if -len(shape) <= d < len(shape):
             kind = type(x).__name__ if is_vmappable(x) else get_aval(x).str_short()
             places.setdefault(shape[d], []).append(f"axis {d} of {leaf} of type {kind}")
     lines = []
