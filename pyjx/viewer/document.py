@@ -193,6 +193,8 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
                     frozenset(listings[0].scopes) if jaxpr is not None else None)
     spent = _spent(listings, linked, places, balance, measured if hlo is not None else None)
     rankings = tables(listings[-1], spent[-1], places, scopes, constants[-1])
+    # Repeated layers are one function to XLA, with the names of one of them.
+    rankings["time"]["parts"] = scopes.sums(scopes.of(listings[0]), spent[0].own, False)
     return {
         "forms": [_form(listing, links, free, strings, scopes, of_form) for
                   listing, links, free, of_form in zip(listings, linked, constants, spent,

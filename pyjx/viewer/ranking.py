@@ -224,9 +224,12 @@ class Scopes:
         node = self._known.get((name, place))
         if node is None:
             node = UNKNOWN
-            scopes = self._named(name)
-            for label in [*self._around.get(scopes[0], ()), *scopes] if scopes \
-                    else self._places.functions(place):
+            path = self._named(name)
+            if path:
+                around = self._around.get(path[0], [])
+                of_method = around and around[-1].startswith(f"{path[0]}.")  # of a class so named
+                path = [*(around[:-1] if of_method else around), *path]
+            for label in path or self._places.functions(place):
                 child = self._children.get((node, label))
                 if child is None:
                     child = self._children[node, label] = len(self.labels)

@@ -117,6 +117,30 @@ def test_scopes_are_parts_where_there_are_some():
         assert not any("jvp" in path or "while" in path for path in found)
 
 
+def test_repeated_layers_are_told_apart():
+    """To XLA they are one function."""
+    def layer(w, x):
+        for i in range(12):
+            x = jnp.sin(x @ w) + float(i) * x
+        return x
+
+    def network(w, x):
+        for i in range(6):
+            with jax.named_scope(f"layer_{i}"):
+                x = layer(w, x)
+        return x
+
+    with configuration.outline("on"):
+        traced = jax.jit(network).trace(*[jax.ShapeDtypeStruct((64, 64), np.float32)] * 2)
+        lowered = traced.lower()
+        with configuration.cache(False):
+            hlo = lowered.compile().as_text()
+    assert "@layer" in lowered.as_text()
+    found = parts(program(jaxpr=traced.jaxpr, hlo=hlo))
+    layers = [amount for path, amount in found.items() if path.rpartition("/")[2][:6] == "layer_"]
+    assert len(layers) == 6 and layers == pytest.approx([1 / 6] * 6, abs=0.01)
+
+
 def test_loops_and_calls_count_as_often_as_they_run():
     def often(x):
         small = jax.jit(jnp.sin)

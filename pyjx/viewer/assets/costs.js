@@ -9,7 +9,7 @@ const RANKINGS = {
               note: "The bytes of what crosses between devices, or to the host, in all runs." },
 };
 const SHOWN_COSTS = 40;  // of a table
-const LEAST_PART = 0.004;  // of the whole; smaller parts are left out
+const LEAST_PART = 0.01;  // of the whole; smaller parts are left out
 
 class CostTables {
   /** `go(form, row)` is called for what is chosen. */
@@ -30,7 +30,7 @@ class CostTables {
       const choice = event.target.closest("[data-by]");
       const link = event.target.closest("[data-row]");
       if (choice) this.rank(choice.dataset.by);
-      if (link) go(this.form, Number(link.dataset.row));
+      if (link) go(program.forms[link.dataset.form ?? this.form.index], Number(link.dataset.row));
     });
     this.rank("time");
   }
@@ -69,9 +69,10 @@ class CostTables {
       : `<p class="hint">${this.by === "crossing" ? "Nothing crosses." : "None."}</p>`}</section>`;
   }
 
-  entry(html, amount, share, row, depth = 0) {
+  entry(html, amount, share, row, depth = 0, form = this.form) {
     const indent = depth ? ` style="padding-left:${depth * INDENT}px"` : "";
-    return `<button type="button" class="link cost-link" data-row="${row}"><span class="bar-of">` +
+    return `<button type="button" class="link cost-link" data-row="${row}" ` +
+      `data-form="${form.index}"><span class="bar-of">` +
       `<i style="width:${(100 * share).toFixed(1)}%"></i></span>` +
       `<b>${RANKINGS[this.by].show(amount)}</b><span class="what"${indent}>${html}</span></button>`;
   }
@@ -92,7 +93,7 @@ class CostTables {
         if (amounts[node] < LEAST_PART * most || items.length >= 3 * SHOWN_COSTS) continue;
         items.push(`<li>${this.entry(
           `<code>${escapeHtml(shortName(strings[scopes.label[node]]))}</code>`, amounts[node],
-          amounts[node] / most, this.rowIn(node), depth)}</li>`);
+          amounts[node] / most, this.rowIn(node), depth, this.partsForm())}</li>`);
         add(node, depth + 1);
       }
     };
@@ -107,12 +108,18 @@ class CostTables {
       : '<p class="hint">None.</p>'}</section>`;
   }
 
+  /** The form in which parts are told apart best. */
+  partsForm() {
+    return this.by === "time" ? this.program.forms[0] : this.form;
+  }
+
   /** The row of a part that takes the most. */
   rowIn(node) {
     this.dearest ||= new Map();
     if (!this.dearest.has(this.by)) {
-      const column = this.by === "time" ? this.form.share : this.form.size;
-      this.dearest.set(this.by, this.program.dearestRows(this.form, column));
+      const form = this.partsForm();
+      const column = this.by === "time" ? form.share : form.size;
+      this.dearest.set(this.by, this.program.dearestRows(form, column));
     }
     return this.dearest.get(this.by)[node];
   }

@@ -91,7 +91,7 @@ class Flow {
     const found = [...scopes];
     const name = form.name(row);
     if (/transpose\(/.test(name.slice(name.lastIndexOf("jit(") + 1))) found.unshift("backward");
-    const [frame] = program.frames(form.place[row]);
+    const frame = program.ownFrame(form.place[row]);
     const text = frame && program.source[frame.file]?.[frame.line]?.trim();
     if (text && !CALLS.has(form.operation(row))) found.push(`${frame.line}  ${text}`);
     return found;

@@ -248,6 +248,12 @@ class Program {
     return theirs[Math.floor(mine.indexOf(row) * theirs.length / mine.length)];
   }
 
+  /** The innermost frame of a place outside of installed packages, if there is one. */
+  ownFrame(place) {
+    const frames = this.frames(place);
+    return frames.find((f) => !/[/\\](site|dist)-packages[/\\]/.test(f.file)) ?? frames[0];
+  }
+
   /** For each node of the scopes the row in it, or in one below it, with the most of a column. */
   dearestRows(form, column) {
     const best = new Int32Array(this.scopes.parent.length).fill(-1);
@@ -327,6 +333,7 @@ class Program {
       found.push({ file: this.strings[file[p]], function: this.strings[name[p]], line: line[p],
                    column: column[p] });
     }
+    if (!found.length) return found;
     // XLA puts the frames of a call that it inlines around those that an operation has already.
     const last = found[found.length - 1];
     const first = found.findIndex((f) => f.file === last.file && f.line === last.line &&
