@@ -29,7 +29,7 @@ from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
 from pyjx.viewer.liveness import memory
-from pyjx.viewer.ranking import BALANCE, Costs, Scopes, carried, costs, tables
+from pyjx.viewer.ranking import BALANCE, Costs, Scopes, carried, costs, lines_of, tables
 from pyjx.viewer.rewriting import Pass, changes, passes
 from pyjx.viewer.stablehlo import stablehlo_listing
 
@@ -226,7 +226,7 @@ def _spent(listings: Sequence[Listing], linked: Sequence[tuple[list[int], list[i
     def keys(listing: Listing, links: tuple[list[int], list[int]]) -> list[Sequence[Hashable]]:
         """Its group; of what has no relative by that its site, else its line; any of the line."""
         group, site = ([None if n == UNKNOWN else n for n in column] for column in links)
-        lines: Sequence[Hashable] = places.own_lines(listing)
+        lines: Sequence[Hashable] = lines_of(listing, places)
         if listing is listings[-1]:
             return [group, site, lines, lines]
         stray = [g not in known for g in group]

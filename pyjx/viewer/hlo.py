@@ -107,7 +107,10 @@ class _Writer:
         results = hlo_arrays(i.type)
         shapes = [s for o in operands for s, _ in hlo_arrays(listing.shape[o])]
         size = bytes_of(results)
-        moved = 0 if i.opcode in FREE else size + sum([listing.size[o] for o in operands])
+        moved = 0 if i.opcode in FREE or i.opcode.endswith("-done") \
+            else size + sum([listing.size[o] for o in operands])
+        if i.opcode == "copy-start":  # of the copy, what is copied, and a word of state
+            moved = 2 * bytes_of(results[:1])
         row = rows[i.name] = listing.add(
             i.text, depth, operation=i.opcode, shape=i.type, name=i.op_name, place=i.place,
             size=size, traffic=moved, operands=operands,
@@ -121,7 +124,7 @@ class _Writer:
             listing.picks[row] = 0
         if i.type.startswith("("):
             listing.elements[row] = [bytes_of((array,)) for array in results]
-            if i.opcode == "copy-start":  # of the copy, what is copied, and a word of state
+            if i.opcode == "copy-start":
                 listing.elements[row] = [bytes_of(results[:1])]
         if i.called:
             trips = TRIPS.search(i.text)

@@ -14,6 +14,7 @@ from pyjx.viewer.quantities import bytes_of, hlo_arrays, tensors
 
 BALANCE = 10.0  # operations in the time of one byte, on processors of this decade
 _MOST = 200  # rows of a table
+_NEAR = 64  # rows around one without a line that are looked at
 _CROSSING = frozenset((
     "all_gather", "all_gather_invariant", "all_reduce", "all_to_all", "collective_broadcast",
     "collective_permute", "infeed", "outfeed", "pbroadcast", "pmax", "pmin", "ppermute", "psum",
@@ -45,6 +46,9 @@ def costs(listing: Listing, balance: float = BALANCE,
     ends = listing.ends()
     weights = [max(f / balance, t) for f, t in zip(listing.flops, listing.traffic, strict=True)]
     each = _add_up(listing, ends, list(weights))
+    for row, (times, _) in listing.bodies.items():  # of fusions in fusions what these do counts
+        if times and ends[row] > row + 1:
+            weights[row] = 0.0
     runs = _runs(listing, ends, each)
     if measured:
         names = [text.removeprefix("ROOT ").partition(" ")[0].removeprefix("%")
@@ -272,11 +276,34 @@ def ranked(keys: Sequence[Hashable], amounts: Sequence[float], largest: bool
     return sorted([(key, *rest) for key, rest in found.items()], key=lambda r: -r[1])[:_MOST]
 
 
+def lines_of(listing: Listing, places: Places) -> list[tuple[str, int] | None]:
+    """For each row the user's line; what the compiler made has that of the nearest operation that
+    reads it or that it reads."""
+    lines, ends = places.own_lines(listing), listing.ends()
+    users: dict[int, list[int]] = {}
+    for row, operands in enumerate(listing.operands):
+        for o in operands:
+            users.setdefault(o, []).append(row)
+    for row in listing.bodies:
+        if lines[row] is None:
+            lines[row] = next(filter(None, lines[ends[row] - 1:row:-1]), None)
+    found = list(lines)
+    for row, line in enumerate(lines):
+        near, seen = [row], {row}
+        while line is None and listing.traffic[row] and near and len(seen) < _NEAR:
+            near = [r for n in near for r in (*users.get(n, ()), *listing.operands[n])
+                    if r not in seen and listing.kind[r] == OPERATION]
+            seen.update(near)
+            line = next(filter(None, [lines[r] for r in near]), None)
+        found[row] = line
+    return found
+
+
 def tables(listing: Listing, spent: Costs, places: Places, scopes: Scopes,
            constants: frozenset[str]) -> dict[str, dict[str, Any]]:
     """The rankings of a program: for time (shares), the largest arrays (bytes) and what crosses
     between devices (bytes in all runs) those of lines, of nodes of `scopes` and of operations."""
-    lines = places.own_lines(listing)
+    lines = lines_of(listing, places)
     operations = [None if kind != OPERATION else name.removeprefix("stablehlo.")
                   for kind, name in zip(listing.kind, listing.operation, strict=True)]
     nodes = scopes.of(listing)

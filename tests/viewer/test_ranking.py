@@ -214,6 +214,34 @@ def test_forms_before_have_the_time_of_what_became_of_them():
     assert alone["share"] != jaxpr["share"] and compiled["share"][0] == 1.0
 
 
+def test_what_the_compiler_made_is_of_the_line_that_needs_it():
+    text = """HloModule m, is_scheduled=true
+
+%narrow (p: f32[64]) -> bf16[64] {
+  %p = f32[64]{0} parameter(0)
+  %q = f32[64]{0} fusion(%p), kind=kLoop, calls=%same
+  %s = f32[64]{0} sine(%q), metadata={op_name="jit(f)/sin" source_file="f.py" source_line=5}
+  ROOT %c = bf16[64]{0} convert(%s)
+}
+
+%same (r: f32[64]) -> f32[64] {
+  %r = f32[64]{0} parameter(0)
+  ROOT %b = f32[64]{0} bitcast(%r)
+}
+
+ENTRY %main (a: f32[64]) -> bf16[64] {
+  %a = f32[64]{0} parameter(0)
+  %start = (f32[64]{0:S(1)}, f32[64]{0}, u32[]) copy-start(%a)
+  %done = f32[64]{0:S(1)} copy-done(%start)
+  ROOT %f = bf16[64]{0} fusion(%done), kind=kLoop, calls=%narrow
+}
+"""
+    document = program(hlo=text)
+    assert [row[1:3] for row in document["costs"]["time"]["lines"]] == [[5, pytest.approx(1.0)]]
+    names = {document["strings"][o] for o, *_ in document["costs"]["time"]["operations"]}
+    assert names == {"copy-start", "sine", "convert"}  # not the end of a copy, nor a view
+
+
 def test_measured_loops_count_once():
     loop = """HloModule m, is_scheduled=true
 
