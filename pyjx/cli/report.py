@@ -164,11 +164,13 @@ def _functions(found: explain.ProcessExplanation) -> Section:
 
 
 def _compilations(found: explain.ProcessExplanation) -> Section:
-    rows = [(e.function, t.number, t.cache or "no program", explain.time_text(t.compile_seconds),
-             t.caller, t.cause if t.changes else ", ".join(t.arguments))
+    rows = [(e.function, t.number, t.cache or "no program", *map(explain.time_text, (
+        t.trace_seconds, t.lower_seconds, t.compile_seconds)), t.caller,
+             t.cause if t.changes else ", ".join(t.arguments))
             for e in found.functions for t in e.traces]
     return Section("Compilations", "each trace, its caller, and why it was made.",
-                   ("function", "trace", "cache", "compile", "called at", "why, or for what"),
+                   ("function", "trace", "cache", "tracing", "lowering", "compile", "called at",
+                    "why, or for what"),
                    tuple(rows))
 
 

@@ -14,7 +14,7 @@ from pyjx.viewer.quantities import bytes_of, hlo_arrays, tensors
 
 BALANCE = 10.0  # operations in the time of one byte, on processors of this decade
 _MOST = 200  # rows of a table
-_NEAR = 64  # rows around one without a line that are looked at
+_NEAR = 6  # steps to what has a line from what has none
 _CROSSING = frozenset((
     "all_gather", "all_gather_invariant", "all_reduce", "all_to_all", "collective_broadcast",
     "collective_permute", "infeed", "outfeed", "pbroadcast", "pmax", "pmin", "ppermute", "psum",
@@ -287,16 +287,16 @@ def lines_of(listing: Listing, places: Places) -> list[tuple[str, int] | None]:
     for row in listing.bodies:
         if lines[row] is None:
             lines[row] = next(filter(None, lines[ends[row] - 1:row:-1]), None)
-    found = list(lines)
-    for row, line in enumerate(lines):
-        near, seen = [row], {row}
-        while line is None and listing.traffic[row] and near and len(seen) < _NEAR:
-            near = [r for n in near for r in (*users.get(n, ()), *listing.operands[n])
-                    if r not in seen and listing.kind[r] == OPERATION]
-            seen.update(near)
-            line = next(filter(None, [lines[r] for r in near]), None)
-        found[row] = line
-    return found
+    reached = [row for row, line in enumerate(lines) if line is not None]
+    for _ in range(_NEAR if len(reached) < len(listing) else 0):
+        start, reached = reached, []
+        for neighbours in (listing.operands.__getitem__, lambda row: users.get(row, ())):
+            for row in start:
+                for r in neighbours(row):
+                    if lines[r] is None and listing.kind[r] == OPERATION:
+                        lines[r] = lines[row]
+                        reached.append(r)
+    return lines
 
 
 def tables(listing: Listing, spent: Costs, places: Places, scopes: Scopes,

@@ -51,7 +51,10 @@ def test_what_a_program_did(program, tmp_path):
     assert steps["step"]["first runs"] != "0.0 ms" and "<lambda>" in steps
     (advice,) = [row for row in told["What would shorten it"] if row["function"] == "step"]
     assert "x: f32[5,40] -> f32[6,40]: pad the argument" in advice["why, and what to do"]
-    assert [row["trace"] for row in told["Compilations"] if row["function"] == "step"] == [1, 2]
+    compilations = [row for row in told["Compilations"] if row["function"] == "step"]
+    assert [row["trace"] for row in compilations] == [1, 2]
+    for stage in ("tracing", "lowering", "compile"):
+        assert all(row[stage] != "0.0 ms" for row in compilations), stage
     assert told["Lines"][0]["line"] == f"{program}:7"
     assert told["Lines"][0]["source"].startswith("return w - jnp.tanh(x @ w).sum()")
     assert told["Largest arrays"][0]["size"] == "4.7 KiB"
