@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 import pyjx as jax
@@ -375,4 +377,68 @@ def test_only_rows_in_sight_of_100000_are_elements(browser, tmp_path):  # noqa: 
     page.keyboard.press("End")
     page.wait_for_selector("#f0r100002")
     assert page.locator(".row").count() < 100 and not page.errors
+    page.close()
+
+
+COLOURS = """async ([png, boxes]) => {
+  const image = new Image();
+  image.src = `data:image/png;base64,${png}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  Object.assign(canvas, { width: image.width, height: image.height });
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  return boxes.map(({ x, y, width, height }) => {
+    const { data } = context.getImageData(x, y, Math.max(width, 1), Math.max(height, 1));
+    const found = {};
+    for (let i = 0; i < data.length; i += 4) {
+      const colour = `${data[i]} ${data[i + 1]} ${data[i + 2]}`;
+      found[colour] = (found[colour] ?? 0) + 4 / data.length;
+    }
+    return found;
+  });
+}"""
+
+
+def colours(browser, page, *selectors):  # noqa: F811
+    """For the first element of each selector the share of each colour that one sees there."""
+    png = base64.b64encode(page.screenshot()).decode()
+    boxes = [page.locator(s).first.bounding_box() for s in selectors]
+    blank = browser.new_page()
+    found = blank.evaluate(COLOURS, [png, boxes])
+    blank.close()
+    return found
+
+
+def colour_of(page, name):
+    value = page.evaluate(f"getComputedStyle(document.body).getPropertyValue('--{name}').trim()")
+    return " ".join([str(int(value[i:i + 2], 16)) for i in (1, 3, 5)])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [900, 1280, 1920])
+def test_one_sees_heat_and_what_is_chosen(browser, file, scheme, width):  # noqa: F811
+    page = viewed(browser, file, width=width, height=800, color_scheme=scheme)
+    heat, chosen, linked, ground = (colour_of(page, name) for name in (
+        "heat", "accent-soft", "link-soft", "pane"))
+    first, last = colours(browser, page, ".cost-link .bar-of", ".cost-link:last-child .bar-of")
+    assert first[heat] > 0.7 and last.get(heat, 0) > 0
+    row(page, 1, "dot_general").click()
+    page.wait_for_selector(".pane:nth-child(2) .row.linked")
+    page.mouse.move(5, 5)
+    settled(page)
+    selected, other, margin, strip = colours(
+        browser, page, ".row.selected .code", ".pane:nth-child(2) .row.linked .code",
+        ".row:first-child .heat", ".pane:nth-child(2) .ruler")
+    assert selected[chosen] > 0.5 and other[linked] > 0.5
+    assert margin[heat] > 0.5 and len(strip) > 3  # marks of several kinds
+    for key, panel in zip("omgpc", ("operation", "memory", "graph", "passes", "costs"),
+                          strict=True):
+        page.keyboard.press(key)
+        settled(page)
+        (seen,) = colours(browser, page, f"#{panel}")
+        assert len(seen) > 20 and max(seen.values()) < 0.99, panel  # not blank
+    page.keyboard.press("g")
+    (canvas,) = colours(browser, page, ".canvas")
+    assert 0.2 < canvas[ground] < 0.99
     page.close()
