@@ -421,6 +421,9 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
 def dtype(x: Any) -> DType:
     """The dtype of a value, or the one a dtype-like (a type, a name) stands for.
 
+    Args:
+      x: an array, a number, a dtype, a type or a name.
+
     Raises:
       ValueError: `x` is None.
       TypeError: `x` has no dtype that arrays can have.

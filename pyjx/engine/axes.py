@@ -106,6 +106,10 @@ transpose_p: Primitive = register(Primitive(
 def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """The operand with its axes in another order: axis i of the result is `permutation[i]`.
 
+    Args:
+      operand: an array.
+      permutation: the axes 0, 1, ... in their new order; none is negative.
+
     Raises:
       TypeError: `permutation` is not a permutation of the operand's axes.
 
@@ -221,6 +225,13 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     """Stretch the operand to `shape`: its axis i becomes axis `broadcast_dimensions[i]`.
 
     Axes of size 1 are repeated, and so is the operand along the axes that are new.
+
+    Args:
+      operand: an array.
+      shape: of the result.
+      broadcast_dimensions: for each axis of the operand its place in the result, each another one.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       TypeError: the axes are out of range, not distinct, or of another size.
@@ -419,6 +430,12 @@ def _open_sum_sharding(sharding: Sharding, x: ShapedArray, axes: tuple[int, ...]
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: ShardingLike = None) -> Array:
     """The sum over `axes`.
+
+    Args:
+      operand: an array.
+      axes: the axes that go, a sequence of ints, none of which is negative.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.lax.reduce_sum(jax.numpy.ones((2, 3)), (0,)).tolist()

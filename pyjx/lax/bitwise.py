@@ -26,6 +26,10 @@ clz_p = elementwise("clz", INTEGER, compiled=ANY_WAY)
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """The bits that x and y both have; "and" of booleans.
 
+    Args:
+      x, y: arrays or numbers, both boolean or of one integer dtype. Shapes are equal, but for axes
+        of size 1; one may be a scalar. Nothing is promoted.
+
     Raises:
       TypeError: the dtypes differ or are inexact, or the shapes do not broadcast.
 
@@ -39,6 +43,10 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """The bits that x or y have; "or" of booleans. Errors as for `bitwise_and`.
 
+    Args:
+      x, y: arrays or numbers, both boolean or of one integer dtype. Shapes are equal, but for axes
+        of size 1; one may be a scalar. Nothing is promoted.
+
     >>> import pyjx as jax
     >>> int(jax.lax.bitwise_or(6, 3))
     7
@@ -49,6 +57,10 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """The bits in which x and y differ. Errors as for `bitwise_and`.
 
+    Args:
+      x, y: arrays or numbers, both boolean or of one integer dtype. Shapes are equal, but for axes
+        of size 1; one may be a scalar. Nothing is promoted.
+
     >>> import pyjx as jax
     >>> int(jax.lax.bitwise_xor(6, 3))
     5
@@ -58,6 +70,9 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
 
 def bitwise_not(x: ArrayLike) -> Array:
     """All bits flipped; "not" of booleans.
+
+    Args:
+      x: an array or a number, boolean or of an integer dtype.
 
     Raises:
       TypeError: `x` is of an inexact dtype.
@@ -72,6 +87,10 @@ def bitwise_not(x: ArrayLike) -> Array:
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """x * 2^y, without the bits that do not fit; 0 where y is not below the number of bits.
 
+    Args:
+      x: an array or a number, of an integer dtype.
+      y: by how many bits, of the same dtype.
+
     Raises:
       TypeError: the dtypes differ or are not integer, or the shapes do not broadcast.
 
@@ -85,6 +104,10 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """x moved y bits to the right; copies of the sign come in. Errors as for `shift_left`.
 
+    Args:
+      x: an array or a number, of an integer dtype.
+      y: by how many bits, of the same dtype.
+
     >>> import pyjx as jax
     >>> int(jax.lax.shift_right_arithmetic(-8, 1))
     -4
@@ -95,6 +118,10 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """x moved y bits to the right; zeros come in. Errors as for `shift_left`.
 
+    Args:
+      x: an array or a number, of an integer dtype.
+      y: by how many bits, of the same dtype.
+
     >>> import pyjx as jax
     >>> int(jax.lax.shift_right_logical(-8, 1))
     2147483644
@@ -104,6 +131,9 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
 
 def population_count(x: ArrayLike) -> Array:
     """How many bits of x are set.
+
+    Args:
+      x: an array or a number, of an integer dtype.
 
     Raises:
       TypeError: `x` is not of an integer dtype.
@@ -117,6 +147,9 @@ def population_count(x: ArrayLike) -> Array:
 
 def clz(x: ArrayLike) -> Array:
     """How many zeros stand before the first bit of x that is set.
+
+    Args:
+      x: an array or a number, of an integer dtype.
 
     Raises:
       TypeError: `x` is not of an integer dtype.
@@ -148,6 +181,10 @@ mulhi_p = elementwise("mulhi", INTEGER, INTEGER, decomposition=_mulhi)
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The upper half of the product x y, whose lower half is `mul(x, y)`.
+
+    Args:
+      x, y: arrays or numbers of one integer dtype. Shapes are equal, but for axes of size 1; one
+        may be a scalar. Nothing is promoted.
 
     Raises:
       TypeError: the dtypes differ or are not integer, or the shapes do not broadcast.

@@ -426,6 +426,13 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[i
          ) -> Any:
     """The mean over named axes; arguments as for `psum`. Of integers it is a float.
 
+    Args:
+      x: an array, or a tree of arrays.
+      axis_name: the name of a mapped axis (`axis_name=` of `vmap`, an axis of a mesh in
+        `shard_map`), or a tuple of names.
+      axis_index_groups: lists of positions on the axis, each position in one of them: values are
+        combined within a group. None is one group.
+
     >>> import pyjx as jax
     >>> jax.vmap(lambda x: x - jax.lax.pmean(x, "i"), axis_name="i")(jax.numpy.arange(3)).tolist()
     [-1.0, 0.0, 1.0]
@@ -467,6 +474,13 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[in
         ) -> Any:
     """The maximum over named axes; arguments as for `psum`.
 
+    Args:
+      x: an array, or a tree of arrays.
+      axis_name: the name of a mapped axis (`axis_name=` of `vmap`, an axis of a mesh in
+        `shard_map`), or a tuple of names.
+      axis_index_groups: lists of positions on the axis, each position in one of them: values are
+        combined within a group. None is one group.
+
     >>> import pyjx as jax
     >>> jax.vmap(lambda x: jax.lax.pmax(x, "i"), axis_name="i")(jax.numpy.arange(3)).tolist()
     [2, 2, 2]
@@ -477,6 +491,13 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[in
 def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
         ) -> Any:
     """The minimum over named axes; arguments as for `psum`.
+
+    Args:
+      x: an array, or a tree of arrays.
+      axis_name: the name of a mapped axis (`axis_name=` of `vmap`, an axis of a mesh in
+        `shard_map`), or a tuple of names.
+      axis_index_groups: lists of positions on the axis, each position in one of them: values are
+        combined within a group. None is one group.
 
     >>> import pyjx as jax
     >>> jax.vmap(lambda x: jax.lax.pmin(x, "i"), axis_name="i")(jax.numpy.arange(3)).tolist()
@@ -504,6 +525,10 @@ axis_index_p.define(jvp=jvp_zero(axis_index_p))
 def axis_index(axis_name: AxisName) -> Array:
     """The position on a named axis, an int32; on several, the first of which varies slowest.
 
+    Args:
+      axis_name: the name of a mapped axis (`axis_name=` of `vmap`, an axis of a mesh in
+        `shard_map`), or a tuple of names.
+
     Raises:
       NameError: there is no such axis here.
 
@@ -529,6 +554,10 @@ def _size_value(name: Any) -> Any:
 def axis_size(axis_name: AxisName) -> int:
     """The size of a named axis, or the product of the sizes of several.
 
+    Args:
+      axis_name: the name of a mapped axis (`axis_name=` of `vmap`, an axis of a mesh in
+        `shard_map`), or a tuple of names.
+
     Raises:
       NameError: there is no such axis here.
 
@@ -543,6 +572,11 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     """`x` with another type over the axes of a device mesh, whose types say what varies over them.
 
     Axes of vmap are none of these: an array is of one type there, whether it varies or not.
+
+    Args:
+      x: an array, or a tree of arrays.
+      axis_name: the name of an axis of the mesh, or a tuple of names.
+      to: the type: "varying", "reduced", "unreduced".
 
     Raises:
       ValueError: there is no such type, or there are axes but no mesh here.

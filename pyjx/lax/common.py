@@ -75,6 +75,9 @@ _PROMOTING = {
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape to which `shapes` broadcast, by NumPy's rules.
 
+    Args:
+      *shapes: tuples of ints.
+
     Raises:
       TypeError: one is no shape.
       ValueError: two of them differ along an axis where neither is 1.

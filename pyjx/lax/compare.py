@@ -82,6 +82,10 @@ for _p in (eq_p, ne_p):
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x equals y, elementwise. Dtypes and shapes as for `lax.add`, but also bool.
 
+    Args:
+      x, y: arrays or numbers of one dtype, which may be boolean. Shapes are equal, but for axes of
+        size 1; one may be a scalar. Nothing is promoted.
+
     Raises:
       TypeError: the dtypes differ, or the shapes do not broadcast.
 
@@ -95,6 +99,10 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x differs from y, elementwise; true where one is nan.
 
+    Args:
+      x, y: arrays or numbers of one dtype, which may be boolean. Shapes are equal, but for axes of
+        size 1; one may be a scalar. Nothing is promoted.
+
     >>> import pyjx as jax
     >>> bool(jax.lax.ne(1.0, 2.0))
     True
@@ -104,6 +112,10 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x >= y, elementwise; false where one is nan.
+
+    Args:
+      x, y: arrays or numbers of one boolean, integer or floating dtype; complex numbers have no
+        order. Shapes are equal, but for axes of size 1; one may be a scalar. Nothing is promoted.
 
     Raises:
       TypeError: the dtypes differ or are complex, or the shapes do not broadcast.
@@ -118,6 +130,10 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x > y, elementwise; false where one is nan. Errors as for `ge`.
 
+    Args:
+      x, y: arrays or numbers of one boolean, integer or floating dtype; complex numbers have no
+        order. Shapes are equal, but for axes of size 1; one may be a scalar. Nothing is promoted.
+
     >>> import pyjx as jax
     >>> bool(jax.lax.gt(2.0, 2.0))
     False
@@ -128,6 +144,10 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
 def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x <= y, elementwise; false where one is nan. Errors as for `ge`.
 
+    Args:
+      x, y: arrays or numbers of one boolean, integer or floating dtype; complex numbers have no
+        order. Shapes are equal, but for axes of size 1; one may be a scalar. Nothing is promoted.
+
     >>> import pyjx as jax
     >>> bool(jax.lax.le(1.0, 2.0))
     True
@@ -137,6 +157,10 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x < y, elementwise; false where one is nan. Errors as for `ge`.
+
+    Args:
+      x, y: arrays or numbers of one boolean, integer or floating dtype; complex numbers have no
+        order. Shapes are equal, but for axes of size 1; one may be a scalar. Nothing is promoted.
 
     >>> import pyjx as jax
     >>> bool(jax.lax.lt(1.0, 2.0))
@@ -151,6 +175,9 @@ is_finite_p.define(jvp=jvp_zero(is_finite_p))
 
 def is_finite(x: ArrayLike) -> Array:
     """Whether x is neither infinite nor nan.
+
+    Args:
+      x: an array or a number, of a floating dtype.
 
     Raises:
       TypeError: `x` is not of a floating dtype.
@@ -193,6 +220,10 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
 
     The derivative where they are equal is one half for each.
 
+    Args:
+      x, y: arrays or numbers of one dtype, which may be boolean. Shapes are equal, but for axes of
+        size 1; one may be a scalar. Nothing is promoted.
+
     Raises:
       TypeError: the dtypes differ, or the shapes do not broadcast.
 
@@ -207,6 +238,10 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of x and y; nan where one is nan. Complex numbers are ordered by real part first.
 
     The derivative where they are equal is one half for each.
+
+    Args:
+      x, y: arrays or numbers of one dtype, which may be boolean. Shapes are equal, but for axes of
+        size 1; one may be a scalar. Nothing is promoted.
 
     Raises:
       TypeError: the dtypes differ, or the shapes do not broadcast.
@@ -410,6 +445,10 @@ differentiate_by_result(abs_p, _abs_tangent)
 def abs(x: ArrayLike) -> Array:
     """|x|, of the real dtype for complex `x`.
 
+    Args:
+      x: an array or a number, of a signed integer, floating or complex dtype; of the latter the
+        result is real.
+
     Raises:
       TypeError: `x` is boolean or unsigned.
 
@@ -438,6 +477,9 @@ sign_p = elementwise("sign", REAL_OR_COMPLEX, jvp=_sign_jvp, cost=CHEAP)
 def sign(x: ArrayLike) -> Array:
     """-1, 0 or 1 as `x` is negative, zero or positive; x / |x| for complex `x`, and 0 at 0.
 
+    Args:
+      x: an array or a number, of an integer, floating or complex dtype.
+
     >>> import pyjx as jax
     >>> jax.lax.sign(jax.numpy.array([-2.0, 0.0, 3.0])).tolist()
     [-1.0, 0.0, 1.0]
@@ -455,6 +497,10 @@ rem_p.define(jvp=jvp_by_operand(
 
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """The remainder of x / y rounded toward zero: it has the sign of `x`, as C's fmod.
+
+    Args:
+      x, y: arrays or numbers of one integer or floating dtype. Shapes are equal, but for axes of
+        size 1; one may be a scalar. Nothing is promoted.
 
     Raises:
       TypeError: the dtypes differ, or are boolean or complex; the shapes do not broadcast.

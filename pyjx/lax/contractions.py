@@ -595,6 +595,8 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
         them for `lhs` and `rhs`, or a `DotAlgorithm` or `DotAlgorithmPreset`.
       preferred_element_type: dtype of the sums and of the result; of a complex product with a real
         one the real part.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       TypeError: the axes are out of range, repeated, or of different sizes.
@@ -630,6 +632,8 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumber
       lhs: an array of rank 1 or 2, or of any rank with `dimension_numbers`.
       rhs: likewise; its first axis has the size of the last one of `lhs`.
       dimension_numbers, precision, preferred_element_type: as for `dot_general`.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       ValueError: the shapes are not those of such a product.
@@ -654,6 +658,11 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumber
 
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products along the last two axes, for each index of the others.
+
+    Args:
+      lhs, rhs: arrays (..., n, k) and (..., k, m), with equal axes in front.
+      precision: what accelerators compute with: None, a `lax.Precision` or its name, such as
+        "highest".
 
     Raises:
       ValueError: the operands have different ranks, or a rank below 2.

@@ -177,6 +177,10 @@ imag_p.define(transpose=transpose_unary(lambda ct, z: complex(_zero(ct), neg(ct)
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """x + iy.
 
+    Args:
+      x, y: real and imaginary parts, both float32 or both float64. Shapes are equal, but for axes
+        of size 1; one may be a scalar. Nothing is promoted.
+
     Raises:
       TypeError: the dtypes are not both float32 or both float64; the shapes do not broadcast.
 
@@ -190,6 +194,9 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
 def real(x: ArrayLike) -> Array:
     """The real part.
 
+    Args:
+      x: an array or a number, of a complex dtype; the result has the floating dtype of its parts.
+
     Raises:
       TypeError: `x` is not complex.
 
@@ -202,6 +209,9 @@ def real(x: ArrayLike) -> Array:
 
 def imag(x: ArrayLike) -> Array:
     """The imaginary part.
+
+    Args:
+      x: an array or a number, of a complex dtype; the result has the floating dtype of its parts.
 
     Raises:
       TypeError: `x` is not complex.
@@ -232,6 +242,9 @@ conj_p.define(batch=elementwise_batch(conj_p),
 
 def conj(x: ArrayLike) -> Array:
     """The complex conjugate; of a real number, itself as a complex one.
+
+    Args:
+      x: an array or a number, of a floating or complex dtype.
 
     Raises:
       TypeError: `x` is neither complex, float32 nor float64.

@@ -472,6 +472,8 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
       batch_group_count: number of groups of examples with kernels of their own.
       precision: as for `dot_general`.
       preferred_element_type: dtype of the sums and of the result.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       TypeError: ranks or dtypes do not fit.
@@ -512,6 +514,16 @@ def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding:
          precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """Convolution of an input (batch, feature, space...) with a kernel (out, in, space...).
 
+    Args:
+      lhs: the input (batch, feature, space...), of a dtype of numbers.
+      rhs: the kernel (out, in, space...), of the same dtype.
+      window_strides: how far the window moves each time, one int for each axis of space.
+      padding: "SAME", for a result of ceil(size / stride), "SAME_LOWER", or "VALID", where the
+        window stays inside.
+      precision: what accelerators compute with: None, a `lax.Precision` or its name, such as
+        "highest".
+      preferred_element_type: the dtype that is summed in, and that of the result.
+
     >>> import pyjx as jax
     >>> jax.lax.conv(jax.numpy.ones((1, 3, 8)), jax.numpy.ones((4, 3, 2)), (1,), "VALID").shape
     (1, 4, 7)
@@ -526,6 +538,18 @@ def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Se
                               rhs_dilation: Sequence[int] | None, precision: PrecisionLike = None,
                               preferred_element_type: DTypeLike | None = None) -> Array:
     """`conv` with explicit padding and dilation.
+
+    Args:
+      lhs: the input (batch, feature, space...), of a dtype of numbers.
+      rhs: the kernel (out, in, space...), of the same dtype.
+      window_strides: how far the window moves each time, one int for each axis of space.
+      padding: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each axis of space.
+      lhs_dilation: the distance at which the input's elements are set, with zeros in between; None
+        for 1.
+      rhs_dilation: the distance at which the kernel's elements are set; None for 1.
+      precision: what accelerators compute with: None, a `lax.Precision` or its name, such as
+        "highest".
+      preferred_element_type: the dtype that is summed in, and that of the result.
 
     >>> import pyjx as jax
     >>> x, kernel = jax.numpy.ones((1, 3, 8)), jax.numpy.ones((4, 3, 2))
@@ -598,6 +622,19 @@ def conv_general_dilated_patches(
     The result's feature axis has the input's features, slowest, times the elements of a window of
     `filter_shape`. The other arguments are those of `conv_general_dilated`.
 
+    Args:
+      lhs: the input, of a dtype of numbers.
+      filter_shape: the sizes of a window.
+      window_strides: how far the window moves each time, one int for each axis of space.
+      padding: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each axis of space.
+      lhs_dilation, rhs_dilation: the distances at which the elements of input and window are set;
+        None for 1.
+      dimension_numbers: the names of the axes, such as ("NCHW", "OIHW", "NCHW"), which is the
+        default for two axes of space.
+      precision: what accelerators compute with: None, a `lax.Precision` or its name, such as
+        "highest".
+      preferred_element_type: the dtype that is summed in, and that of the result.
+
     >>> import pyjx as jax
     >>> x = jax.numpy.arange(4.).reshape(1, 1, 4)
     >>> jax.lax.conv_general_dilated_patches(x, (2,), (1,), "VALID").tolist()
@@ -638,6 +675,19 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
     times the elements of a window of `filter_shape`. The other arguments are those of
     `conv_general_dilated`.
 
+    Args:
+      lhs: the input, of a dtype of numbers.
+      rhs: the kernels, of the same dtype.
+      window_strides: how far the window moves each time, one int for each axis of space.
+      padding: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each axis of space.
+      filter_shape: the sizes of a window.
+      lhs_dilation, rhs_dilation: the distances at which the elements of input and window are set;
+        None for 1.
+      dimension_numbers: the names of the axes, such as ("NCHW", "OIHW", "NCHW"), which is the
+        default for two axes of space.
+      precision: what accelerators compute with: None, a `lax.Precision` or its name, such as
+        "highest".
+
     >>> import pyjx as jax
     >>> x, kernel = jax.numpy.ones((1, 3, 8)), jax.numpy.ones((4, 6, 7))
     >>> jax.lax.conv_general_dilated_local(x, kernel, (1,), "VALID", (2,)).shape
@@ -664,6 +714,13 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                              window_strides: Sequence[int], padding: Any, dimension_numbers: Any
                              ) -> tuple[int, ...]:
     """The result's shape of a convolution without dilation.
+
+    Args:
+      lhs_shape, rhs_shape: the shapes of input and kernel.
+      window_strides: how far the window moves each time, one int for each axis of space.
+      padding: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each axis of space.
+      dimension_numbers: the names of the axes of input, kernel and result, such as ("NCHW", "OIHW",
+        "NCHW").
 
     Raises:
       TypeError: an argument is no sequence of integers of the rank that the axes' names say.
@@ -696,6 +753,13 @@ def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int
                                window_strides: Sequence[int], padding: Any, dimension_numbers: Any
                                ) -> tuple[int, ...]:
     """The result's shape of `conv_transpose`.
+
+    Args:
+      lhs_shape, rhs_shape: the shapes of input and kernel.
+      window_strides: how far the window moves each time, one int for each axis of space.
+      padding: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each axis of space.
+      dimension_numbers: the names of the axes of input, kernel and result, such as ("NCHW", "OIHW",
+        "NCHW").
 
     Raises:
       TypeError: an argument is no sequence of integers of the rank that the axes' names say.

@@ -65,6 +65,12 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
     "SAME" gives ceil(size / stride) positions; of an odd total the larger part is high, or low with
     "SAME_LOWER".
 
+    Args:
+      in_shape: the sizes of the axes that are padded.
+      window_shape: the sizes of the window.
+      window_strides: how far it moves each time.
+      padding: "SAME", "SAME_LOWER" or "VALID".
+
     Raises:
       UnknownPadding: another string.
       TypeError: no string, or no sequences of integers.
@@ -119,6 +125,12 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
                      pads: Any, batch_group_count: int = 1) -> tuple[int, ...]:
     """The result's shape for an input (batch, feature, space...) and a kernel (out, in, space...).
 
+    Args:
+      lhs_shape, rhs_shape: the shapes of input and kernel.
+      strides: how far the window moves each time, one int for each axis of space.
+      pads: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each axis of space.
+      batch_group_count: how many groups the batch is cut in, as for `conv_general_dilated`.
+
     Raises:
       TypeError: not one pair of pads an axis.
       ValueError: padding removes more elements than there are.
@@ -170,6 +182,9 @@ def named_conv_shape(name: str, lhs_shape: Sequence[int], rhs_shape: Sequence[in
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """The axes of input, kernel and result, from their names, in the order of the kernel's names.
 
+    Args:
+      dimension_numbers: three strings, such as ("NHWC", "HWIO", "NHWC").
+
     Raises:
       TypeError: N and C, O and I, or a spatial letter is missing or repeated.
 
@@ -209,6 +224,11 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
 def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                            dimension_numbers: Any) -> ConvDimensionNumbers:
     """`ConvDimensionNumbers` from any of the spellings of `dimension_numbers`.
+
+    Args:
+      lhs_shape, rhs_shape: the shapes of input and kernel.
+      dimension_numbers: None, three strings such as ("NCHW", "OIHW", "NCHW"), three tuples of axes,
+        or a `ConvDimensionNumbers`.
 
     Raises:
       TypeError: ranks differ, or it is none of the spellings.

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 def iota(dtype: DTypeLike | None, size: int) -> Array:
     """0, 1, ..., size - 1.
 
+    Args:
+      dtype: of the result, one of numbers.
+      size: how many numbers.
+
     Raises:
       TypeError: the dtype is not one of numbers, or the size is negative or no integer.
 
@@ -39,6 +43,13 @@ def iota(dtype: DTypeLike | None, size: int) -> Array:
 def broadcasted_iota(dtype: DTypeLike | None, shape: Any, dimension: int, *,
                      out_sharding: ShardingLike = None) -> Array:
     """An array whose elements are their own positions along an axis.
+
+    Args:
+      dtype: of the result, one of numbers.
+      shape: of the result.
+      dimension: the axis along which the numbers rise; it is not negative.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       TypeError: the dtype is not one of numbers, or a size is negative.
@@ -88,6 +99,12 @@ def tri(dtype: DTypeLike | None, shape: Sequence[int], offset: Any = 0) -> Any:
 
 def empty(shape: Any, dtype: DTypeLike | None, *, out_sharding: ShardingLike = None) -> Any:
     """An array whose elements are of no interest yet: zeros.
+
+    Args:
+      shape: of the result.
+      dtype: of the result.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.lax.empty((2,), float).shape

@@ -232,6 +232,11 @@ def _apply(primitive: Primitive, operand: Value, axis: int, reverse: bool) -> Ar
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The sum of all elements up to each one along `axis`; from the end with `reverse`.
 
+    Args:
+      operand: an array.
+      axis: an int, which is not negative.
+      reverse: whether each place has what is from it to the end.
+
     Raises:
       ValueError: the axis is negative or out of range.
       TypeError: the operand is boolean.
@@ -245,6 +250,11 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The product of all elements up to each one along `axis`; from the end with `reverse`.
+
+    Args:
+      operand: an array.
+      axis: an int, which is not negative.
+      reverse: whether each place has what is from it to the end.
 
     Raises:
       ValueError: the axis is negative or out of range.
@@ -260,6 +270,11 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The maximum of all elements up to each one along `axis`; from the end with `reverse`.
 
+    Args:
+      operand: an array.
+      axis: an int, which is not negative.
+      reverse: whether each place has what is from it to the end.
+
     Raises:
       ValueError: the axis is negative or out of range.
       TypeError: the operand is boolean.
@@ -273,6 +288,11 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The minimum of all elements up to each one along `axis`; from the end with `reverse`.
+
+    Args:
+      operand: an array.
+      axis: an int, which is not negative.
+      reverse: whether each place has what is from it to the end.
 
     Raises:
       ValueError: the axis is negative or out of range.
@@ -289,6 +309,11 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
     """log(sum(exp(x))) of all elements up to each one along `axis`; from the end with `reverse`.
 
     Computed as x ⊕ y = max(x, y) + log1p(exp(-|x - y|)), so it does not overflow.
+
+    Args:
+      operand: an array.
+      axis: an int, which is not negative.
+      reverse: whether each place has what is from it to the end.
 
     Raises:
       ValueError: the axis is negative or out of range.

@@ -57,6 +57,9 @@ neg_p.define(transpose=transpose_unary(lambda ct, x: neg(ct)))
 def neg(x: ArrayLike) -> Array:
     """-x. Unsigned integers wrap around.
 
+    Args:
+      x: an array or a number, of an integer, floating or complex dtype.
+
     Raises:
       TypeError: `x` is boolean.
 
@@ -91,6 +94,10 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
     The arguments have one dtype, other than bool, and equal shapes up to axes of size 1; a scalar
     goes with any shape.
 
+    Args:
+      x, y: arrays or numbers of one integer, floating or complex dtype. Shapes are equal, but for
+        axes of size 1; one may be a scalar. Nothing is promoted.
+
     Raises:
       TypeError: the dtypes differ or are boolean, or the shapes do not broadcast.
 
@@ -109,6 +116,10 @@ sub_p.define(jvp=_sum_jvp(sub_p, neg),
 
 def sub(x: Value, y: Value) -> Array:
     """x - y. Dtypes and shapes as for `add`.
+
+    Args:
+      x, y: arrays or numbers of one integer, floating or complex dtype. Shapes are equal, but for
+        axes of size 1; one may be a scalar. Nothing is promoted.
 
     >>> import pyjx as jax
     >>> int(jax.lax.sub(5, 3))
@@ -192,6 +203,10 @@ def div(x: ArrayLike, y: Value) -> Array:
 
     Integer division by zero gives -1 (all bits set), and the overflow -2^(n-1) / -1 its dividend.
 
+    Args:
+      x, y: arrays or numbers of one integer, floating or complex dtype. Shapes are equal, but for
+        axes of size 1; one may be a scalar. Nothing is promoted.
+
     >>> import pyjx as jax
     >>> int(jax.lax.div(-7, 2)), float(jax.lax.div(1.0, 4.0))
     (-3, 0.25)
@@ -244,6 +259,10 @@ integer_pow_p.define(batch=elementwise_batch(integer_pow_p),
 def integer_pow(x: ArrayLike, y: int) -> Array:
     """x to the power `y`, a Python integer, by repeated squaring.
 
+    Args:
+      x: an array or a number, of an integer, floating or complex dtype.
+      y: the exponent, a Python int; a negative one is for floating and complex dtypes.
+
     Raises:
       TypeError: `x` is boolean, `y` is not an integer, or `x` is an integer and `y` negative.
 
@@ -256,6 +275,9 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
 def reciprocal(x: ArrayLike) -> Array:
     """1 / x.
+
+    Args:
+      x: an array or a number, of a floating or complex dtype.
 
     Raises:
       TypeError: `x` is not of an inexact dtype.
@@ -275,6 +297,9 @@ differentiate(square_p, lambda g, x: mul(mul(coefficient(x, 2), g), x))
 def square(x: ArrayLike) -> Array:
     """x * x.
 
+    Args:
+      x: an array or a number, of an integer, floating or complex dtype.
+
     >>> import pyjx as jax
     >>> float(jax.lax.square(3.0))
     9.0
@@ -292,6 +317,9 @@ differentiate(one_minus_square_p, lambda g, x: mul(mul(coefficient(x, -2), g), x
 
 def one_minus_square(x: ArrayLike) -> Array:
     """1 - x^2, as (1 + x)(1 - x), which is exact to rounding near 1 too.
+
+    Args:
+      x: an array or a number, of an integer, floating or complex dtype.
 
     >>> import pyjx as jax
     >>> float(jax.lax.one_minus_square(0.5))
@@ -320,6 +348,9 @@ for _p in (floor_p, ceil_p, round_p):
 def floor(x: ArrayLike) -> Array:
     """The largest integer that is not above `x`, as a float.
 
+    Args:
+      x: an array or a number, of a floating dtype.
+
     Raises:
       TypeError: `x` is not of a floating dtype.
 
@@ -332,6 +363,9 @@ def floor(x: ArrayLike) -> Array:
 
 def ceil(x: ArrayLike) -> Array:
     """The smallest integer that is not below `x`, as a float.
+
+    Args:
+      x: an array or a number, of a floating dtype.
 
     Raises:
       TypeError: `x` is not of a floating dtype.
@@ -373,6 +407,10 @@ nextafter_p.define(jvp=jvp_by_operand(nextafter_p, lambda g, x, y: g, None))
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The floating point number next to `x1` in the direction of `x2`.
+
+    Args:
+      x1, x2: from where and in which direction: arrays or numbers of one floating dtype. Shapes are
+        equal, but for axes of size 1; one may be a scalar. Nothing is promoted.
 
     Raises:
       TypeError: the dtypes differ or are not floating; the shapes do not broadcast.

@@ -212,6 +212,11 @@ def ppermute(x: Any, axis_name: AxisName, perm: Any) -> Any:
 def pshuffle(x: Any, axis_name: AxisName, perm: Any) -> Any:
     """Values along a named axis in another order: position i gets the value at `perm[i]`.
 
+    Args:
+      x: an array, or a tree of arrays.
+      axis_name: the name of a mapped axis.
+      perm: a list of ints, a permutation of the positions.
+
     Raises:
       NameError: there is no such axis here.
       ValueError: `perm` is no permutation of the positions on the axis.
@@ -598,6 +603,17 @@ def psum_scatter_start(x: Any, axis_name: AxisName, *, scatter_dimension: int = 
     What is computed in between may run while the devices exchange their parts. Where the exchange
     begins and ends in the program that is compiled, XLA's scheduler says.
 
+    Args:
+      x: an array, or a tree of arrays.
+      axis_name: the name of a mapped axis (`axis_name=` of `vmap`, an axis of a mesh in
+        `shard_map`), or a tuple of names.
+      scatter_dimension: the axis of each array that is cut: position i of the named axis gets part
+        i of the sum.
+      axis_index_groups: lists of positions on the axis, each position in one of them: values are
+        combined within a group. None is one group.
+      tiled: False if that axis has the size of the named one, and goes; True if its size is a
+        multiple of that, and what is left of it stays.
+
     >>> import pyjx as jax
     >>> def f(x):
     ...     started = jax.lax.psum_scatter_start(x, "i")
@@ -687,6 +703,13 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *,
               axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
     """A named axis and a positional one of the same size, exchanged; arguments as for `all_to_all`.
+
+    Args:
+      x: an array, or a tree of arrays.
+      axis_name: the name of a mapped axis.
+      axis: the axis of each array, whose size is that of the named one.
+      axis_index_groups: lists of positions on the axis, each position in one of them: values are
+        combined within a group. None is one group.
 
     >>> import pyjx as jax
     >>> x = jax.numpy.array([[1, 2], [3, 4]])

@@ -258,6 +258,9 @@ zeta_p.define(jvp=jvp_by_operand(
 def lgamma(x: ArrayLike) -> Array:
     """The logarithm of |Gamma(x)| (DLMF 5.2.1): infinite at 0, -1, -2, ...
 
+    Args:
+      x: an array or a number, of a floating dtype.
+
     Raises:
       TypeError: `x` is not of a floating dtype.
 
@@ -270,6 +273,9 @@ def lgamma(x: ArrayLike) -> Array:
 
 def digamma(x: ArrayLike) -> Array:
     """The logarithmic derivative of the gamma function, psi(x) (DLMF 5.2.2).
+
+    Args:
+      x: an array or a number, of a floating dtype.
 
     Raises:
       TypeError: `x` is not of a floating dtype.
@@ -300,6 +306,11 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """The Hurwitz zeta function, the sum of (k + q)^-x over k = 0, 1, ... (DLMF 25.11.1).
+
+    Args:
+      x: the exponent, an array or a number of a floating dtype.
+      q: what is added to k, of the same dtype. Shapes are equal, but for axes of size 1; one may be
+        a scalar. Nothing is promoted.
 
     Raises:
       TypeError: the dtypes differ or are not floating; the shapes do not broadcast.

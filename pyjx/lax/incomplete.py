@@ -488,6 +488,11 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 
     The integral of t^(a-1) e^-t from 0 to x, divided by Gamma(a).
 
+    Args:
+      a: the parameter, positive: an array or a number of a floating dtype.
+      x: the end of the integral, not negative, of the same dtype. Shapes are equal, but for axes of
+        size 1; one may be a scalar. Nothing is promoted.
+
     Raises:
       TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
 
@@ -501,6 +506,11 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function 1 - P(a, x) (DLMF 8.2.4), for a, x >= 0.
 
+    Args:
+      a: the parameter, positive: an array or a number of a floating dtype.
+      x: the end of the integral, not negative, of the same dtype. Shapes are equal, but for axes of
+        size 1; one may be a scalar. Nothing is promoted.
+
     Raises:
       TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
 
@@ -513,6 +523,11 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of `igamma(a, x)` in a.
+
+    Args:
+      a: the parameter, positive: an array or a number of a floating dtype.
+      x: the end of the integral, not negative, of the same dtype. Shapes are equal, but for axes of
+        size 1; one may be a scalar. Nothing is promoted.
 
     Raises:
       TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
@@ -531,6 +546,11 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Any:
     """The derivative in a of a sample x of the gamma distribution with shape a.
 
     It is that of the sample at a fixed quantile: -(dP/da) / (dP/dx), with P = `igamma`.
+
+    Args:
+      a: the parameter of the distribution: an array or a number of a floating dtype.
+      x: a sample of it, of the same dtype. Shapes are equal, but for axes of size 1; one may be a
+        scalar. Nothing is promoted.
 
     Raises:
       TypeError: the dtypes are not floating, or they differ and that of `a` is not of 16 bits; the
@@ -574,6 +594,11 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function I_x(a, b) (DLMF 8.17.2), for x in [0, 1].
 
     The integral of t^(a-1) (1-t)^(b-1) from 0 to x, divided by that from 0 to 1.
+
+    Args:
+      a, b: the parameters, positive: arrays or numbers of a floating dtype.
+      x: the end of the integral, of the same dtype. Shapes are equal, but for axes of size 1; one
+        may be a scalar. Nothing is promoted.
 
     Raises:
       TypeError: the dtypes differ or are not floating; the shapes do not broadcast.

@@ -683,6 +683,17 @@ def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with the updates added to its windows. Arguments and errors as for `scatter`.
 
+    Args:
+      operand: an array.
+      scatter_indices: an array of integers; each vector along its last axis is a position.
+      updates: for each position a window, of the operand's dtype. Where windows overlap, all count.
+      dimension_numbers: how the axes of operand, indices and updates belong together, a
+        `ScatterDimensionNumbers`.
+      indices_are_sorted: the caller says that the positions are in order.
+      unique_indices: the caller says that no two windows overlap.
+      mode: what is done with windows that reach outside: "drop" (the default), "clip" or
+        "promise_in_bounds".
+
     >>> import pyjx as jax
     >>> lax, jnp = jax.lax, jax.numpy
     >>> dnums = lax.ScatterDimensionNumbers((), (0,), (0,))
@@ -697,6 +708,17 @@ def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with the updates taken from its windows. Arguments and errors as for `scatter`.
+
+    Args:
+      operand: an array.
+      scatter_indices: an array of integers; each vector along its last axis is a position.
+      updates: for each position a window, of the operand's dtype. Where windows overlap, all count.
+      dimension_numbers: how the axes of operand, indices and updates belong together, a
+        `ScatterDimensionNumbers`.
+      indices_are_sorted: the caller says that the positions are in order.
+      unique_indices: the caller says that no two windows overlap.
+      mode: what is done with windows that reach outside: "drop" (the default), "clip" or
+        "promise_in_bounds".
 
     >>> import pyjx as jax
     >>> lax, jnp = jax.lax, jax.numpy

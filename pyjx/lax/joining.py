@@ -120,6 +120,13 @@ def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int |
 
     Negative positions count from the end; None stands for the ends.
 
+    Args:
+      operand: an array.
+      start_index, limit_index: where the part begins, and what it does not reach: Python ints or
+        None.
+      stride: each how many-th element is taken.
+      axis: the axis.
+
     Raises:
       ValueError: the axis is out of range.
       TypeError: a position is out of range.
@@ -143,6 +150,12 @@ def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int |
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice of size 1 at a static position along one axis, without that axis if wanted.
+
+    Args:
+      operand: an array.
+      index: a Python int; a negative one counts from the end.
+      axis: the axis.
+      keepdims: whether the axis stays, with size 1.
 
     Raises:
       ValueError: the axis is out of range.
@@ -452,6 +465,10 @@ unstack_p = register(Primitive(
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices of `x` along an axis, without that axis.
 
+    Args:
+      x: an array.
+      axis: the axis that goes.
+
     Raises:
       ValueError: the axis is out of range.
 
@@ -494,6 +511,11 @@ split_p = register(Primitive(
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
     """The operand cut in parts of the given sizes along an axis.
+
+    Args:
+      operand: an array.
+      sizes: the sizes of the parts, whose sum is that of the axis.
+      axis: the axis.
 
     Raises:
       ValueError: the sizes are negative or do not add up, or the axis is out of range.

@@ -268,6 +268,8 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
       ragged_dot_dimension_numbers: the axes.
       precision, preferred_element_type: as for `dot_general`.
       group_offset: integer scalar; the first group of rhs is the one with this number.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       TypeError: axes, sizes or dtypes do not fit.
@@ -317,6 +319,8 @@ def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
       group_sizes: integers (groups,): the first group_sizes[0] rows of lhs are multiplied by
         rhs[0], the next ones by rhs[1], and so on; rows after the last group give zeros.
       precision, preferred_element_type, group_offset: as for `ragged_dot_general`.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Returns:
       An array (m, n).

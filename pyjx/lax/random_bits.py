@@ -149,6 +149,8 @@ def rng_bit_generator(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike = n
       shape: of the bits.
       dtype: an unsigned integer dtype of 8 to 64 bits.
       algorithm: a `RandomAlgorithm`.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       TypeError: the key's type or the dtype is another one.

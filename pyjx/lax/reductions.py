@@ -169,6 +169,12 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
 
     Its derivative is the mean over the places where the maximum is attained.
 
+    Args:
+      operand: an array.
+      axes: the axes that go, a sequence of ints, none of which is negative.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     Raises:
       ValueError: the axes are not distinct or out of range.
 
@@ -185,6 +191,12 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
 
     Its derivative is the mean over the places where the minimum is attained.
 
+    Args:
+      operand: an array.
+      axes: the axes that go, a sequence of ints, none of which is negative.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     Raises:
       ValueError: the axes are not distinct or out of range.
 
@@ -197,6 +209,10 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The product over `axes`.
+
+    Args:
+      operand: an array of numbers.
+      axes: the axes that go, a sequence of ints, none of which is negative.
 
     Raises:
       ValueError: the axes are not distinct or out of range.
@@ -212,6 +228,10 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans: logical) conjunction over `axes`.
 
+    Args:
+      operand: an array, boolean or of integers.
+      axes: the axes that go, a sequence of ints, none of which is negative.
+
     Raises:
       ValueError: the axes are not distinct or out of range.
       TypeError: the operand is neither boolean nor integer.
@@ -226,6 +246,10 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans: logical) disjunction over `axes`.
 
+    Args:
+      operand: an array, boolean or of integers.
+      axes: the axes that go, a sequence of ints, none of which is negative.
+
     Raises:
       ValueError: the axes are not distinct or out of range.
       TypeError: the operand is neither boolean nor integer.
@@ -239,6 +263,10 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans: logical) exclusive disjunction over `axes`.
+
+    Args:
+      operand: an array, boolean or of integers.
+      axes: the axes that go, a sequence of ints, none of which is negative.
 
     Raises:
       ValueError: the axes are not distinct or out of range.
@@ -518,6 +546,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
       computation: `(accumulated, element) -> accumulated`, on scalars or trees of them. Must be
         associative and commutative up to rounding; the order is not specified.
       dimensions: the axes to reduce.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Returns:
       What `computation` gives, a tree with as many leaves as the operands', without the axes.

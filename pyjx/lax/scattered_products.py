@@ -112,6 +112,17 @@ def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
     It has derivatives in the updates also where indices repeat: an extension of the interface.
 
+    Args:
+      operand: an array.
+      scatter_indices: an array of integers; each vector along its last axis is a position.
+      updates: for each position a window, of the operand's dtype. Where windows overlap, all count.
+      dimension_numbers: how the axes of operand, indices and updates belong together, a
+        `ScatterDimensionNumbers`.
+      indices_are_sorted: the caller says that the positions are in order.
+      unique_indices: the caller says that no two windows overlap.
+      mode: what is done with windows that reach outside: "drop" (the default), "clip" or
+        "promise_in_bounds".
+
     >>> import pyjx as jax
     >>> lax, jnp = jax.lax, jax.numpy
     >>> dnums = lax.ScatterDimensionNumbers((), (0,), (0,))

@@ -227,6 +227,11 @@ def _check_open_sums(sharding: Sharding | None, x: ShapedArray) -> None:
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """The operand with the axes from `start_dimension` up to `stop_dimension` made one.
 
+    Args:
+      operand: an array.
+      start_dimension: the first axis of those that become one; a negative one counts from the back.
+      stop_dimension: the axis behind the last of them; None for all that follow.
+
     Raises:
       ValueError: the range runs backwards.
 
@@ -281,6 +286,10 @@ squeeze_p.define(batch=_squeeze_batch, sharding_rule=_squeeze_sharding,
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     """The array without the given axes, whose sizes are 1.
 
+    Args:
+      array: an array.
+      dimensions: the axes that go, a sequence of ints; negative ones count from the back.
+
     Raises:
       ValueError: an axis is out of range, given twice, or of another size.
 
@@ -301,6 +310,11 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """The array with new axes of size 1, numbered as they are in the result.
+
+    Args:
+      array: an array.
+      dimensions: the places of the new axes in the result, a sequence of ints; negative ones count
+        from the back.
 
     Raises:
       ValueError: an axis is out of range or given twice.
@@ -328,6 +342,12 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
 def broadcast(operand: Value, sizes: Sequence[int], *, out_sharding: ShardingLike = None) -> Array:
     """The operand repeated along new axes in front.
 
+    Args:
+      operand: an array.
+      sizes: the sizes of the new axes.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     Raises:
       TypeError: a size is negative.
 
@@ -346,6 +366,10 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """`x` with axes of size 1 put in front until it has `rank` axes.
 
     Where it has as many or more, it is returned as it is.
+
+    Args:
+      x: an array.
+      rank: the number of axes.
 
     >>> import pyjx as jax
     >>> jax.lax.broadcast_to_rank(jax.numpy.ones(3), 3).shape
@@ -388,6 +412,10 @@ rev_p.define(batch=_rev_batch, record=unless_idle(lambda aval, dimensions: not d
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """The operand with its elements in reverse order along `dimensions`.
+
+    Args:
+      operand: an array.
+      dimensions: the axes, a sequence of ints, none of which is negative.
 
     Raises:
       TypeError: an axis is out of range, negative or given twice.
@@ -439,6 +467,10 @@ tile_p.define(batch=_tile_batch, sharding_rule=_tile_sharding)
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """The operand repeated `reps[i]` times along each axis i.
+
+    Args:
+      operand: an array.
+      reps: one int for each axis.
 
     Raises:
       TypeError: there is not one number for each axis, or one is negative.
@@ -502,6 +534,10 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike | None) -> Arr
 
     Where the new dtype is narrower by a factor of k, the result has a new last axis of size k;
     where it is wider, the operand's last axis is of that size and is left out.
+
+    Args:
+      operand: an array.
+      new_dtype: the dtype that its bits are read as.
 
     Raises:
       TypeError: the dtypes differ, and one is bool or complex.

@@ -270,6 +270,15 @@ def dynamic_slice_in_dim(operand: Value, start_index: ArrayLike, slice_size: int
                          allow_negative_indices: bool = True) -> Array:
     """The part of the operand of size `slice_size` at a computed position along one axis.
 
+    Args:
+      operand: an array.
+      start_index: an integer scalar, which may be traced. A part that would reach beyond the end
+        begins earlier.
+      slice_size: the size of the part, a Python int.
+      axis: the axis.
+      allow_negative_indices: whether a negative position counts from the end; without that less is
+        computed.
+
     Raises:
       ValueError: the axis is out of range.
       TypeError: the start is no integer scalar, or the slice is larger than the operand.
@@ -290,6 +299,14 @@ def dynamic_slice_in_dim(operand: Value, start_index: ArrayLike, slice_size: int
 def dynamic_index_in_dim(operand: ArrayLike, index: Any, axis: int = 0, keepdims: bool = True, *,
                          allow_negative_indices: bool = True) -> Array:
     """The slice of size 1 at a computed position along one axis, without that axis if wanted.
+
+    Args:
+      operand: an array.
+      index: an integer scalar, which may be traced; what is out of range is moved inside.
+      axis: the axis.
+      keepdims: whether the axis stays, with size 1.
+      allow_negative_indices: whether a negative position counts from the end; without that less is
+        computed.
 
     Raises:
       ValueError: the axis is out of range.
@@ -410,6 +427,15 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike, start_indices: A
 def dynamic_update_slice_in_dim(operand: Value, update: Any, start_index: ArrayLike, axis: int, *,
                                 allow_negative_indices: bool = True) -> Array:
     """The operand with the part at a computed position along one axis replaced by `update`.
+
+    Args:
+      operand: an array.
+      update: an array of the operand's dtype and number of axes, along none of them larger.
+      start_index: an integer scalar, which may be traced. A part that would reach beyond the end
+        begins earlier.
+      axis: the axis.
+      allow_negative_indices: whether a negative position counts from the end; without that less is
+        computed.
 
     Raises:
       ValueError: the axis is out of range.

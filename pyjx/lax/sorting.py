@@ -149,6 +149,12 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
                  ) -> tuple[Array, Array]:
     """Sort `keys` along an axis, and reorder `values`, an array of the same shape, like them.
 
+    Args:
+      keys: an array.
+      values: an array of the same shape.
+      dimension: the axis, from the front or, negative, from the back.
+      is_stable: whether equal keys stay in their order.
+
     Raises:
       TypeError: the shapes differ.
       ValueError: the axis is out of range.
@@ -375,6 +381,15 @@ def approx_min_k(
     """The `k` smallest elements along an axis and their positions, where some may be missed.
 
     Arguments, results and errors are those of `approx_max_k`.
+
+    Args:
+      operand: an array of floats.
+      k: how many.
+      reduction_dimension: the axis.
+      recall_target: the share of the k smallest that is to be found, on TPUs.
+      reduction_input_size_override: the size of the axis of the whole, where this is a part of it;
+        -1 if it is none.
+      aggregate_to_topk: whether the candidates are reduced to k; otherwise there may be more.
 
     >>> import pyjx as jax
     >>> values, indices = jax.lax.approx_min_k(jax.numpy.array([1., 3., 2.]), 2)

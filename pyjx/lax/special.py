@@ -107,6 +107,9 @@ differentiate_by_result(
 def erf(x: ArrayLike) -> Array:
     """The error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x (DLMF 7.2.1).
 
+    Args:
+      x: an array or a number, of a floating dtype.
+
     Raises:
       TypeError: `x` is not of a floating dtype.
 
@@ -120,6 +123,11 @@ def erf(x: ArrayLike) -> Array:
 def erfc(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The complementary error function 1 - erf(x), accurate for large x (DLMF 7.2.2).
 
+    Args:
+      x: an array or a number, of a floating dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
+
     Raises:
       TypeError: `x` is not of a floating dtype.
 
@@ -132,6 +140,9 @@ def erfc(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> A
 
 def erf_inv(x: ArrayLike) -> Array:
     """The number whose error function is x, for x in [-1, 1] (DLMF 7.17.1).
+
+    Args:
+      x: an array or a number, of a floating dtype.
 
     Raises:
       TypeError: `x` is not of a floating dtype.
@@ -216,6 +227,9 @@ differentiate_by_result(bessel_i1e_p, _bessel_i1e_tangent)
 def bessel_i0e(x: ArrayLike) -> Array:
     """The modified Bessel function I_0 (DLMF 10.25.2), scaled: e^-|x| I_0(x).
 
+    Args:
+      x: an array or a number, of a floating dtype.
+
     Raises:
       TypeError: `x` is not of a floating dtype.
 
@@ -228,6 +242,9 @@ def bessel_i0e(x: ArrayLike) -> Array:
 
 def bessel_i1e(x: ArrayLike) -> Array:
     """The modified Bessel function I_1 (DLMF 10.25.2), scaled: e^-|x| I_1(x).
+
+    Args:
+      x: an array or a number, of a floating dtype.
 
     Raises:
       TypeError: `x` is not of a floating dtype.

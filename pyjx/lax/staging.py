@@ -30,6 +30,9 @@ from pyjx.tree_util import tree_leaves
 def stage(x: ArrayLike, /) -> Array:
     """The value as one of the program that is being traced; as an array, outside of such.
 
+    Args:
+      x: an array or a number.
+
     Raises:
       TypeError: it is not an array or a number.
 
@@ -60,6 +63,9 @@ def shape_as_value(shape: Any) -> np.ndarray | Array:
     """The sizes as a NumPy array of integers; those of a scalar as an empty array. Where one is
     symbolic, the array is a traced one.
 
+    Args:
+      shape: a tuple of sizes.
+
     Raises:
       TypeError: a size is no integer.
 
@@ -77,6 +83,10 @@ def shape_as_value(shape: Any) -> np.ndarray | Array:
 
 def broadcast_like(arr: ArrayLike, like_arr: Any) -> Array:
     """The array broadcast to the shape of another one, by NumPy's rules.
+
+    Args:
+      arr: an array.
+      like_arr: the array whose shape the result has.
 
     Raises:
       ValueError: the shapes do not fit.
@@ -158,6 +168,9 @@ dce_sink_p = register(Primitive(
 def create_token(_: Any = None) -> Any:
     """A token that nothing has to happen for.
 
+    Args:
+      _: without effect.
+
     >>> import pyjx as jax
     >>> token = jax.lax.after_all(jax.lax.create_token(), jax.lax.create_token())
     """
@@ -166,6 +179,9 @@ def create_token(_: Any = None) -> Any:
 
 def after_all(*operands: Any) -> Any:
     """A token for all of those given.
+
+    Args:
+      *operands: tokens, such as `create_token` makes.
 
     Raises:
       TypeError: an operand is no token.

@@ -128,6 +128,11 @@ differentiate_by_result(exp2_p, lambda g, ans, x: mul(coefficient(x, math.log(2.
 def exp2(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """2^x. Arguments and errors as for `exp`.
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
+
     >>> import pyjx as jax
     >>> float(jax.lax.exp2(0.0))
     1.0
@@ -143,6 +148,11 @@ differentiate(expm1_p, lambda g, x: mul(g, exp(x)))
 def expm1(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """e^x - 1, accurate near 0. Arguments and errors as for `exp`.
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
+
     >>> import pyjx as jax
     >>> float(jax.lax.expm1(0.0))
     0.0
@@ -157,6 +167,11 @@ differentiate(log_p, lambda g, x: div(g, x))
 
 def log(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The natural logarithm: nan for negative real x. Arguments and errors as for `exp`.
+
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
 
     >>> import pyjx as jax
     >>> float(jax.lax.log(1.0))
@@ -184,6 +199,11 @@ differentiate(log2_p, lambda g, x: div(g, mul(x, coefficient(x, math.log(2.0))))
 def log2(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The logarithm to base 2. Arguments and errors as for `exp`.
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
+
     >>> import pyjx as jax
     >>> float(jax.lax.log2(1.0))
     0.0
@@ -198,6 +218,11 @@ differentiate(log1p_p, lambda g, x: div(g, add(x, like(x, 1))))
 
 def log1p(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """log(1 + x), accurate near 0. Arguments and errors as for `exp`.
+
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
 
     >>> import pyjx as jax
     >>> float(jax.lax.log1p(0.0))
@@ -282,6 +307,11 @@ differentiate_by_result(logistic_grad_p, lambda g, ans, x: mul(g, mul(ans, sub(
 def logistic(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """1 / (1 + e^-x). Arguments and errors as for `exp`.
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
+
     >>> import pyjx as jax
     >>> float(jax.lax.logistic(0.0))
     0.5
@@ -299,6 +329,11 @@ differentiate_by_result(sqrt_p, lambda g, ans, x: mul(g, div(coefficient(x, 0.5)
 def sqrt(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The square root: nan for negative real x. Arguments and errors as for `exp`.
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
+
     >>> import pyjx as jax
     >>> float(jax.lax.sqrt(4.0))
     2.0
@@ -313,6 +348,11 @@ differentiate_by_result(rsqrt_p, lambda g, ans, x: mul(g, mul(coefficient(x, -0.
 
 def rsqrt(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """1 / sqrt(x). Arguments and errors as for `exp`.
+
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
 
     >>> import pyjx as jax
     >>> float(jax.lax.rsqrt(4.0))
@@ -329,6 +369,11 @@ differentiate_by_result(
 
 def cbrt(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The real cube root, of negative x too. Arguments as for `exp`.
+
+    Args:
+      x: an array or a number, of a floating dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
 
     Raises:
       TypeError: `x` is not of a floating dtype.
@@ -420,6 +465,11 @@ differentiate_by_result(tan_p, lambda g, ans, x: mul(g, add(coefficient(x, 1), s
 def sin(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The sine of x, an angle in radians. Arguments and errors as for `exp`.
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
+
     >>> import pyjx as jax
     >>> float(jax.lax.sin(0.0))
     0.0
@@ -430,6 +480,11 @@ def sin(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Ar
 def cos(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The cosine of x, an angle in radians. Arguments and errors as for `exp`.
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
+
     >>> import pyjx as jax
     >>> float(jax.lax.cos(0.0))
     1.0
@@ -439,6 +494,11 @@ def cos(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Ar
 
 def tan(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The tangent of x, an angle in radians. Arguments and errors as for `exp`.
+
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
 
     >>> import pyjx as jax
     >>> float(jax.lax.tan(0.0))
@@ -461,6 +521,9 @@ differentiate(atan_p, lambda g, x: div(g, add(coefficient(x, 1), square(x))))
 def asin(x: ArrayLike) -> Array:
     """The angle in [-pi/2, pi/2] whose sine is x; nan for real x outside [-1, 1].
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+
     Raises:
       TypeError: `x` is not of an inexact dtype.
 
@@ -474,6 +537,9 @@ def asin(x: ArrayLike) -> Array:
 def acos(x: ArrayLike) -> Array:
     """The angle in [0, pi] whose cosine is x; nan for real x outside [-1, 1].
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+
     Raises:
       TypeError: `x` is not of an inexact dtype.
 
@@ -486,6 +552,9 @@ def acos(x: ArrayLike) -> Array:
 
 def atan(x: ArrayLike) -> Array:
     """The angle in [-pi/2, pi/2] whose tangent is x.
+
+    Args:
+      x: an array or a number, of a floating or complex dtype.
 
     Raises:
       TypeError: `x` is not of an inexact dtype.
@@ -508,6 +577,10 @@ atan2_p.define(jvp=jvp_by_operand(
 
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """The angle of the point (y, x): atan(x / y), in the quadrant of the signs of both.
+
+    Args:
+      x, y: ordinate and abscissa: arrays or numbers of one floating or complex dtype. Shapes are
+        equal, but for axes of size 1; one may be a scalar. Nothing is promoted.
 
     Raises:
       TypeError: the dtypes differ or are not inexact, or the shapes do not broadcast.
@@ -549,6 +622,9 @@ differentiate_by_result(tanh_grad_p, lambda g, ans, x: mul(g, mul(
 def sinh(x: ArrayLike) -> Array:
     """The hyperbolic sine, (e^x - e^-x) / 2.
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+
     Raises:
       TypeError: `x` is not of an inexact dtype.
 
@@ -562,6 +638,9 @@ def sinh(x: ArrayLike) -> Array:
 def cosh(x: ArrayLike) -> Array:
     """The hyperbolic cosine, (e^x + e^-x) / 2.
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+
     Raises:
       TypeError: `x` is not of an inexact dtype.
 
@@ -574,6 +653,11 @@ def cosh(x: ArrayLike) -> Array:
 
 def tanh(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """The hyperbolic tangent, sinh x / cosh x. Arguments and errors as for `exp`.
+
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+      accuracy: how exact XLA computes it: None for what it does by itself, an `AccuracyMode`, or a
+        `Tolerance`.
 
     >>> import pyjx as jax
     >>> float(jax.lax.tanh(0.0))
@@ -607,6 +691,9 @@ differentiate(atanh_p, lambda g, x: div(g, one_minus_square(x)))
 def asinh(x: ArrayLike) -> Array:
     """The number whose hyperbolic sine is x.
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+
     Raises:
       TypeError: `x` is not of an inexact dtype.
 
@@ -620,6 +707,9 @@ def asinh(x: ArrayLike) -> Array:
 def acosh(x: ArrayLike) -> Array:
     """The number whose hyperbolic cosine is x; nan for real x below 1.
 
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+
     Raises:
       TypeError: `x` is not of an inexact dtype.
 
@@ -632,6 +722,9 @@ def acosh(x: ArrayLike) -> Array:
 
 def atanh(x: ArrayLike) -> Array:
     """The number whose hyperbolic tangent is x; nan for real x outside [-1, 1].
+
+    Args:
+      x: an array or a number, of a floating or complex dtype.
 
     Raises:
       TypeError: `x` is not of an inexact dtype.

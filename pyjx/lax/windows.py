@@ -54,6 +54,14 @@ def reduce_window_shape_tuple(
 ) -> tuple[int, ...]:
     """The number of windows along each axis.
 
+    Args:
+      operand_shape: the shape of what is reduced.
+      window_dimensions: the sizes of the window, one for each axis.
+      window_strides: how far it moves each time.
+      padding: a pair (low, high) for each axis.
+      base_dilation, window_dilation: the distances at which the elements of operand and window are
+        set; None for 1.
+
     Raises:
       TypeError: one of the arguments has another rank than `operand_shape`, or is not positive.
 

@@ -35,6 +35,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1
       dtype: of the result; the default float dtype by default.
       axis: where the new axis stands in the result, or the name of a mapped axis of that size,
         which is then the new axis.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.nn.one_hot(jax.numpy.array([0, 2]), 3).tolist()

@@ -52,6 +52,13 @@ def zeros(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None,
           out_sharding: ShardingLike = None) -> Any:
     """Zeros; the key is not used.
 
+    Args:
+      key: without effect.
+      shape: of the result.
+      dtype: of the result; by default the default float dtype.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     >>> import pyjx as jax
     >>> jax.nn.initializers.zeros(None, (2,)).tolist()
     [0.0, 0.0]
@@ -63,6 +70,13 @@ def ones(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None,
          out_sharding: ShardingLike = None) -> Any:
     """Ones; the key is not used.
 
+    Args:
+      key: without effect.
+      shape: of the result.
+      dtype: of the result; by default the default float dtype.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     >>> import pyjx as jax
     >>> jax.nn.initializers.ones(None, (2,)).tolist()
     [1.0, 1.0]
@@ -72,6 +86,10 @@ def ones(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None,
 
 def constant(value: Any, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that returns `value` everywhere.
+
+    Args:
+      value: an array or a number that broadcasts to the shape that is asked for.
+      dtype: of the result where the initializer is not told one.
 
     >>> import pyjx as jax
     >>> jax.nn.initializers.constant(3)(None, (2,)).tolist()
@@ -92,6 +110,10 @@ def _scaled(x: Array, scale: ArrayLike) -> Any:
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that draws uniformly from [0, scale).
 
+    Args:
+      scale: the end of the range, which begins at 0.
+      dtype: of the result where the initializer is not told one; a float dtype.
+
     >>> import pyjx as jax
     >>> jax.nn.initializers.uniform()(jax.random.key(0), (2, 3)).shape
     (2, 3)
@@ -106,6 +128,10 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
 def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that draws from the normal distribution with mean 0.
+
+    Args:
+      stddev: the standard deviation.
+      dtype: of the result where the initializer is not told one; a float or complex dtype.
 
     >>> import pyjx as jax
     >>> jax.nn.initializers.normal()(jax.random.key(0), (2, 3)).shape
@@ -122,6 +148,11 @@ def truncated_normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: 
                      upper: ArrayLike = 2.0) -> Initializer:
     """An initializer that draws from the standard normal distribution within (lower, upper), and
     multiplies by `stddev`.
+
+    Args:
+      stddev: the standard deviation of the normal distribution that is cut off.
+      dtype: of the result where the initializer is not told one; a float dtype.
+      lower, upper: where it is cut off, in standard deviations.
 
     >>> import pyjx as jax
     >>> jax.nn.initializers.truncated_normal()(jax.random.key(0), (2, 3)).shape

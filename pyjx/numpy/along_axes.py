@@ -23,6 +23,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
       func1d: takes an array of rank 1 and `args` and `kwargs`; returns an array.
       axis: the axis, which the axes of the results replace.
       arr: array.
+      *args, **kwargs: what the function gets besides.
 
     Raises:
       ValueError: there is no such axis.

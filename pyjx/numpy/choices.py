@@ -172,6 +172,7 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
       arr: array.
       size: the number of elements of the result; the surplus is left out, what lacks is
         `fill_value`.
+      fill_value: what stands in the places that `size` adds.
 
     >>> import pyjx as jax
     >>> x = jax.numpy.arange(4)

@@ -98,6 +98,8 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
       a, b: arrays; with a scalar it is the elementwise product.
       precision: what accelerators compute with: None, a `lax.Precision`, its name, or a pair.
       preferred_element_type: dtype to accumulate in and of the result.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       TypeError: the sizes of the two axes differ.
@@ -129,6 +131,8 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
       b: array of shape (..., k, n) or (k,).
       precision: what accelerators compute with: None, a `lax.Precision`, its name, or a pair.
       preferred_element_type: dtype to accumulate in and of the result.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Returns:
       Array of shape (..., m, n), without m or n where an operand has one axis.
@@ -207,6 +211,8 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
       a, b: arrays.
       axes: how many of the last axes of `a` and the first of `b`; or a pair, the axes of each.
       precision, preferred_element_type: as for `dot`.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       TypeError: `axes` does not fit the operands.
@@ -424,6 +430,7 @@ def trace(a: ArrayLike, offset: Any = 0, axis1: int = 0, axis2: int = 1,
       offset: which diagonal: 0 the main one, positive above it.
       axis1, axis2: the rows and the columns.
       dtype: of the sum; by default as for `sum`.
+      out: not supported, must be None.
 
     Raises:
       ValueError: the axes are equal, or `offset` is no integer.
@@ -468,6 +475,7 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
       a, b: arrays of vectors along `axisa` and `axisb`; the other axes are broadcast.
       axisc: where the components stand in the result.
       axis: one axis for all three.
+      axisa, axisb: the axes of the vectors in `a` and `b`.
 
     Raises:
       ValueError: vectors have other than three components.

@@ -60,6 +60,7 @@ def diff(a: Array, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
       a: array of at least one axis.
       n: int; 0 returns `a`.
       prepend, append: arrays or scalars to put before and behind `a` first.
+      axis: the axis along which neighbours are subtracted.
 
     Raises:
       ValueError: `a` is a scalar, or `n` is negative.
@@ -205,6 +206,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
       y: array of samples.
       x: their places; `dx` apart by default.
       dx: a number, or an array that broadcasts with the spaces between samples.
+      axis: the axis that is integrated along.
 
     Raises:
       ValueError: `x` is a scalar.
@@ -266,6 +268,7 @@ def unwrap(p: Any, discont: ArrayLike | None = None, axis: int = -1, period: Arr
       p: array of angles.
       discont: least jump to take back; `period / 2` by default.
       period: size of a turn.
+      axis: the axis along which jumps are taken out.
 
     >>> import pyjx as jax
     >>> jax.numpy.unwrap(jax.numpy.array([0, 3, 5, 1]), period=4).tolist()
@@ -420,6 +423,9 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Preci
       a, v: one-dimensional arrays.
       mode: "full" for all k with a product, "valid" for those where the shorter lies within the
         longer, "same" for as many as the longer has, in the middle.
+      precision: what accelerators compute with: None, a `lax.Precision` or its name, such as
+        "highest".
+      preferred_element_type: the dtype that is summed in, and that of the result.
 
     >>> import pyjx as jax
     >>> jax.numpy.convolve(jax.numpy.array([1.0, 2.0]), jax.numpy.array([1.0, 1.0])).tolist()

@@ -341,6 +341,10 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         it.
       precision: what accelerators compute with: None, a `lax.Precision`, its name, or a pair.
       preferred_element_type: dtype to accumulate in and of the result.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+      out: not supported, must be None.
+      _dot_general: a function in the place of `lax.dot_general`.
 
     Raises:
       ValueError: the subscripts do not fit the operands.

@@ -164,6 +164,8 @@ def histogram(a: ArrayLike, bins: ArrayLike = 10, range: Any = None,
       range: (low, high): the outer edges; the least and largest value by default.
       weights: what to add for each element; 1 by default.
       density: whether to divide so that the integral is 1.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Returns:
       (counts, edges); the last bin includes its right edge.

@@ -597,6 +597,11 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
       mode: for indices out of bounds: "fill" (the default) gives `fill_value`, or nan, or for
         integers the least or, if unsigned, the greatest one; "clip" the nearest element, negative
         indices being out of bounds; "wrap" the index modulo the size.
+      axis: the axis; None takes from the flattened array.
+      unique_indices: the caller says that no index is there twice.
+      indices_are_sorted: the caller says that the indices are in ascending order.
+      fill_value: with mode "fill", what stands where an index is out of range: by default nan, or
+        the largest or least integer.
 
     Raises:
       ValueError: `indices` are no integers, or the mode is none of these.
@@ -688,6 +693,9 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
       arr: array; without `axis`, it is flattened first.
       indices: integers of the same rank; the other axes broadcast against those of `arr`.
       mode, fill_value: for indices out of bounds, as in `x.at[i].get`; "fill" by default.
+      axis: the axis; None takes from the flattened array.
+      wrap_negative_indices: whether negative indices count from the end; they are out of range
+        otherwise.
 
     Raises:
       TypeError: `indices` are no integers.

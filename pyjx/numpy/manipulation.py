@@ -110,6 +110,8 @@ def reshape(a: ArrayLike, shape: SupportsIndex | Sequence[SupportsIndex], order:
       shape: int or sequence of ints; one may be -1 and follows from the others.
       order: "C" to read and write with the last index changing fastest, "F" with the first one.
       copy: True makes a copy in any case; otherwise the compiler decides.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Returns:
       An array. Inside `jit` it is a NumPy array if `a` is one, so that its values remain known,

@@ -266,6 +266,8 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
         with the edge; `reflect_type="odd"` mirrors the values too), "linear_ramp" (towards
         `end_values`), "maximum", "minimum", "mean" and "median" (of the `stat_length` elements at
         the end). Or a function `(row, widths, axis, kwargs) -> row` of rows padded with zeros.
+      **kwargs: what the mode takes: `constant_values`, `stat_length`, `end_values` or
+        `reflect_type`; those of a function go to it.
 
     Raises:
       ValueError: `pad_width` is negative or does not fit, or an axis to continue is empty.

@@ -183,6 +183,7 @@ def sum(a: Any, axis: Any = None, dtype: DTypeLike | None = None, out: None = No
       keepdims: whether the axes stay, with size 1.
       initial: scalar to begin with.
       where: boolean mask, broadcast against `a`, of the elements to include.
+      promote_integers: whether integers narrower than the default one are summed in that.
 
     Raises:
       TypeError: `a` is no array or scalar.

@@ -125,6 +125,8 @@ def compress(condition: Any, a: ArrayLike, axis: int | None = None, *, size: int
       a: array.
       axis: None for the flattened array.
       size: number of slices of the result; the surplus is left out, what lacks is `fill_value`.
+      fill_value: what stands in the places that `size` adds.
+      out: not supported, must be None.
 
     Raises:
       ValueError: the condition is not 1-dimensional.
@@ -462,6 +464,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     Args:
       assume_unique: the values of `ar1` are different, and are returned in their order.
       size, fill_value: as for `unique`; missing values are 0 by default.
+      ar1, ar2: arrays, which are flattened.
 
     >>> import pyjx as jax
     >>> jax.numpy.setdiff1d(jax.numpy.array([3, 1, 2]), jax.numpy.array([2])).tolist()
@@ -583,6 +586,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
       assume_unique: the values of each array are different; what occurs twice counts as if it were
         in both.
       size, fill_value: as for `unique`; by default missing values are the first one.
+      ar1, ar2: arrays, which are flattened.
 
     >>> import pyjx as jax
     >>> jax.numpy.intersect1d(jax.numpy.array([1, 2]), jax.numpy.array([2, 3])).tolist()

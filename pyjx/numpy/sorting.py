@@ -58,6 +58,8 @@ def sort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None 
       axis: int, or None to flatten.
       stable: whether equal elements keep their order.
       descending: whether the largest come first.
+      kind: without effect; `stable` says whether equal elements keep their order.
+      order: not supported, must be None: arrays have no fields.
 
     >>> import pyjx as jax
     >>> jax.numpy.sort(jax.numpy.array([3, 1, 2])).tolist()

@@ -90,6 +90,10 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
       start, stop: arrays or numbers; the values stand along the new axis `axis`.
       endpoint: whether `stop` is the last number.
       retstep: whether to return the pair of the numbers and their distance.
+      num: how many numbers.
+      dtype: of the result; by default the float dtype to which `start` and `stop` promote.
+      axis: the axis of the result along which the numbers are, where `start` or `stop` is an array.
+      device: the device or sharding of the result.
 
     >>> import pyjx as jax
     >>> jax.numpy.linspace(0, 1, 3).tolist()

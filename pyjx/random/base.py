@@ -82,6 +82,10 @@ def resolve(impl: Any) -> PRNGImpl:
 def key_dtype(impl_spec: Any = None) -> KeyTy:
     """The dtype of the keys of a generator.
 
+    Args:
+      impl_spec: the generator: its name, such as "threefry2x32", or what `key_impl` gives; by
+        default the one of the flag `jax_default_prng_impl`.
+
     >>> import pyjx as jax
     >>> jax.random.key_dtype()
     key<fry>
@@ -265,6 +269,11 @@ def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
     """The data of `key(seed)`, as functions of this module also take it: an array of uint32; the
     key itself where the flag `jax_enable_custom_prng` is set.
 
+    Args:
+      seed: an integer, a Python one or a scalar array; of which the low 32 bits count, or all 64
+        with 64-bit types on.
+      impl: the generator, by name, as for `key`.
+
     >>> import pyjx as jax
     >>> jax.random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
@@ -278,6 +287,13 @@ def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: DTypeLike | None = None
                  ) -> Array:
     """The key array of key data, whose last axis is that of a key's words.
+
+    Args:
+      key_bits_array: unsigned integers, such as `key_data` gives: uint32 of shape (..., 2) for
+        threefry2x32.
+      impl: the generator whose keys they are, by name; by default the one of the flag
+        `jax_default_prng_impl`.
+      dtype: the dtype of keys, in the place of `impl`.
 
     Raises:
       TypeError: the data is not of the generator's keys.
@@ -299,6 +315,9 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: DTypeLike | N
 def key_data(keys: KeyLike) -> Array:
     """The uint32 data of a key array.
 
+    Args:
+      keys: a key, or an array of keys.
+
     >>> import pyjx as jax
     >>> jax.random.key_data(jax.random.key(42))
     Array([ 0, 42], dtype=uint32)
@@ -311,6 +330,9 @@ def key_impl(keys: KeyLike) -> str | PRNGSpec:
     """What `impl=` says for the generator of a key array: its name, or the specification of one
     that the program defines.
 
+    Args:
+      keys: a key, or an array of keys.
+
     >>> import pyjx as jax
     >>> jax.random.key_impl(jax.random.key(0))
     'threefry2x32'
@@ -322,6 +344,9 @@ def key_impl(keys: KeyLike) -> str | PRNGSpec:
 
 def clone(key: KeyLike) -> Array:
     """The same key, for use once more where the reuse of keys is checked.
+
+    Args:
+      key: a key, or an array of keys.
 
     >>> import pyjx as jax
     >>> jax.random.clone(jax.random.key(42))
@@ -439,6 +464,8 @@ def bits(key: KeyLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None
       key: a key.
       shape: of the result.
       dtype: an unsigned integer dtype; by default the one of the flag `jax_enable_x64`.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       ValueError: the dtype is another one.

@@ -213,6 +213,8 @@ def poisson(key: KeyLike, lam: ArrayLike, shape: Sequence[int] | None = None,
       shape: of the result, by default that of `lam`.
       dtype: an integer dtype.
       method: "exact", or "approximate", which has no loop.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       ValueError: the dtype is not an integer dtype, there is no such method, or `lam` does not

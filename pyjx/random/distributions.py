@@ -68,6 +68,8 @@ def lognormal(key: KeyLike, sigma: ArrayLike = _ONE, shape: Sequence[int] | None
       sigma: standard deviation of the logarithm; it broadcasts to `shape`.
       shape: of the result, by default that of `sigma`.
       dtype: a float or complex dtype; a half-precision one needs a `sigma` that promotes to it.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.random.lognormal(jax.random.key(0), 0.5, (3,)).shape
@@ -95,6 +97,13 @@ def maxwell(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
             out_sharding: ShardingLike = None) -> Array:
     """The length of a vector of three normal numbers: density ~ x^2 exp(-x^2 / 2) for x >= 0.
 
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      shape: of the result, a tuple; () for a single number.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     >>> import pyjx as jax
     >>> jax.random.maxwell(jax.random.key(0), (3,)).shape
     (3,)
@@ -118,6 +127,7 @@ def double_sided_maxwell(key: KeyLike, loc: ArrayLike, scale: ArrayLike,
       loc, scale: parameters.
       shape: leading axes of the result; those of the parameters follow.
       dtype: of x; the result has the dtype to which it is promoted with the parameters.
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
 
     >>> import pyjx as jax
     >>> jax.random.double_sided_maxwell(jax.random.key(0), 0., 1., (3,)).shape
@@ -152,6 +162,14 @@ def wald(key: KeyLike, mean: ArrayLike, shape: Sequence[int] | None = None,
     By Michael, Schucany and Haas, "Generating random variates using transformations with multiple
     roots" (1976).
 
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      mean: the mean, positive; it broadcasts to `shape`.
+      shape: of the result, by default that of `mean`.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     >>> import pyjx as jax
     >>> jax.random.wald(jax.random.key(0), 2., (3,)).shape
     (3,)
@@ -172,6 +190,14 @@ def pareto(key: KeyLike, b: ArrayLike, shape: Sequence[int] | None = None,
            dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Pareto random numbers: density b / x^(b + 1) for x >= 1.
 
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      b: the exponent, positive; it broadcasts to `shape`.
+      shape: of the result, by default that of `b`.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     >>> import pyjx as jax
     >>> bool((jax.random.pareto(jax.random.key(0), 2., (30,)) >= 1).all())
     True
@@ -189,6 +215,14 @@ def _rayleigh(key: KeyLike, scale: Value, *, shape: tuple[int, ...], dtype: DTyp
 def rayleigh(key: KeyLike, scale: ArrayLike, shape: Sequence[int] | None = None,
              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Rayleigh random numbers: density ~ x exp(-x^2 / (2 scale^2)) for x >= 0.
+
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      scale: where the density is largest, positive; it broadcasts to `shape`.
+      shape: of the result, by default that of `scale`.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.random.rayleigh(jax.random.key(0), 2., (3,)).shape
@@ -211,6 +245,7 @@ def weibull_min(key: KeyLike, scale: ArrayLike, concentration: ArrayLike,
     Args:
       scale, concentration: parameters; the result broadcasts and promotes x with them.
       shape, dtype: of x.
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
 
     >>> import pyjx as jax
     >>> jax.random.weibull_min(jax.random.key(0), 1., 2., (3,)).shape
@@ -240,6 +275,15 @@ def triangular(key: KeyLike, left: ArrayLike, mode: Any, right: ArrayLike,
                out_sharding: ShardingLike = None) -> Array:
     """Random numbers in [left, right] with a density that rises linearly to `mode` and falls.
 
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      left, mode, right: the least number, the one where the density is largest, and the largest
+        one; they broadcast to `shape`.
+      shape: of the result, by default that to which the three broadcast.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     >>> import pyjx as jax
     >>> x = jax.random.triangular(jax.random.key(0), 0., 1., 4., (30,))
     >>> bool((x >= 0).all() and (x <= 4).all())
@@ -262,6 +306,14 @@ def _geometric(key: KeyLike, p: Value, *, shape: tuple[int, ...], dtype: DType) 
 def geometric(key: KeyLike, p: ArrayLike, shape: Sequence[int] | None = None,
               dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """The number of trials up to the first success, each of which has probability `p`.
+
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      p: the probability of a success, in (0, 1]; it broadcasts to `shape`.
+      shape: of the result, by default that of `p`.
+      dtype: an integer dtype; by default the default one.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       ValueError: the dtype is not an integer dtype, or `p` does not broadcast to `shape`.
@@ -299,6 +351,8 @@ def orthogonal(key: KeyLike, n: int, shape: Sequence[int] = (), dtype: DTypeLike
         columns, whichever there are fewer of, are orthonormal.
       shape: of the array of matrices.
       dtype: float or complex, of 32 bits at least.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Returns:
       An array of shape `(*shape, n, m)`.
@@ -369,6 +423,8 @@ def multivariate_normal(key: KeyLike, mean: ArrayLike, cov: ArrayLike,
       dtype: of the normal numbers that the vectors are made of, a float dtype; by default that to
         which `mean` and `cov` promote.
       method: how `cov` is factored: "cholesky", "eigh" or "svd".
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Returns:
       An array of shape `(*shape, n)`.

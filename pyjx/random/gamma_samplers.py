@@ -275,6 +275,9 @@ def gamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = Non
       a: the parameter, positive; it broadcasts to `shape`.
       shape: of the result, by default that of `a`.
       method: "exact", or "approximate", which has no loop.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       ValueError: the dtype is not a float dtype, there is no such method, or `a` does not
@@ -290,6 +293,15 @@ def gamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = Non
 def loggamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
              method: str = "exact", out_sharding: Any = None) -> Array:
     """The logarithms of gamma random numbers, which are finite for small `a` too.
+
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      a: the parameter of the gamma distribution, positive; it broadcasts to `shape`.
+      shape: of the result, by default that of `a`.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      method: "exact", or "approximate", as for `gamma`.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.random.loggamma(jax.random.key(0), 0.01, (3,)).shape
@@ -313,6 +325,15 @@ def beta(key: KeyLike, a: ArrayLike, b: ArrayLike, shape: Sequence[int] | None =
          dtype: DTypeLike | None = None, *, method: str = "exact", out_sharding: ShardingLike = None
         ) -> Array:
     """Beta random numbers: density ~ x^(a - 1) (1 - x)^(b - 1) on [0, 1].
+
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      a, b: the exponents, positive; they broadcast to `shape`.
+      shape: of the result, by default that to which `a` and `b` broadcast.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      method: "exact", or "approximate", as for `gamma`.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.random.beta(jax.random.key(0), 2., 3., (3,)).shape
@@ -343,6 +364,15 @@ def chisquare(key: KeyLike, df: ArrayLike, shape: Sequence[int] | None = None,
               out_sharding: ShardingLike = None) -> Array:
     """Chi-square random numbers: density ~ x^(df / 2 - 1) exp(-x / 2) for x >= 0.
 
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      df: the degrees of freedom, positive; it broadcasts to `shape`.
+      shape: of the result, by default that of `df`.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      method: "exact", or "approximate", as for `gamma`.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     >>> import pyjx as jax
     >>> jax.random.chisquare(jax.random.key(0), 3., (3,)).shape
     (3,)
@@ -364,6 +394,15 @@ def f(key: KeyLike, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None,
       dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """F random numbers: quotients of two chi-square numbers, each divided by its parameter.
 
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      dfnum, dfden: the degrees of freedom of numerator and denominator, positive; they broadcast to
+        `shape`.
+      shape: of the result, by default that to which the two broadcast.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     >>> import pyjx as jax
     >>> jax.random.f(jax.random.key(0), 2., 3., (3,)).shape
     (3,)
@@ -383,6 +422,14 @@ def _t(key: KeyLike, df: Value, *, shape: tuple[int, ...], dtype: DType) -> Arra
 def t(key: KeyLike, df: ArrayLike, shape: Sequence[int] | None = None,
       dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Student's t random numbers: density ~ (1 + x^2 / df)^(-(df + 1) / 2).
+
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      df: the degrees of freedom, positive; it broadcasts to `shape`.
+      shape: of the result, by default that of `df`.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.random.t(jax.random.key(0), 3., (3,)).shape
@@ -413,6 +460,9 @@ def dirichlet(key: KeyLike, alpha: Any, shape: Sequence[int] | None = None,
       key: a key.
       alpha: (..., n), the parameters.
       shape: leading axes of the result, by default those of `alpha`.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       ValueError: `alpha` is a scalar, or its leading axes do not broadcast to `shape`.
@@ -464,6 +514,15 @@ def generalized_normal(key: KeyLike, p: ArrayLike, shape: Sequence[int] = (), dt
                        *, out_sharding: ShardingLike = None) -> Array:
     """Random numbers with density ~ exp(-|x|^p); `p` is a scalar.
 
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      p: the exponent, a positive scalar: 1 is the Laplace distribution, 2 a normal one of variance
+        1/2.
+      shape: of the result, a tuple; () for a single number.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     >>> import pyjx as jax
     >>> jax.random.generalized_normal(jax.random.key(0), 1.5, (3,)).shape
     (3,)
@@ -501,6 +560,15 @@ def ball(key: KeyLike, d: int, p: ArrayLike = 2, shape: Sequence[int] = (), dtyp
 
     By Barthe, Guedon, Mendelson and Naor, "A probabilistic approach to the geometry of the
     l_p^n-ball" (2005).
+
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      d: the number of coordinates of a point, a positive int.
+      p: the order of the norm, positive: 2 for the Euclidean one, 1 for the sum of absolute values.
+      shape: of the array of points; the result has an axis of size `d` behind it.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.random.ball(jax.random.key(0), 3, shape=(5,)).shape

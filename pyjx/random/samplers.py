@@ -256,6 +256,8 @@ def uniform(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, minval: 
       minval, maxval: bounds, which broadcast to `shape`. Leading axes of size one that `maxval` has
         beyond it are left out. If `shape` is empty, `minval` may be of one element in any number
         of axes, and the result is, too.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       ValueError: the dtype is not a float dtype, `key` is an array of several keys, or a bound has
@@ -342,6 +344,14 @@ def normal(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
 
     A complex dtype gives real and imaginary parts with variance 1/2.
 
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      shape: of the result, a tuple; () for a single number.
+      dtype: a float or complex dtype; by default the default float dtype, float32 unless 64-bit
+        types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     Raises:
       ValueError: the dtype is neither float nor complex, or `key` is an array of several keys.
 
@@ -427,6 +437,8 @@ def randint(key: KeyLike, shape: Sequence[int], minval: ArrayLike, maxval: Array
       shape: of the result.
       minval, maxval: bounds, which broadcast to `shape`; they are clipped to the dtype's range.
       dtype: an integer dtype, by default the default one.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       TypeError: the dtype is not an integer dtype.
@@ -467,6 +479,13 @@ def _exponential(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array
 def exponential(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
                 out_sharding: ShardingLike = None) -> Array:
     """Exponential random numbers with rate 1: density exp(-x) for x >= 0.
+
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      shape: of the result, a tuple; () for a single number.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.random.exponential(jax.random.key(0), (3,)).shape
@@ -509,6 +528,11 @@ def gumbel(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, mode: str
 
     Args:
       mode: "low", or "high" for more precise tails.
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      shape: of the result, a tuple; () for a single number.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.random.gumbel(jax.random.key(0), (3,)).shape
@@ -528,6 +552,13 @@ def laplace(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
             out_sharding: ShardingLike = None) -> Array:
     """Laplace random numbers: density exp(-|x|) / 2.
 
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      shape: of the result, a tuple; () for a single number.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     >>> import pyjx as jax
     >>> jax.random.laplace(jax.random.key(0), (3,)).shape
     (3,)
@@ -545,6 +576,13 @@ def logistic(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
              out_sharding: ShardingLike = None) -> Array:
     """Logistic random numbers: distribution function 1 / (1 + exp(-x)).
 
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      shape: of the result, a tuple; () for a single number.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
     >>> import pyjx as jax
     >>> jax.random.logistic(jax.random.key(0), (3,)).shape
     (3,)
@@ -561,6 +599,13 @@ def _cauchy(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
 def cauchy(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
            out_sharding: ShardingLike = None) -> Array:
     """Cauchy random numbers: density 1 / (pi (1 + x^2)).
+
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      shape: of the result, a tuple; () for a single number.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.random.cauchy(jax.random.key(0), (3,)).shape
@@ -589,6 +634,10 @@ def truncated_normal(key: KeyLike, lower: ArrayLike, upper: ArrayLike,
     Args:
       lower, upper: bounds, which broadcast to `shape`.
       shape: of the result, by default that of the bounds.
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      dtype: a float dtype; by default the default one, float32 unless 64-bit types are on.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> x = jax.random.truncated_normal(jax.random.key(0), -1., 2., (100,))
@@ -628,6 +677,9 @@ def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Sequence[int] | None = No
       p: probability, of a float dtype; it broadcasts to `shape`.
       shape: of the result, by default that of `p`.
       mode: "low", or "high" for probabilities below the distance of floats.
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       TypeError: `p` is not of a float dtype.
@@ -665,6 +717,13 @@ def signs(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
 def rademacher(key: KeyLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None, *,
                out_sharding: ShardingLike = None) -> Array:
     """-1 or 1 with equal probability.
+
+    Args:
+      key: a key, as `key` and `split` make them; the same key gives the same numbers.
+      shape: of the result, a tuple; () for a single number.
+      dtype: a dtype of numbers; by default the default integer dtype.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     >>> import pyjx as jax
     >>> jax.random.rademacher(jax.random.key(0), (3,)).shape

@@ -85,6 +85,8 @@ def permutation(key: KeyLike, x: Any, axis: int = 0, independent: bool = False, 
       x: an integer, or an array.
       axis: the axis along which the array is permuted.
       independent: whether each vector along the axis is permuted in its own way.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       TypeError: `x` is a scalar but no integer.
@@ -249,6 +251,8 @@ def categorical(key: KeyLike, logits: ArrayLike, axis: int = -1,
         are these by default.
       replace: whether a category may be drawn again in the leading axes.
       mode: as for `gumbel`.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
 
     Raises:
       ValueError: the shapes do not fit, or there are too few categories.

@@ -109,6 +109,12 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
 
     Arguments and errors are those of `convolve`.
 
+    Args:
+      in1, in2: arrays with the same number of axes.
+      mode: "full", "valid" or "same", as for `convolve`.
+      method: "auto", "direct" or "fft", as for `convolve`.
+      precision: what accelerators compute with, as for `convolve`.
+
     >>> import pyjx as jax
     >>> x = jax.numpy.array([1.0, 2.0])
     >>> jax.scipy.signal.correlate(x, x).tolist()
@@ -131,6 +137,15 @@ def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str
                fillvalue: ArrayLike = 0, precision: PrecisionLike = None) -> Array:
     """The convolution of two arrays of rank 2; arguments as for `convolve`.
 
+    Args:
+      in1, in2: arrays of two axes.
+      mode: "full" for all places where the two overlap, "valid" for those where one is inside the
+        other, "same" for the middle of "full", with the shape of `in1`.
+      boundary: "fill" alone.
+      fillvalue: 0 alone.
+      precision: what accelerators compute with: None, a `lax.Precision` or its name, such as
+        "highest".
+
     Raises:
       NotImplementedError: another `boundary` than zeros.
       ValueError: the ranks are others.
@@ -148,6 +163,15 @@ def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str
 def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill",
                 fillvalue: ArrayLike = 0, precision: PrecisionLike = None) -> Array:
     """The cross-correlation of two arrays of rank 2; arguments as for `convolve2d`.
+
+    Args:
+      in1, in2: arrays of two axes.
+      mode: "full" for all places where the two overlap, "valid" for those where one is inside the
+        other, "same" for the middle of "full", with the shape of `in1`.
+      boundary: "fill" alone.
+      fillvalue: 0 alone.
+      precision: what accelerators compute with: None, a `lax.Precision` or its name, such as
+        "highest".
 
     >>> import pyjx as jax
     >>> jax.scipy.signal.correlate2d(jax.numpy.ones((2, 2)), jax.numpy.ones((1, 2))).tolist()

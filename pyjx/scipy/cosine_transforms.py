@@ -183,6 +183,13 @@ def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm
          ) -> Array:
     """The inverse of `dct`. Takes the same arguments.
 
+    Args:
+      x: an array.
+      type: the kind of transform: 2 alone.
+      n: the number of coefficients: `x` is cut or followed by zeros to it.
+      axis: the axis.
+      norm: None or "ortho", as for `dct`.
+
     >>> import pyjx as jax
     >>> jax.scipy.fft.idct(jax.numpy.array([4.0, 0.0])).tolist()
     [1.0, 1.0]
@@ -216,6 +223,13 @@ def dctn(x: ArrayLike, type: int = 2, s: int | Sequence[int] | None = None,
 def idctn(x: ArrayLike, type: int = 2, s: int | Sequence[int] | None = None,
           axes: int | Sequence[int] | None = None, norm: str | None = None) -> Array:
     """The inverse of `dctn`. Takes the same arguments.
+
+    Args:
+      x: an array.
+      type: the kind of transform: 2 alone.
+      s: the numbers of coefficients along the axes.
+      axes: the axes; None for all, or for the last ones with `s`.
+      norm: None or "ortho", as for `dctn`.
 
     >>> import pyjx as jax
     >>> jax.scipy.fft.idctn(jax.numpy.array([[16.0, 0.0], [0.0, 0.0]])).tolist()

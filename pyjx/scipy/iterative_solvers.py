@@ -212,6 +212,14 @@ def bicgstab(A: Linear | ArrayLike, b: PyTree, x0: PyTree = None, *, tol: ArrayL
 
     Arguments, result and errors are those of `cg`.
 
+    Args:
+      A: a linear function from pytrees like `b` to such, or a square matrix, which may be sparse.
+      b: a pytree of arrays.
+      x0: where to start, a pytree like `b`; zeros by default.
+      tol, atol: it ends when the norm of the residual is at most max(tol * norm(b), atol).
+      maxiter: the most iterations; ten times the number of unknowns by default.
+      M: an approximation of the inverse of A, as a function or matrix: a preconditioner.
+
     >>> import pyjx as jax
     >>> A = jax.numpy.array([[2.0, 1.0], [0.0, 2.0]])
     >>> x, _ = jax.scipy.sparse.linalg.bicgstab(A, jax.numpy.array([3.0, 2.0]))

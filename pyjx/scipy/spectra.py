@@ -374,6 +374,14 @@ def welch(x: object, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = 
           average: str = "mean") -> tuple[Array, Array]:
     """The power spectral density, by Welch's method; arguments and results as for `csd`.
 
+    Args:
+      x: an array.
+      fs, window, noverlap, nfft, detrend, return_onesided, axis: as for `stft`.
+      nperseg: the length of segments; by default that of the signal, where SciPy takes 256, or that
+        of the window if it is an array.
+      scaling: "density" for powers per frequency, "spectrum" for powers.
+      average: "mean" or "median" of the segments.
+
     >>> import pyjx as jax
     >>> x = jax.numpy.array([1.0, -1.0, 1.0, -1.0])
     >>> f, P = jax.scipy.signal.welch(x, nperseg=4, window=jax.numpy.ones(4))

@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -138,13 +139,28 @@ def test_the_reading_order_names_files_that_are_there() -> None:
     assert [f for f in files if not any((ROOT / base / f).exists() for base in ("pyjx", "."))] == []
 
 
-def test_every_public_name_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its docstring, or in the reference where jaxlib's types have none."""
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """What makes the pages of the reference."""
     monkeypatch.syspath_prepend(str(DOCS / "extensions"))
     spec = importlib.util.spec_from_file_location("api_pages", DOCS / "extensions" / "api_pages.py")
     assert spec is not None and spec.loader is not None
-    pages = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pages)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_what_is_returned_is_text(pages: ModuleType) -> None:
+    """A colon in it begins no list, which the next line would end."""
+    text = ("Args:\n  x: an array.\n\nReturns:\n  A function, and what it\n"
+            "  is of: a tree, whose\n  leaves stay.")
+    assert [line for line in pages.as_rst(text) if line] == [
+        "**Args**", "- ``x``: an array.", "**Returns**", "A function, and what it",
+        "is of: a tree, whose", "leaves stay."]
+
+
+def test_every_public_name_is_described(pages: ModuleType) -> None:
+    """By its docstring, or in the reference where jaxlib's types have none."""
     names = (ROOT / "tests" / "public_names.txt").read_text(encoding="utf-8")
     bare = []
     for name in re.findall(r"^jax[.\w]*$", names, re.MULTILINE):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 
 import pytest
 
+import pyjx.numpy as jnp
 from pyjx.documentation import _parameters
 
 PACKAGES = ("numpy", "numpy.linalg", "numpy.fft", "nn")
@@ -38,3 +41,26 @@ def test_sections_that_are_put_in_describe_every_argument(package):
         if doc is not None and "Args:" not in doc:
             for parameter in _parameters(function):
                 assert f"  {parameter}: " in function.__doc__, (name, parameter)
+
+
+OTHERS = ("lax", "lax.linalg", "random", "nn.initializers", "scipy.cluster.vq", "scipy.fft",
+          "scipy.integrate", "scipy.linalg", "scipy.ndimage", "scipy.optimize", "scipy.signal",
+          "scipy.sparse.linalg", "scipy.special", "scipy.stats")
+ENTRY = re.compile(r"^ +((?:\*{0,2}\w+, )*\*{0,2}\w+): \S", re.MULTILINE)
+
+
+def arguments(function):
+    """The names that the section `Args` describes."""
+    text = function.__doc__.partition("Args:\n")[2]
+    text = re.split(r"\n\n *\S", text)[0]
+    return {name.lstrip("*") for entry in ENTRY.findall(text) for name in entry.split(", ")}
+
+
+@pytest.mark.parametrize("package", PACKAGES + OTHERS)
+def test_every_argument_is_described(package):
+    """With an example, too. Those of NumPy's ufuncs are the operands."""
+    lacking = {name: given - arguments(function) for name, function in functions(package)
+               if (given := {*inspect.signature(function).parameters}) - arguments(function)
+               and not isinstance(function, jnp.ufunc)}
+    assert lacking == {}
+    assert [name for name, function in functions(package) if ">>>" not in function.__doc__] == []

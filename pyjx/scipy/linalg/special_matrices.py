@@ -109,6 +109,9 @@ def hankel(c: Value, r: Any = None) -> Array:
 def circulant(c: ArrayLike) -> Array:
     """Matrices `[..., n, n]` whose columns are the first one, `[..., n]`, turned round.
 
+    Args:
+      c: the first column, an array (..., n).
+
     >>> import pyjx as jax
     >>> jax.scipy.linalg.circulant(jax.numpy.array([1, 2, 3])).tolist()
     [[1, 3, 2], [2, 1, 3], [3, 2, 1]]
@@ -149,6 +152,9 @@ def companion(a: Array) -> Array:
 @numpy_function
 def fiedler(a: Array) -> Array:
     """Matrices `[..., n, n]` of the distances of pairs of elements of `a`, `[..., n]`.
+
+    Args:
+      a: an array (..., n).
 
     >>> import pyjx as jax
     >>> jax.scipy.linalg.fiedler(jax.numpy.array([1, 4])).tolist()
@@ -320,6 +326,9 @@ def _constant(x: Any, dtype: DTypeLike | None = None) -> Array:
 def hilbert(n: int) -> Array:
     """The matrix `[n, n]` with the elements 1 / (i + j + 1).
 
+    Args:
+      n: the number of rows.
+
     >>> import pyjx as jax
     >>> jax.scipy.linalg.hilbert(2).tolist()[0]
     [1.0, 0.5]
@@ -330,6 +339,9 @@ def hilbert(n: int) -> Array:
 
 def invhilbert(n: int) -> Array:
     """The inverse of the Hilbert matrix, by its formula in binomial coefficients.
+
+    Args:
+      n: the number of rows.
 
     >>> import pyjx as jax
     >>> jax.scipy.linalg.invhilbert(2).tolist()
@@ -373,6 +385,10 @@ def pascal(n: int, kind: str | None = None) -> Array:
 def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of the matrix that `pascal` returns.
 
+    Args:
+      n: the number of rows.
+      kind: as for `pascal`: "symmetric", "lower" or "upper".
+
     >>> import pyjx as jax
     >>> jax.scipy.linalg.invpascal(2).tolist()
     [[2.0, -1.0], [-1.0, 1.0]]
@@ -412,6 +428,10 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
 
 def hadamard(n: int, dtype: DTypeLike | None = int) -> Array:
     """The Hadamard matrix of ones and minus ones, whose size is a power of 2 (Sylvester's).
+
+    Args:
+      n: the number of rows, a power of two.
+      dtype: of the result.
 
     Raises:
       ValueError: the size is another number.

@@ -47,6 +47,9 @@ _i1.defjvps(lambda g, out, x: g * _i1_slope(out, x))
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function I_0 (DLMF 10.25.2), for real x.
 
+    Args:
+      x: real numbers, an array or a number; integers become floats.
+
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.i0(1.0)), 4)
     1.2661
@@ -57,6 +60,9 @@ def i0(x: ArrayLike) -> Array:
 @numpy_function
 def i0e(x: ArrayLike) -> Array:
     """e^-|x| I_0(x), which does not overflow.
+
+    Args:
+      x: real numbers, an array or a number; integers become floats.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.i0e(1.0)), 4)
@@ -69,6 +75,9 @@ def i0e(x: ArrayLike) -> Array:
 def i1(x: ArrayLike) -> Array:
     """The modified Bessel function I_1 (DLMF 10.25.2), for real x.
 
+    Args:
+      x: real numbers, an array or a number; integers become floats.
+
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.i1(1.0)), 4)
     0.5652
@@ -79,6 +88,9 @@ def i1(x: ArrayLike) -> Array:
 @numpy_function
 def i1e(x: ArrayLike) -> Array:
     """e^-|x| I_1(x), which does not overflow.
+
+    Args:
+      x: real numbers, an array or a number; integers become floats.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.i1e(1.0)), 4)

@@ -41,6 +41,9 @@ _STIRLING = (
 def gammaln(x: ArrayLike) -> Array:
     """The logarithm of |Gamma(x)|, for real x.
 
+    Args:
+      x: real numbers, an array or a number; integers become floats.
+
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.gammaln(5.0)), 4)
     3.1781
@@ -51,6 +54,9 @@ def gammaln(x: ArrayLike) -> Array:
 @numpy_function
 def digamma(x: ArrayLike) -> Array:
     """The logarithmic derivative of the gamma function, for real x.
+
+    Args:
+      x: real numbers, an array or a number; integers become floats.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.digamma(1.0)), 4)
@@ -72,6 +78,9 @@ def sign_of_gamma(x: Array) -> Array:
 def gammasgn(x: ArrayLike) -> Array:
     """The sign of Gamma(x): 1 or -1; nan at -1, -2, ...
 
+    Args:
+      x: real numbers, an array or a number; integers become floats.
+
     >>> import pyjx as jax
     >>> float(jax.scipy.special.gammasgn(-0.5))
     -1.0
@@ -92,6 +101,9 @@ gamma_of.defjvps(lambda g, out, x: g * (out * lax.digamma(x)))
 @numpy_function
 def gamma(x: ArrayLike) -> Array:
     """The gamma function (DLMF 5.2.1), for real or complex x; nan at -1, -2, ...
+
+    Args:
+      x: an array or a number; integers become floats.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.gamma(5.0)), 3)
@@ -128,6 +140,9 @@ def loggamma(x: ArrayLike) -> Array:
     """The principal branch of the logarithm of Gamma(x), for real or complex x.
 
     Real x below 0, where it is complex, give nan; and so does 0.
+
+    Args:
+      x: an array or a number; integers become floats.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.loggamma(5.0)), 4)
@@ -194,6 +209,9 @@ partials(betaln_of, lambda out, a, b: lax.digamma(a) - lax.digamma(a + b),
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """The logarithm of |B(a, b)|, of the beta function (DLMF 5.12.1).
 
+    Args:
+      a, b: real numbers, arrays or numbers, which broadcast.
+
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.betaln(2.0, 3.0)), 4)
     -2.4849
@@ -205,6 +223,9 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 @numpy_function
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function Gamma(a) Gamma(b)/Gamma(a + b) (DLMF 5.12.1).
+
+    Args:
+      a, b: real numbers, arrays or numbers, which broadcast.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.beta(2.0, 3.0)), 4)
@@ -223,6 +244,10 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function I_x(a, b) (DLMF 8.17.2), for x in [0, 1].
 
+    Args:
+      a, b: the parameters, positive; they broadcast with `x`.
+      x: the end of the integral, from 0 to 1.
+
     Raises:
       ValueError: the derivative in a or b is asked for.
 
@@ -237,6 +262,10 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function P(a, x) (DLMF 8.2.4), for a, x >= 0.
 
+    Args:
+      a: the parameter, positive; it broadcasts with `x`.
+      x: the end of the integral, not negative.
+
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.gammainc(1.0, 1.0)), 4)
     0.6321
@@ -247,6 +276,10 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
 @numpy_function
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function 1 - P(a, x) (DLMF 8.2.4), for a, x >= 0.
+
+    Args:
+      a: the parameter, positive; it broadcasts with `x`.
+      x: the end of the integral, not negative.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.gammaincc(1.0, 1.0)), 4)
@@ -283,6 +316,10 @@ def multigammaln(a: Array, d: Any) -> Array:
 @numpy_function(static_argnames=("exact",))
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """Gamma(n + 1), and 0 for negative n.
+
+    Args:
+      n: numbers that are not negative; integers become floats.
+      exact: must be False: there are no integers of any size.
 
     Raises:
       NotImplementedError: `exact` is true.
@@ -354,6 +391,10 @@ partials(_poch, lambda out, z, m: out * (lax.digamma(z + m) - lax.digamma(z)),
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The Pochhammer symbol Gamma(z + m)/Gamma(z) (DLMF 5.2.5).
 
+    Args:
+      z: where the product begins.
+      m: how many factors it has, also a fraction; it broadcasts with `z`.
+
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.poch(2.0, 3.0)), 3)
     24.0
@@ -367,6 +408,10 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 @numpy_function
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The n-th derivative of `digamma` at x (DLMF 5.15).
+
+    Args:
+      n: the order of the derivative, an integer that is not negative; it broadcasts with `x`.
+      x: real numbers, an array or a number.
 
     Raises:
       ValueError: `n` is not of integer dtype.

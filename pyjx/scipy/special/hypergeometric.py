@@ -143,6 +143,10 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     The sum of (a)_k/(b)_k x^k/k!, for real arguments. There are derivatives in all of them; those
     in a and b are for |x| < 80.
 
+    Args:
+      a, b: the parameters; they broadcast with `x`.
+      x: real numbers, an array or a number.
+
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.hyp1f1(1.0, 1.0, 1.0)), 4)
     2.7183
@@ -268,6 +272,10 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     unless it, or its product with a power of 1 - x, is a polynomial. Far from 0 half of the digits
     are right where c - a - b, or for x < 0 b - a, is almost an integer. The derivatives in a, b
     and c are for |x| < 1.
+
+    Args:
+      a, b, c: the parameters; they broadcast with `x`.
+      x: real numbers, an array or a number.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)

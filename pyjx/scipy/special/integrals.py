@@ -45,6 +45,9 @@ def exp1(x: ArrayLike) -> Array:
 
     It is nan for negative x.
 
+    Args:
+      x: real numbers, an array or a number; integers become floats.
+
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.exp1(1.0)), 4)
     0.2194
@@ -75,6 +78,9 @@ _expi.defjvps(lambda g, out, x: lax.mul(g, jnp.exp(x) / x))
 @numpy_function
 def expi(x: ArrayLike) -> Array:
     """The exponential integral Ei, the principal value of that of e^t/t up to x (DLMF 6.2.5).
+
+    Args:
+      x: real numbers, an array or a number; integers become floats.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.expi(1.0)), 4)
@@ -198,6 +204,9 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
 
     Ci of a negative number is the real part, Ci(-x).
 
+    Args:
+      x: real numbers, an array or a number; integers become floats.
+
     >>> import pyjx as jax
     >>> [round(float(y), 4) for y in jax.scipy.special.sici(1.0)]
     [0.9461, 0.3374]
@@ -246,6 +255,9 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """The Fresnel integrals S(x) and C(x), those of sin and cos(pi t^2/2) from 0 to x (DLMF 7.2.7).
 
     `x` is real, unlike in SciPy.
+
+    Args:
+      x: real numbers, an array or a number; integers become floats.
 
     Raises:
       NotImplementedError: `x` is complex.
@@ -301,6 +313,9 @@ def spence(x: ArrayLike) -> Array:
     """Spence's function: the integral of log(t)/(1 - t) from 1 to x, the dilogarithm of 1 - x.
 
     It is nan for negative x (DLMF 25.12.1).
+
+    Args:
+      x: real numbers, an array or a number; integers become floats.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.spence(0.0)), 4)

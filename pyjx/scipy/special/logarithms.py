@@ -49,6 +49,9 @@ def log_probability(p: Array) -> Array:
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(y), which is 0 for x = 0 whatever y is, unless that is nan.
 
+    Args:
+      x, y: arrays or numbers, which broadcast.
+
     >>> import pyjx as jax
     >>> float(jax.scipy.special.xlogy(0.0, 0.0))
     0.0
@@ -60,6 +63,9 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(1 + y), which is 0 for x = 0 whatever y is, unless that is nan.
 
+    Args:
+      x, y: arrays or numbers, which broadcast.
+
     >>> import pyjx as jax
     >>> float(jax.scipy.special.xlog1py(0.0, -1.0))
     0.0
@@ -70,6 +76,9 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
 @numpy_function
 def entr(x: ArrayLike) -> Array:
     """The elementwise entropy -x log(x): 0 at 0, -inf below.
+
+    Args:
+      x: real numbers, an array or a number; integers become floats.
 
     >>> import pyjx as jax
     >>> float(jax.scipy.special.entr(1.0))
@@ -138,6 +147,9 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 
     It is 0 where p = 0 and q >= 0, and inf outside of p, q >= 0.
 
+    Args:
+      p, q: arrays or numbers that are not negative, such as probabilities; they broadcast.
+
     >>> import pyjx as jax
     >>> float(jax.scipy.special.rel_entr(0.0, 0.5))
     0.0
@@ -151,6 +163,9 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """The terms p log(p/q) - p + q of the Kullback-Leibler divergence.
 
     It is q where p = 0 and q >= 0, and inf outside of p, q >= 0.
+
+    Args:
+      p, q: arrays or numbers that are not negative, such as probabilities; they broadcast.
 
     >>> import pyjx as jax
     >>> float(jax.scipy.special.kl_div(0.0, 0.5))
@@ -183,6 +198,9 @@ logit_of.defjvps(lambda g, out, x: g / (x * (1 - x)))
 def logit(x: ArrayLike) -> Array:
     """The inverse of `expit`, log(x/(1 - x)).
 
+    Args:
+      x: numbers from 0 to 1.
+
     >>> import pyjx as jax
     >>> float(jax.scipy.special.logit(0.5))
     0.0
@@ -194,6 +212,9 @@ def logit(x: ArrayLike) -> Array:
 @numpy_function
 def expit(x: ArrayLike) -> Array:
     """The logistic function 1/(1 + e^-x).
+
+    Args:
+      x: an array or a number; integers become floats.
 
     >>> import pyjx as jax
     >>> float(jax.scipy.special.expit(0.0))
@@ -219,6 +240,10 @@ partials(_power_transform, lambda out, log_x, power: jnp.exp(power * log_x),
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transformation (x^lmbda - 1)/lmbda, log(x) where lmbda = 0.
 
+    Args:
+      x: real numbers, an array or a number.
+      lmbda: the power; it broadcasts with `x`.
+
     >>> import pyjx as jax
     >>> float(jax.scipy.special.boxcox(3.0, 2.0))
     4.0
@@ -230,6 +255,10 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
 @numpy_function
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transformation of 1 + x, precise for small x.
+
+    Args:
+      x: real numbers, an array or a number.
+      lmbda: the power; it broadcasts with `x`.
 
     >>> import pyjx as jax
     >>> float(jax.scipy.special.boxcox1p(2.0, 2.0))
@@ -248,6 +277,10 @@ Axis = int | Sequence[int] | None
 def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """exp(x) divided by its sum over the given axes; all axes by default.
 
+    Args:
+      x: an array.
+      axis: the axis or axes that are summed over; None for all.
+
     >>> import pyjx as jax
     >>> jax.scipy.special.softmax(jax.numpy.array([1.0, 1.0])).tolist()
     [0.5, 0.5]
@@ -258,6 +291,10 @@ def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
 @numpy_function(static_argnames=("axis",))
 def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """The logarithm of `softmax`.
+
+    Args:
+      x: an array.
+      axis: the axis or axes that are summed over; None for all.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.log_softmax(jax.numpy.array([1.0, 1.0]))[0]), 4)

@@ -46,6 +46,9 @@ def erf(x: ArrayLike) -> Array:
 
     `x` is real, unlike in SciPy.
 
+    Args:
+      x: real numbers, an array or a number; integers become floats.
+
     >>> import pyjx as jax
     >>> float(jax.scipy.special.erf(0.0))
     0.0
@@ -56,6 +59,9 @@ def erf(x: ArrayLike) -> Array:
 @numpy_function
 def erfc(x: ArrayLike) -> Array:
     """The complementary error function, 1 - erf(x) (DLMF 7.2.2), for real x.
+
+    Args:
+      x: real numbers, an array or a number; integers become floats.
 
     >>> import pyjx as jax
     >>> float(jax.scipy.special.erfc(0.0))
@@ -68,6 +74,9 @@ def erfc(x: ArrayLike) -> Array:
 def erfinv(x: ArrayLike) -> Array:
     """The inverse of `erf` on [-1, 1].
 
+    Args:
+      x: real numbers, an array or a number; integers become floats.
+
     >>> import pyjx as jax
     >>> float(jax.scipy.special.erfinv(0.0))
     0.0
@@ -78,6 +87,9 @@ def erfinv(x: ArrayLike) -> Array:
 @numpy_function
 def erfcinv(y: ArrayLike) -> Array:
     """The inverse of `erfc` on [0, 2], precise for small y too.
+
+    Args:
+      y: numbers from 0 to 2.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.erfcinv(0.5)), 4)
@@ -131,6 +143,9 @@ def erfcx(x: Array) -> Array:
 
     Complex values are `wofz(1j * x)`.
 
+    Args:
+      x: an array or a number; integers become floats.
+
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.erfcx(10.0)), 5)
     0.05614
@@ -163,6 +178,9 @@ def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral, e^(-x^2) times the integral of e^(t^2) from 0 to x (DLMF 7.2.5).
 
     `x` is real, unlike in SciPy.
+
+    Args:
+      x: real numbers, an array or a number; integers become floats.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.dawsn(1.0)), 4)
@@ -210,6 +228,9 @@ _wofz.defjvps(lambda g, out, z: g * (2j / _ROOT_PI - 2 * z * out))
 def wofz(z: ArrayLike) -> Array:
     """The Faddeeva function w(z) = e^(-z^2) erfc(-iz) (DLMF 7.2.3), of complex dtype.
 
+    Args:
+      z: complex numbers, an array or a number; real ones become complex.
+
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.wofz(1j).real), 4)
     0.4276
@@ -235,6 +256,9 @@ def _check_dtype(x: Array) -> None:
 @numpy_function
 def ndtr(x: Array) -> Array:
     """The distribution function of the standard normal distribution: erfc(-x/sqrt(2))/2.
+
+    Args:
+      x: real numbers of dtype float32 or float64, an array or a number.
 
     Raises:
       TypeError: `x` is not of dtype float32 or float64.
@@ -284,6 +308,9 @@ ndtri_of.defjvps(lambda g, x, p: g * (_ROOT_TWO_PI * jnp.exp(x * x / 2)))
 @numpy_function
 def ndtri(p: Any) -> Array:
     """The inverse of `ndtr`: the quantiles of the standard normal distribution.
+
+    Args:
+      p: probabilities, from 0 to 1, of dtype float32 or float64.
 
     Raises:
       TypeError: `p` is not of dtype float32 or float64.
@@ -396,6 +423,9 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T function: 1/(2 pi) times the integral of e^(-h^2 (1 + x^2)/2)/(1 + x^2) from 0 to a.
 
     The result is of the default float dtype where the arguments are narrower.
+
+    Args:
+      h, a: real numbers, arrays or numbers, which broadcast.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.owens_t(0.0, 1.0)), 4)
