@@ -31,6 +31,7 @@ from pyjx.runtime.stages import Compiled, Lowered, Traced
 from pyjx.version import PYJX_VERSION
 
 pages = deferred("pyjx.viewer.document")  # its assets, for this form alone
+ranking = deferred("pyjx.viewer.ranking")
 rewriting = deferred("pyjx.viewer.rewriting")
 graphs = deferred("pyjx.viewer.graphs")
 
@@ -381,10 +382,6 @@ def _number(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
-# Operations that a device does while it moves a byte, in the middle of those that are sold.
-_BALANCES = {"cpu": 10.0, "cuda": 200.0, "tpu": 240.0}
-
-
 def _page(program: Program) -> str:
     traced = isinstance(program, TracedProgram)
     static = not program.is_symbolic
@@ -392,7 +389,7 @@ def _page(program: Program) -> str:
         program.name, jaxpr=program.jaxpr if traced else None,
         stablehlo=program.stablehlo(locs="stack"), hlo=program.hlo_opt if static else None,
         cost=_xla_figures(program) if static else None,
-        measured=program.measured, balance=_BALANCES[program.platform.name],
+        measured=program.measured, balance=ranking.BALANCES[program.platform.name],
         passes=rewriting.passes(program.jaxpr, program.platform.name) if traced else ()))
 
 

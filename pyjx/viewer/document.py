@@ -29,7 +29,7 @@ from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
 from pyjx.viewer.liveness import memory
-from pyjx.viewer.ranking import BALANCE, Costs, Scopes, carried, costs, lines_of, tables
+from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, lines_of, tables
 from pyjx.viewer.rewriting import Pass, changes, passes
 from pyjx.viewer.stablehlo import stablehlo_listing
 
@@ -128,7 +128,7 @@ _AROUND = 2  # lines of source above and below one that is shown
 
 def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
          hlo: str | None = None, cost: Mapping[str, float | str] | None = None,
-         measured: Mapping[str, float] | None = None, balance: float = BALANCE,
+         measured: Mapping[str, float] | None = None, balance: float = BALANCES["cpu"],
          passes: Iterable[Pass] = ()) -> str:
     """An HTML page that shows the forms of a program side by side.
 
@@ -168,7 +168,7 @@ def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None 
 
 def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
             hlo: str | None = None, cost: Mapping[str, float | str] | None = None,
-            measured: Mapping[str, float] | None = None, balance: float = BALANCE
+            measured: Mapping[str, float] | None = None, balance: float = BALANCES["cpu"]
             ) -> dict[str, Any]:
     """What the page knows of a program, for `json.dumps`."""
     places = Places()
@@ -365,6 +365,7 @@ def show(fun: Callable[..., Any], *args: Any, optimised: bool = True, height: in
     if optimised:
         with configuration.cache(False):  # a program on disk shows where its source was then
             optimised_hlo = lowered.compile().as_text()
+    platform = lowered._platform
     return View(page(traced.fun_name, jaxpr=traced.jaxpr, hlo=optimised_hlo,
-                     stablehlo=lowered.as_text(debug_info=True), passes=passes(traced.jaxpr)),
-                height)
+                     stablehlo=lowered.as_text(debug_info=True), balance=BALANCES[platform],
+                     passes=passes(traced.jaxpr, platform)), height)

@@ -12,7 +12,8 @@ from pyjx.core.records import Record
 from pyjx.viewer.listing import NOTE, OPERATION, UNKNOWN, Listing, Places, name_parts
 from pyjx.viewer.quantities import bytes_of, hlo_arrays, tensors
 
-BALANCE = 10.0  # operations in the time of one byte, on processors of this decade
+# Operations that a device does while it moves a byte, in the middle of those that are sold.
+BALANCES = {"cpu": 10.0, "cuda": 200.0, "rocm": 200.0, "tpu": 240.0}
 _MOST = 200  # rows of a table
 _NEAR = 6  # steps to what has a line from what has none
 _CROSSING = frozenset((
@@ -39,7 +40,7 @@ class Costs(Record):
     runs: list[float]
 
 
-def costs(listing: Listing, balance: float = BALANCE,
+def costs(listing: Listing, balance: float = BALANCES["cpu"],
           measured: Mapping[str, float] | None = None) -> Costs:
     """The time of each row: what was measured, by the names of operations in HLO; else the larger
     of those for arithmetic and for moving what it reads and writes."""

@@ -241,6 +241,7 @@ OVERLAPS = """() => {
     pane.querySelectorAll(".row").forEach((e) => apart([...e.children], "row"));
   }
   for (const e of seen(".bar > *, .tabs > *, .panel > *")) inside(document.body, e, "page");
+  for (const e of seen("#hits, #hits *")) inside(document.body, e, "hits");
   if (document.documentElement.scrollWidth > innerWidth) found.push("the page scrolls sideways");
   return found;
 }"""
@@ -254,6 +255,8 @@ def test_nothing_overlaps(browser, file, width):  # noqa: F811
     for key in "omgpc":
         page.keyboard.press(key)
         assert settled(page).evaluate(OVERLAPS) == [], key
+    page.fill("#query", "layer")
+    assert page.locator("#hits").is_visible() and settled(page).evaluate(OVERLAPS) == []
     assert not page.errors
     page.close()
 

@@ -35,11 +35,12 @@ class Details {
     if (form.size[row]) {
       facts.push([form.kind[row] === HEAD ? "Arguments" : "Size", bytes(form.size[row])]);
     }
-    if (form.share[row] >= 0.00005) {
+    if (form.share[row] > 0) {
       const bound = !form.traffic[row] || this.program.measured ? ""
         : form.flops[row] > this.program.balance * form.traffic[row] ? ", bound by arithmetic"
           : ", bound by memory";
-      facts.push(["Time", `${percent(form.share[row])} of the whole${bound}`]);
+      facts.push(["Time", `${form.share[row] < 0.0005 ? "under 0.1 %"
+        : percent(form.share[row])} of the whole${bound}`]);
     }
     if (operation) {
       facts.push(["FLOPs", quantity(form.flops[row])]);

@@ -36,9 +36,9 @@ class Search {
 
   search() {
     const query = this.query.value.trim();
+    this.hits = query ? this.program.hits(query, SHOWN_HITS) : [];
     this.mark(this.panes.flatMap((pane) =>
       pane.form.search(query).map((row) => [pane.form, row])));
-    this.hits = query ? this.program.hits(query, SHOWN_HITS) : [];
     this.list.hidden = !this.hits.length;
     this.list.innerHTML = this.hits.map((hit, i) =>
       `<li><button type="button" class="link" data-hit="${i}"><small>${hit.kind}</small> ` +
@@ -58,7 +58,8 @@ class Search {
 
   say() {
     const count = this.found.length.toLocaleString("en");
-    $("found").textContent = !this.query.value.trim() ? "" : !this.found.length ? "none"
+    $("found").textContent = !this.query.value.trim() ? ""
+      : !this.found.length ? (this.hits?.length ? "" : "none")
       : this.match < 0 ? count : `${(this.match + 1).toLocaleString("en")} of ${count}`;
   }
 
