@@ -84,14 +84,14 @@ def test_names_that_are_there_are_not_listed():
 
 
 @pytest.mark.parametrize("statement", [
-    "from pyjx.experimental.colocated_python import obj_backend",
-    "import pyjx.experimental.colocated_python.obj_backend",
-    "from pyjx.experimental.colocated_python.obj_backend import anything",
+    "from pyjx.experimental import soon",
+    "import pyjx.experimental.soon",
+    "from pyjx.experimental.soon import anything",
 ])
-def test_imports_of_missing_names_say_so(statement):
+def test_imports_of_missing_names_say_so(statement, monkeypatch):
+    monkeypatch.setitem(not_yet.NAMES, "pyjx.experimental", "soon")
     with pytest.raises(ModuleNotFoundError, match=(
-            r"^cannot import 'obj_backend' from 'pyjx\.experimental\.colocated_python': it is not "
-            r"there yet\.$")):
+            r"^cannot import 'soon' from 'pyjx\.experimental': it is not there yet\.$")):
         exec(statement, {})
 
 
@@ -104,7 +104,7 @@ def test_imports_of_others_are_plainly_unknown():
 
 
 def test_who_asks_for_a_missing_module_hears_that_there_is_none():
-    name = "pyjx.experimental.colocated_python.obj_backend"
+    name = "pyjx.experimental.host_callback"
     assert importlib.util.find_spec(name) is None
     finder = not_yet.ImportHint()
     assert finder.find_spec(name, None) is None
@@ -113,12 +113,12 @@ def test_who_asks_for_a_missing_module_hears_that_there_is_none():
 
 
 def test_names_of_jax_are_hinted_at_where_pyjx_has_its_name(monkeypatch):
-    package = ModuleType("jax.experimental.jet")
+    package = ModuleType("jax.tools.jax_to_ir")
     package.__path__ = []
-    monkeypatch.setitem(sys.modules, "jax.experimental.jet", package)
+    monkeypatch.setitem(sys.modules, "jax.tools.jax_to_ir", package)
     monkeypatch.setattr(JaxFinder, "answer", None)
-    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'jax\.\S+\.jet_fun'$"):
-        importlib.import_module("jax.experimental.jet.jet_fun")
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'jax\.\S+\.jax_to_tf'$"):
+        importlib.import_module("jax.tools.jax_to_ir.jax_to_tf")
 
 
 def test_others_are_plainly_unknown():

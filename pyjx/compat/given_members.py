@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import compress
 from operator import attrgetter
-from typing import Any
+from typing import Any, NoReturn
 
 from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
@@ -88,6 +88,17 @@ def bind_with_trace(primitive: Primitive, trace: Trace, operands: Sequence[Any],
         return top.process(primitive, tuple(operands), avals_and_params[-1])
 
 
+def _nothing_more(x: Tracer) -> NoReturn:
+    raise TypeError(f"cur_qdd: of a value of type {x.aval} nothing is known but that. A value "
+                    "whose content changes has references in it, made by jax.new_ref.")
+
+
+def _as_operation(self: Trace, *_: Any, **__: Any) -> NoReturn:
+    raise NotImplementedError(
+        f"{type(self).__name__}: functions with rules of their own, and those of shard_map, come "
+        "to `process` as operations, whose parameters hold them: call `primitive.bind`.")
+
+
 def _unspecified(self: ShapedArray, mesh: Any, check_vma: bool, all_names: Sequence[Any]
                  ) -> PartitionSpec:
     """How a result lies of which nothing is said: along all axes it may differ along."""
@@ -131,7 +142,16 @@ give(Trace, main=property(lambda trace: trace), requires_low=False, is_valid=_is
 give(DynamicJaxprTrace, stage_value=_recorded)
 give(DynamicJaxprTracer, val=property(attrgetter("_var")), parent=property(attrgetter("_eqn")),
      get_const=_constant_of)
-give(JVPTrace, to_primal_tangent_pair=JVPTrace.primal_and_tangent)
+give(JVPTrace, to_primal_tangent_pair=JVPTrace.primal_and_tangent,
+     cur_qdd=lambda self, x: _nothing_more(x),
+     process_primitive=lambda self, primitive, tracers, params, /: self.process(
+         primitive, tuple(tracers), params),
+     process_call=lambda self, call_primitive, f, tracers, params, /: f.call_wrapped(*tracers),
+     process_custom_jvp_call=_as_operation, process_custom_vjp_call=_as_operation,
+     process_shard_map=_as_operation)
+# Of an array nothing is known beyond its type.
+give(Tracer, cur_qdd=_nothing_more, type_state=_nothing_more, mutable_qdd=None,
+     aval_mutable_qdd=property(attrgetter("aval")))
 give(Primitive, call_primitive=False, map_primitive=False, bind_with_trace=bind_with_trace,
      get_bind_params=lambda self, params: params)
 give(AbstractMesh, _any_axis_explicit=_any_explicit)

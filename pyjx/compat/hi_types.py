@@ -101,10 +101,17 @@ class NotAnArrayError(TypeError, AttributeError):
 
 
 class MutableHiType(HiType):
-    """A type whose values change: they are made of references. What is known beyond the type
-    (`qdd`, of "quasi-dynamic data") comes with the values."""
+    """A type whose values change, of JAX before 0.12: what is known beyond the type (`qdd`, of
+    "quasi-dynamic data") comes with the values. Classes derive from it; programs take no values of
+    it, but those of a `HiType` that hold references."""
 
     has_qdd = True
+
+    def lo_ty(self) -> list[Any]:
+        raise NotImplementedError(
+            f"{self}: values whose content changes with their type are operands of no program, and "
+            "JAX 0.12 knows them no more. Derive the type from HiType, and have values hold "
+            "references (jax.new_ref), which programs write.")
 
     def lo_ty_qdd(self, qdd: Any) -> list[Any]:
         self._must_override("lo_ty_qdd")

@@ -26,7 +26,7 @@ from pyjx.compat.mlir_values import (
     ir_constant,
 )
 from pyjx.core import bounded
-from pyjx.core.effects import Effect
+from pyjx.core.effects import Effect, keeps_alive
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.layouts import Layout
 from pyjx.core.primitive import Primitive
@@ -362,3 +362,33 @@ class EffectTypeSet:
 control_flow_allowed_effects = EffectTypeSet()
 lowerable_effects = EffectTypeSet()
 lowerable_effects.add_type(Effect)  # nothing is refused for its effects: what lowers is the rule
+
+
+# -- of calls with metadata ------------------------------------------------------------------------
+
+
+def attr_get(x: Any) -> Any:
+    """A piece of metadata as an MLIR attribute, which is made in the context that is entered.
+
+    Raises:
+      NotImplementedError: it is no text.
+    """
+    if not isinstance(x, str):
+        raise NotImplementedError(f"mlir attr handler for type(x)={type(x)}: metadata are texts")
+    return jaxlib_api.ir.StringAttr.get(x)
+
+
+def dce_jaxpr_xla_metadata_rule(used_outputs: Sequence[bool], eqn: JaxprEqn
+                                ) -> tuple[list[bool], JaxprEqn | None]:
+    """Which operands a call with metadata needs for some of its results, and the call for these;
+    None where nothing of it is left."""
+    if not any(used_outputs) and not keeps_alive(eqn.effects):
+        return [False] * len(eqn.invars), None
+    new = eqn.primitive.holder.dce(eqn, tuple(used_outputs))
+    kept = iter(new.invars)
+    left = next(kept, None)
+    flags = []
+    for v in eqn.invars:
+        flags.append(v is left)
+        left = next(kept, None) if v is left else left
+    return flags, new

@@ -18,6 +18,12 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "colocated_python.func": ("Functions beside devices, which are those of this process.", {
         "pyjx.experimental.colocated": "colocated_cpu_devices colocated_python",
     }),
+    "colocated_python.func_backend": ("What hosts keep of calls of functions.", {
+        "pyjx.experimental.colocated": "SINGLETON_RESULT_STORE",
+    }),
+    "colocated_python.obj_backend": ("What hosts keep of objects.", {
+        "pyjx.experimental.colocated": "SINGLETON_OBJECT_STORE",
+    }),
     "colocated_python.obj": ("Objects beside devices, which are those of this process.", {
         "pyjx.experimental.colocated": "colocated_python_class",
     }),
@@ -72,6 +78,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "scheduling_groups": ("Telling XLA which calls to schedule together.", {
         "pyjx.engine.metadata": "xla_metadata_call_p",
+        "pyjx.compat.lowering_rules": "attr_get dce_jaxpr_xla_metadata_rule",
         "pyjx.experimental.annotated_calls": "scheduling_group xla_metadata_call",
     }),
     "shard_alike": ("Arrays that are sharded alike.", {

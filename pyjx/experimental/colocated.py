@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -154,3 +155,47 @@ def colocated_python_class(cls: type) -> type:
                if not name.startswith("_")}
     named = {"__doc__": cls.__doc__, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
     return type(cls.__name__, (), {**named, **methods, "__init__": start})
+
+
+# -- what a host keeps for calls by number ---------------------------------------------------------
+
+
+class ResultStore:
+    """Results of calls that have run, until they are fetched."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._results: dict[int, Sequence[Array]] = {}
+
+    def push(self, uid: int, out: Sequence[Array]) -> None:
+        """Keep the results of a call. ValueError: there are some of it."""
+        with self._lock:
+            if uid in self._results:
+                raise ValueError(f"uid {uid} already exists: its results are to be fetched first")
+            self._results[uid] = out
+
+    def pop(self, uid: int) -> Sequence[Array]:
+        """The results of a call, which are kept no more. ValueError: there are none."""
+        with self._lock:
+            if uid not in self._results:
+                raise ValueError(f"uid {uid} does not exist: no call of it has run")
+            return self._results.pop(uid)
+
+
+class ObjectStore:
+    """Objects by number."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._objects: dict[int, Any] = {}
+
+    def get_or_create(self, uid: int, initializer: Callable[[], Any]) -> Any:
+        """The object with this number; `initializer` makes it, if there is none."""
+        with self._lock:
+            if uid not in self._objects:
+                self._objects[uid] = initializer()
+            return self._objects[uid]
+
+
+SINGLETON_RESULT_STORE = ResultStore()
+SINGLETON_OBJECT_STORE = ObjectStore()

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -37,19 +37,29 @@ from pyjx.engine.custom_derivative_calls import (
 )
 from pyjx.engine.rules import forward_rule
 from pyjx.engine.tangents import Zero, instantiate, materialized, zero_tangent
-from pyjx.engine.types import Flags
+from pyjx.engine.types import Flags, TreeDef
 from pyjx.lax.nary import stretch
 from pyjx.lazy import directory, refuse
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 __all__ = [
-    "JetTrace", "JetTracer", "ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear",
-    "defzero", "deriv_prop", "fact", "jet", "jet2", "jet_rules", "linear_prop", "zero_prop",
-    "zero_series", "zero_term",
+    "JetTrace", "JetTracer", "ZeroSeries", "ZeroTerm", "call_param_updaters", "def_comp",
+    "def_deriv", "deflinear", "defzero", "deriv_prop", "fact", "jet", "jet2", "jet_fun",
+    "jet_rules", "jet_subtrace", "linear_prop", "traceable", "zero_prop", "zero_series",
+    "zero_term",
 ]
 
 if not TYPE_CHECKING:
     __getattr__ = refuse(__name__)
+
+class _WrappedFun(Protocol):
+    """A function that is wrapped by `pyjx.extend.linear_util`."""
+
+    def wrap(self, gen: Callable[..., Any], gen_static_args: tuple[Any, ...], out_store: None
+             ) -> Any: ...
+
+    def call_wrapped(self, *args: Any) -> Any: ...
+
 
 Terms = tuple[Any, ...]  # Taylor coefficients of order 1, 2, ...
 
@@ -182,11 +192,53 @@ class JetTracer(Tracer):
 # hold derivatives.
 jet_rules: dict[Primitive, Callable[..., Any]] = {}
 
+# What changes the parameters of calls for more operands. Nothing reads what is put here: a call is
+# pushed through as the program that it runs.
+call_param_updaters: dict[Primitive, Callable[..., Any]] = {}
+
 
 class JetTrace(Trace):
-    """Pushes Taylor coefficients through operations."""
+    """Pushes Taylor coefficients through operations; `order` is told by whoever wants it."""
 
-    __slots__ = ()
+    __slots__ = ("order", "tag")
+
+    def __init__(self, tag: object = None, parent_trace: Trace | None = None,
+                 order: int | None = None) -> None:
+        self.tag = tag
+        self.order = order
+        if parent_trace is not None:
+            self.parent = parent_trace
+
+    @property
+    def parent_trace(self) -> Trace:
+        """The interpreter around it."""
+        return self.parent
+
+    def to_primal_terms_pair(self, val: Any) -> tuple[Any, Any]:
+        """A value and its terms, which are `zero_series` of a constant."""
+        primal, terms = self.primal_and_terms(val)
+        return primal, zero_series if terms is None else list(terms)
+
+    def process_primitive(self, primitive: Primitive, tracers: Sequence[Any],
+                          params: dict[str, Any], /) -> Any:
+        """`process`, by its name in JAX."""
+        return self.process(primitive, tuple(tracers), params)
+
+    def process_call(self, call_primitive: Primitive, f: _WrappedFun, tracers: Sequence[Any],
+                     params: dict[str, Any], /) -> Any:
+        """The results of a wrapped function: calls are pushed through as what they run."""
+        return f.call_wrapped(*tracers)
+
+    def process_custom_jvp_call(self, primitive: Primitive, fun: _WrappedFun, jvp: object,
+                                tracers: Sequence[Any], /, *, symbolic_zeros: bool) -> Any:
+        """The results of a wrapped function, whose rule is for one order alone."""
+        return fun.call_wrapped(*tracers)
+
+    def process_custom_vjp_call(self, primitive: Primitive, fun: _WrappedFun, fwd: object,
+                                bwd: object, tracers: Sequence[Any], /, *, out_trees: object,
+                                symbolic_zeros: bool) -> Any:
+        """The results of a wrapped function, whose rules are for the other mode."""
+        return fun.call_wrapped(*tracers)
 
     def primal_and_terms(self, x: Any) -> tuple[Any, Terms | None]:
         """None in place of terms stands for a constant, of which all are zero."""
@@ -276,6 +328,49 @@ def _coefficients(out: Any, series: Any) -> Terms | None:
         return None
     zero = instantiate(Zero.of_primal(out))
     return tuple([zero if isinstance(c, ZeroTerm) else c for c in series])
+
+
+# -- functions that are wrapped by linear_util -----------------------------------------------------
+
+
+def jet_subtrace(fun: _WrappedFun, *gen_static_args: Any) -> Any:
+    """A wrapped function of (tag, order, primals, series), on Taylor coefficients, that gives those
+    of its results; of a constant `zero_series`."""
+    return fun.wrap(_subtrace, gen_static_args, None)
+
+
+def _subtrace(call: Callable[..., Any], tag: object, order: int, primals: Sequence[Any],
+              series: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    terms = [_coefficients(x, s) for x, s in zip(primals, series, strict=True)]
+    pairs = jet_flat(call, list(zip(primals, terms, strict=True)))
+    return [p for p, _ in pairs], [zero_series if t is None else list(t) for _, t in pairs]
+
+
+def jet_fun(fun: _WrappedFun, *gen_static_args: Any) -> Any:
+    """What `jet_subtrace` gives, for the order that follows, as a wrapped function of primals and
+    series."""
+    return fun.wrap(_along_order, gen_static_args, None)
+
+
+def _along_order(call: Callable[..., Any], order: int, primals: Sequence[Any],
+                 series: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    outs, found = call(object(), order, primals, series)
+    return outs, [list(map(materialized, no_change(x, order))) if isinstance(s, ZeroSeries) else s
+                  for x, s in zip(outs, found, strict=True)]
+
+
+def traceable(fun: _WrappedFun, *gen_static_args: Any, use_eq_store: bool = False,
+              unk_names: bool = False) -> tuple[Any, Callable[[], Any]]:
+    """A wrapped function of primals and series as one of the leaves of both, whose structure
+    follows; and what gives the structure of its results."""
+    found: list[Any] = []
+
+    def flat(call: Callable[..., Any], in_tree: TreeDef, *leaves: Any) -> list[Any]:
+        outs, tree = tree_flatten(call(*tree_unflatten(in_tree, leaves)))
+        found[:] = [tree]
+        return outs
+
+    return fun.wrap(flat, gen_static_args, None), lambda: found[0]
 
 
 # -- rules of users: (primals, series, **params) -> (result, series), on Taylor coefficients -------

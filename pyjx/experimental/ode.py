@@ -29,7 +29,8 @@ from pyjx.tree_util import PyTree, tree_flatten, tree_leaves, tree_map, tree_unf
 
 __all__ = [
     "abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri",
-    "mean_error_ratio", "odeint", "optimal_step_size", "ravel_first_arg", "runge_kutta_step",
+    "mean_error_ratio", "odeint", "optimal_step_size", "ravel_first_arg", "ravel_first_arg_",
+    "runge_kutta_step",
 ]
 
 # The Butcher tableau, the difference of the two orders, and Shampine's weights at the middle.
@@ -64,6 +65,12 @@ def abs2(x: Array) -> Array:
 def ravel_first_arg(f: Callable[..., Any], unravel: Callable[[Array], Any]) -> Callable[..., Array]:
     """A function of a pytree, and further arguments, as one from vectors to vectors."""
     return lambda y, *args: ravel_pytree(f(unravel(y), *args))[0]
+
+
+def ravel_first_arg_(fun: Any, *gen_static_args: Any) -> Any:
+    """`ravel_first_arg` of a function that is wrapped by linear_util."""
+    return fun.wrap(lambda call, unravel, y, *args: ravel_pytree(call(unravel(y), *args))[0],
+                    gen_static_args, None)
 
 
 # -- one step --------------------------------------------------------------------------------------

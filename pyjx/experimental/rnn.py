@@ -10,9 +10,13 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pyjx import lax, random
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.avals import ShapedArray
+from pyjx.core.primitive import Primitive
 from pyjx.lazy import directory, refuse
 from pyjx.nn.activations import sigmoid, tanh
 from pyjx.transforms.vjp import vjp
@@ -22,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd", "lstm_ref",
-    "sigmoid", "swap_lstm_gates", "tanh", "unpack_lstm_weights",
+    "rnn_abstract_eval", "rnn_bwd_abstract_eval", "rnn_bwd_p", "rnn_fwd_p", "sigmoid",
+    "swap_lstm_gates", "tanh", "unpack_lstm_weights",
 ]
 
 if not TYPE_CHECKING:
@@ -208,5 +213,46 @@ def _direction(steps: Array, h_0: Array, c_0: Array, weights: list[Any], inside:
     drive = jnp.matmul(steps, W_ih.T, precision=precision) + (b_ih + b_hh)[None, None]
     return lax.scan(step, (h_0, c_0), (drive, inside), reverse=backwards)
 
+
+# -- as primitives, whose operands and parameters are those of cuDNN's calls -----------------------
+
+
+def rnn_abstract_eval(
+    x_aval: ShapedArray, h_0_aval: ShapedArray, c_0_aval: ShapedArray, w_aval: ShapedArray,
+    seq_lengths_aval: ShapedArray, input_size: int, hidden_size: int, num_layers: int,
+    dropout: float, bidirectional: bool, cudnn_allow_tf32: bool,
+) -> tuple[ShapedArray, ...]:
+    """The types of the outputs, of the last states, and of what is reserved for the backward pass,
+    which is nothing: that computes the layers again."""
+    y = (*x_aval.shape[:2], (2 if bidirectional else 1) * hidden_size)
+    return x_aval.update(shape=y), h_0_aval, c_0_aval, ShapedArray((0,), np.float32)
+
+
+def rnn_bwd_abstract_eval(
+    dy_aval: ShapedArray, dhn_aval: ShapedArray, dcn_aval: ShapedArray, x_aval: ShapedArray,
+    h0_aval: ShapedArray, c0_aval: ShapedArray, w_aval: ShapedArray, y_aval: ShapedArray,
+    reserve_space_aval: ShapedArray, seq_lengths_aval: ShapedArray, input_size: int,
+    hidden_size: int, num_layers: int, dropout: float, bidirectional: bool, cudnn_allow_tf32: bool,
+) -> tuple[ShapedArray, ...]:
+    """The types of the cotangents of `x`, the first states and the weights."""
+    return x_aval, h0_aval, c0_aval, w_aval
+
+
+def _run_rnn(x: Array, h_0: Array, c_0: Array, w: Array, seq_lengths: Array, *,
+             cudnn_allow_tf32: bool, **params: Any) -> list[Array]:
+    return [*lstm(x, h_0, c_0, w, seq_lengths, **params), jnp.zeros(0, np.float32)]
+
+
+def _run_rnn_back(dy: Array, dhn: Array, dcn: Array, x: Array, h_0: Array, c_0: Array, w: Array,
+                  y: Array, reserve_space: Array, seq_lengths: Array, *, cudnn_allow_tf32: bool,
+                  **params: Any) -> list[Array]:
+    return list(lstm_bwd(**params, precision=None, residuals=(x, h_0, c_0, w, seq_lengths),
+                         gradients=(dy, dhn, dcn))[:4])
+
+
+rnn_fwd_p = Primitive("rnn_fwd", multiple_results=True, shape_rule=rnn_abstract_eval,
+                      decomposition=_run_rnn)
+rnn_bwd_p = Primitive("rnn_bwd", multiple_results=True, shape_rule=rnn_bwd_abstract_eval,
+                      decomposition=_run_rnn_back)
 
 __dir__ = directory(__name__, __all__)

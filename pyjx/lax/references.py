@@ -89,6 +89,9 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: b
     if is_ref_type(aval):
         raise TypeError(f"new_ref got a Ref of type {aval} at position 0. Read its value with "
                         "`ref[...]`.")
+    if aval.is_high:
+        raise TypeError(f"new_ref got a value of type {aval}, which is no array. Make references "
+                        "to what it is made of, and a value that has these.")
     if pin and state.dynamic is eager_trace:
         raise NotImplementedError("pinned array ref only works inside of a `jit`.")
     return new_ref_p.bind(  # type: ignore[no-any-return]

@@ -33,12 +33,6 @@ TABLES: dict[str, str] = {
 NAMES: dict[str, str] = {
     "pyjx.tools.jax_to_ir":
         "jax_to_tf tf_wrap_with_input_names",
-    "pyjx.experimental.colocated_python":
-        "func_backend obj_backend",
-    "pyjx.experimental.jet":
-        "call_param_updaters jet_fun jet_subtrace traceable",
-    "pyjx.experimental.rnn":
-        "rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
 }
 
 # What serves meanwhile, and the names or modules that it serves for.

@@ -100,3 +100,16 @@ def test_objects_are_made_when_they_are_used():
         with pytest.raises(ValueError, match="No devices found"):
             counter.count()
         assert counter.count.specialize(devices=jax.devices()[:1])() == 9
+
+
+def test_what_hosts_keep():
+    from pyjx.experimental.colocated_python import func_backend, obj_backend
+
+    results, objects = func_backend.SINGLETON_RESULT_STORE, obj_backend.SINGLETON_OBJECT_STORE
+    results.push(-1, [1])
+    with pytest.raises(ValueError, match="uid -1 already exists"):
+        results.push(-1, [2])
+    assert results.pop(-1) == [1]
+    with pytest.raises(ValueError, match="uid -1 does not exist"):
+        results.pop(-1)
+    assert objects.get_or_create(-1, list) is objects.get_or_create(-1, list)

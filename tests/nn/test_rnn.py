@@ -80,3 +80,21 @@ def test_the_two_halves_of_a_derivative():
     assert cts[4] is None
     for a, b in zip((*again, *cts[:4]), (*out, *pull_back(out)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_primitives():
+    w = rnn.init_lstm_weight(jax.random.key(0), 3, 2, 1, False)
+    state, x = jnp.zeros((1, 5, 2)), jax.random.normal(jax.random.key(1), (5, 4, 3))
+    lengths = jnp.full(5, 4)
+    sizes = {"input_size": 3, "hidden_size": 2, "num_layers": 1, "dropout": 0.0,
+             "bidirectional": False}
+    params = {**sizes, "cudnn_allow_tf32": False}
+    expected, pull = jax.vjp(lambda x, h, c, w: rnn.lstm(x, h, c, w, lengths, **sizes),
+                             x, state, state, w)
+    *outs, reserved = rnn.rnn_fwd_p.bind(x, state, state, w, lengths, **params)
+    assert reserved.shape == (0,)
+    cts = jax.jit(lambda *args: rnn.rnn_bwd_p.bind(*args, **params))(
+        *outs, x, state, state, w, outs[0], reserved, lengths)
+    for found, wanted in ((outs, expected), (cts, pull(tuple(expected)))):
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

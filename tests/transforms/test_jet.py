@@ -9,6 +9,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
+from pyjx.core.trace import new_level
 from pyjx.experimental.jet import (
     def_comp,
     def_deriv,
@@ -256,3 +257,31 @@ def test_integers_and_bools_are_constants():
 def test_terms_are_arrays(f):
     terms = jax.tree.leaves(jet(f, (1.5,), ((1.0, 0.5),))[1])
     assert len(terms) > 1 and all(isinstance(t, jax.Array) for t in terms)
+
+
+def test_functions_that_are_wrapped():
+    from pyjx.experimental import jet as module
+    from pyjx.extend import linear_util
+
+    wrapped = linear_util.wrap_init(lambda x, y: (x ** 3, jnp.float32(2)))
+    pushed = module.jet_fun(module.jet_subtrace(wrapped), 2)
+    outs, series = pushed.call_wrapped([2.0, 1.0], [[1.0, 0.0], module.zero_series])
+    assert outs == [8, 2] and series == [[12, 6], [0, 0]]
+    tree = jax.tree.structure(((0,), ((0, 0),)))
+    flat, out_tree = module.traceable(
+        linear_util.wrap_init(lambda primals, series: {"primals": primals, "terms": series}), tree)
+    assert flat.call_wrapped(1, 2, 3) == [1, 2, 3]
+    assert out_tree() == jax.tree.structure({"primals": (0,), "terms": ((0, 0),)})
+    trace = module.JetTrace("tag", None, 2)
+    with new_level(trace):
+        x = module.JetTracer(trace, 2.0, (1.0, 0.0))
+        y = trace.process_primitive(jax.lax.mul_p, [x, x], {})
+        assert trace.to_primal_terms_pair(y) == (4, [4, 1])
+        assert trace.to_primal_terms_pair(1.0) == (1.0, module.zero_series)
+        for found in (trace.process_call(None, wrapped, (x, 1.0), {}),
+                      trace.process_custom_jvp_call(None, wrapped, None, (x, 1.0),
+                                                    symbolic_zeros=False),
+                      trace.process_custom_vjp_call(None, wrapped, None, None, (x, 1.0),
+                                                    out_trees=None, symbolic_zeros=False)):
+            assert trace.to_primal_terms_pair(found[0])[1] == [12, 6]
+        assert (trace.tag, trace.order, trace.parent_trace) == ("tag", 2, trace.parent)
