@@ -189,6 +189,9 @@ debug_infs = _off("jax_debug_infs", traced=True,
                        "of host values, as by `full`, may hold some.")
 check_tracer_leaks = _off("jax_check_tracer_leaks", traced=True,
                           help="A tracer that outlives its trace raises an error.")
+pallas_enable_debug_checks = _off(
+    "jax_pallas_enable_debug_checks", traced=True,
+    help="pallas.debug_check checks what it is given, as checkify.check does.")
 enable_checks = _off("jax_enable_checks", help="Checks every jaxpr that is made.")
 no_tracing = _off("jax_no_tracing", help="Tracing raises an error.")
 no_execution = _off("jax_no_execution", traced=True, help="Running a program raises an error.")
@@ -475,11 +478,11 @@ _WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
     "ragged products are written as dense ones, on every platform.": {
         "jax_ragged_dot_use_ragged_dot_instruction": True,
     },
-    "there is no Pallas.": {
+    "kernels are interpreted.": {
         "jax_ragged_dot_use_gpu_pallas_triton_lowering": False, "jax_mosaic_allow_hlo": False,
         "jax_mosaic_unzip_debug_locations": True,
         "jax_pallas_auto_assign_collective_ids": ("no", "yes", "override"),
-        "jax_pallas_auto_assign_collective_ids_limit": 25, "jax_pallas_enable_debug_checks": False,
+        "jax_pallas_auto_assign_collective_ids_limit": 25,
         "jax_pallas_poison_buffers": False, "jax_pallas_use_mosaic_gpu": True,
         "jax_pallas_verbose_errors": False, "jax_use_emit_pipeline_primitive": False,
     },

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyjx
 from pyjx.lazy import FilledModule, Package, own_dictionary
-from pyjx.not_yet import TABLES
+from pyjx.not_yet import TABLES, stand_ins
 
 ROOT = Path(pyjx.__file__).parent
 _FILES = sorted(ROOT.rglob("__init__.py"))
@@ -56,16 +56,21 @@ def _table(package: str) -> str:
             public, _, name = entry.partition("=")
             sources[public] = source, name or public
     lines = [f"# Written by `python -m pyjx.cli.stubs` from the table of {package}.", ""]
-    absent = [public for public in module.__all__ if f"{package}.{public}" in TABLES]
+    missing = {*TABLES, *stand_ins.names()}
+    absent = [public for public in module.__all__ if f"{package}.{public}" in missing]
+    refused = [public for public in module.__all__ if sources.get(public, ("",))[0] in missing]
     if absent:
         lines.append("from types import ModuleType as _ModuleType")
+    if refused:
+        lines.append("from typing import Any as _Any")
     for public in module.__all__:  # submodules come first
-        if public in absent:
+        if public in absent or public in refused:
             continue
         source, name = sources.get(public, (package, public))
         lines.append(f"from {source} import {name} as {public}")
     if absent:
-        lines += ["", *[f"{public}: _ModuleType" for public in absent]]
+        lines += ["", *[f"{public}: _ModuleType" for public in absent],
+                  *[f"{public}: _Any" for public in refused]]
     if package == "pyjx":
         lines += ["", "__version__: str", "__version_info__: tuple[int, int, int]"]
     # A name that differs from that in its module is exported for being listed.

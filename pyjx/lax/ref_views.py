@@ -38,8 +38,9 @@ Indexers = tuple[Indexer | Transform, ...]  # the part of a part ...
 # -- indices as users give them --------------------------------------------------------------------
 
 
-def parse(index: Any, shape: Shape) -> tuple[Indexer, list[Any]] | None:
-    """The indexer that `index` stands for, and the integers in it; None for all of the value.
+def parse(index: Any, shape: Shape) -> list[tuple[Indexer, list[Any]]]:
+    """The indexers that `index` stands for, one after the other, each with the integers in it: none
+    for all of the value. Slices that start at traced places are taken before what is beside them.
 
     Raises:
       ValueError: there are too many indices, or one that is known is out of bounds.
@@ -47,19 +48,31 @@ def parse(index: Any, shape: Shape) -> tuple[Indexer, list[Any]] | None:
       NonConcreteBooleanIndexError: a mask is traced.
     """
     if index is None or index is Ellipsis:
-        return None
-    parts = _without_starts(_expanded(index if type(index) is tuple else (index,), shape), shape)
+        return []
+    parts = _expanded(index if type(index) is tuple else (index,), shape)
+    steps, whole = [], [slice(None)] * len(shape)
+    dynamic = [i for i, part in enumerate(parts) if _is_dynamic(part)]
+    if len(dynamic) > 1 or any([getattr(part, "ndim", 0) for part in parts]):
+        for i in dynamic:
+            steps += _step([*whole[:i], parts[i], *whole[i + 1:]], shape)
+            shape = (*shape[:i], parts[i].size, *shape[i + 1:])
+            parts[i] = slice(None)
+    return [*steps, *_step(parts, shape)]
+
+
+def _step(parts: list[Any], shape: Shape) -> list[tuple[Indexer, list[Any]]]:
+    """The indexer of an index for each axis; none if that takes all."""
     entries: list[Slice | None] = []
     integers = []
-    for part, size in zip(parts, shape, strict=True):
+    for part, size in zip(_without_starts(parts, shape), shape, strict=True):
         if type(part) is slice:
             entries.append(_slice(part, size))
         else:
             entries.append(None)
             integers.append(_integer(part, size))
     if all(e == (0, n, 1) for e, n in zip(entries, shape, strict=True)):
-        return None
-    return tuple(entries), integers
+        return []
+    return [(tuple(entries), integers)]
 
 
 def _expanded(index: tuple[Any, ...], shape: Shape) -> list[Any]:
@@ -86,7 +99,6 @@ def _expanded(index: tuple[Any, ...], shape: Shape) -> list[Any]:
 
 def _without_starts(parts: list[Any], shape: Shape) -> list[Any]:
     """An index without `ds`: slices where they start at a known place, else the places."""
-    arrays = [p for p in parts if _is_dynamic(p) or (hasattr(p, "ndim") and p.ndim > 0)]
     for i, (part, n) in enumerate(zip(parts, shape, strict=True)):
         if type(part) is not DynamicSlice:
             continue
@@ -96,10 +108,9 @@ def _without_starts(parts: list[Any], shape: Shape) -> list[Any]:
                 raise ValueError(f"Out of bound slice: start={part.start}, size={part.size}, "
                                  f"stride={part.stride}, dim={n}.")
             parts[i] = slice(part.start, end, part.stride)
-        elif len(arrays) > 1 or part.stride < 1:
-            raise NotImplementedError(
-                "A reference is indexed by one `ds` with a start that is traced, or by arrays of "
-                f"integers, not by both, got {part}. Take the part in steps: `ref.at[..].at[..]`.")
+        elif part.stride < 1:
+            raise NotImplementedError("A reference is indexed by a `ds` whose start is traced and "
+                                      f"whose stride is positive, got {part}.")
         else:
             last = n - (part.size - 1) * part.stride - 1
             if last < 0:

@@ -389,10 +389,8 @@ class _At:
         if type(ref) is TransformedRef:
             ref, parts = ref.ref, ref.transforms
         _check_ref("at", ref)
-        parsed = ref_views.parse(index, self._ref.shape)
-        if parsed is not None:
-            parts = (*parts, Part(parsed[0], tuple(parsed[1])))
-        return TransformedRef(ref, parts)
+        steps = ref_views.parse(index, self._ref.shape)
+        return TransformedRef(ref, (*parts, *[Part(step, tuple(ints)) for step, ints in steps]))
 
 
 def _target(function: str, ref: Any, index: Any) -> tuple[Any, Indexers, tuple[Any, ...]]:
@@ -401,9 +399,8 @@ def _target(function: str, ref: Any, index: Any) -> tuple[Any, Indexers, tuple[A
     if type(ref) is TransformedRef:
         base, (indexers, integers) = ref.ref, _flat(ref.transforms)
     _check_ref(function, base)
-    parsed = ref_views.parse(index, ref.shape)
-    if parsed is not None:
-        indexers, integers = (*indexers, parsed[0]), (*integers, *parsed[1])
+    for step, ints in ref_views.parse(index, ref.shape):
+        indexers, integers = (*indexers, step), (*integers, *ints)
     return base, indexers, integers
 
 

@@ -11,7 +11,8 @@ from tests.oracle.campaign import Campaign, Tally, described, generated, makers,
 from tests.oracle.comparison import compare, shown
 from tests.oracle.processes import VARIABLE, Pair
 
-KINDS = ("calls", "indexing", "programs", "pytrees", "errors", "devices", "rules", "references")
+KINDS = ("calls", "indexing", "programs", "pytrees", "errors", "devices", "rules", "references",
+         "kernels")
 
 
 def replayed(pair: Pair, name: str) -> None:

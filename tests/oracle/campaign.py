@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tests.oracle import devices, errors, indexing, programs, pytrees, references, rules
+from tests.oracle import devices, errors, indexing, kernels, programs, pytrees, references, rules
 from tests.oracle.calls import Calls, functions_of
 from tests.oracle.comparison import Difference, compare, internal, missing, same_message, shown
 from tests.oracle.conditioning import as_precise, ill_conditioned, vanishing
@@ -65,7 +65,7 @@ def makers(pair: Pair) -> dict[str, Maker]:
     return {"calls": calls.program, "indexing": indexing.program, "programs": programs.program,
             "pytrees": pytrees.program, "errors": errors.Errors(calls).program,
             "devices": devices.program, "rules": rules.program,
-            "references": references.program}
+            "references": references.program, "kernels": kernels.program}
 
 
 def generated(seed: str, kind: str, make: Maker, start: int) -> Iterator[tuple[str, Program]]:

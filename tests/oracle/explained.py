@@ -344,8 +344,8 @@ EXPLAINED = [
               ours="decomposition must be callable"),
     Explained("activations take integers", "accepts error", source=r"nn\.(silu|swish|sigmoid|glu)",
               theirs="logistic does not accept dtype (int|uint|bool)"),
-    Explained("a ShapeDtypeStruct is no array", "error raises", source="ShapeDtypeStruct",
-              ours="^TypeError"),
+    Explained("a ShapeDtypeStruct is no array", "error raises",
+              source=r"\A(?!(?s:.*)pallas_call)(?s:.*)ShapeDtypeStruct", ours="^TypeError"),
     Explained("of two wrong arguments the other one is named", "error", source="out=jnp.zeros",
               ours="'out' argument|out argument|out != None"),
     Explained("a seed of no type is a TypeError", "error", source=r"random\.(key|PRNGKey)\(None\)"),
@@ -413,6 +413,7 @@ EXPLAINED = [
     Explained("the oracle has no rule for it", "accepts error",
               theirs=r"(Batching|Differentiation|JVP|Transpose) rule (\(.*\) )?for \S+ not impl|"
                      "State effect not supported in vmap-of-cond|ultiple indexers (are )?not supp|"
+                     "JVP with aliasing not supported|"
                      "Mutating a reference with unknown/differentiated values"),
     Explained("views of references that are differentiated or mapped are references", "accepts",
               source=r"\.at\[|@jax\.checkpoint\n *def body\(r,",

@@ -185,6 +185,9 @@ class Program:
                 "from jax import lax, nn, random, tree_util"]
         if self.x64:
             head.append("jax.config.update('jax_enable_x64', True)")
+        if self.kind == "kernels":
+            head += ["from jax.experimental import pallas as pl",
+                     "from jax.experimental.pallas import tpu as pltpu"]
         return "\n".join([*head, self.source(), "print(result)"])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pyjx as jax
-from tests.oracle import devices, indexing, programs, pytrees, references, rules
+from tests.oracle import devices, indexing, kernels, programs, pytrees, references, rules
 from tests.oracle.arguments import arguments
 from tests.oracle.calls import wrapped
 from tests.oracle.comparison import compare, missing
@@ -38,7 +38,8 @@ def cause(a: dict[str, Any], b: dict[str, Any]) -> str | None:
     return found and found.cause
 
 
-MAKERS = [module.program for module in (devices, indexing, programs, pytrees, references, rules)]
+MAKERS = [module.program for module in (
+    devices, indexing, kernels, programs, pytrees, references, rules)]
 
 
 @pytest.mark.parametrize("maker", MAKERS)

@@ -22,7 +22,7 @@ import ml_dtypes  # noqa: F401  (NumPy learns its dtypes)
 import numpy as np
 
 MODULES = {"jnp": "numpy", "lax": "lax", "nn": "nn", "random": "random", "tree_util": "tree_util",
-           "jax": ""}
+           "jax": "", "pl": "experimental.pallas", "pltpu": "experimental.pallas.tpu"}
 SHOWN = 400  # characters of a message
 
 

@@ -1,0 +1,421 @@
+"""`pallas_call`: a kernel that runs for each program of a grid on blocks of arrays.
+
+As a program on values, which is how it is interpreted, derived and batched, a call is a loop over
+the grid: the blocks of a program are read, the kernel runs on their values, with its references
+discharged, and what it has written goes back into the arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
+from pyjx.core.derived import derived
+from pyjx.core.effects import Effects, RefEffect
+from pyjx.core.evaluation import jaxpr_as_fun
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.primitive import Holding, Primitive, register
+from pyjx.core.records import Record
+from pyjx.core.trace import Tracer, trace_to_jaxpr
+from pyjx.engine.discharge import discharged, run
+from pyjx.engine.functions import source_of
+from pyjx.engine.references import Box
+from pyjx.engine.types import Params, TreeDef
+from pyjx.experimental.pallas.kernel_grids import (
+    BlockMapping,
+    BlockSpec,
+    CostEstimate,
+    Grid,
+    GridMapping,
+    GridSpec,
+    MemorySpace,
+    Place,
+    block_mapping,
+    no_block_spec,
+    placed,
+)
+from pyjx.lax.agreement import structure_differences
+from pyjx.lax.common import operand
+from pyjx.lax.convert import full
+from pyjx.lax.fori import fori_loop
+from pyjx.lax.joining import pad
+from pyjx.lax.joining import slice as slice_of
+from pyjx.lax.shapes import reshape
+from pyjx.lax.slicing import dynamic_slice, dynamic_update_slice
+from pyjx.lax.traced_functions import trace_function
+from pyjx.runtime.backends import default_backend
+from pyjx.tree_util import (
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_structure,
+    tree_unflatten,
+)
+
+_INDEX = ShapedArray((), np.dtype(np.int32))
+
+
+class Alias(Record):
+    """A result that has an argument's memory, and its values until it is written."""
+
+    input: int
+    output: int
+
+
+# -- the operation ---------------------------------------------------------------------------------
+
+
+def uninitialized(aval: Any) -> Any:
+    """An array of values that nobody is to rely on: NaN, the least integers, False."""
+    dtype = aval.dtype
+    if dtypes.issubdtype(dtype, np.inexact):
+        return full(aval.shape, np.nan, dtype)
+    return full(aval.shape, dtypes.iinfo(dtype).min if dtype.kind in "iu" else 0, dtype)
+
+
+@derived
+def _program(kernel: ClosedJaxpr, mapping: GridMapping, aliases: tuple[Alias, ...]) -> ClosedJaxpr:
+    """The call as a program on values: the sizes of the grid that are traced, the arguments that
+    are fetched before, and the others, to the results."""
+    blocks, rank = mapping.block_mappings, len(mapping.grid)
+    fetched_avals = [a.inner_aval for a in _refs(kernel, mapping)[:mapping.num_index_operands]]
+    ins, outs = blocks[:mapping.num_inputs], blocks[mapping.num_inputs:]
+
+    def fun(*operands: Any) -> list[Any]:
+        dynamic = mapping.num_dynamic_grid_bounds
+        bounds = iter(operands[:dynamic])
+        sizes = [next(bounds) if n is None else n for n in mapping.grid]
+        fetched = operands[dynamic:dynamic + len(fetched_avals)]
+        inputs = operands[dynamic + len(fetched_avals):]
+        body = discharged(kernel, (False,) * (dynamic + rank) + (True,) * (
+            len(kernel.in_avals) - dynamic - rank))
+        started = {alias.output: operands[dynamic + alias.input] for alias in aliases}
+        arrays = [_padded(m, x) for m, x in zip(ins, inputs, strict=True)]
+        arrays += [_padded(m, started[k] if k in started else uninitialized(m.array))
+                   for k, m in enumerate(outs)]
+        scratch = [uninitialized(a.inner_aval) for a in mapping.scratch]
+        written = body.written[dynamic + rank:]
+
+        def step(k: Any, state: Any) -> Any:
+            fetched, arrays, scratch = state
+            ids = indices(k, sizes)
+            starts = [m.starts(run(m.index_map, [*ids, *map(Box, fetched)], False))
+                      for m in blocks]
+            values = [_block(m, x, s) for m, x, s in zip(blocks, arrays, starts, strict=True)]
+            given = [*fetched, *values, *scratch]
+            out = iter(jaxpr_as_fun(body.jaxpr)(*operands[:dynamic], *ids, *given))
+            new = [next(out) if w else x for w, x in zip(written, given, strict=True)]
+            first, last = len(fetched), len(fetched) + len(blocks)
+            arrays = [_put(m, x, b, s) if w else x for m, x, b, s, w in zip(
+                blocks, arrays, new[first:last], starts, written[first:last], strict=True)]
+            for i, k in aliases:  # what is written to a result is read of its argument
+                i -= first
+                arrays[i] = _padded(ins[i], _cut(outs[k], arrays[len(ins) + k]))
+            return new[:first], arrays, new[last:]
+
+        total = math.prod(sizes) if not dynamic else _product(sizes)
+        state = fori_loop(0, total, step, (list(fetched), arrays, scratch))
+        return [_cut(m, x) for m, x in zip(outs, state[1][len(ins):], strict=True)]
+
+    avals = [_INDEX] * mapping.num_dynamic_grid_bounds + fetched_avals + [m.array for m in ins]
+    return trace_to_jaxpr(fun, avals, kernel.debug_info)
+
+
+def _product(sizes: Sequence[Any]) -> Any:
+    total = sizes[0]
+    for n in sizes[1:]:
+        total = total * n
+    return total
+
+
+def _refs(kernel: ClosedJaxpr, mapping: GridMapping) -> list[Any]:
+    """The types of the kernel's references."""
+    return kernel.in_avals[mapping.num_dynamic_grid_bounds + len(mapping.grid):]
+
+
+def indices(k: Any, sizes: Sequence[Any]) -> list[Any]:
+    """Those of the k-th program of the grid, whose last axis runs fastest."""
+    found: list[Any] = []
+    for n in reversed(sizes):
+        found.insert(0, k % n if len(found) + 1 < len(sizes) else k)
+        k = k // n
+    return found
+
+
+def _padded(mapping: BlockMapping, x: Any) -> Any:
+    if not any([sum(sides) for sides in mapping.padding]):
+        return x
+    unknown = uninitialized(ShapedArray((), mapping.array.dtype))
+    return pad(x, unknown, [(*sides, 0) for sides in mapping.padding])
+
+
+def _cut(mapping: BlockMapping, x: Any) -> Any:
+    lows = [low for low, _ in mapping.padding]
+    if get_aval(x).shape == mapping.array.shape:
+        return x
+    return slice_of(x, lows, [low + n for low, n in zip(lows, mapping.array.shape, strict=True)])
+
+
+def _block(mapping: BlockMapping, x: Any, starts: Sequence[Any]) -> Any:
+    return reshape(dynamic_slice(x, starts, mapping.sizes), mapping.ref_aval.shape)
+
+
+def _put(mapping: BlockMapping, x: Any, block: Any, starts: Sequence[Any]) -> Any:
+    return dynamic_update_slice(x, reshape(block, mapping.sizes), starts)
+
+
+# Whether all calls are interpreted, whatever they say.
+interpreting: ContextVar[bool] = ContextVar("interpreting kernels", default=False)
+
+
+def _interpreted(params: Params) -> ClosedJaxpr:
+    if not params["interpret"]:
+        if default_backend() == "cpu":
+            raise ValueError("Only interpret mode is supported on CPU backend. Give pallas_call "
+                             "interpret=True.")
+        raise NotImplementedError(
+            f"pallas_call: kernels are not compiled for {default_backend()} yet. Give it "
+            "interpret=True, which makes XLA's operations of the kernel.")
+    return _program(params["jaxpr"], params["grid_mapping"], params["input_output_aliases"])
+
+
+def _effects(params: Params) -> Effects:
+    return frozenset([e for e in params["jaxpr"].effects if not isinstance(e, RefEffect)])
+
+
+pallas_call_p = register(Primitive(
+    "pallas_call", multiple_results=True, cached=False, effects=_effects,
+    holder=Holding(stands_for=_interpreted),
+    shape_rule=lambda *avals, out_avals, **params: list(out_avals),
+    decomposition=lambda *operands, **params: jaxpr_as_fun(_interpreted(params))(*operands)))
+
+
+# -- the function ----------------------------------------------------------------------------------
+
+
+def pallas_call(
+    kernel: Callable[..., None], out_shape: Any, *, grid_spec: GridSpec | None = None,
+    grid: Grid = (), in_specs: object = no_block_spec, out_specs: object = no_block_spec,
+    scratch_shapes: object = (), input_output_aliases: Mapping[int, int] = {},
+    debug: bool = False, interpret: object = False, name: str | None = None,
+    compiler_params: object = None, cost_estimate: CostEstimate | None = None,
+    metadata: dict[str, str] | None = None,
+) -> Callable[..., Any]:
+    """The function that runs a kernel for each program of a grid.
+
+    The kernel gets a reference to a block of each argument, then of each result, then to scratch
+    space that all programs share; it reads and writes these and returns nothing. Programs run one
+    after the other, the last axis of the grid fastest, so that a block which several of them get
+    has what the one before wrote. Elements of results that no program writes, and of blocks that
+    stick out of an array, have no known values: NaN where it is interpreted.
+
+    Args:
+      kernel: takes references: `kernel(*in_refs, *out_refs, *scratch_refs)`.
+      out_shape: a tree of `jax.ShapeDtypeStruct`, of what the function returns.
+      grid_spec: a `GridSpec`, in the place of the next arguments up to `scratch_shapes`.
+      grid: the sizes of the grid's axes: a tuple, or an int for one; sizes may be traced, or pairs
+        of a name and a size. `()` is one program.
+      in_specs: a tree of `BlockSpec`, as that of the arguments; whole arrays by default.
+      out_specs: the same for the results.
+      scratch_shapes: memories with shapes, a sequence, or a dict for arguments by name.
+      input_output_aliases: which argument has the memory of which result, by their positions in
+        flat lists, and so gives it its first values.
+      debug: accepted.
+      interpret: make XLA's operations of the kernel, on any platform.
+      name: what jaxprs and profiles call it; the kernel's name by default.
+      compiler_params, cost_estimate, metadata: what compilers are told.
+
+    Raises:
+      ValueError: specs and arguments, or results, have other structures; blocks have other ranks
+        than their arrays; the kernel returns something, or closes over arrays; without
+        `interpret` on a CPU.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental import pallas as pl
+    >>> def double(x_ref, out_ref):
+    ...     out_ref[...] = 2 * x_ref[...]
+    ...
+    >>> rows = pl.BlockSpec((2, 4), lambda i: (i, 0))
+    >>> x = jax.numpy.arange(16.0).reshape(4, 4)
+    >>> doubled = pl.pallas_call(double, out_shape=x, grid=2, in_specs=[rows], out_specs=rows,
+    ...                          interpret=True)
+    >>> doubled(x)[3].tolist()
+    [24.0, 26.0, 28.0, 30.0]
+    """
+    if grid_spec is None:
+        grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
+    else:
+        for what, given, usual in (("grid", grid, ()), ("in_specs", in_specs, no_block_spec),
+                                   ("out_specs", out_specs, no_block_spec),
+                                   ("scratch_shapes", scratch_shapes, ())):
+            if given is not usual and given != usual:
+                raise ValueError(f"If `grid_spec` is specified, then `{what}` must be `{usual}`. "
+                                 f"It is {given}")
+    described = _results(out_shape)
+    options = {"debug": debug, "interpret": interpret, "compiler_params": compiler_params,
+               "cost_estimate": cost_estimate, "metadata": metadata, "mesh": None}
+    spec, aliases = grid_spec, tuple([Alias(*pair) for pair in input_output_aliases.items()])
+
+    def wrapped(*args: Any) -> Any:
+        options["interpret"] = interpret or interpreting.get()
+        call = _traced(kernel, spec, described, aliases, name, args)
+        flat = tree_flatten(args)[0]
+        outs = pallas_call_p.bind(
+            *call.bounds, *flat, jaxpr=call.kernel, grid_mapping=call.mapping,
+            input_output_aliases=aliases, out_avals=tuple(described.avals), name=name, **options)
+        return tree_unflatten(described.tree, outs)
+
+    return wrapped
+
+
+class _Results(Record):
+    """What a call returns: the types of its leaves, how messages call them, and its structure."""
+
+    avals: tuple[ShapedArray, ...]
+    origins: tuple[str, ...]
+    tree: TreeDef
+
+
+def _results(out_shape: Any) -> _Results:
+    if isinstance(out_shape, list):
+        out_shape = tuple(out_shape)
+    leaves, tree = tree_flatten_with_path(out_shape)
+    avals = []
+    for _, leaf in leaves:
+        if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+            raise ValueError(f"Invalid out_shape type: {type(leaf)}. Give a jax.ShapeDtypeStruct "
+                             "for each result.")
+        avals.append(ShapedArray(tuple(leaf.shape), leaf.dtype))
+    return _Results(tuple(avals), tuple([f"outputs{keystr(path)}" for path, _ in leaves]), tree)
+
+
+class _Traced(Record):
+    """A kernel, traced, with what it is run on: the traced sizes of the grid, and its blocks."""
+
+    kernel: ClosedJaxpr
+    mapping: GridMapping
+    bounds: tuple[Any, ...]
+
+
+def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
+            aliases: Sequence[Alias], name: str | None, args: tuple[Any, ...]) -> _Traced:
+    leaves, tree = tree_flatten_with_path(args)
+    avals = [get_aval(operand("pallas_call", x)) for _, x in leaves]
+    origins = [f"args{keystr(path)}" for path, _ in leaves]
+    fetched = len(tree_flatten(args[:spec.num_scalar_prefetch])[0])
+    _check_aliases(aliases, avals, fetched, results)
+    sizes, names = _axes(spec.grid)
+    fetched_refs = [AbstractRef(a.strip_weak_type(), MemorySpace.INDEX) for a in avals[:fetched]]
+    in_specs = _flat_specs("in_specs", spec.in_specs, "inputs", args[spec.num_scalar_prefetch:])
+    out_specs = _flat_specs("out_specs", spec.out_specs, "out_shape",
+                            tree_unflatten(results.tree, results.avals))
+    arrays = [*avals[fetched:], *results.avals]
+    mappings = tuple([
+        block_mapping(s, a.strip_weak_type(), o, len(sizes), fetched_refs) for s, a, o in zip(
+            [*in_specs, *out_specs], arrays, [*origins[fetched:], *results.origins], strict=True)])
+    scratch, scratch_tree = tree_flatten(spec.scratch_shapes, is_leaf=_is_memory)
+    mapping = GridMapping(
+        tuple([None if isinstance(n, Tracer) else n for n in sizes]), names, mappings, fetched,
+        len(in_specs), tuple([scratch_type(x) for x in scratch]))
+    refs: list[Any] = [*fetched_refs, *[m.ref_aval for m in mappings], *mapping.scratch]
+    bounds = tuple([n for n in sizes if isinstance(n, Tracer)])
+    run_kernel = partial(_run_kernel, kernel, mapping, tree, results.tree, scratch_tree)
+    inputs: list[Any] = [_INDEX] * (len(bounds) + len(sizes)) + refs
+    traced = trace_function("pallas_call", "kernel", run_kernel,
+                            tree_structure((0,) * len(inputs)), inputs, unpacked=True)
+    where = source_of(kernel)
+    if traced.out_tree != tree_structure(None):
+        raise ValueError(f"The kernel function in the pallas_call {where} should return None. It "
+                         f"returns a PyTree: {traced.out_tree}")
+    captured = [get_aval(c) for c in traced.closed.consts if not isinstance(c, np.ndarray)]
+    if captured:
+        raise ValueError(
+            f"The kernel function in the pallas_call {where} captures constants "
+            f"[{', '.join([a.str_short(short_dtypes=True) for a in captured])}]. You should pass "
+            "them as inputs.")
+    return _Traced(traced.closed, mapping, bounds)
+
+
+def _run_kernel(kernel: Callable[..., None], mapping: GridMapping, in_tree: TreeDef,
+                out_tree: TreeDef, scratch_tree: TreeDef, *inputs: Any) -> Any:
+    """The kernel on flat inputs: the traced sizes of the grid, the indices, and the references."""
+    dynamic, rank = mapping.num_dynamic_grid_bounds, len(mapping.grid)
+    bounds, ids = iter(inputs[:dynamic]), inputs[dynamic:dynamic + rank]
+    sizes = [next(bounds) if n is None else n for n in mapping.grid]
+    refs = inputs[dynamic + rank:]
+    first = in_tree.num_leaves
+    last = first + out_tree.num_leaves
+    args = tree_unflatten(in_tree, refs[:first])
+    outs = tree_unflatten(out_tree, refs[first:last])
+    scratch = tree_unflatten(scratch_tree, refs[last:])
+    named = scratch if isinstance(scratch, dict) else {}
+    with placed(Place(ids, sizes, mapping.names)):
+        return kernel(*args, *(outs if isinstance(outs, tuple) else (outs,)),
+                      *(() if named else scratch), **named)
+
+
+def _axes(grid: Grid) -> tuple[list[Any], tuple[Any, ...]]:
+    """The sizes of the axes of a grid, and their names."""
+    axes = grid if isinstance(grid, (tuple, list)) else (grid,)
+    if len(axes) == 2 and isinstance(axes[0], str):
+        axes = (axes,)
+    pairs = [axis if isinstance(axis, (tuple, list)) else (None, axis) for axis in axes]
+    return ([n if isinstance(n, Tracer) else int(n) for _, n in pairs],
+            tuple([name for name, _ in pairs]))
+
+
+def _check_aliases(aliases: Sequence[Alias], avals: Sequence[ShapedArray], fetched: int,
+                   results: _Results) -> None:
+    for alias in aliases:
+        if alias.input < fetched:
+            raise ValueError(f"input_output_aliases: argument {alias.input} is fetched before, and "
+                             "shares no memory with a result. Leave it out.")
+        mapping = f"input_output_aliases contains the mapping '{alias.input}:{alias.output}' with"
+        for what, k, n in (("input", alias.input, len(avals)),
+                           ("output", alias.output, len(results.avals))):
+            if not 0 <= k < n:
+                raise ValueError(f"{mapping} {what} index {k} outside the range [0, {n})")
+        one, other = avals[alias.input], results.avals[alias.output]
+        if (one.shape, one.dtype) != (other.shape, other.dtype):
+            raise ValueError(f"{mapping} an input of type {one.str_short()} and an output of type "
+                             f"{other.str_short()}. They share memory: give both one type.")
+
+
+def _is_spec(x: object) -> bool:
+    return isinstance(x, BlockSpec) or x is no_block_spec
+
+
+def _flat_specs(what: str, specs: Any, other: str, values: Any) -> list[Any]:
+    """The specs of a tree of values, in order."""
+    tree = tree_structure(values)
+    if specs is no_block_spec:
+        return [no_block_spec] * tree.num_leaves
+    if isinstance(specs, list):
+        specs = tuple(specs)
+    leaves, own = tree_flatten(specs, is_leaf=_is_spec)
+    if own != tree:
+        found = [f"\n    * {f'at {keystr(path)}, ' if path else ''}`{what}` is a {one} but "
+                 f"`{other}` is a {two}, so {why}"
+                 for path, one, two, why in structure_differences(own, tree)]
+        raise ValueError(f"Pytree for `{what}` and `{other}` do not match. There are {len(found)} "
+                         f"mismatches, including:{''.join(found)}")
+    return leaves
+
+
+def _is_memory(x: object) -> bool:
+    return hasattr(x, "get_ref_aval") or hasattr(x, "dtype")
+
+
+def scratch_type(x: Any) -> AbstractRef:
+    """The type of a reference to scratch space that a memory with a shape, a semaphore, or anything
+    with a shape and a dtype describes."""
+    if hasattr(x, "get_ref_aval"):
+        return x.get_ref_aval()  # type: ignore[no-any-return]
+    return AbstractRef(ShapedArray(tuple(x.shape), x.dtype), MemorySpace.ANY)

@@ -1,0 +1,357 @@
+"""What kernels for TPUs use: memories, semaphores, copies between memories, pipelines, and
+operations on registers. They run where kernels are interpreted: copies at once, one program after
+the other."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
+from pyjx.core.slices import ds
+from pyjx.experimental.pallas.kernel_calls import indices, interpreting
+from pyjx.experimental.pallas.kernel_grids import (
+    BlockSpec,
+    MemoryRef,
+    Place,
+    RefLike,
+    Size,
+    Squeezed,
+    block_dim,
+    no_block_spec,
+    placed,
+)
+from pyjx.lax.fori import fori_loop
+from pyjx.lax.joining import concatenate, slice_in_dim
+from pyjx.lax.ref_transforms import bitcast_of
+from pyjx.numpy.manipulation import roll as rolled
+from pyjx.numpy.ufuncs import where
+from pyjx.runtime.backends import default_backend, devices
+from pyjx.tree_util import tree_leaves
+
+# -- memories and semaphores -----------------------------------------------------------------------
+
+
+class MemorySpace(enum.Enum):
+    """The memories of a TPU. Called with a shape and a dtype, one describes an array in it.
+
+    >>> from pyjx.experimental.pallas import tpu as pltpu
+    >>> pltpu.VMEM((8, 128), "float32").shape
+    (8, 128)
+    """
+
+    VMEM = "vmem"
+    VMEM_SHARED = "vmem_shared"
+    SMEM = "smem"
+    CMEM = "cmem"
+    SEMAPHORE = "semaphore_mem"
+    HBM = "hbm"
+
+    def __str__(self) -> str:
+        return self.value
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef:
+        return MemoryRef(ShapedArray(tuple(shape), dtype), self)
+
+
+class SemaphoreType(enum.Enum):
+    """The kinds of semaphores: one, or called with a shape an array of them."""
+
+    REGULAR = "regular"
+    DMA = "dma"
+    BARRIER = "barrier"
+
+    def __call__(self, shape: Sequence[int]) -> MemoryRef:
+        return MemoryRef(ShapedArray(tuple(shape), np.dtype(np.int32)), MemorySpace.SEMAPHORE)
+
+    def get_ref_aval(self) -> AbstractRef:
+        """The type of the reference to one."""
+        return self(()).get_ref_aval()
+
+
+def semaphore_signal(sem_or_view: RefLike, inc: ArrayLike = 1, *, device_id: object = None,
+                     device_id_type: object = None, core_index: object = None) -> None:
+    """Count a semaphore up.
+
+    Args:
+      sem_or_view: a reference to it.
+      inc: by how much.
+      device_id, device_id_type, core_index: whose it is: this core's alone.
+    """
+    if device_id is not None or core_index is not None:
+        raise NotImplementedError("semaphore_signal: semaphores of other devices and cores are not "
+                                  "there yet. Leave device_id and core_index out.")
+    sem_or_view[...] += inc
+
+
+def semaphore_wait(sem_or_view: RefLike, value: ArrayLike = 1, *, decrement: bool = True) -> None:
+    """Wait until a semaphore has reached a value, and count it down by that.
+
+    Args:
+      sem_or_view: a reference to it.
+      value: what it waits for.
+      decrement: whether it is counted down.
+    """
+    if decrement:
+        sem_or_view[...] -= value
+
+
+def semaphore_read(sem_or_view: RefLike) -> Array:
+    """What a semaphore has counted up to, an int32."""
+    return sem_or_view[...]  # type: ignore[no-any-return]
+
+
+def has_memory_space(ref: object, memory_space: object) -> bool:
+    """Whether a reference, or what describes one, lies in a memory."""
+    return (ref if hasattr(ref, "memory_space") else get_aval(ref)).memory_space == memory_space
+
+
+def with_memory_space_constraint(x: Array, memory_space: object) -> Array:
+    """`x`, which a compiler is to keep in a memory: as it is where kernels are interpreted."""
+    return x
+
+
+# -- copies ----------------------------------------------------------------------------------------
+
+
+class Copy:
+    """A copy from one reference to another, which `start` begins and `wait` waits for. It happens
+    when it is started."""
+
+    def __init__(self, src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None) -> None:
+        self.src_ref, self.dst_ref, self.sem = src_ref, dst_ref, sem
+
+    def start(self, priority: int = 0, *, add: bool = False) -> None:
+        """Begin it; with `add` it adds to what is there."""
+        sync_copy(self.src_ref, self.dst_ref, add=add)
+
+    def wait(self) -> None:
+        """Wait until it is done."""
+
+    wait_send = wait_recv = wait
+
+
+def make_async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *,
+                    src_sem: RefLike | None = None) -> Copy:
+    """A copy between references, not begun.
+
+    Args:
+      src_ref, dst_ref: from where to where; of one shape and dtype.
+      sem, src_sem: semaphores that say when it is done.
+    """
+    return Copy(src_ref, dst_ref, sem)
+
+
+def async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *,
+                    src_sem: RefLike | None = None,
+               priority: int = 0, add: bool = False) -> Copy:
+    """A copy between references, begun: call `wait` of it.
+
+    Args:
+      src_ref, dst_ref, sem, src_sem: as of `make_async_copy`.
+      priority: of the copy among others.
+      add: whether it adds to what is there.
+    """
+    copy = Copy(src_ref, dst_ref, sem)
+    copy.start(priority, add=add)
+    return copy
+
+
+def sync_copy(src_ref: RefLike, dst_ref: RefLike, *, add: bool = False) -> None:
+    """Copy between references, and wait until it is done; with `add` add to what is there."""
+    if add:
+        dst_ref[...] += src_ref[...]
+    else:
+        dst_ref[...] = src_ref[...]
+
+
+def load(ref: RefLike, *, mask: ArrayLike | None = None) -> Array:
+    """The value of a reference, of which only what `mask` has may be used."""
+    return ref[...]  # type: ignore[no-any-return]
+
+
+def store(ref: RefLike, val: ArrayLike, *, mask: ArrayLike | None = None) -> None:
+    """Write a reference, where `mask` says so if it is given."""
+    ref[...] = val if mask is None else where(mask, val, ref[...])
+
+
+# -- operations on registers -----------------------------------------------------------------------
+
+
+def roll(x: ArrayLike, shift: Any, axis: int, *, stride: int | None = None,
+         stride_axis: int | None = None) -> Array:
+    """`x` rolled along an axis.
+
+    Args:
+      x: array.
+      shift: by how many places, not negative.
+      axis: along which axis.
+      stride: by how much more for each place along `stride_axis`.
+      stride_axis: which axis that is; both or none.
+    """
+    if stride is None or stride_axis is None:
+        return rolled(x, shift, axis)  # type: ignore[arg-type]
+    count = get_aval(x).shape[stride_axis]
+    parts = [rolled(slice_in_dim(x, k, k + 1, axis=stride_axis), shift + k * stride, axis)
+             for k in range(count)]
+    return concatenate(parts, stride_axis)
+
+
+def reciprocal(x: Array, *, approx: bool = False, full_range: bool = True) -> Array:
+    """1 / x; with `approx` a TPU may make it of fewer bits."""
+    return 1 / x  # type: ignore[return-value]
+
+
+def bitcast(x: ArrayLike, ty: DTypeLike, dim: int = -2) -> Array:
+    """The bits of `x` as another dtype, of which so many elements along an axis are one of the
+    wider dtype.
+
+    Args:
+      x: array of two axes at least.
+      ty: the dtype.
+      dim: the axis, the last but one.
+    """
+    aval = get_aval(x)
+    if dim % aval.ndim != aval.ndim - 2:
+        raise NotImplementedError(f"bitcast: elements lie below each other along the last axis but "
+                                  f"one, dim=-2; got dim={dim}.")
+    return bitcast_of(aval.shape, aval.dtype, ty).read(x)  # type: ignore[no-any-return]
+
+
+# -- pipelines -------------------------------------------------------------------------------------
+
+
+def emit_pipeline(body: Callable[..., None], *, grid: Size | Sequence[Size],
+                  in_specs: object = (), out_specs: object = (), tiling: object = None,
+                  core_axis: object = None, core_axis_name: object = None,
+                  dimension_semantics: object = None, trace_scopes: bool = True,
+                  no_pipelining: bool = False, output_wait_read_only: bool = False,
+                  _explicit_indices: bool = False) -> Callable[..., None]:
+    """The function that runs `body` for each program of a grid within a kernel, on blocks of
+    references, which are copied while others are computed.
+
+    Args:
+      body: takes a reference to a block of each reference, and `scratches` behind them.
+      grid: the sizes of the grid's axes, which may be traced.
+      in_specs, out_specs: `BlockSpec` for what is read, and for what is written.
+      tiling, core_axis, core_axis_name, dimension_semantics, trace_scopes, no_pipelining,
+        output_wait_read_only: how a TPU does it.
+
+    Raises:
+      NotImplementedError: a block sticks out of its array.
+    """
+    specs = [s for s in tree_leaves((in_specs, out_specs), is_leaf=_is_spec) if _is_spec(s)]
+    sizes: list[Any] = [*grid] if isinstance(grid, (tuple, list)) else [grid]
+
+    def pipeline(*refs: RefLike, scratches: Sequence[RefLike] = ()) -> None:
+        def step(k: Any, carry: None) -> None:
+            ids = indices(k, sizes)
+            with placed(Place(ids, sizes, (None,) * len(sizes))):
+                given = ((tuple(ids),) if _explicit_indices else ())
+                body(*given, *[_block_of(ref, spec, ids)
+                               for ref, spec in zip(refs, specs, strict=True)], *scratches)
+
+        fori_loop(0, math.prod(sizes), step, None)
+
+    return pipeline
+
+
+def _is_spec(x: object) -> bool:
+    return isinstance(x, BlockSpec) or x is no_block_spec
+
+
+def _block_of(ref: RefLike, spec: Any, ids: Sequence[ArrayLike]) -> Any:
+    """The part of a reference that a program of a pipeline gets."""
+    if spec is no_block_spec or spec.block_shape is None:
+        return ref
+    places = spec.index_map(*ids) if spec.index_map is not None else (0,) * len(spec.block_shape)
+    parts: list[Any] = []
+    for n, entry, i in zip(ref.shape, spec.block_shape, places, strict=True):
+        dim = block_dim(entry)
+        size = getattr(dim, "block_size", 1)
+        if n % size:
+            raise NotImplementedError(f"emit_pipeline: blocks of {size} stick out of an axis of "
+                                      f"{n}. Choose a block size that divides it.")
+        parts.append(i if isinstance(dim, Squeezed) else ds(i * size, size))
+    return ref.at[tuple(parts)]
+
+
+# -- interpretation --------------------------------------------------------------------------------
+
+
+@contextmanager
+def force_tpu_interpret_mode(params: object = None) -> Iterator[None]:
+    """A context in which all kernels are interpreted.
+
+    Args:
+      params: how, a `InterpretParams`.
+    """
+    token = interpreting.set(True)
+    try:
+        yield
+    finally:
+        interpreting.reset(token)
+
+
+def set_tpu_interpret_mode(params: object = True) -> None:
+    """Interpret all kernels from now on, or with None no more.
+
+    Args:
+      params: how, a `InterpretParams`; None for as the calls say.
+    """
+    interpreting.set(params is not None)
+
+
+def reset_tpu_interpret_mode_state() -> None:
+    """Forget what the simulated memories hold: nothing stays here."""
+
+
+# -- questions about the device --------------------------------------------------------------------
+
+
+def _is(platform: str) -> bool:
+    return default_backend() == platform
+
+
+def _unknown(platform: str) -> NoReturn:
+    if _is(platform):
+        raise NotImplementedError(f"What Pallas knows of {platform.upper()}s is not there yet.")
+    kind = devices()[0].device_kind
+    raise ValueError(f"Unsupported {platform.upper()} device kind: {kind}")
+
+
+def is_tpu_device() -> bool:
+    """Whether the default device is a TPU."""
+    return _is("tpu")
+
+
+def is_gpu_device() -> bool:
+    """Whether the default device is a GPU."""
+    return _is("gpu")
+
+
+def get_tpu_info() -> NoReturn:
+    """What is known of the default device as a TPU.
+
+    Raises:
+      ValueError: it is none.
+    """
+    _unknown("tpu")
+
+
+def get_gpu_info() -> NoReturn:
+    """What is known of the default device as a GPU.
+
+    Raises:
+      ValueError: it is none.
+    """
+    _unknown("gpu")
