@@ -21,16 +21,16 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.cli import programs
-from pyjx.core.frames import user_frame
-from pyjx.core.nested import all_eqns
+from pyjx.core.frames import shown_path
 from pyjx.core.records import Record
 from pyjx.runtime import cache, explain, ledger
-from pyjx.runtime.costs import Costs, bytes_of
+from pyjx.viewer import ranking
+from pyjx.viewer.jaxprs import FREE, jaxpr_listing
+from pyjx.viewer.listing import Places
 
-# Floating-point operations that take the time of one byte, on the processors of this decade: it
-# ranks lines, no more.
-_BALANCE = 10
 _ROWS = 20
+_ARGUMENTS = 8  # that are listed
+_LONG = 24  # characters of a cell that may take several lines
 
 
 class Section(Record):
@@ -55,17 +55,19 @@ class Section(Record):
 
         def cell(name: str, value: Any) -> str:
             text = html.escape(str(value))
+            kind = " class=long" if name and len(text) > _LONG else ""
             if name == "function" and value in compiled and not are_these:
                 text = f"<a href='#of-{text}'>{text}</a>"
             elif not name and set(text) <= {"#"}:
                 text = f"<i style='width:{len(text) / 4}em'></i>"
-            return f"<td>{text}</td>"
+            return f"<td{kind}>{text}</td>"
 
         head = "".join([f"<th>{html.escape(name)}</th>" for name in self.head])
-        named = [f" id='of-{html.escape(row[0])}'" if are_these and row[1] == 1 else ""
+        first = {row[0]: row for row in reversed(self.rows)} if are_these else {}
+        names = [f" id='of-{html.escape(row[0])}'" if first.get(row[0]) is row else ""
                  for row in self.rows]
         rows = "\n".join([f"<tr{name}>{''.join(map(cell, self.head, row))}</tr>"
-                          for name, row in zip(named, self.rows, strict=True)])
+                          for name, row in zip(names, self.rows, strict=True)])
         return (f"<h2 id={self.anchor}>{html.escape(self.title)}</h2>\n"
                 f"<p>{html.escape(self.note)}</p>\n<table><tr>{head}</tr>\n{rows}</table>")
 
@@ -166,7 +168,7 @@ def _functions(found: explain.ProcessExplanation) -> Section:
 def _compilations(found: explain.ProcessExplanation) -> Section:
     rows = [(e.function, t.number, t.cache or "no program", *map(explain.time_text, (
         t.trace_seconds, t.lower_seconds, t.compile_seconds)), t.caller,
-             t.cause if t.changes else ", ".join(t.arguments))
+             t.cause if t.changes else _first(t.arguments))
             for e in found.functions for t in e.traces]
     return Section("Compilations", "each trace, its caller, and why it was made.",
                    ("function", "trace", "cache", "tracing", "lowering", "compile", "called at",
@@ -174,25 +176,34 @@ def _compilations(found: explain.ProcessExplanation) -> Section:
                    tuple(rows))
 
 
+def _first(arguments: Sequence[str]) -> str:
+    more = len(arguments) - _ARGUMENTS
+    return ", ".join([*arguments[:_ARGUMENTS], *([f"and {more} more"] if more > 0 else [])])
+
+
 def _lines() -> list[Section]:
     """Of the programs that users' functions were traced to, but for those within others."""
-    traced = [(h.name, closed) for h in ledger.histories() for e in h.entries
-              if not e.within and (closed := e.program()) is not None]
     lines: dict[str, Any] = {}
-    values = []
-    for name, closed in traced:
-        for cost in Costs(closed, dict).by_line:
-            time_of = max(cost.flops + _BALANCE * cost.transcendentals, _BALANCE * cost.bytes)
-            lines[cost.name] = lines.get(cost.name, 0.0) + np.array(
-                [time_of, cost.flops + cost.transcendentals, cost.bytes])
-        for eqn in all_eqns(closed):
-            frame = user_frame(eqn.source_info.traceback)
-            where = "?" if frame is None else f"{frame.file_name}:{frame.start_line}"
-            values += [(bytes_of(v.aval), v.aval.str_short(True), eqn.primitive.name, name, where)
-                       for v in eqn.outvars]
+    values: set[tuple[float, str, str, str, str]] = set()
+    for name, closed in [(h.name, closed) for h in ledger.histories() for e in h.entries
+                         if not e.within and (closed := e.program()) is not None]:
+        places = Places()
+        listing = jaxpr_listing(closed, places)
+        spent = ranking.costs(listing)
+        where = ["?" if at is None else f"{shown_path(at[0])}:{at[1]}"
+                 for at in places.own_lines(listing)]
+        sizes = ranking.arrays(listing, spent.runs, FREE)
+        for row, own in enumerate(spent.own):
+            if own:
+                work = listing.flops[row], listing.traffic[row]
+                lines[where[row]] = lines.get(where[row], 0.0) + np.array(
+                    [own * spent.whole, *[spent.runs[row] * x for x in work]])
+            if sizes[row]:
+                values.add((sizes[row], listing.shape[row], listing.operation[row], name,
+                            where[row]))
     whole = sum([sums[0] for sums in lines.values()]) or 1.0
     slowest = sorted(lines.items(), key=lambda item: -item[1][0])[:_ROWS]
-    largest = sorted(set(values), key=lambda row: (-row[0], row))[:_ROWS]
+    largest = sorted(values, key=lambda row: (-row[0], row))[:_ROWS]
     return [
         Section("Lines", "one run of each program, by arithmetic and traffic, the dearest first; "
                 "XLA fuses operations, so these are bounds.",
@@ -207,7 +218,7 @@ def _lines() -> list[Section]:
 
 def _source(line: str) -> str:
     file, _, number = line.rpartition(":")
-    return linecache.getline(file, int(number)).strip() if number.isdigit() else ""
+    return linecache.getline(os.path.abspath(file), int(number)).strip() if number.isdigit() else ""
 
 
 def page(title: str, found: Sequence[Section]) -> str:

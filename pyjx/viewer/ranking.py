@@ -33,11 +33,13 @@ class Costs(Record):
       shares: of the whole time, with all that a row runs, over all its runs.
       own: of the whole time, what is of no other row.
       runs: how often each row runs.
+      whole: the time; in bytes that could be moved meanwhile, or seconds if measured.
     """
 
     shares: list[float]
     own: list[float]
     runs: list[float]
+    whole: float
 
 
 def costs(listing: Listing, balance: float = BALANCES["cpu"],
@@ -58,7 +60,7 @@ def costs(listing: Listing, balance: float = BALANCES["cpu"],
                                        for name, n in zip(names, runs, strict=True)])
     whole = each[listing.heads[0]] or 1.0
     shares = [a * n / whole for a, n in zip(each, runs, strict=True)]
-    return Costs(shares, _own(listing, ends, shares, weights), runs)
+    return Costs(shares, _own(listing, ends, shares, weights), runs, whole)
 
 
 def carried(listing: Listing, spent: Costs, keys: Sequence[Sequence[Hashable]],
@@ -84,7 +86,8 @@ def carried(listing: Listing, spent: Costs, keys: Sequence[Sequence[Hashable]],
             mine[r] += amount * spent.own[r] / whole
     each = [m / (n or 1.0) for m, n in zip(mine, spent.runs, strict=True)]
     each = _add_up(listing, listing.ends(), each)
-    return Costs([e * n for e, n in zip(each, spent.runs, strict=True)], mine, spent.runs)
+    shares = [e * n for e, n in zip(each, spent.runs, strict=True)]
+    return Costs(shares, mine, spent.runs, spent.whole)
 
 
 def _add_up(listing: Listing, ends: Sequence[int], each: list[float]) -> list[float]:

@@ -74,6 +74,26 @@ def test_forms_of_the_report(program, tmp_path):
     assert links <= set(re.findall(r"id='?([^'>]+)", text))
 
 
+def test_lines_are_the_users_and_arguments_are_few(tmp_path):
+    """Of many leaves the first are told; what an installed package does is of who calls it."""
+    package = tmp_path / "site-packages" / "layers.py"
+    package.parent.mkdir()
+    package.write_text("def dense(w, x):\n    return x @ w\n")
+    path = tmp_path / "many.py"
+    path.write_text("import jax, jax.numpy as jnp, sys\n"
+                    f"sys.path.insert(0, {str(package.parent)!r})\n"
+                    "from layers import dense\n"
+                    "f = jax.jit(lambda ws, x: sum(dense(w, x) for w in ws))\n"
+                    "f([jnp.ones((3, 3))] * 30, jnp.ones((2, 3)))\n")
+    page = tmp_path / "page.json"
+    found = run("report", "-o", str(page), str(path), JAX_PLATFORMS="cpu")
+    assert found.returncode == 0, found.stderr
+    told = json.loads(page.read_text())
+    assert told["Lines"][0]["line"] == f"{path}:4"
+    (row,) = [row for row in told["Compilations"] if row["function"] == "<lambda>"]
+    assert row["why, or for what"].endswith(", and 23 more")
+
+
 def test_a_program_that_fails_is_reported_too(tmp_path):
     path = tmp_path / "fails.py"
     path.write_text("import jax\njax.jit(lambda x: x)(1)\nraise KeyError('mine')\n")

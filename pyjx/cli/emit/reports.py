@@ -22,10 +22,10 @@ from pyjx.inspect.figures import roofline
 from pyjx.inspect.platforms import UnavailableError
 from pyjx.inspect.program import Program, TracedProgram, UnsupportedError
 from pyjx.lazy import deferred
-from pyjx.viewer.rewriting import passes
 
 running = deferred("pyjx.inspect.running")  # with the interpreters
 measuring = deferred("pyjx.inspect.measuring")
+rewriting = deferred("pyjx.viewer.rewriting")
 
 _PASSES = 12  # of XLA's are shown
 _OPERATIONS = 16  # of those that were measured
@@ -92,7 +92,7 @@ def _roofline(program: Program, text: str) -> None:
 
 def _passes(options: Options, program: Program) -> None:
     assert options.passes is not None
-    for step in passes(program.jaxpr, program.platform.name):
+    for step in rewriting.passes(program.jaxpr, program.platform.name):
         if step.name not in options.passes:
             continue
         before, after = str(step.before), str(step.after)
