@@ -21,6 +21,7 @@ from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, RefEffect
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.options import Inline
 from pyjx.core.primitive import Holding, Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, trace_to_jaxpr
@@ -51,6 +52,7 @@ from pyjx.lax.shapes import reshape
 from pyjx.lax.slicing import dynamic_slice, dynamic_update_slice
 from pyjx.lax.traced_functions import trace_function
 from pyjx.runtime.backends import default_backend
+from pyjx.runtime.jit import jit
 from pyjx.tree_util import (
     keystr,
     tree_flatten,
@@ -259,20 +261,21 @@ def pallas_call(
                 raise ValueError(f"If `grid_spec` is specified, then `{what}` must be `{usual}`. "
                                  f"It is {given}")
     described = _results(out_shape)
-    options = {"debug": debug, "interpret": interpret, "compiler_params": compiler_params,
-               "cost_estimate": cost_estimate, "metadata": metadata, "mesh": None}
+    options = {"debug": debug, "compiler_params": compiler_params, "cost_estimate": cost_estimate,
+               "metadata": metadata, "mesh": None}
     spec, aliases = grid_spec, tuple([Alias(*pair) for pair in input_output_aliases.items()])
 
-    def wrapped(*args: Any) -> Any:
-        options["interpret"] = interpret or interpreting.get()
+    @partial(jit, static_argnums=0, inline=Inline.JAX_EARLY)
+    def run(interpret: object, *args: Any) -> Any:
         call = _traced(kernel, spec, described, aliases, name, args)
         flat = tree_flatten(args)[0]
         outs = pallas_call_p.bind(
             *call.bounds, *flat, jaxpr=call.kernel, grid_mapping=call.mapping,
-            input_output_aliases=aliases, out_avals=tuple(described.avals), name=name, **options)
+            input_output_aliases=aliases, out_avals=tuple(described.avals), name=name,
+            interpret=interpret, **options)
         return tree_unflatten(described.tree, outs)
 
-    return wrapped
+    return lambda *args: run(interpret or interpreting.get(), *args)
 
 
 class _Results(Record):
