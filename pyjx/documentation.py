@@ -37,9 +37,7 @@ ARGUMENTS = {
     "axis1": "the first of two axes.",
     "axis2": "the second of two axes.",
     "b": "another array or number.",
-    "base": "of the powers.",
     "bins": "the number of bins, or their edges.",
-    "buffer": "an object with a buffer of bytes.",
     "casting": "the rule, as for NumPy.",
     "copy": "whether the result has memory of its own.",
     "correction": "the same as `ddof`, by the name of the array API.",
@@ -59,43 +57,29 @@ ARGUMENTS = {
     "file": "a path or an open file.",
     "fill_value": "the value of all elements, or of those that `size` adds.",
     "from_": "a dtype or an array.",
-    "function": "a function of arrays of indices.",
     "include_initial": "whether the result begins with the 1 of no factors.",
-    "indices": "an array of integers.",
     "indices_or_sections": "the number of equal parts, or the indices at which they begin.",
     "initial": "a number that the result begins with.",
     "inplace": "must be False: arrays do not change.",
-    "k": "the number of the diagonal: 0 is the main one, positive ones are above it. For `rot90` "
-         "the number of quarter turns.",
+    "k": "the number of the diagonal: 0 is the main one, positive ones are above it.",
     "keepdims": "whether the axes stay, with size 1.",
-    "kind": "without effect: use `stable`.",
     "kth": "the position that is to have the element which sorting would put there.",
-    "kwargs": "further arguments by name.",
     "kwds": "arrays by name.",
-    "m": "an array; for indices of triangles the number of columns.",
     "mask_func": "a function of an array and `k`, such as `triu`.",
     "max": "the largest value of the result.",
     "max_line_width": "the number of characters of a line.",
     "mean": "the mean, where it is known.",
     "method": "how values between two elements are found, such as \"linear\".",
     "min": "the least value of the result.",
-    "mode": "what happens beyond the ends.",
-    "n": "a number: of rows, or of the points along the axis that is transformed.",
-    "ndim": "the number of axes.",
     "negative_slope": "the slope below zero.",
     "new_shape": "the shape of the result.",
     "norm": 'where the transform is scaled: None or "backward", "ortho" or "forward".',
-    "num": "the number of numbers.",
-    "offset": "the number of the diagonal, or of the first byte.",
     "operands": "arrays, or their shapes.",
     "optimize": "how the order of contractions is chosen.",
     "ord": "the order of the norm.",
-    "order": "the order of elements in memory, of which arrays have one; without effect on "
-             "sorting.",
     "out": "not supported, must be None.",
     "out_sharding": "how the result lies on a mesh.",
     "overwrite_input": "not supported, must be False.",
-    "p": "an array of coefficients, of the highest power first.",
     "precision": "what accelerators compute with: None, a `lax.Precision` or its name.",
     "array_repr.precision": "the number of digits.",
     "array_str.precision": "the number of digits.",
@@ -109,21 +93,16 @@ ARGUMENTS = {
     "rtol": "the difference that is allowed, relative to the second argument.",
     "s": "the numbers of points along the axes.",
     "shape": "the shape of the result: an integer or a sequence of them.",
-    "shapes": "shapes.",
     "size": "the number of elements of the result, which must be known where arguments are traced.",
     "source": "the axes that move.",
     "sparse": "whether each grid has one long axis only.",
     "stable": "whether equal elements keep their order.",
-    "start": "the first number; for `rollaxis` the axis before which the other goes.",
-    "step": "the distance between two numbers.",
-    "stop": "the end, which `arange` does not reach.",
     "subscripts": "which axes are which, as for `einsum`.",
     "suppress_small": "whether tiny numbers are shown as 0.",
     "symmetrize_input": "whether the matrix and its adjoint are averaged first.",
     "to": "a dtype.",
     "tup": "a sequence of arrays.",
     "v": "an array.",
-    "values": "an array, which is broadcast.",
     "weights": "the weight of each element.",
     "where": "boolean array, broadcast against the first argument, of the elements to include.",
     "x": "an array or a number.",
@@ -154,7 +133,7 @@ def describe(function: Callable[..., Any], name: str) -> None:
     if "Args:" not in text:
         listed = [_entry(p, ARGUMENTS.get(f"{name}.{p}", ARGUMENTS.get(p)), pad) for p in names]
         parts.append(f"{pad}Args:\n" + "\n".join([x for x in listed if x]))
-    result = result.rstrip() if returns else f"\n{pad}  {_result(function, names)}"
+    result = result.rstrip() if returns else f"\n{pad}  {_result(names)}"
     parts.append(f"{pad}Returns:{result}")
     if raises:
         parts.append(f"{pad}Raises:{errors.rstrip()}")
@@ -184,14 +163,10 @@ def _entry(name: str, meaning: str | None, pad: str) -> str:
     return "\n".join(lines)
 
 
-def _result(function: Callable[..., Any], names: tuple[str, ...]) -> str:
-    kind = str(getattr(function, "__annotations__", {}).get("return", "Array"))
+def _result(names: tuple[str, ...]) -> str:
+    """What a function of arrays returns whose docstring does not say it."""
     if "keepdims" in names:
         return "An array without the axes that are reduced, or with size 1 there if `keepdims`."
-    if not kind.startswith("Array"):
-        return "Several arrays." if "Array" in kind else f"A value of type {kind}."
     arrays = [n for n in names if n in ("x", "y", "x1", "x2")]
-    if arrays and len(arrays) == len([n for n in names if n not in ("out", "where")]):
-        return ("An array of the shape of the argument." if len(arrays) == 1 else
-                "An array of the shape that the arguments are broadcast to.")
-    return "An array."
+    return ("An array of the shape of the argument." if len(arrays) == 1 else
+            "An array of the shape that the arguments are broadcast to.")

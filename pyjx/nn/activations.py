@@ -213,6 +213,10 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
       approximate: use x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) and not erf
         (Hendrycks and Gimpel 2016, arXiv:1606.08415).
 
+    Returns:
+      An array of the argument's shape. Integers and booleans become the default float dtype; other
+      dtypes stay.
+
     >>> import pyjx as jax
     >>> float(jax.nn.gelu(0.0))
     0.0
@@ -225,6 +229,9 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 @numpy_function(static_argnames=("axis",))
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half of `x` along an axis times the sigmoid of the second half (arXiv:1612.08083).
+
+    Returns:
+      An array of half the size along the axis. Integers become the default float dtype.
 
     Raises:
       AssertionError: the axis has an odd size.
@@ -247,6 +254,10 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 @numpy_function
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + sqrt(x**2 + b)) / 2, elementwise (Barron 2021, arXiv:2112.11687).
+
+    Returns:
+      An array of the argument's shape. Integers and booleans become the default float dtype; other
+      dtypes stay.
 
     >>> import pyjx as jax
     >>> float(jax.nn.squareplus(0.0))
@@ -377,6 +388,10 @@ def relu6(x: ArrayLike) -> Array:
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where x > 0, alpha * (exp(x) - 1) elsewhere, elementwise.
 
+    Returns:
+      An array of the argument's shape. Integers and booleans become the default float dtype; other
+      dtypes stay.
+
     >>> import pyjx as jax
     >>> jax.nn.elu(jax.numpy.array([0.0, 2.0])).tolist()
     [0.0, 2.0]
@@ -392,6 +407,10 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 @numpy_function
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """x where x >= 0, negative_slope * x elsewhere, elementwise.
+
+    Returns:
+      An array of the argument's shape. Integers and booleans become the default float dtype; other
+      dtypes stay.
 
     >>> import pyjx as jax
     >>> jax.nn.leaky_relu(jax.numpy.array([-1.0, 2.0]), 0.5).tolist()
@@ -417,6 +436,10 @@ def hard_tanh(x: ArrayLike) -> Array:
 @numpy_function
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), elementwise (arXiv:1704.07483).
+
+    Returns:
+      An array of the argument's shape. Integers and booleans become the default float dtype; other
+      dtypes stay.
 
     >>> import pyjx as jax
     >>> jax.nn.celu(jax.numpy.array([0.0, 2.0])).tolist()

@@ -38,6 +38,9 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1
       out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
         mesh of the context.
 
+    Returns:
+      An array with one axis more, of size `num_classes`, of `dtype`.
+
     >>> import pyjx as jax
     >>> jax.nn.one_hot(jax.numpy.array([0, 2]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]

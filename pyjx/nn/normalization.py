@@ -78,6 +78,10 @@ def total_of(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Array:
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """The logarithm of `softmax`; -inf where the mask is false. Arguments as for `softmax`.
 
+    Returns:
+      An array of the argument's shape. Integers and booleans become the default float dtype; other
+      dtypes stay.
+
     >>> import pyjx as jax
     >>> jax.numpy.exp(jax.nn.log_softmax(jax.numpy.array([1.0, 1.0]))).tolist()
     [0.5, 0.5]
@@ -195,6 +199,10 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
       axis: int, sequence of ints, or None for all axes. Names of mapped axes may be among them.
       where: boolean mask, broadcast against `x`, of the elements to include; others give 0.
 
+    Returns:
+      An array of the argument's shape. Integers and booleans become the default float dtype; other
+      dtypes stay.
+
     >>> import pyjx as jax
     >>> jax.nn.softmax(jax.numpy.array([1.0, 1.0])).tolist()
     [0.5, 0.5]
@@ -245,6 +253,10 @@ def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
       where: boolean mask of the elements that mean and variance are computed from.
       algorithm: "fast" takes the variance as mean(x**2) - mean(x)**2; "stable" (slower, more
         precise) as mean((x - mean(x))**2).
+
+    Returns:
+      An array of the argument's shape. Integers and booleans become the default float dtype; other
+      dtypes stay.
 
     >>> import pyjx as jax
     >>> jax.nn.standardize(jax.numpy.array([-1.0, 1.0]), epsilon=0.0).tolist()

@@ -104,6 +104,9 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
       global_scale: for "nvfp4", an array of one element by which all others are divided; 1 by
         default.
 
+    Returns:
+      A `BlockScaleConfig`.
+
     Raises:
       ValueError: an unknown mode, or a `global_scale` for a mode without one.
 
@@ -202,6 +205,9 @@ def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Any,
       configs: how to round lhs, rhs and cotangents; see `get_scaled_dot_general_config`. None does
         not round.
       implementation: not used.
+
+    Returns:
+      An array of the axes of batches, then those of `lhs` that are left, then those of `rhs`.
 
     Raises:
       ValueError: the summed axis is not a multiple of the block size.

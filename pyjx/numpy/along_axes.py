@@ -25,6 +25,9 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
       arr: array.
       *args, **kwargs: what the function gets besides.
 
+    Returns:
+      An array of the axes of `arr`, but that those of one result stand in the place of `axis`.
+
     Raises:
       ValueError: there is no such axis.
 
@@ -56,6 +59,9 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Array, axes: Sequence[in
         comes again with size 1.
       a: array.
       axes: the axes.
+
+    Returns:
+      What the last call of the function gives: an array of as many axes as `a`.
 
     Raises:
       ValueError: a result has another rank.

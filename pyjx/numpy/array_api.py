@@ -57,6 +57,9 @@ class ArrayNamespaceInfo:
 def __array_namespace_info__() -> ArrayNamespaceInfo:
     """What this namespace can do, by the Python array API standard.
 
+    Returns:
+      An object whose methods say what there is: dtypes, devices, default dtypes, capabilities.
+
     >>> import pyjx as jax
     >>> jax.numpy.__array_namespace_info__().default_dtypes()["integral"]
     dtype('int32')

@@ -37,6 +37,9 @@ def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array | np.ndarray, out:
       mode: what becomes of numbers out of range: "raise" refuses them and needs values that are
         known while tracing; "wrap" takes the remainder, "clip" the nearest.
 
+    Returns:
+      An array of the shape that the indices and choices are broadcast to.
+
     Raises:
       ValueError: `a` holds no integers, a number is out of range, or the mode is none of these.
 
@@ -77,6 +80,10 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLik
       condlist: arrays of booleans, or of numbers, which are true if they are not zero.
       choicelist: as many arrays; all broadcast against each other.
       default: the value where no condition holds.
+
+    Returns:
+      An array of the shape that conditions and choices are broadcast to, of the dtype to which the
+      choices and `default` promote.
 
     Raises:
       ValueError: the lists differ in length or are empty.
@@ -173,6 +180,10 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
       size: the number of elements of the result; the surplus is left out, what lacks is
         `fill_value`.
       fill_value: what stands in the places that `size` adds.
+
+    Returns:
+      A one-dimensional array of as many elements as are True, or of `size` elements: the latter is
+      needed where the condition is traced.
 
     >>> import pyjx as jax
     >>> x = jax.numpy.arange(4)

@@ -101,6 +101,10 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
       out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
         mesh of the context.
 
+    Returns:
+      An array of the axes of `a` but the last, then those of `b` but the last but one, of the dtype
+      to which the two promote.
+
     Raises:
       TypeError: the sizes of the two axes differ.
 
@@ -214,6 +218,9 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
       out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
         mesh of the context.
 
+    Returns:
+      An array: the axes of `a` that are not summed over, then those of `b`.
+
     Raises:
       TypeError: `axes` does not fit the operands.
 
@@ -260,6 +267,9 @@ def _conjugated(x: ArrayLike) -> Any:
 def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
          preferred_element_type: DTypeLike | None = None) -> Array:
     """The sum of products of the flattened arrays, `a` conjugated.
+
+    Returns:
+      An array of no axes.
 
     >>> import pyjx as jax
     >>> int(jax.numpy.vdot(jax.numpy.array([1, 2]), jax.numpy.array([3, 4])))
@@ -323,6 +333,9 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
            preferred_element_type: DTypeLike | None = None) -> Array:
     """The sum of products along an axis, `x1` conjugated; the other axes are broadcast.
 
+    Returns:
+      An array without the axis, of the shape to which the others are broadcast.
+
     >>> import pyjx as jax
     >>> jax.numpy.vecdot(jax.numpy.array([[1, 2], [3, 4]]), jax.numpy.array([1, 1])).tolist()
     [3, 7]
@@ -342,6 +355,9 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Matrices times vectors: shapes (..., m, n) and (..., n) give (..., m).
 
+    Returns:
+      An array (..., m): the product of (..., m, n) and (..., n).
+
     >>> import pyjx as jax
     >>> jax.numpy.matvec(jax.numpy.array([[1, 2], [3, 4]]), jax.numpy.array([1, 1])).tolist()
     [3, 7]
@@ -353,6 +369,9 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @numpy_function
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Vectors, conjugated, times matrices: shapes (..., n) and (..., n, m) give (..., m).
+
+    Returns:
+      An array (..., m): the product of (..., n) and (..., n, m).
 
     >>> import pyjx as jax
     >>> jax.numpy.vecmat(jax.numpy.array([1, 1]), jax.numpy.array([[1, 2], [3, 4]])).tolist()
@@ -366,6 +385,9 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
           preferred_element_type: DTypeLike | None = None) -> Array:
     """The product that sums over the last axes of both; with a scalar, the elementwise product.
+
+    Returns:
+      An array: the axes of `a` but the last, then those of `b` but the last.
 
     >>> import pyjx as jax
     >>> jax.numpy.inner(jax.numpy.ones((2, 3)), jax.numpy.ones((4, 3))).shape
@@ -386,6 +408,9 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """The products of all pairs of elements: shape (a.size, b.size).
 
+    Returns:
+      An array (m, n) of the products of m and n elements: arguments are flattened.
+
     >>> import pyjx as jax
     >>> jax.numpy.outer(jax.numpy.array([1, 2]), jax.numpy.array([3, 4])).tolist()
     [[3, 4], [6, 8]]
@@ -402,6 +427,9 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 @numpy_function
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: `a` with each element replaced by its product with all of `b`.
+
+    Returns:
+      An array whose sizes are the products of those of the arguments.
 
     >>> import pyjx as jax
     >>> jax.numpy.kron(jax.numpy.array([1, 2]), jax.numpy.array([1, 10])).tolist()
@@ -431,6 +459,10 @@ def trace(a: ArrayLike, offset: Any = 0, axis1: int = 0, axis2: int = 1,
       axis1, axis2: the rows and the columns.
       dtype: of the sum; by default as for `sum`.
       out: not supported, must be None.
+
+    Returns:
+      The sums over the diagonals: an array without the two axes. Narrow integers become the default
+      integer dtype.
 
     Raises:
       ValueError: the axes are equal, or `offset` is no integer.
@@ -476,6 +508,10 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
       axisc: where the components stand in the result.
       axis: one axis for all three.
       axisa, axisb: the axes of the vectors in `a` and `b`.
+
+    Returns:
+      An array of the dtype to which the arguments promote: its axis of vectors has three
+      components.
 
     Raises:
       ValueError: vectors have other than three components.

@@ -111,6 +111,19 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
 
     Args and errors are those of `array`; `copy=True` asks for new buffers.
 
+    Args:
+      a: an array, a number, nested lists of such, or anything that NumPy makes an array of.
+      dtype: of the result; None for that of `a`, or of Python's numbers: int32 and float32, unless
+        64-bit types are on.
+      order: None or "K": arrays have no order in memory that can be seen.
+      copy: True makes a copy in any case; otherwise there is one where it is needed.
+      device: the device or sharding of the result.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
+    Returns:
+      An array: the argument itself, if it is one of that dtype and place already.
+
     >>> import pyjx as jax
     >>> jax.numpy.asarray([1, 2]).tolist()
     [1, 2]
@@ -378,6 +391,13 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
 def copy(a: ArrayLike, order: str | None = None) -> Array:
     """The array in new buffers.
 
+    Args:
+      a: an array or a number.
+      order: None or "K": arrays have no order in memory that can be seen.
+
+    Returns:
+      An array of the same shape, dtype and values with memory of its own.
+
     >>> import pyjx as jax
     >>> jax.numpy.copy(jax.numpy.arange(3)).tolist()
     [0, 1, 2]
@@ -388,6 +408,9 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 
 def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False, device: DeviceLike = None) -> Array:
     """The array with another dtype; complex values lose their imaginary part in real dtypes.
+
+    Returns:
+      An array of the argument's shape and the new dtype.
 
     >>> import pyjx as jax
     >>> jax.numpy.astype(jax.numpy.array([1.5, 2.7]), int)
@@ -419,6 +442,15 @@ def frombuffer(buffer: bytes | bytearray | memoryview, dtype: DTypeLike | None =
                count: int = -1, offset: int = 0) -> Array:
     """The elements of a buffer of bytes as array of rank 1; see `numpy.frombuffer`.
 
+    Args:
+      buffer: an object with a buffer of bytes, such as `bytes`.
+      dtype: of the elements.
+      count: the number of elements; -1 for all.
+      offset: how many bytes are left out in front.
+
+    Returns:
+      A one-dimensional array with a copy of the bytes.
+
     >>> import pyjx as jax
     >>> jax.numpy.frombuffer(b"\x01\x02", "uint8").tolist()
     [1, 2]
@@ -428,6 +460,16 @@ def frombuffer(buffer: bytes | bytearray | memoryview, dtype: DTypeLike | None =
 
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """The array of an object that exports itself through DLPack, sharing its memory if it can.
+
+    Args:
+      x: an object with the methods `__dlpack__` and `__dlpack_device__`, such as an array of NumPy,
+        PyTorch or CuPy.
+      device: the device or sharding of the result; by default where the memory is.
+      copy: True makes a copy; None or False share the memory where that can be.
+
+    Returns:
+      An array of the same shape and dtype, which shares the memory where `copy` does not say
+      otherwise.
 
     >>> import pyjx as jax
     >>> import numpy as np
@@ -523,6 +565,10 @@ def zeros(shape: SupportsIndex | Sequence[SupportsIndex], dtype: DTypeLike | Non
       dtype: by default the default float dtype.
       device, out_sharding: where to put it.
 
+    Returns:
+      An array of that shape. The default dtype is float32, where NumPy's is float64, unless 64-bit
+      types are on; for `full` it is that of the value.
+
     Raises:
       TypeError: `shape` is no shape.
 
@@ -539,6 +585,10 @@ def ones(shape: SupportsIndex | Sequence[SupportsIndex], dtype: DTypeLike | None
          device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
     """An array of ones; arguments as those of `zeros`.
 
+    Returns:
+      An array of that shape. The default dtype is float32, where NumPy's is float64, unless 64-bit
+      types are on; for `full` it is that of the value.
+
     >>> import pyjx as jax
     >>> jax.numpy.ones(2).tolist()
     [1.0, 1.0]
@@ -551,6 +601,10 @@ def ones(shape: SupportsIndex | Sequence[SupportsIndex], dtype: DTypeLike | None
 def empty(shape: SupportsIndex | Sequence[SupportsIndex], dtype: DTypeLike | None = None, *,
           device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
     """An array whose elements do not matter; they are zeros.
+
+    Returns:
+      An array of that shape. The default dtype is float32, where NumPy's is float64, unless 64-bit
+      types are on; for `full` it is that of the value.
 
     >>> import pyjx as jax
     >>> jax.numpy.empty((2, 3)).shape
@@ -576,6 +630,10 @@ def full(shape: SupportsIndex | Sequence[SupportsIndex], fill_value: ArrayLike,
          dtype: DTypeLike | None = None, *, device: DeviceLike = None,
          out_sharding: ShardingLike = None) -> Array:
     """An array filled with a value, which is broadcast to the shape.
+
+    Returns:
+      An array of that shape. The default dtype is float32, where NumPy's is float64, unless 64-bit
+      types are on; for `full` it is that of the value.
 
     >>> import pyjx as jax
     >>> jax.numpy.full((2,), 7).tolist()
@@ -625,6 +683,9 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: DeviceLi
                out_sharding: ShardingLike = None) -> Array:
     """Zeros with the shape and dtype of `a`, unless others are given.
 
+    Returns:
+      An array of the shape and dtype of the argument, where no other ones are asked for.
+
     >>> import pyjx as jax
     >>> jax.numpy.zeros_like(jax.numpy.arange(2)).tolist()
     [0, 0]
@@ -637,6 +698,9 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: DeviceLik
               out_sharding: ShardingLike = None) -> Array:
     """Ones with the shape and dtype of `a`, unless others are given.
 
+    Returns:
+      An array of the shape and dtype of the argument, where no other ones are asked for.
+
     >>> import pyjx as jax
     >>> jax.numpy.ones_like(jax.numpy.arange(2)).tolist()
     [1, 1]
@@ -648,6 +712,9 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: DeviceLik
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: DeviceLike = None
               ) -> Array:
     """An array like `prototype` whose elements do not matter; they are zeros.
+
+    Returns:
+      An array of the shape and dtype of the argument, where no other ones are asked for.
 
     >>> import pyjx as jax
     >>> jax.numpy.empty_like(jax.numpy.arange(3)).shape
@@ -670,6 +737,9 @@ def full_like(a: Any, fill_value: ArrayLike | None, dtype: DTypeLike | None = No
               shape: Any = None, *, device: DeviceLike = None,
               out_sharding: ShardingLike = None) -> Array:
     """An array with the shape and dtype of `a`, filled with a value broadcast to the shape.
+
+    Returns:
+      An array of the shape and dtype of the argument, where no other ones are asked for.
 
     >>> import pyjx as jax
     >>> jax.numpy.full_like(jax.numpy.arange(2), 7).tolist()

@@ -91,6 +91,9 @@ def eye(N: Any, M: Value | None = None, k: Any = 0, dtype: DTypeLike | None = No
       dtype: by default the default float dtype.
       device: device or sharding.
 
+    Returns:
+      An array (N, M) of zeros and ones.
+
     Raises:
       ValueError: N or M is negative, or k is no scalar integer.
       TypeError: N or M is no integer, or k no number at all.
@@ -125,6 +128,13 @@ def eye(N: Any, M: Value | None = None, k: Any = 0, dtype: DTypeLike | None = No
 def identity(n: SupportsIndex, dtype: DTypeLike | None = None) -> Array:
     """The n x n identity matrix.
 
+    Args:
+      n: the number of rows and columns.
+      dtype: of the result; None for the default float dtype.
+
+    Returns:
+      An array (n, n) of zeros and ones.
+
     >>> import pyjx as jax
     >>> jax.numpy.identity(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -134,6 +144,15 @@ def identity(n: SupportsIndex, dtype: DTypeLike | None = None) -> Array:
 
 def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike | None = None) -> Array:
     """The N x M matrix (by default square) with ones on and below diagonal `k`.
+
+    Args:
+      N: the number of rows.
+      M: that of columns; by default as many.
+      k: up to which diagonal there are ones: 0 is the main one, positive ones are above it.
+      dtype: of the result; None for the default float dtype.
+
+    Returns:
+      An array (N, M) of zeros and ones.
 
     >>> import pyjx as jax
     >>> jax.numpy.tri(2).tolist()
@@ -165,6 +184,13 @@ def _triangle(name: str, m: ArrayLike, k: int, keep_lower: bool) -> Any:
 def tril(m: ArrayLike, k: int = 0) -> Array:
     """The matrices (last two axes) with zeros above diagonal `k`.
 
+    Args:
+      m: an array of two axes or more; the triangle is that of the last two.
+      k: the diagonal at which it ends: 0 is the main one, positive ones are above it.
+
+    Returns:
+      An array of the shape and dtype of the argument.
+
     Raises:
       ValueError: the rank is less than 2.
 
@@ -178,6 +204,13 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 @op_jit(static_argnames=("k",))
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """The matrices (last two axes) with zeros below diagonal `k`.
+
+    Args:
+      m: an array of two axes or more; the triangle is that of the last two.
+      k: the diagonal at which it ends: 0 is the main one, positive ones are above it.
+
+    Returns:
+      An array of the shape and dtype of the argument.
 
     Raises:
       ValueError: the rank is less than 2.
@@ -213,6 +246,14 @@ def _number_above(n: Array, m: Array, k: int) -> Any:
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Row and column indices of the elements on and below diagonal `k` of an n x m matrix.
 
+    Args:
+      n: the number of rows.
+      k: the diagonal at which the triangle ends: 0 is the main one, positive ones are above it.
+      m: the number of columns; by default as many as rows.
+
+    Returns:
+      A tuple of one-dimensional arrays of integers, one for each axis, by which to index an array.
+
     >>> import pyjx as jax
     >>> [i.tolist() for i in jax.numpy.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
@@ -234,6 +275,14 @@ def _triangle_indices(of_numpy: Any, n: Any, k: Any, m: Any) -> tuple[Array, Arr
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Row and column indices of the elements on and above diagonal `k` of an n x m matrix.
 
+    Args:
+      n: the number of rows.
+      k: the diagonal at which the triangle ends: 0 is the main one, positive ones are above it.
+      m: the number of columns; by default as many as rows.
+
+    Returns:
+      A tuple of one-dimensional arrays of integers, one for each axis, by which to index an array.
+
     >>> import pyjx as jax
     >>> [i.tolist() for i in jax.numpy.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
@@ -252,6 +301,9 @@ def _matrix_shape(name: str, arr: ArrayLike) -> tuple[int, int]:
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`tril_indices` for the shape of a matrix.
 
+    Returns:
+      A tuple of one-dimensional arrays of integers, one for each axis, by which to index an array.
+
     >>> import pyjx as jax
     >>> [i.tolist() for i in jax.numpy.tril_indices_from(jax.numpy.ones((2, 2)))]
     [[0, 1, 1], [0, 0, 1]]
@@ -263,6 +315,9 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`triu_indices` for the shape of a matrix.
 
+    Returns:
+      A tuple of one-dimensional arrays of integers, one for each axis, by which to index an array.
+
     >>> import pyjx as jax
     >>> [i.tolist() for i in jax.numpy.triu_indices_from(jax.numpy.ones((2, 2)))]
     [[0, 0, 1], [0, 1, 1]]
@@ -273,6 +328,13 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 
 def diag_indices(n: SupportsIndex, ndim: SupportsIndex = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array with `ndim` axes of size `n`.
+
+    Args:
+      n: the number of indices.
+      ndim: the number of axes of the array that they are for.
+
+    Returns:
+      A tuple of one-dimensional arrays of integers, one for each axis, by which to index an array.
 
     >>> import pyjx as jax
     >>> [i.tolist() for i in jax.numpy.diag_indices(2)]
@@ -287,6 +349,9 @@ def diag_indices(n: SupportsIndex, ndim: SupportsIndex = 2) -> tuple[Array, ...]
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array, whose axes are of one size.
+
+    Returns:
+      A tuple of one-dimensional arrays of integers, one for each axis, by which to index an array.
 
     >>> import pyjx as jax
     >>> [i.tolist() for i in jax.numpy.diag_indices_from(jax.numpy.ones((2, 2)))]
@@ -305,6 +370,15 @@ def mask_indices(n: int, mask_func: Callable[[Array, int], ArrayLike], k: int = 
                  size: int | None = None) -> tuple[Array, ...]:
     """The indices where `mask_func(ones((n, n)), k)` is not zero.
 
+    Args:
+      n: the number of rows and columns.
+      mask_func: a function of an array and `k`, such as `triu`.
+      k: what the function is given.
+      size: the number of indices, which must be given where they are not known while tracing.
+
+    Returns:
+      A tuple of one-dimensional arrays of integers, one for each axis, by which to index an array.
+
     >>> import pyjx as jax
     >>> [i.tolist() for i in jax.numpy.mask_indices(2, jax.numpy.triu)]
     [[0, 0, 1], [0, 1, 1]]
@@ -315,6 +389,14 @@ def mask_indices(n: int, mask_func: Callable[[Array, int], ArrayLike], k: int = 
 @op_jit(static_argnames=("offset", "axis1", "axis2"))
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The elements on a diagonal of two axes, along a new last axis.
+
+    Args:
+      a: an array of two axes or more.
+      offset: which diagonal: 0 is the main one, positive ones are above it.
+      axis1, axis2: the axes of the matrices.
+
+    Returns:
+      An array whose last axis is the diagonal, in the place of the two axes.
 
     Raises:
       ValueError: the rank is less than 2.
@@ -363,6 +445,9 @@ def _mask_of(size: int, k: int) -> Any:
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with a vector on diagonal `k`, or the diagonal `k` of a matrix.
 
+    Returns:
+      A vector of a matrix, and a matrix of a vector.
+
     Raises:
       ValueError: the rank is neither 1 nor 2.
 
@@ -382,6 +467,9 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with the elements of an array on diagonal `k`.
+
+    Returns:
+      A square matrix.
 
     >>> import pyjx as jax
     >>> jax.numpy.diagflat(jax.numpy.array([1, 2])).tolist()

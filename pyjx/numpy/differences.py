@@ -62,6 +62,9 @@ def diff(a: Array, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
       prepend, append: arrays or scalars to put before and behind `a` first.
       axis: the axis along which neighbours are subtracted.
 
+    Returns:
+      An array with `n` elements fewer along the axis.
+
     Raises:
       ValueError: `a` is a scalar, or `n` is negative.
 
@@ -104,6 +107,9 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     Args:
       ary: array.
       to_end, to_begin: values to put behind and before them.
+
+    Returns:
+      A one-dimensional array.
 
     Raises:
       TypeError: the array is boolean.
@@ -208,6 +214,9 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
       dx: a number, or an array that broadcasts with the spaces between samples.
       axis: the axis that is integrated along.
 
+    Returns:
+      A float or complex array without the axis.
+
     Raises:
       ValueError: `x` is a scalar.
 
@@ -270,6 +279,9 @@ def unwrap(p: Any, discont: ArrayLike | None = None, axis: int = -1, period: Arr
       period: size of a turn.
       axis: the axis along which jumps are taken out.
 
+    Returns:
+      An array of the argument's shape, of a float dtype.
+
     >>> import pyjx as jax
     >>> jax.numpy.unwrap(jax.numpy.array([0, 3, 5, 1]), period=4).tolist()
     [0, -1, 1, 1]
@@ -310,6 +322,9 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: 
       left, right: values below and above all of `xp`; the values at the ends by default. Also
         "extrapolate".
       period: period of `x` and `xp`, which then need no order.
+
+    Returns:
+      A float array of the shape of `x`.
 
     Raises:
       ValueError: `xp` and `fp` are not one-dimensional and of one size, or the period is 0.
@@ -427,6 +442,11 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Preci
         "highest".
       preferred_element_type: the dtype that is summed in, and that of the result.
 
+    Returns:
+      A one-dimensional array of the dtype to which the arguments promote, or a float one of
+      integers: of n and m elements, "full" has n + m - 1, "same" the larger number, "valid" the
+      difference and one.
+
     >>> import pyjx as jax
     >>> jax.numpy.convolve(jax.numpy.array([1.0, 2.0]), jax.numpy.array([1.0, 1.0])).tolist()
     [1.0, 3.0, 2.0]
@@ -443,6 +463,17 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Pre
     """The correlation of two sequences: the sums of a[i + k] * conj(v[i]) over i.
 
     Args are those of `convolve`.
+
+    Args:
+      a, v: one-dimensional arrays.
+      mode: "valid", "same" or "full", as for `convolve`; the default is another one than there.
+      precision: what accelerators compute with: None, a `lax.Precision` or its name.
+      preferred_element_type: the dtype that is summed in, and that of the result.
+
+    Returns:
+      A one-dimensional array of the dtype to which the arguments promote, or a float one of
+      integers: of n and m elements, "full" has n + m - 1, "same" the larger number, "valid" the
+      difference and one.
 
     >>> import pyjx as jax
     >>> jax.numpy.correlate(jax.numpy.array([1.0, 2.0]), jax.numpy.array([1.0, 1.0])).tolist()

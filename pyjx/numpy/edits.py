@@ -52,6 +52,9 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
       axis: the axis; by default the flat array is meant.
       assume_unique_indices: whether integers are known to differ, so that they may be traced.
 
+    Returns:
+      An array with fewer elements along the axis; without an axis a one-dimensional one.
+
     Raises:
       ValueError: `obj` holds something else.
       IndexError: an index is out of bounds.
@@ -149,6 +152,9 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         end, and what is beyond it means the end.
       values: what is put in, cast to the dtype of the array and broadcast to its shape.
       axis: the axis; by default the flat array is meant.
+
+    Returns:
+      An array with more elements along the axis; without an axis a one-dimensional one.
 
     Raises:
       ValueError: `obj` is none of these.
@@ -292,6 +298,9 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
       wrap: must be False.
       inplace: must be False, as arrays do not change.
 
+    Returns:
+      A new array: the argument stays as it is, unlike with NumPy.
+
     Raises:
       NotImplementedError: `inplace` or `wrap` is not False.
       ValueError: the array has another shape.
@@ -328,6 +337,9 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
       mask: array of as many elements; true if they are not zero.
       vals: the elements, which are repeated where they are too few.
       inplace: must be False, as arrays do not change.
+
+    Returns:
+      A new array: the argument stays as it is, unlike with NumPy.
 
     Raises:
       ValueError: `inplace` is not False, the sizes differ, or there are no elements.
@@ -366,6 +378,9 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
         remainder, "clip" the nearest, where negative ones mean the first.
       inplace: must be False, as arrays do not change.
 
+    Returns:
+      A new array: the argument stays as it is, unlike with NumPy.
+
     Raises:
       ValueError: `inplace` is not False, or the mode is unknown.
       NotImplementedError: the mode "raise".
@@ -402,6 +417,10 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
       filt: array, whose values must be known while tracing.
       trim: "f" for the front, "b" for the back, "fb" for both.
       axis: the axes along which it is cut to what is not zero; by default all.
+
+    Returns:
+      The part of the array between the first and the last element that is not zero; where it is
+      traced, its size is not known, and this raises.
 
     >>> import pyjx as jax
     >>> jax.numpy.trim_zeros(jax.numpy.array([0, 1, 0, 2, 0])).tolist()

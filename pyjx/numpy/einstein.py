@@ -346,6 +346,10 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
       out: not supported, must be None.
       _dot_general: a function in the place of `lax.dot_general`.
 
+    Returns:
+      An array with an axis for each letter of the result, of the dtype to which the operands
+      promote.
+
     Raises:
       ValueError: the subscripts do not fit the operands.
 

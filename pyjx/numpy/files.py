@@ -14,6 +14,10 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """The array in a file that `save` has written; see `numpy.load` for the arguments.
 
+    Args:
+      file: a path or an open file.
+      *args, **kwargs: as for NumPy.
+
     Returns:
       An array; NumPy's, if the file has a dtype that no array of numbers has. Of a file of several
       arrays, NumPy's reader, which gives NumPy's arrays.
@@ -37,6 +41,9 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 def save(file: Any, arr: ArrayLike, allow_pickle: bool = True) -> None:
     """Write an array into a file in NumPy's format; see `numpy.save`.
 
+    Returns:
+      None.
+
     >>> import pyjx as jax
     >>> jax.numpy.save("zeros.npy", jax.numpy.zeros(2))
     """
@@ -45,6 +52,15 @@ def save(file: Any, arr: ArrayLike, allow_pickle: bool = True) -> None:
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
     """Write several arrays into one file in NumPy's format; see `numpy.savez`.
+
+    Args:
+      file: a path or an open file.
+      *args: arrays, which are called arr_0, arr_1, ...
+      **kwds: arrays by name.
+      allow_pickle: as for NumPy.
+
+    Returns:
+      None.
 
     >>> import pyjx as jax
     >>> jax.numpy.savez("arrays.npz", a=jax.numpy.zeros(2))
@@ -64,6 +80,9 @@ def fromstring(string: str, dtype: DTypeLike | None = float, count: int = -1, *,
       count: how many numbers to read; by default all.
       sep: what stands between them.
 
+    Returns:
+      A one-dimensional array of the numbers in the text.
+
     >>> import pyjx as jax
     >>> jax.numpy.fromstring("1 2 3", dtype=int, sep=" ").tolist()
     [1, 2, 3]
@@ -75,6 +94,9 @@ def array_repr(arr: Any, max_line_width: int | None = None, precision: int | Non
                suppress_small: bool | None = None) -> str:
     """The text of an array with the name of its type; see `numpy.array_repr`.
 
+    Returns:
+      A str.
+
     >>> import pyjx as jax
     >>> jax.numpy.array_repr(jax.numpy.arange(2))
     'ArrayImpl([0, 1], dtype=int32)'
@@ -85,6 +107,9 @@ def array_repr(arr: Any, max_line_width: int | None = None, precision: int | Non
 def array_str(a: Any, max_line_width: int | None = None, precision: int | None = None,
               suppress_small: bool | None = None) -> str:
     """The text of the numbers in an array; see `numpy.array_str`.
+
+    Returns:
+      A str.
 
     >>> import pyjx as jax
     >>> jax.numpy.array_str(jax.numpy.arange(2))
@@ -103,6 +128,12 @@ def _not_pure(name: str) -> NoReturn:
 def fromfile(*args: Any, **kwargs: Any) -> Array:
     """Refused, as it reads a file each time: use `jnp.asarray(np.fromfile(...))`.
 
+    Args:
+      *args, **kwargs: as for NumPy.
+
+    Returns:
+      Nothing: it is refused, as what a file or an iterator gives may change.
+
     >>> import pyjx as jax
     >>> jax.numpy.fromfile("numbers")
     Traceback (most recent call last):
@@ -115,6 +146,12 @@ def fromfile(*args: Any, **kwargs: Any) -> Array:
 def fromiter(*args: Any, **kwargs: Any) -> Array:
     """Refused, as it uses up an iterator: use `jnp.asarray(np.fromiter(...))`.
 
+    Args:
+      *args, **kwargs: as for NumPy.
+
+    Returns:
+      Nothing: it is refused, as what a file or an iterator gives may change.
+
     >>> import pyjx as jax
     >>> jax.numpy.fromiter(range(3), int)
     Traceback (most recent call last):
@@ -126,6 +163,12 @@ def fromiter(*args: Any, **kwargs: Any) -> Array:
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
     """Set how arrays are printed, NumPy's too; see `numpy.set_printoptions`.
+
+    Args:
+      *args, **kwargs: as for NumPy.
+
+    Returns:
+      None.
 
     >>> import pyjx as jax
     >>> jax.numpy.set_printoptions(precision=8)

@@ -34,6 +34,9 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
       order: "C", where the last axis changes first, or "F", where the first does.
       dtype: of the result; by default that of the indices.
 
+    Returns:
+      An array of integers, of the shape to which the indices are broadcast.
+
     Raises:
       ValueError: the indices are no integers or out of bounds, or a mode or order is unknown.
 
@@ -97,6 +100,9 @@ def unravel_index(indices: Array, shape: int | Sequence[int]) -> tuple[Array, ..
         nearest element.
       shape: the shape of the array; the last axis changes first. Sizes that are no Python ints,
         and an array of sizes, promote with `indices`, and may be traced.
+
+    Returns:
+      A tuple of arrays of integers, one for each axis.
 
     Raises:
       ValueError: the array of sizes has more than one axis.
@@ -221,6 +227,9 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
       count: how many bits the result has along the axis, with zeros for those that lack; if it is
         negative, how many are left out at the end.
       bitorder: "big", where the highest bit comes first, or "little".
+
+    Returns:
+      A uint8 array of zeros and ones.
 
     Raises:
       TypeError: the array is not of uint8.

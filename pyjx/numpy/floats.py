@@ -397,6 +397,9 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Mantissa m and exponent e of floats: x == m * 2**e with 0.5 <= |m| < 1; (x, 0) for 0, and
     for subnormal numbers where the device takes them for 0, as CPUs do.
 
+    Returns:
+      A pair of arrays of the argument's shape: mantissas of a float dtype, and exponents, integers.
+
     >>> import pyjx as jax
     >>> [x.item() for x in jax.numpy.frexp(6.0)]
     [0.75, 3]
@@ -429,6 +432,9 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @op_jit
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """The fractional and the whole part of x, both with the sign of x.
+
+    Returns:
+      A pair of arrays of the argument's shape, of a float dtype: fractions and integers.
 
     Raises:
       TypeError: x is complex.
@@ -529,6 +535,9 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
       copy: has no effect, since arrays are immutable.
       nan, posinf, neginf: the replacements; by default 0 and the largest and least finite number.
 
+    Returns:
+      An array of the argument's shape and dtype.
+
     >>> import pyjx as jax
     >>> jax.numpy.nan_to_num(jax.numpy.array([1.0, jax.numpy.nan])).tolist()
     [1.0, 0.0]
@@ -567,6 +576,9 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike 
 
     With `equal_nan` nan is close to nan.
 
+    Returns:
+      A boolean array of the shape that the arguments are broadcast to.
+
     >>> import pyjx as jax
     >>> jax.numpy.isclose(jax.numpy.array([1.0, 2.0]), 1.000001).tolist()
     [True, False]
@@ -602,6 +614,9 @@ def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike
              equal_nan: bool = False) -> Array:
     """Whether all elements of a and b are close, as an array; see `isclose`.
 
+    Returns:
+      A boolean array of no axes; `bool` of it is Python's, unless arguments are traced.
+
     >>> import pyjx as jax
     >>> bool(jax.numpy.allclose(jax.numpy.ones(3), 1.000001))
     True
@@ -623,6 +638,9 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
 
     With `equal_nan` nan equals nan.
 
+    Returns:
+      A boolean array of no axes; `bool` of it is Python's, unless arguments are traced.
+
     >>> import pyjx as jax
     >>> bool(jax.numpy.array_equal(jax.numpy.arange(3), [0, 1, 2]))
     True
@@ -635,6 +653,9 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether a1 and a2 have equal elements after broadcasting, as an array.
+
+    Returns:
+      A boolean array of no axes; `bool` of it is Python's, unless arguments are traced.
 
     >>> import pyjx as jax
     >>> bool(jax.numpy.array_equiv(jax.numpy.ones(3), 1))

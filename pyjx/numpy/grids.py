@@ -37,6 +37,10 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
       sparse: leave the other axes at size 1.
       indexing: "ij": the axes are in the order of the vectors; "xy": the first two are swapped.
 
+    Returns:
+      A tuple of arrays, one for each argument, which are all of the shape of the grid, unless
+      `sparse`.
+
     >>> import pyjx as jax
     >>> [x.tolist() for x in jax.numpy.meshgrid(jax.numpy.arange(2), jax.numpy.arange(2))]
     [[[0, 1], [0, 1]], [[0, 0], [1, 1]]]
@@ -69,6 +73,9 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
 
     With `sparse` a tuple of arrays that broadcast, otherwise they stand along a new first axis.
 
+    Returns:
+      An array (ndim, *dimensions) of integers; with `sparse` a tuple of arrays.
+
     >>> import pyjx as jax
     >>> jax.numpy.indices((2, 2)).tolist()
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
@@ -84,6 +91,9 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
 
 def ix_(*args: Any) -> tuple[Array, ...]:
     """Index arrays that together select the grid of the given indices along each axis.
+
+    Returns:
+      A tuple of arrays of integers, each of which is long along an axis of its own.
 
     >>> import pyjx as jax
     >>> [i.shape for i in jax.numpy.ix_([0, 1], [2])]
@@ -229,6 +239,16 @@ index_exp = np.index_exp
 def fromfunction(function: Callable[..., Any], shape: Sequence[int], *,
                  dtype: DTypeLike | None = float, **kwargs: Any) -> Array:
     """The array of the values of a function of its indices, which it gets one at a time.
+
+    Args:
+      function: a function of as many arrays of indices as there are axes, which may also work on
+        single numbers: it is mapped.
+      shape: the sizes of the axes.
+      dtype: of the indices.
+      **kwargs: what the function gets besides.
+
+    Returns:
+      What the function returns.
 
     >>> import pyjx as jax
     >>> jax.numpy.fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()

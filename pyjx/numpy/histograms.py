@@ -48,6 +48,10 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
       out_sharding: a copy on each device, or sums that are yet to be taken along all axes of the
         mesh.
 
+    Returns:
+      An array (length,): counts are integers, sums of weights have their dtype. Where `x` is
+      traced, `length` must be given: what lies beyond is not counted.
+
     Raises:
       TypeError: `x` is not of integer dtype.
       ValueError: `x` is not one-dimensional.
@@ -146,6 +150,9 @@ def histogram_bin_edges(a: ArrayLike, bins: ArrayLike = 10, range: Any = None,
       a, bins, range: as for `histogram`.
       weights: without effect: bins are of equal width, or given.
 
+    Returns:
+      A float array of one number more than there are bins.
+
     >>> import pyjx as jax
     >>> jax.numpy.histogram_bin_edges(jax.numpy.array([0.0, 2.0]), bins=2).tolist()
     [0.0, 1.0, 2.0]
@@ -208,6 +215,9 @@ def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Any]
     """How many points (x, y) lie in each cell; (counts, edges of x, edges of y).
 
     Arguments are those of `histogramdd`, with `x` and `y` in place of the sample.
+
+    Returns:
+      The counts (or weights) of the bins, the edges along `x`, and those along `y`.
 
     >>> import pyjx as jax
     >>> x = jax.numpy.array([0.0, 1.0])

@@ -603,6 +603,9 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
       fill_value: with mode "fill", what stands where an index is out of range: by default nan, or
         the largest or least integer.
 
+    Returns:
+      An array of the dtype of `a`: the axes of `indices` stand in the place of `axis`.
+
     Raises:
       ValueError: `indices` are no integers, or the mode is none of these.
 
@@ -697,6 +700,10 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
       wrap_negative_indices: whether negative indices count from the end; they are out of range
         otherwise.
 
+    Returns:
+      An array of the dtype of `arr`, of the shape of `indices`, but that other axes than `axis` are
+      broadcast with those of `arr`.
+
     Raises:
       TypeError: `indices` are no integers.
       ValueError: the ranks differ.
@@ -740,6 +747,17 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
 def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: Any, axis: int | None,
                    inplace: bool = True, *, mode: str | GatherScatterMode | None = None) -> Array:
     """The array with `values` at the indices along an axis; see `take_along_axis`.
+
+    Args:
+      arr: an array.
+      indices: an array of integers with as many axes.
+      values: what is put there, which broadcasts to the shape of `indices`.
+      axis: the axis; None flattens the array.
+      inplace: must be False: arrays do not change.
+      mode: for indices out of range, as for `x.at[index].set`: "drop", "clip" or "fill".
+
+    Returns:
+      A new array: the argument stays as it is, unlike with NumPy.
 
     Raises:
       ValueError: `inplace` is true, which immutable arrays cannot be.

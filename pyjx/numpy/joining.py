@@ -143,6 +143,9 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
       axis: int; None flattens the arrays first.
       dtype: of the result; by default the common dtype.
 
+    Returns:
+      An array whose size along the axis is the sum of theirs, of the dtype to which they promote.
+
     Raises:
       TypeError: the shapes do not fit together.
       ValueError: there are no arrays, or they have no axes.
@@ -166,6 +169,9 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
 def concat(arrays: Array | np.ndarray | Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
     """The arrays joined along an axis: `concatenate` as in the array API standard.
 
+    Returns:
+      An array whose size along the axis is the sum of theirs, of the dtype to which they promote.
+
     >>> import pyjx as jax
     >>> jax.numpy.concat([jax.numpy.arange(2), jax.numpy.arange(2)]).tolist()
     [0, 1, 0, 1]
@@ -182,6 +188,10 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
       axis: position of the new axis in the result.
       out: not supported.
       dtype: of the result; by default the common dtype.
+
+    Returns:
+      An array with one axis more than each argument, whose size is their number, of the dtype to
+      which they promote.
 
     Raises:
       ValueError: there are no arrays, or the shapes differ.
@@ -217,6 +227,9 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
 @numpy_function(static_argnames=("axis",))
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an array along an axis.
+
+    Returns:
+      A tuple of arrays without the axis.
 
     >>> import pyjx as jax
     >>> [int(x) for x in jax.numpy.unstack(jax.numpy.arange(3))]
@@ -262,6 +275,10 @@ def _dtype_of_joined(name: str, dtype: DTypeLike) -> Any:
 def vstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: Any = None) -> Array:
     """The arrays as rows of one: joined along the first of at least two axes.
 
+    Returns:
+      An array of two axes at least (for `dstack` three), of the dtype to which the arguments
+      promote; of vectors `hstack` makes a vector.
+
     >>> import pyjx as jax
     >>> jax.numpy.vstack([jax.numpy.arange(2), jax.numpy.arange(2)]).tolist()
     [[0, 1], [0, 1]]
@@ -273,6 +290,10 @@ def vstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: Any = None) -> 
 def hstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: Any = None) -> Array:
     """The arrays side by side: joined along the second axis, or the only one.
 
+    Returns:
+      An array of two axes at least (for `dstack` three), of the dtype to which the arguments
+      promote; of vectors `hstack` makes a vector.
+
     >>> import pyjx as jax
     >>> jax.numpy.hstack([jax.numpy.arange(2), 5]).tolist()
     [0, 1, 5]
@@ -283,6 +304,10 @@ def hstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: Any = None) -> 
 @numpy_function(static_argnames=("dtype",))
 def dstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: Any = None) -> Array:
     """The arrays joined along the third of at least three axes.
+
+    Returns:
+      An array of two axes at least (for `dstack` three), of the dtype to which the arguments
+      promote; of vectors `hstack` makes a vector.
 
     >>> import pyjx as jax
     >>> jax.numpy.dstack([jax.numpy.arange(2), jax.numpy.arange(2)]).tolist()
@@ -300,6 +325,10 @@ def _as_column(x: ArrayLike) -> Any:
 def column_stack(tup: Any) -> Array:
     """One-dimensional arrays as the columns of a matrix; matrices are taken as they are.
 
+    Returns:
+      An array of two axes at least (for `dstack` three), of the dtype to which the arguments
+      promote; of vectors `hstack` makes a vector.
+
     >>> import pyjx as jax
     >>> jax.numpy.column_stack([jax.numpy.arange(2), jax.numpy.arange(2)]).tolist()
     [[0, 0], [1, 1]]
@@ -310,6 +339,14 @@ def column_stack(tup: Any) -> Array:
 @numpy_function(static_argnames=("axis",))
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """`arr` with `values` behind it along an axis; without one both are flattened.
+
+    Args:
+      arr: an array.
+      values: an array of the same shape but along `axis`; without an axis of any shape.
+      axis: the axis; None flattens both.
+
+    Returns:
+      An array whose size along the axis is the sum of theirs, of the dtype to which they promote.
 
     >>> import pyjx as jax
     >>> jax.numpy.append(jax.numpy.arange(2), 7).tolist()
@@ -328,6 +365,13 @@ def block(arrays: Any) -> Array:
 
     The innermost lists are joined along the last axis, those around them along the second last,
     and so on.
+
+    Args:
+      arrays: an array, or lists of such, also in one another: innermost ones are joined along the
+        last axis.
+
+    Returns:
+      An array of the dtype to which the blocks promote.
 
     >>> import pyjx as jax
     >>> jax.numpy.block([[1, 2], [3, 4]]).tolist()
@@ -399,6 +443,9 @@ def split(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int],
         where to cut.
       axis: int.
 
+    Returns:
+      A list of arrays, which lie behind one another along the axis.
+
     Raises:
       ValueError: the axis cannot be cut into so many equal parts.
 
@@ -414,6 +461,9 @@ def array_split(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int],
                 axis: int = 0) -> list[Array]:
     """The array cut into parts along an axis, the first ones longer by one if need be.
 
+    Returns:
+      A list of arrays, which lie behind one another along the axis.
+
     >>> import pyjx as jax
     >>> [x.tolist() for x in jax.numpy.array_split(jax.numpy.arange(3), 2)]
     [[0, 1], [2]]
@@ -424,6 +474,9 @@ def array_split(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int],
 @numpy_function(static_argnames=("indices_or_sections",))
 def vsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int]) -> list[Array]:
     """The array cut along its first axis; see `split`.
+
+    Returns:
+      A list of arrays, which lie behind one another along the axis.
 
     >>> import pyjx as jax
     >>> [x.shape for x in jax.numpy.vsplit(jax.numpy.ones((4, 2)), 2)]
@@ -436,6 +489,9 @@ def vsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int]) -> li
 def hsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int]) -> list[Array]:
     """The array cut along its second axis, or its only one; see `split`.
 
+    Returns:
+      A list of arrays, which lie behind one another along the axis.
+
     >>> import pyjx as jax
     >>> [x.shape for x in jax.numpy.hsplit(jax.numpy.ones((2, 4)), 2)]
     [(2, 2), (2, 2)]
@@ -447,6 +503,9 @@ def hsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int]) -> li
 @numpy_function(static_argnames=("indices_or_sections",))
 def dsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int]) -> list[Array]:
     """The array cut along its third axis; see `split`.
+
+    Returns:
+      A list of arrays, which lie behind one another along the axis.
 
     >>> import pyjx as jax
     >>> [x.shape for x in jax.numpy.dsplit(jax.numpy.ones((1, 2, 4)), 2)]
@@ -461,6 +520,10 @@ def dsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[int]) -> li
 @numpy_function(static_argnames=("reps",))
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """The array repeated `reps` times along its axes; missing axes and counts are 1.
+
+    Returns:
+      An array whose sizes are those of the argument times `reps`; where one has fewer axes than the
+      other, ones are put in front.
 
     >>> import pyjx as jax
     >>> jax.numpy.tile(jax.numpy.array([1, 2]), (2, 2)).tolist()
@@ -477,6 +540,9 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
 @numpy_function(static_argnames=("new_shape",))
 def resize(a: ArrayLike, new_shape: SupportsIndex | Sequence[SupportsIndex]) -> Array:
     """The elements repeated, or cut off, to fill `new_shape`.
+
+    Returns:
+      An array of the new shape.
 
     >>> import pyjx as jax
     >>> jax.numpy.resize(jax.numpy.array([1, 2, 3]), (2, 2)).tolist()
@@ -520,6 +586,10 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
       total_repeat_length: size of the result along the axis, needed when `repeats` is traced.
         The result is cut off, or filled with copies of the last slice.
       out_sharding: how the result lies along the Explicit axes of the mesh.
+
+    Returns:
+      An array with as many elements along the axis as the repeats have together; without an axis a
+      one-dimensional one.
 
     Raises:
       ConcretizationTypeError: `repeats` is traced and `total_repeat_length` is missing.

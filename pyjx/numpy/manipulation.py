@@ -157,6 +157,15 @@ def reshape(a: ArrayLike, shape: SupportsIndex | Sequence[SupportsIndex], order:
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) -> Array:
     """The elements as a one-dimensional array.
 
+    Args:
+      a: an array.
+      order: "C" to read with the last index changing fastest, "F" with the first one.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
+    Returns:
+      A one-dimensional array.
+
     >>> import pyjx as jax
     >>> jax.numpy.ravel(jax.numpy.array([[1, 2], [3, 4]]), order="F").tolist()
     [1, 3, 2, 4]
@@ -193,6 +202,9 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
       a: array.
       axes: axis i of the result is `axes[i]` of `a`.
 
+    Returns:
+      An array of the same elements, whose axes are in another order. It is a new one, not a view.
+
     Raises:
       TypeError: `axes` is not a permutation of the axes.
 
@@ -211,6 +223,9 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """The array with its axes in another order: axis i of the result is `axes[i]` of `a`.
 
+    Returns:
+      An array of the same elements, whose axes are in another order. It is a new one, not a view.
+
     >>> import pyjx as jax
     >>> jax.numpy.permute_dims(jax.numpy.ones((2, 3, 4)), (1, 2, 0)).shape
     (3, 4, 2)
@@ -221,6 +236,9 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
 @numpy_function
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """The array with its last two axes exchanged.
+
+    Returns:
+      An array (..., n, m) of an array (..., m, n).
 
     >>> import pyjx as jax
     >>> jax.numpy.matrix_transpose(jax.numpy.ones((2, 3, 4))).shape
@@ -237,6 +255,9 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 @numpy_function(static_argnames=("axis1", "axis2"))
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """The array with two axes exchanged.
+
+    Returns:
+      An array of the same elements, whose axes are in another order. It is a new one, not a view.
 
     >>> import pyjx as jax
     >>> jax.numpy.swapaxes(jax.numpy.ones((2, 3, 4)), 0, -1).shape
@@ -267,6 +288,9 @@ def moved(a: ArrayLike, source: Any, destination: int | Sequence[int]) -> Any:
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """The array with some axes moved to other positions; the others keep their order.
 
+    Returns:
+      An array of the same elements, whose axes are in another order. It is a new one, not a view.
+
     Raises:
       ValueError: the numbers of axes and of positions differ, or one is out of bounds.
 
@@ -281,6 +305,14 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 @numpy_function(static_argnames=("axis", "start"))
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """The array with one axis moved in front of the axis `start`.
+
+    Args:
+      a: an array.
+      axis: the axis that moves.
+      start: the axis before which it comes.
+
+    Returns:
+      An array of the same elements, whose axes are in another order. It is a new one, not a view.
 
     >>> import pyjx as jax
     >>> jax.numpy.rollaxis(jax.numpy.ones((2, 3, 4)), 2).shape
@@ -306,6 +338,9 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     Args:
       a: array.
       axis: the axes to remove; by default all of size 1.
+
+    Returns:
+      An array with the same elements and fewer axes.
 
     Raises:
       ValueError: an axis has another size.
@@ -333,6 +368,9 @@ def _different_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, .
 @numpy_function(static_argnames=("axis",))
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """The array with new axes of size 1 at the positions `axis` of the result.
+
+    Returns:
+      An array with one axis more for each one named.
 
     Raises:
       ValueError: a position is out of bounds or named twice.
@@ -388,6 +426,9 @@ def at_least_3d(x: ArrayLike) -> Any:
 def atleast_1d(*arys: Any) -> Any:
     """The array with at least one axis; for several arrays a tuple of them.
 
+    Returns:
+      An array, or of several arguments a list of arrays.
+
     >>> import pyjx as jax
     >>> jax.numpy.atleast_1d(3.0).shape
     (1,)
@@ -398,6 +439,9 @@ def atleast_1d(*arys: Any) -> Any:
 @numpy_function
 def atleast_2d(*arys: Any) -> Any:
     """The array with at least two axes, new ones in front; for several arrays a tuple of them.
+
+    Returns:
+      An array, or of several arguments a list of arrays.
 
     >>> import pyjx as jax
     >>> jax.numpy.atleast_2d(jax.numpy.ones(3)).shape
@@ -412,6 +456,9 @@ def atleast_3d(*arys: Any) -> Any:
 
     Shape (n,) becomes (1, n, 1) and shape (m, n) becomes (m, n, 1).
 
+    Returns:
+      An array, or of several arguments a list of arrays.
+
     >>> import pyjx as jax
     >>> jax.numpy.atleast_3d(jax.numpy.ones((2, 3))).shape
     (2, 3, 1)
@@ -424,6 +471,12 @@ def atleast_3d(*arys: Any) -> Any:
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape to which shapes broadcast by NumPy's rules.
+
+    Args:
+      *shapes: tuples of ints, or single ints.
+
+    Returns:
+      A tuple of Python ints, also where arguments are traced.
 
     Raises:
       ValueError: two of them differ along an axis where neither is 1.
@@ -438,6 +491,9 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 @numpy_function
 def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
     """The arrays stretched to their common shape.
+
+    Returns:
+      A tuple of arrays of one shape.
 
     Raises:
       ValueError: the shapes do not broadcast.
@@ -455,6 +511,9 @@ def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
 def broadcast_to(array: ArrayLike, shape: SupportsIndex | Sequence[SupportsIndex], *,
                  out_sharding: ShardingLike = None) -> Array:
     """The array stretched to `shape` by NumPy's rules.
+
+    Returns:
+      An array of that shape.
 
     Raises:
       ValueError: the array's shape does not fit.
@@ -483,6 +542,13 @@ def flipped(m: ArrayLike, axis: int | Sequence[int] | None) -> Any:
 def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """The array with the elements in reverse order along the given axes, by default all.
 
+    Args:
+      m: an array.
+      axis: the axis or axes; None for all.
+
+    Returns:
+      An array of the shape and dtype of the argument.
+
     >>> import pyjx as jax
     >>> jax.numpy.flip(jax.numpy.array([1, 2, 3])).tolist()
     [3, 2, 1]
@@ -493,6 +559,12 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 @numpy_function
 def fliplr(m: ArrayLike) -> Array:
     """The array reversed along its second axis.
+
+    Args:
+      m: an array of two axes or more.
+
+    Returns:
+      An array of the shape and dtype of the argument.
 
     >>> import pyjx as jax
     >>> jax.numpy.fliplr(jax.numpy.array([[1, 2]])).tolist()
@@ -505,6 +577,12 @@ def fliplr(m: ArrayLike) -> Array:
 def flipud(m: ArrayLike) -> Array:
     """The array reversed along its first axis.
 
+    Args:
+      m: an array of one axis or more.
+
+    Returns:
+      An array of the shape and dtype of the argument.
+
     >>> import pyjx as jax
     >>> jax.numpy.flipud(jax.numpy.array([[1], [2]])).tolist()
     [[2], [1]]
@@ -515,6 +593,15 @@ def flipud(m: ArrayLike) -> Array:
 @numpy_function(static_argnames=("k", "axes"))
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """The array turned by 90 degrees `k` times, from the first axis towards the second.
+
+    Args:
+      m: an array.
+      k: the number of quarter turns, from the first of the axes to the second one.
+      axes: the two axes of the plane.
+
+    Returns:
+      An array of the dtype of the argument; of an odd number of quarter turns the two axes have
+      changed their sizes.
 
     >>> import pyjx as jax
     >>> jax.numpy.rot90(jax.numpy.array([[1, 2], [3, 4]])).tolist()
@@ -548,6 +635,9 @@ def roll(a: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array
       a: array.
       shift: int, or one int an axis; may be an array.
       axis: the axes; by default the array is rolled as if it were flat.
+
+    Returns:
+      An array of the shape and dtype of the argument.
 
     Raises:
       ValueError: `shift` has more than one axis, or there are not as many shifts as axes.

@@ -137,6 +137,10 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
               ) -> Array:
     """The position of the largest element that is not nan; -1 if all are. As `argmax` otherwise.
 
+    Returns:
+      An array of integers without the axis, or with size 1 there if `keepdims`; the first place
+      where there are several.
+
     >>> import pyjx as jax
     >>> int(jax.numpy.nanargmax(jax.numpy.array([1.0, float("nan"), 3.0])))
     2
@@ -149,6 +153,10 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
               ) -> Array:
     """The position of the smallest element that is not nan; -1 if all are. As `argmin` otherwise.
 
+    Returns:
+      An array of integers without the axis, or with size 1 there if `keepdims`; the first place
+      where there are several.
+
     >>> import pyjx as jax
     >>> int(jax.numpy.nanargmin(jax.numpy.array([float("nan"), 3.0])))
     1
@@ -159,6 +167,10 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
 @numpy_function(static_argnames=("axis", "dtype"))
 def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The running sum, nan taken as 0; arguments as for `cumsum`.
+
+    Returns:
+      An array of the argument's shape, or without an axis a one-dimensional one. Narrow integers
+      keep their dtype, which NumPy widens.
 
     >>> import pyjx as jax
     >>> jax.numpy.nancumsum(jax.numpy.array([1.0, float("nan"), 2.0])).tolist()
@@ -171,6 +183,10 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: Non
 @numpy_function(static_argnames=("axis", "dtype"))
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The running product, nan taken as 1; arguments as for `cumprod`.
+
+    Returns:
+      An array of the argument's shape, or without an axis a one-dimensional one. Narrow integers
+      keep their dtype, which NumPy widens.
 
     >>> import pyjx as jax
     >>> jax.numpy.nancumprod(jax.numpy.array([3.0, float("nan"), 2.0])).tolist()

@@ -269,6 +269,9 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
       **kwargs: what the mode takes: `constant_values`, `stat_length`, `end_values` or
         `reflect_type`; those of a function go to it.
 
+    Returns:
+      An array of the dtype of the argument, whose axes are longer by the widths.
+
     Raises:
       ValueError: `pad_width` is negative or does not fit, or an axis to continue is empty.
       NotImplementedError: an unknown mode.

@@ -73,6 +73,9 @@ def _aligned(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Any, Any]:
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
+    Returns:
+      The coefficients, as many as the longer argument has.
+
     >>> import pyjx as jax
     >>> jax.numpy.polyadd(jax.numpy.array([1, 2]), jax.numpy.array([1, 0, 0])).tolist()
     [1, 1, 2]
@@ -84,6 +87,9 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 @any_ranks
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
+
+    Returns:
+      The coefficients, as many as the longer argument has.
 
     >>> import pyjx as jax
     >>> jax.numpy.polysub(jax.numpy.array([1, 0, 0]), jax.numpy.array([1, 2])).tolist()
@@ -109,6 +115,9 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
       a1, a2: arrays of rank 1.
       trim_leading_zeros: whether zeros in front are left out first; the values must be known.
 
+    Returns:
+      The coefficients: as many as both arguments have together, less one.
+
     >>> import pyjx as jax
     >>> jax.numpy.polymul(jax.numpy.array([1, 1]), jax.numpy.array([1, -1])).tolist()
     [1.0, 0.0, -1.0]
@@ -127,6 +136,9 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
       u, v: arrays of rank 1.
       trim_leading_zeros: whether zeros in front of the remainder are left out; the values must be
         known. Otherwise it has as many coefficients as `u`.
+
+    Returns:
+      A pair of arrays: the quotient and the remainder.
 
     >>> import pyjx as jax
     >>> q, r = jax.numpy.polydiv(jax.numpy.array([1.0, 2.0, 3.0]), jax.numpy.array([1.0, 1.0]))
@@ -180,6 +192,13 @@ def _falling(top: int, count: int, m: int) -> Any:
 def polyder(p: Any, m: int = 1) -> Array:
     """The derivative of order m of a polynomial. Integers become floats.
 
+    Args:
+      p: the coefficients, of the highest power first.
+      m: how many times it is differentiated, a Python int.
+
+    Returns:
+      The coefficients, `m` fewer than those of the argument.
+
     Raises:
       ValueError: m is negative.
 
@@ -206,6 +225,9 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
       p: array of rank 1.
       m: how often it is integrated.
       k: the constants of integration, one for each; zeros by default.
+
+    Returns:
+      The coefficients, `m` more than those of the argument.
 
     Raises:
       ValueError: m is negative, or there is another number of constants.
@@ -244,6 +266,9 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
       p: array of coefficients; those along further axes are for several polynomials.
       x: array of points, which broadcasts against each coefficient.
       unroll: how many steps of the loop stand in line; by default 16.
+
+    Returns:
+      An array of the shape of `x`.
 
     >>> import pyjx as jax
     >>> jax.numpy.polyval(jax.numpy.array([1, 2, 3]), 2).item()
@@ -338,6 +363,9 @@ def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
       x: array of rank 1.
       N: the number of columns; by default that of the rows.
       increasing: whether the column of ones comes first.
+
+    Returns:
+      An array (n, N), whose columns are the powers.
 
     Raises:
       ValueError: x has another rank, or N is negative.

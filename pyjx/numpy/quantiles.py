@@ -236,6 +236,10 @@ def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = N
                 keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The quantiles of the elements that are not nan; arguments as for `quantile`.
 
+    Returns:
+      A float array: the axes of `q`, then those that are not reduced, or with size 1 where they are
+      if `keepdims`.
+
     >>> import pyjx as jax
     >>> float(jax.numpy.nanquantile(jax.numpy.array([1.0, float("nan"), 3.0]), 0.5))
     2.0
@@ -258,6 +262,10 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = No
                out_sharding: ShardingLike = None) -> Array:
     """The values below which given percentages of the elements lie; otherwise as `quantile`.
 
+    Returns:
+      A float array: the axes of `q`, then those that are not reduced, or with size 1 where they are
+      if `keepdims`.
+
     >>> import pyjx as jax
     >>> float(jax.numpy.percentile(jax.numpy.array([1.0, 2.0, 4.0]), 75))
     3.0
@@ -276,6 +284,10 @@ def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None =
                   keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The percentiles of the elements that are not nan; otherwise as `quantile`.
 
+    Returns:
+      A float array: the axes of `q`, then those that are not reduced, or with size 1 where they are
+      if `keepdims`.
+
     >>> import pyjx as jax
     >>> float(jax.numpy.nanpercentile(jax.numpy.array([1.0, float("nan"), 3.0]), 50))
     2.0
@@ -288,6 +300,9 @@ def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None =
 def median(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
            overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The middle element, or the mean of the two middle ones; nan if one element is nan.
+
+    Returns:
+      A float array without the axes that are reduced, or with size 1 there if `keepdims`.
 
     Raises:
       ValueError: there are no elements.
@@ -308,6 +323,9 @@ def median(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = No
 def nanmedian(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
               overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The median of the elements that are not nan.
+
+    Returns:
+      A float array without the axes that are reduced, or with size 1 there if `keepdims`.
 
     >>> import pyjx as jax
     >>> float(jax.numpy.nanmedian(jax.numpy.array([1.0, float("nan"), 3.0])))

@@ -30,6 +30,20 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
            out_sharding: ShardingLike = None) -> Array:
     """Numbers from `start` (by default 0) up to, but without, `stop`, in steps.
 
+    Args:
+      start: the first number; where it is the only one, it is the end, and 0 the first.
+      stop: the end, which is not reached.
+      step: the distance between two numbers, which may be negative.
+      dtype: of the result; None for the one that follows from the arguments.
+      device: the device or sharding of the result.
+      out_sharding: how the result lies on a mesh: a `NamedSharding`, or a `PartitionSpec` over the
+        mesh of the context.
+
+    Returns:
+      A one-dimensional array of ceil((stop - start) / step) numbers. Its dtype is that to which the
+      arguments promote: int32 for Python integers and float32 for floats, unless 64-bit types are
+      on.
+
     Raises:
       ConcretizationTypeError: an argument is traced: the shape would depend on it.
       ValueError: an argument is complex or nan.

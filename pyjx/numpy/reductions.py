@@ -318,6 +318,10 @@ def minmax(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = No
           ) -> tuple[Array, Array]:
     """The smallest and the largest element over the given axes; arguments as for `max`.
 
+    Returns:
+      A pair of arrays without the axes that are reduced, or with size 1 there if `keepdims`: the
+      least and the largest elements.
+
     >>> import pyjx as jax
     >>> low, high = jax.numpy.minmax(jax.numpy.array([3, 1, 2]))
     >>> int(low), int(high)
@@ -373,6 +377,9 @@ def all(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
         keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
     """Whether all elements over the given axes are true (not zero).
 
+    Returns:
+      A boolean array without the axes that are reduced, or with size 1 there if `keepdims`.
+
     >>> import pyjx as jax
     >>> jax.numpy.all(jax.numpy.array([[1, 0], [1, 1]]), axis=1).tolist()
     [False, True]
@@ -385,6 +392,9 @@ def any(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
         keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
     """Whether an element over the given axes is true (not zero).
 
+    Returns:
+      A boolean array without the axes that are reduced, or with size 1 there if `keepdims`.
+
     >>> import pyjx as jax
     >>> jax.numpy.any(jax.numpy.array([[0, 0], [0, 1]]), axis=1).tolist()
     [False, True]
@@ -396,6 +406,9 @@ def any(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
 def count_nonzero(a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
                  ) -> Array:
     """How many elements over the given axes are not zero; of the default integer dtype.
+
+    Returns:
+      An array of integers without the axes that are reduced, or with size 1 there if `keepdims`.
 
     >>> import pyjx as jax
     >>> int(jax.numpy.count_nonzero(jax.numpy.array([3, 0, 1])))
@@ -439,6 +452,10 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
       out: not supported.
       keepdims: whether the axis stays, with size 1.
 
+    Returns:
+      An array of integers without the axis, or with size 1 there if `keepdims`; the first place
+      where there are several.
+
     Raises:
       ValueError: the axis is out of bounds or of size 0.
 
@@ -453,6 +470,10 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
           ) -> Array:
     """The position of the first smallest element along an axis; arguments as for `argmax`.
+
+    Returns:
+      An array of integers without the axis, or with size 1 there if `keepdims`; the first place
+      where there are several.
 
     >>> import pyjx as jax
     >>> int(jax.numpy.argmin(jax.numpy.array([3, 1, 1])))
@@ -563,6 +584,10 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
       dtype: of the result; by default that of `a`, or the default integer dtype for bools.
       out: not supported.
 
+    Returns:
+      An array of the argument's shape, or without an axis a one-dimensional one. Narrow integers
+      keep their dtype, which NumPy widens.
+
     >>> import pyjx as jax
     >>> jax.numpy.cumsum(jax.numpy.array([1, 2, 3])).tolist()
     [1, 3, 6]
@@ -574,6 +599,10 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
             out: None = None) -> Array:
     """The running product along an axis; arguments as for `cumsum`.
+
+    Returns:
+      An array of the argument's shape, or without an axis a one-dimensional one. Narrow integers
+      keep their dtype, which NumPy widens.
 
     >>> import pyjx as jax
     >>> jax.numpy.cumprod(jax.numpy.array([1, 2, 3])).tolist()
@@ -614,6 +643,10 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
       dtype: of the result; by default as for `sum`.
       include_initial: whether the results begin with 0.
 
+    Returns:
+      An array of the argument's shape, of one element more along the axis with `include_initial`.
+      Narrow integers become the default integer dtype.
+
     Raises:
       ValueError: `x` is a scalar, or `axis` is missing.
 
@@ -631,6 +664,10 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
     """The running product along an axis; arguments as for `cumulative_sum`.
 
     By default integers keep their dtype and bools get the default integer dtype.
+
+    Returns:
+      An array of the argument's shape, of one element more along the axis with `include_initial`.
+      Narrow integers become the default integer dtype.
 
     >>> import pyjx as jax
     >>> jax.numpy.cumulative_prod(jax.numpy.array([2, 3]), include_initial=True).tolist()

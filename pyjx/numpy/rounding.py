@@ -73,6 +73,9 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
       decimals: how many digits to keep after the point; negative ones count before it.
       out: must be None.
 
+    Returns:
+      An array of the argument's shape and dtype.
+
     Raises:
       ValueError: the array is boolean.
 

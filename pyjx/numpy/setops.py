@@ -73,6 +73,10 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
       size: number of indices to return; needed where `a` is traced.
       fill_value: what to return for missing ones, or one value for each axis; 0 by default.
 
+    Returns:
+      A tuple of arrays of integers, one for each axis. Their size must be given as `size` where the
+      argument is traced.
+
     Raises:
       ConcretizationTypeError: `a` is traced and `size` is missing.
 
@@ -128,6 +132,10 @@ def compress(condition: Any, a: ArrayLike, axis: int | None = None, *, size: int
       fill_value: what stands in the places that `size` adds.
       out: not supported, must be None.
 
+    Returns:
+      A one-dimensional array of as many elements as are True, or of `size` elements: the latter is
+      needed where the condition is traced.
+
     Raises:
       ValueError: the condition is not 1-dimensional.
       NotImplementedError: `out` is given; arrays are immutable.
@@ -168,6 +176,10 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike 
                ) -> Array:
     """The indices of the elements that are not zero in the flattened array; see `nonzero`.
 
+    Returns:
+      A one-dimensional array of integers, whose size must be given as `size` where the argument is
+      traced.
+
     >>> import pyjx as jax
     >>> jax.numpy.flatnonzero(jax.numpy.array([[0, 5], [6, 0]])).tolist()
     [1, 2]
@@ -179,6 +191,10 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
             ) -> Array:
     """The indices of the elements that are not zero, as the rows of a matrix; see `nonzero`.
+
+    Returns:
+      An array of integers (n, ndim), n of which must be given as `size` where the argument is
+      traced.
 
     >>> import pyjx as jax
     >>> jax.numpy.argwhere(jax.numpy.array([[0, 5], [6, 0]])).tolist()
@@ -341,6 +357,11 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
       fill_value: what to return for missing ones; by default the least value.
       sorted: without effect: values always come in order.
 
+    Returns:
+      A one-dimensional array in ascending order (or an array along `axis`), and behind it an array
+      for each of `return_index`, `return_inverse` and `return_counts`. `size` must be given where
+      the argument is traced.
+
     Raises:
       ConcretizationTypeError: `ar` is traced and `size` is missing.
 
@@ -363,6 +384,9 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
               ) -> Any:
     """The different values, their first indices, the inverse and the counts; see `unique`.
 
+    Returns:
+      A named tuple of arrays. `size` must be given where the argument is traced.
+
     >>> import pyjx as jax
     >>> jax.numpy.unique_all(jax.numpy.array([3, 1, 3])).counts.tolist()
     [1, 2]
@@ -373,6 +397,9 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
 def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
                  ) -> Any:
     """The different values and how often each occurs; see `unique`.
+
+    Returns:
+      A named tuple of arrays. `size` must be given where the argument is traced.
 
     >>> import pyjx as jax
     >>> jax.numpy.unique_counts(jax.numpy.array([3, 1, 3])).counts.tolist()
@@ -386,6 +413,9 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: Arra
                   ) -> Any:
     """The different values and for each element the index of its value; see `unique`.
 
+    Returns:
+      A named tuple of arrays. `size` must be given where the argument is traced.
+
     >>> import pyjx as jax
     >>> jax.numpy.unique_inverse(jax.numpy.array([3, 1, 3])).inverse_indices.tolist()
     [1, 0, 1]
@@ -397,6 +427,10 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: Arra
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
                  ) -> Array:
     """The different values; see `unique`.
+
+    Returns:
+      A one-dimensional array in ascending order, whose size must be given as `size` where arguments
+      are traced.
 
     >>> import pyjx as jax
     >>> jax.numpy.unique_values(jax.numpy.array([3, 1, 3])).tolist()
@@ -416,6 +450,10 @@ def _flat(name: str, *arrays: Any) -> list[Any]:
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
             fill_value: ArrayLike | None = None) -> Array:
     """The values that are in one of two arrays, in order; `size`, `fill_value` as for `unique`.
+
+    Returns:
+      A one-dimensional array in ascending order, whose size must be given as `size` where arguments
+      are traced.
 
     >>> import pyjx as jax
     >>> jax.numpy.union1d(jax.numpy.array([1, 2]), jax.numpy.array([2, 3])).tolist()
@@ -465,6 +503,10 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
       assume_unique: the values of `ar1` are different, and are returned in their order.
       size, fill_value: as for `unique`; missing values are 0 by default.
       ar1, ar2: arrays, which are flattened.
+
+    Returns:
+      A one-dimensional array in ascending order, whose size must be given as `size` where arguments
+      are traced.
 
     >>> import pyjx as jax
     >>> jax.numpy.setdiff1d(jax.numpy.array([3, 1, 2]), jax.numpy.array([2])).tolist()
@@ -551,6 +593,10 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     `size` and `fill_value` are as for `unique`; by default missing values are the first one. With
     `assume_unique` what occurs twice in one array counts as if it were in both.
 
+    Returns:
+      A one-dimensional array in ascending order, whose size must be given as `size` where arguments
+      are traced.
+
     >>> import pyjx as jax
     >>> jax.numpy.setxor1d(jax.numpy.array([1, 2]), jax.numpy.array([2, 3])).tolist()
     [1, 3]
@@ -587,6 +633,10 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
         in both.
       size, fill_value: as for `unique`; by default missing values are the first one.
       ar1, ar2: arrays, which are flattened.
+
+    Returns:
+      A one-dimensional array in ascending order, and with `return_indices` two arrays of the places
+      where its elements are first; `size` must be given where arguments are traced.
 
     >>> import pyjx as jax
     >>> jax.numpy.intersect1d(jax.numpy.array([1, 2]), jax.numpy.array([2, 3])).tolist()

@@ -61,6 +61,9 @@ def sort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None 
       kind: without effect; `stable` says whether equal elements keep their order.
       order: not supported, must be None: arrays have no fields.
 
+    Returns:
+      An array of the argument's shape; of its dtype, but that `sort_complex` gives complex numbers.
+
     >>> import pyjx as jax
     >>> jax.numpy.sort(jax.numpy.array([3, 1, 2])).tolist()
     [1, 2, 3]
@@ -77,6 +80,18 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: No
     """The indices that sort an array along an axis; arguments as for `sort`.
 
     `dtype` is the integer dtype of the result.
+
+    Args:
+      a: an array.
+      axis: the axis; None flattens the array.
+      kind: without effect; `stable` says whether equal elements keep their order.
+      order: not supported, must be None: arrays have no fields.
+      stable: whether equal elements keep their order.
+      descending: whether the largest comes first.
+      dtype: of the result, an integer one.
+
+    Returns:
+      An array of integers of the argument's shape.
 
     >>> import pyjx as jax
     >>> jax.numpy.argsort(jax.numpy.array([3, 1, 2])).tolist()
@@ -104,6 +119,9 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Array:
       axis: int.
       batch_size: without effect on the result.
 
+    Returns:
+      An array of integers of the shape of one key.
+
     >>> import pyjx as jax
     >>> jax.numpy.lexsort((jax.numpy.array([1, 0, 1]), jax.numpy.array([2, 2, 1]))).tolist()
     [2, 1, 0]
@@ -128,6 +146,9 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Array:
 @numpy_function
 def sort_complex(a: ArrayLike) -> Array:
     """The elements as complex numbers, sorted by real part, then by imaginary part.
+
+    Returns:
+      An array of the argument's shape; of its dtype, but that `sort_complex` gives complex numbers.
 
     >>> import pyjx as jax
     >>> jax.numpy.sort_complex(jax.numpy.array([2.0, 1.0])).tolist()
@@ -161,6 +182,9 @@ def _negated(a: ArrayLike) -> Any:
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The elements along an axis, those before place `kth` none larger, those behind none smaller.
 
+    Returns:
+      An array of the argument's shape; of its dtype, but that `sort_complex` gives complex numbers.
+
     >>> import pyjx as jax
     >>> int(jax.numpy.partition(jax.numpy.array([3, 1, 2]), 1)[1])
     2
@@ -175,6 +199,9 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 @numpy_function(static_argnames=("kth", "axis"))
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The indices that partition an array; see `partition`.
+
+    Returns:
+      An array of integers of the argument's shape.
 
     >>> import pyjx as jax
     >>> int(jax.numpy.argpartition(jax.numpy.array([3, 1, 2]), 1)[1])
@@ -208,6 +235,10 @@ def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sor
       axis: int.
       mode: "largest" or "smallest".
       sorted: without effect: they always come in order.
+
+    Returns:
+      A list of two arrays, with `k` elements along the axis: the values, in descending order, and
+      their positions.
 
     Raises:
       ValueError: another mode, or `k` out of range.
@@ -301,6 +332,9 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Any = N
       method: "scan" and "scan_unrolled" bisect, "sort" sorts both together, "compare_all" compares
         each value with each element.
 
+    Returns:
+      An array of integers of the shape of `v`, from 0 to the size of `a`.
+
     Raises:
       ValueError: another `side` or `method`, or `a` of more than one axis.
 
@@ -341,6 +375,9 @@ def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None
       bins: one-dimensional array, ascending or descending.
       right: whether a bin includes its right edge and not its left one.
       method: as for `searchsorted`.
+
+    Returns:
+      An array of integers of the shape of `x`.
 
     >>> import pyjx as jax
     >>> jax.numpy.digitize(jax.numpy.array([0.5, 2.5]), jax.numpy.array([0, 1, 2])).tolist()
@@ -392,6 +429,9 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
       assume_unique: without effect.
       method: "compare_all" compares all pairs, "binary_search" and "sort" sort the second array;
         "auto" chooses by its size.
+
+    Returns:
+      A boolean array of the shape of the first argument.
 
     Raises:
       ValueError: the method is another one.

@@ -95,6 +95,10 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
       axis: the axis of the result along which the numbers are, where `start` or `stop` is an array.
       device: the device or sharding of the result.
 
+    Returns:
+      An array with an axis of `num` numbers; with `retstep` a pair of that and the distance. It is
+      of a float dtype where none is asked for.
+
     >>> import pyjx as jax
     >>> jax.numpy.linspace(0, 1, 3).tolist()
     [0.0, 0.5, 1.0]
@@ -137,6 +141,18 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
              base: ArrayLike = 10.0, dtype: DTypeLike | None = None, axis: int = 0) -> Array:
     """`base` to the powers `linspace(start, stop, num)`.
 
+    Args:
+      start, stop: the exponents of the first and the last number, or arrays of such, which
+        broadcast.
+      num: how many numbers.
+      endpoint: whether the power of `stop` is the last number.
+      base: what is raised to the exponents.
+      dtype: of the result; None for the one that follows from the arguments.
+      axis: the axis of the result along which the numbers are, where `start` or `stop` is an array.
+
+    Returns:
+      An array with an axis of `num` numbers, of a float dtype where none is asked for.
+
     >>> import pyjx as jax
     >>> jax.numpy.logspace(0.0, 2.0, 3).round(2).tolist()
     [1.0, 10.0, 100.0]
@@ -162,6 +178,16 @@ def _ends(name: str, start: ArrayLike, stop: ArrayLike, dtype: DTypeLike | None
 def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
               dtype: DTypeLike | None = None, axis: int = 0) -> Array:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
+
+    Args:
+      start, stop: the first and the last number, or arrays of such, which broadcast; none is 0.
+      num: how many numbers.
+      endpoint: whether `stop` is the last number.
+      dtype: of the result; None for the one that follows from the arguments.
+      axis: the axis of the result along which the numbers are, where `start` or `stop` is an array.
+
+    Returns:
+      An array with an axis of `num` numbers, of a float dtype where none is asked for.
 
     >>> import pyjx as jax
     >>> jax.numpy.geomspace(1.0, 4.0, 3).round(4).tolist()

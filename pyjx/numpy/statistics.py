@@ -257,6 +257,9 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
       aweights: the weight of each observation.
       dtype: of the result.
 
+    Returns:
+      A float or complex array (n, n) for n variables, and an array of no axes for one.
+
     Raises:
       ValueError: `m` has more than two axes.
       TypeError: weights of another form than one number for each observation.
@@ -333,6 +336,9 @@ def _observation_weights(x: ArrayLike, fweights: Any, aweights: Any) -> tuple[An
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
              dtype: Any = None) -> Array:
     """The Pearson correlation matrix: covariances divided by both standard deviations.
+
+    Returns:
+      A float or complex array (n, n) for n variables, and an array of no axes for one.
 
     >>> import pyjx as jax
     >>> jax.numpy.corrcoef(jax.numpy.array([[1.0, 2.0], [4.0, 2.0]])).tolist()

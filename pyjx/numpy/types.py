@@ -21,6 +21,9 @@ from pyjx.runtime.array import ArrayImpl
 def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike, casting: str = "safe") -> bool:
     """Whether values of one dtype can be cast to another under a rule; see `numpy.can_cast`.
 
+    Returns:
+      A Python bool.
+
     >>> import pyjx as jax
     >>> jax.numpy.can_cast("int32", "int64")
     True
@@ -35,6 +38,9 @@ def _as_dtype(x: ArrayLike) -> Any:
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether a dtype is, or belongs to the category, another; see `numpy.issubdtype`.
+
+    Returns:
+      A Python bool.
 
     >>> import pyjx as jax
     >>> jax.numpy.issubdtype(jax.numpy.bfloat16, jax.numpy.floating)
@@ -56,6 +62,13 @@ def _class_or_dtype(x: ArrayLike) -> Any:
 def promote_types(a: ArrayLike, b: ArrayLike) -> Any:
     """The dtype that two dtypes promote to.
 
+    Args:
+      a, b: dtypes, their names, or types such as float.
+
+    Returns:
+      A dtype. It follows JAX's lattice: an integer and a float give that float, never a wider one,
+      and Python's numbers adapt to what they meet.
+
     Raises:
       TypePromotionError: there is none.
 
@@ -72,6 +85,13 @@ def _python_or_dtype(x: ArrayLike) -> Any:
 
 def result_type(*args: Any) -> Any:
     """The dtype that arrays, scalars and dtypes promote to.
+
+    Args:
+      *args: arrays, numbers and dtypes.
+
+    Returns:
+      A dtype. It follows JAX's lattice: an integer and a float give that float, never a wider one,
+      and Python's numbers adapt to what they meet.
 
     >>> import pyjx as jax
     >>> jax.numpy.result_type(jax.numpy.int8(1), 2.0)
@@ -98,6 +118,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
       dtype: a dtype.
       kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex
         floating", "numeric", a dtype, or a tuple of these.
+
+    Returns:
+      A Python bool.
 
     Raises:
       ValueError: the string names no kind.
@@ -128,6 +151,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 def isscalar(element: ArrayLike) -> bool:
     """Whether a value is a Python or NumPy scalar or an array of rank 0.
+
+    Returns:
+      A Python bool.
 
     >>> import pyjx as jax
     >>> jax.numpy.isscalar(1.5)
@@ -161,6 +187,12 @@ def _shape(name: str, a: Any) -> tuple[int, ...]:
 def shape(a: Any) -> tuple[int, ...]:
     """The shape of an array or, with a DeprecationWarning, of nested sequences.
 
+    Args:
+      a: an array, a number, or nested lists of such.
+
+    Returns:
+      A tuple of Python ints, also where arguments are traced.
+
     >>> import pyjx as jax
     >>> jax.numpy.shape(jax.numpy.ones((1, 2)))
     (1, 2)
@@ -171,6 +203,12 @@ def shape(a: Any) -> tuple[int, ...]:
 def ndim(a: Any) -> int:
     """The number of axes of an array or, with a DeprecationWarning, of nested sequences.
 
+    Args:
+      a: an array, a number, or nested lists of such.
+
+    Returns:
+      A Python int, also where the argument is traced.
+
     >>> import pyjx as jax
     >>> jax.numpy.ndim(jax.numpy.ones((1, 2)))
     2
@@ -180,6 +218,13 @@ def ndim(a: Any) -> int:
 
 def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, in all or along one axis or several.
+
+    Args:
+      a: an array or a number.
+      axis: the axis or axes whose sizes are multiplied; None for all.
+
+    Returns:
+      A Python int, also where the argument is traced.
 
     >>> import pyjx as jax
     >>> jax.numpy.size(jax.numpy.ones((2, 3)))

@@ -72,12 +72,18 @@ class _Binary(Protocol):
     def __call__(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
 
 
-def _named(body: _Body, name: str, doc: str, example: str, make: Callable[[_Body], Any] = op_jit
-           ) -> Any:
-    arguments, result = example.split(" -> ")
+_OF_ARGUMENT = "An array of the argument's shape"
+_BOOLEANS = ", of booleans"
+_REAL = " and dtype, or of the float\n  dtype of the parts of complex numbers"
+_BROADCAST = "An array of the shape that the arguments are broadcast to"
+
+
+def _named(body: _Body, name: str, doc: str, result: str, example: str,
+           make: Callable[[_Body], Any] = op_jit) -> Any:
+    arguments, value = example.split(" -> ")
     body.__name__ = body.__qualname__ = name
-    body.__doc__ = (f"{doc}\n\n>>> import pyjx as jax\n"
-                    f">>> jax.numpy.{name}({arguments}).item()\n{result}\n")
+    body.__doc__ = (f"{doc}\n\nReturns:\n  {result}.\n\n>>> import pyjx as jax\n"
+                    f">>> jax.numpy.{name}({arguments}).item()\n{value}\n")
     return make(body)
 
 
@@ -113,7 +119,8 @@ def _float_function(name: str, operation: _Body, doc: str, example: str) -> _Una
     def body(x: ArrayLike, /) -> Any:
         return operation(promote_inexact(name, x))
 
-    return _named(body, name, doc + " Integers become floats.", example)
+    return _named(body, name, doc + " Integers become floats.", _OF_ARGUMENT + ", of the default "
+                  "float dtype\n  for integers and booleans, else of its dtype", example)
 
 
 exp = _float_function("exp", ops.exp, "The exponential of x, elementwise.", "0.0 -> 1.0")
@@ -159,9 +166,9 @@ asinh, acosh, atanh = alias("asinh", arcsinh), alias("acosh", arccosh), alias("a
 radians, degrees = alias("radians", deg2rad), alias("degrees", rad2deg)
 
 
-def _function(name: str, operation: _Body, doc: str, example: str, by_keyword: bool = False
-              ) -> _Unary:
-    """A function that keeps the dtype. Few take their argument by keyword, as in JAX."""
+def _function(name: str, operation: _Body, doc: str, example: str, by_keyword: bool = False,
+              of: str = " and dtype") -> _Unary:
+    """A function whose result is `of` a dtype. Few take their argument by keyword, as in JAX."""
 
     def body(x: ArrayLike, /) -> Any:
         (x,) = operands(name, x)
@@ -170,7 +177,7 @@ def _function(name: str, operation: _Body, doc: str, example: str, by_keyword: b
     def named(x: ArrayLike) -> Any:
         return body(x)
 
-    return _named(named if by_keyword else body, name, doc, example)
+    return _named(named if by_keyword else body, name, doc, _OF_ARGUMENT + of, example)
 
 
 def _whole(x: ArrayLike) -> Any:
@@ -213,7 +220,8 @@ def as_array(x: ArrayLike) -> Any:
     return ops.copy_p.bind(x) if stands_for_constant(x) else x
 
 
-absolute = _function("absolute", _absolute, "The absolute value of x, elementwise.", "-2 -> 2")
+absolute = _function("absolute", _absolute, "The absolute value of x, elementwise.", "-2 -> 2",
+                     of=_REAL)
 abs = alias("abs", absolute)
 positive = _function("positive", lambda x: as_array(x) if is_inexact(x) else _whole(x),
                      "x as it is.", "2 -> 2")
@@ -234,7 +242,8 @@ invert = _function("invert", ops.bitwise_not, "The bits of x inverted; not x for
                    "6 -> -7")
 bitwise_not, bitwise_invert = alias("bitwise_not", invert), alias("bitwise_invert", invert)
 bitwise_count = _function("bitwise_count", _bitwise_count,
-                          "The number of ones in the binary form of |x|, as uint8.", "7 -> 3")
+                          "The number of ones in the binary form of |x|, as uint8.", "7 -> 3",
+                          of=", of uint8")
 
 
 # -- arithmetic ------------------------------------------------------------------------------------
@@ -397,6 +406,9 @@ mod = alias("mod", remainder)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """The pair `(floor_divide(x1, x2), remainder(x1, x2))`.
 
+    Returns:
+      A pair of arrays, of the shape and dtype to which the arguments are broadcast and promoted.
+
     >>> import pyjx as jax
     >>> [x.item() for x in jax.numpy.divmod(-7, 3)]
     [-3, 2]
@@ -438,7 +450,7 @@ def _comparison(name: str, primitive: Primitive, doc: str, example: str) -> _Bin
     def body(x: ArrayLike, y: ArrayLike, /) -> Any:
         return primitive.bind(*promote_two(name, x, y))
 
-    return _named(body, name, doc, example)
+    return _named(body, name, doc, _BROADCAST + _BOOLEANS, example)
 
 
 def _combination(name: str, primitive: Primitive, doc: str, example: str) -> BinaryUfunc:
@@ -449,7 +461,8 @@ def _combination(name: str, primitive: Primitive, doc: str, example: str) -> Bin
             raise unsupported(name, out)
         return primitive.bind(*promote_two(name, x, y))
 
-    return _named(body, name, doc, example, universal(2))
+    return _named(body, name, doc, _BROADCAST + ",\n  of the dtype to which they promote", example,
+                  universal(2))
 
 
 def _order(primitive: Primitive, x: ArrayLike, y: ArrayLike) -> Any:
@@ -467,7 +480,7 @@ def _ordering(name: str, primitive: Primitive, doc: str, example: str) -> _Binar
         return _order(primitive, *promote_two(name, x, y))
 
     doc += " Complex numbers are ordered by real, then imaginary part."
-    return _named(body, name, doc, example)
+    return _named(body, name, doc, _BROADCAST + _BOOLEANS, example)
 
 
 equal = _comparison("equal", eq_p, "x == y, elementwise.", "2, 2 -> True")
@@ -516,7 +529,8 @@ def _logical(name: str, primitive: Primitive, doc: str, example: str) -> BinaryU
         x, y = promote_two(name, x, y)
         return primitive.bind(as_bool(x), as_bool(y))
 
-    return _named(body, name, doc + " Numbers are true if they are not zero.", example,
+    return _named(body, name, doc + " Numbers are true if they are not zero.",
+                  _BROADCAST + _BOOLEANS, example,
                   universal(2))
 
 
@@ -524,7 +538,8 @@ logical_and = _logical("logical_and", and_p, "x and y, elementwise.", "2, 0 -> F
 logical_or = _logical("logical_or", or_p, "x or y, elementwise.", "2, 0 -> True")
 logical_xor = _logical("logical_xor", xor_p, "Either x or y, elementwise.", "2, 3 -> False")
 logical_not = _function("logical_not", lambda x: ops.bitwise_not(as_bool(x)),
-                        "not x, elementwise. Numbers are true if they are not zero.", "0 -> True")
+                        "not x, elementwise. Numbers are true if they are not zero.", "0 -> True",
+                        of=_BOOLEANS)
 bitwise_and = _combination("bitwise_and", and_p, "The bits set in both x and y.", "6, 3 -> 2")
 bitwise_or = _combination("bitwise_or", or_p, "The bits set in x or y.", "6, 3 -> 7")
 bitwise_xor = _combination("bitwise_xor", xor_p, "The bits set in either x or y.", "6, 3 -> 5")
@@ -535,7 +550,8 @@ def _shift(name: str, choose: Callable[[Any], Any], doc: str, example: str) -> _
         x, y = promote_args_numeric(name, x, y)
         return choose(x).bind(x, y)
 
-    return _named(body, name, doc, example)
+    return _named(body, name, doc, _BROADCAST + ",\n  of the integer dtype to which they promote",
+                  example)
 
 
 def _right_shift_of(x: ArrayLike) -> Any:
@@ -598,6 +614,11 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
       x, y: the values; the three are broadcast against each other.
       size, fill_value: how many indices to return, and what to pad them with (see `nonzero`).
 
+    Returns:
+      An array of the shape to which the three are broadcast, of the dtype to which `x` and `y`
+      promote; or, of the condition alone, what `nonzero` gives, whose size is not known where it is
+      traced.
+
     Raises:
       TypeError: an argument is no array or scalar, or only one of x and y is given.
 
@@ -630,6 +651,9 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
 def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
         ) -> Array:
     """The values brought between `min` and `max`; None sets no bound.
+
+    Returns:
+      An array of the shape and dtype to which the arguments are broadcast and promoted.
 
     Raises:
       ValueError: complex values or bounds, which have no order.
@@ -666,13 +690,16 @@ def _imag(x: ArrayLike) -> Any:
 
 
 real = _function("real", lambda x: ops.real(x) if is_complex(x) else as_array(x),
-                 "The real part, elementwise.", "1 + 2j -> 1.0")
-imag = _function("imag", _imag, "The imaginary part, elementwise.", "1 + 2j -> 2.0")
+                 "The real part, elementwise.", "1 + 2j -> 1.0", of=_REAL)
+imag = _function("imag", _imag, "The imaginary part, elementwise.", "1 + 2j -> 2.0", of=_REAL)
 
 
 @op_jit(static_argnames=("deg",))
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The argument of complex numbers, in radians or degrees.
+
+    Returns:
+      An array of the argument's shape, of a float dtype: that of the parts of complex numbers.
 
     >>> import pyjx as jax
     >>> jax.numpy.angle(1j, deg=True).item()
@@ -713,24 +740,28 @@ def _infinity_test(name: str, value: float, example: str) -> _Unary:
             return as_array(filled_like(x, False, bool))
         return ops.eq(x, scalar_constant(value, dtype_of(x)))
 
-    return _named(body, name, f"Where x is {value}.", example)
+    return _named(body, name, f"Where x is {value}.", _OF_ARGUMENT + _BOOLEANS, example)
 
 
-isfinite = _function("isfinite", _isfinite, "Where x is neither infinite nor nan.", "1.0 -> True")
-isinf = _function("isinf", _isinf, "Where x is infinite.", "1.0 -> False")
-isnan = _function("isnan", lambda x: ops.ne(x, x), "Where x is nan.", "1.0 -> False")
+isfinite = _function("isfinite", _isfinite, "Where x is neither infinite nor nan.", "1.0 -> True",
+                     of=_BOOLEANS)
+isinf = _function("isinf", _isinf, "Where x is infinite.", "1.0 -> False", of=_BOOLEANS)
+isnan = _function("isnan", lambda x: ops.ne(x, x), "Where x is nan.", "1.0 -> False", of=_BOOLEANS)
 isposinf = _infinity_test("isposinf", np.inf, "1.0 -> False")
 isneginf = _infinity_test("isneginf", -np.inf, "1.0 -> False")
 iscomplex = _function("iscomplex", lambda x: as_bool(_imag(x)), "Where x has an imaginary part.",
                       "1 + 2j -> True",
-                      by_keyword=True)
+                      by_keyword=True, of=_BOOLEANS)
 isreal = _function("isreal", lambda x: ops.bitwise_not(as_bool(_imag(x))), "Where x is real.",
                    "1 + 2j -> False",
-                   by_keyword=True)
+                   by_keyword=True, of=_BOOLEANS)
 
 
 def iscomplexobj(x: Any) -> bool:
     """Whether the dtype of x is complex.
+
+    Returns:
+      A Python bool.
 
     >>> import pyjx as jax
     >>> jax.numpy.iscomplexobj(jax.numpy.ones(2))
@@ -750,6 +781,9 @@ def _complex_object(x: Any) -> bool:
 
 def isrealobj(x: object) -> bool:
     """Whether the dtype of x is not complex.
+
+    Returns:
+      A Python bool.
 
     >>> import pyjx as jax
     >>> jax.numpy.isrealobj(jax.numpy.ones(2))

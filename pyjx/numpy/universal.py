@@ -333,6 +333,9 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *,
       nin, nout: how many arguments and results it has.
       identity: the value that changes no other; reductions begin with it.
 
+    Returns:
+      A `ufunc`.
+
     >>> import pyjx as jax
     >>> jax.numpy.frompyfunc(lambda x, y: x + 2 * y, 2, 1).reduce(jax.numpy.arange(3)).item()
     6

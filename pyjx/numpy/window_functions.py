@@ -67,6 +67,9 @@ def bartlett(M: int) -> Array:
 def blackman(M: int) -> Array:
     """The window 0.42 - 0.5 cos(2 pi n / (M - 1)) + 0.08 cos(4 pi n / (M - 1)) of M points.
 
+    Returns:
+      A float array (M,).
+
     >>> import pyjx as jax
     >>> jax.numpy.blackman(5).round(2).tolist()
     [-0.0, 0.3400000035762787, 1.0, 0.3400000035762787, -0.0]
@@ -77,6 +80,9 @@ def blackman(M: int) -> Array:
 def hamming(M: int) -> Array:
     """The window 0.54 - 0.46 cos(2 pi n / (M - 1)) of M points.
 
+    Returns:
+      A float array (M,).
+
     >>> import pyjx as jax
     >>> jax.numpy.hamming(3).round(2).tolist()
     [0.07999999821186066, 1.0, 0.07999999821186066]
@@ -86,6 +92,9 @@ def hamming(M: int) -> Array:
 
 def hanning(M: int) -> Array:
     """The window 0.5 - 0.5 cos(2 pi n / (M - 1)) of M points, named for von Hann.
+
+    Returns:
+      A float array (M,).
 
     >>> import pyjx as jax
     >>> jax.numpy.hanning(3).tolist()
@@ -113,6 +122,9 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     Args:
       M: the number of points.
       beta: a number, which may be traced.
+
+    Returns:
+      A float array (M,).
 
     >>> import pyjx as jax
     >>> jax.numpy.kaiser(3, 0.0).tolist()

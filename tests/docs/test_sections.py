@@ -43,6 +43,13 @@ def test_sections_that_are_put_in_describe_every_argument(package):
                 assert f"  {parameter}: " in function.__doc__, (name, parameter)
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_is_returned_is_more_than_an_array(package):
+    for name, function in functions(package):
+        returns = re.search(r"Returns:\n\s+(.+)", function.__doc__)[1]
+        assert not re.match(r"(An array|Several arrays|A value of type \S+)\.$", returns), name
+
+
 OTHERS = ("lax", "lax.linalg", "random", "nn.initializers", "scipy.cluster.vq", "scipy.fft",
           "scipy.integrate", "scipy.linalg", "scipy.ndimage", "scipy.optimize", "scipy.signal",
           "scipy.sparse.linalg", "scipy.special", "scipy.stats")

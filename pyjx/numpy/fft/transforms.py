@@ -172,6 +172,15 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int | None = -1, norm: str | 
 
     With norm "ortho" the sum is divided by sqrt(n), with "forward" by 1.
 
+    Args:
+      a: an array.
+      n: how many numbers along the axis are transformed: `a` is cut, or followed by zeros.
+      axis: the axis.
+      norm: where the transform is scaled: None or "backward", "ortho" or "forward".
+
+    Returns:
+      A complex array: complex64, unless 64-bit types are on.
+
     >>> import pyjx as jax
     >>> jax.numpy.fft.ifft(jax.numpy.array([3.0, -1.0])).tolist()
     [(1+0j), (2+0j)]
@@ -184,6 +193,9 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
          norm: str | None = None) -> Array:
     """The discrete Fourier transform along two axes: see `fftn`.
 
+    Returns:
+      A complex array: complex64, unless 64-bit types are on.
+
     >>> import pyjx as jax
     >>> jax.numpy.fft.fft2(jax.numpy.ones((2, 2))).tolist()
     [[(4+0j), 0j], [0j, 0j]]
@@ -195,6 +207,9 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
 def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
           norm: str | None = None) -> Array:
     """The inverse of `fft2`. Takes the same arguments.
+
+    Returns:
+      A complex array: complex64, unless 64-bit types are on.
 
     >>> import pyjx as jax
     >>> jax.numpy.fft.ifft2(jax.numpy.ones((2, 2))).tolist()
@@ -232,6 +247,9 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
 def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None) -> Array:
     """The inverse of `fftn`. Takes the same arguments.
+
+    Returns:
+      A complex array: complex64, unless 64-bit types are on.
 
     >>> import pyjx as jax
     >>> jax.numpy.fft.ifftn(jax.numpy.ones((2, 2))).tolist()
@@ -274,6 +292,15 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int | None = -1, norm: str |
          ) -> Array:
     """The inverse of `rfft`: n real numbers, by default 2 (m - 1) of m. Takes the same arguments.
 
+    Args:
+      a: an array: the first half of a spectrum.
+      n: the size of the result along the axis; by default 2 (m - 1) of m numbers.
+      axis: the axis.
+      norm: where the transform is scaled: None or "backward", "ortho" or "forward".
+
+    Returns:
+      A real array: float32, unless 64-bit types are on.
+
     >>> import pyjx as jax
     >>> jax.numpy.fft.irfft(jax.numpy.array([4.0, 0.0, 0.0])).tolist()
     [1.0, 1.0, 1.0, 1.0]
@@ -286,6 +313,9 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
           norm: str | None = None) -> Array:
     """The discrete Fourier transform of real numbers along two axes: see `rfftn`.
 
+    Returns:
+      A complex array: complex64, unless 64-bit types are on.
+
     >>> import pyjx as jax
     >>> jax.numpy.fft.rfft2(jax.numpy.ones((2, 2))).tolist()
     [[(4+0j), 0j], [0j, 0j]]
@@ -297,6 +327,9 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
 def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
            norm: str | None = None) -> Array:
     """The inverse of `rfft2`; see `irfftn`.
+
+    Returns:
+      A real array: float32, unless 64-bit types are on.
 
     >>> import pyjx as jax
     >>> jax.numpy.fft.irfft2(jax.numpy.ones((2, 2))).tolist()
@@ -338,6 +371,9 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | N
 
     Without `s`, the size along the last of the axes is 2 (m - 1) for m numbers.
 
+    Returns:
+      A real array: float32, unless 64-bit types are on.
+
     >>> import pyjx as jax
     >>> jax.numpy.fft.irfftn(jax.numpy.ones((2, 3))).shape
     (2, 4)
@@ -366,6 +402,9 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       norm: "backward", which is the default, "ortho" or "forward": the result is divided by
         1, sqrt(n) or n.
 
+    Returns:
+      A real array: float32, unless 64-bit types are on.
+
     Raises:
       TypeError: the axis is None, and `n` is not given.
       ValueError: n is not positive, there is no such axis or norm.
@@ -382,6 +421,15 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 @numpy_function(static_argnames=("n", "axis", "norm"))
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: of n real numbers the first n // 2 + 1. Takes the same arguments.
+
+    Args:
+      a: an array.
+      n: how many numbers along the axis are transformed: `a` is cut, or followed by zeros.
+      axis: the axis.
+      norm: where the transform is scaled: None or "backward", "ortho" or "forward".
+
+    Returns:
+      A complex array: complex64, unless 64-bit types are on.
 
     >>> import pyjx as jax
     >>> jax.numpy.fft.ihfft(jax.numpy.array([4.0, 0.0, 0.0, 0.0])).tolist()
@@ -435,6 +483,9 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
       dtype: of the result; by default that of floats.
       device: where to put it.
 
+    Returns:
+      A float array (n,).
+
     Raises:
       ValueError: n or d is a sequence.
 
@@ -450,6 +501,15 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of `rfft`: 0, 1, ..., n // 2, over n d. Takes the arguments of `fftfreq`.
+
+    Args:
+      n: the number of samples.
+      d: the distance between samples.
+      dtype: of the result; None for the default float dtype.
+      device: the device or sharding of the result.
+
+    Returns:
+      A float array (n // 2 + 1,).
 
     >>> import pyjx as jax
     >>> jax.numpy.fft.rfftfreq(4).tolist()
@@ -485,6 +545,9 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
       x: array.
       axes: the axes; by default all.
 
+    Returns:
+      An array of the shape and dtype of the argument.
+
     >>> import pyjx as jax
     >>> jax.numpy.fft.fftshift(jax.numpy.fft.fftfreq(4)).tolist()
     [-0.5, -0.25, 0.0, 0.25]
@@ -495,6 +558,9 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 @numpy_function(static_argnames=("axes",))
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """The inverse of `fftshift`. Takes the same arguments.
+
+    Returns:
+      An array of the shape and dtype of the argument.
 
     >>> import pyjx as jax
     >>> jax.numpy.fft.ifftshift(jax.numpy.arange(3)).tolist()

@@ -189,6 +189,9 @@ def _svd_of_hermitian(a: ArrayLike, compute_uv: bool, subset: Any) -> Any:
 def svdvals(x: ArrayLike, /) -> Array:
     """The singular values of matrices `[..., m, n]`, in descending order.
 
+    Returns:
+      A real array (..., min(m, n)), in descending order.
+
     >>> import pyjx as jax
     >>> jax.numpy.linalg.svdvals(jax.numpy.array([[3.0, 0.0], [0.0, -4.0]])).tolist()
     [4.0, 3.0]
@@ -237,6 +240,9 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, in ascending order; arguments as for `eigh`.
 
+    Returns:
+      A real array (..., n), in ascending order.
+
     >>> import pyjx as jax
     >>> jax.numpy.linalg.eigvalsh(jax.numpy.array([[2.0, 0.0], [0.0, 1.0]])).tolist()
     [1.0, 2.0]
@@ -273,6 +279,9 @@ def eig(a: ArrayLike) -> EigResult:
 @numpy_function
 def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of square matrices, complex and in no order; not on TPU.
+
+    Returns:
+      A complex array (..., n), in no order.
 
     >>> import pyjx as jax
     >>> jax.numpy.linalg.eigvals(jax.numpy.array([[2.0, 0.0], [0.0, 1.0]])).tolist()

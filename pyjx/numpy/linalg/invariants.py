@@ -34,6 +34,9 @@ def det(a: ArrayLike) -> Array:
 
     A matrix whose rank is one too low has its derivative.
 
+    Returns:
+      An array (...) of a float or complex dtype.
+
     Raises:
       ValueError: the matrices are not square.
       TypeError: the matrices have more than three rows, and the dtype is none of those that LAPACK

@@ -30,6 +30,9 @@ _dot_options = ("precision", "preferred_element_type")
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """Matrices with rows and columns exchanged: the last two axes.
 
+    Returns:
+      An array (..., n, m) of an array (..., m, n).
+
     >>> import pyjx as jax
     >>> jax.numpy.linalg.matrix_transpose(jax.numpy.ones((2, 3, 4))).shape
     (2, 4, 3)
@@ -45,6 +48,13 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """A diagonal of matrices `[..., m, n]`: the main one, or one above (below) it.
 
+    Args:
+      x: an array (..., m, n).
+      offset: which diagonal: 0 is the main one, positive ones are above it.
+
+    Returns:
+      An array (..., n), with the diagonals along its last axis.
+
     >>> import pyjx as jax
     >>> jax.numpy.linalg.diagonal(jax.numpy.array([[1, 2], [3, 4]])).tolist()
     [1, 4]
@@ -58,6 +68,14 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 @numpy_function(static_argnames=("offset", "dtype"))
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sum of a diagonal of matrices `[..., m, n]`.
+
+    Args:
+      x: an array (..., m, n).
+      offset: which diagonal: 0 is the main one, positive ones are above it.
+      dtype: of the result; None for the one that follows from the arguments.
+
+    Returns:
+      An array (...), without the last two axes.
 
     >>> import pyjx as jax
     >>> int(jax.numpy.linalg.trace(jax.numpy.array([[1, 2], [3, 4]])))
@@ -73,6 +91,9 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None) -> Array:
     """The matrix product, as `jax.numpy.matmul`.
 
+    Returns:
+      An array (..., n, m) of the dtype to which the arguments promote.
+
     >>> import pyjx as jax
     >>> jax.numpy.linalg.matmul(jax.numpy.ones((2, 3)), jax.numpy.ones((3, 4))).shape
     (2, 4)
@@ -86,6 +107,9 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
            preferred_element_type: DTypeLike | None = None) -> Array:
     """The products of vectors along an axis, `x1` conjugated, as `jax.numpy.vecdot`.
 
+    Returns:
+      An array without the axis, of the shape to which the others are broadcast.
+
     >>> import pyjx as jax
     >>> int(jax.numpy.linalg.vecdot(jax.numpy.array([1, 2]), jax.numpy.array([3, 4])))
     11
@@ -98,6 +122,9 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
 @numpy_function
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of all pairs of elements of two vectors.
+
+    Returns:
+      An array (m, n) of the products of m and n elements.
 
     Raises:
       ValueError: an argument is no vector; `jax.numpy.outer` flattens it.
@@ -117,6 +144,9 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @numpy_function(static_argnames=("axis",))
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross products of vectors of three components along an axis.
+
+    Returns:
+      An array of the shape to which the arguments are broadcast.
 
     Raises:
       ValueError: vectors have another number of components.
@@ -143,6 +173,9 @@ def matrix_power(a: Any, n: int) -> Array:
     Args:
       a: matrices `[..., k, k]`.
       n: an integer; a negative one is for the inverse, with an inexact dtype.
+
+    Returns:
+      An array (..., n, n).
 
     Raises:
       TypeError: `n` is no integer, or the matrices are not square.
@@ -199,6 +232,10 @@ def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Arra
     Args:
       arrays: at least two matrices; the first and the last may be vectors.
       precision: as for `jax.numpy.matmul`.
+
+    Returns:
+      An array of the dtype to which the arguments promote: of two axes, or of fewer where the first
+      or the last argument is a vector.
 
     Raises:
       ValueError: there are fewer, one has another number of axes, or the sizes do not fit.

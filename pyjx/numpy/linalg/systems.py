@@ -96,6 +96,10 @@ def inv(a: ArrayLike) -> Array:
 
     Unlike NumPy's, a singular matrix gives infinities or NaN and no error.
 
+    Returns:
+      An array (..., n, n) of a float or complex dtype. A singular matrix gives infinities or nan,
+      and no error.
+
     Raises:
       ValueError: the matrices are not square.
       TypeError: the dtype is none of those that LAPACK has, such as float16.
