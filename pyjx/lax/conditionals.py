@@ -73,6 +73,12 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any,
     >>> import pyjx as jax
     >>> float(jax.lax.cond(True, lambda x: x + 1, lambda x: x * 10, 5.0))
     6.0
+
+    Operands may also come from the enclosing scope.
+
+    >>> clipped = jax.jit(lambda x: jax.lax.cond(x > 1, lambda: 1.0, lambda: x))
+    >>> float(clipped(3.0)), float(clipped(0.5))
+    (1.0, 0.5)
     """
     if not (callable(true_fun) and callable(false_fun)):
         if len(operands) == 2 and callable(false_fun) and callable(operands[1]):

@@ -405,6 +405,12 @@ def stop_gradient(x: Any) -> Any:
     >>> import pyjx as jax
     >>> float(jax.grad(lambda x: x * jax.lax.stop_gradient(x))(3.0))
     3.0
+
+    A target that is no part of what is learned:
+
+    >>> loss = lambda w: (w - jax.lax.stop_gradient(2 * w)) ** 2
+    >>> float(jax.grad(loss)(3.0))
+    -6.0
     """
     return tree_map(_stop, x)
 

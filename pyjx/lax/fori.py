@@ -60,6 +60,15 @@ def fori_loop(lower: Value, upper: Value, body_fun: Callable[[Any, Any], Any], i
     >>> import pyjx as jax
     >>> int(jax.lax.fori_loop(0, 5, lambda i, total: total + i, 0))
     10
+
+    An array in the carry is changed in place when it is compiled.
+
+    >>> def squares(n):
+    ...     start = jax.numpy.zeros(4, int)
+    ...     return jax.lax.fori_loop(0, n, lambda i, x: x.at[i].set(i * i), start)
+    ...
+    >>> jax.jit(squares)(3).tolist()
+    [0, 1, 4, 0]
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")

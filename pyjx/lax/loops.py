@@ -115,6 +115,15 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     >>> double = lambda x: jax.lax.while_loop(lambda x: x < 100, lambda x: 2 * x, x, max_steps=50)
     >>> float(jax.grad(double)(3.0))
     64.0
+
+    Newton's method, with a tuple as the value:
+
+    >>> def root(a):
+    ...     step = lambda v: ((v[0] + a / v[0]) / 2, v[1] + 1)
+    ...     return jax.lax.while_loop(lambda v: abs(v[0] * v[0] - a) > 1e-5, step, (a, 0))[0]
+    ...
+    >>> round(float(jax.jit(root)(2.0)), 4)
+    1.4142
     """
     if not callable(cond_fun) or not callable(body_fun):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")

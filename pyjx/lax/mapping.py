@@ -105,6 +105,12 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     >>> import pyjx.numpy as jnp
     >>> jax.lax.associative_scan(jnp.multiply, jnp.arange(1, 6)).tolist()
     [1, 2, 6, 24, 120]
+
+    Running products of matrices, in a number of steps that grows with the logarithm of theirs:
+
+    >>> a = jnp.array([[1.0, 1.0], [0.0, 1.0]])
+    >>> jax.lax.associative_scan(jnp.matmul, jnp.stack([a] * 4))[-1].tolist()
+    [[1.0, 4.0], [0.0, 1.0]]
     """
     if not callable(fn):
         raise TypeError("lax.associative_scan: fn argument should be callable.")

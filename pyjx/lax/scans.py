@@ -95,6 +95,17 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     >>> total, sums = jax.lax.scan(lambda c, x: (c + x, c + x), 0, jnp.arange(4))
     >>> int(total), sums.tolist()
     (6, [0, 1, 3, 6])
+
+    A recurrent layer: the carry is its state, and each step gives an output.
+
+    >>> w = jnp.array([[0.5, 0.0], [0.0, 0.5]])
+    >>> def step(h, x):
+    ...     h = jnp.tanh(h @ w + x)
+    ...     return h, h.sum()
+    ...
+    >>> h, outputs = jax.lax.scan(step, jnp.zeros(2), jnp.ones((5, 2)))
+    >>> h.shape, outputs.shape
+    ((2,), (5,))
     """
     if not callable(f):
         raise TypeError(f"lax.scan: f argument should be a callable, got {shortened(f)}.")

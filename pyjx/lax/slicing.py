@@ -257,6 +257,12 @@ def dynamic_slice(operand: ArrayLike, start_indices: Any, slice_sizes: Sequence[
     >>> import pyjx as jax
     >>> jax.lax.dynamic_slice(jax.numpy.arange(5), (3,), (3,)).tolist()
     [2, 3, 4]
+
+    The position may depend on traced values, the size may not:
+
+    >>> window = jax.jit(lambda x, i: jax.lax.dynamic_slice(x, (i,), (2,)))
+    >>> window(jax.numpy.arange(5), 1).tolist()
+    [1, 2]
     """
     operand = _operand("dynamic_slice", operand)
     shape = get_aval(operand).shape

@@ -220,6 +220,8 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     >>> import pyjx as jax
     >>> float(jax.nn.gelu(0.0))
     0.0
+    >>> [round(x, 3) for x in jax.nn.gelu(jax.numpy.array([-1.0, 1.0]), approximate=False).tolist()]
+    [-0.159, 0.841]
     """
     (x,) = promote_args_as_floats("gelu", x)
     x = strong(x)

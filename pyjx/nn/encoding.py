@@ -44,6 +44,11 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1
     >>> import pyjx as jax
     >>> jax.nn.one_hot(jax.numpy.array([0, 2]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+
+    An index out of range gives a row of zeros.
+
+    >>> jax.nn.one_hot(jax.numpy.array([0, 5]), 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
     (x,) = operands("one_hot", creation.of_list(x))
     given = get_aval(x).dtype

@@ -85,6 +85,13 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     >>> import pyjx as jax
     >>> jax.numpy.exp(jax.nn.log_softmax(jax.numpy.array([1.0, 1.0]))).tolist()
     [0.5, 0.5]
+
+    The cross entropy of logits and labels; `softmax` and then `log` would lose small probabilities.
+
+    >>> logits, labels = jax.numpy.array([[2.0, 0.0], [0.0, 0.0]]), jax.numpy.array([0, 1])
+    >>> chosen = jax.numpy.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], axis=1)
+    >>> round(float(-chosen.mean()), 3)
+    0.41
     """
     where = check_where("log_softmax", where)
     x = strong(beside_mask("log_softmax", x, where))
@@ -206,6 +213,11 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     >>> import pyjx as jax
     >>> jax.nn.softmax(jax.numpy.array([1.0, 1.0])).tolist()
     [0.5, 0.5]
+
+    Rows of probabilities, one for each example:
+
+    >>> jax.nn.softmax(jax.numpy.zeros((2, 4)), axis=-1).sum(axis=-1).tolist()
+    [1.0, 1.0]
     """
     where = check_where("softmax", where)
     x = strong(beside_mask("softmax", x, where))

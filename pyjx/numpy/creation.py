@@ -79,6 +79,8 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
     >>> import pyjx as jax
     >>> jax.numpy.array([1, 2.5])
     Array([1. , 2.5], dtype=float32)
+    >>> jax.numpy.array([[1, 2], [3, 4]], dtype="bfloat16").shape
+    (2, 2)
     """
     if (type(object) is np.ndarray and dtype is None and order == "K" and not ndmin
             and device is None and out_sharding is None and object.dtype in _never_narrowed):
@@ -575,6 +577,8 @@ def zeros(shape: SupportsIndex | Sequence[SupportsIndex], dtype: DTypeLike | Non
     >>> import pyjx as jax
     >>> jax.numpy.zeros((2, 2)).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
+    >>> jax.numpy.zeros((), int)
+    Array(0, dtype=int32)
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "zeros")
     target = target_of("zeros", device, out_sharding)

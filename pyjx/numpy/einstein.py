@@ -356,6 +356,12 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     >>> import pyjx as jax
     >>> jax.numpy.einsum("ij,j->i", jax.numpy.array([[1, 2], [3, 4]]), jax.numpy.ones(2)).tolist()
     [3.0, 7.0]
+
+    A batch of matrix products, and the trace of each:
+
+    >>> x = jax.numpy.ones((5, 2, 3))
+    >>> jax.numpy.einsum("bij,bjk->bik", x, x.mT).shape, jax.numpy.einsum("bii->b", x @ x.mT).shape
+    ((5, 2, 2), (5,))
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")

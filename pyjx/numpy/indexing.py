@@ -612,6 +612,8 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     >>> import pyjx as jax
     >>> jax.numpy.take(jax.numpy.arange(5) * 2, jax.numpy.array([1, 3])).tolist()
     [2, 6]
+    >>> jax.numpy.take(jax.numpy.arange(3.0), jax.numpy.array([1, 7])).tolist()
+    [1.0, nan]
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.take is not supported.")

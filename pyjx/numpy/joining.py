@@ -199,6 +199,12 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
     >>> import pyjx as jax
     >>> jax.numpy.stack([jax.numpy.arange(2), jax.numpy.arange(2)], axis=1).tolist()
     [[0, 0], [1, 1]]
+
+    `concatenate` joins along an axis that there is, `stack` along a new one.
+
+    >>> x = jax.numpy.ones((2, 3))
+    >>> jax.numpy.stack([x, x]).shape, jax.numpy.concatenate([x, x]).shape
+    ((2, 2, 3), (4, 3))
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.stack is not supported.")

@@ -123,6 +123,8 @@ def reshape(a: ArrayLike, shape: SupportsIndex | Sequence[SupportsIndex], order:
     >>> import pyjx as jax
     >>> jax.numpy.reshape(jax.numpy.arange(6), (2, -1)).tolist()
     [[0, 1, 2], [3, 4, 5]]
+    >>> jax.numpy.arange(6).reshape(3, -1).shape
+    (3, 2)
     """
     (a,) = operands("reshape", a)
     old = get_aval(a).shape

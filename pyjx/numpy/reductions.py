@@ -462,6 +462,8 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     >>> import pyjx as jax
     >>> int(jax.numpy.argmax(jax.numpy.array([1, 7, 7])))
     1
+    >>> jax.numpy.argmax(jax.numpy.array([[1, 5, 2], [7, 0, 3]]), axis=1).tolist()
+    [1, 0]
     """
     return arg_extremum("argmax", lax.argmax, a, axis, out, keepdims)
 
@@ -533,6 +535,9 @@ def mean(a: Any, axis: Any = None, dtype: DTypeLike | None = None, out: None = N
     >>> import pyjx as jax
     >>> float(jax.numpy.mean(jax.numpy.array([1, 2, 6])))
     3.0
+    >>> x = jax.numpy.array([[1.0, 2.0], [3.0, 6.0]])
+    >>> (x - jax.numpy.mean(x, axis=1, keepdims=True)).tolist()
+    [[-0.5, 0.5], [-1.5, 1.5]]
     """
     no_out("mean", out)
     if where is None and dtype is None and not keepdims and is_wide(a) and not names_in(axis):

@@ -83,6 +83,12 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     >>> import pyjx as jax
     >>> [i.tolist() for i in jax.numpy.nonzero(jax.numpy.array([0, 5, 6]))]
     [[1, 2]]
+
+    While tracing the number of places is part of the shape, so it is given; the rest is filled.
+
+    >>> places = jax.jit(lambda x: jax.numpy.nonzero(x, size=3, fill_value=-1)[0])
+    >>> places(jax.numpy.array([0, 5, 6])).tolist()
+    [1, 2, -1]
     """
     (a,) = operands("nonzero", a)
     aval = get_aval(a)
@@ -368,6 +374,13 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     >>> import pyjx as jax
     >>> jax.numpy.unique(jax.numpy.array([3, 1, 3])).tolist()
     [1, 3]
+
+    While tracing the number of elements is given: what is missing is the least one again, or
+    `fill_value`.
+
+    >>> kinds = jax.jit(lambda x: jax.numpy.unique(x, size=3, fill_value=0))
+    >>> kinds(jax.numpy.array([5, 7, 5])).tolist()
+    [5, 7, 0]
     """
     values, first, inverse, counts = _unique(
         ar, axis, equal_nan, size, fill_value, return_index, return_inverse)

@@ -67,6 +67,12 @@ def sort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None 
     >>> import pyjx as jax
     >>> jax.numpy.sort(jax.numpy.array([3, 1, 2])).tolist()
     [1, 2, 3]
+
+    To sort by other numbers, take what `argsort` of these gives.
+
+    >>> names, ages = jax.numpy.array([10, 20, 30]), jax.numpy.array([3, 1, 2])
+    >>> names[jax.numpy.argsort(ages)].tolist()
+    [20, 30, 10]
     """
     _check_kind("sort", kind, order, stable)
     a, axis = _along_axis("sort", a, axis)

@@ -616,8 +616,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
 
     Returns:
       An array of the shape to which the three are broadcast, of the dtype to which `x` and `y`
-      promote; or, of the condition alone, what `nonzero` gives, whose size is not known where it is
-      traced.
+      promote; of the condition alone what `nonzero` gives.
 
     Raises:
       TypeError: an argument is no array or scalar, or only one of x and y is given.
@@ -625,6 +624,15 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
     >>> import pyjx as jax
     >>> jax.numpy.where(jax.numpy.arange(3) > 1, 5, 0).tolist()
     [0, 0, 5]
+
+    What must not be computed is kept out of both values: nan times a derivative of 0 is nan.
+
+    >>> def safe_log(x):
+    ...     inside = jax.numpy.where(x > 0, x, 1.0)
+    ...     return jax.numpy.where(x > 0, jax.numpy.log(inside), 0.0)
+    ...
+    >>> float(jax.grad(safe_log)(0.0))
+    0.0
     """
     if x is None and y is None:
         (given,) = operands("where", condition)

@@ -252,6 +252,12 @@ def key(seed: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) ->
     >>> jax.random.key(42)
     Array((), dtype=key<fry>) overlaying:
     [ 0 42]
+
+    One seed is enough for a program: other keys are made of its key by `split` and `fold_in`.
+
+    >>> key, subkey = jax.random.split(jax.random.key(0))
+    >>> jax.random.uniform(subkey, (2,)).shape
+    (2,)
     """
     if dtype is not None:
         if impl is not None:
@@ -391,6 +397,12 @@ def split(key: KeyLike, num: int | tuple[int, ...] = 2) -> Array:
     >>> import pyjx as jax
     >>> jax.random.split(jax.random.key(42), 3).shape
     (3,)
+
+    A key for each of five layers, or for each example of a batch:
+
+    >>> keys = jax.random.split(jax.random.key(0), 5)
+    >>> jax.vmap(lambda k: jax.random.normal(k, (3,)))(keys).shape
+    (5, 3)
     """
     if (type(key) is PRNGKeyArray and not key.aval.shape and type(num) is int and num >= 0
             and is_eager(key._base_array)  # the usual call, without the checks of others
@@ -432,6 +444,13 @@ def fold_in(key: KeyLike, data: ArrayLike) -> Array:
     >>> import pyjx as jax
     >>> bool(jax.random.fold_in(jax.random.key(42), 1) == jax.random.fold_in(jax.random.key(42), 2))
     False
+
+    In a loop it is simpler than `split`: the key of a step is a function of its number.
+
+    >>> key = jax.random.key(0)
+    >>> [int(jax.random.randint(jax.random.fold_in(key, i), (), 0, 10)) for i in range(3)] == [
+    ...     int(jax.random.randint(jax.random.fold_in(key, i), (), 0, 10)) for i in range(3)]
+    True
     """
     wrapped, raw = check_key("fold_in", key)
     if type(data) is int or isinstance(data, float):

@@ -268,6 +268,9 @@ def uniform(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, minval: 
     >>> x = jax.random.uniform(jax.random.key(0), (3,), minval=1., maxval=2.)
     >>> bool((x >= 1).all() and (x < 2).all())
     True
+    >>> x = jax.random.uniform(jax.random.key(0), (100,), minval=-1.0, maxval=1.0)
+    >>> bool((x >= -1).all() and (x < 1).all())
+    True
     """
     wrapped, _ = check_key("uniform", key)
     dtype = float_dtype(dtype, "uniform")
@@ -358,6 +361,12 @@ def normal(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
     >>> import pyjx as jax
     >>> jax.random.normal(jax.random.key(0), (2, 3)).shape
     (2, 3)
+
+    Another mean and deviation:
+
+    >>> x = 5.0 + 2.0 * jax.random.normal(jax.random.key(0), (10_000,))
+    >>> round(float(x.mean())), round(float(x.std()))
+    (5, 2)
     """
     wrapped, _ = check_key("normal", key)
     dtype = inexact_dtype(dtype, "normal")

@@ -177,6 +177,12 @@ def choice(key: KeyLike, a: Any, shape: Sequence[int] = (), replace: bool = True
     >>> import pyjx as jax
     >>> jax.random.choice(jax.random.key(0), 5, (3,), replace=False).shape
     (3,)
+
+    A minibatch without repeats:
+
+    >>> batch = jax.random.choice(jax.random.key(0), 100, (8,), replace=False)
+    >>> len(set(batch.tolist()))
+    8
     """
     if not isinstance(shape, Sequence):
         raise TypeError(f"shape argument of jax.random.choice must be a sequence, got {shape}")
@@ -260,6 +266,10 @@ def categorical(key: KeyLike, logits: ArrayLike, axis: int = -1,
     >>> import pyjx as jax
     >>> jax.random.categorical(jax.random.key(0), jax.numpy.zeros((4, 3))).shape
     (4,)
+    >>> logits = jax.numpy.log(jax.numpy.array([0.25, 0.75]))
+    >>> samples = jax.random.categorical(jax.random.key(0), logits, shape=(1000,))
+    >>> bool(0.7 < samples.mean() < 0.8)
+    True
     """
     wrapped, _ = check_key("categorical", key)
     _require_arrays("categorical", logits)

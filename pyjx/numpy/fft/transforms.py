@@ -161,6 +161,9 @@ def fft(a: ArrayLike, n: int | None = None, axis: int | None = -1, norm: str | N
     >>> import pyjx as jax
     >>> jax.numpy.fft.fft(jax.numpy.array([1.0, 2.0])).tolist()
     [(3+0j), (-1+0j)]
+    >>> spectrum = jax.numpy.fft.fft(jax.numpy.cos(2 * jax.numpy.pi * jax.numpy.arange(8) / 8))
+    >>> jax.numpy.round(abs(spectrum)).tolist()
+    [0.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0]
     """
     return transformed("fft", FFT, a, n, axis, norm)
 

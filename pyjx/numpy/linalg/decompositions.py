@@ -154,6 +154,10 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
     >>> import pyjx as jax
     >>> jax.numpy.linalg.svd(jax.numpy.array([[3.0, 0.0], [0.0, -4.0]])).S.tolist()
     [4.0, 3.0]
+    >>> x = jax.numpy.arange(6.0).reshape(2, 3)
+    >>> u, s, vh = jax.numpy.linalg.svd(x, full_matrices=False)
+    >>> bool(jax.numpy.allclose((u * s) @ vh, x, atol=1e-5))
+    True
     """
     a = wide_matrices("svd", a)
     if hermitian:
@@ -231,6 +235,10 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     >>> import pyjx as jax
     >>> jax.numpy.linalg.eigh(jax.numpy.array([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
     [1.0, 2.0]
+    >>> a = jax.numpy.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> values, vectors = jax.numpy.linalg.eigh(a)
+    >>> bool(jax.numpy.allclose((vectors * values) @ vectors.T, a, atol=1e-5))
+    True
     """
     v, w = _eigh("eigh", a, UPLO, symmetrize_input)
     return EighResult(w, v)

@@ -104,6 +104,8 @@ def norm(x: ArrayLike, ord: float | str | None = None,
     >>> import pyjx as jax
     >>> float(jax.numpy.linalg.norm(jax.numpy.array([3.0, 4.0])))
     5.0
+    >>> jax.numpy.linalg.norm(jax.numpy.array([[3.0, 4.0], [6.0, 8.0]]), axis=1).tolist()
+    [5.0, 10.0]
     """
     x = _inexact(*operands("jnp.linalg.norm", x))
     ndim = get_aval(x).ndim

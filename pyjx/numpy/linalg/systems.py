@@ -107,6 +107,12 @@ def inv(a: ArrayLike) -> Array:
     >>> import pyjx as jax
     >>> jax.numpy.linalg.inv(jax.numpy.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
+
+    To solve equations, `solve` is faster and more exact.
+
+    >>> a, b = jax.numpy.array([[2.0, 0.0], [0.0, 4.0]]), jax.numpy.ones(2)
+    >>> jax.numpy.linalg.solve(a, b).tolist()
+    [0.5, 0.25]
     """
     a = strong(matrices("inv", a))
     check_square("inv", a)
