@@ -84,10 +84,10 @@ def test_the_reading_order_is_short_and_true() -> None:
 # blocks and links of reports, in two files,
 # 146 for words that were meant by misspelt ones, results and rules that are named, and how
 # functions of the user's are called,
-# 480 for values of types of libraries in programs (and a file), 135 for names of JAX that were
+# 525 for values of types of libraries in programs (and a file), 135 for names of JAX that were
 # missing, 776 for kernels that are interpreted (and four files).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 80_796),
+    (sources.code_lines, 80_841),
     (lambda: PATHS, 523),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.compat.hi_primitives import HiPrim
-from pyjx.compat.values import let_tracers_ask
-from pyjx.core.avals import AbstractValue, aval_makers
+from pyjx.compat.values import aval_method, let_tracers_ask
+from pyjx.core.avals import AbstractValue, own_makers
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.specs import HiPspec
 from pyjx.engine.own_types import made_of, part_types, parts_of
@@ -74,6 +74,10 @@ class HiType(AbstractValue):
 
     def raise_val(self, *lo_vals: Any) -> Any:
         self._must_override("raise_val")
+
+    def array_of(self, value: Any) -> Any:
+        convert = getattr(type(self), "__jax_array__", None)
+        return convert.fun(value) if type(convert) is aval_method else None
 
     def vspace_zero(self) -> Any:
         """The value whose parts are zeros."""
@@ -242,7 +246,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
             let_tracers_ask(found)
         return found
 
-    aval_makers[val_cls] = type_of
+    own_makers[val_cls] = type_of
 
 
 class _Zeros(HiPrim):

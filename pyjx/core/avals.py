@@ -174,6 +174,11 @@ class AbstractValue:
         """Whether it is the type of tangents that carry nothing."""
         return getattr(self, "dtype", None) == dtypes.float0
 
+    def array_of(self, value: Any) -> Any:
+        """The array that a value of a library's type stands for where operations of arrays take it;
+        None where it is none."""
+        return None
+
     # -- its tangents ------------------------------------------------------------------------------
 
     def to_tangent_aval(self) -> Any:
@@ -661,6 +666,8 @@ def array_aval(shape: Shape, dtype: Any, weak_type: bool = False, place: Place =
 # Makers of avals by the Python type of the value: the runtime adds its array class, and tracers
 # their own.
 aval_makers: dict[type, Callable[[Any], ShapedArray]] = {}
+# Those of classes of values of libraries' types, which are no arrays.
+own_makers: dict[type, Callable[[Any], Any]] = {}
 
 
 def get_aval(x: Any) -> ShapedArray:
@@ -675,6 +682,9 @@ def get_aval(x: Any) -> ShapedArray:
     ShapedArray(float32[], weak_type=True)
     """
     maker = aval_makers.get(type(x))
+    if maker is not None:
+        return maker(x)
+    maker = own_makers.get(type(x))
     if maker is not None:
         return maker(x)
     aval = getattr(x, "aval", None)
@@ -705,6 +715,7 @@ def is_valid_value(x: Any) -> bool:
         return dtypes.is_array_dtype(dtypes.canonicalize_dtype(x.dtype))
     return (
         kind in aval_makers
+        or kind in own_makers
         or isinstance(getattr(x, "aval", None), AbstractValue)
         or any(cls in aval_makers for cls in kind.__mro__)
     )

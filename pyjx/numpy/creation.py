@@ -32,10 +32,18 @@ from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import host_converted
 from pyjx.lax.convert import filler, real_part_for
 from pyjx.numpy.operands import as_bool
-from pyjx.numpy.promotion import cast_on_host, check_arraylike, convert, fitted, operands
+from pyjx.numpy.promotion import (
+    as_operand,
+    cast_on_host,
+    check_arraylike,
+    convert,
+    fitted,
+    operands,
+)
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import device_put, target_sharding
+from pyjx.runtime.operations import as_arrays
 from pyjx.runtime.resharding import placed, placed_array, sharding_like
 from pyjx.runtime.transfers import array_from_numpy, default_placement, put_strings
 
@@ -731,6 +739,10 @@ def _filled_like(name: str, a: Any, value: int, dtype: np.dtype[Any],
                  shape: SupportsIndex | Sequence[SupportsIndex] | None,
                  device: DeviceLike) -> Any:
     asked = shape
+    if type(a) not in aval_makers:
+        a = as_operand(a)
+    elif not hasattr(a, "dtype"):
+        (a,), _ = as_arrays([a], {}) or ([a], {})
     shape, dtype, weak = _like(name, a, dtype, shape)
     if device is None:
         device = sharding_like(a, shape, asked)

@@ -15,7 +15,7 @@ from pyjx.core.call_notes import aliases, note_call, public_name
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.errors import ConcretizationTypeError, TracerIntegerConversionError
 from pyjx.guards import guard
-from pyjx.runtime.operations import op_jit
+from pyjx.runtime.operations import as_arrays, op_jit
 from pyjx.runtime.signature import argument_sets
 from pyjx.runtime.transfers import array_for
 
@@ -73,6 +73,8 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
                     raise
             return compiled(*hashable, **named)
         except Exception as error:
+            if (given := as_arrays(args, kwargs)) is not None:
+                return function(*given[0], **given[1])
             note_call(error, name, args, kwargs)
             if isinstance(error, (ConcretizationTypeError, TracerIntegerConversionError)):
                 _note_static(error, body, positions, names, args, kwargs)

@@ -24,6 +24,7 @@ from pyjx.engine.explicit import number_beside
 from pyjx.lax.common import broadcast_shapes, misfit, real_part_on_host, warn_of_complex
 from pyjx.lax.nary import stretch
 from pyjx.runtime.device_put import device_put
+from pyjx.runtime.operations import as_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -324,7 +325,12 @@ def _with_numbers(name: str, *args: Any) -> list[Any]:
 
 
 def _promoted(name: str, promote: Callable[..., list[Any]], args: tuple[Any, ...]) -> list[Any]:
-    values = _with_numbers(name, *args)
+    try:
+        values = _with_numbers(name, *args)
+    except AttributeError:
+        if not (given := as_arrays(args, {})):
+            raise
+        values = _with_numbers(name, *given[0])
     try:
         values = promote(*values)
     except (TypeError, ValueError):

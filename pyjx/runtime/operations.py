@@ -7,10 +7,10 @@ it gives unchanged of NumPy's it gives as an array, as the compiled program does
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from itertools import islice
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any, Protocol, TypeVar, overload
 
 from pyjx.core.avals import aval_makers, get_aval
@@ -107,10 +107,29 @@ def op_jit(fun: Callable[..., Any] | None = None, *, static_argnums: Any = None,
                 return fun(*args, **kwargs), None, False
             return spec.bind_call(program, leaves), None, False
         except Exception as error:
+            if (given := as_arrays(args, kwargs)) is not None:
+                return miss(*given[0], **given[1])
             note_call(error, name, args, kwargs)
             raise
 
     return pjit_callable(spec, miss, fun)
+
+
+def as_arrays(args: Sequence[Any], kwargs: dict[str, Any]
+              ) -> tuple[list[Any], dict[str, Any]] | None:
+    """Arguments that an operation of arrays has refused, where some are traced values of libraries'
+    types: with the arrays that these stand for. None: there are no such."""
+    given, others = list(map(_array_of, args)), {k: _array_of(x) for k, x in kwargs.items()}
+    same = all(map(is_, (*given, *others.values()), (*args, *kwargs.values())))
+    return None if same else (given, others)
+
+
+def _array_of(x: Any) -> Any:
+    if type(x) is list or type(x) is tuple:
+        parts = list(map(_array_of, x))
+        return x if all(map(is_, parts, x)) else type(x)(parts)
+    array = x.aval.array_of(x) if isinstance(x, Tracer) else None
+    return x if array is None else array
 
 
 @cache

@@ -450,6 +450,8 @@ class Compiled(_Stage):
 
     @property
     def out_info(self) -> Any:
+        if self._replaced is not None and self._replaced.out_types is not None:
+            return super().out_info
         return tree_unflatten(self.out_tree, [
             abstract.ShapeDtypeStruct(a.shape, a.dtype, sharding=s, weak_type=a.weak_type)
             for a, s in zip(self._traced.closed.out_avals, self._out_shardings, strict=True)
