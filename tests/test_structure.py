@@ -85,10 +85,11 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 146 for words that were meant by misspelt ones, results and rules that are named, and how
 # functions of the user's are called,
 # 525 for values of types of libraries in programs (and a file), 135 for names of JAX that were
-# missing, 776 for kernels that are interpreted (and four files).
+# missing, 776 for kernels that are interpreted (and four files),
+# 435 for kernels of flash attention (and four files).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 80_841),
-    (lambda: PATHS, 523),
+    (sources.code_lines, 81_276),
+    (lambda: PATHS, 527),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
@@ -96,7 +97,7 @@ BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
     (silent_imports, 25),
     (lambda: max(sources.homes().values(), key=len), 7),
     (homes_of_operations, 30),
-    (sources.percent_typed_any, 14.58),
+    (sources.percent_typed_any, 14.39),
     (lambda: primitive.RULE_KINDS, 18),
     (sources.repeated_names, 49),
 ]

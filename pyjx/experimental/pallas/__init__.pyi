@@ -2,6 +2,7 @@
 
 from types import ModuleType as _ModuleType
 from typing import Any as _Any
+from pyjx.experimental.pallas import ops as ops
 from pyjx.configuration import pallas_enable_debug_checks as enable_debug_checks
 from pyjx.core.slices import Slice as Slice
 from pyjx.core.slices import ds as ds
@@ -51,7 +52,6 @@ from pyjx.numpy import broadcast_to as broadcast_to
 
 fuser: _ModuleType
 mosaic_gpu: _ModuleType
-ops: _ModuleType
 tpu: _ModuleType
 tpu_sc: _ModuleType
 triton: _ModuleType

@@ -1,0 +1,23 @@
+"""Kernels that are there: attention, grouped products."""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach, views
+
+MODULES: dict[str, tuple[str, dict[str, str]]] = {
+    "tpu": ("Kernels for TPUs.", {}),
+    "tpu.flash_attention": ("Attention by blocks.", {
+        "pyjx.experimental.pallas.ops.attention_blocks": (
+            "DEFAULT_MASK_VALUE=MASK_VALUE MIN_BLOCK_SIZE=LANES NUM_LANES=LANES "
+            "NUM_SUBLANES=SUBLANES SegmentIds TRANS_B_DIM_NUMBERS=BY_ROWS"),
+        "pyjx.experimental.pallas.ops.attention_references": (
+            "mha_reference mha_reference_bwd mha_reference_no_custom_vjp"),
+        "pyjx.experimental.pallas.ops.flash": "BlockSizes below_or_on_diag flash_attention",
+    }),
+}
+
+FAMILIES: dict[str, str] = {}
+
+SUBMODULES = f"{views(__name__, MODULES)} gpu"
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -1,0 +1,7 @@
+# Written by `python -m pyjx.cli.stubs` from the table of pyjx.experimental.pallas.ops.tpu.
+
+from pyjx.experimental.pallas.ops.tpu import flash_attention as flash_attention
+
+__all__ = [
+    "flash_attention",
+]
