@@ -30,7 +30,7 @@ from pyjx.lax.ref_transforms import Transform
 from pyjx.lax.shapes import expand_dims, reshape
 
 Shape = tuple[int, ...]
-Slice = tuple[int, int, int]  # start, size, stride
+Slice = tuple[int | None, int, int]  # start, None where it is an operand, size, stride
 Indexer = tuple[Slice | None, ...]
 Indexers = tuple[Indexer | Transform, ...]  # the part of a part ...
 
@@ -51,9 +51,8 @@ def parse(index: Any, shape: Shape) -> list[tuple[Indexer, list[Any]]]:
         return []
     parts = _expanded(index if type(index) is tuple else (index,), shape)
     steps, whole = [], [slice(None)] * len(shape)
-    dynamic = [i for i, part in enumerate(parts) if _is_dynamic(part)]
-    if len(dynamic) > 1 or any([getattr(part, "ndim", 0) for part in parts]):
-        for i in dynamic:
+    if any([getattr(part, "ndim", 0) for part in parts]):
+        for i in [i for i, part in enumerate(parts) if _is_dynamic(part)]:
             steps += _step([*whole[:i], parts[i], *whole[i + 1:]], shape)
             shape = (*shape[:i], parts[i].size, *shape[i + 1:])
             parts[i] = slice(None)
@@ -64,9 +63,12 @@ def _step(parts: list[Any], shape: Shape) -> list[tuple[Indexer, list[Any]]]:
     """The indexer of an index for each axis; none if that takes all."""
     entries: list[Slice | None] = []
     integers = []
-    for part, size in zip(_without_starts(parts, shape), shape, strict=True):
+    for part, size in zip(_without_strides(parts, shape), shape, strict=True):
         if type(part) is slice:
             entries.append(_slice(part, size))
+        elif type(part) is DynamicSlice:
+            entries.append((None, part.size, 1))
+            integers.append(_integer(part.start, size))
         else:
             entries.append(None)
             integers.append(_integer(part, size))
@@ -97,8 +99,9 @@ def _expanded(index: tuple[Any, ...], shape: Shape) -> list[Any]:
     return parts
 
 
-def _without_starts(parts: list[Any], shape: Shape) -> list[Any]:
-    """An index without `ds`: slices where they start at a known place, else the places."""
+def _without_strides(parts: list[Any], shape: Shape) -> list[Any]:
+    """An index whose `ds` are slices where they start at a known place, and the places where their
+    elements are apart."""
     for i, (part, n) in enumerate(zip(parts, shape, strict=True)):
         if type(part) is not DynamicSlice:
             continue
@@ -116,6 +119,8 @@ def _without_starts(parts: list[Any], shape: Shape) -> list[Any]:
             if last < 0:
                 raise ValueError(f"Out of bound slice: size={part.size}, stride={part.stride} is "
                                  f"longer than the axis, dim={n}.")
+            if part.stride == 1:
+                continue
             start = convert_element_type(part.start, np.int32)
             if not dtypes.issubdtype(get_aval(part.start).dtype, np.unsignedinteger):
                 start = select(lt(start, np.int32(0)), add(start, np.int32(n)), start)
@@ -157,8 +162,13 @@ def _integer(part: Any, n: int) -> Any:
 # -- shapes and text -------------------------------------------------------------------------------
 
 
+def takes_operand(entry: Slice | None) -> bool:
+    """Whether there is an operand for an entry of an indexer."""
+    return entry is None or entry[0] is None
+
+
 class _View(Record):
-    """An indexer at a value: the integers by axis, None for slices."""
+    """An indexer at a value: the integers by axis, None for slices whose start is known."""
 
     entries: Indexer
     integers: list[Any]
@@ -171,8 +181,7 @@ class _View(Record):
 
     @property
     def int_shape(self) -> Shape:
-        shapes = [x.shape for x in self.integers if x is not None]
-        return np.broadcast_shapes(*shapes)
+        return np.broadcast_shapes(*[self.integers[axis].shape for axis in self.axes])
 
     @property
     def place(self) -> int:
@@ -192,7 +201,7 @@ def _steps(indexers: Indexers, integers: Sequence[Any]
     given = iter(integers)
     for step in indexers:
         yield step, [] if isinstance(step, Transform) else [
-            next(given) if e is None else None for e in step]
+            next(given) if takes_operand(e) else None for e in step]
 
 
 def part_type(ref: AbstractRef, indexers: Indexers, integers: Sequence[Any]) -> AbstractRef:
@@ -225,8 +234,9 @@ def text(ref: AbstractRef, indexers: Indexers, atoms: Sequence[Any], names: Sequ
             parts.append(f"{{{step}}}")
         else:
             whole = part_type(ref, indexers[:i], [a.aval for a in atoms]).shape
-            shown_entries = [next(shown) if e is None else _slice_text(e, n)
-                             for e, n in zip(step, whole, strict=True)]
+            shown_entries = [next(shown) if e is None else _slice_text(
+                next(shown) if e[0] is None else e[0], *e[1:], n)
+                for e, n in zip(step, whole, strict=True)]
             parts.append(f"[{','.join(shown_entries)}]")
     return "".join(parts) or "[...]"
 
@@ -253,8 +263,9 @@ def addupdate_text(eqn: JaxprEqn, operands: Sequence[str], results: Sequence[str
     return f"{_part_text(eqn, operands, 2)} += {operands[1]}"
 
 
-def _slice_text(entry: Slice, n: int) -> str:
-    start, size, stride = entry
+def _slice_text(start: int | str, size: int, stride: int, n: int) -> str:
+    if isinstance(start, str):
+        return f"{start}:{start}+{size}"
     stop = start + (size - 1) * stride + 1 if size else start
     return (f"{start or ''}:{'' if stop + stride > n and stop <= n and size else stop}"
             f"{f':{stride}' if stride != 1 else ''}")
@@ -303,8 +314,8 @@ def _read(view: _View, x: Any) -> Any:
     if thinned is not None:
         x = joining.slice(x, *thinned)
         view = _of_thinned(view)
-    if not view.axes:
-        starts = [e[0] for e in view.entries]  # type: ignore[index]
+    if not any(map(takes_operand, view.entries)):
+        starts: Any = [e[0] for e in view.entries]  # type: ignore[index]
         return joining.slice(x, starts, [s + n for s, n in zip(starts, view.part_shape,
                                                                strict=True)])
     if not view.int_shape:
@@ -339,7 +350,7 @@ def _sizes(view: _View) -> list[int]:
 
 
 def _starts(view: _View) -> list[Any]:
-    return [_counted(i, n) if e is None else np.int32(e[0])
+    return [_counted(i, n) if e is None or e[0] is None else np.int32(e[0])
             for e, i, n in zip(view.entries, view.integers, view.shape, strict=True)]
 
 
@@ -395,7 +406,7 @@ def _thinned(view: _View) -> tuple[list[int], list[int], list[int]] | None:
     """Starts, limits and strides of the slices that leave elements out; None if none does."""
     if all(e is None or e[2] == 1 for e in view.entries):
         return None
-    bounds = [(0, n, 1) if e is None or e[2] == 1 else
+    bounds = [(0, n, 1) if e is None or e[0] is None or e[2] == 1 else
               (e[0], min(n, e[0] + e[1] * e[2]), e[2])
               for e, n in zip(view.entries, view.shape, strict=True)]
     starts, limits, strides = zip(*bounds, strict=True)

@@ -364,7 +364,7 @@ def _unflatten_view(indexers: Indexers, children: tuple[Any, ...]) -> Transforme
     given = iter(integers)
     return TransformedRef(ref, [
         step if isinstance(step, ref_transforms.Transform) else
-        Part(step, tuple([next(given) for e in step if e is None])) for step in indexers])
+        Part(step, tuple([next(given) for e in step if ref_views.takes_operand(e)])) for step in indexers])
 
 
 # So functions that are transformed take a part of a reference as they take the reference: with it
