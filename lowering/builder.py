@@ -240,7 +240,7 @@ class Block:
         batch_axes: int | None = None, aliases: Mapping[int, int] | None = None,
         has_side_effect: bool = False, api_version: int = 4,
         layouts: Sequence[Sequence[Sequence[int]]] | None = None, on_device: int | None = None,
-        sharding_rule: str = "",
+        sharding_rule: str = "", kernel: str = "",
     ) -> list[str]:
         """Call a foreign function.
 
@@ -258,6 +258,7 @@ class Block:
           layouts: for operands and for results, the axes of each in memory, the slowest first.
           on_device: the place of the device that makes the call for all, with the whole values.
           sharding_rule: which dimensions of operands and results belong together, as Shardy says.
+          kernel: what a profile calls it.
         """
         if family:
             self.module.custom_calls.add(family)
@@ -277,6 +278,8 @@ class Block:
             each = ", ".join([f"<@{self.module.meshes.device(on_device)}, []>"]
                              * max(len(out_avals), 1))
             attributes.append(f"sdy.sharding = #sdy.sharding_per_value<[{each}]>")
+        if kernel:
+            attributes.append(f'kernel_name = "{kernel}"')
         if sharding_rule:
             attributes.append(f"sdy.sharding_rule = {sharding_rule}")
         rank = -1 if batch_axes is None else batch_axes + 2

@@ -30,6 +30,17 @@ def _ffi_call(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
         layouts=(params["input_layouts"], params["output_layouts"]))
 
 
+@rule("mosaic_call")
+def _kernel_of_tpus(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    if b.module.platform == "cpu":
+        raise ValueError("Only interpret mode is supported on CPU backend. Give pallas_call "
+                         "interpret=True.")
+    raise NotImplementedError(
+        f"pallas_call: kernels are not compiled for {b.module.platform}. Give it interpret=True, "
+        "which makes XLA's operations of the kernel; or call one of your own by "
+        "jax.ffi.ffi_call.")
+
+
 class ForeignFunction:
     """A function of a module whose text comes from elsewhere."""
 

@@ -18,7 +18,8 @@ _FAMILIES = (
     "fourier", "linalg.expanders", "callbacks", "foreign_calls", "collectives", "manual",
 )
 # Those of one platform load with the first program for it.
-_OF_PLATFORM = {"cpu": "linalg.lapack", "cuda": "linalg.gpu", "rocm": "linalg.gpu"}
+_OF_PLATFORM = {"cpu": "linalg.lapack", "cuda": "linalg.gpu", "rocm": "linalg.gpu",
+                "tpu": "mosaic"}
 # Those whose operations are calls of functions that are not XLA's.
 _FOREIGN = ("callbacks", "foreign_calls", *_OF_PLATFORM.values())
 # Those of which XLA's CPU compiler puts nothing into a kernel with other operations.

@@ -466,11 +466,11 @@ def mlir_context() -> Any:
     if _context is None:
         with _context_lock:
             if _context is None:
-                _context = _new_context()
+                _context = new_mlir_context()
     return _context
 
 
-def _new_context() -> Any:
+def new_mlir_context() -> Any:
     registry = ir.DialectRegistry()
     extension.register_dialects(registry)
     context = ir.Context()

@@ -145,7 +145,7 @@ def get(ref: Any, idx: Any = None) -> Array:
     >>> jax.ref.get(jax.new_ref(jax.numpy.arange(4)), slice(1, 3))
     Array([1, 2], dtype=int32)
     """
-    base, indexers, integers = _target("ref_get", ref, idx)
+    base, indexers, integers = target_of("ref_get", ref, idx)
     if _runs_now(base, integers):
         return _reader(indexers)(base._refs, *integers)  # type: ignore[no-any-return]
     return get_p.bind(base, *integers, indexers=indexers)  # type: ignore[no-any-return]
@@ -162,7 +162,7 @@ def swap(ref: Any, idx: Any, value: ArrayLike, _function_name: str = "ref_swap")
     >>> jax.ref.swap(ref, ..., 6), ref
     (Array(5, dtype=int32), Ref(6, dtype=int32))
     """
-    base, indexers, integers = _target(_function_name, ref, idx)
+    base, indexers, integers = target_of(_function_name, ref, idx)
     _check_not_shared(SWAP, base)
     value = _stored("swap", base.aval, value, indexers, integers, adapts=True)
     return swap_p.bind(base, value, *integers, indexers=indexers)  # type: ignore[no-any-return]
@@ -180,7 +180,7 @@ def set(ref: Any, idx: Any, value: ArrayLike) -> None:
     >>> ref
     Ref([1., 0.], dtype=float32)
     """
-    base, indexers, integers = _target("ref_set", ref, idx)
+    base, indexers, integers = target_of("ref_set", ref, idx)
     _check_not_shared(SWAP, base)
     value = _stored("swap", base.aval, value, indexers, integers, adapts=True)
     if _runs_now(base, (value, *integers)):
@@ -201,7 +201,7 @@ def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
     >>> ref
     Ref([2., 0.], dtype=float32)
     """
-    base, indexers, integers = _target("ref_addupdate", ref, idx)
+    base, indexers, integers = target_of("ref_addupdate", ref, idx)
     _check_not_shared(ADDUPDATE, base)
     x = _stored("addupdate", base.aval, x, indexers, integers)
     addupdate_p.bind(base, x, *integers, indexers=indexers)
@@ -364,7 +364,8 @@ def _unflatten_view(indexers: Indexers, children: tuple[Any, ...]) -> Transforme
     given = iter(integers)
     return TransformedRef(ref, [
         step if isinstance(step, ref_transforms.Transform) else
-        Part(step, tuple([next(given) for e in step if ref_views.takes_operand(e)])) for step in indexers])
+        Part(step, tuple([next(given) for e in step if ref_views.takes_operand(e)]))
+        for step in indexers])
 
 
 # So functions that are transformed take a part of a reference as they take the reference: with it
@@ -393,7 +394,7 @@ class _At:
         return TransformedRef(ref, (*parts, *[Part(step, tuple(ints)) for step, ints in steps]))
 
 
-def _target(function: str, ref: Any, index: Any) -> tuple[Any, Indexers, tuple[Any, ...]]:
+def target_of(function: str, ref: Any, index: Any) -> tuple[Any, Indexers, tuple[Any, ...]]:
     """The reference, and the part of it that `ref` and an index of that name."""
     base, indexers, integers = ref, (), ()  # type: tuple[Any, Indexers, tuple[Any, ...]]
     if type(ref) is TransformedRef:

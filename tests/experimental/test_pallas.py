@@ -10,6 +10,7 @@ import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.experimental import checkify
 from pyjx.experimental import pallas as pl
+from pyjx.experimental.pallas import mosaic_calls
 from pyjx.experimental.pallas import tpu as pltpu
 
 rng = np.random.default_rng(0)
@@ -378,6 +379,149 @@ def test_a_context_interprets_all_kernels():
         np.testing.assert_array_equal(pl.pallas_call(double, X)(X), X * 2)
 
 
+# -- kernels for TPUs ------------------------------------------------------------------------------
+
+
+def for_tpus(f, *args):
+    """The StableHLO of a function with kernels; its compiler's bindings check their modules."""
+    return jax.jit(f).trace(*args).lower(lowering_platforms=("tpu",)).as_text()
+
+
+def compiled(kernel, *shapes, out=None, **options):
+    args = [jax.ShapeDtypeStruct(shape, "float32") for shape in shapes]
+    return for_tpus(pl.pallas_call(kernel, args[0] if out is None else out, **options), *args)
+
+
+def test_kernels_of_users_kinds_have_forms_for_tpus(monkeypatch):
+    monkeypatch.setitem(call.keywords, "interpret", False)
+    for name, (kernel, args, _) in KERNELS.items():
+        if name not in ("stencil", "histogram", "prefix sum", "top two", "pipelined"):
+            text = for_tpus(lambda *args, kernel=kernel: kernel(*args), *args)
+            assert "stablehlo.custom_call @tpu_custom_call" in text, name
+            assert 'kernel_name = "kernel"' in text, name
+
+
+def test_the_module_of_a_kernel():
+    text = mosaic_calls.module_text(jax.make_jaxpr(pl.pallas_call(
+        double, struct(16, 128), grid=(2,), in_specs=[pl.BlockSpec((8, 128), lambda i: (i, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0))))(jnp.ones((16, 128))).eqns[0].params)
+    assert [line.split(" loc(")[0].strip() for line in text.splitlines()] == [
+        "module @double {",
+        "func.func @double(%arg0: i32, %arg1: memref<8x128xf32, #tpu.memory_space<vmem>>, "
+        "%arg2: memref<8x128xf32, #tpu.memory_space<vmem>>) attributes {dimension_semantics = "
+        "[#tpu.dimension_semantics<arbitrary>], scalar_prefetch = 0 : i64, scratch_operands = 0 : "
+        "i64, tpu.core_type = #tpu.core_type<tc>, iteration_bounds = array<i64: 2>, window_params "
+        "= [{transform_indices = @transform_0, window_bounds = array<i64: 8, 128>}, "
+        "{transform_indices = @transform_1, window_bounds = array<i64: 8, 128>}]} {",
+        "%1 = arith.constant 0 : index", "%2 = arith.constant 0 : index",
+        "%3 = vector.load %arg1[%1, %2] : memref<8x128xf32, #tpu.memory_space<vmem>>, "
+        "vector<8x128xf32>",
+        "%4 = arith.constant 2.000000e+00 : f32",
+        "%5 = vector.broadcast %4 : f32 to vector<8x128xf32>",
+        "%6 = arith.mulf %3, %5 : vector<8x128xf32>",
+        "%7 = arith.constant 0 : index", "%8 = arith.constant 0 : index",
+        "tpu.vector_store %arg2[%7, %8], %6 {strides = array<i32>} : "
+        "memref<8x128xf32, #tpu.memory_space<vmem>>, vector<8x128xf32>,",
+        "return", "}",
+        "func.func @transform_0(%arg0: i32) -> (i32, i32) {", "%1 = arith.constant 0 : i32",
+        "return %arg0, %1 : i32, i32", "}",
+        "func.func @transform_1(%arg0: i32) -> (i32, i32) {", "%1 = arith.constant 0 : i32",
+        "return %arg0, %1 : i32, i32", "}", "}"]
+
+
+@pytest.mark.parametrize("f", [
+    jnp.abs, jnp.sign, jnp.round, jnp.isfinite, jnp.isnan, jax.nn.gelu, jax.nn.silu, jax.nn.softmax,
+    jax.nn.log_softmax, jax.nn.elu, jnp.floor, jnp.rint, jnp.sin, jnp.tan, jnp.expm1, jnp.cumsum,
+    lambda x: jnp.clip(x, -1, 1), lambda x: x ** 3, lambda x: x ** 0.5, lambda x: x @ x.T,
+    lambda x: jnp.argmax(x, 1)[:, None], lambda x: jnp.any(x > 0, 1, keepdims=True),
+    lambda x: jnp.where(x > 0, x, -x), lambda x: jnp.roll(x, 1, 0), lambda x: x[:, :64],
+    lambda x: jnp.concatenate([x, x], 1), lambda x: jnp.tile(x, (2, 1)), jnp.transpose,
+    lambda x: x.astype("bfloat16").astype("float32"), lambda x: x + jnp.arange(128.0),
+    lambda x: jax.nn.gelu(x, approximate=False), lambda x: x.astype(int) // 3 % 2,
+    lambda x: jnp.max(x, 0, keepdims=True), lambda x: jnp.mean(x, 1, keepdims=True),
+    lambda x: x.astype("bfloat16") @ x.astype("bfloat16").T, lambda x: x.reshape(4, 256),
+    lambda x: lax.fori_loop(0, 3, lambda i, c: c * x + i, x),
+    lambda x: lax.while_loop(lambda c: jnp.sum(c) < 9, lambda c: c + x, x),
+    lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x),
+    lambda x: lax.switch(x[0, 0].astype(int), [jnp.sin, jnp.cos, jnp.abs], x)])
+def test_operations_have_forms_for_tpus(f):
+    x = struct(8, 128)
+    out = jax.eval_shape(f, x)
+
+    def kernel(x_ref, o_ref):
+        o_ref[...] = f(x_ref[...])
+
+    run = functools.partial(for_tpus, pl.pallas_call(kernel, out), x)
+    if f is jnp.cumsum:
+        with pytest.raises(NotImplementedError, match=r"'cumsum' of float32\[1024\] has no"):
+            run()
+    else:
+        assert "tpu_custom_call" in run()
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "expm1", "tan"])
+def test_formulas_of_kernels(name):
+    x = jnp.concatenate([jnp.linspace(-4, 4, 2001), jnp.array([0.0, -0.0, 1e-6, -1e-3, 30, -30])])
+    x = x[abs(abs(x) - np.pi / 2) > 0.1] if name == "tan" else x
+    want = np.asarray(getattr(lax, name)(x))
+    np.testing.assert_allclose(mosaic_calls.FORMULAS[name](x), want, rtol=3e-6, atol=3e-7)
+
+
+def test_formulas_of_tests_and_places():
+    x = jnp.array([[1.0, 3.0, 3.0], [np.nan, 0.0, 5.0], [0.0, 0.0, 0.0]])
+    for name in ("argmax", "argmin"):
+        got = mosaic_calls.FORMULAS[name](x, axes=(1,), index_dtype=np.dtype("int32"))
+        np.testing.assert_array_equal(got, getattr(jnp, name)(x, 1))
+    for name, f in (("reduce_or", jnp.any), ("reduce_and", jnp.all)):
+        np.testing.assert_array_equal(mosaic_calls.FORMULAS[name](x > 0, axes=(1,)), f(x > 0, 1))
+
+
+def test_copies_and_semaphores_for_tpus():
+    def kernel(x_ref, o_ref, space_ref, sems, sem):
+        rows = x_ref.at[pl.ds(8 * pl.program_id(0), 8)]
+        copy = pltpu.make_async_copy(rows, space_ref, sems.at[1])
+        copy.start()
+        copy.wait()
+        pl.semaphore_signal(sem, 2)
+        pl.semaphore_wait(sem, 1)
+        pl.run_scoped(lambda ref: ref.set(space_ref[...]), pltpu.VMEM((8, 128), "float32"))
+        o_ref[...] = space_ref[...] * pl.semaphore_read(sem).astype("float32")
+
+    options = {
+        "grid": 2, "in_specs": [pl.BlockSpec(memory_space=pl.ANY)],
+        "out_specs": pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        "scratch_shapes": [pltpu.VMEM((8, 128), "float32"), pltpu.SemaphoreType.DMA((2,)),
+                           pltpu.SemaphoreType.REGULAR]}
+    assert "tpu_custom_call" in compiled(kernel, (16, 128), **options)
+    x = normal(16, 128)
+    np.testing.assert_array_equal(call(kernel, x, **options)(x)[:8], x[:8])
+
+
+TABLE = np.arange(1024.0, dtype="float32").reshape(8, 128) ** 2
+NO_FORMS = [
+    (lambda x_ref, o_ref: o_ref.set(jnp.sort(x_ref[...])), {}, "'sort' of float32\\[8,128\\] has"),
+    (lambda x_ref, o_ref: o_ref.set(x_ref[...] + TABLE), {},
+     "holds the array float32\\[8, 128\\]. Pass it as an argument."),
+    (lambda x_ref, o_ref: o_ref.set(x_ref[...]), {
+        "in_specs": [pl.BlockSpec(memory_space=pl.ANY)]}, "in ANY is neither read nor written"),
+    (lambda x_ref, o_ref: o_ref.set(x_ref[...]), {
+        "in_specs": [pl.BlockSpec((pl.Element(8), 128), lambda: (0, 0))]}, "begin at any element"),
+    (lambda x_ref, o_ref: o_ref.set(lax.scan(lambda c, r: (c, r), 0, x_ref[...])[1]), {},
+     "a scan in a kernel takes and gives no stacked arrays"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "options", "said"), NO_FORMS, ids=range(len(NO_FORMS)))
+def test_what_has_no_form_for_tpus(kernel, options, said):
+    with pytest.raises(NotImplementedError, match=f"pallas_call for TPU: .*{said}"):
+        compiled(kernel, (8, 128), **options)
+
+
+def test_kernels_are_compiled_for_tpus_alone():
+    with pytest.raises(NotImplementedError, match="kernels are not compiled for cuda"):
+        jax.jit(pl.pallas_call(double, X)).trace(X).lower(lowering_platforms=("cuda",))
+
+
 # -- mistakes --------------------------------------------------------------------------------------
 
 
@@ -396,7 +540,8 @@ MISTAKES = [
     (bad(grid=3, in_specs=[ROWS, ROWS], out_specs=ROWS),
      "Pytree for `in_specs` and `inputs` do not match. There are 1 mismatches"),
     (bad(grid=3, in_specs=[ROWS], out_specs=[ROWS]), "Pytree for `out_specs` and `out_shape`"),
-    (bad(lambda x_ref, o_ref: o_ref.set(X)), r"captures constants \[f32\[6,8\]\]. You should pass"),
+    (lambda: jax.jit(lambda y: call(lambda x_ref, o_ref: o_ref.set(y), X)(X))(X),
+     r"captures constants \[f32\[6,8\]\]. You should pass"),
     (bad(input_output_aliases={1: 0}), r"'1:0' with input index 1 outside the range \[0, 1\)"),
     (bad(out=struct(2), input_output_aliases={0: 0}), "They share memory: give both one type"),
     (bad(out=3), "Invalid out_shape type: <class 'int'>. Give a jax.ShapeDtypeStruct"),

@@ -13,10 +13,9 @@ from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.trace import Tracer
 from pyjx.debug import printing
 from pyjx.experimental.checkify import conditions
-from pyjx.experimental.pallas.kernel_calls import scratch_type, uninitialized
+from pyjx.experimental.pallas.kernel_calls import scratch_type, scratch_value, uninitialized
 from pyjx.experimental.pallas.kernel_grids import ANY, CostEstimate, MemoryRef
 from pyjx.lax.conditionals import cond
-from pyjx.lax.convert import full
 from pyjx.lax.fori import fori_loop
 from pyjx.lax.references import free_ref, freeze, new_ref
 from pyjx.runtime.costs import bytes_of
@@ -155,12 +154,9 @@ def with_scoped(*types: object, collective_axes: object = (), **kw_types: object
     return decorate
 
 
-def scratch(aval: AbstractRef) -> Any:
-    """A reference to scratch space; semaphores begin with 0."""
-    inner = aval.inner_aval
-    value = full(inner.shape, 0, inner.dtype) if aval.memory_space.value == "semaphore_mem" \
-        else uninitialized(inner)
-    return new_ref(value, memory_space=aval.memory_space)
+def scratch(ref: AbstractRef) -> Any:
+    """A reference to scratch space of its type."""
+    return new_ref(scratch_value(ref), memory_space=ref.memory_space, kind=ref.kind)
 
 
 def empty_like(x: Any) -> Any:

@@ -42,6 +42,7 @@ from pyjx.experimental.pallas.kernel_grids import (
     no_block_spec,
     placed,
 )
+from pyjx.experimental.pallas.mosaic_calls import compiled
 from pyjx.lax.agreement import structure_differences
 from pyjx.lax.common import operand
 from pyjx.lax.convert import full
@@ -50,8 +51,7 @@ from pyjx.lax.joining import pad
 from pyjx.lax.joining import slice as slice_of
 from pyjx.lax.shapes import reshape
 from pyjx.lax.slicing import dynamic_slice, dynamic_update_slice
-from pyjx.lax.traced_functions import trace_function
-from pyjx.runtime.backends import default_backend
+from pyjx.lax.traced_functions import debug_info_of, trace_function
 from pyjx.runtime.jit import jit
 from pyjx.tree_util import (
     keystr,
@@ -82,6 +82,13 @@ def uninitialized(aval: Any) -> Any:
     return full(aval.shape, dtypes.iinfo(dtype).min if dtype.kind in "iu" else 0, dtype)
 
 
+def scratch_value(ref: AbstractRef) -> Any:
+    """What scratch space holds first; semaphores begin with 0."""
+    if getattr(ref.memory_space, "value", "") == "semaphore_mem":
+        return full(ref.shape, 0, ref.dtype)
+    return uninitialized(ref.inner_aval)
+
+
 @derived
 def _program(kernel: ClosedJaxpr, mapping: GridMapping, aliases: tuple[Alias, ...]) -> ClosedJaxpr:
     """The call as a program on values: the sizes of the grid that are traced, the arguments that
@@ -102,7 +109,7 @@ def _program(kernel: ClosedJaxpr, mapping: GridMapping, aliases: tuple[Alias, ..
         arrays = [_padded(m, x) for m, x in zip(ins, inputs, strict=True)]
         arrays += [_padded(m, started[k] if k in started else uninitialized(m.array))
                    for k, m in enumerate(outs)]
-        scratch = [uninitialized(a.inner_aval) for a in mapping.scratch]
+        scratch = list(map(scratch_value, mapping.scratch))
         written = body.written[dynamic + rank:]
 
         def step(k: Any, state: Any) -> Any:
@@ -126,8 +133,15 @@ def _program(kernel: ClosedJaxpr, mapping: GridMapping, aliases: tuple[Alias, ..
         state = fori_loop(0, total, step, (list(fetched), arrays, scratch))
         return [_cut(m, x) for m, x in zip(outs, state[1][len(ins):], strict=True)]
 
-    avals = [_INDEX] * mapping.num_dynamic_grid_bounds + fetched_avals + [m.array for m in ins]
-    return trace_to_jaxpr(fun, avals, kernel.debug_info)
+    return trace_to_jaxpr(fun, _operand_avals(kernel, mapping), kernel.debug_info)
+
+
+def _operand_avals(kernel: ClosedJaxpr, mapping: GridMapping) -> list[Any]:
+    """The types of what a call takes."""
+    fetched = _refs(kernel, mapping)[:mapping.num_index_operands]
+    ins = mapping.block_mappings[:mapping.num_inputs]
+    return [*[_INDEX] * mapping.num_dynamic_grid_bounds, *[a.inner_aval for a in fetched],
+            *[m.array for m in ins]]
 
 
 def _product(sizes: Sequence[Any]) -> Any:
@@ -177,15 +191,13 @@ def _put(mapping: BlockMapping, x: Any, block: Any, starts: Sequence[Any]) -> An
 interpreting: ContextVar[bool] = ContextVar("interpreting kernels", default=False)
 
 
-def _interpreted(params: Params) -> ClosedJaxpr:
-    if not params["interpret"]:
-        if default_backend() == "cpu":
-            raise ValueError("Only interpret mode is supported on CPU backend. Give pallas_call "
-                             "interpret=True.")
-        raise NotImplementedError(
-            f"pallas_call: kernels are not compiled for {default_backend()} yet. Give it "
-            "interpret=True, which makes XLA's operations of the kernel.")
-    return _program(params["jaxpr"], params["grid_mapping"], params["input_output_aliases"])
+def _stands_for(params: Params) -> ClosedJaxpr:
+    """The call by other operations: a loop over the grid or, for TPUs, the compiled kernel."""
+    kernel, mapping = params["jaxpr"], params["grid_mapping"]
+    if params["interpret"]:
+        return _program(kernel, mapping, params["input_output_aliases"])
+    return trace_to_jaxpr(lambda *operands: compiled(params, operands),
+                          _operand_avals(kernel, mapping), kernel.debug_info)
 
 
 def _effects(params: Params) -> Effects:
@@ -194,9 +206,9 @@ def _effects(params: Params) -> Effects:
 
 pallas_call_p = register(Primitive(
     "pallas_call", multiple_results=True, cached=False, effects=_effects,
-    holder=Holding(stands_for=_interpreted),
+    holder=Holding(stands_for=_stands_for),
     shape_rule=lambda *avals, out_avals, **params: list(out_avals),
-    decomposition=lambda *operands, **params: jaxpr_as_fun(_interpreted(params))(*operands)))
+    decomposition=lambda *operands, **params: jaxpr_as_fun(_stands_for(params))(*operands)))
 
 
 # -- the function ----------------------------------------------------------------------------------
@@ -337,13 +349,15 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
     if traced.out_tree != tree_structure(None):
         raise ValueError(f"The kernel function in the pallas_call {where} should return None. It "
                          f"returns a PyTree: {traced.out_tree}")
-    captured = [get_aval(c) for c in traced.closed.consts if not isinstance(c, np.ndarray)]
+    # Arrays that are made in it, such as ranges, may be constants.
+    captured = [get_aval(c) for c in traced.closed.consts if isinstance(c, Tracer)]
     if captured:
         raise ValueError(
             f"The kernel function in the pallas_call {where} captures constants "
             f"[{', '.join([a.str_short(short_dtypes=True) for a in captured])}]. You should pass "
             "them as inputs.")
-    return _Traced(traced.closed, mapping, bounds)
+    named = debug_info_of("pallas_call", kernel, tree).with_unknown_names()
+    return _Traced(traced.closed.replace(debug_info=named), mapping, bounds)
 
 
 def _run_kernel(kernel: Callable[..., None], mapping: GridMapping, in_tree: TreeDef,

@@ -8,13 +8,19 @@ import enum
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
+from pyjx.core.effects import reads, writes
+from pyjx.core.primitive import Primitive, register
 from pyjx.core.slices import ds
+from pyjx.engine.references import Box
+from pyjx.engine.types import Params
+from pyjx.experimental.pallas.in_kernels import run_scoped
 from pyjx.experimental.pallas.kernel_calls import indices, interpreting
 from pyjx.experimental.pallas.kernel_grids import (
     BlockSpec,
@@ -27,9 +33,12 @@ from pyjx.experimental.pallas.kernel_grids import (
     no_block_spec,
     placed,
 )
+from pyjx.lax.convert import convert_element_type
 from pyjx.lax.fori import fori_loop
 from pyjx.lax.joining import concatenate, slice_in_dim
-from pyjx.lax.ref_transforms import bitcast_of
+from pyjx.lax.ref_transforms import Transform, bitcast_of
+from pyjx.lax.ref_views import Indexers, read, takes_operand, write
+from pyjx.lax.references import target_of
 from pyjx.numpy.manipulation import roll as rolled
 from pyjx.numpy.ufuncs import where
 from pyjx.runtime.backends import default_backend, devices
@@ -71,11 +80,73 @@ class SemaphoreType(enum.Enum):
     BARRIER = "barrier"
 
     def __call__(self, shape: Sequence[int]) -> MemoryRef:
-        return MemoryRef(ShapedArray(tuple(shape), np.dtype(np.int32)), MemorySpace.SEMAPHORE)
+        return Semaphores(ShapedArray(tuple(shape), np.dtype(np.int32)), MemorySpace.SEMAPHORE,
+                          self)
 
     def get_ref_aval(self) -> AbstractRef:
         """The type of the reference to one."""
         return self(()).get_ref_aval()
+
+
+@dataclass(frozen=True)
+class Semaphores(MemoryRef):
+    """Semaphores of a kind."""
+
+    kind: SemaphoreType
+
+    def get_ref_aval(self) -> AbstractRef:
+        return AbstractRef(self.inner_aval, self.memory_space, self.kind.value)
+
+
+def _of_parts(name: str, discharge: Callable[..., list[Any]], results: Sequence[Any] = ()
+              ) -> Primitive:
+    """An operation on parts of references: its operands are these, each with the integers of its
+    index, and then values; `indexers` are those of each part. `discharge` takes the parts."""
+    def on_boxes(operands: Sequence[Any], params: Params, derivable: bool) -> list[Any]:
+        given, parts = iter(operands), []
+        for steps in params["indexers"]:
+            box = next(given)
+            parts.append(_BoxPart(box, steps, [next(given) for _ in range(_integers(steps))]))
+        return discharge(*parts, *given)
+
+    return register(Primitive(
+        name, multiple_results=True, cached=False, effects=lambda params: reads | writes,
+        discharge=on_boxes, shape_rule=lambda *avals, **params: list(results)))
+
+
+def _integers(steps: Indexers) -> int:
+    return sum([takes_operand(e) for step in steps if not isinstance(step, Transform)
+                for e in step])
+
+
+class _BoxPart(NamedTuple):
+    """A part of a reference that is discharged."""
+
+    box: Box
+    steps: Indexers
+    integers: list[Any]
+
+    def get(self) -> Any:
+        return read(self.box.value, self.steps, self.integers)
+
+    def set(self, value: Any) -> list[Any]:
+        self.box.value = write(self.box.value, value, self.steps, self.integers)
+        return []
+
+
+def _bind(primitive: Primitive, refs: Sequence[RefLike], *values: ArrayLike) -> list[Any]:
+    parts = [target_of(primitive.name, ref, None) for ref in refs]
+    flat = [x for base, _, integers in parts for x in (base, *integers)]
+    return primitive.bind(  # type: ignore[no-any-return]
+        *flat, *values, indexers=tuple([steps for _, steps, _ in parts]))
+
+
+semaphore_signal_p = _of_parts("semaphore_signal", lambda sem, inc: sem.set(sem.get() + inc))
+semaphore_wait_p = _of_parts("semaphore_wait", lambda sem, value: sem.set(sem.get() - value))
+semaphore_read_p = _of_parts("semaphore_read", lambda sem: [sem.get()],
+                             [ShapedArray((), np.dtype(np.int32))])
+dma_start_p = _of_parts("dma_start", lambda source, target, sem: target.set(source.get()))
+dma_wait_p = _of_parts("dma_wait", lambda source, target, sem: [])
 
 
 def semaphore_signal(sem_or_view: RefLike, inc: ArrayLike = 1, *, device_id: object = None,
@@ -90,7 +161,7 @@ def semaphore_signal(sem_or_view: RefLike, inc: ArrayLike = 1, *, device_id: obj
     if device_id is not None or core_index is not None:
         raise NotImplementedError("semaphore_signal: semaphores of other devices and cores are not "
                                   "there yet. Leave device_id and core_index out.")
-    sem_or_view[...] += inc
+    _bind(semaphore_signal_p, [sem_or_view], convert_element_type(inc, np.int32))
 
 
 def semaphore_wait(sem_or_view: RefLike, value: ArrayLike = 1, *, decrement: bool = True) -> None:
@@ -99,15 +170,17 @@ def semaphore_wait(sem_or_view: RefLike, value: ArrayLike = 1, *, decrement: boo
     Args:
       sem_or_view: a reference to it.
       value: what it waits for.
-      decrement: whether it is counted down.
+      decrement: must be true.
     """
-    if decrement:
-        sem_or_view[...] -= value
+    if not decrement:
+        raise NotImplementedError("semaphore_wait: semaphores are counted down by what they are "
+                                  "waited for. Leave decrement out, and signal it again.")
+    _bind(semaphore_wait_p, [sem_or_view], convert_element_type(value, np.int32))
 
 
 def semaphore_read(sem_or_view: RefLike) -> Array:
     """What a semaphore has counted up to, an int32."""
-    return sem_or_view[...]  # type: ignore[no-any-return]
+    return _bind(semaphore_read_p, [sem_or_view])[0]  # type: ignore[no-any-return]
 
 
 def has_memory_space(ref: object, memory_space: object) -> bool:
@@ -124,20 +197,31 @@ def with_memory_space_constraint(x: Array, memory_space: object) -> Array:
 
 
 class Copy:
-    """A copy from one reference to another, which `start` begins and `wait` waits for. It happens
-    when it is started."""
+    """A copy from one reference to another, which `start` begins and `wait` waits for. Where
+    kernels are interpreted it happens as it is started."""
 
     def __init__(self, src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None) -> None:
         self.src_ref, self.dst_ref, self.sem = src_ref, dst_ref, sem
 
     def start(self, priority: int = 0, *, add: bool = False) -> None:
         """Begin it; with `add` it adds to what is there."""
-        sync_copy(self.src_ref, self.dst_ref, add=add)
+        if add:
+            self.dst_ref[...] += self.src_ref[...]
+        else:
+            _bind(dma_start_p, self._refs)
 
     def wait(self) -> None:
         """Wait until it is done."""
+        _bind(dma_wait_p, self._refs)
 
     wait_send = wait_recv = wait
+
+    @property
+    def _refs(self) -> list[RefLike]:
+        if self.sem is None:
+            raise ValueError("A copy tells by a semaphore when it is done: give one, such as "
+                             "scratch_shapes=[pltpu.SemaphoreType.DMA].")
+        return [self.src_ref, self.dst_ref, self.sem]
 
 
 def make_async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *,
@@ -168,10 +252,10 @@ def async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *
 
 def sync_copy(src_ref: RefLike, dst_ref: RefLike, *, add: bool = False) -> None:
     """Copy between references, and wait until it is done; with `add` add to what is there."""
-    if add:
-        dst_ref[...] += src_ref[...]
-    else:
-        dst_ref[...] = src_ref[...]
+    def body(sem: RefLike) -> None:
+        async_copy(src_ref, dst_ref, sem, add=add).wait()
+
+    run_scoped(body, SemaphoreType.DMA)
 
 
 def load(ref: RefLike, *, mask: ArrayLike | None = None) -> Array:

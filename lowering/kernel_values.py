@@ -1,0 +1,383 @@
+"""Operations on values in kernels for TPUs: elementwise ones, shapes, sums and products, control
+flow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lowering.kernels import INT, Kernel, is_float, kernel_rule, type_of, vector_of
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray
+from pyjx.core.jaxpr import JaxprEqn
+
+# -- elementwise operations ------------------------------------------------------------------------
+
+_UNARY = {"exp": "math.exp", "exp2": "math.exp2", "log": "math.log", "log1p": "math.log1p",
+          "tanh": "math.tanh", "rsqrt": "math.rsqrt", "sqrt": "math.sqrt", "sin": "math.sin",
+          "cos": "math.cos", "floor": "math.floor", "ceil": "math.ceil"}
+# Of floats, signed and unsigned integers.
+_BINARY = {"add": ("addf", "addi", "addi"), "add_any": ("addf", "addi", "addi"),
+           "sub": ("subf", "subi", "subi"), "mul": ("mulf", "muli", "muli"),
+           "div": ("divf", "divsi", "divui"), "rem": ("remf", "remsi", "remui"),
+           "pow": ("powf", "", ""), "max": ("maximumf", "maxsi", "maxui"),
+           "min": ("minimumf", "minsi", "minui"),
+           "and": ("", "andi", "andi"), "or": ("", "ori", "ori"), "xor": ("", "xori", "xori"),
+           "shift_left": ("", "shli", "shli"), "shift_right_logical": ("", "shrui", "shrui"),
+           "shift_right_arithmetic": ("", "shrsi", "shrsi")}
+_COMPARISONS = {"eq": ("oeq", "eq", "eq"), "ne": ("oeq", "ne", "ne"), "lt": ("olt", "slt", "ult"),
+                "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"),
+                "ge": ("oge", "sge", "uge")}
+
+
+def _kind(aval: Any) -> int:
+    """0 for floats, 1 for signed and 2 for unsigned integers and bools."""
+    return 0 if is_float(aval) else 1 if aval.dtype.kind == "i" else 2
+
+
+def _both(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> tuple[str, str, Any]:
+    """The operands of one shape, and their type."""
+    a, b = [v.aval for v in eqn.invars]
+    shape = a.shape or b.shape
+    return k.widened(x, a, shape), k.widened(y, b, shape), ShapedArray(shape, a.dtype)
+
+
+@kernel_rule(*_UNARY)
+def _unary(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    return k.line(f"{_UNARY[eqn.primitive.name]} {x} : {type_of(eqn.outvars[0].aval)}")
+
+
+@kernel_rule(*_BINARY)
+def _binary(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
+    x, y, aval = _both(k, eqn, x, y)
+    op = _BINARY[eqn.primitive.name][_kind(aval)]
+    return k.line(f"{'math' if op == 'powf' else 'arith'}.{op} {x}, {y} : {type_of(aval)}")
+
+
+@kernel_rule(*_COMPARISONS)
+def _compared(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
+    x, y, aval = _both(k, eqn, x, y)
+    op, name = "cmpf" if is_float(aval) else "cmpi", eqn.primitive.name
+    found = k.line(f"arith.{op} {_COMPARISONS[name][_kind(aval)]}, {x}, {y} : {type_of(aval)}")
+    return k.inverted(found, aval.shape) if (op, name) == ("cmpf", "ne") else found
+
+
+@kernel_rule("neg")
+def _neg(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    aval = eqn.outvars[0].aval
+    if is_float(aval):
+        return k.line(f"arith.negf {x} : {type_of(aval)}")
+    zero = k.constant(0, aval.dtype, aval.shape)
+    return k.line(f"arith.subi {zero}, {x} : {type_of(aval)}")
+
+
+@kernel_rule("abs")
+def _abs(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    aval = eqn.outvars[0].aval
+    return k.line(f"math.abs{'f' if is_float(aval) else 'i'} {x} : {type_of(aval)}")
+
+
+@kernel_rule("not")
+def _not(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    aval = eqn.outvars[0].aval
+    if aval.dtype == np.bool_:
+        return k.inverted(x, aval.shape)
+    ones = k.constant(-1, aval.dtype, aval.shape)
+    return k.line(f"arith.xori {x}, {ones} : {type_of(aval)}")
+
+
+@kernel_rule("sign")
+def _sign(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    aval = eqn.outvars[0].aval
+    zero, found, op = k.constant(0, aval.dtype, aval.shape), x, "cmpf o" if is_float(aval) else \
+        "cmpi s"
+    for direction, value in (("gt", 1), ("lt", -1)):
+        if value < 0 and aval.dtype.kind == "u":
+            break
+        op = "cmpi u" if aval.dtype.kind == "u" else op
+        there = k.line(f"arith.{op}{direction}, {x}, {zero} : {type_of(aval)}")
+        found = k.chosen(there, k.constant(value, aval.dtype, aval.shape), found, aval)
+    return found
+
+
+@kernel_rule("is_finite")
+def _is_finite(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    aval = eqn.invars[0].aval
+    size = k.line(f"math.absf {x} : {type_of(aval)}")
+    bound = k.constant(math.inf, aval.dtype, aval.shape)
+    return k.line(f"arith.cmpf olt, {size}, {bound} : {type_of(aval)}")
+
+
+@kernel_rule("round")
+def _round(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    op = "roundeven" if getattr(eqn.params["rounding_method"], "value", 1) else "round"
+    return k.line(f"math.{op} {x} : {type_of(eqn.outvars[0].aval)}")
+
+
+@kernel_rule("square")
+def _square(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    aval = eqn.outvars[0].aval
+    return k.line(f"arith.{'mulf' if is_float(aval) else 'muli'} {x}, {x} : {type_of(aval)}")
+
+
+@kernel_rule("select_n")
+def _select(k: Kernel, eqn: JaxprEqn, which: str, *cases: str) -> str:
+    out = eqn.outvars[0].aval
+    if eqn.invars[0].aval.dtype != np.bool_ or len(cases) != 2:
+        raise NotImplementedError("pallas_call for TPU: select_n takes a bool and two cases in a "
+                                  "kernel. Nest jnp.where.")
+    no, yes = [k.widened(x, v.aval, out.shape) for x, v in zip(cases, eqn.invars[1:], strict=True)]
+    return k.chosen(which, yes, no, out, eqn.invars[0].aval.shape)
+
+
+@kernel_rule("convert_element_type")
+def _convert(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    old, new = eqn.invars[0].aval, eqn.outvars[0].aval
+    if old.dtype == new.dtype:
+        return x
+
+    def cast(op: str, x: str, dtype: Any, to: Any) -> str:
+        return k.line(f"arith.{op} {x} : {vector_of(old.shape, dtype)} to "
+                      f"{vector_of(old.shape, to)}")
+
+    if new.dtype == np.bool_:
+        zero = k.constant(0, old.dtype, old.shape)
+        op = "cmpf une" if is_float(old) else "cmpi ne"
+        return k.line(f"arith.{op}, {x}, {zero} : {type_of(old)}")
+    if old.dtype == np.bool_:
+        wide = INT
+        x = cast("extui", x, old.dtype, wide)
+        if new.dtype.itemsize == 4 and not is_float(new):
+            return x
+        return cast("sitofp" if is_float(new) else "trunci", x, wide, new.dtype)
+    sizes = old.dtype.itemsize, new.dtype.itemsize
+    if is_float(old) and is_float(new):
+        return cast("extf" if sizes[0] < sizes[1] else "truncf", x, old.dtype, new.dtype)
+    if is_float(old):
+        return cast("fptosi" if new.dtype.kind == "i" else "fptoui", x, old.dtype, new.dtype)
+    if is_float(new):
+        return cast("sitofp" if old.dtype.kind == "i" else "uitofp", x, old.dtype, new.dtype)
+    if sizes[0] == sizes[1]:
+        return x
+    op = "trunci" if sizes[0] > sizes[1] else "extsi" if old.dtype.kind == "i" else "extui"
+    return cast(op, x, old.dtype, new.dtype)
+
+
+@kernel_rule("stop_gradient", "optimization_barrier", "copy", "copy_p", "reduce_precision")
+def _same(k: Kernel, eqn: JaxprEqn, *xs: str) -> Any:
+    return list(xs) if eqn.primitive.multiple_results else xs[0]
+
+
+# -- shapes ----------------------------------------------------------------------------------------
+
+
+@kernel_rule("broadcast_in_dim")
+def _broadcast(k: Kernel, eqn: JaxprEqn, x: str, *_: str) -> str:
+    old, new = eqn.invars[0].aval, eqn.outvars[0].aval
+    if not new.shape:
+        return x
+    if not old.shape:
+        return k.widened(x, old, new.shape)
+    dims = eqn.params["broadcast_dimensions"]
+    ones = [old.shape[dims.index(i)] if i in dims else 1 for i in range(len(new.shape))]
+    x = k.reshaped(x, old.dtype, old.shape, ones)
+    if tuple(ones) == new.shape:
+        return x
+    return k.line(f"vector.broadcast {x} : {vector_of(ones, old.dtype)} to {type_of(new)}")
+
+
+@kernel_rule("reshape", "squeeze", "expand_dims")
+def _reshape(k: Kernel, eqn: JaxprEqn, x: str, *_: str) -> str:
+    old, new = eqn.invars[0].aval, eqn.outvars[0].aval
+    return k.reshaped(x, old.dtype, old.shape, new.shape)
+
+
+@kernel_rule("transpose")
+def _transpose(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    old, new = eqn.invars[0].aval, eqn.outvars[0].aval
+    return k.line(f"tpu.transpose {x}, {list(eqn.params['permutation'])} : {type_of(old)} -> "
+                  f"{type_of(new)}")
+
+
+@kernel_rule("iota")
+def _iota(k: Kernel, eqn: JaxprEqn) -> str:
+    aval = eqn.outvars[0].aval
+    return k.iota(aval.shape, aval.dtype, eqn.params["dimension"])
+
+
+@kernel_rule("bitcast_convert_type")
+def _bitcast(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    old, new = eqn.invars[0].aval, eqn.outvars[0].aval
+    if old.shape != new.shape:
+        raise NotImplementedError("pallas_call for TPU: bits are those of a dtype of the same "
+                                  "width in a kernel; pltpu.bitcast takes others.")
+    return k.line(f"arith.bitcast {x} : {type_of(old)} to {type_of(new)}")
+
+
+@kernel_rule("concatenate")
+def _concatenate(k: Kernel, eqn: JaxprEqn, *xs: str) -> str:
+    types = ", ".join([type_of(v.aval) for v in eqn.invars])
+    return k.line(f"tpu.concatenate {', '.join(xs)} in {eqn.params['dimension']} : {types} -> "
+                  f"{type_of(eqn.outvars[0].aval)}")
+
+
+@kernel_rule("slice")
+def _slice(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    new, params = eqn.outvars[0].aval, eqn.params
+    strides = list(params["strides"] or [1] * len(new.shape))
+    return k.line(f'"vector.extract_strided_slice"({x}) {{offsets = {list(params["start_indices"])}'
+                  f", sizes = {list(new.shape)}, strides = {strides}}} : "
+                  f"({type_of(eqn.invars[0].aval)}) -> {type_of(new)}")
+
+
+# -- sums and products -----------------------------------------------------------------------------
+
+# What each begins with, and its kind for floats, signed and unsigned integers.
+_REDUCTIONS: dict[str, tuple[Callable[[Any], Any], tuple[str, str, str]]] = {
+    "reduce_sum": (lambda dtype: 0, ("add", "add", "add")),
+    "reduce_max": (lambda dtype: dtypes.iinfo(dtype).min if dtype.kind in "iu" else -math.inf,
+                   ("maximumf", "maxsi", "maxui")),
+    "reduce_min": (lambda dtype: dtypes.iinfo(dtype).max if dtype.kind in "iu" else math.inf,
+                   ("minimumf", "minsi", "minui")),
+}
+
+
+@kernel_rule(*_REDUCTIONS)
+def _reduce(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    old, new, axes = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["axes"]
+    first, kinds = _REDUCTIONS[eqn.primitive.name]
+    shape, kept = old.shape, new.shape
+    if not axes:
+        return x
+    if not kept:  # to a scalar: of a vector with an axis that stays
+        x = k.reshaped(x, old.dtype, shape, (1, *shape))
+        shape, kept, axes = (1, *shape), (1,), [a + 1 for a in axes]
+    start = k.constant(first(old.dtype), old.dtype, kept)
+    x = k.line(f"vector.multi_reduction <{kinds[_kind(old)]}>, {x}, {start} {list(axes)} : "
+               f"{vector_of(shape, old.dtype)} to {vector_of(kept, old.dtype)}")
+    if new.shape:
+        return x
+    ones = (1,) * len(shape)
+    return k.reshaped(k.reshaped(x, old.dtype, kept, ones), old.dtype, ones, ())
+
+
+@kernel_rule("dot_general")
+def _dot(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
+    a, b, out = eqn.invars[0].aval, eqn.invars[1].aval, eqn.outvars[0].aval
+    (lc, rc), (lb, rb) = eqn.params["dimension_numbers"]
+    ln = [i for i in range(len(a.shape)) if i not in (*lc, *lb)]
+    rn = [i for i in range(len(b.shape)) if i not in (*rc, *rb)]
+    if len(a.shape) < 2 or len(b.shape) < 2 or len(lc) != 1:
+        raise NotImplementedError(
+            f"pallas_call for TPU: a product of {a.str_short()} and {b.str_short()} has no form in "
+            "a kernel. Take matrices, or batches of them.")
+    order = [n for i in lb for n in (0, i)] + [n for i in ln for n in (0, i)] + [
+        n for i in rn for n in (1, i)]
+    total = out.dtype if out.dtype.itemsize >= 4 else np.dtype(
+        np.float32 if is_float(out) else np.int32)
+    start = k.constant(0, total, out.shape)
+    numbers = ", ".join([str(list(n)) for n in (lc, rc, ln, rn, order, lb, rb)])
+    precision = eqn.params["precision"]
+    highest = any([str(getattr(p, "name", p)).upper() in ("HIGHEST", "FLOAT32")
+                   for p in (precision if isinstance(precision, tuple) else (precision,))])
+    exact = ", precision = #tpu.contract_precision<fp32>" if highest and a.dtype.itemsize == 4 \
+        else ""
+    wide = vector_of(out.shape, total)
+    x = k.line(f"tpu.matmul {x}, {y}, {start} {{dimension_numbers = #tpu.dot_dimension_numbers<"
+               f"{numbers}>{exact}, transpose_lhs_hint = false}} : {type_of(a)}, {type_of(b)}, "
+               f"{wide} -> {wide}")
+    if total == out.dtype:
+        return x
+    return k.line(f"arith.{'truncf' if is_float(out) else 'trunci'} {x} : {wide} to "
+                  f"{type_of(out)}")
+
+
+# -- control flow ----------------------------------------------------------------------------------
+
+
+def _yielded(k: Kernel, names: Sequence[str], avals: Sequence[Any], op: str = "scf.yield") -> None:
+    types = ", ".join(map(type_of, avals))
+    k.raw(f"{op} {', '.join(names)} : {types}" if names else op)
+
+
+def _results(k: Kernel, count: int) -> tuple[str, list[str]]:
+    """What stands before an operation with so many results, and their names."""
+    if not count:
+        return "", []
+    name = k.name()
+    names = [name] if count == 1 else [f"{name}#{i}" for i in range(count)]
+    return (f"{name} = " if count == 1 else f"{name}:{count} = "), names
+
+
+@kernel_rule("cond")
+def _cond(k: Kernel, eqn: JaxprEqn, which: str, *operands: str) -> list[str]:
+    return _branch(k, eqn, which, operands, 0)
+
+
+def _branch(k: Kernel, eqn: JaxprEqn, which: str, operands: Sequence[str], first: int) -> list[str]:
+    """The branches from the `first` one on."""
+    branches, avals = eqn.params["branches"], [v.aval for v in eqn.outvars]
+    if first == len(branches) - 1:
+        return k.program(branches[first].jaxpr, branches[first].consts, operands)
+    at = k.constant(first, INT)
+    op = "sgt" if first == len(branches) - 2 else "ne"  # indices beyond the last are that
+    later = k.line(f"arith.cmpi {op}, {which}, {at} : i32")
+    prefix, names = _results(k, len(avals))
+    result = f" -> ({', '.join(map(type_of, avals))})" if avals else ""
+    k.raw(f"{prefix}scf.if {later}{result} {{")
+    with k.region():
+        _yielded(k, _branch(k, eqn, which, operands, first + 1), avals)
+    k.raw("} else {")
+    with k.region():
+        taken = branches[first]
+        _yielded(k, k.program(taken.jaxpr, taken.consts, operands), avals)
+    k.raw("}")
+    return names
+
+
+@kernel_rule("scan")
+def _scan(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
+    params, body = eqn.params, eqn.params["jaxpr"]
+    consts, carry = params["num_consts"], params["num_carry"]
+    if len(operands) > consts + carry or len(eqn.outvars) > carry:
+        raise NotImplementedError("pallas_call for TPU: a scan in a kernel takes and gives no "
+                                  "stacked arrays. Loop over a reference with pl.loop.")
+    avals = [v.aval for v in eqn.outvars]
+    low, high, one = [k.constant(n, INT) for n in (0, params["length"], 1)]
+    args = [k.name() for _ in avals]
+    prefix, names = _results(k, carry)
+    first = ", ".join([f"{a} = {x}" for a, x in zip(args, operands[consts:], strict=True)])
+    types = f" iter_args({first}) -> ({', '.join(map(type_of, avals))})" if avals else ""
+    k.raw(f"{prefix}scf.for {k.name()} = {low} to {high} step {one}{types} : i32 {{")
+    with k.region():
+        outs = k.program(body.jaxpr, body.consts, [*operands[:consts], *args])
+        _yielded(k, outs, avals)
+    k.raw("}")
+    return names
+
+
+@kernel_rule("while")
+def _while(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
+    params, avals = eqn.params, [v.aval for v in eqn.outvars]
+    ours, theirs = params["cond_nconsts"], params["body_nconsts"]
+    types = ", ".join(map(type_of, avals))
+    args, inner = [k.name() for _ in avals], [k.name() for _ in avals]
+    prefix, names = _results(k, len(avals))
+    first = ", ".join([f"{a} = {x}" for a, x in zip(args, operands[ours + theirs:], strict=True)])
+    k.raw(f"{prefix}scf.while ({first}) : ({types}) -> ({types}) {{")
+    with k.region():
+        goes = params["cond_jaxpr"]
+        (again,) = k.program(goes.jaxpr, goes.consts, [*operands[:ours], *args])
+        k.raw(f"scf.condition({again}) {', '.join(args)} : {types}")
+    k.raw("} do {")
+    with k.region():
+        k.raw(f"^bb0({', '.join([f'{a}: {type_of(v)}' for a, v in zip(inner, avals, strict=True)])}"
+              "):")
+        body = params["body_jaxpr"]
+        outs = k.program(body.jaxpr, body.consts, [*operands[ours:ours + theirs], *inner])
+        _yielded(k, outs, avals)
+    k.raw("}")
+    return names

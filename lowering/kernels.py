@@ -1,0 +1,234 @@
+"""Functions of kernels for TPUs, as they are written: MLIR of the dialects tpu, vector, arith,
+math, memref and scf, which Mosaic compiles.
+
+Scalars of a kernel are scalars there, arrays are vectors, references memrefs. What has no rule is
+written as the operations that it is made of.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from lowering.types import element_type
+from pyjx.core import dtypes
+from pyjx.core.avals import AbstractRef
+from pyjx.core.frames import user_frame
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+
+Emit = Callable[..., Any]
+_RULES: dict[str, Emit] = {}
+INT = np.dtype(np.int32)
+
+
+def kernel_rule(*names: str) -> Callable[[Emit], Emit]:
+    """How operations of these names are written: `(kernel, eqn, *operands) -> name`, or names."""
+    def register(emit: Emit) -> Emit:
+        _RULES.update(dict.fromkeys(names, emit))
+        return emit
+
+    return register
+
+
+# -- types -----------------------------------------------------------------------------------------
+
+
+def _element(dtype: Any) -> str:
+    """Signless, as all integers of MLIR's own dialects are."""
+    return element_type(dtype).replace("ui", "i")
+
+
+def vector_of(shape: Sequence[int], dtype: Any) -> str:
+    if not shape:
+        return _element(dtype)
+    return f"vector<{''.join([f'{n}x' for n in shape])}{_element(dtype)}>"
+
+
+def type_of(aval: Any) -> str:
+    """The type of a value, or of a reference."""
+    if type(aval) is not AbstractRef:
+        return vector_of(aval.shape, aval.dtype)
+    space = space_of(aval)
+    element = "!tpu.dma_semaphore" if aval.kind == "dma" else \
+        "!tpu.semaphore" if space == "semaphore_mem" else _element(aval.dtype)
+    dims = "".join([f"{n}x" for n in aval.shape])
+    return f"memref<{dims}{element}, #tpu.memory_space<{space}>>"
+
+
+def space_of(ref: AbstractRef) -> str:
+    value = getattr(ref.memory_space, "value", None)
+    return {None: "vmem", "default": "vmem", "index": "smem"}.get(value, str(value))
+
+
+def is_float(aval: Any) -> bool:
+    return dtypes.issubdtype(aval.dtype, np.floating)
+
+
+def _number(value: Any, dtype: Any) -> str:
+    """A scalar as MLIR writes it."""
+    if dtype == np.bool_:
+        return "true" if value else "false"
+    if not dtypes.issubdtype(dtype, np.floating):
+        return str(int(value))
+    if math.isfinite(value):
+        return f"{float(value):e}" if float(f"{float(value):e}") == float(value) \
+            else f"{float(value)!r}" if "." in f"{float(value)!r}" else f"{float(value):.17e}"
+    bits = np.asarray(value, dtype)
+    return f"0x{int(bits.view(f'u{bits.itemsize}')):0{2 * bits.itemsize}X}"
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+class Kernel:
+    """The lines of a function as they are written.
+
+    `expand` gives the program of the operations that an equation is made of, or None.
+    """
+
+    def __init__(self, expand: Callable[[JaxprEqn], ClosedJaxpr | None]) -> None:
+        self.expand = expand
+        self.lines: list[str] = []
+        self._count = 0
+        self._indent = "    "
+        self._location = ""  # the user's line
+        self.read: set[Any] = set()  # the variables that something reads, of the program
+
+    def name(self) -> str:
+        self._count += 1
+        return f"%{self._count}"
+
+    def raw(self, text: str) -> None:
+        inside = text.endswith(("{", ":")) or text.startswith("}")  # of an operation that goes on
+        self.lines.append(f"{self._indent}{text}{'' if inside else self._location}")
+
+    def line(self, text: str) -> str:
+        name = self.name()
+        self.raw(f"{name} = {text}")
+        return name
+
+    @contextmanager
+    def region(self) -> Iterator[None]:
+        before, self._indent = self._indent, self._indent + "  "
+        yield
+        self._indent = before
+
+    def constant(self, value: Any, dtype: Any, shape: Sequence[int] = ()) -> str:
+        if not shape and dtype == np.bool_:
+            return self.line(f"arith.constant {_number(value, dtype)}")
+        number = _number(value, dtype)
+        number = f"dense<{number}>" if shape else number
+        return self.line(f"arith.constant {number} : {vector_of(shape, dtype)}")
+
+    def index(self, i: Any) -> str:
+        """An int, or the name of an i32, as an index."""
+        if isinstance(i, str):
+            return self.line(f"arith.index_cast {i} : i32 to index")
+        return self.line(f"arith.constant {int(i)} : index")
+
+    def widened(self, x: str, aval: Any, shape: Sequence[int]) -> str:
+        """A scalar as a vector of that shape."""
+        if aval.shape == tuple(shape):
+            return x
+        return self.line(
+            f"vector.broadcast {x} : {type_of(aval)} to {vector_of(shape, aval.dtype)}")
+
+    def reshaped(self, x: str, dtype: Any, old: Sequence[int], new: Sequence[int]) -> str:
+        if tuple(old) == tuple(new):
+            return x
+        if not old:
+            return self.line(
+                f"vector.broadcast {x} : {_element(dtype)} to {vector_of(new, dtype)}")
+        if not new:
+            at = ", ".join(["0"] * len(old))
+            return self.line(f"vector.extract {x}[{at}] : {_element(dtype)} from "
+                             f"{vector_of(old, dtype)}")
+        return self.line(
+            f"vector.shape_cast {x} : {vector_of(old, dtype)} to {vector_of(new, dtype)}")
+
+    def inverted(self, x: str, shape: Sequence[int]) -> str:
+        """The bools that are not `x`."""
+        kind = np.dtype(bool)
+        return self.line(f"arith.xori {x}, {self.constant(True, kind, shape)} : "
+                         f"{vector_of(shape, kind)}")
+
+    def chosen(self, which: str, yes: str, no: str, aval: Any, shape: Sequence[int] | None = None
+               ) -> str:
+        """The one or the other by a bool of the same shape, or a scalar."""
+        shape = aval.shape if shape is None else shape
+        bools = f"{vector_of(shape, np.dtype(bool))}, " if shape else ""
+        return self.line(f"arith.select {which}, {yes}, {no} : {bools}{type_of(aval)}")
+
+    # -- programs ----------------------------------------------------------------------------------
+
+    def program(self, jaxpr: Jaxpr, consts: Sequence[Any], names: Sequence[str]) -> list[str]:
+        """Write the equations of a program on values of these names; those of its results."""
+        env: dict[Var, str] = dict(zip(jaxpr.invars, names, strict=True))
+        for v, c in zip(jaxpr.constvars, consts, strict=True):
+            env[v] = self.array(np.asarray(c))
+
+        def named(atom: Any) -> str:
+            if type(atom) is Literal:
+                return self.constant(np.asarray(atom.val)[()], atom.aval.dtype)
+            return env[atom]
+
+        atoms = [*jaxpr.outvars, *[x for eqn in jaxpr.eqns for x in eqn.invars]]
+        around, self.read = self.read, {x for x in atoms if type(x) is not Literal}
+        for eqn in jaxpr.eqns:
+            frame = user_frame(eqn.source_info.traceback)
+            if frame is not None:
+                self._location = f' loc({json.dumps(frame.file_name)}:{frame.start_line}:1)'
+            out = self.equation(eqn, [named(x) for x in eqn.invars])
+            outs = out if isinstance(out, (list, tuple)) else [out]
+            env.update(zip(eqn.outvars, outs, strict=True))
+        self.read = around
+        return [named(x) for x in jaxpr.outvars]
+
+    def array(self, value: np.ndarray) -> str:
+        """A constant: of one value, or that counts along an axis."""
+        first = value.reshape(-1)[0] if value.size else 0
+        if not value.size or (value == first).all():
+            return self.constant(first, value.dtype, value.shape)
+        if dtypes.issubdtype(value.dtype, np.number):
+            for axis, n in enumerate(value.shape):
+                along = [n if i == axis else 1 for i in range(value.ndim)]
+                counted = first + np.arange(n, dtype=value.dtype).reshape(along)
+                if (value == counted).all():
+                    places = self.iota(value.shape, value.dtype, axis)
+                    start = self.constant(first, value.dtype, value.shape)
+                    op = "addf" if dtypes.issubdtype(value.dtype, np.floating) else "addi"
+                    return self.line(
+                        f"arith.{op} {places}, {start} : {vector_of(value.shape, value.dtype)}")
+        raise NotImplementedError(
+            f"pallas_call for TPU: a kernel holds the array {dtypes.name(value.dtype)}"
+            f"{list(value.shape)}. Pass it as an argument.")
+
+    def iota(self, shape: Sequence[int], dtype: Any, axis: int) -> str:
+        """Places along an axis. Those of vectors have two axes at least."""
+        wide = tuple(shape) if len(shape) > 1 else (1, *shape)
+        x = self.line(f"tpu.iota {{dimensions = array<i32: {axis + len(wide) - len(shape)}>}} : "
+                      f"{vector_of(wide, INT)}")
+        x = self.reshaped(x, INT, wide, shape)
+        if dtypes.issubdtype(dtype, np.floating):
+            return self.line(f"arith.sitofp {x} : {vector_of(shape, INT)} to "
+                             f"{vector_of(shape, dtype)}")
+        return x
+
+    def equation(self, eqn: JaxprEqn, operands: list[str]) -> Any:
+        rule = _RULES.get(eqn.primitive.name)
+        if rule is not None:
+            return rule(self, eqn, *operands)
+        holder = eqn.primitive.holder
+        stands_for = holder.runs or holder.stands_for
+        closed = self.expand(eqn) if stands_for is None else stands_for(eqn.params)
+        if closed is None:
+            raise NotImplementedError(
+                f"pallas_call for TPU: '{eqn.primitive}' of {eqn.invars[0].aval.str_short()} has "
+                "no form in a kernel. Do it outside of the kernel, or give pallas_call "
+                "interpret=True.")
+        return self.program(closed.jaxpr, closed.consts, operands)
