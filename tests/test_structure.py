@@ -84,12 +84,12 @@ def test_the_reading_order_is_short_and_true() -> None:
 # blocks and links of reports, in two files,
 # 146 for words that were meant by misspelt ones, results and rules that are named, and how
 # functions of the user's are called,
-# 525 for values of types of libraries in programs (and a file), 135 for names of JAX that were
+# 540 for values of types of libraries in programs (and a file), 135 for names of JAX that were
 # missing, 776 for kernels that are interpreted (and four files),
 # 435 for kernels of flash attention (and four files), 890 for kernels that TPUs compile (and four
 # files; three homes of operations, as kernels are a second language that these are lowered to).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 82_166),
+    (sources.code_lines, 82_181),
     (lambda: PATHS, 531),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),

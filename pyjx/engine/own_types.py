@@ -10,15 +10,16 @@ is made of, and what holds programs takes parts for each of its operands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
-from pyjx.core.effects import has_types
+from pyjx.core.effects import Effects, has_own_types, has_types, no_effects
 from pyjx.core.evaluation import bind_eqn, walk
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
-from pyjx.core.linearity import APART
+from pyjx.core.linearity import APART, TOGETHER
+from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
 
 
@@ -109,3 +110,20 @@ def _bind_on_parts(holder: Any, parts: list[Any], params: dict[str, Any]) -> lis
     return holder.bind(  # type: ignore[no-any-return]
         [holder.derived(params, on_parts, p) for p in held.programs], parts,
         holder.asked_on_parts(params, on_parts), ins, outs)
+
+
+def each_part(fun: Callable[[Any], Any], x: Any, effects: Effects = no_effects) -> Any:
+    """What `fun` makes of an array or, of a value of a library's type, of each of its parts. It is
+    linear and keeps types; `effects` are those that it has."""
+    aval: Any = get_aval(x)
+    return each_part_p.bind(x, fun=fun, reads=effects) if aval.is_high else fun(x)
+
+
+def _each_part(x: Any, *, fun: Callable[[Any], Any], reads: Effects) -> Any:
+    aval: Any = get_aval(x)
+    return made_of(aval, map(fun, parts_of(aval, x)))
+
+
+each_part_p = Primitive(
+    "each_part", cached=False, linear=TOGETHER, decomposition=_each_part, impl=_each_part,
+    shape_rule=lambda aval, **_: aval, effects=lambda params: has_own_types | params["reads"])

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyjx import lax
@@ -35,6 +36,7 @@ from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call
 from pyjx.engine.holders import Held, Holder, Programs, Roles
+from pyjx.engine.own_types import each_part
 from pyjx.engine.subjaxprs import (
     TransposedJaxpr,
     batch_jaxpr,
@@ -121,14 +123,19 @@ def _transposed_untyped(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
     axes = selected(sums, pulled.nonzero)
 
     def fun(*args: Any) -> list[Any]:
-        cts = [lax.div(ct, lax.full_like(ct, k)) if k > 1 else ct
+        cts = [each_part(partial(_share, k), ct) if k > 1 else ct
                for ct, k in zip(args[first:], shares, strict=True)]
         outs = jaxpr_as_fun(pulled.jaxpr)(*args[:first], *cts)
-        return [psum_p.bind(x, axes=names, axis_index_groups=None) if names else x
+        return [each_part(partial(psum_p.bind, axes=names, axis_index_groups=None), x,
+                          frozenset(map(NamedAxisEffect, names))) if names else x
                 for x, names in zip(outs, axes, strict=True)]
 
     program = trace_to_jaxpr(fun, pulled.jaxpr.in_avals, closed.debug_info)
     return TransposedJaxpr(program, pulled.nonzero)
+
+
+def _share(k: int, x: Array) -> Array:
+    return lax.div(x, lax.full_like(x, k))
 
 
 # -- batching --------------------------------------------------------------------------------------
