@@ -517,6 +517,29 @@ def test_what_has_no_form_for_tpus(kernel, options, said):
         compiled(kernel, (8, 128), **options)
 
 
+def test_batches_of_compiled_kernels_are_one_kernel(monkeypatch):
+    """The one of all examples, interpreted, gives what a batch gives."""
+    for name in ("product", "attention", "softmax"):
+        kernel, args, _ = KERNELS[name]
+        monkeypatch.setitem(call.keywords, "interpret", False)
+        several = [jnp.stack([x, 2 * x]) for x in args[:1]] + list(args[1:])
+        places = [0] + [None] * len(args[1:])
+        traced = jax.make_jaxpr(jax.vmap(lambda *xs, kernel=kernel: kernel(*xs), places))(*several)
+        (eqn,) = traced.eqns
+        assert eqn.params["grid_mapping"].grid[0] == 2
+        outs = eqn.primitive.bind(*several, **{**eqn.params, "interpret": True})
+        monkeypatch.setitem(call.keywords, "interpret", True)
+        agree(outs[0], jax.vmap(kernel, places)(*several))
+        text = for_tpus(lambda *xs, traced=traced: jax.core.eval_jaxpr(
+            traced.jaxpr, traced.consts, *xs), *several)
+        assert text.count("@tpu_custom_call") == 1
+
+
+def test_compiled_kernels_have_no_derivative():
+    with pytest.raises(NotImplementedError, match=r"kernel double has no .* by jax.custom_vjp"):
+        jax.jit(jax.grad(lambda x: pl.pallas_call(double, x)(x).sum())).trace(X)
+
+
 def test_kernels_are_compiled_for_tpus_alone():
     with pytest.raises(NotImplementedError, match="kernels are not compiled for cuda"):
         jax.jit(pl.pallas_call(double, X)).trace(X).lower(lowering_platforms=("cuda",))

@@ -7,6 +7,7 @@ discharged, and what it has written goes back into the arrays.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -25,10 +26,12 @@ from pyjx.core.options import Inline
 from pyjx.core.primitive import Holding, Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, trace_to_jaxpr
+from pyjx.engine.axes import at_front
+from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.discharge import discharged, run
 from pyjx.engine.functions import source_of
 from pyjx.engine.references import Box
-from pyjx.engine.types import Params, TreeDef
+from pyjx.engine.types import Dims, Params, TreeDef
 from pyjx.experimental.pallas.kernel_grids import (
     BlockMapping,
     BlockSpec,
@@ -49,6 +52,7 @@ from pyjx.lax.convert import full
 from pyjx.lax.fori import fori_loop
 from pyjx.lax.joining import pad
 from pyjx.lax.joining import slice as slice_of
+from pyjx.lax.mapping import map as loop_map
 from pyjx.lax.shapes import reshape
 from pyjx.lax.slicing import dynamic_slice, dynamic_update_slice
 from pyjx.lax.traced_functions import debug_info_of, trace_function
@@ -204,8 +208,49 @@ def _effects(params: Params) -> Effects:
     return frozenset([e for e in params["jaxpr"].effects if not isinstance(e, RefEffect)])
 
 
+def _batch(trace: BatchTrace, operands: Sequence[Any], dims: Dims, **params: Any) -> Any:
+    """A compiled kernel has a grid of one axis more. One that is interpreted is a loop of batches;
+    where indices depend on the example, it is a loop over the examples."""
+    mapping, axis = params["grid_mapping"], trace.axis
+    if params["interpret"]:
+        return batch_flat(jaxpr_as_fun(_stands_for(params)), operands, dims, axis)
+    values = [x if d is None else at_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
+    batched = [d is not None for d in dims]
+    first = mapping.num_dynamic_grid_bounds + mapping.num_index_operands
+    if any(batched[:first]):
+        def one(xs: Any) -> list[Any]:
+            given = iter(xs)
+            return pallas_call_p.bind(  # type: ignore[no-any-return]
+                *[next(given) if b else x for x, b in zip(values, batched, strict=True)], **params)
+
+        outs = loop_map(one, [x for x, b in zip(values, batched, strict=True) if b])
+        return outs, [0] * len(outs)
+    outs = pallas_call_p.bind(*values, **_of_batch(params, batched[first:], axis.size))
+    return outs, [0] * len(outs)
+
+
+def _of_batch(params: Params, batched: Sequence[bool], size: int) -> Params:
+    """The parameters of the call of all examples, whose number in the grid comes first."""
+    kernel, mapping = params["jaxpr"], params["grid_mapping"]
+    dynamic = mapping.num_dynamic_grid_bounds
+    avals = [*kernel.in_avals[:dynamic], _INDEX, *kernel.in_avals[dynamic:]]
+    whole = trace_to_jaxpr(
+        lambda *xs: jaxpr_as_fun(kernel)(*xs[:dynamic], *xs[dynamic + 1:]), avals,
+        kernel.debug_info)
+    flags = [*batched, *[True] * mapping.num_outputs]
+    blocks = tuple([m.of_batch(size, b)
+                    for m, b in zip(mapping.block_mappings, flags, strict=True)])
+    options = params["compiler_params"]
+    if getattr(options, "dimension_semantics", None):
+        options = dataclasses.replace(
+            options, dimension_semantics=("parallel", *options.dimension_semantics))
+    return {**params, "jaxpr": whole, "compiler_params": options, "grid_mapping": mapping._replace(
+        grid=(size, *mapping.grid), names=(None, *mapping.names), block_mappings=blocks),
+        "out_avals": tuple([a.update(shape=(size, *a.shape)) for a in params["out_avals"]])}
+
+
 pallas_call_p = register(Primitive(
-    "pallas_call", multiple_results=True, cached=False, effects=_effects,
+    "pallas_call", multiple_results=True, cached=False, effects=_effects, batch_axis=_batch,
     holder=Holding(stands_for=_stands_for),
     shape_rule=lambda *avals, out_avals, **params: list(out_avals),
     decomposition=lambda *operands, **params: jaxpr_as_fun(_stands_for(params))(*operands)))

@@ -19,10 +19,11 @@ import numpy as np
 
 from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
 from pyjx.core.references import Ref
-from pyjx.core.trace import Tracer
+from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.functions import source_of
 from pyjx.lax.references import TransformedRef
 from pyjx.lax.traced_functions import trace_function
@@ -303,6 +304,19 @@ class BlockMapping(Record):
             low, high = dim.padding if isinstance(dim, Element) else (0, 0)
             found.append((low, high + -(low + n + high) % max(size, 1)))
         return tuple(found)
+
+    def of_batch(self, size: int, batched: bool) -> BlockMapping:
+        """That of all examples, along a first axis of the grid and, if it is `batched`, of the
+        array."""
+        old = self.index_map
+        index_map = trace_to_jaxpr(
+            lambda i, *xs: [*([i] if batched else []), *jaxpr_as_fun(old)(*xs)],
+            [_INDEX, *old.in_avals], old.debug_info)
+        if not batched:
+            return self._replace(index_map=index_map)
+        return self._replace(
+            index_map=index_map, block_shape=(squeezed, *self.block_shape),
+            array=self.array.update(shape=(size, *self.array.shape)))
 
     def starts(self, index: Sequence[Any]) -> list[Any]:
         """Where the block of an index begins, in the wider array."""

@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,8 +20,15 @@ from pyjx.engine.decompositions import decomposition_of, program_of
 from pyjx.engine.types import Params
 from pyjx.experimental.pallas.kernel_grids import BlockMapping, Element, GridMapping, MemorySpace
 
+
+def _no_derivative(*_: Any, **params: Any) -> NoReturn:
+    raise NotImplementedError(
+        f"pallas_call: the compiled kernel {params['name']} has no derivative of its own. Give the "
+        "function around it rules by jax.custom_vjp, or give pallas_call interpret=True.")
+
+
 mosaic_call_p = register(Primitive(
-    "mosaic_call", multiple_results=True, cached=False,
+    "mosaic_call", multiple_results=True, cached=False, jvp=_no_derivative,
     shape_rule=lambda *avals, out_avals, **params: list(out_avals)))
 
 # What of `CompilerParams` is part of the custom call's configuration.
