@@ -397,7 +397,7 @@ _CUDA_PACKAGES = ("jax_cuda13_plugin", "jax_cuda12_plugin")
 def _lacking_functions(text: str) -> str:
     """What to do about a foreign function that XLA does not know: its plugin for GPUs lacks many
     where the package with them is not there."""
-    found = re.search(r"handler registered for (\S+) on a platform (\w+)", text)
+    found = re.search(r"(?:registered for|custom call to) (\S+) (?:on a|for) platform (\w+)", text)
     if found is None:
         return ""
     if found[2] != "CUDA" or any(map(importlib.util.find_spec, _CUDA_PACKAGES)):

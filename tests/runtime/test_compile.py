@@ -101,10 +101,12 @@ def test_lapack_is_registered_when_it_is_called():
 
 
 @pytest.mark.parametrize("found", [(), ("jax_cuda12_plugin",)])
-def test_what_has_the_functions_of_gpus_is_told(monkeypatch, found):
+@pytest.mark.parametrize("said", [
+    "No FFI handler registered for cusolver_getrf_ffi on a platform CUDA",
+    "No registered implementation for custom call to cusolver_getrf_ffi for platform CUDA"])
+def test_what_has_the_functions_of_gpus_is_told(monkeypatch, said, found):
     monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: name in found or None)
     monkeypatch.setattr(compiler.backends, "plugin_library", lambda name: "/xla_cuda12/plugin.so")
-    said = "No FFI handler registered for cusolver_getrf_ffi on a platform CUDA"
     error = str(compiler._cleaned(JaxRuntimeError(said)))
     cure = f"pip install jax-cuda12-plugin=={jaxlib_api.JAXLIB_RELEASE}"
     assert error.startswith(said) and error.endswith(cure) != bool(found)
