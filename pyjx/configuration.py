@@ -653,7 +653,9 @@ class Config:
     def __getattr__(self, name: str) -> Any:
         state = states.get(name)
         if state is None:
-            raise AttributeError(f"'Config' object has no attribute {name!r}")
+            close = difflib.get_close_matches(name, states, 1)
+            raise AttributeError(f"'Config' object has no attribute {name!r}"
+                                 + (f". Did you mean {close[0]!r}?" if close else ""))
         return state.value
 
     def __setattr__(self, name: str, value: Any) -> None:

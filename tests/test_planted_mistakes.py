@@ -80,6 +80,7 @@ OPTIONS: dict[str, Callable[[str], Any]] = {
                                                      implementation=s),
     "fan_in fan_inn": lambda s: nn.initializers.variance_scaling(1.0, s, "normal")(KEY, (2, 2)),
     "normal normall": lambda s: nn.initializers.variance_scaling(1.0, "fan_in", s)(KEY, (2, 2)),
+    "strict strct": lambda s: jax.numpy_dtype_promotion(s).__enter__(),
     "cpu cpuu": lambda s: jax.devices(s), "float32 flot32": lambda s: jnp.zeros(3, s),
     "batch bach": lambda s: jax.vmap(lambda x: lax.psum(x, s), axis_name="batch")(V),
 }
@@ -282,6 +283,15 @@ def twice(x: Any, n: int) -> Any:
     (lambda: jax.tree.leaves([1], is_leaf=3), "(): expected flatten(self, tree"),
     (lambda: jax.tree_util.register_pytree_node_class(type("Bad", (), {})),
      "has a class method tree_unflatten(cls, aux, children)"),
+    (lambda: jax.devices(3), "backend must be the name of a platform, such as 'cpu', got 3"),
+    (lambda: jax.debug.print(V), "fmt must be a string, as in print('{}', x), got Array("),
+    (lambda: jnp.fft.fft(V, n=2.5), "fft: n must be an integer, got 2.5"),
+    (lambda: jnp.fft.irfft(V, n=-1), "Shape should be positive, got [-1]."),
+    (lambda: jax.config.jax_enable_x46, "Did you mean 'jax_enable_x64'?"),
+    (lambda: lax.conv(jnp.ones((1, 3, 4, 4)), jnp.ones((4, 2, 3, 3)), (1, 1), "SAME"),
+     "axis 1 of the kernel, of shape (4, 2, 3, 3); dimension_numbers names them."),
+    (lambda: jnp.cat([V, V]), "Use jax.numpy.concatenate."),
+    (lambda: jax.jit(lambda x: x.detach())(V), "Use jax.lax.stop_gradient(x)."),
     (lambda: jax.named_call(3), "named_call: fun must be a function, got 3"),
     (lambda: jax.jvp(with_rules(), (1.0,), (1.0,)), "a custom_jvp rule has both modes"),
     (lambda: jax.ffi.ffi_call("nope", LIKE)(V), "jax.ffi.register_ffi_target('nope', ...)"),
@@ -335,3 +345,12 @@ def test_functions_show_no_frames_where_they_are_used_first(call: str) -> None:
     done = subprocess.run([sys.executable, "-c", FIRST.format(module="pyjx", call=call)], text=True,
                           capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.stdout.endswith(" []\n"), done.stdout + done.stderr
+
+
+def test_who_comes_from_other_libraries_hears_what_is_here(tmp_path: Path) -> None:
+    """Python itself raises this, so that nothing is looked up for attributes that there are."""
+    program = tmp_path / "program.py"
+    program.write_text("import pyjx.numpy as jnp\njnp.ones(3).numpy()\n")
+    done = subprocess.run([sys.executable, program], text=True, capture_output=True,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert "has no attribute 'numpy'. Use numpy.asarray(x)." in done.stderr

@@ -21,6 +21,7 @@ from pyjx.core import dtypes
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.core.value_texts import shortened, without_addresses
 from pyjx.lazy import deferred
+from pyjx.not_yet import hint
 
 difflib = deferred("difflib")  # for errors alone
 linecache = deferred("linecache")
@@ -234,6 +235,8 @@ def complete(exc: Exception) -> None:
     elif isinstance(exc, (TypeError, ValueError, NotImplementedError, NameError)) or type(
             exc) is RuntimeError:
         text += _option(exc, text)
+    elif type(exc) is AttributeError and hasattr(exc.obj, "aval") and exc.name:
+        text += hint("pyjx.Array", exc.name)
     if text != message:
         exc.args = (text,)
         exc._is_complete = True  # type: ignore[attr-defined]
@@ -260,11 +263,13 @@ def _call_of(exc: Exception) -> str:
 def _option(exc: Exception, text: str) -> str:
     """Which word of those that a message lists was meant by one that the user gave."""
     given: dict[str, None] = {}
+    text = text[:4000]  # some show a whole program, whose words would be compared for long
     for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
         if not is_internal(frame.f_code.co_filename):
             given = {}
         for x in list(frame.f_locals.values()):
             given.update(dict.fromkeys(_strings(x)))
+    text = re.sub(r"<class '[^']*'>", "", text)
     words = [word for group in _LISTED.findall(text) for word in group if word]
     listed = {word.lower(): word for word in [*words, *_WORD.findall(text)[-1:]]}
     for word in given:
@@ -278,7 +283,7 @@ def _option(exc: Exception, text: str) -> str:
 
 def _strings(x: Any) -> list[str]:
     return [y for y in (x if isinstance(x, (list, tuple)) else (x,))[:8]
-            if isinstance(y, str) and len(y) > 2]
+            if isinstance(y, str) and 2 < len(y) < 40]
 
 
 def hashable(kind: str) -> str:

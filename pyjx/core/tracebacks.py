@@ -46,7 +46,7 @@ def _advise(exc: Exception) -> None:
 
 def _show_uncaught(kind: type[BaseException], exc: BaseException, tb: TracebackType | None) -> None:
     """What Python and C++ raise before a function of this package begins passes no handler."""
-    if kind in (TypeError, ValueError):
+    if kind in (TypeError, ValueError, AttributeError):
         _advise(exc)  # type: ignore[arg-type]
     _show(kind, exc, tb)
 

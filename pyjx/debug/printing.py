@@ -12,6 +12,7 @@ import numpy as np
 
 from pyjx.core.array_type import Array
 from pyjx.core.trace import Tracer
+from pyjx.core.value_texts import shortened
 from pyjx.guards import guard
 from pyjx.lax.callbacks import call_for_debugging
 from pyjx.lazy import deferred
@@ -234,6 +235,9 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
              "skip_format_check": skip_format_check, "_use_logging": _use_logging}
     if fmt is None:
         return functools.partial(print, **given, **kwargs)
+    if not isinstance(fmt, str):
+        raise TypeError(f"jax.debug.print: fmt must be a string, as in print('{{}}', x), got "
+                        f"{shortened(fmt)}")
     if not skip_format_check:
         _formatter.format(fmt, *map(_checkable, args),
                           **{k: _checkable(x) for k, x in kwargs.items()})

@@ -86,7 +86,9 @@ def _check_groups(lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
     if features // feature_groups != ins:
         raise ValueError(
             f"{_NAME} lhs feature dimension size divided by feature_group_count must equal the "
-            f"rhs input feature dimension size, but {features} // {feature_groups} != {ins}."
+            f"rhs input feature dimension size, but {features} // {feature_groups} != {ins}: axis "
+            f"{dn.lhs_spec[1]} of the input, of shape {lhs.shape}, has its features, and axis "
+            f"{dn.rhs_spec[1]} of the kernel, of shape {rhs.shape}; dimension_numbers names them."
         )
     if outs % feature_groups:
         raise ValueError(

@@ -432,6 +432,9 @@ def get_backend(backend: str | Any | None = None) -> Any:
     if backend is None:
         return _default_client or _start_default()
     if not isinstance(backend, str):
+        if not hasattr(backend, "devices"):
+            raise TypeError(f"backend must be the name of a platform, such as 'cpu', got "
+                            f"{backend!r}")
         return backend
     default = _default_client or _start_default()
     wanted = ALIASES.get(backend, (backend,))

@@ -10,7 +10,6 @@ was, 2 m - 2 or 2 m - 1 for m numbers, the inverse must be told; it takes the ev
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
-from pyjx.core.integers import as_truncated_int
+from pyjx.core.integers import as_int, as_truncated_int
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import transpose
 from pyjx.lax.fourier import MAX_AXES, FftType
@@ -50,9 +49,9 @@ def transformed_n(name: str, kind: FftType, a: ArrayLike, s: Sequence[int] | Non
     if norm not in (None, *_POWERS):
         raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
     if s is not None:
-        s = [operator.index(n) for n in s]
+        s = [as_int(name, "n" if len(s) == 1 else "s", n) for n in s]
         if any(n <= 0 for n in s):
-            raise ValueError("Shape should be positive.")
+            raise ValueError(f"Shape should be positive, got {s}.")
         if axes is not None and len(s) != len(axes):
             raise ValueError("Shape and axes have different lengths.")
     if axes is None:
