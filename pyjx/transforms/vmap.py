@@ -312,9 +312,9 @@ class _MappedFun(FlatFun):
                 for i, (x, w) in enumerate(zip(outs, wanted, strict=True))]
 
     def check(self, outs: list[Any]) -> None:
-        for i, x in enumerate(outs):
+        for x in outs:
             if not (isinstance(x, Tracer) or is_valid_value(x) or is_vmappable(x)):
-                path = leaf_paths(self.out_tree)[i]
+                path = leaf_paths(self.out_tree)[[y is x for y in outs].index(True)]
                 raise TypeError(
                     f"Output from batched function {shortened(x)} with type {type(x)} is not a "
                     f"valid JAX type. {source_of(self.of)} returned it"
