@@ -189,6 +189,9 @@ debug_infs = _off("jax_debug_infs", traced=True,
                        "of host values, as by `full`, may hold some.")
 check_tracer_leaks = _off("jax_check_tracer_leaks", traced=True,
                           help="A tracer that outlives its trace raises an error.")
+interpret_kernels = _off(
+    "jax_pyjx_interpret_kernels", traced=True,
+    help="All kernels of pallas are interpreted, as with interpret=True.")
 pallas_enable_debug_checks = _off(
     "jax_pallas_enable_debug_checks", traced=True,
     help="pallas.debug_check checks what it is given, as checkify.check does.")
@@ -547,6 +550,9 @@ abstract_mesh = LocalState("abstract_mesh", None, in_jit_key=True, in_trace_cont
 entered_mesh = LocalState("entered_mesh", None, in_jit_key=True, in_trace_context=True)
 # What XLA is told of operations that are made now (experimental.xla_metadata).
 xla_metadata = LocalState("xla_metadata", None, in_jit_key=True, in_trace_context=True)
+# The sizes of the grid whose kernel is being traced (experimental.pallas), None for one that is
+# traced: `num_programs` gives them.
+kernel_grid = LocalState("kernel_grid", None, in_jit_key=True, in_trace_context=True)
 # Whether what is linearized will be cut: custom rules ask for it.
 rematerializing = LocalState("rematerializing", False, in_trace_context=True)
 # Whether batching leaves examples as they are that do not run (engine/lanes.py). These states are

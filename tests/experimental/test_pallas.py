@@ -374,7 +374,23 @@ def test_operations_on_registers():
     np.testing.assert_array_equal(out, np.where(x > 5, x, np.nan))
 
 
+def test_functions_that_are_traced_in_kernels_know_their_grid():
+    @jax.jit
+    def place(x):
+        return x + 10 * pl.program_id(0) + pl.num_programs(0)
+
+    def kernel(x_ref, o_ref):
+        o_ref[...] = place(x_ref[...])
+
+    one = pl.BlockSpec((1,), lambda i: (i,))
+    for n in (2, 3):
+        run = call(kernel, struct(n), grid=n, in_specs=[one], out_specs=one)
+        np.testing.assert_array_equal(run(jnp.zeros(n)), n + 10 * np.arange(n))
+
+
 def test_a_context_interprets_all_kernels():
+    with pytest.raises(ValueError, match="Only interpret mode"):
+        pl.pallas_call(double, X)(X)
     with pltpu.force_tpu_interpret_mode():
         np.testing.assert_array_equal(pl.pallas_call(double, X)(X), X * 2)
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.derived import derived
@@ -191,10 +191,6 @@ def _put(mapping: BlockMapping, x: Any, block: Any, starts: Sequence[Any]) -> An
     return dynamic_update_slice(x, reshape(block, mapping.sizes), starts)
 
 
-# Whether all calls are interpreted, whatever they say.
-interpreting: ContextVar[bool] = ContextVar("interpreting kernels", default=False)
-
-
 def _stands_for(params: Params) -> ClosedJaxpr:
     """The call by other operations: a loop over the grid or, for TPUs, the compiled kernel."""
     kernel, mapping = params["jaxpr"], params["grid_mapping"]
@@ -332,7 +328,7 @@ def pallas_call(
             interpret=interpret, **options)
         return tree_unflatten(described.tree, outs)
 
-    return lambda *args: run(interpret or interpreting.get(), *args)
+    return lambda *args: run(interpret or configuration.interpret_kernels.value, *args)
 
 
 class _Results(Record):

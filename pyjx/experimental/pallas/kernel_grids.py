@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.evaluation import jaxpr_as_fun
@@ -408,8 +409,10 @@ _place: ContextVar[Place | None] = ContextVar("place in a grid", default=None)
 def placed(place: Place) -> Iterator[None]:
     """A program runs at a place of the grid."""
     token = _place.set(place)
+    known = tuple([n if isinstance(n, int) else None for n in place.sizes])
     try:
-        yield
+        with configuration.kernel_grid(known):  # by which functions that are traced now are kept
+            yield
     finally:
         _place.reset(token)
 

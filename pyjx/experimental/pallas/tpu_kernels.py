@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.effects import reads, writes
@@ -21,7 +22,7 @@ from pyjx.core.slices import ds
 from pyjx.engine.references import Box
 from pyjx.engine.types import Params
 from pyjx.experimental.pallas.in_kernels import run_scoped
-from pyjx.experimental.pallas.kernel_calls import indices, interpreting
+from pyjx.experimental.pallas.kernel_calls import indices
 from pyjx.experimental.pallas.kernel_grids import (
     BlockSpec,
     MemoryRef,
@@ -379,11 +380,8 @@ def force_tpu_interpret_mode(params: object = None) -> Iterator[None]:
     Args:
       params: how, a `InterpretParams`.
     """
-    token = interpreting.set(True)
-    try:
+    with configuration.interpret_kernels(True):
         yield
-    finally:
-        interpreting.reset(token)
 
 
 def set_tpu_interpret_mode(params: object = True) -> None:
@@ -392,7 +390,7 @@ def set_tpu_interpret_mode(params: object = True) -> None:
     Args:
       params: how, a `InterpretParams`; None for as the calls say.
     """
-    interpreting.set(params is not None)
+    configuration.interpret_kernels.update(params is not None)
 
 
 def reset_tpu_interpret_mode_state() -> None:

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.records import Record
 from pyjx.experimental.pallas import tpu as pltpu
 from pyjx.experimental.pallas.in_kernels import cdiv, when
-from pyjx.experimental.pallas.kernel_calls import interpreting, pallas_call
+from pyjx.experimental.pallas.kernel_calls import pallas_call
 from pyjx.experimental.pallas.kernel_grids import BlockSpec, RefLike, num_programs, program_id
 from pyjx.experimental.pallas.ops.attention_blocks import (
     BY_ROWS,
@@ -154,7 +155,7 @@ def flash_attention(q: Array, k: Array, v: Array, ab: Array | None = None,
     _check_block("block_q", "q_seq_len", sizes.block_q, queries)
     _check_block("block_k_major", "kv_seq_len", sizes.block_k_major, k.shape[2])
     _check_block("block_k", "kv_seq_len", sizes.block_k, k.shape[2])
-    how = _How(causal, sm_scale, sizes, interpreting.get())
+    how = _How(causal, sm_scale, sizes, configuration.interpret_kernels.value)
     return _attention_program(how, q, k, v, ab, segment_ids)  # type: ignore[no-any-return]
 
 
