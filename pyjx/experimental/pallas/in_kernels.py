@@ -38,10 +38,10 @@ def when(condition: ArrayLike, /) -> Callable[[Callable[[], None]], None]:
     >>> import pyjx as jax
     >>> from pyjx.experimental import pallas as pl
     >>> def kernel(out_ref):
-    ...     out_ref[...] = 1
+    ...     out_ref[0] = 1
     ...     @pl.when(pl.program_id(0) == 1)
     ...     def _():
-    ...         out_ref[...] = 7
+    ...         out_ref[0] = 7
     ...
     >>> one = pl.BlockSpec((1,), lambda i: (i,))
     >>> out = jax.ShapeDtypeStruct((3,), "int32")
