@@ -145,6 +145,7 @@ def flash_attention(q: Array, k: Array, v: Array, ab: Array | None = None,
     >>> q = jax.random.normal(jax.random.key(0), (1, 2, 128, 64))
     >>> with pltpu.force_tpu_interpret_mode():
     ...     out = flash_attention(q, q, q, causal=True, sm_scale=64 ** -0.5)
+    ...
     >>> bool(jax.numpy.allclose(out[:, :, 0], q[:, :, 0]))  # the first query sees the first key
     True
     """
