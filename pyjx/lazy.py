@@ -216,8 +216,10 @@ def views(package: str, modules: Mapping[str, tuple[str, Mapping[str, str]]]) ->
             module = sys.modules[name] = ModuleType(name, doc)
             own_dictionary(module).update(
                 __path__=[], __spec__=place_of_table(name, sys.modules[package].__file__))
-        inner = [m[len(below) + 1:] for m in modules if m.startswith(f"{below}.")]
-        table = families, " ".join(inner)
+        inner = {m[len(below) + 1:].partition(".")[0]: None
+                 for m in modules if m.startswith(f"{below}.")}
+        own = " ".join(families.values()).split()  # a function may have the name of a module below
+        table = families, " ".join([m for m in inner if m not in own])
         shown = dict(zip(("__getattr__", "__dir__", "__all__"), attach(name, *table), strict=True))
         own_dictionary(module).update(shown, FAMILIES=families, SUBMODULES=table[1])
     return " ".join([name for name in modules if "." not in name])

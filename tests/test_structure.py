@@ -86,11 +86,12 @@ def test_the_reading_order_is_short_and_true() -> None:
 # functions of the user's are called,
 # 540 for values of types of libraries in programs (and a file), 135 for names of JAX that were
 # missing, 776 for kernels that are interpreted (and four files),
-# 435 for kernels of flash attention (and four files), 947 for kernels that TPUs compile (and four
-# files; three homes of operations, as kernels are a second language that these are lowered to).
+# 701 for kernels of attention and groups of rows (and five files),
+# 947 for kernels that TPUs compile (and four files; three homes of
+# operations, as kernels are a second language that these are lowered to).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 82_253),
-    (lambda: PATHS, 531),
+    (sources.code_lines, 82_519),
+    (lambda: PATHS, 532),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
@@ -98,7 +99,7 @@ BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
     (silent_imports, 25),
     (lambda: max(sources.homes().values(), key=len), 7),
     (homes_of_operations, 33),
-    (sources.percent_typed_any, 14.39),
+    (sources.percent_typed_any, 14.33),
     (lambda: primitive.RULE_KINDS, 18),
     (sources.repeated_names, 49),
 ]

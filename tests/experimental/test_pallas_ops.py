@@ -7,6 +7,8 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.experimental.pallas import tpu as pltpu
 from pyjx.experimental.pallas.ops.tpu import flash_attention as flash
+from pyjx.experimental.pallas.ops.tpu import megablox
+from pyjx.experimental.pallas.ops.tpu.megablox.gmm import make_group_metadata, tgmm
 
 rng = np.random.default_rng(0)
 
@@ -96,7 +98,60 @@ def test_a_gradient_may_be_asked_for_when_kernels_are_not_interpreted():
     agree(vjp(out), jax.vjp(lambda q: plain_attention(q, q, q), q)[1](out), 1e-4)
 
 
-Q = jnp.ones((2, 2, 128, 64))
+# -- products of groups ----------------------------------------------------------------------------
+
+
+def plain_groups(lhs, rhs, sizes, start=0, existing=None, transpose=False):
+    group = jnp.repeat(jnp.arange(sizes.shape[0]), sizes, total_repeat_length=lhs.shape[0]) - start
+    known = (group >= 0) & (group < rhs.shape[0])
+    each = jnp.einsum("mk,mnk->mn" if transpose else "mk,mkn->mn", lhs, rhs[group])
+    return jnp.where(known[:, None], each, 0.0 if existing is None else existing)
+
+
+@pytest.mark.parametrize(("sizes", "start", "groups", "existing", "transpose", "tiling"), [
+    ((11, 0, 30, 23), None, 4, False, False, (8, 32, 16)),
+    ((16, 16, 0, 32), None, 4, False, True, lambda m, k, n: (16, 32, 128)),
+    ((30, 4, 20, 10), 1, 2, False, False, (8, 16, 32)),
+    ((30, 4, 20, 10), 2, 1, True, False, (32, 16, 32)),
+])
+def test_products_of_groups_and_their_gradients(sizes, start, groups, existing, transpose, tiling):
+    sizes = jnp.array(sizes, "int32")
+    lhs, ct = normal(64, 40), normal(64, 48)
+    rhs = normal(groups, 48, 40) if transpose else normal(groups, 40, 48)
+    offset = None if start is None else jnp.array(start)
+    args = lhs, rhs, *[normal(64, 48)] * existing
+
+    def kernel(lhs, rhs, *there):
+        return megablox.gmm(lhs, rhs, sizes, tiling=tiling, group_offset=offset,
+                            existing_out=there[0] if there else None, transpose_rhs=transpose)
+
+    out, vjp = jax.vjp(kernel, *args)
+    want, plain_vjp = jax.vjp(lambda lhs, rhs, *there: plain_groups(
+        lhs, rhs, sizes, start or 0, *(there or [None]), transpose=transpose), *args)
+    agree(out, want)
+    agree(vjp(ct), plain_vjp(ct))
+
+
+def test_products_of_columns_of_groups():
+    sizes, lhs, rhs = jnp.array([11, 0, 53]), normal(16, 64), normal(64, 24).astype("bfloat16")
+    group = jnp.repeat(jnp.arange(3), sizes, total_repeat_length=64)
+    each = jnp.einsum("km,mn,mg->gkn", lhs, rhs, jax.nn.one_hot(group, 3))
+    agree(tgmm(lhs, rhs, sizes, tiling=(8, 16, 128)), each)
+    out = tgmm(lhs, rhs, sizes, tiling=(8, 16, 128), group_offset=jnp.array(1),
+               num_actual_groups=2, existing_out=jnp.ones((2, 16, 24)))
+    agree(out, each[1:] + 1)
+
+
+def test_groups_without_rows_have_steps_if_asked_for():
+    for empty, want in ((True, ([0, 1, 1, 2], [0, 0, 1, 1])), (False, ([1, 1, 2], [0, 1, 1]))):
+        (offsets, groups, tiles), steps = make_group_metadata(
+            group_sizes=jnp.array([0, 10, 6]), m=16, tm=8, start_group=0, num_nonzero_groups=3,
+            visit_empty_groups=empty)
+        assert offsets.tolist() == [0, 0, 10, 16]
+        assert (groups.tolist()[:steps], tiles.tolist()[:steps]) == want
+
+
+Q, SIZES = jnp.ones((2, 2, 128, 64)), jnp.array([100, 28])
 
 
 @pytest.mark.parametrize(("run", "said"), [
@@ -115,7 +170,15 @@ Q = jnp.ones((2, 2, 128, 64))
     (lambda: jax.grad(lambda q: flash.flash_attention(
         q, Q, Q, block_sizes=flash.BlockSizes(128, 128, 128, 1)).sum())(Q),
      "differentiated, but not all backward blocks are specified"),
+    (lambda: megablox.gmm(Q[0], Q[0], SIZES), "Expected 2-tensor for 'lhs' but got 3-tensor"),
+    (lambda: megablox.gmm(Q[0, 0], Q[0], SIZES), "lhs have 64 elements, and the matrices of rhs"),
+    (lambda: megablox.gmm(Q[0, 0, :100], Q[0].mT, SIZES), "100 must be divisible by x-dimension"),
+    (lambda: megablox.gmm(Q[0, 0].astype("int8"), Q[0].mT, SIZES), "float32 array but got int8"),
+    (lambda: megablox.gmm(Q[0, 0], Q[0].mT, SIZES * 1.0), "32-bit integer 'group_sizes' but got"),
+    (lambda: megablox.gmm(Q[0, 0], Q[0].mT, SIZES, group_offset=SIZES), r"Got: \(2,\)"),
+    (lambda: megablox.gmm(Q[0, 0], Q[0].mT, SIZES, existing_out=Q[0, 0]), r"expected \(128, 128\)"),
+    (lambda: megablox.gmm(Q[0, 0], Q[0].mT, SIZES, tiling=lambda *mkn: None), "No tuned tiling"),
 ])
-def test_mistakes_of_attention(run, said):
+def test_mistakes(run, said):
     with pytest.raises(ValueError, match=said):
         run()

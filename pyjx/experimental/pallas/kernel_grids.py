@@ -31,7 +31,7 @@ from pyjx.lax.traced_functions import trace_function
 from pyjx.tree_util import tree_structure
 
 RefLike = Ref | TransformedRef
-Size = int | Tracer
+Size = int | Tracer | Array
 # The sizes of the axes of a grid, with their names or without; or the one of one axis.
 Grid = Size | Sequence[Size | tuple[str, Size]]
 

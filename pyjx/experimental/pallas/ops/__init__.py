@@ -14,6 +14,15 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "mha_reference mha_reference_bwd mha_reference_no_custom_vjp"),
         "pyjx.experimental.pallas.ops.flash": "BlockSizes below_or_on_diag flash_attention",
     }),
+    "tpu.megablox": ("Products of groups of rows.", {
+        "pyjx.experimental.pallas.ops.grouped_products": "gmm",
+    }),
+    "tpu.megablox.gmm": ("Products of groups of rows.", {
+        "pyjx.experimental.pallas.ops.grouped_products": "gmm make_group_metadata tgmm",
+    }),
+    "tpu.megablox.ops": ("Products of groups of rows.", {
+        "pyjx.experimental.pallas.ops.grouped_products": "gmm",
+    }),
 }
 
 FAMILIES: dict[str, str] = {}

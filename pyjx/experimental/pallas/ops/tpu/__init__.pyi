@@ -1,7 +1,9 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.experimental.pallas.ops.tpu.
 
 from pyjx.experimental.pallas.ops.tpu import flash_attention as flash_attention
+from pyjx.experimental.pallas.ops.tpu import megablox as megablox
 
 __all__ = [
     "flash_attention",
+    "megablox",
 ]

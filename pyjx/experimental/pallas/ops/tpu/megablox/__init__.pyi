@@ -1,0 +1,9 @@
+# Written by `python -m pyjx.cli.stubs` from the table of pyjx.experimental.pallas.ops.tpu.megablox.
+
+from pyjx.experimental.pallas.ops.tpu.megablox import ops as ops
+from pyjx.experimental.pallas.ops.grouped_products import gmm as gmm
+
+__all__ = [
+    "ops",
+    "gmm",
+]
