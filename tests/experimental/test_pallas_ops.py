@@ -9,6 +9,11 @@ from pyjx.experimental.pallas import tpu as pltpu
 from pyjx.experimental.pallas.ops.tpu import flash_attention as flash
 from pyjx.experimental.pallas.ops.tpu import megablox
 from pyjx.experimental.pallas.ops.tpu.megablox.gmm import make_group_metadata, tgmm
+from pyjx.experimental.pallas.ops.tpu.paged_attention import paged_attention
+from pyjx.experimental.pallas.ops.tpu.paged_attention import quantization_utils as eight_bits
+from pyjx.experimental.pallas.ops.tpu.paged_attention.util import (
+    grouped_query_attention_reference,
+)
 
 rng = np.random.default_rng(0)
 
@@ -151,7 +156,54 @@ def test_groups_without_rows_have_steps_if_asked_for():
         assert (groups.tolist()[:steps], tiles.tolist()[:steps]) == want
 
 
+# -- attention to pages ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("heads", "at_once", "cap", "few", "dtype"), [
+    (8, 2, None, False, "float32"), (2, 4, 2.0, False, "bfloat16"), (6, 1, None, True, "float32")])
+def test_attention_to_keys_that_lie_in_pages(heads, at_once, cap, few, dtype):
+    q = normal(3, heads, 128, dtype=dtype)
+    k, v = normal(2, 12, 8, 128, dtype=dtype), normal(2, 12, 8, 128, dtype=dtype)
+    lengths = jnp.array([19, 8, 32])
+    places = jnp.asarray(rng.permutation(12).reshape(3, 4), "int32")
+    given = [eight_bits.quantize_to_int8(x) for x in (k, v)] if few else [k, v]
+    got = paged_attention(q, *given, lengths, places, pages_per_compute_block=at_once,
+                          attn_logits_soft_cap=cap)
+    k, v = [eight_bits.unquantize_from_int8(x) for x in given] if few else (k, v)
+    k, v = [x[:, places].reshape(2, 3, 32, 128).swapaxes(0, 1).repeat(heads // 2, 1)
+            for x in (k, v)]
+    scores = jnp.einsum("bhd,bhkd->bhk", q, k).astype("float32")
+    scores = scores if cap is None else cap * jnp.tanh(scores / cap)
+    weights = jax.nn.softmax(jnp.where(jnp.arange(32) < lengths[:, None, None], scores, -1e30))
+    want = jnp.einsum("bhk,bhkd->bhd", weights, v).astype(dtype)
+    agree(got, want, 2e-5 if dtype == "float32" else 0.03)
+    agree(grouped_query_attention_reference(q, k, v, lengths, cap), want,
+          2e-5 if dtype == "float32" else 0.03)
+
+
+def test_a_sequence_without_tokens_gets_zeros():
+    pages = normal(1, 2, 8, 128)
+    out = paged_attention(normal(1, 2, 128), pages, pages, jnp.array([0]), jnp.array([[0, 1]]),
+                          pages_per_compute_block=1)
+    np.testing.assert_array_equal(out, np.zeros((1, 2, 128)))
+
+
+def test_eight_bits_are_nearly_enough():
+    x = normal(4, 16)
+    few = eight_bits.quantize_to_int8(x)
+    assert few.weight.dtype == "int8"
+    step = np.abs(x).max(1, keepdims=True) / 127
+    assert (np.abs(eight_bits.unquantize_from_int8(few) - x) <= step).all()
+
+
+PAGES, LENGTHS, PLACES = jnp.ones((2, 4, 8, 64)), jnp.array([3, 4]), jnp.zeros((2, 4), "int32")
 Q, SIZES = jnp.ones((2, 2, 128, 64)), jnp.array([100, 28])
+
+
+def paged(**changed):
+    return paged_attention(**{
+        "q": Q[0][:, :2], "k_pages": PAGES, "v_pages": PAGES, "lengths": LENGTHS,
+        "page_indices": PLACES, "pages_per_compute_block": 2, **changed})
 
 
 @pytest.mark.parametrize(("run", "said"), [
@@ -178,6 +230,14 @@ Q, SIZES = jnp.ones((2, 2, 128, 64)), jnp.array([100, 28])
     (lambda: megablox.gmm(Q[0, 0], Q[0].mT, SIZES, group_offset=SIZES), r"Got: \(2,\)"),
     (lambda: megablox.gmm(Q[0, 0], Q[0].mT, SIZES, existing_out=Q[0, 0]), r"expected \(128, 128\)"),
     (lambda: megablox.gmm(Q[0, 0], Q[0].mT, SIZES, tiling=lambda *mkn: None), "No tuned tiling"),
+    (lambda: paged(pages_per_compute_block=3), "be divisible by pages per sequence. Got 3 and 4"),
+    (lambda: paged(q=Q[0][:, :7]), "Number of Q heads must be divisible by number of KV heads"),
+    (lambda: paged(q=Q[0][:, :2, :32]), "head_dim of Q must be the same as that of K/V. Got 32"),
+    (lambda: paged(v_pages=PAGES[:1]), "k_pages and v_pages must have the same shape"),
+    (lambda: paged(lengths=LENGTHS[:1]), "`lengths` and `q` must have the same batch size"),
+    (lambda: paged(page_indices=PLACES[:1]), "`page_indices` and `q` must have the same batch"),
+    (lambda: paged(lengths=LENGTHS * 1.0), "dtype of `lengths` must be int32. Got float32"),
+    (lambda: paged(megacore_mode="both"), "megacore_mode must be one of"),
 ])
 def test_mistakes(run, said):
     with pytest.raises(ValueError, match=said):

@@ -23,6 +23,18 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "tpu.megablox.ops": ("Products of groups of rows.", {
         "pyjx.experimental.pallas.ops.grouped_products": "gmm",
     }),
+    "tpu.paged_attention": ("Attention to keys that lie in pages.", {
+        "pyjx.experimental.pallas.ops.paged": "paged_attention",
+    }),
+    "tpu.paged_attention.quantization_utils": ("Pages of eight bits.", {
+        "pyjx.experimental.pallas.ops.paged": (
+            "MAX_INT8 QuantizedTensor from_int8 get_quantization_scales quantize_to_int8 to_int8 "
+            "unquantize_from_int8"),
+    }),
+    "tpu.paged_attention.util": ("Attention without kernels.", {
+        "pyjx.experimental.pallas.ops.attention_blocks": "MASK_VALUE",
+        "pyjx.experimental.pallas.ops.paged": "grouped_query_attention_reference",
+    }),
 }
 
 FAMILIES: dict[str, str] = {}

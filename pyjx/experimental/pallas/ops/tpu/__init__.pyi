@@ -2,8 +2,10 @@
 
 from pyjx.experimental.pallas.ops.tpu import flash_attention as flash_attention
 from pyjx.experimental.pallas.ops.tpu import megablox as megablox
+from pyjx.experimental.pallas.ops.tpu import paged_attention as paged_attention
 
 __all__ = [
     "flash_attention",
     "megablox",
+    "paged_attention",
 ]
