@@ -38,6 +38,7 @@ KINDS = (
     Kind("cost", (".cost",), "arithmetic and bytes, by operation and by source line"),
     Kind("memory", (".memory",), "bytes of arguments, results, temporaries and code"),
     Kind("json", (".json",), "types, operations, costs and memory, for programs"),
+    Kind("mosaic", (".mosaic",), "the modules of Pallas kernels", ("tpu",)),
 )
 KIND_NAMES = tuple(k.name for k in KINDS)
 NAMED = {k.name: k for k in KINDS}

@@ -19,6 +19,7 @@ from lowering.program import has_symbols
 from pyjx import configuration, jaxlib_api
 from pyjx.core.frames import shown_path, user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, subjaxprs
+from pyjx.core.nested import all_eqns
 from pyjx.inspect import figures
 from pyjx.inspect.figures import PassTime, watched
 from pyjx.inspect.naming import with_user_names
@@ -31,6 +32,7 @@ from pyjx.runtime.stages import Compiled, Lowered, Traced
 from pyjx.version import PYJX_VERSION
 
 pages = deferred("pyjx.viewer.document")  # its assets, for this form alone
+mosaic_calls = deferred("pyjx.experimental.pallas.mosaic_calls")
 ranking = deferred("pyjx.viewer.ranking")
 rewriting = deferred("pyjx.viewer.rewriting")
 graphs = deferred("pyjx.viewer.graphs")
@@ -312,6 +314,17 @@ class Program:
         return self._compiled_with_kernels[1]
 
     @property
+    def mosaic(self) -> str:
+        """The modules of its Pallas kernels, as the compiler of TPUs gets them."""
+        kernels = [eqn.params for eqn in all_eqns(self.jaxpr)
+                   if eqn.primitive.name == "pallas_call" and not eqn.params["interpret"]] \
+            if isinstance(self, TracedProgram) else []
+        if not kernels:
+            raise UnsupportedError(f"{self.name} has no kernels that are compiled: pallas_call "
+                                   "without interpret makes them, in a Python function")
+        return "\n".join(map(mosaic_calls.module_text, kernels))
+
+    @property
     def llvm(self) -> str:
         """LLVM's code of each kernel, optimised."""
         return self.kernels.text("llvm")
@@ -431,6 +444,7 @@ _FORMS: dict[str, Callable[..., str | bytes]] = {
     "jaxpr": lambda p: str(p.jaxpr),
     "stablehlo": lambda p, **options: p.stablehlo(**options),
     "bytecode": lambda p, version="": p.bytecode(version),
+    "mosaic": lambda p: p.mosaic,
     "hlo": lambda p: p.hlo,
     "hlo-proto": lambda p: p.hlo_proto,
     "hlo-opt": lambda p: p.hlo_opt,

@@ -51,7 +51,8 @@ def test_each_form(name: str, platform: str) -> None:
         given = program(FUNCTIONS[name](), platform)
         if given.platform.name != "tpu":
             given.keep_kernels()
-        missing = [kind for kind in tables.KIND_NAMES if not made(given, kind)]
+        missing = [kind for kind in tables.KIND_NAMES
+                   if kind != "mosaic" and not made(given, kind)]  # they have no kernels
     allowed = {"cpu": {"ptx", "asm"}, "cuda": {"asm"}, "tpu": {"llvm", "ptx", "asm"}}
     assert set(missing) <= allowed[given.platform.name]
 

@@ -551,6 +551,17 @@ def test_batches_of_compiled_kernels_are_one_kernel(monkeypatch):
         assert text.count("@tpu_custom_call") == 1
 
 
+@pytest.mark.parametrize("estimate", [None, pl.CostEstimate(7, 3, 5)])
+def test_costs_of_compiled_kernels(estimate):
+    rows = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    run = pl.pallas_call(lambda x_ref, o_ref: o_ref.set(jnp.exp(2 * x_ref[...])), struct(16, 128),
+                         grid=2, in_specs=[rows], out_specs=rows, cost_estimate=estimate)
+    (eqn,) = jax.make_jaxpr(run)(jnp.ones((16, 128))).eqns
+    cost = eqn.primitive.holder.stands_for(eqn.params).eqns[0].params["cost"]
+    assert cost == ((2048, 2048) if estimate is None else (7, 3))
+    assert ("cost_estimate" in for_tpus(run, jnp.ones((16, 128)))) is (estimate is not None)
+
+
 def test_compiled_kernels_have_no_derivative():
     with pytest.raises(NotImplementedError, match=r"kernel double has no .* by jax.custom_vjp"):
         jax.jit(jax.grad(lambda x: pl.pallas_call(double, x)(x).sum())).trace(X)

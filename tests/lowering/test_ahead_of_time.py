@@ -17,6 +17,9 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration, inspect, jaxlib_api
 from pyjx.experimental import io_callback
+from pyjx.experimental import pallas as pl
+from pyjx.experimental.pallas import tpu as pltpu
+from pyjx.experimental.pallas.ops.tpu.flash_attention import flash_attention
 from pyjx.runtime import backends
 from pyjx.runtime.compile import register_targets
 from pyjx.runtime.lower import lower_closed
@@ -163,6 +166,61 @@ def test_callbacks(name: str, device: Any) -> None:
         channels = [c for call in program.host_calls for c in
                     (*call.transfers.send_channels, *call.transfers.receive_channels)]
         assert len(set(channels)) == len(channels) and min(channels) > 1
+
+
+def _softmax(x_ref: Any, o_ref: Any) -> None:
+    e = jnp.exp(x_ref[...] - jnp.max(x_ref[...], -1, keepdims=True))
+    o_ref[...] = e / jnp.sum(e, -1, keepdims=True)
+
+
+def _total(x_ref: Any, y_ref: Any, o_ref: Any, total_ref: Any) -> None:
+    @pl.when(pl.program_id(2) == 0)
+    def _() -> None:
+        total_ref[...] = jnp.zeros_like(total_ref)
+
+    total_ref[...] += jnp.dot(x_ref[...], y_ref[...], preferred_element_type=jnp.float32)
+
+    @pl.when(pl.program_id(2) == pl.num_programs(2) - 1)
+    def _() -> None:
+        o_ref[...] = total_ref[...].astype(o_ref.dtype)
+
+
+def _copied(x_ref: Any, o_ref: Any, rows_ref: Any, sem: Any) -> None:
+    copy = pltpu.make_async_copy(x_ref.at[pl.ds(8 * pl.program_id(0), 8)], rows_ref, sem)
+    copy.start()
+    copy.wait()
+    o_ref[...] = jax.nn.gelu(rows_ref[...])
+
+
+def _kernels() -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    rows = pl.BlockSpec((8, 256), lambda i: (i, 0))
+    x, square = np.ones((16, 256), np.float32), np.ones((256, 256), "bfloat16")
+    heads = np.ones((1, 2, 256, 128), np.float32)
+    cut = [pl.BlockSpec((128, 128), lambda i, j, k: (i, k)),
+           pl.BlockSpec((128, 128), lambda i, j, k: (k, j))]
+    softmax = pl.pallas_call(_softmax, x, grid=2, in_specs=[rows], out_specs=rows)
+    return {
+        "softmax": (softmax, (x,)), "batch": (jax.vmap(softmax), (np.stack([x, x]),)),
+        "product": (pl.pallas_call(
+            _total, square, grid=(2, 2, 2), in_specs=cut,
+            out_specs=pl.BlockSpec((128, 128), lambda i, j, k: (i, j)),
+            scratch_shapes=[pltpu.VMEM((128, 128), "float32")]), (square, square)),
+        "copies": (pl.pallas_call(
+            _copied, x, grid=2, in_specs=[pl.BlockSpec(memory_space=pl.ANY)], out_specs=rows,
+            scratch_shapes=[pltpu.VMEM((8, 256), "float32"), pltpu.SemaphoreType.DMA]), (x,)),
+        "attention": (jax.grad(lambda *qkv: flash_attention(*qkv, causal=True).sum(), (0, 1, 2)),
+                      (heads, heads, heads)),
+    }
+
+
+@pytest.mark.parametrize("name", _kernels())
+def test_kernels_compile(name: str, device: Any) -> None:
+    if device[0] != "tpu":
+        pytest.skip("kernels are compiled for TPUs alone")
+    fun, args = _kernels()[name]
+    assert compiled(fun, args, device)[1] is not None
+    program = inspect.trace(fun, *args, platform="tpu:v5e")
+    assert "func.func" in program.emit("mosaic") and "tpu_custom_call" in program.hlo_opt
 
 
 @pytest.mark.parametrize("name", _callbacks())

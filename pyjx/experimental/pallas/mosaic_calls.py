@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -19,6 +20,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.decompositions import decomposition_of, program_of
 from pyjx.engine.types import Params
 from pyjx.experimental.pallas.kernel_grids import BlockMapping, Element, GridMapping, MemorySpace
+from pyjx.runtime.costs import Costs
 
 
 def _no_derivative(*_: Any, **params: Any) -> NoReturn:
@@ -29,6 +31,7 @@ def _no_derivative(*_: Any, **params: Any) -> NoReturn:
 
 mosaic_call_p = register(Primitive(
     "mosaic_call", multiple_results=True, cached=False, jvp=_no_derivative,
+    arithmetic=lambda eqn: eqn.params["cost"],
     shape_rule=lambda *avals, out_avals, **params: list(out_avals)))
 
 # What of `CompilerParams` is part of the custom call's configuration.
@@ -44,11 +47,16 @@ def compiled(params: Params, operands: Sequence[Any]) -> list[Any]:
     """
     options = params["compiler_params"]
     given = {key: getattr(options, key, None) for key in _CONFIGURED}
+    estimate = params["cost_estimate"]
+    if estimate is not None:
+        given["cost_estimate"] = {
+            "flops": estimate.flops, "transcendentals": estimate.transcendentals,
+            "bytes_accessed": estimate.bytes_accessed}
     return mosaic_call_p.bind(  # type: ignore[no-any-return]
         *operands, module=partial(kernel_bytecode, params), name=_name(params),
         out_avals=params["out_avals"],
         aliases={alias.output: alias.input for alias in params["input_output_aliases"]},
-        has_side_effect=bool(getattr(options, "has_side_effects", False)),
+        has_side_effect=bool(getattr(options, "has_side_effects", False)), cost=_cost(params),
         config={key: value for key, value in given.items() if value is not None})
 
 
@@ -76,6 +84,16 @@ def kernel_bytecode(params: Params) -> bytes:
         raise ValueError(
             f"The kernel {_name(params)} does not fit its compiler: {error}") from error
     return written.getvalue()
+
+
+def _cost(params: Params) -> tuple[float, float]:
+    """The operations, and transcendental ones, of all programs of the grid: as the user says, or
+    those of the kernel."""
+    if params["cost_estimate"] is not None:
+        return params["cost_estimate"].flops, params["cost_estimate"].transcendentals
+    total = Costs(params["jaxpr"], lambda: None).total
+    times = math.prod([n for n in params["grid_mapping"].grid if n is not None])
+    return times * total.flops, times * total.transcendentals
 
 
 def _name(params: Params) -> str:
