@@ -388,6 +388,68 @@ def test_functions_that_are_traced_in_kernels_know_their_grid():
         np.testing.assert_array_equal(run(jnp.zeros(n)), n + 10 * np.arange(n))
 
 
+def test_words_hold_several_numbers():
+    low, high = normal(3, 4), normal(3, 4)
+    words = pltpu.pack_elementwise([low, high], packed_dtype=jnp.bfloat16)
+    assert words.dtype == "uint32"
+    for index, x in enumerate((low, high)):
+        got = pltpu.unpack_elementwise(words, index=index, packed_dtype=jnp.bfloat16,
+                                       unpacked_dtype="float32")
+        np.testing.assert_array_equal(got, x.astype("bfloat16").astype("float32"))
+    with pytest.raises(ValueError, match=r"must match the packing factor \(4\), got 2"):
+        pltpu.pack_elementwise([low, high], packed_dtype="int8")
+    with pytest.raises(ValueError, match="Only f32 -> bf16 and int -> int are supported"):
+        pltpu.pack_elementwise([low] * 4, packed_dtype="int8")
+    with pytest.raises(ValueError, match="Index 2 is out of bounds for packing factor 2"):
+        pltpu.unpack_elementwise(words, index=2, packed_dtype=jnp.bfloat16,
+                                 unpacked_dtype="float32")
+
+
+def test_rounding_by_random_bits_is_right_on_average():
+    bits = jnp.asarray(rng.integers(0, 2**32, 4000, dtype="uint32"))
+    x = jnp.full(4000, -1.003)
+    got = np.asarray(pltpu.stochastic_round(x, bits, target_dtype=jnp.bfloat16), "float32")
+    assert {*got.tolist()} == {-1.0, -1.0078125}
+    np.testing.assert_allclose(got.mean(), -1.003, atol=5e-4)
+    ends = jnp.array([np.inf, -np.inf, np.nan])
+    np.testing.assert_array_equal(pltpu.stochastic_round(
+        ends, jnp.full(3, 0xFFFF, "uint32"), target_dtype=jnp.bfloat16).astype("float32"), ends)
+
+
+@pytest.mark.parametrize(("equation", "sizes", "plain"), [
+    ("a(bc)->abc", {"b": 2}, lambda x: x.reshape(6, 2, 4)),
+    ("(ab)c->b(ac)", {"a": 3}, lambda x: x.reshape(3, 2, 8).swapaxes(0, 1).reshape(2, 24)),
+    ("ab->(ba)", {}, lambda x: x.T.reshape(48))])
+def test_axes_are_split_and_joined(equation, sizes, plain):
+    np.testing.assert_array_equal(pltpu.einshape(equation, X, **sizes), plain(X))
+
+
+@pytest.mark.parametrize(("equation", "sizes", "said"), [
+    ("a(bc)->abc", {}, "Ambiguous split"), ("abc->abc", {}, "LHS has 3 groups but input has 2"),
+    ("a(bc)->abd", {"b": 2}, "Unknown dimension d in RHS"), ("ab->a", {}, "has other axes behind"),
+    ("a(bc)->abc", {"b": 3}, "Cannot split size 8 with known sizes 3")])
+def test_mistakes_of_splits(equation, sizes, said):
+    with pytest.raises(ValueError, match=said):
+        pltpu.einshape(equation, X, **sizes)
+
+
+def test_a_kernel_of_one_core():
+    one = pltpu.TensorCoreMesh(axis_name="core", num_cores=1)
+    assert pltpu.create_tensorcore_mesh("core", num_cores=1) == one
+    assert dict(one.shape) == {"core": 1}
+
+    @pl.kernel(out_type={"twice": X}, mesh=one, interpret=True,
+               scratch_types=[pltpu.VMEM(X.shape, X.dtype)])
+    def twice(x_ref, out_refs, space_ref):
+        pltpu.touch(x_ref)
+        pltpu.sync_copy(x_ref, space_ref)
+        out_refs["twice"][...] = space_ref[...] * 2
+
+    np.testing.assert_array_equal(twice(X)["twice"], X * 2)
+    with pytest.raises(NotImplementedError, match="Kernels of one core are there"):
+        pl.kernel(lambda: None, mesh=pltpu.TensorCoreMesh(axis_name="core", num_cores=2))
+
+
 def test_a_context_interprets_all_kernels():
     with pytest.raises(ValueError, match="Only interpret mode"):
         pl.pallas_call(double, X)(X)

@@ -18,8 +18,9 @@ FAMILIES: dict[str, str] = {
         "with_scoped"
     ),
     "pyjx.experimental.pallas.kernel_calls": "pallas_call pallas_call_p",
+    "pyjx.experimental.pallas.core_kernels": "kernel",
     "pyjx.experimental.pallas.rest": (
-        "CompilerParams HOST enable_poison_buffers get_global kernel pallas_export_experimental "
+        "CompilerParams HOST enable_poison_buffers get_global pallas_export_experimental "
         "select_ref semaphore"
     ),
     "pyjx.experimental.pallas.tpu_kernels": "semaphore_read semaphore_signal semaphore_wait",

@@ -44,6 +44,7 @@ from pyjx.experimental.pallas.in_kernels import when as when
 from pyjx.experimental.pallas.in_kernels import with_scoped as with_scoped
 from pyjx.experimental.pallas.kernel_calls import pallas_call as pallas_call
 from pyjx.experimental.pallas.kernel_calls import pallas_call_p as pallas_call_p
+from pyjx.experimental.pallas.core_kernels import kernel as kernel
 from pyjx.experimental.pallas.tpu_kernels import semaphore_read as semaphore_read
 from pyjx.experimental.pallas.tpu_kernels import semaphore_signal as semaphore_signal
 from pyjx.experimental.pallas.tpu_kernels import semaphore_wait as semaphore_wait
@@ -59,7 +60,6 @@ CompilerParams: _Any
 HOST: _Any
 enable_poison_buffers: _Any
 get_global: _Any
-kernel: _Any
 pallas_export_experimental: _Any
 select_ref: _Any
 semaphore: _Any
@@ -112,11 +112,11 @@ __all__ = [
     "with_scoped",
     "pallas_call",
     "pallas_call_p",
+    "kernel",
     "CompilerParams",
     "HOST",
     "enable_poison_buffers",
     "get_global",
-    "kernel",
     "pallas_export_experimental",
     "select_ref",
     "semaphore",

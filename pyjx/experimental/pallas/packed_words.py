@@ -1,0 +1,171 @@
+"""Operations on the words of a TPU's registers: several numbers in one word, rounding by random
+bits, and axes that are split and joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.avals import get_aval
+from pyjx.lax.convert import convert_element_type
+from pyjx.lax.shapes import bitcast_convert_type, reshape
+from pyjx.numpy.manipulation import transpose
+
+
+def _words(dtype: Any) -> np.dtype[Any]:
+    """The unsigned integers with as many bits as a dtype."""
+    if dtypes.itemsize_bits(dtype) not in (8, 16):
+        raise NotImplementedError(f"Words of 32 bits hold dtypes of 8 or 16 bits; got {dtype}.")
+    return np.dtype(f"uint{dtypes.itemsize_bits(dtype)}")
+
+
+def pack_elementwise(xs: Sequence[Array], *, packed_dtype: DTypeLike) -> Array:
+    """Arrays of one shape with their elements beside each other in words of 32 bits, the first
+    array in the lowest bits.
+
+    Args:
+      xs: float32 for bfloat16, or integers; as many as a word holds.
+      packed_dtype: what elements become.
+
+    >>> import pyjx.numpy as jnp
+    >>> low, high = jnp.array([1.0]), jnp.array([-2.0])
+    >>> words = pack_elementwise([low, high], packed_dtype=jnp.bfloat16)
+    >>> hex(int(words[0]))
+    '0xc0003f80'
+    """
+    packed = dtypes.dtype(packed_dtype)
+    small = _words(packed)
+    factor = 4 // small.itemsize
+    if len(xs) != factor:
+        raise ValueError(f"The number of sources must match the packing factor ({factor}), got "
+                         f"{len(xs)}")
+    source = xs[0].dtype
+    if not (source == np.float32 and packed == dtypes.bfloat16) and not (
+            source.kind in "iu" and packed.kind in "iu"):
+        raise ValueError(f"Only f32 -> bf16 and int -> int are supported. Got {source} and "
+                         f"{packed}")
+    bits = [bitcast_convert_type(convert_element_type(x, packed), small) for x in xs]
+    parts: list[Any] = [convert_element_type(x, np.uint32) for x in bits]
+    word = parts[0]
+    for place, part in enumerate(parts[1:], 1):
+        word = word | (part << np.uint32(8 * small.itemsize * place))
+    return word  # type: ignore[no-any-return]
+
+
+def unpack_elementwise(x: Array, *, index: int, packed_dtype: DTypeLike,
+                       unpacked_dtype: DTypeLike) -> Array:
+    """One of the arrays that `pack_elementwise` was given.
+
+    Args:
+      x: words of 32 bits.
+      index: which array.
+      packed_dtype: what elements are in the words.
+      unpacked_dtype: what they become.
+
+    >>> import pyjx.numpy as jnp
+    >>> words = pack_elementwise([jnp.array([k]) for k in (1, -2, 3, -4)], packed_dtype="int8")
+    >>> unpack_elementwise(words, index=3, packed_dtype="int8", unpacked_dtype="int32").tolist()
+    [-4]
+    """
+    packed = dtypes.dtype(packed_dtype)
+    small = _words(packed)
+    factor = 4 // small.itemsize
+    if not 0 <= index < factor:
+        raise ValueError(f"Index {index} is out of bounds for packing factor {factor}")
+    word: Any = bitcast_convert_type(x, np.uint32)
+    part = convert_element_type(word >> np.uint32(8 * small.itemsize * index), small)
+    return convert_element_type(bitcast_convert_type(part, packed), unpacked_dtype)
+
+
+def stochastic_round(x: Array, random_bits: Array, *, target_dtype: DTypeLike) -> Array:
+    """Floats of fewer bits: with random bits the one above as often as it is near.
+
+    Args:
+      x: float32.
+      random_bits: uint32, of which the lower half is used.
+      target_dtype: bfloat16.
+
+    >>> import pyjx.numpy as jnp
+    >>> x = jnp.full(2, 1.001)
+    >>> stochastic_round(x, jnp.array([0, 0xFFFF], "uint32"), target_dtype=jnp.bfloat16).tolist()
+    [1.0, 1.0078125]
+    """
+    if random_bits.dtype != np.uint32:
+        raise ValueError("The dtype of `random_bits` must be uint32 for stochastic_round, but got "
+                         f"{random_bits.dtype}")
+    if x.dtype != np.float32 or dtypes.dtype(target_dtype) != dtypes.bfloat16:
+        raise NotImplementedError(f"stochastic_round: from {x.dtype} to {target_dtype} is not "
+                                  "there yet. It rounds float32 to bfloat16.")
+    bits: Any = bitcast_convert_type(x, np.uint32)
+    finite = (bits & np.uint32(0x7F800000)) != np.uint32(0x7F800000)
+    low = convert_element_type(finite, np.uint32) * (random_bits & np.uint32(0xFFFF))
+    kept = (bits + low) & np.uint32(0xFFFF0000)
+    return convert_element_type(bitcast_convert_type(kept, np.float32), target_dtype)
+
+
+def touch(ref: object) -> None:
+    """Say that a kernel uses a reference, so that a compiler keeps what it is of."""
+
+
+def einshape(equation: str, x: ArrayLike, assert_is_tile_preserving: bool = False, **sizes: int
+             ) -> Array:
+    """An array with axes split, permuted and joined.
+
+    Args:
+      equation: the names of axes before and after `->`, those of one axis in parentheses.
+      x: array.
+      assert_is_tile_preserving: accepted.
+      sizes: sizes of axes by name, where they do not follow.
+
+    >>> import pyjx.numpy as jnp
+    >>> einshape("a(bc)->b(ca)", jnp.arange(8).reshape(2, 4), b=2).tolist()
+    [[0, 4, 1, 5], [2, 6, 3, 7]]
+    """
+    before, _, after = equation.replace(" ", "").partition("->")
+    groups, shape = _axes(before), get_aval(x).shape
+    if len(groups) != len(shape):
+        raise ValueError(f"Equation LHS has {len(groups)} groups but input has {len(shape)} dims. "
+                         f"LHS: {groups}, Input shape: {shape}")
+    known = dict(sizes)
+    for names, size in zip(groups, shape, strict=True):
+        unknown = [name for name in names if name not in known]
+        if len(unknown) > 1:
+            raise ValueError(f"Ambiguous split for {names} with size {size}. Unknowns: {unknown}. "
+                             "Provide sizes via kwargs.")
+        given = prod([known[name] for name in names if name in known])
+        if size % max(given, 1) or (not unknown and given != size):
+            raise ValueError(f"Cannot split size {size} with known sizes {given}")
+        known.update(dict.fromkeys(unknown, size // given))
+    order = [name for names in groups for name in names]
+    wanted = _axes(after)
+    flat = [name for names in wanted for name in names]
+    for name in flat:
+        if name not in order:
+            raise ValueError(f"Unknown dimension {name} in RHS")
+    if sorted(flat) != sorted(order):
+        raise ValueError(f"einshape: {equation!r} has other axes behind the arrow than before it. "
+                         "Name each once on both sides.")
+    split = reshape(x, [known[name] for name in order])
+    turned = transpose(split, [order.index(name) for name in flat])
+    return reshape(turned, [prod([known[name] for name in names]) for names in wanted])
+
+
+def _axes(side: str) -> list[list[str]]:
+    """The names of each axis."""
+    found: list[list[str]] = []
+    joined = False
+    for letter in side:
+        if letter in "()":
+            joined = letter == "("
+            if joined:
+                found.append([])
+        elif joined:
+            found[-1].append(letter)
+        else:
+            found.append([letter])
+    return found
