@@ -8,6 +8,8 @@ import pyjx.numpy as jnp
 from pyjx.experimental.pallas import tpu as pltpu
 from pyjx.experimental.pallas.ops.tpu import flash_attention as flash
 from pyjx.experimental.pallas.ops.tpu import megablox
+from pyjx.experimental.pallas.ops.tpu.example_kernel import double
+from pyjx.experimental.pallas.ops.tpu.matmul import matmul
 from pyjx.experimental.pallas.ops.tpu.megablox.gmm import make_group_metadata, tgmm
 from pyjx.experimental.pallas.ops.tpu.paged_attention import paged_attention
 from pyjx.experimental.pallas.ops.tpu.paged_attention import quantization_utils as eight_bits
@@ -196,6 +198,23 @@ def test_eight_bits_are_nearly_enough():
     assert (np.abs(eight_bits.unquantize_from_int8(few) - x) <= step).all()
 
 
+# -- simple kernels --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dtype", "out_dtype"), [
+    ("float32", None), ("bfloat16", "float32"), ("int8", "int32")])
+def test_a_product_by_blocks(dtype, out_dtype):
+    x, y = (3 * normal(20, 64)).astype(dtype), (3 * normal(64, 24)).astype(dtype)
+    agree(matmul(x, y, block_shape=(8, 16), block_k=32, out_dtype=out_dtype),
+          jnp.matmul(x, y, preferred_element_type=out_dtype))
+    agree(double(x), x * 2)
+
+
+def test_dtypes_of_products_are_asked_for():
+    with pytest.raises(TypeError, match="Cannot deduce output dtype for different input dtypes"):
+        matmul(normal(8, 8), normal(8, 8, dtype="bfloat16"), block_shape=(8, 8))
+
+
 PAGES, LENGTHS, PLACES = jnp.ones((2, 4, 8, 64)), jnp.array([3, 4]), jnp.zeros((2, 4), "int32")
 Q, SIZES = jnp.ones((2, 2, 128, 64)), jnp.array([100, 28])
 
@@ -230,6 +249,7 @@ def paged(**changed):
     (lambda: megablox.gmm(Q[0, 0], Q[0].mT, SIZES, group_offset=SIZES), r"Got: \(2,\)"),
     (lambda: megablox.gmm(Q[0, 0], Q[0].mT, SIZES, existing_out=Q[0, 0]), r"expected \(128, 128\)"),
     (lambda: megablox.gmm(Q[0, 0], Q[0].mT, SIZES, tiling=lambda *mkn: None), "No tuned tiling"),
+    (lambda: matmul(Q[0, 0], Q[0, 0], block_shape=(8, 8)), "x has 64 columns and y 128 rows"),
     (lambda: paged(pages_per_compute_block=3), "be divisible by pages per sequence. Got 3 and 4"),
     (lambda: paged(q=Q[0][:, :7]), "Number of Q heads must be divisible by number of KV heads"),
     (lambda: paged(q=Q[0][:, :2, :32]), "head_dim of Q must be the same as that of K/V. Got 32"),

@@ -14,6 +14,12 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "mha_reference mha_reference_bwd mha_reference_no_custom_vjp"),
         "pyjx.experimental.pallas.ops.flash": "BlockSizes below_or_on_diag flash_attention",
     }),
+    "tpu.example_kernel": ("Twice an array.", {
+        "pyjx.experimental.pallas.ops.simple_kernels": "double double_kernel",
+    }),
+    "tpu.matmul": ("A product by blocks.", {
+        "pyjx.experimental.pallas.ops.simple_kernels": "matmul matmul_kernel",
+    }),
     "tpu.megablox": ("Products of groups of rows.", {
         "pyjx.experimental.pallas.ops.grouped_products": "gmm",
     }),
