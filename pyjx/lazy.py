@@ -79,6 +79,14 @@ class Package(ModuleType):
             getattr(self, name)
         return own_dictionary(self)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Where a function has the name of a module below, the import of that changes nothing."""
+        if isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}":
+            families = own_dictionary(self).get("FAMILIES", {})
+            if name in " ".join(families.values()).split():
+                return
+        super().__setattr__(name, value)
+
     def __dir__(self) -> list[str]:  # the one of modules reads `__dict__`
         return cast("list[str]", own_dictionary(self)["__dir__"]())
 

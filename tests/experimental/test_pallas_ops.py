@@ -1,5 +1,7 @@
 """The kernels that are there, interpreted, beside plain functions."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -137,6 +139,11 @@ def test_products_of_groups_and_their_gradients(sizes, start, groups, existing, 
         lhs, rhs, sizes, start or 0, *(there or [None]), transpose=transpose), *args)
     agree(out, want)
     agree(vjp(ct), plain_vjp(ct))
+
+
+def test_a_function_keeps_its_name_when_the_module_below_is_imported():
+    megablox.gmm = importlib.import_module(f"{megablox.__name__}.gmm")
+    assert callable(megablox.gmm)
 
 
 def test_products_of_columns_of_groups():

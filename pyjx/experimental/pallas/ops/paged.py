@@ -136,6 +136,7 @@ def paged_attention(q: Array, k_pages: Array | QuantizedTensor, v_pages: Array |
     ...     out = paged_attention(
     ...         jax.numpy.ones((1, 2, 128)), pages, pages, jax.numpy.array([1]),
     ...         jax.numpy.array([[2, 0]]), pages_per_compute_block=1)
+    ...
     >>> bool(jax.numpy.allclose(out[0, 1], pages[0, 2, 0]))
     True
     """

@@ -52,6 +52,7 @@ def matmul(x: Array, y: Array, *, block_shape: tuple[int, int], block_k: int = 2
     >>> from pyjx.experimental.pallas.ops.tpu.matmul import matmul
     >>> with pltpu.force_tpu_interpret_mode():
     ...     out = matmul(jnp.ones((16, 256)), jnp.ones((256, 128)), block_shape=(8, 128))
+    ...
     >>> float(out[0, 0])
     256.0
     """
