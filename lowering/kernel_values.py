@@ -52,9 +52,27 @@ def _unary(k: Kernel, eqn: JaxprEqn, x: str) -> str:
 
 @kernel_rule(*_BINARY)
 def _binary(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
+    if eqn.primitive.name == "pow" and not is_float(eqn.invars[1].aval):
+        exponent = eqn.invars[1].aval
+        y = k.line(f"arith.sitofp {y} : {type_of(exponent)} to "
+                   f"{vector_of(exponent.shape, eqn.invars[0].aval.dtype)}")
     x, y, aval = _both(k, eqn, x, y)
     op = _BINARY[eqn.primitive.name][_kind(aval)]
+    if op.startswith("sh"):
+        return _shifted(k, op, x, y, aval)
     return k.line(f"{'math' if op == 'powf' else 'arith'}.{op} {x}, {y} : {type_of(aval)}")
+
+
+def _shifted(k: Kernel, op: str, x: str, y: str, aval: Any) -> str:
+    """What is shifted out is gone, also by the width and more, which MLIR leaves open."""
+    width = 8 * aval.dtype.itemsize
+    last = k.constant(width - 1, aval.dtype, aval.shape)
+    y_bound = k.line(f"arith.minui {y}, {last} : {type_of(aval)}")
+    found = k.line(f"arith.{op} {x}, {y_bound} : {type_of(aval)}")
+    if op == "shrsi":
+        return found
+    fits = k.line(f"arith.cmpi ule, {y}, {last} : {type_of(aval)}")
+    return k.chosen(fits, found, k.constant(0, aval.dtype, aval.shape), aval)
 
 
 @kernel_rule(*_COMPARISONS)
@@ -145,8 +163,10 @@ def _convert(k: Kernel, eqn: JaxprEqn, x: str) -> str:
 
     if new.dtype == np.bool_:
         zero = k.constant(0, old.dtype, old.shape)
-        op = "cmpf une" if is_float(old) else "cmpi ne"
-        return k.line(f"arith.{op}, {x}, {zero} : {type_of(old)}")
+        if is_float(old):
+            same = k.line(f"arith.cmpf oeq, {x}, {zero} : {type_of(old)}")
+            return k.inverted(same, old.shape)
+        return k.line(f"arith.cmpi ne, {x}, {zero} : {type_of(old)}")
     if old.dtype == np.bool_:
         wide = INT
         x = cast("extui", x, old.dtype, wide)
@@ -154,6 +174,9 @@ def _convert(k: Kernel, eqn: JaxprEqn, x: str) -> str:
             return x
         return cast("sitofp" if is_float(new) else "trunci", x, wide, new.dtype)
     sizes = old.dtype.itemsize, new.dtype.itemsize
+    if is_float(old) and is_float(new) and sizes[0] == sizes[1]:
+        wide = np.dtype(np.float32)
+        return cast("truncf", cast("extf", x, old.dtype, wide), wide, new.dtype)
     if is_float(old) and is_float(new):
         return cast("extf" if sizes[0] < sizes[1] else "truncf", x, old.dtype, new.dtype)
     if is_float(old):
@@ -166,7 +189,7 @@ def _convert(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     return cast(op, x, old.dtype, new.dtype)
 
 
-@kernel_rule("stop_gradient", "optimization_barrier", "copy", "copy_p", "reduce_precision")
+@kernel_rule("stop_gradient", "optimization_barrier", "copy")
 def _same(k: Kernel, eqn: JaxprEqn, *xs: str) -> Any:
     return list(xs) if eqn.primitive.multiple_results else xs[0]
 
@@ -189,7 +212,7 @@ def _broadcast(k: Kernel, eqn: JaxprEqn, x: str, *_: str) -> str:
     return k.line(f"vector.broadcast {x} : {vector_of(ones, old.dtype)} to {type_of(new)}")
 
 
-@kernel_rule("reshape", "squeeze", "expand_dims")
+@kernel_rule("reshape", "squeeze")
 def _reshape(k: Kernel, eqn: JaxprEqn, x: str, *_: str) -> str:
     old, new = eqn.invars[0].aval, eqn.outvars[0].aval
     return k.reshaped(x, old.dtype, old.shape, new.shape)
@@ -252,6 +275,9 @@ def _reduce(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     shape, kept = old.shape, new.shape
     if not axes:
         return x
+    if old.dtype == np.bool_:
+        raise NotImplementedError(f"pallas_call for TPU: {eqn.primitive} takes no bools in a "
+                                  "kernel. Take jnp.any or jnp.all.")
     if not kept:  # to a scalar: of a vector with an axis that stays
         x = k.reshaped(x, old.dtype, shape, (1, *shape))
         shape, kept, axes = (1, *shape), (1,), [a + 1 for a in axes]
@@ -262,6 +288,18 @@ def _reduce(k: Kernel, eqn: JaxprEqn, x: str) -> str:
         return x
     ones = (1,) * len(shape)
     return k.reshaped(k.reshaped(x, old.dtype, kept, ones), old.dtype, ones, ())
+
+
+def _contract_precision(precision: Any) -> str:
+    """The attribute for a precision, one or one of each operand."""
+    both = precision if isinstance(precision, tuple) else (precision, precision)
+    names = {getattr(p, "name", None) for p in both}
+    if names <= {None, "DEFAULT"}:
+        return ""
+    if names == {"HIGHEST"}:
+        return ", precision = #tpu.contract_precision<fp32>"
+    raise NotImplementedError(f"pallas_call for TPU: products of the precision {precision} have no "
+                              "form in a kernel. Take Precision.DEFAULT or HIGHEST for both.")
 
 
 @kernel_rule("dot_general")
@@ -280,11 +318,11 @@ def _dot(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
         np.float32 if is_float(out) else np.int32)
     start = k.constant(0, total, out.shape)
     numbers = ", ".join([str(list(n)) for n in (lc, rc, ln, rn, order, lb, rb)])
-    precision = eqn.params["precision"]
-    highest = any([str(getattr(p, "name", p)).upper() in ("HIGHEST", "FLOAT32")
-                   for p in (precision if isinstance(precision, tuple) else (precision,))])
-    exact = ", precision = #tpu.contract_precision<fp32>" if highest and a.dtype.itemsize == 4 \
-        else ""
+    if "u" in (a.dtype.kind, b.dtype.kind):
+        raise NotImplementedError(f"pallas_call for TPU: a product of {a.str_short()} and "
+                                  f"{b.str_short()} has no form in a kernel: convert what is "
+                                  "unsigned.")
+    exact = _contract_precision(eqn.params["precision"]) if a.dtype.itemsize == 4 else ""
     wide = vector_of(out.shape, total)
     x = k.line(f"tpu.matmul {x}, {y}, {start} {{dimension_numbers = #tpu.dot_dimension_numbers<"
                f"{numbers}>{exact}, transpose_lhs_hint = false}} : {type_of(a)}, {type_of(b)}, "
@@ -371,7 +409,8 @@ def _while(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
     with k.region():
         goes = params["cond_jaxpr"]
         (again,) = k.program(goes.jaxpr, goes.consts, [*operands[:ours], *args])
-        k.raw(f"scf.condition({again}) {', '.join(args)} : {types}")
+        k.raw(f"scf.condition({again}) {', '.join(args)} : {types}" if args else
+              f"scf.condition({again})")
     k.raw("} do {")
     with k.region():
         k.raw(f"^bb0({', '.join([f'{a}: {type_of(v)}' for a, v in zip(inner, avals, strict=True)])}"

@@ -23,7 +23,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
 Emit = Callable[..., Any]
 _RULES: dict[str, Emit] = {}
-INT = np.dtype(np.int32)
+INT: Any = np.dtype(np.int32)
 
 
 def kernel_rule(*names: str) -> Callable[[Emit], Emit]:
@@ -54,6 +54,9 @@ def type_of(aval: Any) -> str:
     if type(aval) is not AbstractRef:
         return vector_of(aval.shape, aval.dtype)
     space = space_of(aval)
+    if aval.dtype == np.bool_:
+        raise NotImplementedError("pallas_call for TPU: references hold no bools in a kernel. Take "
+                                  "int32 in their place, and compare what is read with 0.")
     element = "!tpu.dma_semaphore" if aval.kind == "dma" else \
         "!tpu.semaphore" if space == "semaphore_mem" else _element(aval.dtype)
     dims = "".join([f"{n}x" for n in aval.shape])
@@ -214,10 +217,18 @@ class Kernel:
         x = self.line(f"tpu.iota {{dimensions = array<i32: {axis + len(wide) - len(shape)}>}} : "
                       f"{vector_of(wide, INT)}")
         x = self.reshaped(x, INT, wide, shape)
-        if dtypes.issubdtype(dtype, np.floating):
-            return self.line(f"arith.sitofp {x} : {vector_of(shape, INT)} to "
-                             f"{vector_of(shape, dtype)}")
-        return x
+        op = "sitofp" if dtypes.issubdtype(dtype, np.floating) else {
+            1: "trunci", 2: "trunci", 8: "extsi"}.get(dtype.itemsize)
+        if op is None:
+            return x
+        return self.line(f"arith.{op} {x} : {vector_of(shape, INT)} to {vector_of(shape, dtype)}")
+
+    def int32(self, x: str, aval: Any) -> str:
+        """An integer scalar as an int32."""
+        if aval.dtype.itemsize == 4:
+            return x
+        op = "trunci" if aval.dtype.itemsize > 4 else "extsi" if aval.dtype.kind == "i" else "extui"
+        return self.line(f"arith.{op} {x} : {type_of(aval)} to i32")
 
     def equation(self, eqn: JaxprEqn, operands: list[str]) -> Any:
         rule = _RULES.get(eqn.primitive.name)
@@ -227,8 +238,8 @@ class Kernel:
         stands_for = holder.runs or holder.stands_for
         closed = self.expand(eqn) if stands_for is None else stands_for(eqn.params)
         if closed is None:
+            of = f" of {eqn.invars[0].aval.str_short()}" if eqn.invars else ""
             raise NotImplementedError(
-                f"pallas_call for TPU: '{eqn.primitive}' of {eqn.invars[0].aval.str_short()} has "
-                "no form in a kernel. Do it outside of the kernel, or give pallas_call "
-                "interpret=True.")
+                f"pallas_call for TPU: '{eqn.primitive}'{of} has no form in a kernel. Do it "
+                "outside of the kernel, or give pallas_call interpret=True.")
         return self.program(closed.jaxpr, closed.consts, operands)

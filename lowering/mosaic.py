@@ -109,7 +109,8 @@ def _store(k: Kernel, part: _Part, x: str) -> None:
 
 def _part_of(k: Kernel, eqn: JaxprEqn, ref: str, integers: Sequence[str]) -> _Part:
     aval: Any = eqn.invars[0].aval
-    return _Part(k, ref, aval, eqn.params["indexers"], integers)
+    avals = [v.aval for v in eqn.invars[len(eqn.invars) - len(integers):]]
+    return _Part(k, ref, aval, eqn.params["indexers"], list(map(k.int32, integers, avals)))
 
 
 @kernel_rule("get")
@@ -141,7 +142,8 @@ def _new_ref(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     if space_of(aval) == "semaphore_mem":
         return k.line(f"tpu.sem_alloc : {type_of(aval)}")
     ref = k.line(f"memref.alloca() : {type_of(aval)}")
-    _store(k, _Part(k, ref, aval, (), ()), x)
+    if aval.memory_space is None:  # else it is scratch space, whose first value nobody knows
+        _store(k, _Part(k, ref, aval, (), ()), x)
     return ref
 
 
@@ -150,19 +152,21 @@ def _free_ref(k: Kernel, eqn: JaxprEqn, *_: str) -> list[str]:
     return []
 
 
-def _parts(k: Kernel, eqn: JaxprEqn, operands: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The parts of references that an operation takes, each with its type, and the values that
+def _parts(k: Kernel, eqn: JaxprEqn, operands: Sequence[str]
+           ) -> tuple[list[tuple[str, str]], list[str]]:
+    """The parts of references that an operation takes, as names and types, and the values that
     come behind them."""
     given = iter(zip(operands, eqn.invars, strict=True))
     found = []
     for steps in eqn.params["indexers"]:
         ref, v = next(given)
-        integers = [next(given)[0] for step in steps if isinstance(step, tuple)
-                    for e in step if e is None or e[0] is None]
+        integers = [k.int32(name, i.aval) for name, i in [
+            next(given) for step in steps if isinstance(step, tuple)
+            for e in step if e is None or e[0] is None]]
         aval: Any = v.aval
         part = _Part(k, ref, aval, [*steps, tuple([(0, n, 1) for n in _seen(aval, steps)])],
                      integers)
-        found.append(f"{part.ref} : {type_of(part.aval)}")
+        found.append((part.ref, type_of(part.aval)))
     return found, [name for name, _ in given]
 
 
@@ -179,9 +183,10 @@ def _seen(aval: AbstractRef, steps: Sequence[Any]) -> tuple[int, ...]:
 def _dma(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
     (source, target, sem), _ = _parts(k, eqn, operands)
     if eqn.primitive.name == "dma_start":
-        k.raw(f"tpu.enqueue_dma source({source}) target({target}) target_semaphore({sem})")
+        given = [f"{name} : {kind}" for name, kind in (source, target, sem)]
+        k.raw("tpu.enqueue_dma source({}) target({}) target_semaphore({})".format(*given))
         return []
-    names, types = zip(*[x.split(" : ") for x in (sem, source, target)], strict=True)
+    names, types = zip(sem, source, target, strict=True)
     # The form that all versions of jaxlib have.
     k.raw(f'"tpu.wait_dma2"({", ".join(names)}) <{{operandSegmentSizes = array<i32: 1, 1, 1, 0, '
           f'0>}}> : ({", ".join(types)}) -> ()')
@@ -190,8 +195,7 @@ def _dma(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
 
 @kernel_rule("semaphore_signal", "semaphore_wait")
 def _count(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
-    (sem,), (value,) = _parts(k, eqn, operands)
-    name, _, kind = sem.partition(" : ")
+    ((name, kind),), (value,) = _parts(k, eqn, operands)
     op = eqn.primitive.name.removeprefix("semaphore_")
     k.raw(f"tpu.sem_{op} {name}, {value} : {kind}")
     return []
@@ -199,8 +203,8 @@ def _count(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
 
 @kernel_rule("semaphore_read")
 def _read(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
-    (sem,), _ = _parts(k, eqn, operands)
-    return [k.line(f"tpu.sem_read {sem} -> i32")]
+    ((name, kind),), _ = _parts(k, eqn, operands)
+    return [k.line(f"tpu.sem_read {name} : {kind} -> i32")]
 
 
 # -- modules ---------------------------------------------------------------------------------------

@@ -481,7 +481,7 @@ _WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
     "ragged products are written as dense ones, on every platform.": {
         "jax_ragged_dot_use_ragged_dot_instruction": True,
     },
-    "kernels are interpreted.": {
+    "nothing of how kernels are compiled depends on it.": {
         "jax_ragged_dot_use_gpu_pallas_triton_lowering": False, "jax_mosaic_allow_hlo": False,
         "jax_mosaic_unzip_debug_locations": True,
         "jax_pallas_auto_assign_collective_ids": ("no", "yes", "override"),

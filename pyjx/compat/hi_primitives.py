@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from pyjx import lax
@@ -61,6 +62,10 @@ class RefAccum(GradAccum):
 # -- operations ------------------------------------------------------------------------------------
 
 
+# The operations whose `staging` runs, in this thread: what it calls of them is recorded.
+_staged: ContextVar[tuple[HiPrim, ...]] = ContextVar("operations being staged", default=())
+
+
 class HiPrim:
     """An operation. A subclass sets, before it calls `super().__init__()`, `in_avals` (a tuple of
     pytrees of types, one for each operand), `out_aval` (a pytree of types) and `params` (a dict,
@@ -104,7 +109,6 @@ class HiPrim:
         vars(self).update(self.params)
         self._in_types, self._in_tree = tree_flatten(tuple(self.in_avals))
         self._out_types, self._out_tree = tree_flatten(self.out_aval)
-        self._being_staged = False
 
     def __call__(self, *args: Any) -> Any:
         if len(args) != len(self.in_avals):
@@ -200,11 +204,11 @@ class HiPrim:
 
     def staging(self, trace: Trace, source_info: Any, *args: Any) -> Any:
         """What it is where a program is recorded: an operation of it."""
-        self._being_staged = True
+        token = _staged.set((*_staged.get(), self))
         try:
             return self(*args)
         finally:
-            self._being_staged = False
+            _staged.reset(token)
 
     def _lacks(self, what: str, rule: str) -> Any:
         raise NotImplementedError(f"for {what} support, subclass {type(self)} must implement "
@@ -287,7 +291,7 @@ def _shape(*avals: Any, _prim: HiPrim) -> list[Any]:
 def _record(trace: DynamicJaxprTrace, leaves: Values, params: Params) -> Any:
     """The results where the operation has a say in it; None where it is recorded."""
     prim = params["_prim"]
-    if not _has(prim, "staging") or prim._being_staged:
+    if not _has(prim, "staging") or any([prim is staged for staged in _staged.get()]):
         return None
     args = tree_unflatten(prim._in_tree, leaves)
     return _flat(prim, prim.staging(trace, current_source_info(), *args), "staging")

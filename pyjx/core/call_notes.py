@@ -261,7 +261,11 @@ def _call_of(exc: Exception) -> str:
 
 
 def _option(exc: Exception, text: str) -> str:
-    """Which word of those that a message lists was meant by one that the user gave."""
+    """Which word of those that a message of the library's lists was meant by one that the user
+    gave."""
+    *_, raised = tracebacks_of(exc)
+    if not is_internal(raised.tb_frame.f_code.co_filename):
+        return ""
     given: dict[str, None] = {}
     text = text[:4000]  # some show a whole program, whose words would be compared for long
     for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:

@@ -151,7 +151,7 @@ def _integer(part: Any, n: int) -> Any:
     if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
         if not -n <= part < n:
             raise ValueError(f"Out of bound indexer: idx={part}, dim={n}.")
-        return np.int32(part)
+        return np.int32(part % n)
     dtype = getattr(part, "dtype", None)
     if dtype is None or not dtypes.issubdtype(dtype, np.integer):
         raise TypeError(f"A reference is indexed by integers, slices and arrays of integers, got "

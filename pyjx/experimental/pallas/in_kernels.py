@@ -80,6 +80,9 @@ def loop(lower: ArrayLike, upper: ArrayLike, *, init_carry: _Carry | None = None
     >>> pl.pallas_call(kernel, out, interpret=True)().tolist()
     [0, 2, 4]
     """
+    if isinstance(step, int) and step < 1:
+        raise ValueError(f"loop: step must be positive, got {step}. Count down from the last index "
+                         "in the body.")
     first: Any = lower
     count: Any = (upper - first + (step - 1)) // step  # type: ignore[operator]
 

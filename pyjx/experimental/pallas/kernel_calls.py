@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -34,7 +35,6 @@ from pyjx.engine.references import Box
 from pyjx.engine.types import Dims, Params, TreeDef
 from pyjx.experimental.pallas.kernel_grids import (
     BlockMapping,
-    BlockSpec,
     CostEstimate,
     Grid,
     GridMapping,
@@ -42,13 +42,14 @@ from pyjx.experimental.pallas.kernel_grids import (
     MemorySpace,
     Place,
     block_mapping,
+    is_spec,
     no_block_spec,
     placed,
 )
-from pyjx.experimental.pallas.mosaic_calls import compiled
+from pyjx.experimental.pallas.mosaic_calls import compiled, kept_effects
 from pyjx.lax.agreement import structure_differences
 from pyjx.lax.common import operand
-from pyjx.lax.convert import full
+from pyjx.lax.convert import convert_element_type, full
 from pyjx.lax.fori import fori_loop
 from pyjx.lax.joining import pad
 from pyjx.lax.joining import slice as slice_of
@@ -118,7 +119,7 @@ def _program(kernel: ClosedJaxpr, mapping: GridMapping, aliases: tuple[Alias, ..
 
         def step(k: Any, state: Any) -> Any:
             fetched, arrays, scratch = state
-            ids = indices(k, sizes)
+            ids = indices(convert_element_type(k, np.int32), sizes)
             starts = [m.starts(run(m.index_map, [*ids, *map(Box, fetched)], False))
                       for m in blocks]
             values = [_block(m, x, s) for m, x, s in zip(blocks, arrays, starts, strict=True)]
@@ -201,7 +202,8 @@ def _stands_for(params: Params) -> ClosedJaxpr:
 
 
 def _effects(params: Params) -> Effects:
-    return frozenset([e for e in params["jaxpr"].effects if not isinstance(e, RefEffect)])
+    return kept_effects(params) | {
+        e for e in params["jaxpr"].effects if not isinstance(e, RefEffect)}
 
 
 def _batch(trace: BatchTrace, operands: Sequence[Any], dims: Dims, **params: Any) -> Any:
@@ -211,9 +213,14 @@ def _batch(trace: BatchTrace, operands: Sequence[Any], dims: Dims, **params: Any
     if params["interpret"]:
         return batch_flat(jaxpr_as_fun(_stands_for(params)), operands, dims, axis)
     values = [x if d is None else at_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
+    shared = mapping.num_dynamic_grid_bounds
+    for alias in params["input_output_aliases"]:  # each example has its own
+        k = shared + alias.input
+        values[k] = at_front(values[k], dims[k], axis)
+        dims = [*dims[:k], 0, *dims[k + 1:]]
     batched = [d is not None for d in dims]
-    first = mapping.num_dynamic_grid_bounds + mapping.num_index_operands
-    if any(batched[:first]):
+    first = shared + mapping.num_index_operands
+    if any(batched[:first]) or any([m.is_whole for m in mapping.block_mappings]):
         def one(xs: Any) -> list[Any]:
             given = iter(xs)
             return pallas_call_p.bind(  # type: ignore[no-any-return]
@@ -241,7 +248,7 @@ def _of_batch(params: Params, batched: Sequence[bool], size: int) -> Params:
         options = dataclasses.replace(
             options, dimension_semantics=("parallel", *options.dimension_semantics))
     return {**params, "jaxpr": whole, "compiler_params": options, "grid_mapping": mapping._replace(
-        grid=(size, *mapping.grid), names=(None, *mapping.names), block_mappings=blocks),
+        grid=(size, *mapping.grid), block_mappings=blocks),
         "out_avals": tuple([a.update(shape=(size, *a.shape)) for a in params["out_avals"]])}
 
 
@@ -289,7 +296,7 @@ def pallas_call(
 
     Raises:
       ValueError: specs and arguments, or results, have other structures; blocks have other ranks
-        than their arrays; the kernel returns something, or closes over arrays; without
+        than their arrays; the kernel returns something, or closes over traced values; without
         `interpret` on a CPU.
 
     >>> import pyjx as jax
@@ -367,7 +374,7 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
     origins = [f"args{keystr(path)}" for path, _ in leaves]
     fetched = len(tree_flatten(args[:spec.num_scalar_prefetch])[0])
     _check_aliases(aliases, avals, fetched, results)
-    sizes, names = _axes(spec.grid)
+    sizes = _axes(spec.grid)
     fetched_refs = [AbstractRef(a.strip_weak_type(), MemorySpace.INDEX) for a in avals[:fetched]]
     in_specs = _flat_specs("in_specs", spec.in_specs, "inputs", args[spec.num_scalar_prefetch:])
     out_specs = _flat_specs("out_specs", spec.out_specs, "out_shape",
@@ -378,7 +385,7 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
             [*in_specs, *out_specs], arrays, [*origins[fetched:], *results.origins], strict=True)])
     scratch, scratch_tree = tree_flatten(spec.scratch_shapes, is_leaf=_is_memory)
     mapping = GridMapping(
-        tuple([None if isinstance(n, Tracer) else n for n in sizes]), names, mappings, fetched,
+        tuple([None if isinstance(n, Tracer) else n for n in sizes]), mappings, fetched,
         len(in_specs), tuple([scratch_type(x) for x in scratch]))
     refs: list[Any] = [*fetched_refs, *[m.ref_aval for m in mappings], *mapping.scratch]
     bounds = tuple([n for n in sizes if isinstance(n, Tracer)])
@@ -414,19 +421,19 @@ def _run_kernel(kernel: Callable[..., None], mapping: GridMapping, in_tree: Tree
     outs = tree_unflatten(out_tree, refs[first:last])
     scratch = tree_unflatten(scratch_tree, refs[last:])
     named = scratch if isinstance(scratch, dict) else {}
-    with placed(Place(ids, sizes, mapping.names)):
+    with placed(Place(ids, sizes)):
         return kernel(*args, *(outs if isinstance(outs, tuple) else (outs,)),
                       *(() if named else scratch), **named)
 
 
-def _axes(grid: Grid) -> tuple[list[Any], tuple[Any, ...]]:
-    """The sizes of the axes of a grid, and their names."""
+def _axes(grid: Grid) -> list[Any]:
+    """The sizes of the axes of a grid."""
     axes = grid if isinstance(grid, (tuple, list)) else (grid,)
     if len(axes) == 2 and isinstance(axes[0], str):
         axes = (axes,)
-    pairs = [axis if isinstance(axis, (tuple, list)) else (None, axis) for axis in axes]
-    return ([n if isinstance(n, Tracer) else int(n) for _, n in pairs],
-            tuple([name for name, _ in pairs]))
+    sizes = [axis[1] if isinstance(axis, (tuple, list)) else axis for axis in axes]
+    return [convert_element_type(n, np.int32) if isinstance(n, Tracer) else operator.index(n)
+            for n in sizes]
 
 
 def _check_aliases(aliases: Sequence[Alias], avals: Sequence[ShapedArray], fetched: int,
@@ -446,10 +453,6 @@ def _check_aliases(aliases: Sequence[Alias], avals: Sequence[ShapedArray], fetch
                              f"{other.str_short()}. They share memory: give both one type.")
 
 
-def _is_spec(x: object) -> bool:
-    return isinstance(x, BlockSpec) or x is no_block_spec
-
-
 def _flat_specs(what: str, specs: Any, other: str, values: Any) -> list[Any]:
     """The specs of a tree of values, in order."""
     tree = tree_structure(values)
@@ -457,7 +460,7 @@ def _flat_specs(what: str, specs: Any, other: str, values: Any) -> list[Any]:
         return [no_block_spec] * tree.num_leaves
     if isinstance(specs, list):
         specs = tuple(specs)
-    leaves, own = tree_flatten(specs, is_leaf=_is_spec)
+    leaves, own = tree_flatten(specs, is_leaf=is_spec)
     if own != tree:
         found = [f"\n    * {f'at {keystr(path)}, ' if path else ''}`{what}` is a {one} but "
                  f"`{other}` is a {two}, so {why}"

@@ -26,6 +26,7 @@ from pyjx.core.records import Record
 from pyjx.core.references import Ref
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.functions import source_of
+from pyjx.lax.convert import convert_element_type
 from pyjx.lax.references import TransformedRef
 from pyjx.lax.traced_functions import trace_function
 from pyjx.tree_util import tree_structure
@@ -144,6 +145,16 @@ def block_dim(entry: BlockDim | int | None) -> BlockDim:
     return entry if isinstance(entry, BlockDim) else Blocked(entry)
 
 
+def size_of(dim: BlockDim) -> int:
+    """How many elements a block has along a dimension."""
+    return getattr(dim, "block_size", 1)
+
+
+def start_of(dim: BlockDim, index: Any) -> Any:
+    """Where the block of an index begins along a dimension."""
+    return index * dim.block_size if isinstance(dim, Blocked) else index
+
+
 # -- blocks ----------------------------------------------------------------------------------------
 
 
@@ -207,6 +218,11 @@ class NoBlockSpec:
 
 
 no_block_spec = NoBlockSpec()
+
+
+def is_spec(x: object) -> bool:
+    """Whether it is a spec, a leaf of a tree of specs."""
+    return isinstance(x, BlockSpec) or x is no_block_spec
 
 
 @dataclass
@@ -286,7 +302,7 @@ class BlockMapping(Record):
     @property
     def sizes(self) -> tuple[int, ...]:
         """Those of a block, with dimensions that the kernel does not see."""
-        return tuple([getattr(d, "block_size", 1) for d in self.block_shape])
+        return tuple(map(size_of, self.block_shape))
 
     @property
     def ref_aval(self) -> AbstractRef:
@@ -298,13 +314,19 @@ class BlockMapping(Record):
 
     @property
     def padding(self) -> tuple[tuple[int, int], ...]:
-        """By how many elements the array is wider, before and behind, so that blocks which begin in
-        it end there."""
+        """By how many elements the array is wider, before and behind: as `Element` says, and to a
+        multiple of the block."""
         found = []
         for n, size, dim in zip(self.array.shape, self.sizes, self.block_shape, strict=True):
             low, high = dim.padding if isinstance(dim, Element) else (0, 0)
             found.append((low, high + -(low + n + high) % max(size, 1)))
         return tuple(found)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the kernel gets a reference to the array itself, which it copies from."""
+        return self.memory_space is MemorySpace.ANY or getattr(
+            self.memory_space, "value", "") == "hbm"
 
     def of_batch(self, size: int, batched: bool) -> BlockMapping:
         """That of all examples, along a first axis of the grid and, if it is `batched`, of the
@@ -321,15 +343,13 @@ class BlockMapping(Record):
 
     def starts(self, index: Sequence[Any]) -> list[Any]:
         """Where the block of an index begins, in the wider array."""
-        return [i * d.block_size if isinstance(d, Blocked) else i
-                for i, d in zip(index, self.block_shape, strict=True)]
+        return [start_of(d, i) for d, i in zip(self.block_shape, index, strict=True)]
 
 
 class GridMapping(Record):
     """A grid, and the block that each of its programs gets of each argument and result."""
 
     grid: tuple[int | None, ...]  # None is a size that is an operand
-    names: tuple[Any, ...]
     block_mappings: tuple[BlockMapping, ...]
     num_index_operands: int  # arguments that are fetched before
     num_inputs: int
@@ -387,8 +407,21 @@ def block_mapping(spec: BlockSpec | NoBlockSpec, array: ShapedArray, origin: str
         if aval.shape or aval.dtype.kind not in "iu":
             raise ValueError(f"Index map function {name} for {origin} must return integer scalars. "
                              f"Output[{k}] has type {aval.str_short()}.")
-    return BlockMapping(dims, traced.closed, array, MemorySpace.DEFAULT if space is None else space,
-                        origin)
+    if any([isinstance(c, Tracer) for c in traced.closed.consts]):
+        raise ValueError(f"Index map function {name} for {origin} must not capture constants: it "
+                         "closes over traced values. Pass them as arguments that are fetched "
+                         "before, by PrefetchScalarGridSpec.")
+    return BlockMapping(dims, _of_int32(traced.closed), array,
+                        MemorySpace.DEFAULT if space is None else space, origin)
+
+
+def _of_int32(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """An index map whose indices are int32, in which blocks are counted."""
+    if all([a.dtype == np.int32 for a in closed.out_avals]):
+        return closed
+    return trace_to_jaxpr(
+        lambda *xs: [convert_element_type(i, np.int32) for i in jaxpr_as_fun(closed)(*xs)],
+        closed.in_avals, closed.debug_info)
 
 
 # -- what a program knows of its place -------------------------------------------------------------
@@ -399,7 +432,6 @@ class Place(Record):
 
     ids: Sequence[Any]
     sizes: Sequence[Any]
-    names: tuple[Any, ...]
 
 
 _place: ContextVar[Place | None] = ContextVar("place in a grid", default=None)
@@ -449,6 +481,9 @@ def program_id(axis: int) -> Array:
 
 def num_programs(axis: int) -> int | Array:
     """The size of the grid along an axis: an int, or an int32 where it is traced.
+
+    Args:
+      axis: which axis, from 0 on.
 
     Raises:
       ValueError: no kernel runs, or its grid has no such axis.

@@ -15,11 +15,12 @@ import pyjx.numpy as jnp
 from lowering import mosaic
 from pyjx import jaxlib_api, lax
 from pyjx.core.avals import AbstractRef
+from pyjx.core.effects import Effect, Effects, no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.decompositions import decomposition_of, program_of
 from pyjx.engine.types import Params
-from pyjx.experimental.pallas.kernel_grids import BlockMapping, Element, GridMapping, MemorySpace
+from pyjx.experimental.pallas.kernel_grids import BlockMapping, Element, GridMapping
 from pyjx.runtime.costs import Costs
 
 
@@ -29,8 +30,25 @@ def _no_derivative(*_: Any, **params: Any) -> NoReturn:
         "function around it rules by jax.custom_vjp, or give pallas_call interpret=True.")
 
 
+class KernelEffect(Effect):
+    """A compiled kernel has `has_side_effects`: it runs though nobody reads its results."""
+
+    __slots__ = ()
+
+
+_kept: Effects = frozenset({KernelEffect()})
+
+
+def kept_effects(params: Params) -> Effects:
+    """What keeps a compiled kernel in a program."""
+    options = params["compiler_params"]
+    return _kept if getattr(options, "has_side_effects", False) and not params["interpret"] \
+        else no_effects
+
+
 mosaic_call_p = register(Primitive(
     "mosaic_call", multiple_results=True, cached=False, jvp=_no_derivative,
+    effects=lambda params: _kept if params["has_side_effect"] else no_effects,
     arithmetic=lambda eqn: eqn.params["cost"],
     shape_rule=lambda *avals, out_avals, **params: list(out_avals)))
 
@@ -110,6 +128,13 @@ def module_text(params: Params) -> str:
     rank, fetched = len(mapping.grid), mapping.num_index_operands
     refs: list[Any] = kernel.in_avals[rank:]
     semantics = getattr(params["compiler_params"], "dimension_semantics", None)
+    if semantics and len(semantics) != rank:
+        raise ValueError(f"pallas_call: dimension_semantics={tuple(semantics)} is for a grid of "
+                         f"{len(semantics)} axes, and the grid has {rank}. Give one for each.")
+    if not rank and not all([m.is_whole or m.sizes == m.array.shape
+                             for m in mapping.block_mappings]):
+        raise ValueError("pallas_call for TPU: without a grid each block is the whole array. Give "
+                         "grid=(1,), or leave block_shape out.")
     return mosaic.module_text(
         kernel, _name(params), [n for n in mapping.grid if n is not None], refs[:fetched],
         [_window(m, seen) for m, seen in zip(mapping.block_mappings, refs[fetched:], strict=False)],
@@ -121,9 +146,7 @@ def _window(mapping: BlockMapping, seen: AbstractRef) -> mosaic.Window:
     if any([isinstance(d, Element) for d in mapping.block_shape]):
         raise NotImplementedError(f"pallas_call for TPU: the blocks of {mapping.origin} that begin "
                                   "at any element are not there yet. Give interpret=True.")
-    anywhere = mapping.memory_space in (MemorySpace.ANY,) or getattr(
-        mapping.memory_space, "value", "") == "hbm"
-    return mosaic.Window(None if anywhere else mapping.sizes,
+    return mosaic.Window(None if mapping.is_whole else mapping.sizes,
                          AbstractRef(mapping.array, mapping.memory_space), seen, mapping.index_map)
 
 
@@ -135,13 +158,19 @@ def _program_of(eqn: JaxprEqn) -> ClosedJaxpr | None:
     return decomposition_of(eqn) if formula is None else program_of(eqn, formula)
 
 
+# Of erfc(x) = t exp(-x^2 + P(t)) with t = 1 / (1 + x / 2), whose relative error is 1.2e-7 at most
+# (Press et al., Numerical Recipes, 6.2).
+_ERFC = (0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418,
+         0.37409196, 1.00002368, -1.26551223)
+
+
 def _erfc_beyond(size: Any) -> Any:
-    """erfc of half or more, by Abramowitz and Stegun, 7.1.26, whose error is 1.5e-7 at most."""
-    t = 1 / (1 + 0.3275911 * size)
-    series = 1.061405429 * t - 1.453152027
-    for term in (1.421413741, -0.284496736, 0.254829592):
+    """erfc of what is not negative."""
+    t = 1 / (1 + 0.5 * size)
+    series = _ERFC[0] * t + _ERFC[1]
+    for term in _ERFC[2:]:
         series = series * t + term
-    return series * t * lax.exp(-size * size)
+    return t * lax.exp(-size * size + series)
 
 
 def _erf_near(x: Any) -> Any:
@@ -162,6 +191,16 @@ def _erfc(x: Any) -> Any:
     return jnp.where(abs(x) < 0.5, 1 - _erf_near(x), jnp.where(x < 0, 2 - beyond, beyond))
 
 
+def _in_float32(formula: Any) -> Any:
+    """The formula, of narrow floats computed in float32."""
+    def program(x: Any, **_: Any) -> Any:
+        if x.dtype.itemsize >= 4:
+            return formula(x)
+        return formula(x.astype(np.float32)).astype(x.dtype)
+
+    return program
+
+
 def _expm1(x: Any) -> Any:
     t = lax.tanh(x / 2)
     return lax.select(abs(x) < 1, 2 * t / (1 - t), lax.exp(x) - 1)
@@ -170,6 +209,7 @@ def _expm1(x: Any) -> Any:
 def _first_place(least: bool) -> Any:
     def program(x: Any, *, axes: Sequence[int], index_dtype: Any, **_: Any) -> Any:
         (axis,) = axes
+        x = x.astype(np.int32) if x.dtype == np.bool_ else x
         top = (jnp.min if least else jnp.max)(x, axis, keepdims=True)
         places = lax.broadcasted_iota(np.int32, x.shape, axis)
         found = jnp.min(jnp.where((x == top) | (x != x), places, x.shape[axis]), axis)
@@ -180,6 +220,9 @@ def _first_place(least: bool) -> Any:
 
 def _tested(every: bool) -> Any:
     def program(x: Any, *, axes: Sequence[int], **_: Any) -> Any:
+        if x.dtype != np.bool_:
+            raise NotImplementedError("pallas_call for TPU: bits of integers are not reduced in a "
+                                      "kernel. Loop over them.")
         numbers = x.astype(np.float32)
         return (jnp.min if every else jnp.max)(numbers, tuple(axes)) > 0.5
 
@@ -201,11 +244,10 @@ def _tile(x: Any, *, reps: Sequence[int]) -> Any:
 FORMULAS: dict[str, Any] = {
     "argmax": _first_place(False), "argmin": _first_place(True),
     "clamp": lambda low, x, high: lax.min(lax.max(x, low), high),
-    "erf": lambda x, **_: _erf(x), "erfc": lambda x, **_: _erfc(x),
-    "expm1": lambda x, **_: _expm1(x),
+    "erf": _in_float32(_erf), "erfc": _in_float32(_erfc), "expm1": _in_float32(_expm1),
     "reduce_and": _tested(True), "reduce_or": _tested(False),
     "split": _split,
     "stack": lambda *xs, axis: lax.concatenate([lax.expand_dims(x, (axis,)) for x in xs], axis),
-    "tan": lambda x, **_: lax.sin(x) / lax.cos(x),
+    "tan": _in_float32(lambda x: lax.sin(x) / lax.cos(x)),
     "tile": _tile,
 }

@@ -24,15 +24,18 @@ from pyjx.engine.types import Params
 from pyjx.experimental.pallas.in_kernels import run_scoped
 from pyjx.experimental.pallas.kernel_calls import indices
 from pyjx.experimental.pallas.kernel_grids import (
-    BlockSpec,
+    Element,
     MemoryRef,
     Place,
     RefLike,
     Size,
     Squeezed,
     block_dim,
+    is_spec,
     no_block_spec,
     placed,
+    size_of,
+    start_of,
 )
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.fori import fori_loop
@@ -203,9 +206,11 @@ class Copy:
 
     def __init__(self, src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None) -> None:
         self.src_ref, self.dst_ref, self.sem = src_ref, dst_ref, sem
+        self._added = False
 
     def start(self, priority: int = 0, *, add: bool = False) -> None:
         """Begin it; with `add` it adds to what is there."""
+        self._added = add
         if add:
             self.dst_ref[...] += self.src_ref[...]
         else:
@@ -213,7 +218,8 @@ class Copy:
 
     def wait(self) -> None:
         """Wait until it is done."""
-        _bind(dma_wait_p, self._refs)
+        if not self._added:  # which is done as it is started
+            _bind(dma_wait_p, self._refs)
 
     wait_send = wait_recv = wait
 
@@ -252,7 +258,12 @@ def async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *
 
 
 def sync_copy(src_ref: RefLike, dst_ref: RefLike, *, add: bool = False) -> None:
-    """Copy between references, and wait until it is done; with `add` add to what is there."""
+    """Copy between references, and wait until it is done.
+
+    Args:
+      src_ref, dst_ref: from where to where; of one shape and dtype.
+      add: whether it adds to what is there.
+    """
     def body(sem: RefLike) -> None:
         async_copy(src_ref, dst_ref, sem, add=add).wait()
 
@@ -283,6 +294,12 @@ def roll(x: ArrayLike, shift: Any, axis: int, *, stride: int | None = None,
       stride: by how much more for each place along `stride_axis`.
       stride_axis: which axis that is; both or none.
     """
+    if (stride is None) != (stride_axis is None):
+        raise ValueError("roll: stride and stride_axis are given both or none; got stride="
+                         f"{stride} and stride_axis={stride_axis}.")
+    if isinstance(shift, int) and shift < 0:
+        raise ValueError(f"roll: shift must not be negative, got {shift}. Roll by the size of the "
+                         "axis less that.")
     if stride is None or stride_axis is None:
         return rolled(x, shift, axis)  # type: ignore[arg-type]
     count = get_aval(x).shape[stride_axis]
@@ -322,7 +339,7 @@ def emit_pipeline(body: Callable[..., None], *, grid: Size | Sequence[Size],
                   no_pipelining: bool = False, output_wait_read_only: bool = False,
                   _explicit_indices: bool = False) -> Callable[..., None]:
     """The function that runs `body` for each program of a grid within a kernel, on blocks of
-    references, which are copied while others are computed.
+    references, one after the other.
 
     Args:
       body: takes a reference to a block of each reference, and `scratches` behind them.
@@ -334,13 +351,13 @@ def emit_pipeline(body: Callable[..., None], *, grid: Size | Sequence[Size],
     Raises:
       NotImplementedError: a block sticks out of its array.
     """
-    specs = [s for s in tree_leaves((in_specs, out_specs), is_leaf=_is_spec) if _is_spec(s)]
+    specs = [s for s in tree_leaves((in_specs, out_specs), is_leaf=is_spec) if is_spec(s)]
     sizes: list[Any] = [*grid] if isinstance(grid, (tuple, list)) else [grid]
 
     def pipeline(*refs: RefLike, scratches: Sequence[RefLike] = ()) -> None:
         def step(k: Any, carry: None) -> None:
             ids = indices(k, sizes)
-            with placed(Place(ids, sizes, (None,) * len(sizes))):
+            with placed(Place(ids, sizes)):
                 given = ((tuple(ids),) if _explicit_indices else ())
                 body(*given, *[_block_of(ref, spec, ids)
                                for ref, spec in zip(refs, specs, strict=True)], *scratches)
@@ -348,10 +365,6 @@ def emit_pipeline(body: Callable[..., None], *, grid: Size | Sequence[Size],
         fori_loop(0, math.prod(sizes), step, None)
 
     return pipeline
-
-
-def _is_spec(x: object) -> bool:
-    return isinstance(x, BlockSpec) or x is no_block_spec
 
 
 def _block_of(ref: RefLike, spec: Any, ids: Sequence[ArrayLike]) -> Any:
@@ -362,11 +375,11 @@ def _block_of(ref: RefLike, spec: Any, ids: Sequence[ArrayLike]) -> Any:
     parts: list[Any] = []
     for n, entry, i in zip(ref.shape, spec.block_shape, places, strict=True):
         dim = block_dim(entry)
-        size = getattr(dim, "block_size", 1)
-        if n % size:
+        size = size_of(dim)
+        if n % size or (isinstance(dim, Element) and dim.padding != (0, 0)):
             raise NotImplementedError(f"emit_pipeline: blocks of {size} stick out of an axis of "
                                       f"{n}. Choose a block size that divides it.")
-        parts.append(i if isinstance(dim, Squeezed) else ds(i * size, size))
+        parts.append(i if isinstance(dim, Squeezed) else ds(start_of(dim, i), size))
     return ref.at[tuple(parts)]
 
 
