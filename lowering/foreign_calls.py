@@ -34,7 +34,8 @@ def _ffi_call(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
 def _kernel_of_tpus(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     if b.module.platform == "cpu":
         raise ValueError("Only interpret mode is supported on CPU backend. Give pallas_call "
-                         "interpret=True.")
+                         "interpret=True, or run what calls it within "
+                         "pltpu.force_tpu_interpret_mode().")
     raise NotImplementedError(
         f"pallas_call: kernels are not compiled for {b.module.platform}. Give it interpret=True, "
         "which makes XLA's operations of the kernel; or call one of your own by "

@@ -293,7 +293,8 @@ STAGING = {"after_all", "buffer_callback", "create_token", "dce_sink", "debug_ca
            "dim_as_value", "ffi_call", "inspect_sharding", "io_callback", "pure_callback", "stage"}
 
 # References, which programs have no more when they are lowered: tests/references.
-REFERENCES = {"addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "swap"}
+REFERENCES = {"addupdate", "dma_start", "dma_wait", "empty_ref", "free_ref", "freeze", "get",
+              "new_ref", "semaphore_read", "semaphore_signal", "semaphore_wait", "swap"}
 
 # Operations over named axes, of which no program consists that can run: samples are in
 # tests/lax/test_collectives.py.
@@ -315,8 +316,11 @@ FOR_XLA = {"compute_on", "control_dep", "fused_call", "program_order", "xla_meta
            "xla_metadata_operation", "xla_metadata_value"}
 # What programs of parts become as they are lowered.
 AT_THE_END = {"on_parts", "open_sum"}
+# Kernels: tests/experimental/test_pallas.py; checks: test_checkify.py beside it.
+KERNELS = {"check", "mosaic_call", "pallas_call"}
 # What collectives become at the end, and what says itself how it is cut, as in JAX.
-NEITHER_DERIVED_NOR_BATCHED = {"all_reduce", "custom_partitioning", "platform_index", *AT_THE_END}
+NEITHER_DERIVED_NOR_BATCHED = {"all_reduce", "custom_partitioning", "mosaic_call", "platform_index",
+                               *AT_THE_END}
 
 
 # Parts of decompositions, and reductions by similarity: nobody has asked for their derivatives.
@@ -345,7 +349,7 @@ def test_primitive_is_complete(name: str) -> None:
             missing.append("jvp rule")
         if primitive.linear and primitive.transpose is None and name != "stop_gradient":
             missing.append("transpose rule")
-        elsewhere = OVER_NAMES | OVER_DEVICES | FOR_XLA | AT_THE_END
+        elsewhere = OVER_NAMES | OVER_DEVICES | FOR_XLA | AT_THE_END | KERNELS
         if name not in elsewhere and not any(s.primitive == name for s in SAMPLES):
             missing.append("sample in tests/ops")
     assert not missing, f"{name} lacks: {', '.join(missing)}"

@@ -40,6 +40,13 @@ EXPLAINED = {
     "zero_prop(series_in)": "the protocol of jet's rules; the series is zero whatever came",
     "ltg_batcher(insert_axis)": "the protocol of batching rules",
     "zeros(key)": "the protocol of initializers; nothing is drawn",
+    **dict.fromkeys([f"JetTrace.process_{call}({parameter})" for call, parameters in (
+        ("call", "call_primitive params"),
+        ("custom_jvp_call", "primitive jvp symbolic_zeros"),
+        ("custom_vjp_call", "primitive fwd bwd out_trees symbolic_zeros"),
+        ) for parameter in parameters.split()], "the protocol of traces; it is refused"),
+    "traceable(use_eq_store)": "of JAX's signature; jaxprs are traced",
+    "traceable(unk_names)": "of JAX's signature; jaxprs are traced",
     "build_ffi_lowering_function(skip_ffi_layout_processing)": "layouts are always the default's",
 }
 

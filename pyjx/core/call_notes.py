@@ -191,6 +191,8 @@ _CALLS = {
     "associative_scan": "fn(a, b)", "reduce": "computation(a, b)", "cond": "branch(*operands)",
     "switch": "branch(*operands)", "tree_reduce": "function(total, leaf)",
     "custom_root": "f(x), solve(f, initial_guess) and tangent_solve(g, y)",
+    "pallas_call": "kernel(*in_refs, *out_refs, *scratch_refs), each in the tree of its specs",
+    "_traced_index_map": "index_map(*indices_in_the_grid, *prefetched_refs)",
     "custom_linear_solve": "matvec(x) and solve(matvec, b)", "tree_map_with_path": "f(path, leaf)",
 }
 _DTYPE = re.compile(r"data type '(\w+)' not understood")

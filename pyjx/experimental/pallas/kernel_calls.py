@@ -22,7 +22,7 @@ from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, RefEffect
 from pyjx.core.evaluation import jaxpr_as_fun
-from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.options import Inline
 from pyjx.core.primitive import Holding, Primitive, register
 from pyjx.core.records import Record
@@ -56,7 +56,7 @@ from pyjx.lax.joining import slice as slice_of
 from pyjx.lax.mapping import map as loop_map
 from pyjx.lax.shapes import reshape
 from pyjx.lax.slicing import dynamic_slice, dynamic_update_slice
-from pyjx.lax.traced_functions import debug_info_of, trace_function
+from pyjx.lax.traced_functions import trace_function
 from pyjx.runtime.jit import jit
 from pyjx.tree_util import (
     keystr,
@@ -389,7 +389,11 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
         len(in_specs), tuple([scratch_type(x) for x in scratch]))
     refs: list[Any] = [*fetched_refs, *[m.ref_aval for m in mappings], *mapping.scratch]
     bounds = tuple([n for n in sizes if isinstance(n, Tracer)])
-    run_kernel = partial(_run_kernel, kernel, mapping, tree, results.tree, scratch_tree)
+    def run_kernel(*inputs: Tracer) -> list[Tracer]:
+        return _run_kernel(kernel, mapping, tree, results.tree, scratch_tree, *inputs)
+
+    named = DebugInfo("pallas_call", source_of(kernel), None)
+    run_kernel.debug_info = lambda _: named  # type: ignore[attr-defined]
     inputs: list[Any] = [_INDEX] * (len(bounds) + len(sizes)) + refs
     traced = trace_function("pallas_call", "kernel", run_kernel,
                             tree_structure((0,) * len(inputs)), inputs, unpacked=True)
@@ -404,8 +408,7 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
             f"The kernel function in the pallas_call {where} captures constants "
             f"[{', '.join([a.str_short(short_dtypes=True) for a in captured])}]. You should pass "
             "them as inputs.")
-    named = debug_info_of("pallas_call", kernel, tree).with_unknown_names()
-    return _Traced(traced.closed.replace(debug_info=named), mapping, bounds)
+    return _Traced(traced.closed, mapping, bounds)
 
 
 def _run_kernel(kernel: Callable[..., None], mapping: GridMapping, in_tree: TreeDef,
@@ -432,8 +435,11 @@ def _axes(grid: Grid) -> list[Any]:
     if len(axes) == 2 and isinstance(axes[0], str):
         axes = (axes,)
     sizes = [axis[1] if isinstance(axis, (tuple, list)) else axis for axis in axes]
-    return [convert_element_type(n, np.int32) if isinstance(n, Tracer) else operator.index(n)
-            for n in sizes]
+    sizes = [convert_element_type(n, np.int32) if isinstance(n, Tracer) else operator.index(n)
+             for n in sizes]
+    if any([isinstance(n, int) and n < 0 for n in sizes]):
+        raise ValueError(f"pallas_call: sizes of the grid must not be negative, got {grid}.")
+    return sizes
 
 
 def _check_aliases(aliases: Sequence[Alias], avals: Sequence[ShapedArray], fetched: int,

@@ -394,11 +394,8 @@ def block_mapping(spec: BlockSpec | NoBlockSpec, array: ShapedArray, origin: str
         def index_map(*ids: Any) -> Any:
             return (0,) * len(dims)
 
-    tree = tree_structure((0,) * (rank + len(fetched)))
-    traced = trace_function("pallas_call index_map", "index_map", index_map, tree,
-                            [*[_INDEX] * rank, *fetched],  # type: ignore[list-item]
-                            unpacked=True)
-    name, avals = source_of(index_map), traced.closed.out_avals
+    closed = _traced_index_map(index_map, rank, fetched)
+    name, avals = source_of(index_map), closed.out_avals
     if len(avals) != len(dims):
         raise ValueError(
             f"Index map function {name} for {origin} must return {len(dims)} values to match "
@@ -407,12 +404,20 @@ def block_mapping(spec: BlockSpec | NoBlockSpec, array: ShapedArray, origin: str
         if aval.shape or aval.dtype.kind not in "iu":
             raise ValueError(f"Index map function {name} for {origin} must return integer scalars. "
                              f"Output[{k}] has type {aval.str_short()}.")
-    if any([isinstance(c, Tracer) for c in traced.closed.consts]):
+    if any([isinstance(c, Tracer) for c in closed.consts]):
         raise ValueError(f"Index map function {name} for {origin} must not capture constants: it "
                          "closes over traced values. Pass them as arguments that are fetched "
                          "before, by PrefetchScalarGridSpec.")
-    return BlockMapping(dims, _of_int32(traced.closed), array,
+    return BlockMapping(dims, _of_int32(closed), array,
                         MemorySpace.DEFAULT if space is None else space, origin)
+
+
+def _traced_index_map(index_map: Callable[..., Any], rank: int,
+                      fetched: Sequence[AbstractRef]) -> ClosedJaxpr:
+    return trace_function("pallas_call index_map", "index_map", index_map,
+                          tree_structure((0,) * (rank + len(fetched))),
+                          [*[_INDEX] * rank, *fetched],  # type: ignore[list-item]
+                          unpacked=True).closed
 
 
 def _of_int32(closed: ClosedJaxpr) -> ClosedJaxpr:
