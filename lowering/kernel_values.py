@@ -79,8 +79,21 @@ def _shifted(k: Kernel, op: str, x: str, y: str, aval: Any) -> str:
 def _compared(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
     x, y, aval = _both(k, eqn, x, y)
     op, name = "cmpf" if is_float(aval) else "cmpi", eqn.primitive.name
+    if aval.dtype == np.bool_:
+        return _compared_bools(k, name, x, y, aval)
     found = k.line(f"arith.{op} {_COMPARISONS[name][_kind(aval)]}, {x}, {y} : {type_of(aval)}")
     return k.inverted(found, aval.shape) if (op, name) == ("cmpf", "ne") else found
+
+
+def _compared_bools(k: Kernel, name: str, x: str, y: str, aval: ShapedArray) -> str:
+    """By and, or and exclusive or: Mosaic compares no vectors of i1."""
+    if name in ("gt", "le"):
+        x, y = y, x
+    if name in ("lt", "gt", "ge", "le"):  # x < y = not x and y; x >= y is not that
+        found = k.line(f"arith.andi {k.inverted(x, aval.shape)}, {y} : {type_of(aval)}")
+    else:
+        found = k.line(f"arith.xori {x}, {y} : {type_of(aval)}")
+    return k.inverted(found, aval.shape) if name in ("eq", "ge", "le") else found
 
 
 @kernel_rule("neg")

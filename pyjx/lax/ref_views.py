@@ -14,7 +14,7 @@ import numpy as np
 
 from pyjx import errors
 from pyjx.core import dtypes
-from pyjx.core.array_type import ArrayLike
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import AbstractRef, get_aval
 from pyjx.core.jaxpr import JaxprEqn, Literal
 from pyjx.core.records import Record
@@ -309,7 +309,7 @@ def write(x: ArrayLike, part: Any, indexers: Indexers, integers: Sequence[Any],
     return new
 
 
-def _read(view: _View, x: Any) -> Any:
+def _read(view: _View, x: ArrayLike) -> Array:
     thinned = _thinned(view)
     if thinned is not None:
         x = joining.slice(x, *thinned)
@@ -327,7 +327,7 @@ def _read(view: _View, x: Any) -> Any:
         _sizes(view), mode="clip")
 
 
-def _written(view: _View, x: Any, part: Any, adding: bool) -> Any:
+def _written(view: _View, x: ArrayLike, part: ArrayLike, adding: bool) -> ArrayLike:
     thinned = _thinned(view)
     if thinned is not None:
         new = _written(_of_thinned(view), joining.slice(x, *thinned), part, adding)
@@ -337,7 +337,7 @@ def _written(view: _View, x: Any, part: Any, adding: bool) -> Any:
         scatter = indexing.scatter_add if adding else scattering.scatter
         return scatter(
             x, _vectors(view), part,
-            indexing.ScatterDimensionNumbers(dims.windows, dims.axes, dims.starts), mode="clip")
+            indexing.ScatterDimensionNumbers(dims.windows, dims.axes, dims.starts), mode="drop")
     if adding:
         part = add(_read(view, x), part)
     if 0 in view.part_shape:
@@ -350,17 +350,17 @@ def _sizes(view: _View) -> list[int]:
 
 
 def _starts(view: _View) -> list[Any]:
-    return [_counted(i, n) if e is None or e[0] is None else np.int32(e[0])
-            for e, i, n in zip(view.entries, view.integers, view.shape, strict=True)]
+    """The starts of a dynamic slice, which counts negative ones from the end itself."""
+    return [np.int32(e[0]) if e is not None and e[0] is not None else
+            i if isinstance(i, np.integer) else convert_element_type(i, np.int32)
+            for e, i in zip(view.entries, view.integers, strict=True)]
 
 
-def _counted(i: Any, n: int) -> Any:
-    """Integers that count from the start."""
-    if isinstance(i, np.integer):
-        return np.int32(i + n if i < 0 else i)
-    if not dtypes.issubdtype(get_aval(i).dtype, np.signedinteger):
-        return convert_element_type(i, np.int32)
-    i = convert_element_type(i, np.int32)
+def _counted(i: ArrayLike, n: int, given: ArrayLike) -> ArrayLike:
+    """Integers, int32 now, that count from the start."""
+    if isinstance(i, np.integer) or not dtypes.issubdtype(
+            get_aval(given).dtype, np.signedinteger):
+        return i
     shape = get_aval(i).shape
     zero, length = full(shape, 0, np.int32), full(shape, n, np.int32)
     return select(lt(i, zero), add(i, length), i)
@@ -385,13 +385,14 @@ def _counting(view: _View) -> Shape:
                   if e is None or e[1] != n])
 
 
-def _vectors(view: _View) -> Any:
+def _vectors(view: _View) -> Array:
     """The index vectors, along the last axis."""
     shape = view.int_shape
-    starts = _starts(view)
     columns = []
-    for axis in _counting(view):
-        column = starts[axis]
+    for axis, start in enumerate(_starts(view)):
+        if axis not in _counting(view):
+            continue
+        column = _counted(start, view.shape[axis], view.integers[axis])
         own = get_aval(column).shape
         at = tuple(range(len(shape) - len(own), len(shape)))
         kept = [k for k, n in enumerate(own) if n == shape[at[k]]]

@@ -264,7 +264,7 @@ def _sorted_unique(x: ArrayLike, equal_nan: bool, size: int | None, fill_value: 
     weak = aval.weak_type and not padded and aval.dtype not in dtypes.complex_dtypes
     if size is not None:
         size = _size("unique", size)
-    if not n or not aval.size or size == 0:
+    if not n or not aval.size or (size == 0 and not with_inverse):
         found = 1 if n and not aval.size else 0  # slices without elements are equal
         size = found if size is None else size
         if size and size > found and fill_value is None:

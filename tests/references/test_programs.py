@@ -130,10 +130,20 @@ def test_eval_jaxpr_and_eval_shape():
 def test_integers_out_of_bounds_are_moved():
     ref = ref_of(1, 2, 3)
     read = jax.jit(lambda r, i: r[i])
-    assert [float(read(ref, i)) for i in (7, -1, -9)] == [3, 3, 1]
+    assert [float(read(ref, i)) for i in (7, -1, -4, -5, -9)] == [3, 3, 1, 1, 1]
     assert read(ref, jnp.array([7, -1, -5])).tolist() == [3, 3, 1]
     jax.jit(lambda r, i: r.at[i].set(9.0))(ref, 7)
     assert ref[...].tolist() == [1, 2, 9]
+    jax.jit(lambda r, i: jax.ref.addupdate(r, i, 1.0))(ref, -4)
+    assert ref[...].tolist() == [2, 2, 9]
+
+
+def test_writes_at_many_integers_leave_out_those_out_of_bounds():
+    ref = ref_of(1, 2, 3)
+    ref[jnp.array([9, 0, -4])] = jnp.array([10.0, 20.0, 30.0])
+    assert ref[...].tolist() == [20, 2, 3]
+    jax.ref.addupdate(ref, jnp.array([9, -1, -4]), jnp.array([10.0, 20.0, 30.0]))
+    assert ref[...].tolist() == [20, 2, 23]
 
 
 # -- loops and branches ----------------------------------------------------------------------------
