@@ -207,6 +207,13 @@ def _read(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
     return [k.line(f"tpu.sem_read {name} : {kind} -> i32")]
 
 
+@kernel_rule("multiple_of")
+def _multiple_of(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+    for n in eqn.params["values"]:
+        x = k.line(f"tpu.assume_multiple {x}, {n} : {type_of(eqn.outvars[0].aval)}")
+    return x
+
+
 # -- modules ---------------------------------------------------------------------------------------
 
 

@@ -317,7 +317,7 @@ FOR_XLA = {"compute_on", "control_dep", "fused_call", "program_order", "xla_meta
 # What programs of parts become as they are lowered.
 AT_THE_END = {"on_parts", "open_sum"}
 # Kernels: tests/experimental/test_pallas.py; checks: test_checkify.py beside it.
-KERNELS = {"check", "mosaic_call", "pallas_call"}
+KERNELS = {"check", "mosaic_call", "multiple_of", "pallas_call"}
 # What collectives become at the end, and what says itself how it is cut, as in JAX.
 NEITHER_DERIVED_NOR_BATCHED = {"all_reduce", "custom_partitioning", "mosaic_call", "platform_index",
                                *AT_THE_END}

@@ -68,15 +68,15 @@ def test_what_is_called_refuses(name):
 
 
 def test_signatures_and_wrong_arguments():
-    assert str(inspect.signature(tpu.touch)) == "(ref)"
+    assert str(inspect.signature(tpu.prng_seed)) == "(*seeds)"
     assert [*inspect.signature(tpu.PrefetchScalarGridSpec).parameters] == [
         "num_scalar_prefetch", "grid", "in_specs", "out_specs", "scratch_shapes"]
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument"):
-        tpu.stochastic_round(1, 2)
+        tpu.core_barrier(1)
 
 
 def test_what_makes_functions_refuses_when_these_are_called():
-    @pallas.kernel(out_type=(), mesh=None)
+    @mosaic_gpu.kernel(out_type=())
     def kernel(ref):
         "Adds."
 

@@ -88,10 +88,10 @@ def test_the_reading_order_is_short_and_true() -> None:
 # missing, 776 for kernels that are interpreted (and four files),
 # 1,066 for kernels of attention, also to pages, and groups of rows, and what such use (and nine
 # files),
-# 1079 for kernels that TPUs compile (and four files; three homes of
+# 1092 for kernels that TPUs compile (and four files; three homes of
 # operations, as kernels are a second language that these are lowered to).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 83_016),
+    (sources.code_lines, 83_029),
     (lambda: PATHS, 536),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),

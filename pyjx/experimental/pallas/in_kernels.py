@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pyjx import configuration
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
 from pyjx.debug import printing
 from pyjx.experimental.checkify import conditions
@@ -202,9 +203,23 @@ def delay(nanos: ArrayLike) -> None:
     """Let a kernel wait for so many nanoseconds: nothing where it is interpreted."""
 
 
-def multiple_of(x: Array, values: Sequence[int] | int) -> Array:
-    """`x`, of which a compiler may take it that it is a multiple of each of `values`."""
-    return x
+multiple_of_p = register(Primitive(
+    "multiple_of", shape_rule=lambda aval, values: aval, decomposition=lambda x, values: x))
+
+
+def multiple_of(x: _Int, values: Sequence[int] | int) -> _Int:
+    """`x`, of which a compiler may take it that it is a multiple of each of `values`.
+
+    TPUs read and write where rows are tiles of eight only if they know that of the first one.
+
+    Args:
+      x: an integer, traced or not.
+      values: integers of which it is a multiple.
+    """
+    if isinstance(x, int):
+        return x
+    given = (values,) if isinstance(values, int) else tuple(values)
+    return multiple_of_p.bind(x, values=given)  # type: ignore[no-any-return]
 
 
 def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEstimate:

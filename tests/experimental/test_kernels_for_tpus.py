@@ -1,0 +1,317 @@
+"""Kernels as they are compiled for TPUs: their modules, and what has no form there."""
+
+import functools
+import re
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.core.nested import all_eqns
+from pyjx.experimental import pallas as pl
+from pyjx.experimental.pallas import mosaic_calls
+from pyjx.experimental.pallas import tpu as pltpu
+from tests.experimental.kernels import (
+    KERNELS,
+    X,
+    agree,
+    call,
+    compiled,
+    double,
+    for_tpus,
+    normal,
+    struct,
+)
+
+
+def test_kernels_of_users_kinds_have_forms_for_tpus(monkeypatch):
+    monkeypatch.setitem(call.keywords, "interpret", False)
+    for name, (kernel, args, _) in KERNELS.items():
+        if name not in ("stencil", "histogram", "prefix sum", "top two", "pipelined"):
+            text = for_tpus(lambda *args, kernel=kernel: kernel(*args), *args)
+            assert "stablehlo.custom_call @tpu_custom_call" in text, name
+            assert 'kernel_name = "kernel"' in text, name
+
+
+def test_the_module_of_a_kernel():
+    text = mosaic_calls.module_text(jax.make_jaxpr(pl.pallas_call(
+        double, struct(16, 128), grid=(2,), in_specs=[pl.BlockSpec((8, 128), lambda i: (i, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0))))(jnp.ones((16, 128))).eqns[0].params)
+    assert [line.split(" loc(")[0].strip() for line in text.splitlines()] == [
+        "module @double {",
+        "func.func @double(%arg0: i32, %arg1: memref<8x128xf32, #tpu.memory_space<vmem>>, "
+        "%arg2: memref<8x128xf32, #tpu.memory_space<vmem>>) attributes {dimension_semantics = "
+        "[#tpu.dimension_semantics<arbitrary>], scalar_prefetch = 0 : i64, scratch_operands = 0 : "
+        "i64, tpu.core_type = #tpu.core_type<tc>, iteration_bounds = array<i64: 2>, window_params "
+        "= [{transform_indices = @transform_0, window_bounds = array<i64: 8, 128>}, "
+        "{transform_indices = @transform_1, window_bounds = array<i64: 8, 128>}]} {",
+        "%1 = arith.constant 0 : index", "%2 = arith.constant 0 : index",
+        "%3 = vector.load %arg1[%1, %2] : memref<8x128xf32, #tpu.memory_space<vmem>>, "
+        "vector<8x128xf32>",
+        "%4 = arith.constant 2.000000e+00 : f32",
+        "%5 = vector.broadcast %4 : f32 to vector<8x128xf32>",
+        "%6 = arith.mulf %3, %5 : vector<8x128xf32>",
+        "%7 = arith.constant 0 : index", "%8 = arith.constant 0 : index",
+        "tpu.vector_store %arg2[%7, %8], %6 {strides = array<i32>} : "
+        "memref<8x128xf32, #tpu.memory_space<vmem>>, vector<8x128xf32>,",
+        "return", "}",
+        "func.func @transform_0(%arg0: i32) -> (i32, i32) {", "%1 = arith.constant 0 : i32",
+        "return %arg0, %1 : i32, i32", "}",
+        "func.func @transform_1(%arg0: i32) -> (i32, i32) {", "%1 = arith.constant 0 : i32",
+        "return %arg0, %1 : i32, i32", "}", "}"]
+
+
+@pytest.mark.parametrize("f", [
+    jnp.abs, jnp.sign, jnp.round, lambda x: jnp.isfinite(x).astype(int), jax.nn.gelu,
+    lambda x: jnp.isnan(x).astype(int), lambda x: lax.shift_left(x.astype(int), 40),
+    lambda x: jnp.argmax(x > 0, 1)[:, None], lambda x: x ** x.astype(int), jax.nn.silu,
+    jax.nn.softmax, jax.nn.log_softmax, jax.nn.elu, jnp.floor, jnp.rint, jnp.sin, jnp.tan,
+    jnp.expm1, jnp.cumsum,
+    lambda x: jnp.clip(x, -1, 1), lambda x: x ** 3, lambda x: x ** 0.5, lambda x: x @ x.T,
+    lambda x: jnp.argmax(x, 1)[:, None],
+    lambda x: jnp.any(x > 0, 1, keepdims=True).astype(int),
+    lambda x: jnp.where(x > 0, x, -x), lambda x: jnp.roll(x, 1, 0), lambda x: x[:, :64],
+    lambda x: jnp.concatenate([x, x], 1), lambda x: jnp.tile(x, (2, 1)), jnp.transpose,
+    lambda x: x.astype("bfloat16").astype("float32"), lambda x: x + jnp.arange(128.0),
+    lambda x: jax.nn.gelu(x, approximate=False), lambda x: x.astype(int) // 3 % 2,
+    lambda x: jnp.max(x, 0, keepdims=True), lambda x: jnp.mean(x, 1, keepdims=True),
+    lambda x: x.astype("bfloat16") @ x.astype("bfloat16").T, lambda x: x.reshape(4, 256),
+    lambda x: lax.fori_loop(0, 3, lambda i, c: c * x + i, x),
+    lambda x: lax.while_loop(lambda c: jnp.sum(c) < 9, lambda c: c + x, x),
+    lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x),
+    lambda x: lax.switch(x[0, 0].astype(int), [jnp.sin, jnp.cos, jnp.abs], x)])
+def test_operations_have_forms_for_tpus(f):
+    x = struct(8, 128)
+    out = jax.eval_shape(f, x)
+
+    def kernel(x_ref, o_ref):
+        o_ref[...] = f(x_ref[...])
+
+    run = functools.partial(for_tpus, pl.pallas_call(kernel, out), x)
+    if f is jnp.cumsum:
+        with pytest.raises(NotImplementedError, match=r"'cumsum' of float32\[1024\] has no"):
+            run()
+    else:
+        assert "tpu_custom_call" in run()
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "expm1", "tan"])
+def test_formulas_of_kernels(name):
+    x = jnp.concatenate([jnp.linspace(-4, 4, 2001), jnp.array([0.0, -0.0, 1e-6, -1e-3, 30, -30])])
+    x = x[abs(abs(x) - np.pi / 2) > 0.1] if name == "tan" else x
+    want = np.asarray(getattr(lax, name)(x))
+    atol = 0 if name == "erfc" else 3e-7
+    np.testing.assert_allclose(mosaic_calls.FORMULAS[name](x[x < 9]), want[x < 9], 2e-5, atol)
+    narrow = x.astype("bfloat16")
+    np.testing.assert_array_equal(mosaic_calls.FORMULAS[name](narrow), mosaic_calls.FORMULAS[name](
+        narrow.astype("float32")).astype("bfloat16"))
+
+
+def test_formulas_of_tests_and_places():
+    x = jnp.array([[1.0, 3.0, 3.0], [np.nan, 0.0, 5.0], [0.0, 0.0, 0.0]])
+    for name in ("argmax", "argmin"):
+        got = mosaic_calls.FORMULAS[name](x, axes=(1,), index_dtype=np.dtype("int32"))
+        np.testing.assert_array_equal(got, getattr(jnp, name)(x, 1))
+    for name, f in (("reduce_or", jnp.any), ("reduce_and", jnp.all)):
+        np.testing.assert_array_equal(mosaic_calls.FORMULAS[name](x > 0, axes=(1,)), f(x > 0, 1))
+
+
+def test_copies_and_semaphores_for_tpus():
+    def kernel(x_ref, o_ref, space_ref, sems, sem):
+        rows = x_ref.at[pl.ds(8 * pl.program_id(0), 8)]
+        copy = pltpu.make_async_copy(rows, space_ref, sems.at[1])
+        copy.start()
+        copy.wait()
+        pl.semaphore_signal(sem, 2)
+        pl.semaphore_wait(sem, 1)
+        pl.run_scoped(lambda ref: ref.set(space_ref[...]), pltpu.VMEM((8, 128), "float32"))
+        o_ref[...] = space_ref[...] * pl.semaphore_read(sem).astype("float32")
+
+    options = {
+        "grid": 2, "in_specs": [pl.BlockSpec(memory_space=pl.ANY)],
+        "out_specs": pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        "scratch_shapes": [pltpu.VMEM((8, 128), "float32"), pltpu.SemaphoreType.DMA((2,)),
+                           pltpu.SemaphoreType.REGULAR]}
+    assert "tpu_custom_call" in compiled(kernel, (16, 128), **options)
+    x = normal(16, 128)
+    np.testing.assert_array_equal(call(kernel, x, **options)(x)[:8], x[:8])
+
+
+TABLE = np.arange(1024.0, dtype="float32").reshape(8, 128) ** 2
+NO_FORMS = [
+    (lambda x_ref, o_ref: o_ref.set(jnp.sort(x_ref[...])), {}, "'sort' of float32\\[8,128\\] has"),
+    (lambda x_ref, o_ref: o_ref.set(x_ref[...] + TABLE), {},
+     "holds the array float32\\[8, 128\\]. Pass it as an argument."),
+    (lambda x_ref, o_ref: o_ref.set(x_ref[...]), {
+        "in_specs": [pl.BlockSpec(memory_space=pl.ANY)]}, "in ANY is neither read nor written"),
+    (lambda x_ref, o_ref: o_ref.set(x_ref[...]), {
+        "in_specs": [pl.BlockSpec((pl.Element(8), 128), lambda: (0, 0))]}, "begin at any element"),
+    (lambda x_ref, o_ref: o_ref.set(lax.scan(lambda c, r: (c, r), 0, x_ref[...])[1]), {},
+     "a scan in a kernel takes and gives no stacked arrays"),
+    (lambda x_ref, o_ref: o_ref.set(jnp.dot(x_ref[...], x_ref[...].T, precision="high")),
+     {"out": struct(8, 8)}, "products of the precision"),
+    (lambda x_ref, o_ref: o_ref.set(x_ref[...] > 0), {"out": struct(8, 128, dtype="bool")},
+     "references hold no bools"),
+    (lambda x_ref, o_ref: o_ref.set(lax.reduce_precision(x_ref[...], 8, 7)), {},
+     "'reduce_precision' of"),
+]
+
+
+def modules(run, *args):
+    """The texts of the modules of a function's kernels."""
+    return [mosaic_calls.module_text(eqn.params) for eqn in all_eqns(jax.make_jaxpr(run)(*args))
+            if eqn.primitive is pl.pallas_call_p]
+
+
+def test_copies_are_waited_for_where_they_were_begun():
+    def kernel(x_ref, o_ref):
+        pltpu.sync_copy(x_ref, o_ref, add=True)
+        pltpu.sync_copy(x_ref, o_ref)
+
+    (text,) = modules(pl.pallas_call(kernel, struct(8, 128)), jnp.ones((8, 128)))
+    assert text.count("enqueue_dma") == text.count("wait_dma2") == 1
+    out = call(lambda x_ref, o_ref: pltpu.sync_copy(x_ref, o_ref, add=True), X,
+               input_output_aliases={0: 0})(X)
+    np.testing.assert_array_equal(out, 2 * X)
+
+
+def test_what_an_index_is_a_multiple_of_is_told_to_tpus():
+    def kernel(at_ref, x_ref, o_ref):
+        rows = pl.ds(pl.multiple_of(at_ref[0], 8), 8)
+        o_ref[rows] = pl.reciprocal(x_ref[rows])
+
+    run = pl.pallas_call(kernel, struct(32, 128))
+    (text,) = modules(run, jnp.array([8]), jnp.ones((32, 128)))
+    assert text.count("tpu.assume_multiple") == 1
+    with pltpu.force_tpu_interpret_mode():
+        out = run(jnp.array([8]), jnp.full((32, 128), 4.0))
+    np.testing.assert_array_equal(out[8:16], np.full((8, 128), 0.25))
+    assert pl.multiple_of(8, 8) == 8 and pl.multiple_of(jnp.int32(8), (2, 4)) == 8
+
+
+def test_bools_are_compared_by_and_or_and_exclusive_or():
+    def kernel(x_ref, y_ref, o_ref):
+        x, y = x_ref[...] > 0, y_ref[...] > 0
+        for k, compare in enumerate([lax.eq, lax.ne, lax.lt, lax.le, lax.gt, lax.ge]):
+            o_ref[k] = jnp.where(compare(x, y), 1, 0)
+
+    (text,) = modules(pl.pallas_call(kernel, struct(6, 8, 128, dtype="int32")),
+                      jnp.ones((8, 128)), jnp.ones((8, 128)))
+    ops = re.findall(r"arith.(cmpi|xori|andi)", text)
+    assert ops.count("andi") == 4 and "cmpi" not in ops
+
+
+def test_kernels_with_side_effects_stay():
+    params = pltpu.CompilerParams(has_side_effects=True)
+    run = pl.pallas_call(double, struct(8, 128), compiler_params=params)
+    assert "tpu_custom_call" in for_tpus(lambda x: (run(x), x)[1], jnp.ones((8, 128)))
+
+
+def test_batches_have_a_result_each_where_results_have_an_arguments_memory(monkeypatch):
+    def kernel(w_ref, x_ref, o_ref):
+        o_ref[0] = x_ref[0] + w_ref[0]
+
+    run = pl.pallas_call(kernel, struct(8, 128), input_output_aliases={1: 0})
+    text = for_tpus(jax.vmap(run, (0, None)), jnp.ones((3, 8, 128)), jnp.ones((8, 128)))
+    assert "output_operand_alias" in text and "tensor<3x8x128xf32>) -> tensor<3x8x128xf32>" in text
+
+
+@pytest.mark.parametrize("interpret", [True, False])
+def test_wide_types_change_nothing_of_a_grid(interpret):
+    def kernel(x_ref, o_ref):
+        @pl.when(pl.program_id(0) == 1)
+        def _():
+            o_ref[...] = x_ref[...] * 2
+
+        @pl.loop(0, 2)
+        def _(i):
+            o_ref[pl.ds(i, 1)] = x_ref[pl.ds(i, 1)]
+
+    rows = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    run = pl.pallas_call(kernel, struct(16, 128), grid=2, in_specs=[rows], out_specs=rows,
+                         interpret=interpret)
+    with jax.enable_x64(True):
+        x = jnp.ones((16, 128), "float32")
+        if interpret:
+            np.testing.assert_array_equal(run(x)[8:], [[1] * 128] * 2 + [[2] * 128] * 6)
+        else:
+            assert "tpu_custom_call" in for_tpus(run, x)
+
+
+def test_sizes_and_indices_of_other_integers():
+    table = np.array([20, 1], "uint8")
+
+    def kernel(table_ref, x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+    spec = pltpu.PrefetchScalarGridSpec(
+        1, grid=(2,), in_specs=[pl.BlockSpec((32,), lambda i, table_ref: (table_ref[i],))],
+        out_specs=pl.BlockSpec((32,), lambda i, table_ref: (i,)))
+    x = jnp.arange(704.0)
+    out = call(kernel, struct(64), grid_spec=spec)(table, x)
+    np.testing.assert_array_equal(out, np.r_[640:672, 32:64])
+
+    def counted(n):
+        return call(lambda o_ref: o_ref.set(1, pl.program_id(0)), struct(3, dtype="int32"),
+                    grid=(n,))()
+
+    np.testing.assert_array_equal(jax.jit(counted)(np.uint32(2))[:2], [1, 1])
+
+
+def test_pipelines_of_elements():
+    def kernel(x_ref, o_ref):
+        def body(a_ref, b_ref):
+            b_ref[...] = a_ref[...]
+
+        pltpu.emit_pipeline(
+            body, grid=(3,), in_specs=[pl.BlockSpec((pl.Element(2),), lambda i: (i,))],
+            out_specs=[pl.BlockSpec((2,), lambda i: (i,))])(x_ref, o_ref)
+
+    np.testing.assert_array_equal(call(kernel, struct(6))(jnp.arange(6.0)), [0, 1, 1, 2, 2, 3])
+
+
+@pytest.mark.parametrize(("kernel", "options", "said"), NO_FORMS, ids=range(len(NO_FORMS)))
+def test_what_has_no_form_for_tpus(kernel, options, said):
+    with pytest.raises(NotImplementedError, match=f"pallas_call for TPU: .*{said}"):
+        compiled(kernel, (8, 128), **options)
+
+
+def test_batches_of_compiled_kernels_are_one_kernel(monkeypatch):
+    """The one of all examples, interpreted, gives what a batch gives."""
+    for name in ("product", "attention", "softmax"):
+        kernel, args, _ = KERNELS[name]
+        monkeypatch.setitem(call.keywords, "interpret", False)
+        several = [jnp.stack([x, 2 * x]) for x in args[:1]] + list(args[1:])
+        places = [0] + [None] * len(args[1:])
+        traced = jax.make_jaxpr(jax.vmap(lambda *xs, kernel=kernel: kernel(*xs), places))(*several)
+        (eqn,) = traced.eqns
+        assert eqn.params["grid_mapping"].grid[0] == 2
+        outs = eqn.primitive.bind(*several, **{**eqn.params, "interpret": True})
+        monkeypatch.setitem(call.keywords, "interpret", True)
+        agree(outs[0], jax.vmap(kernel, places)(*several))
+        text = for_tpus(lambda *xs, traced=traced: jax.core.eval_jaxpr(
+            traced.jaxpr, traced.consts, *xs), *several)
+        assert text.count("@tpu_custom_call") == 1
+
+
+@pytest.mark.parametrize("estimate", [None, pl.CostEstimate(7, 3, 5)])
+def test_costs_of_compiled_kernels(estimate):
+    rows = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    run = pl.pallas_call(lambda x_ref, o_ref: o_ref.set(jnp.exp(2 * x_ref[...])), struct(16, 128),
+                         grid=2, in_specs=[rows], out_specs=rows, cost_estimate=estimate)
+    (eqn,) = jax.make_jaxpr(run)(jnp.ones((16, 128))).eqns
+    cost = eqn.primitive.holder.stands_for(eqn.params).eqns[0].params["cost"]
+    assert cost == ((2048, 2048) if estimate is None else (7, 3))
+    assert ("cost_estimate" in for_tpus(run, jnp.ones((16, 128)))) is (estimate is not None)
+
+
+def test_compiled_kernels_have_no_derivative():
+    with pytest.raises(NotImplementedError, match=r"kernel double has no .* by jax.custom_vjp"):
+        jax.jit(jax.grad(lambda x: pl.pallas_call(double, x)(x).sum())).trace(X)
+
+
+def test_kernels_are_compiled_for_tpus_alone():
+    with pytest.raises(NotImplementedError, match="kernels are not compiled for cuda"):
+        jax.jit(pl.pallas_call(double, X)).trace(X).lower(lowering_platforms=("cuda",))
