@@ -125,7 +125,8 @@ def test_no_module_has_the_name_of_a_public_function(package: str) -> None:
 # What functools caches: nothing that users' functions or programs are made into.
 FACTS = {
     "the machine": "clusters._metadata clusters._pod_and_job cache._usable cache._umask "
-                   "cache._host_cpu cache.cpu_facts meshes.empty_mesh",
+                   "cache._host_cpu cache.cpu_facts meshes.empty_mesh "
+                   "sharding.single_device_sharding",
     "dtypes": "dtypes._issubdtype dtypes.short_dtype_name dtypes._above dtypes._join "
               "call_notes._dtype_name",
     "files": "naming._statement_at naming._statements stand_ins.modules",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -353,7 +353,7 @@ def only_device(sharding: Sharding) -> Any:
     return next(iter(devices)) if len(devices) == 1 else None
 
 
-@kept(256)
+@cache  # for good: by its identity one that nobody asked for is known
 def single_device_sharding(device: Any, memory_kind: str | None = None) -> Any:
     """The sharding of arrays on one device."""
     return SingleDeviceSharding(device, memory_kind=memory_kind)

@@ -234,3 +234,10 @@ def test_fields_of_a_derived_struct_are_given_once():
     for name in ("axes", "shape", "sharding"):
         with pytest.raises(RuntimeError, match=rf"Cannot reassign attributes \({name}\)"):
             setattr(struct, name, (1,))
+
+
+def test_types_of_arrays_stay_when_caches_are_cleared():
+    x = jnp.ones(3)
+    jax.clear_caches()
+    with jax.set_mesh(jax.make_mesh((1,), ("i",))):
+        assert jax.typeof(x) is x.aval
