@@ -352,14 +352,15 @@ def _sizes(view: _View) -> list[int]:
 def _starts(view: _View) -> list[Any]:
     """The starts of a dynamic slice, which counts negative ones from the end itself."""
     return [np.int32(e[0]) if e is not None and e[0] is not None else
-            i if isinstance(i, np.integer) else convert_element_type(i, np.int32)
+            np.int32(i) if isinstance(i, np.integer) else convert_element_type(i, np.int32)
             for e, i in zip(view.entries, view.integers, strict=True)]
 
 
 def _counted(i: ArrayLike, n: int, given: ArrayLike) -> ArrayLike:
     """Integers, int32 now, that count from the start."""
-    if isinstance(i, np.integer) or not dtypes.issubdtype(
-            get_aval(given).dtype, np.signedinteger):
+    if isinstance(i, np.integer):
+        return np.int32(i + n if i < 0 else i)
+    if not dtypes.issubdtype(get_aval(given).dtype, np.signedinteger):
         return i
     shape = get_aval(i).shape
     zero, length = full(shape, 0, np.int32), full(shape, n, np.int32)
@@ -388,11 +389,10 @@ def _counting(view: _View) -> Shape:
 def _vectors(view: _View) -> Array:
     """The index vectors, along the last axis."""
     shape = view.int_shape
+    starts = _starts(view)
     columns = []
-    for axis, start in enumerate(_starts(view)):
-        if axis not in _counting(view):
-            continue
-        column = _counted(start, view.shape[axis], view.integers[axis])
+    for axis in _counting(view):
+        column = _counted(starts[axis], view.shape[axis], view.integers[axis])
         own = get_aval(column).shape
         at = tuple(range(len(shape) - len(own), len(shape)))
         kept = [k for k, n in enumerate(own) if n == shape[at[k]]]

@@ -138,6 +138,19 @@ def test_integers_out_of_bounds_are_moved():
     assert ref[...].tolist() == [2, 2, 9]
 
 
+def test_known_integers_beside_many_count_from_the_end():
+    x = jnp.arange(12.0).reshape(3, 4)
+
+    def f(ref):
+        ref[jnp.array([1, 2]), jnp.int32(-1)] = jnp.array([50.0, 60.0])
+        return ref[jnp.array([0, 1]), jnp.int32(-2)]
+
+    for run in (f, jax.jit(f)):
+        ref = jax.new_ref(x)
+        assert run(ref).tolist() == [2, 6]
+        assert ref[...].tolist() == [[0, 1, 2, 3], [4, 5, 6, 50], [8, 9, 10, 60]]
+
+
 def test_writes_at_many_integers_leave_out_those_out_of_bounds():
     ref = ref_of(1, 2, 3)
     ref[jnp.array([9, 0, -4])] = jnp.array([10.0, 20.0, 30.0])
