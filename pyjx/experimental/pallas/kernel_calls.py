@@ -8,10 +8,9 @@ discharged, and what it has written goes back into the arrays.
 from __future__ import annotations
 
 import dataclasses
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -134,7 +133,7 @@ def _program(kernel: ClosedJaxpr, mapping: GridMapping, aliases: tuple[Alias, ..
                 arrays[i] = _padded(ins[i], _cut(outs[k], arrays[len(ins) + k]))
             return new[:first], arrays, new[last:]
 
-        total = math.prod(sizes) if not dynamic else _product(sizes)
+        total = reduce(operator.mul, sizes) if sizes else 1
         state = fori_loop(0, total, step, (list(fetched), arrays, scratch))
         return [_cut(m, x) for m, x in zip(outs, state[1][len(ins):], strict=True)]
 
@@ -147,13 +146,6 @@ def _operand_avals(kernel: ClosedJaxpr, mapping: GridMapping) -> list[Any]:
     ins = mapping.block_mappings[:mapping.num_inputs]
     return [*[_INDEX] * mapping.num_dynamic_grid_bounds, *[a.inner_aval for a in fetched],
             *[m.array for m in ins]]
-
-
-def _product(sizes: Sequence[Any]) -> Any:
-    total = sizes[0]
-    for n in sizes[1:]:
-        total = total * n
-    return total
 
 
 def _refs(kernel: ClosedJaxpr, mapping: GridMapping) -> list[Any]:

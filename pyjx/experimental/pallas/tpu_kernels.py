@@ -243,8 +243,7 @@ def make_async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = No
 
 
 def async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *,
-                    src_sem: RefLike | None = None,
-               priority: int = 0, add: bool = False) -> Copy:
+               src_sem: RefLike | None = None, priority: int = 0, add: bool = False) -> Copy:
     """A copy between references, begun: call `wait` of it.
 
     Args:
@@ -309,7 +308,18 @@ def roll(x: ArrayLike, shift: Any, axis: int, *, stride: int | None = None,
 
 
 def reciprocal(x: Array, *, approx: bool = False, full_range: bool = True) -> Array:
-    """1 / x; with `approx` a TPU may make it of fewer bits."""
+    """1 / x, elementwise.
+
+    Args:
+      x: an array of a floating dtype.
+      approx: whether fewer bits would do; all are computed.
+      full_range: whether it must hold for the largest and the smallest numbers; it does.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental import pallas as pl
+    >>> pl.reciprocal(jax.numpy.array([2.0, 4.0]))
+    Array([0.5 , 0.25], dtype=float32)
+    """
     return 1 / x  # type: ignore[return-value]
 
 
