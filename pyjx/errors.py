@@ -211,6 +211,22 @@ class JaxprTypeError(TypeError):
         super().__init__(_explained(self, message))
 
 
+class ShardingTypeError(Exception):
+    """Shardings of operands do not go together, or do not say how the result lies.
+
+    Along axes of a mesh that are Explicit a type says how a value lies, and an operation asks for
+    operands that lie alike, or whole where it works along a dimension.
+
+    Ways out: `jax.reshard(x, P(...))` lays an operand as the others are, or whole; `out_sharding=`
+    of products, reshapes and indexing says how the result lies, where several ways are right;
+    `jax.sharding.auto_axes(f, out_sharding=...)` leaves a function to the compiler, as a mesh does
+    whose axes are Auto (`axis_types` of `jax.make_mesh`). `jax.typeof(x)` shows how a value lies.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_explained(self, message))
+
+
 JaxRuntimeError.__doc__ = """XLA or a device reported a failure: of compiling, running, or memory.
 
 The first word of the message is its kind. Calls return before they have run, so the error comes
@@ -284,7 +300,7 @@ def _lines(*parts: str) -> str:
 __all__ = [
     "ConcretizationTypeError", "InconclusiveDimensionOperation", "JAXIndexError", "JAXTypeError",
     "JaxRuntimeError", "JaxprTypeError", "KeyReuseError", "NonConcreteBooleanIndexError",
-    "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
-    "UnexpectedTracerError", "escaped_tracer_error",
+    "ShardingTypeError", "TracerArrayConversionError", "TracerBoolConversionError",
+    "TracerIntegerConversionError", "UnexpectedTracerError", "escaped_tracer_error",
 ]
 __dir__ = directory(__name__, __all__)

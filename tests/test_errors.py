@@ -41,6 +41,7 @@ ORIGIN = "The value was made at model.py:3 (loss)."
         (errors.UnexpectedTracerError, (errors.JAXTypeError,)),
         (errors.KeyReuseError, (errors.JAXTypeError,)),
         (errors.JaxprTypeError, (TypeError,)),
+        (errors.ShardingTypeError, (Exception,)),
         (errors.JaxRuntimeError, (RuntimeError,)),
         (errors.InconclusiveDimensionOperation, (Exception,)),
     ],

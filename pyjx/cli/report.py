@@ -33,6 +33,34 @@ _ARGUMENTS = 8  # that are listed
 _LONG = 24  # characters of a cell that may take several lines
 
 
+class Seconds(float):
+    """A time: a number of seconds in data."""
+
+    def __str__(self) -> str:
+        return explain.time_text(self)
+
+
+class Share(float):
+    """A part of the whole."""
+
+    def __str__(self) -> str:
+        return f"{self:.0%}"
+
+
+class Count(float):
+    """A number of operations or bytes, of which three digits tell enough."""
+
+    def __str__(self) -> str:
+        return f"{self:.3g}"
+
+
+class Size(int):
+    """What an array takes: a number of bytes in data."""
+
+    def __str__(self) -> str:
+        return explain.size_text(int(self))
+
+
 class Section(Record):
     """A part of the page: a table, with what it is in one sentence."""
 
@@ -43,6 +71,12 @@ class Section(Record):
 
     def __str__(self) -> str:
         return "\n".join([f"{self.title}: {self.note}", *explain.table(self.head, self.rows)])
+
+    @property
+    def data(self) -> list[dict[str, Any]]:
+        """The rows as JSON has them, without what is drawn."""
+        return [{name: value for name, value in zip(self.head, row, strict=True) if name}
+                for row in self.rows]
 
     @property
     def anchor(self) -> str:
@@ -130,18 +164,22 @@ def _times(timer: Timer, found: explain.ProcessExplanation) -> Section:
     rows["all else"] = max(whole - sum(rows.values()), 0.0)
     return Section("Time", f"{explain.time_text(whole)} in all; what runs in several threads, or "
                    "in an import, counts twice.", ("stage", "time", "share", ""),
-                   tuple([(k, explain.time_text(v), f"{v / whole:.0%}", "#" * round(40 * v / whole))
+                   tuple([(k, Seconds(v), Share(v / whole), "#" * round(40 * v / whole))
                           for k, v in rows.items()]))
 
 
 def _advice(found: explain.ProcessExplanation) -> Section:
     rows: list[tuple[float, str, str]] = []
     for e in found.functions:
-        again = [t for t in e.traces if t.changes]
-        if again:
-            change = again[-1].changes[0]
-            rows.append((e.seconds, e.function, f"traced {e.n_traces} times, {change}: "
-                         f"{explain.cure_for(change)}"))
+        again: dict[tuple[str, str], list[explain.Trace]] = {}
+        for trace in e.traces:
+            for change in trace.changes[:1]:
+                again.setdefault((change.where, explain.cure_for(change)), []).append(trace)
+        for (_, cure), traces in again.items():
+            times = "" if len(traces) == 1 else f" {len(traces)} times"
+            spent = sum([t.trace_seconds + t.lower_seconds + t.compile_seconds for t in traces])
+            rows.append((spent, e.function,
+                         f"traced again{times}, {traces[-1].changes[0]}: {cure}"))
         reasons = {p.from_disk for t in e.traces for p in t.programs if type(p.from_disk) is str}
         rows += [(e.compile_seconds, e.function, f"not kept on disk: {r}") for r in sorted(reasons)]
     if found.operations and (seconds := sum([row[-1] for row in found.operations])) > 0.1:
@@ -152,12 +190,12 @@ def _advice(found: explain.ProcessExplanation) -> Section:
                      "the disk cache is off: a second run compiles all again"))
     return Section("What would shorten it", "the dearest first." if rows else "nothing was found.",
                    ("function", "time", "why, and what to do"),
-                   tuple([(name, explain.time_text(seconds), why)
+                   tuple([(name, Seconds(seconds), why)
                           for seconds, name, why in sorted(rows, reverse=True)[:_ROWS]]))
 
 
 def _functions(found: explain.ProcessExplanation) -> Section:
-    rows = [(e.function, e.n_traces, e.n_programs, e.n_from_disk, *map(explain.time_text, (
+    rows = [(e.function, e.n_traces, e.n_programs, e.n_from_disk, *map(Seconds, (
         e.trace_seconds, e.lower_seconds, e.compile_seconds, e.run_seconds)), e.place)
         for e in found.functions]
     return Section("Functions", "what was traced and compiled, the dearest first.",
@@ -166,7 +204,7 @@ def _functions(found: explain.ProcessExplanation) -> Section:
 
 
 def _compilations(found: explain.ProcessExplanation) -> Section:
-    rows = [(e.function, t.number, t.cache or "no program", *map(explain.time_text, (
+    rows = [(e.function, t.number, t.cache or "no program", *map(Seconds, (
         t.trace_seconds, t.lower_seconds, t.compile_seconds)), t.caller,
              t.cause if t.changes else _first(t.arguments))
             for e in found.functions for t in e.traces]
@@ -208,12 +246,12 @@ def _lines() -> list[Section]:
         Section("Lines", "one run of each program, by arithmetic and traffic, the dearest first; "
                 "XLA fuses operations, so these are bounds.",
                 ("line", "share", "operations", "bytes", "", "source"),
-                tuple([(line, f"{sums[0] / whole:.0%}", f"{sums[1]:.3g}", f"{sums[2]:.3g}",
+                tuple([(line, Share(sums[0] / whole), *map(Count, sums[1:]),
                         "#" * round(40 * sums[0] / whole), _source(line))
                        for line, sums in slowest])),
         Section("Largest arrays", "values that programs compute, whether or not they are ever in "
                 "memory.", ("array", "size", "operation", "function", "line"),
-                tuple([(text, explain.size_text(int(n)), *rest) for n, text, *rest in largest]))]
+                tuple([(text, Size(n), *rest) for n, text, *rest in largest]))]
 
 
 def _source(line: str) -> str:
@@ -238,7 +276,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m pyjx report",
         description="Run a program as `python -m pyjx` does, then tell where its time went.")
     parser.add_argument("-o", dest="file", type=Path,
-                        help="write the report there: .html is a page, .json data, else text; "
+                        help="write the report there: .html is a page, .json data in seconds and "
+                             "bytes, else text; "
                              "by default it goes to the standard error")
     parser.add_argument("program", nargs="*", metavar="FILE|-m MODULE|-c CODE",
                         help="the program and its arguments")
@@ -275,6 +314,5 @@ def _write(file: Path | None, title: str, found: Sequence[Section]) -> None:
     if file.suffix == ".html":
         text = page(title, found)
     elif file.suffix == ".json":
-        text = json.dumps({s.title: [dict(zip(s.head, row, strict=True)) for row in s.rows]
-                           for s in found}, indent=1)
+        text = json.dumps({s.title: s.data for s in found}, indent=1)
     file.write_text(text, encoding="utf-8")

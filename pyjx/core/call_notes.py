@@ -19,7 +19,7 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.frames import is_internal, tracebacks_of
-from pyjx.core.value_texts import shortened, without_addresses
+from pyjx.core.value_texts import shortened, shortened_text, without_addresses
 from pyjx.lazy import deferred
 from pyjx.not_yet import hint
 
@@ -177,8 +177,9 @@ def _by_position_and_name(args: Sequence[Any], kwargs: Mapping[str, Any]) -> lis
 
 
 _UNEXPECTED = re.compile(r"(?:.*?(\w+)?\.)?([^.]+)\(\) got an unexpected keyword argument '(\w+)'$")
-_UNHASHABLE = re.compile("Non-hashable static arguments are not supported. An error occurred while "
-                         "trying to hash an object of type <class '(.+?)'>")
+_UNHASHABLE = re.compile("(Non-hashable static arguments are not supported. An error occurred "
+                         "while trying to hash an object of type <class '(.+?)'>, )(.*?)"
+                         r"\.? The error was:", re.DOTALL)
 _ARITY = re.compile(r"\) (takes .*positional|missing \d+ required positional)")
 _REFUSED = re.compile(r"(\w+)\(\): incompatible function arguments\..*?\n +1\. (.*?)\n"
                       r".*with types: (.*)", re.DOTALL)
@@ -222,10 +223,10 @@ def complete(exc: Exception) -> None:
     elif type(exc) is TypeError and (refused := _REFUSED.match(text)):
         text = f"{refused[1]}(): expected {refused[2]}, got {refused[3]}"
     elif type(exc) is ValueError and (unhashable := _UNHASHABLE.match(text)):
-        shown = without_addresses(text).partition(" The error was:")[0]
-        if unhashable[1].endswith("Tracer"):
-            shown = shown.replace(f"an object of type <class '{unhashable[1]}'>", "a traced value")
-        text = f"{shown}\n{_called(last)}{hashable(unhashable[1])}"
+        said, kind, value = unhashable.groups()
+        if kind.endswith("Tracer"):
+            said = said.replace(f"an object of type <class '{kind}'>", "a traced value")
+        text = f"{said}{shortened_text(without_addresses(value))}.\n{_called(last)}{hashable(kind)}"
     elif type(exc) is TypeError and (dtype := _DTYPE.match(text)):
         if close := difflib.get_close_matches(dtype[1], [d.name for d in dtypes.all_dtypes], 1):
             text += f". Did you mean '{close[0]}'?"

@@ -16,7 +16,7 @@ from pyjx import configuration
 from pyjx.core.avals import AbstractValue, ShapedArray, cotangent_aval
 from pyjx.core.forbidden import check_types
 from pyjx.core.meshes import AbstractMesh
-from pyjx.core.open_sums import INSIDE, OUTSIDE, ShardingTypeError, sums_of_results
+from pyjx.core.open_sums import INSIDE, OUTSIDE, sums_of_results
 from pyjx.core.places import (
     HERE,
     UNIFORM,
@@ -29,6 +29,7 @@ from pyjx.core.places import (
     parts_along,
 )
 from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.errors import ShardingTypeError
 from pyjx.jaxlib_api import NamedSharding
 
 if TYPE_CHECKING:
@@ -364,7 +365,8 @@ def _cut(name: str, mesh: AbstractMesh, avals: Sequence[Any], out: Any, spec: Pa
         shown = out.update(sharding=None).str_short(True).partition("[")[0]
         raise ShardingTypeError(
             f"{name} operation with inputs: {inputs} produces an illegally sharded "
-            f"result: {shown}[{dims_text(out.shape, spec)}]")
+            f"result: {shown}[{dims_text(out.shape, spec)}]. An axis of a mesh cuts one dimension: "
+            "call jax.reshard on an input before.")
     return out.placed(sharding=explicit_sharding(mesh, spec, out.ndim))
 
 
@@ -387,6 +389,7 @@ def _elementwise(primitive: Primitive, out: Any, *avals: Any, **params: Any) -> 
 def agreed(avals: Sequence[Any], message: str) -> Entries:
     """The entries of operands of one rank: along each dimension those of them that are cut must
     be cut alike. `message` is what is said otherwise."""
+    message += " Call jax.reshard on one of them before."
     return tuple([one_entry(along, message) for along in zip(*map(entries_of, avals), strict=True)])
 
 
@@ -434,7 +437,7 @@ def along_batch(core: int) -> Rule:
         if any([e is not None for e in entries[batch:]]):
             raise ShardingTypeError(
                 f"The input should be unsharded over its last {core} axes. Got input "
-                f"type={x.str_short()}")
+                f"type={x.str_short()}. Call jax.reshard on it before.")
         if isinstance(out, list):
             return [(*entries[:batch], *[None] * (o.ndim - batch)) for o in out]
         return (*entries[:batch], *[None] * (out.ndim - batch))
@@ -445,4 +448,4 @@ def along_batch(core: int) -> Rule:
 def whole_along(x: Any, axis: int, message: str) -> None:
     """Raise ShardingTypeError with this message if the operand is cut along the axis."""
     if entries_of(x)[axis] is not None:
-        raise ShardingTypeError(message)
+        raise ShardingTypeError(f"{message}. Call jax.reshard on it before.")

@@ -28,14 +28,11 @@ from pyjx.core import dtypes
 from pyjx.core.linearity import APART
 from pyjx.core.places import Place
 from pyjx.core.specs import NO_AXES, Axes, ManualAxisType, PartitionSpec, axes_of
+from pyjx.errors import ShardingTypeError
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
     from pyjx.core.primitive import Primitive
-
-
-class ShardingTypeError(Exception):
-    """Shardings of operands do not go together, or do not say how the result lies."""
 
 
 class Mode(NamedTuple):

@@ -26,9 +26,13 @@ def shortened(x: Any) -> str:
     must not fail for another reason than the one that it tells.
     """
     try:
-        text = without_addresses(repr(x))
+        return shortened_text(without_addresses(repr(x)))
     except Exception:
         return f"<{type(x).__name__} object>"
+
+
+def shortened_text(text: str) -> str:
+    """The text, of at most 100 characters: a longer one loses its middle."""
     if len(text) <= _LONGEST:
         return text
     kept = _LONGEST - 3

@@ -31,7 +31,6 @@ from pyjx.core.jaxpr import Jaxpr, JaxprEqn
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import Axis, sharding_along
 from pyjx.core.nested import all_eqns
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import (
     ANY_WAY_IF_SMALL,
     AS_PROGRAMS,
@@ -46,6 +45,7 @@ from pyjx.core.source_info import summarize
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.recording import unless_idle
 from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Values
+from pyjx.errors import ShardingTypeError
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike

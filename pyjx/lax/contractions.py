@@ -21,7 +21,6 @@ from pyjx.core.forbidden import check_collective, no_collectives
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.linearity import EACH
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import Primitive, Unrolled, register
 from pyjx.core.records import Record
 from pyjx.core.specs import axes_of
@@ -30,6 +29,7 @@ from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Operand, Params, Tangent, Value, Values
+from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import operand as _operand
 
 if TYPE_CHECKING:
@@ -372,7 +372,7 @@ def _dot_general_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, 
     if lhs_batch != rhs_batch:
         raise ShardingTypeError(
             "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same "
-            f"sharding, got {lhs_batch} and {rhs_batch}.")
+            f"sharding, got {lhs_batch} and {rhs_batch}. Call jax.reshard on one of them before.")
     lhs_sum, rhs_sum = tuple([a[i] for i in lc]), tuple([b[i] for i in rc])
     if any([x is not None and y is not None for x, y in zip(lhs_sum, rhs_sum, strict=True)]):
         raise ShardingTypeError(

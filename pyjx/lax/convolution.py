@@ -27,7 +27,6 @@ from pyjx.core.explicit import Entries, entries_of, replicated, resolved_shardin
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.linearity import EACH
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.places import parts_along
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import axes_of
@@ -36,6 +35,7 @@ from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear, full_aval
 from pyjx.engine.types import Operand, Value, Values
+from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.contractions import (

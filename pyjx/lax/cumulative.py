@@ -43,7 +43,7 @@ def _cumulative_sharding(out: ShapedArray, *xs: ShapedArray, axis: int, **params
     for x in xs:
         whole_along(x, axis, "Input should be unsharded over the axis being reduced. Got input "
                     f"type={x.str_short()} and axis={axis}")
-    return agreed(xs, f"linear_recurrence got incompatible shardings: {xs}")
+    return agreed(xs, f"linear_recurrence got incompatible shardings: {xs}.")
 
 
 def _cumulative(name: str, kind: Any, kind_name: str, **facts: Any) -> Primitive:

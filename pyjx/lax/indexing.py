@@ -25,7 +25,6 @@ from pyjx.core.explicit import Entries, entries_of, one_entry
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
 from pyjx.core.linearity import FIRST, FIRST_AND_THIRD
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, Unrolled, find_primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero
@@ -33,6 +32,7 @@ from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal
 from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
+from pyjx.errors import ShardingTypeError
 from pyjx.jaxlib_api import SMALL_CALLS
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.common import operand as _operand

@@ -14,7 +14,6 @@ from pyjx.core.dimensions import max_dim
 from pyjx.core.explicit import Entries, entries_of, mesh_of, resized, whole_along
 from pyjx.core.integers import as_axis, as_int, as_shape, index
 from pyjx.core.linearity import FIRST, FIRST_TWO, TOGETHER
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import is_concrete
@@ -22,6 +21,7 @@ from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim, moveaxis, 
 from pyjx.engine.rules import jvp_linear, unbatched_dims
 from pyjx.engine.tangents import instantiate, is_undefined_primal
 from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Value, Values
+from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import all_weak, check_same_dtypes
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.compare import select

@@ -7,7 +7,7 @@ out of bounds is moved to the nearest place that is not; negative integers count
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -150,7 +150,8 @@ def _slice(part: slice, n: int) -> Slice:
 def _integer(part: Any, n: int) -> Any:
     if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
         if not -n <= part < n:
-            raise ValueError(f"Out of bound indexer: idx={part}, dim={n}.")
+            raise ValueError(f"Out of bound indexer: idx={part}, dim={n}. An axis of "
+                             f"that size is indexed from -{n} to {n}, the latter left out.")
         return np.int32(part % n)
     dtype = getattr(part, "dtype", None)
     if dtype is None or not dtypes.issubdtype(dtype, np.integer):
@@ -223,17 +224,16 @@ def check_differentiated(indexers: Indexers) -> None:
                                       "a tangent are no tangent.")
 
 
-def text(ref: AbstractRef, indexers: Indexers, atoms: Sequence[Any], names: Sequence[str]) -> str:
-    """An index as jaxprs show it."""
-    named = [str(a.val) if type(a) is Literal else name
-             for a, name in zip(atoms, names, strict=True)]
-    shown = iter(named)
+def text(ref: AbstractRef, indexers: Indexers, integers: Sequence[Any], names: Iterable[str]
+         ) -> str:
+    """An index as jaxprs show it; of `integers` only the shapes count."""
+    shown = iter(names)
     parts = []
-    for i, (step, _) in enumerate(_steps(indexers, atoms)):
+    for i, (step, _) in enumerate(_steps(indexers, integers)):
         if isinstance(step, Transform):
             parts.append(f"{{{step}}}")
         else:
-            whole = part_type(ref, indexers[:i], [a.aval for a in atoms]).shape
+            whole = part_type(ref, indexers[:i], integers).shape
             shown_entries = [next(shown) if e is None else _slice_text(
                 next(shown) if e[0] is None else e[0], *e[1:], n)
                 for e, n in zip(step, whole, strict=True)]
@@ -244,7 +244,10 @@ def text(ref: AbstractRef, indexers: Indexers, atoms: Sequence[Any], names: Sequ
 def _part_text(eqn: JaxprEqn, operands: Sequence[str], first: int) -> str:
     """`a[...]`, where the integers of the index are the operands from `first` on."""
     ref: Any = eqn.invars[0].aval
-    index = text(ref, eqn.params["indexers"], eqn.invars[first:], operands[first:])
+    atoms = eqn.invars[first:]
+    names = [str(a.val) if type(a) is Literal else name
+             for a, name in zip(atoms, operands[first:], strict=True)]
+    index = text(ref, eqn.params["indexers"], [a.aval for a in atoms], names)
     return f"{operands[0]}{index}"
 
 

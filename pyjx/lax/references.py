@@ -430,10 +430,14 @@ def _stored(op: str, aval: AbstractRef, value: ArrayLike, indexers: Indexers,
     adapts = adapts and found.weak_type and _kind(found.dtype) is _kind(aval.dtype)
     if found.dtype != aval.dtype and not adapts:
         raise ValueError(f"Invalid dtype for `{op}`. Ref dtype: {dtypes.name(aval.dtype)}. Value "
-                         f"dtype: {dtypes.name(found.dtype)}. ")
+                         f"dtype: {dtypes.name(found.dtype)}. A reference keeps its dtype: store "
+                         "value.astype(ref.dtype), or make the reference of another one.")
     if found.shape != aval.shape:
+        names = ["i" if isinstance(x, Tracer) or x.ndim else str(x) for x in integers]
+        index = ref_views.text(whole, indexers, integers, names)
         raise ValueError(f"Invalid shape for `{op}`. Ref shape: {whole.shape}. Expected shape: "
-                         f"{aval.shape}. Value shape: {found.shape}. Transforms: {indexers}. ")
+                         f"{aval.shape}. Value shape: {found.shape}. What is stored at ref{index} "
+                         "has the shape of that part: jnp.broadcast_to and jnp.reshape give it.")
     if not found.weak_type or (state.dynamic is eager_trace and not isinstance(value, Tracer)):
         return value
     if is_scalar_constant(value):

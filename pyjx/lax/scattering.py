@@ -20,7 +20,6 @@ from pyjx.core.explicit import sharding_of_sums
 from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.linearity import FIRST_AND_THIRD
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, trace_to_jaxpr
@@ -29,6 +28,7 @@ from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
 from pyjx.engine.types import Operand, Rule, Tangent, Tangents, Value, Values
+from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.compare import eq, max, min, select
 from pyjx.lax.convert import convert_element_type

@@ -24,7 +24,6 @@ from pyjx.core.explicit import (
 )
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
 from pyjx.core.linearity import TOGETHER
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.specs import axes_of
@@ -33,6 +32,7 @@ from pyjx.engine.conversion import stands_for_constant
 from pyjx.engine.recording import unless_idle
 from pyjx.engine.rules import jvp_zero, unbatched_dims
 from pyjx.engine.types import BatchDims, Rule, Tangent, Tangents, Value, Values
+from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import operand as _operand
 
 if TYPE_CHECKING:

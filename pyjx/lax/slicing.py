@@ -16,7 +16,6 @@ from pyjx.core.explicit import Entries, entries_of, resized
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
 from pyjx.core.linearity import FIRST, FIRST_TWO
 from pyjx.core.named_axes import Axis
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant, wrapped_constant
 from pyjx.core.trace import eager_trace, state
@@ -29,6 +28,7 @@ from pyjx.engine.tangents import (
     zeros_like,
 )
 from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Tangents, Value, Values
+from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.compare import lt, rem, select, select_n
@@ -383,7 +383,7 @@ def _update_sharding(out: ShapedArray, x: ShapedArray, update: ShapedArray, *sta
         raise ShardingTypeError(
             "dynamic_update_slice operand sharding must be equal to update sharding, got operand "
             f"sharding {x.str_short(mesh_axis_types=True)} and update sharding "
-            f"{update.str_short(mesh_axis_types=True)}.")
+            f"{update.str_short(mesh_axis_types=True)}. Call jax.reshard on the update before.")
     return entries_of(x)
 
 

@@ -87,7 +87,7 @@ def _sort_batch(operands: Values, dims: Dims, *, dimension: int, is_stable: bool
 def _sort_sharding(outs: Any, *xs: ShapedArray, dimension: int, **params: Any) -> list[Any]:
     mesh = mesh_of(xs)
     given = agreed(xs, "Arguments to sort must have equal shardings, got: "
-                   f"{' '.join([str(x.place.sharding_along(mesh, x.ndim)) for x in xs])}")
+                   f"{' '.join([str(x.place.sharding_along(mesh, x.ndim)) for x in xs])}.")
     for x in xs:
         whole_along(x, dimension, "Arguments to sort must be unsharded over the sorting dimension. "
                     f"Got arg sharding={x.place.sharding} and sorting dimension={dimension}")

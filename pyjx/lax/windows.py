@@ -19,7 +19,6 @@ from pyjx.core.explicit import Entries, entries_of, resized
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.linearity import FIRST, TOGETHER
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import AS_PROGRAMS, Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import greatest, least, scalar_constant
@@ -29,6 +28,7 @@ from pyjx.engine.explicit import constant_beside
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.tangents import full_aval, is_undefined_primal
 from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
+from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.convolution_shapes import named_pads, padding_pairs
 from pyjx.lax.reductions import initial_scalar, known_value, pointwise, trace_reducer
@@ -159,7 +159,8 @@ def _windows_sharding(out: Any, *operands: ShapedArray, **params: Any) -> Any:
     xs = [a for a in operands if a.ndim == len(params["window_dimensions"])]
     if len({entries_of(a) for a in xs}) > 1:
         raise ShardingTypeError("reduce_window operands must be cut alike, got "
-                                f"{', '.join([a.str_short(True) for a in xs])}.")
+                                f"{', '.join([a.str_short(True) for a in xs])}. Call jax.reshard "
+                                "on one of them before.")
     if isinstance(out, list):
         return [_resized(o, xs[0]) for o in out]
     return _resized(out, xs[0])
@@ -171,7 +172,8 @@ def _places_sharding(out: ShapedArray, x: ShapedArray, source: ShapedArray) -> E
             ]):
         raise ShardingTypeError(
             "select_and_scatter source must be cut as the operand is, got operand "
-            f"{x.str_short(True)} and source {source.str_short(True)}.")
+            f"{x.str_short(True)} and source {source.str_short(True)}. Call jax.reshard on it "
+            "before.")
     return entries_of(x)
 
 

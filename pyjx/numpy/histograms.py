@@ -13,9 +13,9 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import abstract_sharding, check_out_sharding
 from pyjx.core.integers import as_int, index
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import concrete_or_error
+from pyjx.errors import ShardingTypeError
 from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.differences import diff
 from pyjx.numpy.promotion import convert, operands, promote_dtypes_inexact

@@ -17,11 +17,11 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.conversion import cast
 from pyjx.engine.types import Value
+from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.nary import stretch
 from pyjx.numpy.axes import axes_and_names, canonical_axes, canonical_axis, names_in

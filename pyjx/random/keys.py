@@ -311,7 +311,7 @@ def _leading(out: ShapedArray, *operands: ShapedArray, **params: Any) -> Entries
     """The sharding rule of what is done for each key; what is one for all has no say."""
     types = " and ".join([a.str_short() for a in operands])
     entries = agreed([a for a in operands if a.ndim],
-                     f"Keys and data should have the same sharding. Got types {types}")
+                     f"Keys and data should have the same sharding. Got types {types}.")
     return (*entries, *[None] * out.ndim)[:out.ndim]
 
 

@@ -70,15 +70,21 @@ def jacfwd(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
     >>> jax.jacfwd(lambda x: x * x)(np.array([1.0, 2.0], "float32")).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
+    return _jacfwd("jacfwd", fun, argnums, has_aux, holomorphic)
+
+
+def _jacfwd(name: str, fun: Callable[P, Any], argnums: int | Sequence[int], has_aux: bool,
+            holomorphic: bool) -> Callable[P, Any]:
+    """The function that the public one of this name, which errors tell, gives."""
     check_callable(fun)
-    numbers = canonical_argnums("jacfwd", argnums)
+    numbers = canonical_argnums(name, argnums)
 
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
         f, dynamic = at_argnums(fun, numbers, args, kwargs)
         leaves, in_tree = flatten(dynamic)
         check_values(leaves)
         for x in leaves:
-            _check_forward_input(get_aval(x).dtype, holomorphic)
+            _check_forward_input(name, get_aval(x).dtype, holomorphic)
 
         def push(*tangents: Any) -> Any:
             result = jvp(f, dynamic, in_tree.unflatten(tangents), has_aux)
@@ -87,7 +93,7 @@ def jacfwd(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
         out_tangents, (out, aux) = vmap(push, out_axes=(-1, None))(*_basis(leaves))
         if holomorphic:
             for y in flatten(out)[0]:
-                _check_complex_output("jacfwd", get_aval(y).dtype)
+                _check_complex_output(name, get_aval(y).dtype)
         outs, out_tree = flatten(out)
         columns = flatten(out_tangents)[0]
         one = isinstance(numbers, int)
@@ -171,7 +177,8 @@ def hessian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bo
     >>> float(jax.hessian(lambda x: x * x * x)(2.0))
     12.0
     """
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+    return _jacfwd("hessian", jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux,
+                   holomorphic)
 
 
 # -- basis vectors ---------------------------------------------------------------------------------
@@ -254,14 +261,14 @@ def _blocks(x: Any, like: Any, leaves: Sequence[Any], front: bool) -> list[Any]:
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _check_forward_input(dtype: DTypeLike, holomorphic: bool) -> None:
+def _check_forward_input(name: str, dtype: DTypeLike, holomorphic: bool) -> None:
     if holomorphic:
         if dtype not in dtypes.complex_dtypes:
-            raise TypeError("jacfwd with holomorphic=True requires inputs with complex dtype, but "
+            raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but "
                             f"got {dtypes.name(dtype)}.")
     elif dtype not in dtypes.floating_dtypes:
         raise TypeError(
-            "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
+            f"{name} requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
             f"but got {dtypes.name(dtype)}. For holomorphic differentiation, pass "
             "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
             "inputs or integer inputs, use jax.jvp directly."

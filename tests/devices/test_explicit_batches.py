@@ -6,7 +6,7 @@ import pytest
 import pyjx as jax
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.open_sums import ShardingTypeError
+from pyjx.errors import ShardingTypeError
 from pyjx.sharding import AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 

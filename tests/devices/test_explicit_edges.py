@@ -5,7 +5,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import numpy as jnp
-from pyjx.core.open_sums import ShardingTypeError
+from pyjx.errors import ShardingTypeError
 from pyjx.sharding import AxisType
 from pyjx.sharding import PartitionSpec as P
 
@@ -52,9 +52,19 @@ def test_what_is_not_mapped_may_be_cut_along_others():
     assert spec_text(out) == "8@x,4@y"
 
 
+@pytest.mark.parametrize("call", [
+    lambda a, b: a + b, lambda a, b: jnp.where(a > 0, a, b), lambda a, b: jnp.sort(a, 0),
+    lambda a, b: jnp.lexsort([a, b]), lambda a, b: jnp.linalg.cholesky(a),
+    lambda a, b: jnp.einsum("ij,ij->i", a, b), lambda a, b: jnp.concatenate([a, b]),
+    lambda a, b: a @ a, lambda a, b: a.at[jnp.array([0])].get()])
+def test_errors_say_how_operands_are_laid_alike(call):
+    with pytest.raises(ShardingTypeError, match=r"jax\.reshard|out_sharding"):
+        call(put((8, 8), "x", "y"), put((8, 8), "y", "x"))
+
+
 def test_solutions_of_batches_that_are_cut_otherwise_are_refused():
     matrices, right = put((8, 3, 3), "x"), put((8, 3, 2), "y")
-    with pytest.raises(ShardingTypeError, match="cut alike along their batches"):
+    with pytest.raises(ShardingTypeError, match=r"cut alike along their batches.*jax\.reshard"):
         jnp.linalg.solve(matrices, right)
     assert spec_text(jnp.linalg.solve(matrices, put((8, 3, 2), None, None, "y"))) == "8@x,3,2@y"
 

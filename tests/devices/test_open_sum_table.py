@@ -13,8 +13,8 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import jaxlib_api, lax
 from pyjx.core.linearity import APART
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import all_primitives
+from pyjx.errors import ShardingTypeError
 from pyjx.sharding import PartitionSpec as P
 from tests.op_table import all_samples
 

@@ -9,7 +9,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import jaxlib_api, lax
 from pyjx.core.forbidden import ForbiddenCollectiveError
-from pyjx.core.open_sums import ShardingTypeError
+from pyjx.errors import ShardingTypeError
 from pyjx.sharding import AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 

@@ -80,6 +80,7 @@ def test_values_are_concrete():
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: jax.jacfwd(lambda x: x)(1), "jacfwd requires real-valued inputs (input dtype that is "
      "a sub-dtype of np.floating), but got int32."),
+    (lambda: jax.hessian(lambda x: x)(1), "hessian requires real-valued inputs (input dtype that "),
     (lambda: jax.jacrev(lambda x: x)(1), "jacrev requires real- or complex-valued inputs (input "
      "dtype that is a sub-dtype of np.inexact), but got int32."),
     (lambda: jax.jacfwd(lambda x: x)(1j), "jacfwd requires real-valued inputs (input dtype that "

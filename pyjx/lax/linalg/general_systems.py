@@ -11,11 +11,11 @@ from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, along_batch, entries_of
 from pyjx.core.linearity import LAST
-from pyjx.core.open_sums import ShardingTypeError
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
+from pyjx.errors import ShardingTypeError
 from pyjx.lax.linalg.matrices import (
     alike,
     check_square,
@@ -125,9 +125,9 @@ def _sharding(out: ShapedArray, a: ShapedArray, factors: ShapedArray, order: Sha
     _of_matrices(out, a)
     if entries_of(b)[-2] is not None:
         raise ShardingTypeError("solve: right-hand sides must be whole along their rows. Got type="
-                                f"{b.str_short()}")
+                                f"{b.str_short()}. Call jax.reshard on them before.")
     return agreed([a, b], "solve: matrices and right-hand sides must be cut alike along their "
-                          f"batches. Got types {a.str_short()} and {b.str_short()}")
+                          f"batches. Got types {a.str_short()} and {b.str_short()}.")
 
 
 # Takes the matrix beside its factors, so that derivatives are solutions of the same system.
