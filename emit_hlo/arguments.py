@@ -50,6 +50,7 @@ class Options(argparse.Namespace):
     roofline: str | None
     run: int
     check: str | None
+    find: str | None
     diff: str | None
     expect: str | None
     update: bool
@@ -154,6 +155,7 @@ _CHOICES = {
     "names": ("ssa", "user"),
     "locs": ("none", "line", "stack"),
     "check": tables.CHECKS,
+    "find": tables.FINDS,
     "color": ("auto", "always", "never"),
     "completion": ("bash", "zsh", "fish"),
 }
@@ -316,8 +318,9 @@ def _check_together(options: Any) -> None:
         raise UsageError("--open shows the page; --emit html makes it.")
     if (options.in_shardings or options.out_shardings) and not options.mesh:
         raise UsageError("shardings name the axes of a mesh: --mesh x=4,y=2.")
-    if (options.run or options.check) and options.platform != "cpu" and ":" in options.platform:
-        raise UsageError(f"--run and --check run the program, and {options.platform} is only "
-                         "compiled for; leave its kind out to use the device that is here.")
+    runs = options.run or options.check or options.find
+    if runs and options.platform != "cpu" and ":" in options.platform:
+        raise UsageError(f"--run, --check and --find run the program, and {options.platform} is "
+                         "only compiled for; leave its kind out to use the device that is here.")
     if options.watch and options.target == "-":
         raise UsageError("--watch looks at files; the standard input is none.")

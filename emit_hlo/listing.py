@@ -75,6 +75,7 @@ _PROGRAM = (
 _COMPARING = (
     ("--run[=N]", "run it (N times): results and times; with --time, by source line"),
     ("--check HOW", "compare results: interpreter, numpy-float64, eager"),
+    ("--find nan|inf|subnormal", "which operation makes the first such value"),
     ("--diff OTHER|GIT_REV", "what differs from another target, file or version"),
     ("--expect FILE", "compare with a file; --update writes it"),
     ("--watch", "again whenever a source file changes"),
@@ -153,8 +154,9 @@ _VALUES = {
     "--emit": (*tables.KIND_NAMES, "all"), "--platform": (
         *tables.PLATFORMS, *[f"cuda:{g}" for g in tables.GPUS],
         *[f"tpu:{t}" for t in tables.TPU_TOPOLOGIES]),
-    "--check": tables.CHECKS, "--roofline": tuple(tables.CHIPS), "--names": ("ssa", "user"),
-    "--locs": ("none", "line", "stack"), "--outline": ("on", "off", "auto"),
+    "--check": tables.CHECKS, "--find": tables.FINDS, "--roofline": tuple(tables.CHIPS),
+    "--names": ("ssa", "user"), "--locs": ("none", "line", "stack"),
+    "--outline": ("on", "off", "auto"),
     "--color": ("auto", "always", "never"), "--completion": ("bash", "zsh", "fish"),
     "--list": ("kinds", "platforms", "passes", "transforms", "chips"),
 }

@@ -97,3 +97,4 @@ TRANSFORMS = {
 WITH_VALUE = ("grad", "value-and-grad", "vmap", "jacfwd", "jacrev", "hessian")
 
 CHECKS = ("interpreter", "numpy-float64", "eager")
+FINDS = ("nan", "inf", "subnormal")

@@ -19,6 +19,7 @@ COMMANDS = {
     "doctor": ("pyjx.cli.doctor:main", "say what is installed, found and in use, and try it"),
     "explain": ("pyjx.cli.help_texts:main", "say what an error or a flag is, and what to do"),
     "report": ("pyjx.cli.report:main", "run a program, and tell where its time went"),
+    "why": ("pyjx.cli.why:main", "run a program, and say which operation made its first NaN"),
     "emit-hlo": ("emit_hlo:command", "show what a function becomes, stage by stage"),
     "install-alias": ("pyjx.cli.alias_files:install",
                       "let `import jax` give pyjx wherever PYJX_AS_JAX=1 is set"),

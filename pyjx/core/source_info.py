@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from pyjx.core.frames import user_frame, user_frames
+from pyjx.core.frames import is_internal, user_frame, user_frames
 from pyjx.core.name_stack import NameStack, empty_name_stack
 from pyjx.core.name_stack import thread_state as _names
 from pyjx.jaxlib_api import Traceback
@@ -81,8 +81,24 @@ def from_here(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         state.source = None
 
 
+def at_own_lines(rule: Callable[..., Any], *args: Any) -> Any:
+    """`rule(*args)`, a rule that the user gave: its operations are made at its own lines, also
+    where the operation that it is the rule of is replayed. A rule of the library's has that one's.
+    """
+    state = _state
+    code = getattr(rule, "__code__", None)
+    before = state.traceback, state.source
+    if before == (None, None) or code is None or is_internal(code.co_filename):
+        return rule(*args)
+    state.traceback = state.source = None
+    try:
+        return rule(*args)
+    finally:
+        state.traceback, state.source = before
+
+
 _ORIGIN_NOTE = "The error arose while transforming the operation made at"
-_VALUE_NOTE = "The value is the result of the operation made at"
+VALUE_NOTE = "The value is the result of the operation made at"
 
 
 class replaying:
@@ -140,6 +156,6 @@ def note_origin(exc: Exception, traceback: Traceback | None) -> None:
     """Name the user's line that made the operation of which an error came."""
     frame = user_frame(traceback)
     notes: list[str] = getattr(exc, "__notes__", [])
-    note = _VALUE_NOTE if isinstance(exc, FloatingPointError) else _ORIGIN_NOTE
+    note = VALUE_NOTE if isinstance(exc, FloatingPointError) else _ORIGIN_NOTE
     if frame is not None and not any(known.startswith(note) for known in notes):
         exc.add_note(f"{note} {frame}")

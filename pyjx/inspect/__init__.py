@@ -19,6 +19,8 @@ FAMILIES = {
     "pyjx.inspect.program": (
         "ModuleProgram Program TracedProgram UnsupportedError data read trace"
     ),
+    "pyjx.inspect.bad_values": "BadValue Step Values",
+    "pyjx.inspect.finding": "find",
     "pyjx.viewer.rewriting": "Pass passes",
     "pyjx.inspect.platforms": "Platform UnavailableError platform stablehlo_versions",
     "pyjx.inspect.figures": "Bound Memory PassTime roofline",

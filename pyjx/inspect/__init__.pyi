@@ -7,6 +7,10 @@ from pyjx.inspect.program import UnsupportedError as UnsupportedError
 from pyjx.inspect.program import data as data
 from pyjx.inspect.program import read as read
 from pyjx.inspect.program import trace as trace
+from pyjx.inspect.bad_values import BadValue as BadValue
+from pyjx.inspect.bad_values import Step as Step
+from pyjx.inspect.bad_values import Values as Values
+from pyjx.inspect.finding import find as find
 from pyjx.viewer.rewriting import Pass as Pass
 from pyjx.viewer.rewriting import passes as passes
 from pyjx.inspect.platforms import Platform as Platform
@@ -38,6 +42,10 @@ __all__ = [
     "data",
     "read",
     "trace",
+    "BadValue",
+    "Step",
+    "Values",
+    "find",
     "Pass",
     "passes",
     "Platform",

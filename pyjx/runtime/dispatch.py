@@ -131,7 +131,7 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     out = out_tree.unflatten(outs)
     checked = watches_keys or checks_results()
     if checked:
-        check_results(closed, label, leaves, outs)
+        check_results(closed, label, leaves, outs, operation is not None)
     mistaken = any([isinstance(x, Constant) for x in leaves])  # by C++, for NumPy's scalars
     fast = (laid_out is leaves and not checked and not mistaken
             and all([type(x) is ArrayImpl or isinstance(x, DataArray) for x in outs]))

@@ -13,12 +13,15 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.evaluation import eval_jaxpr
+from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.source_info import current, summarize
+from pyjx.core.source_info import VALUE_NOTE, current, summarize
 from pyjx.engine.key_reuse import CURE, is_key, jaxpr_signature, unused
 from pyjx.errors import KeyReuseError
+from pyjx.lazy import deferred
 from pyjx.runtime.array import ArrayImpl
+
+finding = deferred("pyjx.inspect.finding")  # rooms above, for programs that went wrong
 
 
 def consumed(keys: Any) -> Any:
@@ -79,12 +82,12 @@ def checks_results() -> bool:
     return bool(configuration.debug_nans.value or configuration.debug_infs.value)
 
 
-def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Sequence[Any]
-                  ) -> None:
+def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Sequence[Any],
+                  is_operation: bool) -> None:
     """Raise FloatingPointError if a result is NaN (`debug_nans`) or infinite (`debug_infs`).
 
-    The program is run once more, operation by operation, to say which one made it, unless it came
-    in with an argument.
+    The program is run again to find which operation made it, unless it came in with an argument.
+    The error has what was found, as its attribute `found` and as a note.
     """
     kind = next(filter(None, map(not_a_number, outs)), None)
     if kind is None:
@@ -93,30 +96,23 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
         raise FloatingPointError(
             f"invalid value ({kind}) encountered in {name}. As it was given donated arguments, it "
             "cannot be run again to find the operation: take donate_argnums away.")
-    eqns = closed.eqns
-    if len(eqns) == 1 and eqns[0].primitive.holder.within is not None:
-        raise FloatingPointError(
-            f"Invalid value ({kind}) encountered in sharded computation. What each device does "
-            f"is run as a whole, so which operation of {name} made it is not known: call the "
-            "function itself on the part of one device.")
-    if not any(map(not_a_number, (*args, *closed.consts))):
-        if _is_operation(closed, outs):
-            name = closed.eqns[0].primitive.name
-            raise FloatingPointError(f"invalid value ({kind}) encountered in {name}")
-        eval_jaxpr(closed.jaxpr, closed.consts, *args)
-    raise FloatingPointError(
-        f"invalid value ({kind}) encountered in {name}. Its operations did not make it: "
-        "it is among the inputs or is a literal of the function. Look at the arguments, "
-        "or let jax.debug_nans(False) hold where such values are meant.")
-
-
-def _is_operation(closed: ClosedJaxpr, outs: Sequence[Any]) -> bool:
-    """Whether the program is one operation, which made what is not a number."""
-    eqns = closed.eqns
-    if len(eqns) != 1 or eqns[0].primitive.own_impl is not None:
-        return False
-    return any(not_a_number(x) for x, v in zip(outs, closed.jaxpr.outvars, strict=True)
-               if v in eqns[0].outvars)
+    found = finding.find_in(closed, args, kind)
+    if is_operation:  # its program is that of the first line that had one
+        found = found._replace(line=user_frame(current().traceback))
+    if found.operation is not None:
+        where = found.operation if found.device is None else (
+            f"sharded computation, in {found.operation}")
+        error = FloatingPointError(f"invalid value ({kind}) encountered in {where}")
+        if found.line is not None:
+            error.add_note(f"{VALUE_NOTE} {found.line}")
+        error.add_note(str(found))
+    else:
+        error = FloatingPointError(
+            f"invalid value ({kind}) encountered in {name}. Its operations did not make it: "
+            "it is among the inputs or is a literal of the function. Look at the arguments, "
+            "or let jax.debug_nans(False) hold where such values are meant.")
+    error.found = found  # type: ignore[attr-defined]
+    raise error
 
 
 def not_a_number(x: Any) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.source_info import at_own_lines
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import (
@@ -150,7 +151,7 @@ class _FlatJvp:
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         fun = self.fun
         unflatten = fun.in_tree.unflatten
-        result = self.jvp(*fun.static, unflatten(primals), unflatten(tangents))
+        result = at_own_lines(self.jvp, *fun.static, unflatten(primals), unflatten(tangents))
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(
                 f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce a pair "

@@ -9,6 +9,7 @@ from pyjx import configuration
 from pyjx.core.avals import cotangent_aval, get_aval, is_ref_type, is_valid_value
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref, shared
+from pyjx.core.source_info import at_own_lines
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine import logs
 from pyjx.engine.batching import bind_function
@@ -290,7 +291,7 @@ class _FlatFwd:
         if fun.owner.symbolic_zeros:  # type: ignore[attr-defined]
             leaves = [CustomVJPPrimal(x, nz) for x, nz in zip(leaves, nonzero, strict=True)]
         args = fun.owner.joined(fun.in_tree.unflatten(leaves), fun.static)
-        result = rule(*before, *args)
+        result = at_own_lines(rule, *before, *args)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             self._raise_output(
                 kind, rule,
@@ -408,9 +409,10 @@ class _FlatBwd(Record):
         if self.perturbed is not None:
             accumulators = [(ValAccum if p else NullAccum)(a.to_tangent_aval())
                             for a, p in zip(self.in_avals, self.perturbed, strict=True)]
-            _write_log(self.bwd(*given, *fun.in_tree.unflatten(accumulators)), ACCUMS_CONVENTION)
+            _write_log(at_own_lines(self.bwd, *given, *fun.in_tree.unflatten(accumulators)),
+                       ACCUMS_CONVENTION)
             return [a.freeze() for a in accumulators]
-        result = self.bwd(*given)
+        result = at_own_lines(self.bwd, *given)
         if self.with_logs:
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(

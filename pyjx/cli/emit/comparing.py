@@ -100,7 +100,7 @@ def _emitted(options: Options, words: list[str], folder: str | None) -> str:
 
 
 _FLAGS = ("-q", "--quiet", "-v", "--verbose", "--watch", "--open", "--time", "--stats", "--update")
-_VALUED = ("--diff", "-o", "--output", "--color", "--roofline", "--expect", "--check")
+_VALUED = ("--diff", "-o", "--output", "--color", "--roofline", "--expect", "--check", "--find")
 _KEPT = ("--emit", "--static", "--donate", "--flag", "--xla", "--platform", "--target", "--mesh",
          "--in-shardings", "--out-shardings", "--outline", "--names", "--locs", "-c")
 

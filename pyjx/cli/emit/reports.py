@@ -25,6 +25,7 @@ from pyjx.lazy import deferred
 
 running = deferred("pyjx.inspect.running")  # with the interpreters
 measuring = deferred("pyjx.inspect.measuring")
+finding = deferred("pyjx.inspect.finding")
 rewriting = deferred("pyjx.viewer.rewriting")
 
 _PASSES = 12  # of XLA's are shown
@@ -40,7 +41,7 @@ def report(options: Options, program: Program) -> int:
         _statistics(options, program)
     if options.roofline is not None:
         _roofline(program, options.roofline)
-    if options.run or options.check:
+    if options.run or options.check or options.find:
         status = _run(options, program)
     if options.time:
         _times(program)
@@ -123,7 +124,8 @@ def open_page(options: Options, program: Program) -> None:
 
 def _run(options: Options, program: Program) -> int:
     if not isinstance(program, TracedProgram):
-        raise UnsupportedError("--run and --check are for functions; a file has no arguments")
+        raise UnsupportedError("--run, --check and --find are for functions; a file has no "
+                               "arguments")
     if not program.platform.is_here:
         raise UnavailableError(f"no {program.platform.name} device is here to run on; without "
                                "--run and --check it is only compiled for")
@@ -143,6 +145,12 @@ def _run(options: Options, program: Program) -> int:
                 agreement = running.check(program, options.check)
             _tell(str(agreement))
             status = 0 if agreement else 1
+        if options.find:
+            with working(f"looking for {options.find} in {program.name}", options.quiet):
+                found = finding.find_in(program.jaxpr, running.arguments(program.jaxpr),
+                                        options.find)
+            _tell(str(found))
+            status = 1 if found else status
     except running.CheckError as error:
         raise CommandError(f"--check {options.check}: {error}", 4) from None
     except RuntimeError as error:

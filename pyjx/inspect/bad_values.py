@@ -1,0 +1,232 @@
+"""What is told of a bad value that was found."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.frames import Frame, shown_path
+from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.name_stack import NameStack, Transform
+from pyjx.core.records import Record
+from pyjx.inspect.straight import line_of, transformation
+
+
+def place_text(frame: Frame | None) -> str:
+    """`model.py:12 (loss)`."""
+    if frame is None:
+        return "an unknown line"
+    return f"{shown_path(frame.file_name)}:{frame.start_line} ({frame.function_name})"
+
+
+class Step(Record):
+    """A step from a program into one that it holds: which, and the line of what holds it."""
+
+    text: str
+    line: Frame | None
+
+    @classmethod
+    def of(cls, text: str, eqn: JaxprEqn) -> Step:
+        return cls(text, line_of(eqn))
+
+    def __str__(self) -> str:
+        return f"{self.text} at {place_text(self.line)}"
+
+
+class Values(Record):
+    """What is in an array.
+
+    Attributes:
+      type: such as `float32[8,3]`.
+      low, high: the least and the largest finite number; None where there is none.
+      nans, infs: how many there are.
+      size: the number of elements.
+      there: the element where the result is bad; None where the two have other shapes.
+    """
+
+    type: str
+    low: float | None
+    high: float | None
+    nans: int
+    infs: int
+    size: int
+    there: Any = None
+
+    @classmethod
+    def of(cls, x: Any, index: tuple[int, ...] | None, shape: tuple[int, ...]) -> Values:
+        if dtypes.is_extended(getattr(x, "dtype", np.dtype(bool))):
+            return cls(x.aval.str_short(), None, None, 0, 0, x.size)
+        array = np.asarray(x)
+        kind = f"{array.dtype}[{','.join(map(str, array.shape))}]"
+        there = None
+        if index is not None and array.size and array.shape in ((), shape):
+            there = (array[index] if array.shape else array[()]).item()
+        if not dtypes.issubdtype(array.dtype, np.inexact):
+            wide = array.astype(np.float64)
+            low, high = (float(wide.min()), float(wide.max())) if array.size else (None, None)
+            return cls(kind, low, high, 0, 0, array.size, there)
+        is_complex = dtypes.issubdtype(array.dtype, np.complexfloating)
+        wide = np.abs(array) if is_complex else array.astype(np.float64)
+        finite = wide[np.isfinite(wide)]
+        low, high = (float(finite.min()), float(finite.max())) if finite.size else (None, None)
+        return cls(kind, low, high, int(np.isnan(wide).sum()), int(np.isinf(wide).sum()),
+                   array.size, there)
+
+    def __str__(self) -> str:
+        parts = [self.type]
+        if self.low is not None:
+            parts.append(f"from {self.low:.6g} to {self.high:.6g}" if self.size > 1
+                         else f"{self.low:.6g}")
+        parts += [f"{n} {name} of {self.size}" for n, name in (
+            (self.nans, "nan"), (self.infs, "inf")) if n]
+        if self.there is not None and self.size > 1:
+            parts.append(f"{_number(self.there)} there")
+        return ", ".join(parts)
+
+
+def _number(x: Any) -> str:
+    return f"{x:.6g}" if isinstance(x, float) else str(x)
+
+
+class BadValue(Record):
+    """The first bad value of a program; true where there is one, and printed as a report.
+
+    Attributes:
+      what: which values are bad, such as `nan`.
+      operation: the name of the operation that makes it; None where none does.
+      line: the user's line that made the operation, a `Frame` of file, function and position.
+      transformation: what it belongs to, such as `the transpose of the derivative`; or empty.
+      steps: what holds it, outermost first: iterations of loops, branches, programs of devices.
+      element: the index of the first bad element of the result; None where there is none.
+      example: which example of a batch that is, where it is known.
+      device: the one that made it, such as `x=3`, where there are several.
+      operands, results: `Values`, in order.
+      argument: the name of the argument where the value came in with one.
+      notes: what was done otherwise than asked for, and why.
+    """
+
+    what: str
+    operation: str | None = None
+    line: Frame | None = None
+    transformation: str = ""
+    steps: tuple[Step, ...] = ()
+    element: tuple[int, ...] | None = None
+    example: int | None = None
+    device: str | None = None
+    operands: tuple[Values, ...] = ()
+    results: tuple[Values, ...] = ()
+    argument: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.operation is not None or self.argument is not None
+
+    def __str__(self) -> str:
+        notes = [f"  Note: {note}" for note in self.notes]
+        if not self:
+            return "\n".join([f"No {self.what} was found.", *notes])
+        lines = []
+        if self.argument is not None:
+            lines.append(f"The first {self.what} comes in with {self.argument}, "
+                         f"at element {_index(self.element)}: {self.results[0]}.")
+            lines.append("  No operation makes it: look at where this value is made.")
+            return "\n".join([*lines, *notes])
+        lines.append(f"{self.operation} makes the first {self.what}, at {place_text(self.line)}")
+        text = "" if self.line is None else linecache.getline(
+            self.line.file_name, self.line.start_line).strip()
+        lines += [f"      {text}"] if text else []
+        lines += [f"  in {self.transformation}"] if self.transformation else []
+        lines += [f"  in {step}" for step in self.steps]
+        lines += [f"  on device {self.device}"] if self.device is not None else []
+        if self.element is not None:
+            of = f", example {self.example} of the batch" if self.example is not None else ""
+            lines.append(f"  at element {_index(self.element)} of its result{of}")
+        lines += [f"  operand {i}: {x}" for i, x in enumerate(self.operands)]
+        lines += [f"  result: {x}" for x in self.results]
+        cure = _cure(self)
+        lines += [f"  {cure}"] if cure else []
+        return "\n".join([*lines, *notes])
+
+
+def _index(index: tuple[int, ...] | None) -> str:
+    return str(list(index or ()))
+
+
+_CURES = {
+    "log": "Keep its operand positive",
+    "sqrt": "Keep its operand from being negative",
+    "rsqrt": "Keep its operand positive",
+    "div": "Keep its divisor from 0",
+    "mul": "0 times inf is nan",
+    "pow": "Keep its base positive",
+    "exp": "Take the largest element off its operand before, as jax.nn.softmax and logsumexp do",
+    "reduce_sum": "The sum leaves the range of its type: add up in a wider one, by dtype=",
+    "convert_element_type": "The number is beyond the range of the new type: scale it before",
+}
+_UNDER_GRAD = ("Where a derivative is taken, choose a harmless operand before the operation, as in "
+               "f(jnp.where(ok, x, 1.0)): a `where` behind it lets 0 * inf through.")
+
+
+def _cure(found: BadValue) -> str:
+    """What to do about it; empty where nothing is known."""
+    if found.what not in ("nan", "inf"):
+        return ""
+    if found.what == "nan" and found.operation != "mul" and any([x.infs for x in found.operands]):
+        return "Its operands are infinite: what='inf' finds what made them so."
+    cure = _CURES.get(found.operation or "", "")
+    derivative = _UNDER_GRAD if "derivative" in found.transformation else ""
+    return " ".join(filter(None, [f"{cure}." if cure else "", derivative if cure else ""]))
+
+
+def found_in(what: str, bad: Callable[[Any], Any], eqn: JaxprEqn | None, operands: Sequence[Any],
+             results: Sequence[Any], steps: Sequence[Step], stacks: Sequence[NameStack],
+             device: str | None, notes: Sequence[str], argument: str | None = None) -> BadValue:
+    """The report of an equation and its values, or of an argument."""
+    index, shape, where = None, (), None
+    for x in results:
+        if dtypes.issubdtype(getattr(x, "dtype", np.asarray(x).dtype), np.inexact):
+            places = np.argwhere(bad(x))
+            if len(places):
+                index, shape, where = tuple(map(int, places[0])), np.shape(x), x
+                break
+    stacks = [*stacks, *([eqn.source_info.name_stack] if eqn is not None else [])]
+    return BadValue(
+        what, None if eqn is None else eqn.primitive.name, None if eqn is None else line_of(eqn),
+        transformation(stacks), tuple(steps), index, _example(stacks, index, shape),
+        device or _device(where, index), tuple([Values.of(x, index, shape) for x in operands]),
+        tuple([Values.of(x, index if x is where else None, shape) for x in results]), argument,
+        tuple(notes))
+
+
+def _example(stacks: Sequence[NameStack], index: tuple[int, ...] | None, shape: tuple[int, ...]
+             ) -> int | None:
+    """The example of the innermost batch, where one dimension alone has its size."""
+    sizes = [e.size for stack in stacks for e in stack.stack
+             if isinstance(e, Transform) and e.size is not None]
+    if index is None or not sizes or shape.count(sizes[-1]) != 1:
+        return None
+    return index[shape.index(sizes[-1])]
+
+
+def _device(x: Any, index: tuple[int, ...] | None) -> str | None:
+    """The device that holds an element of an array over several."""
+    sharding = getattr(x, "sharding", None)
+    if index is None or sharding is None or sharding.num_devices == 1:
+        return None
+    for device, part in sharding.devices_indices_map(x.shape).items():
+        if all([i in range(*s.indices(n)) for i, s, n in zip(index, part, x.shape, strict=True)]):
+            return str(device)
+    return None
+
+
+def nothing_found(what: str, notes: Sequence[str]) -> BadValue:
+    return BadValue(what, notes=tuple(notes))
+
+
+def without_program(what: str, error: Exception, note: str) -> BadValue:
+    """The report of an error that says what it knows."""
+    return BadValue(what, operation=str(error), notes=(*getattr(error, "__notes__", ()), note))

@@ -1,0 +1,596 @@
+"""The first bad value: which operation makes the NaN that a program gives, and where.
+
+A program is run, compiled, with a flag for each operation: whether its results have such a value.
+From the first result that has one the search goes backwards, from an operation to the operand that
+has it, to the operation none of whose operands has. Where that is a loop, it is run again with a
+counter: since which iteration has each component of the carry had it? Then it is run up to there,
+and the body alone, with flags as before. Branches and programs of devices are opened likewise. So
+what is found is what the result comes from; a NaN that a `where` keeps out of it is passed by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import pyjx as jax
+from pyjx import configuration, lax
+from pyjx import numpy as jnp
+from pyjx.core import dtypes
+from pyjx.core.effects import NamedAxisEffect, join_effects, keeps_alive
+from pyjx.core.evaluation import bind_eqn, eval_jaxpr, literal_value, walk
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.name_stack import NameStack
+from pyjx.core.nested import holds_jaxprs
+from pyjx.core.passes.dce import dce
+from pyjx.core.records import Record
+from pyjx.core.source_info import no_source_info
+from pyjx.core.specs import PartitionSpec
+from pyjx.engine.calls import call_params, jit_p
+from pyjx.inspect.bad_values import BadValue, Step, found_in, nothing_found, without_program
+from pyjx.inspect.straight import repeatable, straight, traced
+from pyjx.parallel.calls import ordered
+
+# What gives each element of its operand, and none besides: it has a bad one where that has.
+_SAME = frozenset(["broadcast_in_dim", "copy", "copy_p", "expand_dims", "name", "reshape", "rev",
+                   "squeeze", "stop_gradient", "transpose"])
+# What has a nan where an operand has one, whatever the others are.
+_PASS_NANS = _SAME | frozenset([
+    "add", "add_any", "concatenate", "convert_element_type", "cos", "div", "dot_general", "erf",
+    "erfc", "exp", "expm1", "integer_pow", "log", "log1p", "logistic", "mul", "neg", "reduce_max",
+    "reduce_sum", "rsqrt", "sin", "sqrt", "square", "sub", "tanh"])
+_ALL = 2**31 - 1  # iterations
+MOST_BYTES = 2**31  # of values of a program that are kept while it is looked at
+PART = 64  # equations in a part of a long program
+_PART = "part of a program"
+
+
+def _part(eqn: JaxprEqn) -> Jaxpr | None:
+    """The equations that an equation stands for, if it is one of `in_parts`."""
+    return eqn.params["jaxpr"].jaxpr if eqn.params.get("name") is _PART else None
+
+
+def is_subnormal(x: Any) -> Any:
+    """Where a number is so small that it has lost digits; by its bits, as devices take it for 0."""
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        return is_subnormal(x.real) | is_subnormal(x.imag)
+    bits = lax.bitcast_convert_type(x, np.dtype(f"uint{8 * x.dtype.itemsize}"))
+    info = dtypes.finfo(x.dtype)
+    fraction = (1 << info.nmant) - 1
+    exponent = (1 << info.nexp) - 1 << info.nmant
+    return (bits & bits.dtype.type(exponent) == 0) & (bits & bits.dtype.type(fraction) != 0)
+
+
+KINDS: dict[str, Callable[[Any], Any]] = {
+    "nan": lambda x: x != x, "inf": lambda x: abs(x) == np.inf, "subnormal": is_subnormal}
+
+
+def find(fun: Callable[..., Any], *args: Any, what: str | Callable[[Any], Any] = "nan",
+         **kwargs: Any) -> BadValue:
+    """Find the operation that makes the first bad value of what a function gives.
+
+    Args:
+      fun: a function of arrays, jitted or not; it may hold loops, branches, derivatives, batches,
+        rules of its own, and programs of devices.
+      args, kwargs: what it is called with.
+      what: `nan`, `inf`, `subnormal`, or a function from an array of floating-point numbers to
+        booleans of its shape.
+
+    Returns:
+      A `BadValue`: true where there is one, and printed as a report of the operation, its line,
+      the iterations, branches and devices around it, and its operands.
+
+    Raises:
+      ValueError: there is no such kind.
+
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> def logs(x):
+    ...     return jax.lax.scan(lambda c, a: (c + jnp.log(a), c), 0.0, x)
+    ...
+    >>> found = jax.inspect.find(logs, jnp.array([1.0, 2.0, -3.0, 4.0]))
+    >>> found.operation, [step.text for step in found.steps], found.operands[0].there
+    ('log', ['iteration 2 of scan'], -3.0)
+    >>> bool(jax.inspect.find(logs, jnp.ones(3)))
+    False
+    """
+    if not callable(what) and what not in KINDS:
+        raise ValueError(f"inspect.find: what is {', '.join(KINDS)}, or a function from an array "
+                         f"to booleans; got {what!r}.")
+    with configuration.debug_nans(False), configuration.debug_infs(False):
+        try:
+            closed, leaves, notes = traced(fun, args, kwargs)
+        except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+            problem = error
+        else:
+            return find_in(closed, leaves, what, notes)
+    return _find_eagerly(fun, args, kwargs, what, problem)
+
+
+def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[Any], Any],
+            notes: Sequence[str] = ()) -> BadValue:
+    """As `find`, in a program on flat arguments."""
+    with configuration.debug_nans(False), configuration.debug_infs(False):
+        closed, values, more = repeatable(closed, leaves)
+        finder = _Finder(what, [*notes, *more])
+        found = finder.chase(closed, values, _WHOLE, None, None, _Path((), ()))
+    if isinstance(found, int):
+        names = closed.jaxpr.debug_info.arg_names
+        name = names[found] if names else f"argument {found}"
+        return finder.of_argument(name, leaves[found])
+    return found if found is not None else nothing_found(finder.what, finder.notes)
+
+
+def _find_eagerly(fun: Callable[..., Any], args: Any, kwargs: Any, what: Any, problem: Exception
+                  ) -> BadValue:
+    """Of a function that asks for values in Python: each of its operations is run on its own."""
+    flags = {"nan": configuration.debug_nans, "inf": configuration.debug_infs}
+    if what not in flags:
+        raise problem
+    note = ("the function asks for values in Python, so it was run as it is, and the first "
+            "operation, or jitted function, was taken that gives one.")
+    with flags[what](True):
+        try:
+            fun(*args, **kwargs)
+        except FloatingPointError as error:
+            found = getattr(error, "found", None)
+            return without_program(what, error, note) if found is None else found._replace(
+                notes=(*found.notes, note))
+    return nothing_found(what, [note])
+
+
+class _Path(Record):
+    """Where a program is: the steps that lead to it, and the name stacks of what holds it."""
+
+    steps: tuple[Step, ...]
+    stacks: tuple[NameStack, ...]
+
+    def into(self, text: str, eqn: JaxprEqn) -> _Path:
+        return _Path((*self.steps, Step.of(text, eqn)),
+                     (*self.stacks, eqn.source_info.name_stack))
+
+
+class _Whole:
+    """Programs run as they are."""
+
+    devices: Sequence[Any] = (None,)
+
+    def compiled(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        return jax.jit(fun)  # type: ignore[no-any-return]
+
+    def number(self, n: int) -> Any:
+        return np.int32(n)
+
+    def of(self, x: Any, device: int) -> Any:
+        return x
+
+    def stacked(self, x: Any) -> Any:
+        return x
+
+
+_WHOLE = _Whole()
+
+
+class _OnDevices(_Whole):
+    """Programs run on each device of a mesh. Outside, values are those of all, one after the other
+    along a new first axis."""
+
+    def __init__(self, params: dict[str, Any]) -> None:
+        self.mesh = mesh = params["mesh"]
+        self.names = ordered(mesh, params["newly_manual_axes"])
+        sizes = [mesh.shape[n] for n in self.names]
+        self.devices = [", ".join([f"{n}={i}" for n, i in zip(self.names, place, strict=True)])
+                        for place in np.ndindex(*sizes)]
+        self.spec = PartitionSpec(self.names)
+
+    def _mapped(self, fun: Callable[..., Any], in_specs: Any) -> Callable[..., Any]:
+        return jax.jit(jax.shard_map(  # type: ignore[no-any-return]
+            lambda *xs: [y[None] for y in fun(*xs)], mesh=self.mesh, in_specs=in_specs,
+            out_specs=self.spec, axis_names=set(self.names), check_vma=False))
+
+    def entered(self, operands: Sequence[Any], in_specs: Any) -> list[Any]:
+        """The parts of the operands that devices have."""
+        return list(self._mapped(lambda *xs: xs, tuple(in_specs))(*operands))
+
+    def compiled(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        return self._mapped(lambda *xs: fun(*[x[0] for x in xs]), self.spec)
+
+    def number(self, n: int) -> Any:
+        return np.full(len(self.devices), n, np.int32)
+
+    def stacked(self, x: Any) -> Any:
+        return jnp.broadcast_to(x, (len(self.devices), *np.shape(x)))
+
+    def of(self, x: Any, device: int) -> Any:
+        return x[device]
+
+
+def in_parts(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """A long straight program as calls of parts of it. Values within parts need no flags: XLA takes
+    longer for these than for the program."""
+    jaxpr = closed.jaxpr
+    if len(jaxpr.eqns) <= 2 * PART:
+        return closed
+    eqns = []
+    last: dict[Any, int] = dict.fromkeys(jaxpr.outvars, _ALL)  # where each is read
+    for i, eqn in enumerate(jaxpr.eqns):
+        last.update({v: max(last.get(v, 0), i) for v in eqn.invars})
+    for start in range(0, len(jaxpr.eqns), PART):
+        inside = jaxpr.eqns[start:start + PART]
+        made = [v for e in inside for v in e.outvars]
+        out = [v for v in made if last.get(v, -1) >= start + PART]
+        read = dict.fromkeys([v for e in inside for v in e.invars if not isinstance(v, Literal)])
+        invars = [v for v in read if v not in set(made)]
+        part = ClosedJaxpr(Jaxpr([], invars, out, inside, join_effects(inside)), [])
+        eqns.append(JaxprEqn(jit_p, invars, out, call_params(part, _PART, len(invars)),
+                             part.effects, no_source_info))
+    return ClosedJaxpr(jaxpr.replace(eqns=eqns), closed.consts)
+
+
+class _Straight:
+    """A straight program, the equation that makes each of its variables, and its compiled forms."""
+
+    def __init__(self, closed: ClosedJaxpr) -> None:
+        self.source = closed  # whose id is the key
+        self.closed = in_parts(straight(closed))
+        self.made: dict[Any, int] = {
+            v: i for i, e in enumerate(self.closed.eqns) for v in e.outvars}
+        self.inputs = {v: i for i, v in enumerate(self.closed.jaxpr.invars)}
+        self.consts = {v: i for i, v in enumerate(self.closed.jaxpr.constvars)}
+        self.programs: dict[Any, Any] = {}
+        self.values: dict[Any, Any] = {}  # of variables, of the last run
+
+    def place(self, atom: Any) -> int:
+        """The number of the equation that makes a variable; -1 for inputs and constants."""
+        return self.made.get(atom, -1)
+
+    def origin(self, atom: Atom) -> Atom:
+        """The variable whose elements those of `atom` are, as far as they were only moved."""
+        while atom in self.made:
+            eqn = self.closed.eqns[self.made[atom]]
+            if eqn.primitive.name not in _SAME:
+                break
+            atom = eqn.invars[0]
+        return atom
+
+
+def _noting(env: dict[Any, Any]) -> Callable[..., Sequence[Any]]:
+    """How equations are run so that `env` gets their results."""
+    def apply(eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
+        outs = bind_eqn(eqn, operands)
+        env.update(zip(eqn.outvars, outs, strict=True))
+        return outs
+
+    return apply
+
+
+def _results(closed: ClosedJaxpr, wanted: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+    """The values of variables of a program whose parts are calls."""
+    part = dce(straight(closed.replace(outvars=wanted)))
+    return eval_jaxpr(part.jaxpr, part.consts, *args)
+
+
+class _Finder:
+    """A search for one kind of values."""
+
+    def __init__(self, what: str | Callable[[Any], Any], notes: list[str]) -> None:
+        self.what = what if isinstance(what, str) else getattr(what, "__name__", "bad value")
+        self.predicate = KINDS[what] if isinstance(what, str) else what
+        self.notes = notes
+        self.programs: dict[Any, _Straight] = {}
+        self.loops: dict[Any, Any] = {}
+        self.by_rank: dict[bool, Any] = {}
+
+    # -- flags
+
+    def looks_at(self, aval: Any) -> bool:
+        """Whether values of a type may be bad."""
+        dtype = getattr(aval, "dtype", None)
+        return (dtype is not None and not dtypes.is_extended(dtype)
+                and dtypes.issubdtype(dtype, np.inexact))
+
+    def flag(self, x: Any) -> Any:
+        """Whether a value has bad elements, as a scalar that is traced."""
+        return jnp.any(self.predicate(x)) if self.looks_at(jax.typeof(x)) else jnp.array(False)
+
+    def bad(self, x: Any) -> Any:
+        """Where a concrete value is bad."""
+        return np.asarray(self.predicate(jnp.asarray(x)))
+
+    def flags(self, program: _Straight, values: Sequence[Any], scope: _Whole) -> dict[Any, Any]:
+        """Of each variable whether it is bad, on each device.
+
+        The program gives the values of all variables, where these are not too large, and they are
+        looked at one by one: XLA takes longer for a thousand flags than for the program.
+        """
+        program.values = env = dict(zip(program.closed.jaxpr.all_invars, [
+            *map(scope.stacked, program.closed.consts), *values], strict=True))
+        keys = [v for eqn in program.closed.eqns for v in eqn.outvars if self.looks_at(v.aval)
+                and eqn.primitive.name not in _SAME]
+        every = [v for eqn in program.closed.eqns for v in eqn.outvars if type(v) is Var]
+        if keeps_alive(program.closed.effects):
+            self.notes.append("it calls Python for its results, so it was run once, operation by "
+                              "operation; loops that do so were not opened.")
+            walk(program.closed.jaxpr, program.closed.consts, values, _noting(env))
+        elif sum([math.prod(v.aval.shape) * v.aval.dtype.itemsize for v in every]) <= MOST_BYTES:
+            env.update(self.run(program, values, scope, every))
+        else:
+            run = program.programs.get("flags")
+            if run is None:
+                run = program.programs["flags"] = scope.compiled(
+                    lambda *xs: list(map(self.flag, _results(program.closed, keys, xs))))
+            found = {v: np.atleast_1d(x) for v, x in zip(keys, run(*values), strict=True)}
+            return {**{v: self.seen(x, scope) for v, x in env.items()}, **found}
+        return {v: self.seen(x, scope) for v, x in env.items() if self.looks_at(v.aval)}
+
+    def seen(self, x: Any, scope: _Whole) -> Any:
+        """Whether a value is bad, on each device."""
+        if not self.looks_at(jax.typeof(x)):
+            return np.zeros(len(scope.devices), bool)
+        known = self.by_rank.setdefault(scope is _WHOLE, jax.jit(
+            lambda x: jnp.any(self.predicate(x), range(scope is not _WHOLE, x.ndim))))
+        return np.atleast_1d(np.asarray(known(x)))
+
+    def run(self, program: _Straight, values: Sequence[Any], scope: _Whole, wanted: Sequence[Any]
+            ) -> dict[Any, Any]:
+        """The values of variables, by a program of what they need."""
+        key = tuple(map(id, wanted))
+        if key not in program.programs:
+            program.programs[key] = scope.compiled(
+                lambda *xs: _results(program.closed, wanted, xs))
+        return dict(zip(wanted, program.programs[key](*values), strict=True))
+
+    def fetched(self, program: _Straight, values: Sequence[Any], scope: _Whole,
+                atoms: Sequence[Atom]) -> list[Any]:
+        """The values of variables and literals."""
+        env = program.values
+        wanted = list(dict.fromkeys([
+            v for v in atoms if not isinstance(v, Literal) and v not in env]))
+        env = {**env, **(self.run(program, values, scope, wanted) if wanted else {})}
+        return [literal_value(v) if isinstance(v, Literal) else env[v] for v in atoms]
+
+    # -- the search
+
+    def chase(self, closed: ClosedJaxpr, values: list[Any], scope: _Whole, target: int | None,
+              device: int | None, path: _Path) -> BadValue | int | None:
+        """Where what is bad in result `target`, or in the first bad one, comes from: an operation,
+        or the input of which this is the number. None where nothing is bad."""
+        program = self.programs.get(id(closed))
+        if program is None:
+            program = self.programs[id(closed)] = _Straight(closed)
+        flags = self.flags(program, values, scope)
+        start = self._start(program, flags, target, device)
+        if start is None:
+            return None
+        atom, device = start
+        while True:
+            atom = program.origin(atom)
+            if atom in program.inputs:
+                return program.inputs[atom]  # type: ignore[index]
+            if isinstance(atom, Literal) or atom in program.consts:
+                x = literal_value(atom) if isinstance(atom, Literal) else program.closed.consts[
+                    program.consts[atom]]
+                return self.of_argument("a constant that the function captures", x)
+            i = program.made[atom]
+            eqn = program.closed.eqns[i]
+            came: Any = self.operand(program, i, flags, values, scope, device)
+            known = self.passed_on(program, eqn, atom, flags, device)
+            if known is not None:
+                came = known
+            elif holds_jaxprs(eqn):
+                came = self.inside(program, eqn, list(eqn.outvars).index(atom), values, scope,
+                                   device, path, came)
+                if isinstance(came, BadValue):
+                    return came
+            elif came is not None and scope is not _WHOLE and not flags[
+                    program.origin(eqn.invars[came])][device]:
+                device = int(flags[program.origin(eqn.invars[came])].argmax())
+            if came is None:
+                return self.at(program, eqn, values, scope, device, path)
+            atom = eqn.invars[came]
+
+    def _start(self, program: _Straight, flags: dict[Any, Any], target: int | None,
+               device: int | None) -> tuple[Atom, int] | None:
+        outvars = program.closed.jaxpr.outvars
+        for out in outvars if target is None else [outvars[target]]:
+            atom = program.origin(out)
+            if isinstance(atom, Literal):
+                if self.looks_at(atom.aval) and self.bad(literal_value(atom)).any():
+                    return atom, device or 0
+                continue
+            found = flags.get(atom)
+            if found is not None and (found.any() if device is None else found[device]):
+                return atom, int(found.argmax()) if device is None else device
+        if target is None:  # what no result has may still be of interest
+            for eqn in program.closed.eqns:
+                for v in eqn.outvars:
+                    if v in flags and flags[v].any():
+                        self.notes.append("no result has one: it is lost on the way.")
+                        return v, int(flags[v].argmax())
+        return None
+
+    def operand(self, program: _Straight, i: int, flags: dict[Any, Any], values: Sequence[Any],
+                scope: _Whole, device: int) -> int | None:
+        """The operand of equation `i` from which its bad elements come; None where none has any."""
+        eqn = program.closed.eqns[i]
+        found: list[tuple[int, int]] = []
+        exchanges = any([isinstance(e, NamedAxisEffect) for e in eqn.effects])
+        for k, v in enumerate(eqn.invars):
+            atom = program.origin(v)
+            here = flags.get(atom)
+            if here is not None and (here[device] or (exchanges and here.any())):
+                found.append((program.place(atom), k))
+        if len(found) > 1 and eqn.primitive.name == "select_n":
+            which, *cases = self.fetched(program, values, scope, eqn.invars)
+            found = [(at, k) for at, k in found if np.any(
+                self.bad(cases[k - 1]) & (np.asarray(which) == k - 1))] or found
+        return min(found)[1] if found else None
+
+    def passed_on(self, program: _Straight, eqn: JaxprEqn, out: Atom, flags: dict[Any, Any],
+                  device: int) -> int | None:
+        """The first operand of a part of the program that makes its result nan for sure, because
+        between them are only operations whose results are nan where an operand is."""
+        part = _part(eqn)
+        if part is None or self.what != "nan":
+            return None
+        made = {v: e for e in part.eqns for v in e.outvars}
+        reached, todo = set(), [part.outvars[list(eqn.outvars).index(out)]]  # type: ignore[arg-type]
+        while todo:
+            v = todo.pop()
+            if v in reached or isinstance(v, Literal):
+                continue
+            reached.add(v)
+            if v in made and not holds_jaxprs(made[v]) and made[v].primitive.name in _PASS_NANS:
+                todo += made[v].invars
+        sure = [(program.place(atom), k) for k, v in enumerate(eqn.invars)
+                if v in reached and v not in made and (atom := program.origin(v)) in flags
+                and flags[atom][device]]
+        return min(sure)[1] if sure else None
+
+    def at(self, program: _Straight, eqn: JaxprEqn, values: Sequence[Any], scope: _Whole,
+           device: int, path: _Path) -> BadValue:
+        """The report of an equation."""
+        atoms = [*eqn.invars, *eqn.outvars]
+        arrays = [x if isinstance(v, Literal) else scope.of(x, device) for v, x in zip(
+            atoms, self.fetched(program, values, scope, atoms), strict=True)]
+        n = len(eqn.invars)
+        return found_in(self.what, self.bad, eqn, arrays[:n], arrays[n:], path.steps, path.stacks,
+                        scope.devices[device], self.notes)
+
+    def of_argument(self, name: str, x: Any) -> BadValue:
+        """The report of a value that came in bad."""
+        return found_in(self.what, self.bad, None, [], [x], (), (), None, self.notes, name)
+
+    # -- what holds programs
+
+    def inside(self, program: _Straight, eqn: JaxprEqn, k: int, values: Sequence[Any],
+               scope: _Whole, device: int, path: _Path, came: int | None) -> BadValue | int | None:
+        """As `chase`, of what is bad in result `k` of an equation that holds programs. `came` is
+        the operand that may be why, where it cannot be opened."""
+        name = eqn.primitive.name
+        kind = _PART if _part(eqn) else "device" if eqn.primitive.holder.within else name
+        opens: Any = {_PART: self._part, "scan": self._loop, "while": self._loop,
+                      "cond": self._branch, "device": self._devices}.get(kind)
+        if opens is None or keeps_alive(eqn.effects) or (kind == "device" and scope is not _WHOLE):
+            return came
+        operands = self.fetched(program, values, scope, eqn.invars)
+        operands = [np.broadcast_to(x, (len(scope.devices), *np.shape(x)))
+                    if isinstance(v, Literal) and scope is not _WHOLE else x
+                    for v, x in zip(eqn.invars, operands, strict=True)]
+        found = opens(eqn, k, operands, scope, device, path)
+        if found is None and came is None:
+            self.notes.append(f"{name} gives one, but not when its parts are run alone: XLA "
+                              "compiles them otherwise there.")
+        return came if found is None else found
+
+    def _part(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: _Whole, device: int,
+              path: _Path) -> BadValue | int | None:
+        return self.chase(eqn.params["jaxpr"], operands, scope, k, device, path)
+
+    def _branch(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: _Whole, device: int,
+                path: _Path) -> BadValue | int | None:
+        branches = eqn.params["branches"]
+        index = int(np.clip(int(scope.of(operands[0], device)), 0, len(branches) - 1))
+        found = self.chase(branches[index], operands[1:], scope, k, device,
+                           path.into(f"branch {index} of cond", eqn))
+        return found + 1 if isinstance(found, int) else found
+
+    def _devices(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: _Whole, device: int,
+                 path: _Path) -> BadValue | int | None:
+        inner = _OnDevices(eqn.params)
+        parts = inner.entered(operands, eqn.params["in_specs"])
+        return self.chase(eqn.params["jaxpr"], parts, inner, k, None,
+                          path.into(eqn.primitive.name, eqn))
+
+    def _loop(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: _Whole, device: int,
+              path: _Path) -> BadValue | int | None:
+        loop = _Loop.of(eqn)
+        known = self.loops.get(id(eqn))
+        if known is None:
+            known = self.loops[id(eqn)] = eqn, scope.compiled(loop.watched(self.flag))
+        run, n, first = known[1], loop.n_carry, loop.first
+        *_, since = run(scope.number(loop.length), *operands)
+        at = int(scope.of(since, device)[k])
+        while at > 0:
+            *carry, since = run(scope.number(at - 1), *operands)
+            row = [x[:, loop.row(at - 1)] if scope is not _WHOLE else x[loop.row(at - 1)]
+                   for x in operands[first + n:]]
+            found = self.chase(loop.body, [*operands[loop.before:first], *carry, *row], scope, k,
+                               device, path.into(f"iteration {at - 1} of {eqn.primitive}", eqn))
+            if not isinstance(found, int):
+                return found
+            place = found + loop.before
+            if not first <= place < first + n:
+                return place
+            k = place - first
+            at = int(scope.of(since, device)[k])
+        return first + k if at == 0 else None
+
+
+class _Loop(Record):
+    """A loop: operands before those of the body, the body, its carry, and how far it goes.
+
+    Attributes:
+      before: the number of operands before those of the body.
+      first: that of operands before the carry.
+      goes_on: `(operands, carry) -> bool`, the condition.
+      reverse: whether slices are taken from the last to the first.
+    """
+
+    body: ClosedJaxpr
+    before: int
+    first: int
+    n_carry: int
+    length: int
+    goes_on: Callable[..., Any]
+    reverse: bool
+
+    @classmethod
+    def of(cls, eqn: JaxprEqn) -> _Loop:
+        p = eqn.params
+        if eqn.primitive.name == "scan":
+            return cls(p["jaxpr"], 0, p["num_consts"], p["num_carry"], p["length"],
+                       lambda operands, carry: True, p["reverse"])
+        cond, a = p["cond_jaxpr"], p["cond_nconsts"]
+        return cls(p["body_jaxpr"], a, a + p["body_nconsts"], len(p["body_jaxpr"].out_avals), _ALL,
+                   lambda operands, carry: eval_jaxpr(
+                       cond.jaxpr, cond.consts, *operands[:a], *carry)[0], False)
+
+    def row(self, i: Any) -> Any:
+        """Which slice iteration `i` takes."""
+        return self.length - 1 - i if self.reverse else i
+
+    def watched(self, flag: Callable[[Any], Any]) -> Callable[..., list[Any]]:
+        """A function of an iteration to stop before, and the operands of the loop. It gives the
+        carry there, and since which iteration, counted from 1, each result has been bad: 0 where
+        it came in so, -1 where it is not. Of stacked results it is the first bad slice."""
+        n, first, body = self.n_carry, self.first, self.body
+
+        def run(stop: Any, *operands: Any) -> list[Any]:
+            carry = operands[first:first + n]
+            # no more slices than there are: the body may be one that has none
+            slices = operands[first + n:]
+
+            def step(state: Any) -> Any:
+                i, carry, since = state
+                row = [lax.dynamic_index_in_dim(x, self.row(i), keepdims=False) for x in slices]
+                outs = eval_jaxpr(body.jaxpr, body.consts, *operands[self.before:first], *carry,
+                                  *row)
+                bad = jnp.stack([*map(flag, outs)])
+                began = jnp.where(since < 0, i + 1, since)
+                kept = jnp.where(jnp.arange(len(outs)) < n, -1, since)
+                same = [lax.convert_element_type(y, x.dtype) if hasattr(x, "dtype") and x.dtype
+                        != y.dtype else y for x, y in zip(carry, outs, strict=False)]
+                return i + 1, same, jnp.where(bad, began, kept)
+
+            start = jnp.stack([*[jnp.where(flag(x), 0, -1) for x in carry],
+                               *[jnp.array(-1)] * (len(body.out_avals) - n)]).astype(np.int32)
+            _, carry, since = lax.while_loop(
+                lambda state: (state[0] < stop) & self.goes_on(operands, state[1]), step,
+                (jnp.zeros((), np.int32), list(carry), start))
+            return [*carry, since]
+
+        return run

@@ -1,0 +1,111 @@
+"""Programs as those who look for a fault want them: traced, with the values that they are given,
+and straight, which is without calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pyjx import jaxlib_api
+from pyjx.core.effects import is_replaced, keeps_alive, unrepeatable
+from pyjx.core.frames import Frame, user_frame
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
+from pyjx.core.name_stack import NameStack, Transform, empty_name_stack
+from pyjx.core.nested import all_eqns, holds_jaxprs, program_of
+from pyjx.core.passes.dce import dce, without_effects
+from pyjx.core.references import Ref
+from pyjx.core.source_info import SourceInfo
+from pyjx.runtime.dispatch import pure
+from pyjx.runtime.jit import jit, spec_of
+
+
+def traced(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+           ) -> tuple[ClosedJaxpr, list[Any], list[str]]:
+    """The program of a function on values, its flat arguments, and what is to be said of it."""
+    jitted = fun if isinstance(fun, jaxlib_api.PjitFunction) else jit(fun)
+    call, leaves = spec_of(jitted).trace(tuple(args), kwargs)
+    notes = []
+    if any(call.donated):
+        notes.append("donated arguments were kept, as the program is run on them several times.")
+    return call.closed, leaves, notes
+
+
+def repeatable(closed: ClosedJaxpr, leaves: Sequence[Any]
+               ) -> tuple[ClosedJaxpr, list[Any], list[str]]:
+    """The program, its arguments, and what was done to it, so that it can be run again and again:
+    without references, and without what it does besides computing."""
+    notes = []
+    values = [x[...] if isinstance(x, Ref) else x for x in leaves]
+    if is_replaced(closed.effects) or any([isinstance(x, Ref) for x in leaves]):
+        found = pure(closed).jaxpr
+        closed = found.replace(consts=[x[...] if isinstance(x, Ref) else x for x in found.consts])
+        notes.append("references were left as they are: the program was run on copies of them.")
+    if keeps_alive(closed.effects):
+        closed = without_printing(closed)
+        if not keeps_alive(closed.effects):
+            notes.append("what the program does besides computing, such as printing, was left out.")
+    return closed, values, notes
+
+
+def without_printing(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The program without what it does for its effects alone, such as printing; the same one where
+    it reads what an effect gives that must not be had again."""
+    used = dce(without_effects(closed))
+    for eqn in all_eqns(used):
+        if eqn.primitive.effects is not None and not holds_jaxprs(eqn) and unrepeatable(
+                eqn.primitive.effects(eqn.params)):
+            return closed
+    return used
+
+
+def straight(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The program with the equations of those that it calls in the place of the calls: of jitted
+    functions, functions with rules of their own, and what is computed again. Each names the
+    transformations around it, and its line."""
+    consts: dict[int, tuple[Var, Any]] = {}
+    eqns: list[JaxprEqn] = []
+    env: dict[Any, Atom] = {}
+    _inlined(closed, [(v, v) for v in closed.jaxpr.invars], empty_name_stack, eqns, consts, env)
+    outvars = [v if isinstance(v, Literal) else env[v] for v in closed.jaxpr.outvars]
+    jaxpr = closed.jaxpr.replace(constvars=[v for v, _ in consts.values()], eqns=eqns,
+                                 outvars=outvars)
+    return ClosedJaxpr(jaxpr, [x for _, x in consts.values()])
+
+
+def _inlined(closed: ClosedJaxpr, operands: Iterable[tuple[Var, Atom]], names: NameStack,
+             eqns: list[JaxprEqn], consts: dict[int, tuple[Var, Any]], env: dict[Any, Atom]
+             ) -> None:
+    """Append the equations of a program, on operands; `env` gets what its variables are."""
+    env.update(operands)
+    for v, x in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+        env[v] = consts.setdefault(id(x), (v, x))[0]
+    for eqn in closed.eqns:
+        invars = [v if isinstance(v, Literal) else env[v] for v in eqn.invars]
+        source = eqn.source_info
+        stack = names + source.name_stack
+        inner = program_of(eqn.primitive, eqn.params)
+        if inner is None:
+            outvars = [type(v)(v.aval) for v in eqn.outvars]  # a program may be called twice
+            env.update(zip(eqn.outvars, outvars, strict=True))
+            eqns.append(eqn.replace(invars=invars, outvars=outvars,
+                                    source_info=SourceInfo(source.traceback, stack)))
+            continue
+        _inlined(inner, zip(inner.jaxpr.invars, invars, strict=True), stack, eqns, consts, env)
+        for v, out in zip(eqn.outvars, inner.jaxpr.outvars, strict=True):
+            env[v] = out if isinstance(out, Literal) else env[out]
+
+
+def line_of(eqn: JaxprEqn) -> Frame | None:
+    """The user's line that made an equation."""
+    return user_frame(eqn.source_info.traceback)
+
+
+_PARTS = {"jvp": "the derivative", "transpose": "the transpose", "vmap": "a batch"}
+
+
+def transformation(stacks: Sequence[NameStack]) -> str:
+    """Inside which transformations an equation is, in words, from the name stacks of what holds it
+    and its own: `the transpose of the derivative of a batch`; empty for none."""
+    names = [_PARTS.get(str(e), str(e)) for stack in stacks for e in stack.stack
+             if isinstance(e, Transform)]
+    return " of ".join(names)

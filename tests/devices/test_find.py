@@ -1,0 +1,68 @@
+"""`inspect.find` in programs of devices: which one made the first bad value."""
+
+import linecache
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import inspect, lax
+from pyjx.sharding import NamedSharding
+from pyjx.sharding import PartitionSpec as P
+
+X = jnp.ones((8, 4))
+
+
+def on_one(w, x):
+    i = lax.axis_index("x")
+    return lax.psum(jnp.log(jnp.where(i == 2, -x, x)).sum() * w, ("x", "y"))  # HERE
+
+
+def in_a_scan(w, x):
+    def body(c, j):
+        bad = (lax.axis_index("x") == 3) & (j == 7)
+        c = c + jnp.log(jnp.where(bad, -x, x)).sum()  # HERE
+        return lax.psum(c, "x") * 1e-3, None
+
+    start = lax.pcast(w.sum(), ("y",), to="varying")
+    return lax.psum(lax.scan(body, start, jnp.arange(20))[0], "y") * w
+
+
+def in_a_branch(w, x):
+    i = lax.axis_index("x")
+    y = lax.cond(i == 1, lambda x: jnp.sqrt(-x), lambda x: x, x)  # HERE
+    return lax.psum(y.sum(), ("x", "y")) * w
+
+
+@pytest.mark.parametrize(("fun", "operation", "device", "steps"), [
+    (on_one, "log", "x=2, y=0", ["shard_map"]),
+    (in_a_scan, "log", "x=3, y=0", ["shard_map", "iteration 7 of scan"]),
+    (in_a_branch, "sqrt", "x=1, y=0", ["shard_map", "branch 1 of cond"])])
+@pytest.mark.parametrize("derivative", [False, True])
+def test_which_device(fun, operation, device, steps, derivative, mesh):
+    mapped = jax.shard_map(fun, mesh=mesh, in_specs=(P(), P("x", "y")), out_specs=P())
+    args = jnp.ones(2), X
+    found = inspect.find(jax.value_and_grad(lambda *a: mapped(*a).sum()) if derivative else mapped,
+                         *args)
+    assert (found.operation, found.device, [s.text for s in found.steps]) == (
+        operation, device, steps)
+    assert "HERE" in linecache.getline(__file__, found.line.start_line)
+
+
+def test_the_device_of_an_element(mesh):
+    x = jax.device_put(X.at[6, 3].set(-1), NamedSharding(mesh, P("x", "y")))
+    found = inspect.find(lambda x: jnp.log(x) * 2, x)
+    assert found.element == (6, 3) and found.device == str(jax.devices()[7])
+
+
+def test_in_pmap():
+    def f(x):
+        return jnp.log(x) * 2  # HERE
+
+    x = np.arange(8.0)
+    x[5] = -1
+    found = inspect.find(jax.pmap(f), x)
+    assert found.operation == "log" and "5" in found.device
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="computation, in log"):
+        jax.pmap(f)(x)

@@ -1,0 +1,1 @@
+"""When programs go wrong: faults that are planted, and what is said of them."""

@@ -1,0 +1,141 @@
+"""`inspect.find`: the operation and the line of the first bad value."""
+
+from __future__ import annotations
+
+import linecache
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import inspect, lax
+from pyjx.experimental import io_callback
+from pyjx.inspect import finding
+from tests.wrong.faults import FAULTS
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_operation_and_line_of_planted_faults(name):
+    fun, args, operation, what, steps = FAULTS[name]
+    found = inspect.find(fun, *args, what=what)
+    line = linecache.getline(found.line.file_name, found.line.start_line)
+    assert (found.operation, "HERE" in line) == (operation, True), f"{found}\n{line}"
+    assert tuple([step.text for step in found.steps]) == steps
+
+
+def test_large_programs_are_looked_at_by_flags(monkeypatch):
+    monkeypatch.setattr(finding, "MOST_BYTES", 0)
+    for name in ("in_a_long_program", "behind_a_mask", "in_a_branch_in_a_scan", "where_under_grad"):
+        test_operation_and_line_of_planted_faults(name)
+
+
+def test_what_is_told_of_it():
+    found = inspect.find(jax.grad(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0).sum()),
+                         jnp.arange(4.0))
+    assert found.transformation == "the transpose of the derivative" and found.element == (0,)
+    first, second = found.operands
+    assert (first.there, second.there, second.infs, second.nans) == (0, np.inf, 1, 0)
+    text = str(found)
+    assert "mul makes the first nan, at" in text and "0 times inf is nan" in text
+    assert "operand 1: float32[4], from 0.288675 to 0.5, 1 inf of 4, inf there" in text
+
+
+def test_the_example_of_a_batch():
+    found = inspect.find(jax.vmap(lambda x: jnp.log(x), 1, 1), jnp.ones((2, 4)).at[1, 3].set(-1))
+    assert found.element == (1, 3) and found.example == 3
+    assert "example 3 of the batch" in str(found)
+
+
+def test_values_that_come_in():
+    found = inspect.find(lambda weights, x: weights * x, jnp.ones(2), jnp.array([1, np.nan]))
+    assert (found.operation, found.argument, found.element) == (None, "x", (1,))
+    assert "comes in with x, at element [1]" in str(found) and bool(found)
+    looped = inspect.find(lambda c, x: lax.scan(lambda c, x: (c, c + x), c, x),
+                          jnp.float32(0), jnp.array([1, np.nan]))
+    assert looped.argument == "x"
+    carried = inspect.find(lambda c: lax.fori_loop(0, 4, lambda i, c: c + 1, c), np.nan)
+    assert carried.argument == "c"
+    constant = jnp.array([1, np.inf])
+    assert inspect.find(lambda x: x + constant, 1.0, what="inf").argument.startswith("a constant")
+
+
+def test_where_there_is_nothing():
+    found = inspect.find(lambda x: x + 1, 1.0)
+    assert not found and str(found) == "No nan was found."
+    lost = inspect.find(lambda x: jnp.where(x > 9, jnp.log(-x), 0.0), 1.0)
+    assert lost.operation == "log" and "no result has one" in str(lost)
+
+
+def test_what_cannot_be_run_again_runs_once():
+    calls = []
+
+    def read(x):
+        calls.append(1)
+        return np.asarray(x) * 2
+
+    def f(x):
+        y = io_callback(read, jax.ShapeDtypeStruct((), "float32"), x)
+        return jnp.log(y)
+
+    found = inspect.find(f, -1.0)
+    assert found.operation == "log" and len(calls) == 1 and "it was run once" in str(found)
+    told = inspect.find(lambda x: (io_callback(calls.append, None, x), jnp.log(x))[1], -1.0)
+    assert told.operation == "log" and len(calls) == 1 and "was left out" in str(told)
+
+
+def test_donated_arguments_and_references_stay():
+    x, ref = -jnp.ones(3), jax.new_ref(jnp.ones(3))
+    found = inspect.find(jax.jit(lambda x: jnp.log(x), donate_argnums=0), x)
+    assert found.operation == "log" and not x.is_deleted() and "donated" in str(found)
+
+    def write(ref):
+        ref[...] = jnp.log(-ref[...])
+
+    found = inspect.find(write, ref)
+    assert found.operation == "log" and "copies" in str(found) and ref[0] == 1
+
+
+def test_kinds_are_checked():
+    with pytest.raises(ValueError, match="what is nan, inf, subnormal, or a function"):
+        inspect.find(lambda x: x, 1.0, what="none")
+
+
+def test_debug_nans_gives_the_report():
+    def f(x):
+        return lax.scan(lambda c, i: (c + jnp.log(2.5 - i), None), x, jnp.arange(5.0))[0]
+
+    with jax.debug_nans(True), pytest.raises(FloatingPointError) as raised:
+        jax.jit(f)(1.0)
+    assert raised.value.found.operation == "log"
+    assert "in iteration 3 of scan" in raised.value.__notes__[1]
+    for _ in range(2):  # the second is the program of the first, at another line
+        with jax.debug_nans(True), pytest.raises(FloatingPointError) as raised:
+            jnp.arccosh(jnp.float32(0))
+        line = linecache.getline(__file__, raised.value.found.line.start_line)
+        assert "arccosh" in line
+
+
+def test_the_commands(tmp_path):
+    program = tmp_path / "step.py"
+    program.write_text("import sys\nimport jax\nimport jax.numpy as jnp\n\n\ndef f(x):\n"
+                       "    return jnp.log(x) * 2\n\n\nif __name__ == '__main__':\n"
+                       "    print(jax.jit(f)(float(sys.argv[1])))\n")
+
+    def run(*words):
+        done = subprocess.run([sys.executable, "-m", "pyjx", *words], capture_output=True,
+                              text=True, cwd=tmp_path)
+        return done.returncode, done.stderr
+
+    status, said = run("why", "step.py", "-1")
+    assert status == 1 and "log makes the first nan, at step.py:7 (f)" in said
+    status, said = run("why", "--inf", "step.py", "0")
+    assert status == 1 and "log makes the first inf" in said
+    status, said = run("why", "step.py", "1")
+    assert status == 0 and "no result of a compiled program had a nan" in said
+    status, said = run("why", "none.py")
+    assert status == 2 and "there is no file none.py" in said
+    status, said = run("emit-hlo", "step.py:f", "f32[4]", "-o", "f.mlir", "--find", "nan")
+    assert status == 1 and "log makes the first nan, at step.py:7 (f)" in said
