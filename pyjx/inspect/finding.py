@@ -570,9 +570,7 @@ class _Loop(Record):
         n, first, body = self.n_carry, self.first, self.body
 
         def run(stop: Any, *operands: Any) -> list[Any]:
-            carry = operands[first:first + n]
-            # no more slices than there are: the body may be one that has none
-            slices = operands[first + n:]
+            start, slices = operands[first:first + n], operands[first + n:]
 
             def step(state: Any) -> Any:
                 i, carry, since = state
@@ -582,15 +580,13 @@ class _Loop(Record):
                 bad = jnp.stack([*map(flag, outs)])
                 began = jnp.where(since < 0, i + 1, since)
                 kept = jnp.where(jnp.arange(len(outs)) < n, -1, since)
-                same = [lax.convert_element_type(y, x.dtype) if hasattr(x, "dtype") and x.dtype
-                        != y.dtype else y for x, y in zip(carry, outs, strict=False)]
-                return i + 1, same, jnp.where(bad, began, kept)
+                return i + 1, outs[:n], jnp.where(bad, began, kept)
 
-            start = jnp.stack([*[jnp.where(flag(x), 0, -1) for x in carry],
+            since = jnp.stack([*[jnp.where(flag(x), 0, -1) for x in start],
                                *[jnp.array(-1)] * (len(body.out_avals) - n)]).astype(np.int32)
             _, carry, since = lax.while_loop(
                 lambda state: (state[0] < stop) & self.goes_on(operands, state[1]), step,
-                (jnp.zeros((), np.int32), list(carry), start))
+                (jnp.zeros((), np.int32), list(start), since))
             return [*carry, since]
 
         return run
