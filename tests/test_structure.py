@@ -91,9 +91,10 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 1092 for kernels that TPUs compile (and four files; three homes of
 # operations, as kernels are a second language that these are lowered to).
 # 34 for cures of shardings and causes in reports.
+# 720 for where programs go wrong, 4 more file(s).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 83_063),
-    (lambda: PATHS, 536),
+    (sources.code_lines, 83_783),
+    (lambda: PATHS, 540),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
