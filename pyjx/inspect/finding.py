@@ -37,15 +37,19 @@ from pyjx.parallel.calls import ordered
 # What gives each element of its operand, and none besides: it has a bad one where that has.
 _SAME = frozenset(["broadcast_in_dim", "copy", "copy_p", "expand_dims", "name", "reshape", "rev",
                    "squeeze", "stop_gradient", "transpose"])
-# What has a nan where an operand has one, whatever the others are.
-_PASS_NANS = _SAME | frozenset([
-    "add", "add_any", "concatenate", "convert_element_type", "cos", "div", "dot_general", "erf",
-    "erfc", "exp", "expm1", "integer_pow", "log", "log1p", "logistic", "mul", "neg", "reduce_max",
-    "reduce_sum", "rsqrt", "sin", "sqrt", "square", "sub", "tanh"])
 _ALL = 2**31 - 1  # iterations
 MOST_BYTES = 2**31  # of values of a program that are kept while it is looked at
 PART = 64  # equations in a part of a long program
 _PART = "part of a program"
+
+
+def _passes_nans(eqn: JaxprEqn) -> bool:
+    """Whether a result is nan wherever an operand is, whatever the others are: so of what is linear,
+    and computes, and of functions of one array."""
+    (x, *others), out = [v.aval for v in eqn.invars], eqn.outvars[0].aval
+    if eqn.primitive.moves:
+        return eqn.primitive.name in _SAME
+    return bool(eqn.primitive.linear) or (not others and x.shape == out.shape)
 
 
 def _part(eqn: JaxprEqn) -> Jaxpr | None:
@@ -443,7 +447,7 @@ class _Finder:
             if v in reached or isinstance(v, Literal):
                 continue
             reached.add(v)
-            if v in made and not holds_jaxprs(made[v]) and made[v].primitive.name in _PASS_NANS:
+            if v in made and made[v].invars and not holds_jaxprs(made[v]) and _passes_nans(made[v]):
                 todo += made[v].invars
         sure = [(program.place(atom), k) for k, v in enumerate(eqn.invars)
                 if v in reached and v not in made and (atom := program.origin(v)) in flags

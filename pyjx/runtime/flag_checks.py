@@ -21,7 +21,9 @@ from pyjx.errors import KeyReuseError
 from pyjx.lazy import deferred
 from pyjx.runtime.array import ArrayImpl
 
-finding = deferred("pyjx.inspect.finding")  # rooms above, for programs that went wrong
+pkgutil = deferred("pkgutil")  # for what goes wrong alone
+# Who says which operation made a value: of a room above, which is loaded where one is bad.
+FINDER = "pyjx.inspect.finding:find_in"
 
 
 def consumed(keys: Any) -> Any:
@@ -96,7 +98,7 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
         raise FloatingPointError(
             f"invalid value ({kind}) encountered in {name}. As it was given donated arguments, it "
             "cannot be run again to find the operation: take donate_argnums away.")
-    found = finding.find_in(closed, args, kind)
+    found = pkgutil.resolve_name(FINDER)(closed, args, kind)
     if is_operation:  # its program is that of the first line that had one
         found = found._replace(line=user_frame(current().traceback))
     if found.operation is not None:
