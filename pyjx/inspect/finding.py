@@ -44,8 +44,8 @@ _PART = "part of a program"
 
 
 def _passes_nans(eqn: JaxprEqn) -> bool:
-    """Whether a result is nan wherever an operand is, whatever the others are: so of what is linear,
-    and computes, and of functions of one array."""
+    """Whether a result is nan wherever an operand is, whatever the others are: so of what is
+    linear, and computes, and of functions of one array."""
     (x, *others), out = [v.aval for v in eqn.invars], eqn.outvars[0].aval
     if eqn.primitive.moves:
         return eqn.primitive.name in _SAME
