@@ -140,6 +140,8 @@ def _addupdate(k: Kernel, eqn: JaxprEqn, ref: str, x: str, *integers: str) -> li
 def _new_ref(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     aval: Any = eqn.outvars[0].aval
     if space_of(aval) == "semaphore_mem":
+        if aval.kind == "barrier":
+            return k.line(f"tpu.sem_barrier : {type_of(aval)}")
         return k.line(f"tpu.sem_alloc : {type_of(aval)}")
     ref = k.line(f"memref.alloca() : {type_of(aval)}")
     if aval.memory_space is None:  # else it is scratch space, whose first value nobody knows
@@ -193,6 +195,22 @@ def _dma(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
     return []
 
 
+@kernel_rule("remote_dma_start")
+def _remote_dma(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
+    refs, (device,) = _parts(k, eqn, operands)
+    source, target, sent, came = [f"{name} : {kind}" for name, kind in refs]
+    k.raw(f"tpu.enqueue_dma source({source}) target({target}) source_semaphore({sent}) "
+          f"target_semaphore({came}) device_id({device})")
+    return []
+
+
+@kernel_rule("remote_signal")
+def _remote_signal(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
+    ((name, kind),), (inc, device) = _parts(k, eqn, operands)
+    k.raw(f"tpu.sem_signal {name}, {inc} device_id {device} : {kind}")
+    return []
+
+
 @kernel_rule("semaphore_signal", "semaphore_wait")
 def _count(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
     ((name, kind),), (value,) = _parts(k, eqn, operands)
@@ -205,6 +223,11 @@ def _count(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
 def _read(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
     ((name, kind),), _ = _parts(k, eqn, operands)
     return [k.line(f"tpu.sem_read {name} : {kind} -> i32")]
+
+
+@kernel_rule("device_id")
+def _device_id(k: Kernel, eqn: JaxprEqn) -> str:
+    return k.line("tpu.device_id : i32")
 
 
 @kernel_rule("multiple_of")

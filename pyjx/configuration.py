@@ -553,6 +553,8 @@ xla_metadata = LocalState("xla_metadata", None, in_jit_key=True, in_trace_contex
 # The sizes of the grid whose kernel is being traced (experimental.pallas), None for one that is
 # traced: `num_programs` gives them.
 kernel_grid = LocalState("kernel_grid", None, in_jit_key=True, in_trace_context=True)
+# How kernels are interpreted where all are: True, or the parameters of an interpreter.
+interpreter = LocalState("interpreter", True, in_jit_key=True, in_trace_context=True)
 # Whether what is linearized will be cut: custom rules ask for it.
 rematerializing = LocalState("rematerializing", False, in_trace_context=True)
 # Whether batching leaves examples as they are that do not run (engine/lanes.py). These states are

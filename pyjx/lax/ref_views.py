@@ -168,6 +168,12 @@ def takes_operand(entry: Slice | None) -> bool:
     return entry is None or entry[0] is None
 
 
+def count_integers(indexers: Indexers) -> int:
+    """How many operands there are for an index."""
+    return sum([takes_operand(e) for step in indexers if not isinstance(step, Transform)
+                for e in step])
+
+
 class _View(Record):
     """An indexer at a value: the integers by axis, None for slices whose start is known."""
 

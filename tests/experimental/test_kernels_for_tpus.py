@@ -315,3 +315,32 @@ def test_compiled_kernels_have_no_derivative():
 def test_kernels_are_compiled_for_tpus_alone():
     with pytest.raises(NotImplementedError, match="kernels are not compiled for cuda"):
         jax.jit(pl.pallas_call(double, X)).trace(X).lower(lowering_platforms=("cuda",))
+
+
+def test_what_devices_send_to_each_other():
+    mesh = jax.sharding.AbstractMesh((4, 2), ("x", "y"), (jax.sharding.AxisType.Auto,) * 2)
+
+    def kernel(x_ref, o_ref, sent, came):
+        barrier = pltpu.get_barrier_semaphore()
+        left = {"x": lax.axis_index("x") - 1}
+        pl.semaphore_signal(barrier, device_id=left)
+        pl.semaphore_wait(barrier)
+        pltpu.async_remote_copy(x_ref, o_ref, sent, came, left).wait()
+
+    call = pl.pallas_call(kernel, struct(8, 128), scratch_shapes=[pltpu.SemaphoreType.DMA] * 2,
+                          compiler_params=pltpu.CompilerParams(collective_id=3))
+    both = jax.sharding.PartitionSpec(("x", "y"))
+    closed = jax.make_jaxpr(jax.shard_map(call, mesh=mesh, in_specs=both, out_specs=both,
+                                          check_vma=False))(jnp.ones((64, 128)))
+    (params,) = [e.params for e in all_eqns(closed) if e.primitive is pl.pallas_call_p]
+    lines = mosaic_calls.module_text(params, mesh).splitlines()
+    (signal,) = [line for line in lines if "tpu.sem_signal" in line]
+    (copy,) = [line for line in lines if "tpu.enqueue_dma" in line]
+    assert " device_id %" in signal and "source_semaphore(%arg2" in copy and " device_id(%" in copy
+    assert sum("tpu.wait_dma2" in line for line in lines) == 2
+    assert sum("tpu.device_id" in line for line in lines) == 3
+    assert any("tpu.sem_barrier" in line for line in lines)
+    alone, whole = jax.sharding.Mesh(jax.devices()[:1], ("x",)), jax.sharding.PartitionSpec()
+    text = for_tpus(jax.shard_map(call, mesh=alone, in_specs=whole, out_specs=whole,
+                                  check_vma=False), jnp.ones((8, 128)))
+    assert "has_communication" in text

@@ -23,9 +23,10 @@ FAMILIES: dict[str, str] = {
         "CompilerParams HOST enable_poison_buffers get_global pallas_export_experimental "
         "select_ref semaphore"
     ),
-    "pyjx.experimental.pallas.tpu_kernels": (
-        "reciprocal semaphore_read semaphore_signal semaphore_wait"
+    "pyjx.experimental.pallas.copies": (
+        "DeviceIdType semaphore_read semaphore_signal semaphore_wait"
     ),
+    "pyjx.experimental.pallas.tpu_kernels": "reciprocal",
     "pyjx.lax.creation": "empty",
     "pyjx.numpy": "broadcast_to",
 }

@@ -45,10 +45,11 @@ from pyjx.experimental.pallas.in_kernels import with_scoped as with_scoped
 from pyjx.experimental.pallas.kernel_calls import pallas_call as pallas_call
 from pyjx.experimental.pallas.kernel_calls import pallas_call_p as pallas_call_p
 from pyjx.experimental.pallas.core_kernels import kernel as kernel
+from pyjx.experimental.pallas.copies import DeviceIdType as DeviceIdType
+from pyjx.experimental.pallas.copies import semaphore_read as semaphore_read
+from pyjx.experimental.pallas.copies import semaphore_signal as semaphore_signal
+from pyjx.experimental.pallas.copies import semaphore_wait as semaphore_wait
 from pyjx.experimental.pallas.tpu_kernels import reciprocal as reciprocal
-from pyjx.experimental.pallas.tpu_kernels import semaphore_read as semaphore_read
-from pyjx.experimental.pallas.tpu_kernels import semaphore_signal as semaphore_signal
-from pyjx.experimental.pallas.tpu_kernels import semaphore_wait as semaphore_wait
 from pyjx.lax.creation import empty as empty
 from pyjx.numpy import broadcast_to as broadcast_to
 
@@ -121,10 +122,11 @@ __all__ = [
     "pallas_export_experimental",
     "select_ref",
     "semaphore",
-    "reciprocal",
+    "DeviceIdType",
     "semaphore_read",
     "semaphore_signal",
     "semaphore_wait",
+    "reciprocal",
     "empty",
     "broadcast_to",
 ]

@@ -15,7 +15,7 @@ from pyjx.core.trace import Tracer
 from pyjx.debug import printing
 from pyjx.experimental.checkify import conditions
 from pyjx.experimental.pallas.kernel_calls import scratch_type, scratch_value, uninitialized
-from pyjx.experimental.pallas.kernel_grids import ANY, CostEstimate, MemoryRef
+from pyjx.experimental.pallas.kernel_grids import ANY, CostEstimate, MemoryRef, axes_of_kernel
 from pyjx.lax.conditionals import cond
 from pyjx.lax.fori import fori_loop
 from pyjx.lax.references import free_ref, freeze, new_ref
@@ -131,7 +131,7 @@ def run_scoped(f: Callable[..., _Result], *types: object, collective_axes: objec
     made: list[Any] = []
 
     def new(described: Any) -> Any:
-        made.append(scratch(scratch_type(described)))
+        made.append(scratch(scratch_type(described).varying(axes_of_kernel())))
         return made[-1]
 
     args, kwargs = tree_map(new, (types, kw_types))

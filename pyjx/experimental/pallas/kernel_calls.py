@@ -19,12 +19,15 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.derived import derived
-from pyjx.core.effects import Effects, RefEffect
+from pyjx.core.effects import Effects, RefEffect, axis_names, reads
 from pyjx.core.evaluation import jaxpr_as_fun
-from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal
+from pyjx.core.nested import all_eqns, program_of
 from pyjx.core.options import Inline
-from pyjx.core.primitive import Holding, Primitive, register
+from pyjx.core.places import joined
+from pyjx.core.primitive import Holding, Primitive, register, vary
 from pyjx.core.records import Record
+from pyjx.core.source_info import summarize
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.axes import at_front
 from pyjx.engine.batching import BatchTrace, batch_flat
@@ -40,13 +43,16 @@ from pyjx.experimental.pallas.kernel_grids import (
     GridSpec,
     MemorySpace,
     Place,
+    along,
     block_mapping,
     is_spec,
     no_block_spec,
     placed,
 )
 from pyjx.experimental.pallas.mosaic_calls import compiled, kept_effects
+from pyjx.experimental.pallas.watched_kernels import watched, watches
 from pyjx.lax.agreement import structure_differences
+from pyjx.lax.collectives import axis_index_p
 from pyjx.lax.common import operand
 from pyjx.lax.convert import convert_element_type, full
 from pyjx.lax.fori import fori_loop
@@ -82,14 +88,16 @@ def uninitialized(aval: Any) -> Any:
     """An array of values that nobody is to rely on: NaN, the least integers, False."""
     dtype = aval.dtype
     if dtypes.issubdtype(dtype, np.inexact):
-        return full(aval.shape, np.nan, dtype)
-    return full(aval.shape, dtypes.iinfo(dtype).min if dtype.kind in "iu" else 0, dtype)
+        value: Any = np.nan
+    else:
+        value = dtypes.iinfo(dtype).min if dtype.kind in "iu" else 0
+    return vary(full(aval.shape, value, dtype), aval.place.mat.varying)
 
 
 def scratch_value(ref: AbstractRef) -> Any:
     """What scratch space holds first; semaphores begin with 0."""
     if getattr(ref.memory_space, "value", "") == "semaphore_mem":
-        return full(ref.shape, 0, ref.dtype)
+        return vary(full(ref.shape, 0, ref.dtype), ref.place.mat.varying)
     return uninitialized(ref.inner_aval)
 
 
@@ -140,6 +148,49 @@ def _program(kernel: ClosedJaxpr, mapping: GridMapping, aliases: tuple[Alias, ..
     return trace_to_jaxpr(fun, _operand_avals(kernel, mapping), kernel.debug_info)
 
 
+def _differing(jaxpr: Jaxpr, given: Sequence[bool]) -> list[bool]:
+    """Which results may be others on each device of a mesh, where some of what is given may.
+
+    Raises:
+      NotImplementedError: devices meet, as in copies to others, where some may not come: there they
+        would wait for ever.
+    """
+    apart = {v for v, differs in zip(jaxpr.invars, given, strict=True) if differs}
+    for eqn in jaxpr.eqns:
+        here = [type(v) is not Literal and v in apart for v in eqn.invars]
+        holder, program = eqn.primitive.holder, program_of(eqn.primitive, eqn.params)
+        if holder.held is not None:
+            outs = _held_differing(eqn, here)
+        elif program is not None:
+            outs = _differing(program.jaxpr, here)
+        else:
+            read = not reads.isdisjoint(eqn.effects) or bool(axis_names(eqn.effects))
+            outs = [read or any(here)] * len(eqn.outvars)
+        apart.update([v for v, differs in zip(eqn.outvars, outs, strict=True) if differs])
+    return [type(v) is not Literal and v in apart for v in jaxpr.outvars]
+
+
+def _held_differing(eqn: JaxprEqn, here: Sequence[bool]) -> list[bool]:
+    holder, held = eqn.primitive.holder, eqn.primitive.holder.held(eqn.params)
+    before, ins, outs = here[:held.head], list(here[held.head:]), [False] * len(eqn.outvars)
+    carry = slice(held.first, held.first + held.carry)
+    for _ in range(1 + held.carry):  # what differs grows in the carry
+        outs = [*map(any, zip(*[_differing(p.jaxpr, ins) for p in held.programs], strict=True))]
+        ins[carry] = [*map(operator.or_, ins[carry], outs)]
+    if holder.loops:
+        asked = [*before, *ins[carry]]
+        alone = any([_differing(c.jaxpr, asked)[0] for c in holder.conditions(eqn.params)])
+    else:
+        alone = any(before)
+    if alone and any([axis_names(e.effects) and e.primitive is not axis_index_p
+                      for p in held.programs for e in all_eqns(p)]):
+        raise NotImplementedError(
+            "pallas_call: devices meet in an interpreted kernel as they send to others, and here "
+            "some may not come, by a condition that differs from device to device. Let all do it: "
+            f"those that have nothing to send may send to themselves. {summarize(eqn.source_info)}")
+    return [alone or differs for differs in outs]
+
+
 def _operand_avals(kernel: ClosedJaxpr, mapping: GridMapping) -> list[Any]:
     """The types of what a call takes."""
     fetched = _refs(kernel, mapping)[:mapping.num_index_operands]
@@ -188,7 +239,13 @@ def _stands_for(params: Params) -> ClosedJaxpr:
     """The call by other operations: a loop over the grid or, for TPUs, the compiled kernel."""
     kernel, mapping = params["jaxpr"], params["grid_mapping"]
     if params["interpret"]:
-        return _program(kernel, mapping, params["input_output_aliases"])
+        _differing(kernel.jaxpr, [False] * len(kernel.in_avals))
+        aliases = params["input_output_aliases"]
+        if watches(params["interpret"]):
+            name = params["name"] or kernel.debug_info.func_src_info
+            return _program(*watched(kernel, mapping, frozenset([a.output for a in aliases]), name,
+                                     params["interpret"]), aliases)
+        return _program(kernel, mapping, aliases)
     return trace_to_jaxpr(lambda *operands: compiled(params, operands),
                           _operand_avals(kernel, mapping), kernel.debug_info)
 
@@ -202,6 +259,9 @@ def _batch(trace: BatchTrace, operands: Sequence[Any], dims: Dims, **params: Any
     """A compiled kernel has a grid of one axis more. One that is interpreted is a loop of batches;
     where indices depend on the example, it is a loop over the examples."""
     mapping, axis = params["grid_mapping"], trace.axis
+    if watches(params["interpret"]):
+        raise NotImplementedError("vmap of a pallas_call that is watched (detect_races) is not "
+                                  "there: a kernel is watched alone. Call it in a loop.")
     if params["interpret"]:
         return batch_flat(jaxpr_as_fun(_stands_for(params)), operands, dims, axis)
     values = [x if d is None else at_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
@@ -323,11 +383,15 @@ def pallas_call(
         flat = tree_flatten(args)[0]
         outs = pallas_call_p.bind(
             *call.bounds, *flat, jaxpr=call.kernel, grid_mapping=call.mapping,
-            input_output_aliases=aliases, out_avals=tuple(described.avals), name=name,
+            input_output_aliases=aliases, out_avals=call.out_avals, name=name,
             interpret=interpret, **options)
         return tree_unflatten(described.tree, outs)
 
-    return lambda *args: run(interpret or configuration.interpret_kernels.value, *args)
+    def call(*args: Any) -> Any:
+        every = configuration.interpret_kernels.value and configuration.interpreter.value
+        return run(interpret or every, *args)
+
+    return call
 
 
 class _Results(Record):
@@ -357,6 +421,7 @@ class _Traced(Record):
     kernel: ClosedJaxpr
     mapping: GridMapping
     bounds: tuple[Any, ...]
+    out_avals: tuple[ShapedArray, ...]
 
 
 def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
@@ -364,6 +429,8 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
     leaves, tree = tree_flatten_with_path(args)
     avals = [get_aval(operand("pallas_call", x)) for _, x in leaves]
     origins = [f"args{keystr(path)}" for path, _ in leaves]
+    axes = joined(avals)  # along which what the kernel writes varies
+    results = results._replace(avals=tuple([a.varying(axes) for a in results.avals]))
     fetched = len(tree_flatten(args[:spec.num_scalar_prefetch])[0])
     _check_aliases(aliases, avals, fetched, results)
     sizes = _axes(spec.grid)
@@ -378,11 +445,12 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
     scratch, scratch_tree = tree_flatten(spec.scratch_shapes, is_leaf=_is_memory)
     mapping = GridMapping(
         tuple([None if isinstance(n, Tracer) else n for n in sizes]), mappings, fetched,
-        len(in_specs), tuple([scratch_type(x) for x in scratch]))
+        len(in_specs), tuple([scratch_type(x).varying(axes) for x in scratch]))
     refs: list[Any] = [*fetched_refs, *[m.ref_aval for m in mappings], *mapping.scratch]
     bounds = tuple([n for n in sizes if isinstance(n, Tracer)])
     def run_kernel(*inputs: Tracer) -> list[Tracer]:
-        return _run_kernel(kernel, mapping, tree, results.tree, scratch_tree, *inputs)
+        with along(axes):
+            return _run_kernel(kernel, mapping, tree, results.tree, scratch_tree, *inputs)
 
     named = DebugInfo("pallas_call", source_of(kernel), None)
     run_kernel.debug_info = lambda _: named  # type: ignore[attr-defined]
@@ -400,7 +468,7 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
             f"The kernel function in the pallas_call {where} captures constants "
             f"[{', '.join([a.str_short(short_dtypes=True) for a in captured])}]. You should pass "
             "them as inputs.")
-    return _Traced(traced.closed, mapping, bounds)
+    return _Traced(traced.closed, mapping, bounds, results.avals)
 
 
 def _run_kernel(kernel: Callable[..., None], mapping: GridMapping, in_tree: TreeDef,

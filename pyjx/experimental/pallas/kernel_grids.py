@@ -24,6 +24,7 @@ from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
 from pyjx.core.references import Ref
+from pyjx.core.specs import NO_AXES, Axes
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.functions import source_of
 from pyjx.lax.convert import convert_element_type
@@ -452,6 +453,20 @@ def placed(place: Place) -> Iterator[None]:
             yield
     finally:
         _place.reset(token)
+
+
+_axes: ContextVar[Axes] = ContextVar("axes along which a kernel's values vary", default=NO_AXES)
+axes_of_kernel = _axes.get
+
+
+@contextmanager
+def along(axes: Axes) -> Iterator[None]:
+    """A kernel is traced whose values vary along these axes of a mesh."""
+    token = _axes.set(axes)
+    try:
+        yield
+    finally:
+        _axes.reset(token)
 
 
 def _along(name: str, axis: int, of: Callable[[Place], Sequence[Any]]) -> Any:

@@ -13,14 +13,16 @@ import numpy as np
 
 import pyjx.numpy as jnp
 from lowering import mosaic
-from pyjx import jaxlib_api, lax
-from pyjx.core.avals import AbstractRef
-from pyjx.core.effects import Effect, Effects, no_effects
+from pyjx import configuration, jaxlib_api, lax
+from pyjx.core.avals import AbstractRef, ShapedArray
+from pyjx.core.effects import Effect, Effects, axis_names, no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.core.meshes import AbstractMesh
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.decompositions import decomposition_of, program_of
 from pyjx.engine.types import Params
 from pyjx.experimental.pallas.kernel_grids import BlockMapping, Element, GridMapping
+from pyjx.lax.collectives import axis_index_p
 from pyjx.runtime.costs import Costs
 
 
@@ -65,13 +67,16 @@ def compiled(params: Params, operands: Sequence[Any]) -> list[Any]:
     """
     options = params["compiler_params"]
     given = {key: getattr(options, key, None) for key in _CONFIGURED}
+    if axis_names(params["jaxpr"].effects):
+        given["has_communication"] = True
     estimate = params["cost_estimate"]
     if estimate is not None:
         given["cost_estimate"] = {
             "flops": estimate.flops, "transcendentals": estimate.transcendentals,
             "bytes_accessed": estimate.bytes_accessed}
     return mosaic_call_p.bind(  # type: ignore[no-any-return]
-        *operands, module=partial(kernel_bytecode, params), name=_name(params),
+        *operands, name=_name(params),
+        module=partial(kernel_bytecode, params, configuration.abstract_mesh.value),
         out_avals=params["out_avals"],
         aliases={alias.output: alias.input for alias in params["input_output_aliases"]},
         has_side_effect=bool(getattr(options, "has_side_effects", False)), cost=_cost(params),
@@ -82,8 +87,9 @@ def compiled(params: Params, operands: Sequence[Any]) -> list[Any]:
 _STABLE = "builtin.module(mosaic-serde{serialize=true target-version=8})"
 
 
-def kernel_bytecode(params: Params) -> bytes:
-    """The kernel's module as its compiler takes it: bytecode of a stable version.
+def kernel_bytecode(params: Params, mesh: AbstractMesh | None = None) -> bytes:
+    """The kernel's module as its compiler takes it: bytecode of a stable version. It runs on each
+    device of the mesh.
 
     Raises:
       ValueError: an operation in it is not as its dialect wants it.
@@ -94,7 +100,7 @@ def kernel_bytecode(params: Params) -> bytes:
     ir, written = jaxlib_api.ir, io.BytesIO()
     try:
         with context, ir.Location.unknown():
-            module = ir.Module.parse(module_text(params))
+            module = ir.Module.parse(module_text(params, mesh))
             passes = jaxlib_api.submodule("mlir.passmanager").PassManager
             passes.parse(_STABLE).run(module.operation)
             module.operation.write_bytecode(written)
@@ -118,7 +124,7 @@ def _name(params: Params) -> str:
     return re.sub(r"\W", "_", params["name"] or params["jaxpr"].debug_info.func_name)
 
 
-def module_text(params: Params) -> str:
+def module_text(params: Params, mesh: AbstractMesh | None = None) -> str:
     """The text of the kernel's module, given the parameters of a `pallas_call`."""
     kernel: ClosedJaxpr = params["jaxpr"]
     mapping: GridMapping = params["grid_mapping"]
@@ -139,7 +145,7 @@ def module_text(params: Params) -> str:
         kernel, _name(params), [n for n in mapping.grid if n is not None], refs[:fetched],
         [_window(m, seen) for m, seen in zip(mapping.block_mappings, refs[fetched:], strict=False)],
         mapping.scratch, [str(getattr(s, "value", s)) for s in semantics or ["arbitrary"] * rank],
-        _program_of)
+        partial(_program_of, mesh))
 
 
 def _window(mapping: BlockMapping, seen: AbstractRef) -> mosaic.Window:
@@ -153,9 +159,22 @@ def _window(mapping: BlockMapping, seen: AbstractRef) -> mosaic.Window:
 # -- what operations are made of in kernels --------------------------------------------------------
 
 
-def _program_of(eqn: JaxprEqn) -> ClosedJaxpr | None:
+def _program_of(mesh: AbstractMesh | None, eqn: JaxprEqn) -> ClosedJaxpr | None:
+    if eqn.primitive is axis_index_p and mesh is not None:
+        return program_of(eqn, partial(_place_along, mesh))
     formula = FORMULAS.get(eqn.primitive.name)
     return decomposition_of(eqn) if formula is None else program_of(eqn, formula)
+
+
+device_id_p = register(Primitive(
+    "device_id", shape_rule=lambda: ShapedArray((), np.dtype(np.int32))))
+
+
+def _place_along(mesh: AbstractMesh, *, axis_name: Any) -> Any:
+    """The position along an axis of a device, of which the kernel knows the number among all."""
+    inner = mesh.axis_names[mesh.axis_names.index(axis_name) + 1:]
+    place = device_id_p.bind() // math.prod([mesh.shape[name] for name in inner])
+    return place % mesh.shape[axis_name]
 
 
 # Of erfc(x) = t exp(-x^2 + P(t)) with t = 1 / (1 + x / 2), whose relative error is 1.2e-7 at most

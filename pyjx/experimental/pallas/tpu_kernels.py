@@ -8,20 +8,12 @@ import enum
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
-
-import numpy as np
+from typing import Any, NoReturn
 
 from pyjx import configuration
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
-from pyjx.core.effects import reads, writes
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.slices import ds
-from pyjx.engine.references import Box
-from pyjx.engine.types import Params
-from pyjx.experimental.pallas.in_kernels import run_scoped
 from pyjx.experimental.pallas.kernel_calls import indices
 from pyjx.experimental.pallas.kernel_grids import (
     Element,
@@ -37,18 +29,15 @@ from pyjx.experimental.pallas.kernel_grids import (
     size_of,
     start_of,
 )
-from pyjx.lax.convert import convert_element_type
 from pyjx.lax.fori import fori_loop
 from pyjx.lax.joining import concatenate, slice_in_dim
-from pyjx.lax.ref_transforms import Transform, bitcast_of
-from pyjx.lax.ref_views import Indexers, read, takes_operand, write
-from pyjx.lax.references import target_of
+from pyjx.lax.ref_transforms import bitcast_of
 from pyjx.numpy.manipulation import roll as rolled
 from pyjx.numpy.ufuncs import where
 from pyjx.runtime.backends import default_backend, devices
 from pyjx.tree_util import tree_leaves
 
-# -- memories and semaphores -----------------------------------------------------------------------
+# -- memories --------------------------------------------------------------------------------------
 
 
 class MemorySpace(enum.Enum):
@@ -76,117 +65,6 @@ class MemorySpace(enum.Enum):
         return MemoryRef(ShapedArray(tuple(shape), dtype), self)
 
 
-class SemaphoreType(enum.Enum):
-    """The kinds of semaphores: one, or called with a shape an array of them."""
-
-    REGULAR = "regular"
-    DMA = "dma"
-    BARRIER = "barrier"
-
-    def __call__(self, shape: Sequence[int]) -> MemoryRef:
-        return Semaphores(ShapedArray(tuple(shape), np.dtype(np.int32)), MemorySpace.SEMAPHORE,
-                          self)
-
-    def get_ref_aval(self) -> AbstractRef:
-        """The type of the reference to one."""
-        return self(()).get_ref_aval()
-
-
-@dataclass(frozen=True)
-class Semaphores(MemoryRef):
-    """Semaphores of a kind."""
-
-    kind: SemaphoreType
-
-    def get_ref_aval(self) -> AbstractRef:
-        return AbstractRef(self.inner_aval, self.memory_space, self.kind.value)
-
-
-def _of_parts(name: str, discharge: Callable[..., list[Any]], results: Sequence[Any] = ()
-              ) -> Primitive:
-    """An operation on parts of references: its operands are these, each with the integers of its
-    index, and then values; `indexers` are those of each part. `discharge` takes the parts."""
-    def on_boxes(operands: Sequence[Any], params: Params, derivable: bool) -> list[Any]:
-        given, parts = iter(operands), []
-        for steps in params["indexers"]:
-            box = next(given)
-            parts.append(_BoxPart(box, steps, [next(given) for _ in range(_integers(steps))]))
-        return discharge(*parts, *given)
-
-    return register(Primitive(
-        name, multiple_results=True, cached=False, effects=lambda params: reads | writes,
-        discharge=on_boxes, shape_rule=lambda *avals, **params: list(results)))
-
-
-def _integers(steps: Indexers) -> int:
-    return sum([takes_operand(e) for step in steps if not isinstance(step, Transform)
-                for e in step])
-
-
-class _BoxPart(NamedTuple):
-    """A part of a reference that is discharged."""
-
-    box: Box
-    steps: Indexers
-    integers: list[Any]
-
-    def get(self) -> Any:
-        return read(self.box.value, self.steps, self.integers)
-
-    def set(self, value: Any) -> list[Any]:
-        self.box.value = write(self.box.value, value, self.steps, self.integers)
-        return []
-
-
-def _bind(primitive: Primitive, refs: Sequence[RefLike], *values: ArrayLike) -> list[Any]:
-    parts = [target_of(primitive.name, ref, None) for ref in refs]
-    flat = [x for base, _, integers in parts for x in (base, *integers)]
-    return primitive.bind(  # type: ignore[no-any-return]
-        *flat, *values, indexers=tuple([steps for _, steps, _ in parts]))
-
-
-semaphore_signal_p = _of_parts("semaphore_signal", lambda sem, inc: sem.set(sem.get() + inc))
-semaphore_wait_p = _of_parts("semaphore_wait", lambda sem, value: sem.set(sem.get() - value))
-semaphore_read_p = _of_parts("semaphore_read", lambda sem: [sem.get()],
-                             [ShapedArray((), np.dtype(np.int32))])
-dma_start_p = _of_parts("dma_start", lambda source, target, sem: target.set(source.get()))
-dma_wait_p = _of_parts("dma_wait", lambda source, target, sem: [])
-
-
-def semaphore_signal(sem_or_view: RefLike, inc: ArrayLike = 1, *, device_id: object = None,
-                     device_id_type: object = None, core_index: object = None) -> None:
-    """Count a semaphore up.
-
-    Args:
-      sem_or_view: a reference to it.
-      inc: by how much.
-      device_id, device_id_type, core_index: whose it is: this core's alone.
-    """
-    if device_id is not None or core_index is not None:
-        raise NotImplementedError("semaphore_signal: semaphores of other devices and cores are not "
-                                  "there yet. Leave device_id and core_index out.")
-    _bind(semaphore_signal_p, [sem_or_view], convert_element_type(inc, np.int32))
-
-
-def semaphore_wait(sem_or_view: RefLike, value: ArrayLike = 1, *, decrement: bool = True) -> None:
-    """Wait until a semaphore has reached a value, and count it down by that.
-
-    Args:
-      sem_or_view: a reference to it.
-      value: what it waits for.
-      decrement: must be true.
-    """
-    if not decrement:
-        raise NotImplementedError("semaphore_wait: semaphores are counted down by what they are "
-                                  "waited for. Leave decrement out, and signal it again.")
-    _bind(semaphore_wait_p, [sem_or_view], convert_element_type(value, np.int32))
-
-
-def semaphore_read(sem_or_view: RefLike) -> Array:
-    """What a semaphore has counted up to, an int32."""
-    return _bind(semaphore_read_p, [sem_or_view])[0]  # type: ignore[no-any-return]
-
-
 def has_memory_space(ref: object, memory_space: object) -> bool:
     """Whether a reference, or what describes one, lies in a memory."""
     return (ref if hasattr(ref, "memory_space") else get_aval(ref)).memory_space == memory_space
@@ -197,76 +75,7 @@ def with_memory_space_constraint(x: Array, memory_space: object) -> Array:
     return x
 
 
-# -- copies ----------------------------------------------------------------------------------------
-
-
-class Copy:
-    """A copy from one reference to another, which `start` begins and `wait` waits for. Where
-    kernels are interpreted it happens as it is started."""
-
-    def __init__(self, src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None) -> None:
-        self.src_ref, self.dst_ref, self.sem = src_ref, dst_ref, sem
-        self._added = False
-
-    def start(self, priority: int = 0, *, add: bool = False) -> None:
-        """Begin it; with `add` it adds to what is there."""
-        self._added = add
-        if add:
-            self.dst_ref[...] += self.src_ref[...]
-        else:
-            _bind(dma_start_p, self._refs)
-
-    def wait(self) -> None:
-        """Wait until it is done."""
-        if not self._added:  # which is done as it is started
-            _bind(dma_wait_p, self._refs)
-
-    wait_send = wait_recv = wait
-
-    @property
-    def _refs(self) -> list[RefLike]:
-        if self.sem is None:
-            raise ValueError("A copy tells by a semaphore when it is done: give one, such as "
-                             "scratch_shapes=[pltpu.SemaphoreType.DMA].")
-        return [self.src_ref, self.dst_ref, self.sem]
-
-
-def make_async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *,
-                    src_sem: RefLike | None = None) -> Copy:
-    """A copy between references, not begun.
-
-    Args:
-      src_ref, dst_ref: from where to where; of one shape and dtype.
-      sem, src_sem: semaphores that say when it is done.
-    """
-    return Copy(src_ref, dst_ref, sem)
-
-
-def async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *,
-               src_sem: RefLike | None = None, priority: int = 0, add: bool = False) -> Copy:
-    """A copy between references, begun: call `wait` of it.
-
-    Args:
-      src_ref, dst_ref, sem, src_sem: as of `make_async_copy`.
-      priority: of the copy among others.
-      add: whether it adds to what is there.
-    """
-    copy = Copy(src_ref, dst_ref, sem)
-    copy.start(priority, add=add)
-    return copy
-
-
-def sync_copy(src_ref: RefLike, dst_ref: RefLike, *, add: bool = False) -> None:
-    """Copy between references, and wait until it is done.
-
-    Args:
-      src_ref, dst_ref: from where to where; of one shape and dtype.
-      add: whether it adds to what is there.
-    """
-    def body(sem: RefLike) -> None:
-        async_copy(src_ref, dst_ref, sem, add=add).wait()
-
-    run_scoped(body, SemaphoreType.DMA)
+# -- parts of references ---------------------------------------------------------------------------
 
 
 def load(ref: RefLike, *, mask: ArrayLike | None = None) -> Array:
@@ -403,7 +212,7 @@ def force_tpu_interpret_mode(params: object = None) -> Iterator[None]:
     Args:
       params: how, a `InterpretParams`.
     """
-    with configuration.interpret_kernels(True):
+    with configuration.interpret_kernels(True), configuration.interpreter(params or True):
         yield
 
 
@@ -414,6 +223,7 @@ def set_tpu_interpret_mode(params: object = True) -> None:
       params: how, a `InterpretParams`; None for as the calls say.
     """
     configuration.interpret_kernels.update(params is not None)
+    configuration.interpreter.set_global(params or True)
 
 
 def reset_tpu_interpret_mode_state() -> None:

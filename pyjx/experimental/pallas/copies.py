@@ -1,0 +1,355 @@
+"""Semaphores and copies: what kernels for TPUs say between memories, and between devices.
+
+Where kernels are interpreted a copy happens as it is started, and the devices of a mesh meet there:
+each gives what it sends, and takes what was sent to it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyjx import configuration
+from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.avals import AbstractRef, ShapedArray
+from pyjx.core.effects import Effects, NamedAxisEffect, reads, writes
+from pyjx.core.primitive import Primitive, register
+from pyjx.engine.references import Box
+from pyjx.engine.types import Params
+from pyjx.experimental.pallas.in_kernels import run_scoped, scratch
+from pyjx.experimental.pallas.kernel_grids import MemoryRef, RefLike
+from pyjx.experimental.pallas.tpu_kernels import MemorySpace
+from pyjx.lax.collectives import axis_index
+from pyjx.lax.convert import convert_element_type
+from pyjx.lax.exchanges import all_gather
+from pyjx.lax.ref_views import Indexers, count_integers, read, write
+from pyjx.lax.references import target_of
+from pyjx.numpy.ufuncs import where
+
+# -- semaphores ------------------------------------------------------------------------------------
+
+
+class SemaphoreType(enum.Enum):
+    """The kinds of semaphores: one, or called with a shape an array of them."""
+
+    REGULAR = "regular"
+    DMA = "dma"
+    BARRIER = "barrier"
+
+    def __call__(self, shape: Sequence[int]) -> MemoryRef:
+        return Semaphores(ShapedArray(tuple(shape), np.dtype(np.int32)), MemorySpace.SEMAPHORE,
+                          self)
+
+    def get_ref_aval(self) -> AbstractRef:
+        """The type of the reference to one."""
+        return self(()).get_ref_aval()
+
+
+@dataclass(frozen=True)
+class Semaphores(MemoryRef):
+    """Semaphores of a kind."""
+
+    kind: SemaphoreType
+
+    def get_ref_aval(self) -> AbstractRef:
+        return AbstractRef(self.inner_aval, self.memory_space, self.kind.value)
+
+
+def _of_parts(name: str, discharge: Callable[..., list[Any]], results: Sequence[Any] = ()
+              ) -> Primitive:
+    """An operation on parts of references: its operands are these, each with the integers of its
+    index, and then values; `indexers` are those of each part. `discharge` takes the parts. Those
+    of other devices have `axes`, along which devices meet."""
+    def on_boxes(operands: Sequence[Any], params: Params, derivable: bool) -> list[Any]:
+        given, parts = iter(operands), []
+        for steps in params["indexers"]:
+            box = next(given)
+            parts.append(_BoxPart(box, steps, [next(given) for _ in range(count_integers(steps))]))
+        return discharge(*parts, *given, **{k: v for k, v in params.items() if k != "indexers"})
+
+    def effects(params: Params) -> Effects:
+        return reads | writes | frozenset(map(NamedAxisEffect, params.get("axes", ())))
+
+    return register(Primitive(
+        name, multiple_results=True, cached=False, effects=effects,
+        discharge=on_boxes, shape_rule=lambda *avals, **params: list(results)))
+
+
+class _BoxPart(NamedTuple):
+    """A part of a reference that is discharged."""
+
+    box: Box
+    steps: Indexers
+    integers: list[Any]
+
+    def get(self) -> Any:
+        return read(self.box.value, self.steps, self.integers)
+
+    def set(self, value: Any) -> list[Any]:
+        self.box.value = write(self.box.value, value, self.steps, self.integers)
+        return []
+
+
+def _bind(primitive: Primitive, refs: Sequence[RefLike], *values: ArrayLike, **params: Any
+          ) -> list[Any]:
+    parts = [target_of(primitive.name, ref, None) for ref in refs]
+    flat = [x for base, _, integers in parts for x in (base, *integers)]
+    return primitive.bind(  # type: ignore[no-any-return]
+        *flat, *values, indexers=tuple([steps for _, steps, _ in parts]), **params)
+
+
+def _signalled(sem: _BoxPart, inc: Any, device: Any, *, axes: tuple[Any, ...]) -> list[Any]:
+    mine = all_gather(device, axes) == axis_index(axes)
+    return sem.set(sem.get() + where(mine, all_gather(inc, axes), 0).sum(dtype=np.int32))
+
+
+def _sent(source: _BoxPart, target: _BoxPart, send_sem: _BoxPart, recv_sem: _BoxPart, device: Any,
+          *, axes: tuple[Any, ...]) -> list[Any]:
+    """Each device takes what others send to it, in their order, to where they say."""
+    mine = all_gather(device, axes) == axis_index(axes)
+    values, places = all_gather((source.get(), target.integers), axes)
+    for k in range(mine.size):
+        part = _BoxPart(target.box, target.steps, [i[k] for i in places])
+        part.set(where(mine[k], values[k], part.get()))
+    return []
+
+
+semaphore_signal_p = _of_parts("semaphore_signal", lambda sem, inc: sem.set(sem.get() + inc))
+remote_signal_p = _of_parts("remote_signal", _signalled)
+semaphore_wait_p = _of_parts("semaphore_wait", lambda sem, value: sem.set(sem.get() - value))
+semaphore_read_p = _of_parts("semaphore_read", lambda sem: [sem.get()],
+                             [ShapedArray((), np.dtype(np.int32))])
+dma_start_p = _of_parts("dma_start", lambda source, target, sem: target.set(source.get()))
+remote_dma_start_p = _of_parts("remote_dma_start", _sent)
+dma_wait_p = _of_parts("dma_wait", lambda source, target, sem: [])
+
+DeviceId = ArrayLike | tuple[ArrayLike, ...] | Mapping[Any, ArrayLike]
+
+
+class DeviceIdType(enum.Enum):
+    """How devices are named: by their places along the axes of the mesh, or by a number."""
+
+    MESH = "mesh"
+    LOGICAL = "logical"
+
+
+def _numbered(caller: str, device_id: DeviceId, kind: DeviceIdType | None
+              ) -> tuple[Array, tuple[Any, ...]]:
+    """The number of a device among all of the mesh, whose last axis runs fastest, and the axes."""
+    mesh = configuration.abstract_mesh.value
+    names = () if mesh is None else mesh.axis_names
+    if not names or set(mesh.manual_axes) != set(names):
+        raise ValueError(f"{caller}: device_id={device_id!r} names a device of a mesh, and here is "
+                         f"no function of each device of one along all its axes: {mesh}. Call the "
+                         "kernel in jax.shard_map over all axes of the mesh.")
+    if isinstance(device_id, Mapping):
+        places = [device_id.get(name) for name in names]
+        unknown = [name for name in device_id if name not in names]
+        if unknown:
+            raise ValueError(f"{caller}: device_id={device_id!r} names the axes {unknown}, and the "
+                             f"mesh has {names}.")
+    elif isinstance(device_id, tuple):
+        places = [*device_id]
+        if len(places) != len(names):
+            raise ValueError(f"{caller}: device_id={device_id!r} has {len(places)} places, and the "
+                             f"mesh has the axes {names}. Give a place for each.")
+    elif kind is not None and kind.name == "MESH" and len(names) > 1:
+        raise ValueError(f"{caller}: device_id={device_id!r} is one number, and the mesh has the "
+                         f"axes {names}. Give a tuple of a place for each.")
+    else:
+        return convert_element_type(device_id, np.int32), names
+    number: Any = np.int32(0)
+    for name, place in zip(names, places, strict=True):
+        here = axis_index(name) if place is None else convert_element_type(place, np.int32)
+        number = number * np.int32(mesh.shape[name]) + here
+    return number, names
+
+
+def semaphore_signal(sem_or_view: RefLike, inc: ArrayLike = 1, *, device_id: DeviceId | None = None,
+                     device_id_type: DeviceIdType | None = None, core_index: object = None) -> None:
+    """Count a semaphore up.
+
+    Args:
+      sem_or_view: a reference to it.
+      inc: by how much.
+      device_id: whose it is, another device of the mesh: its number, a tuple of its places along
+        the axes, or a dict of places by axis, in which those that it does not name are this
+        device's. This device by default.
+      device_id_type: how `device_id` is to be read, a `DeviceIdType`; by what it is.
+      core_index: which core's: this one's alone.
+    """
+    if core_index is not None:
+        raise NotImplementedError("semaphore_signal: the semaphores of other cores are not there. "
+                                  "Leave core_index out.")
+    count = convert_element_type(inc, np.int32)
+    if device_id is None:
+        _bind(semaphore_signal_p, [sem_or_view], count)
+        return
+    device, axes = _numbered("semaphore_signal", device_id, device_id_type)
+    _bind(remote_signal_p, [sem_or_view], count, device, axes=axes)
+
+
+def semaphore_wait(sem_or_view: RefLike, value: ArrayLike = 1, *, decrement: bool = True) -> None:
+    """Wait until a semaphore has reached a value, and count it down by that.
+
+    Args:
+      sem_or_view: a reference to it.
+      value: what it waits for.
+      decrement: must be true.
+    """
+    if not decrement:
+        raise NotImplementedError("semaphore_wait: semaphores are counted down by what they are "
+                                  "waited for. Leave decrement out, and signal it again.")
+    _bind(semaphore_wait_p, [sem_or_view], convert_element_type(value, np.int32))
+
+
+def get_barrier_semaphore(tag: object = None) -> RefLike:
+    """The semaphore by which devices meet, of the kernel's `collective_id`. It must be waited for
+    until it is 0 again.
+
+    Args:
+      tag: must be None.
+    """
+    if tag is not None:
+        raise NotImplementedError(f"get_barrier_semaphore: {tag=} is not supported. Leave it out: "
+                                  "collective_id in pltpu.CompilerParams tells kernels apart.")
+    return scratch(SemaphoreType.BARRIER.get_ref_aval())
+
+
+def semaphore_read(sem_or_view: RefLike) -> Array:
+    """What a semaphore has counted up to, an int32."""
+    return _bind(semaphore_read_p, [sem_or_view])[0]  # type: ignore[no-any-return]
+
+
+# -- copies ----------------------------------------------------------------------------------------
+
+
+class Copy:
+    """A copy from one reference to another, which `start` begins and `wait` waits for. Where
+    kernels are interpreted it happens as it is started.
+
+    One to another device has two semaphores: `send_sem` here, `recv_sem` there.
+    """
+
+    def __init__(self, src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None,
+                 send_sem: RefLike | None = None,
+                 device: tuple[Array, tuple[Any, ...]] | None = None) -> None:
+        self.src_ref, self.dst_ref, self.sem, self.send_sem = src_ref, dst_ref, sem, send_sem
+        self.device = device
+        self._added = False
+
+    def start(self, priority: int = 0, *, add: bool = False) -> None:
+        """Begin it; with `add` it adds to what is there."""
+        self._added = add
+        if self.device is not None and self.send_sem is not None:
+            if add:
+                raise NotImplementedError("A copy to another device adds nothing. Leave add out.")
+            number, axes = self.device
+            _bind(remote_dma_start_p, [self.src_ref, self.dst_ref, self.send_sem, self._told],
+                  number, axes=axes)
+        elif add:
+            self.dst_ref[...] += self.src_ref[...]
+        else:
+            _bind(dma_start_p, [self.src_ref, self.dst_ref, self._told])
+
+    def wait(self) -> None:
+        """Wait until it is done; with another device, that what is sent to this one has come."""
+        if self.device is not None:
+            self.wait_send()
+            self.wait_recv()
+        elif not self._added:  # which is done as it is started
+            _bind(dma_wait_p, [self.src_ref, self.dst_ref, self._told])
+
+    def wait_send(self) -> None:
+        """Wait until `src_ref` has been sent, and may be written."""
+        if self.send_sem is None:
+            self.wait()
+        else:
+            _bind(dma_wait_p, [self.src_ref, self.src_ref, self.send_sem])
+
+    def wait_recv(self) -> None:
+        """Wait until what another device sends to `dst_ref` here has come."""
+        if self.send_sem is None:
+            self.wait()
+        else:
+            _bind(dma_wait_p, [self.dst_ref, self.dst_ref, self._told])
+
+    @property
+    def _told(self) -> RefLike:
+        if self.sem is None:
+            raise ValueError("A copy tells by a semaphore when it is done: give one, such as "
+                             "scratch_shapes=[pltpu.SemaphoreType.DMA].")
+        return self.sem
+
+
+def make_async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *,
+                    src_sem: RefLike | None = None) -> Copy:
+    """A copy between references, not begun.
+
+    Args:
+      src_ref, dst_ref: from where to where; of one shape and dtype.
+      sem, src_sem: semaphores that say when it is done.
+    """
+    return Copy(src_ref, dst_ref, sem)
+
+
+def async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *,
+               src_sem: RefLike | None = None, priority: int = 0, add: bool = False) -> Copy:
+    """A copy between references, begun: call `wait` of it.
+
+    Args:
+      src_ref, dst_ref, sem, src_sem: as of `make_async_copy`.
+      priority: of the copy among others.
+      add: whether it adds to what is there.
+    """
+    copy = Copy(src_ref, dst_ref, sem)
+    copy.start(priority, add=add)
+    return copy
+
+
+def sync_copy(src_ref: RefLike, dst_ref: RefLike, *, add: bool = False) -> None:
+    """Copy between references, and wait until it is done.
+
+    Args:
+      src_ref, dst_ref: from where to where; of one shape and dtype.
+      add: whether it adds to what is there.
+    """
+    def body(sem: RefLike) -> None:
+        async_copy(src_ref, dst_ref, sem, add=add).wait()
+
+    run_scoped(body, SemaphoreType.DMA)
+
+
+def make_async_remote_copy(src_ref: RefLike, dst_ref: RefLike, send_sem: RefLike,
+                           recv_sem: RefLike, device_id: DeviceId,
+                           device_id_type: DeviceIdType | None = None) -> Copy:
+    """A copy to another device of the mesh, not begun. The kernel runs in `jax.shard_map` over all
+    axes; where it is interpreted all devices start it, those that have nothing to send to
+    themselves.
+
+    Args:
+      src_ref: from where, on this device.
+      dst_ref: to where, on the other one: of the same shape and dtype.
+      send_sem: the semaphore here that says that it has been sent.
+      recv_sem: the semaphore there that says that it has come.
+      device_id, device_id_type: to which device, as of `semaphore_signal`.
+    """
+    device = _numbered("make_async_remote_copy", device_id, device_id_type)
+    return Copy(src_ref, dst_ref, recv_sem, send_sem, device)
+
+
+def async_remote_copy(src_ref: RefLike, dst_ref: RefLike, send_sem: RefLike, recv_sem: RefLike,
+                      device_id: DeviceId, device_id_type: DeviceIdType | None = None) -> Copy:
+    """A copy to another device, begun: call `wait` of it.
+
+    Args:
+      src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type: as of
+        `make_async_remote_copy`.
+    """
+    copy = make_async_remote_copy(src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type)
+    copy.start()
+    return copy
