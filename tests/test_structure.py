@@ -93,9 +93,10 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 34 for cures of shardings and causes in reports.
 # 720 for where programs go wrong, 4 more file(s).
 # 2 for where programs go wrong.
+# 513 for kernels that send to other devices, and are watched, 2 more file(s).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 83_785),
-    (lambda: PATHS, 540),
+    (sources.code_lines, 84_298),
+    (lambda: PATHS, 542),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
