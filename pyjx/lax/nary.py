@@ -67,6 +67,9 @@ def check_kinds(name: str, kinds: tuple[str, ...], avals: tuple[ShapedArray, ...
             raise TypeError(f"{name} does not accept dtype {dtypes.name(aval.dtype)}{at}. {rest}")
 
 
+elementwise_names: set[str] = set()  # of those that the next function has made
+
+
 def elementwise(
     name: str, *kinds: str, out: Any = None, same_dtypes: bool = True, **rules: Any
 ) -> Primitive:
@@ -85,6 +88,7 @@ def elementwise(
             dtype = out(dtype) if callable(out) and not isinstance(out, type) else np.dtype(out)
         return ShapedArray(nary_shape(name, avals), dtype, all_weak(avals))
 
+    elementwise_names.add(name)
     primitive = register(Primitive(name, shape_rule=shape_rule, **rules))
     return primitive.define(batch=elementwise_batch(primitive))
 

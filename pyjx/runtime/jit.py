@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from pyjx.runtime.stages import Lowered, Traced
 
 reports = deferred("pyjx.runtime.explain")  # few programs ask for one
+dynamic_calls = deferred("pyjx.dynamic.calls")  # nor for this
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -113,6 +114,8 @@ class JitOptions(TypedDict, total=False):
     backend: str | None
     inline: bool | Inline
     compiler_options: dict[str, Any] | None
+    dynamic: dict[str, Any] | None
+    dynamic_policy: Any
 
 
 _traces: Any = weakref.WeakKeyDictionary()  # function -> {options: {signature: TracedCall}}
@@ -473,7 +476,8 @@ def jit(  # type: ignore[misc]
     static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
     donate_argnames: Any = None, keep_unused: bool = False, device: DeviceLike = None,
     backend: str | None = None, inline: bool | Inline = False,
-    compiler_options: dict[str, Any] | None = None,
+    compiler_options: dict[str, Any] | None = None, dynamic: Any = None,
+    dynamic_policy: Any = "pow2",
 ) -> Any:
     """Compile a function with XLA.
 
@@ -493,14 +497,25 @@ def jit(  # type: ignore[misc]
       inline: whether, in another jitted function, its operations stand there rather than a call of
         it; see `Inline`.
       compiler_options: XLA flags by name.
+      dynamic: by parameter's name a name for each of its dimensions that varies and None for the
+        others, such as `{"x": ("batch", None)}`, or a tree of such tuples; equal names have equal
+        sizes, and expressions are as in `export.symbolic_shape`. Arguments are padded, and one
+        program runs for all sizes in a bucket. An extension of pyjx.
+      dynamic_policy: the buckets: "pow2", a number whose multiples they are, a list of sizes, a
+        function from size to bucket, or a dict of these by the dimension's name.
 
     Raises:
       TypeError: `fun` is not callable, or what stands for a sharding is none.
+      NotImplementedError: of an operation it is not known that padding cannot be seen.
       ValueError: the function has no such arguments, or shardings are no prefix of them.
 
     >>> import pyjx as jax
     >>> jax.jit(lambda x: x * 2 + 1)(3.0)
     Array(7., dtype=float32, weak_type=True)
+
+    >>> mean = jax.jit(lambda x: x.mean(), dynamic={"x": ("n",)})
+    >>> [float(mean(jax.numpy.arange(float(n)))) for n in (3, 4, 5)]  # by one program
+    [1.0, 1.5, 2.0]
     """
     if fun is missing:
         return partial(
@@ -508,7 +523,7 @@ def jit(  # type: ignore[misc]
             static_argnums=static_argnums, static_argnames=static_argnames,
             donate_argnums=donate_argnums, donate_argnames=donate_argnames,
             keep_unused=keep_unused, device=device, backend=backend, inline=inline,
-            compiler_options=compiler_options,
+            compiler_options=compiler_options, dynamic=dynamic, dynamic_policy=dynamic_policy,
         )
     signature.check_jittable(fun)
     signature.check_names(fun, static_argnames, "static")
@@ -534,8 +549,10 @@ def jit(  # type: ignore[misc]
         raise ValueError(f"Invalid inline option: {inline!r}. jit takes True, False or a member of "
                          "jax.Inline.")
     flags = tuple(sorted((compiler_options or {}).items()))
-    spec = JitSpec(fun, Options(  # all by position: functions are jitted while others are traced
-        *static, *donated, keep_unused, inline, flags, device, ins, outs, "jit"))
+    # all by position: functions are jitted while others are traced
+    options = Options(*static, *donated, keep_unused, inline, flags, device, ins, outs, "jit")
+    spec = JitSpec(fun, options) if dynamic is None else dynamic_calls.dynamic_spec(
+        fun, options, dynamic, dynamic_policy)
     return pjit_callable(spec, spec.miss, fun)
 
 

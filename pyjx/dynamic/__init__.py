@@ -1,0 +1,1 @@
+"""One program for arrays of many sizes: functions traced with symbolic sizes, and run padded."""

@@ -1,0 +1,451 @@
+"""Functions jitted with `dynamic`: traced with symbolic sizes, called with padded arguments.
+
+A call whose types are known is one look into a table: which arguments are padded to what, the
+program of the bucket, and how its results are cut. On a CPU arguments and results are padded and
+cut in the host's memory, which they are in anyway. A transformation meets an operation that holds
+the program with symbolic sizes: what is derived from it is padded as it runs, in buckets too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import configuration, lax
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
+from pyjx.core.bounded import BoundedDict
+from pyjx.core.derived import derived
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Record
+from pyjx.core.symbolic.expressions import DimExpr
+from pyjx.core.symbolic.parser import Parser
+from pyjx.core.symbolic.scopes import SymbolicScope
+from pyjx.core.symbolic.solving import Solution, solve, variables_in
+from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.dynamic import control, places  # noqa: F401  their rules
+from pyjx.dynamic.padding import SIZE, padded_jaxpr, sized_jaxpr
+from pyjx.engine.calls import call
+from pyjx.engine.holders import Held, Holder, Programs, Roles
+from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.engine.types import Params, TreeDef
+from pyjx.errors import InconclusiveDimensionOperation
+from pyjx.guards import guard
+from pyjx.runtime import dispatch, programs, signature
+from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.dispatch import Miss, registry
+from pyjx.runtime.jit import JitSpec, Options, TracedCall
+from pyjx.runtime.placement import NO_REQUEST, Request
+from pyjx.runtime.sharding import SingleDeviceSharding
+from pyjx.runtime.transfers import array_from_numpy, put_host
+from pyjx.tree_util import tree_flatten, tree_leaves
+
+Policy = Any  # "pow2", an int, a sequence of ints, a function of a size, or a dict of these
+Sizes = tuple[tuple[str, int], ...]
+
+SMALLEST = 8  # bucket of the policy "pow2"
+LEAST = (1, 2, 4, 8)  # sizes that a function may need to be traced; smaller ones run unpadded
+
+
+def bucket(policy: Policy, name: str, size: int) -> int:
+    """The size to which an array of this size is padded, along a dimension of this name.
+
+    Raises:
+      ValueError: the policy gives a smaller one, or is none.
+
+    >>> [bucket("pow2", "n", size) for size in (3, 8, 9, 100)]
+    [8, 8, 16, 128]
+    >>> bucket(10, "n", 21), bucket((4, 32), "n", 5), bucket((4, 32), "n", 33)
+    (30, 32, 64)
+    """
+    if isinstance(policy, Mapping):
+        policy = policy.get(name, "pow2")
+    if policy == "pow2":
+        return max(SMALLEST, 1 << (size - 1).bit_length())
+    if callable(policy):
+        found = int(policy(size))
+    elif isinstance(policy, (int, np.integer)) and policy > 0:
+        found = -(-size // int(policy)) * int(policy)
+    elif isinstance(policy, Sequence) and not isinstance(policy, str) and policy:
+        sizes = sorted(map(int, policy))
+        found = next((n for n in sizes if n >= size), -(-size // sizes[-1]) * sizes[-1])
+    else:
+        raise ValueError(f"jit: the dynamic_policy {policy!r} is none: it may be 'pow2', a number "
+                         "whose multiples are the buckets, a list of sizes, a function from a size "
+                         "to a bucket, or a dict of these by the dimension's name.")
+    if found < size:
+        raise ValueError(f"jit: dynamic_policy gives the bucket {found} for the size {size} of "
+                         f"the dimension {name!r}, which is larger. Give one of at least {size}.")
+    return found
+
+
+# -- programs of buckets ---------------------------------------------------------------------------
+
+
+class Bucket:
+    """The program of a function for all sizes up to some, and calls of it.
+
+    Attributes:
+      closed: the padded program.
+      calls: how often it was called, and of how many elements of its padded arguments these were.
+    """
+
+    __slots__ = ("closed", "elements", "fun", "n_calls", "name", "plans", "run",
+                 "source")
+
+    def __init__(self, source: ClosedJaxpr, bounds: Sizes, name: str, request: Request,
+                 options: Params) -> None:
+        self.source = source
+        self.name = name
+        self.closed = closed = padded_jaxpr(source, bounds)
+        self.plans = BoundedDict(programs.TRACES, "sizes in a bucket")
+        self.n_calls = self.elements = 0
+        n = len(bounds)
+        if request is not NO_REQUEST:
+            request = request._replace(**{
+                key: (None,) * n + asked for key in ("in_shardings", "in_layouts")
+                if (asked := getattr(request, key))})
+        donated = options.pop("donated", ()) or (False,) * len(source.in_avals)
+        options["donated"] = (False,) * n + tuple(donated)
+        out_tree = registry.flatten(closed.jaxpr.outvars)[1]
+
+        def miss(*args: Any) -> Miss:
+            return dispatch.compile_and_run(closed, name, args, out_tree, request=request,
+                                            label=f"jit({name})", **options)
+
+        self.run: Callable[..., Any] = dispatch.compiled_callable(name, miss, ("bucket", id(self)))
+        if closed.effects:
+            self.run = lambda *args: call(closed, name, *args)
+
+    def plan(self, sizes: Sizes) -> Plan:
+        """How it is called for these sizes."""
+        found = self.plans.get(sizes)
+        if found is None:
+            found = self.plans[sizes] = Plan(self, dict(sizes))
+        return found  # type: ignore[no-any-return]
+
+
+class Plan:
+    """A call of a bucket's program for some sizes: what is padded, and what is cut."""
+
+    __slots__ = ("bucket", "cut", "pad", "sizes")
+
+    def __init__(self, of: Bucket, sizes: Mapping[str, int]) -> None:
+        self.bucket = of
+        self.sizes = [array_from_numpy(np.asarray(n, SIZE), ShapedArray((), SIZE))
+                      for n in sizes.values()]
+        n = len(self.sizes)
+        self.pad = [(i, padded.shape, a.dtype) for i, (a, padded) in enumerate(zip(
+            of.source.in_avals, of.closed.in_avals[n:], strict=True)) if _sized(a, sizes) is not a
+            and _sized(a, sizes).shape != padded.shape]
+        self.cut = [(i, tuple(map(slice, own.shape)), own) for i, (a, padded) in enumerate(zip(
+            of.source.out_avals, of.closed.out_avals, strict=True))
+            if (own := _sized(a, sizes)).shape != getattr(padded, "shape", own.shape)]
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        """The results on flat arguments."""
+        if self.pad:
+            leaves = list(leaves)
+            for i, shape, dtype in self.pad:
+                leaves[i] = padded_array(leaves[i], shape, dtype)
+        outs = self.bucket.run(*self.sizes, *leaves)
+        for i, part, aval in self.cut:
+            outs[i] = cut_array(outs[i], part, aval)
+        return outs
+
+
+def _sized(aval: Any, sizes: Mapping[str, int]) -> Any:
+    """A type with the sizes put in."""
+    shape = getattr(aval, "shape", ())
+    if not any([isinstance(d, SymbolicDim) for d in shape]):
+        return aval
+    return aval.update(shape=tuple([
+        d.evaluate(sizes) if isinstance(d, DimExpr) else d for d in shape]))
+
+
+def _is_on_host(x: Any) -> bool:
+    if type(x) is not ArrayImpl:
+        return not isinstance(x, Tracer) and not hasattr(x, "_base_array")
+    sharding = x._sharding
+    return type(sharding) is SingleDeviceSharding and sharding._device.platform == "cpu"
+
+
+def padded_array(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array with zeros behind its elements."""
+    if _is_on_host(x):
+        out = np.zeros(shape, dtype)
+        x = np.asarray(x)
+        out[tuple(map(slice, x.shape))] = x
+        return out
+    own = get_aval(x).shape
+    if dtypes.is_extended(get_aval(x).dtype):
+        index = [np.minimum(np.arange(n), max(m - 1, 0)) for m, n in zip(own, shape, strict=True)]
+        return x[np.ix_(*index)]
+    zero = np.zeros((), dtype)[()]
+    return lax.pad(x, zero, [(0, n - m, 0) for m, n in zip(own, shape, strict=True)])
+
+
+def cut_array(x: Any, part: tuple[slice, ...], aval: ShapedArray) -> Any:
+    """The first elements of an array."""
+    if not _is_on_host(x):
+        return x[part]
+    host = np.asarray(x)[part]
+    if x._committed:
+        return put_host(host, aval, x._sharding, True)
+    return array_from_numpy(host, aval, alias=True)
+
+
+@derived
+def bucket_of(source: ClosedJaxpr, bounds: Sizes, name: str, request: Request = NO_REQUEST,
+              options: tuple[tuple[str, Any], ...] = ()) -> Bucket:
+    """The program of a bucket, which is kept with the one with symbolic sizes."""
+    return Bucket(source, bounds, name, request, dict(options))
+
+
+# -- under transformations -------------------------------------------------------------------------
+
+
+class _Dynamic(Holder):
+    """A call of a program with symbolic sizes, on arrays of some sizes."""
+
+    keeps = True
+
+    def held(self, params: Params) -> Held:
+        jaxpr = params["jaxpr"].jaxpr
+        return Held((params["jaxpr"],), 0, (None,) * len(jaxpr.invars),
+                    (None,) * len(jaxpr.outvars), 0, 0)
+
+    def derived_params(self, params: Params, programs: Programs, ins: Roles, outs: Roles,
+                       linear: bool = False) -> Params:
+        return {**params, "jaxpr": programs[0]}
+
+    def outside(self, aval: Any, role: Any, params: Params) -> Any:
+        return _sized(aval, dict(params["sizes"]))
+
+    def stands_for(self, params: Params) -> ClosedJaxpr:  # type: ignore[override]
+        return sized_jaxpr(params["jaxpr"], params["sizes"])
+
+
+def _run(*operands: Any, jaxpr: ClosedJaxpr, sizes: Sizes, bounds: Sizes, name: str) -> list[Any]:
+    return bucket_of(jaxpr, bounds, name).plan(sizes)(operands)  # type: ignore[no-any-return]
+
+
+dynamic_p: Primitive = register(Primitive(
+    "dynamic_call", multiple_results=True, cached=False, impl=_run))
+_Dynamic(dynamic_p)
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+class _Traced(Record):
+    """A function traced with symbolic sizes, and how these follow from those of its arguments."""
+
+    call: TracedCall
+    solutions: tuple[Solution, ...]
+    dims: tuple[tuple[int, int, Any], ...]
+
+
+class DynamicSpec(JitSpec):
+    """A function jitted with `dynamic`.
+
+    Attributes:
+      dims: for parameters the names of their dimensions, or trees of these.
+      policy: from sizes to buckets.
+      known: for types of arguments the plan of a call, or None where the program of just these
+        types is run.
+      scopes: of the dimensions, by the smallest size for which they are known to work.
+    """
+
+    __slots__ = ("dims", "known", "least", "policy", "scope")
+
+    def __init__(self, fun: Callable[..., Any], options: Options, dims: Mapping[str, Any],
+                 policy: Policy) -> None:
+        super().__init__(fun, options)
+        self.dims = dict(dims)
+        self.policy = policy
+        self.known: Any = BoundedDict(programs.TRACES, "calls of dynamic functions")
+        given = [d for spec in self.dims.values() for s in tree_flatten(spec, is_leaf=_are_dims)[0]
+                 if not isinstance(s, str) for d in s or () if isinstance(d, DimExpr)]
+        self.scope = given[0].scope if given else SymbolicScope()
+        self.least = LEAST[-1] if given else 0  # what sizes the scope says; with a user's, its own
+        bucket(policy, "", 1)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DynamicSpec, (self.fun, self.options, self.dims, self.policy)
+
+    @guard
+    def miss(self, *args: Any, **kwargs: Any) -> Miss:
+        dynamic, dynamic_kw, static = self.without_static(args, kwargs)
+        leaves, in_tree = registry.flatten((dynamic, dynamic_kw))
+        try:
+            key = (in_tree, tuple([get_aval(x) for x in leaves]), static,
+                   configuration.trace_context())
+            plan = self.known.get(key, self)
+        except (TypeError, ValueError):
+            plan = None
+        if plan is self and state.dynamic is eager_trace:
+            plan = self.planned(in_tree, key[1], static)
+            if plan is None or not isinstance(plan[1], Plan) or plan[0].call.closed.consts == []:
+                self.known[key] = plan
+        if plan is None or state.dynamic is not eager_trace:
+            return JitSpec.miss(self, *args, **kwargs)  # type: ignore[no-any-return]
+        traced, run, sizes, bounds = plan
+        call = traced.call
+        if any([isinstance(x, Tracer) for x in (*leaves, *call.closed.consts)]):
+            closed = call.closed
+            outs = dynamic_p.bind(*closed.consts, *leaves, jaxpr=consts_as_inputs(closed)
+                                  if closed.consts else closed, sizes=sizes, bounds=bounds,
+                                  name=self.name)
+        else:
+            outs = run(leaves)
+        return call.out_tree.unflatten(outs), None, False
+
+    def planned(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> Any:
+        """How a call with such arguments is made; None where they are not padded."""
+        if any([isinstance(d, SymbolicDim) for a in avals for d in getattr(a, "shape", ())]):
+            return None  # it is traced as a part of another such function
+        traced = self.traced_symbolic(in_tree, avals, static)
+        if traced is None:
+            return None
+        sizes = self.sizes(traced, in_tree, avals, static)
+        scope, values = self.scope, dict(sizes)
+        if min(values.values()) < 1 or not all([
+                _holds(c.difference, c.is_equality, values) for c in scope.constraints]):
+            return None
+        bounds = tuple([(name, int(min(bucket(self.policy, name, n),
+                                       scope.variable_bounds(name)[1]))) for name, n in sizes])
+        call, options = traced.call, self.options
+        of = bucket_of(call.closed, bounds, self.name, call.request, (
+            ("donated", call.donated), ("keep_unused", options.keep_unused),
+            ("compiler_options", options.compiler_options)))
+        return traced, of.plan(sizes), sizes, bounds
+
+    def traced_symbolic(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any
+                        ) -> _Traced | None:
+        """The function traced with symbolic sizes; of sizes that it needs, where it asks whether
+        one is larger than some number."""
+        failure: Exception | None = None
+        while True:
+            symbolic = self.symbolic_avals(in_tree, avals, static)
+            names = variables_in(symbolic)
+            if not names:
+                return None
+            key = (in_tree, symbolic, static, configuration.trace_context())
+            found = self.traces.get(key)
+            try:
+                if found is None or not found.is_current():
+                    found = self.traces[key] = self.trace_anew(in_tree, symbolic, static)
+            except InconclusiveDimensionOperation as error:
+                failure = failure or error
+                self.least += 1
+                if self.least >= len(LEAST):
+                    raise failure from None
+                self.scope = SymbolicScope([f"{v} >= {LEAST[self.least]}" for v in names])
+                continue
+            dims = tuple([(i, axis, d) for i, a in enumerate(symbolic)
+                          for axis, d in enumerate(getattr(a, "shape", ()))
+                          if isinstance(d, DimExpr)])
+            return _Traced(found, tuple(solve(symbolic, self.paths(in_tree, static))), dims)
+
+    def paths(self, in_tree: TreeDef, static: Any) -> tuple[str, ...]:
+        return signature.leaf_names(signature.parameters_of(self.fun), in_tree, static)
+
+    def sizes(self, traced: _Traced, in_tree: TreeDef, avals: tuple[Any, ...], static: Any
+              ) -> Sizes:
+        """The value of each variable.
+
+        Raises:
+          ValueError: sizes of arguments contradict each other.
+        """
+        values: dict[str, int] = {}
+        for s in traced.solutions:
+            rest = s.rest.evaluate(values) if isinstance(s.rest, DimExpr) else s.rest
+            values[s.name] = (avals[s.argument].shape[s.axis] - rest) // s.coefficient
+        for i, axis, d in traced.dims:
+            if avals[i].shape[axis] != d.evaluate(values):
+                known = ", ".join([f"{k} = {n}" for k, n in values.items()])
+                raise ValueError(
+                    f"jit: the dimension {axis} of {self.paths(in_tree, static)[i]} is "
+                    f"{avals[i].shape[axis]}, and {d.evaluate(values)} was expected: "
+                    f"dynamic calls it '{d}', where other arguments say that {known}. Give "
+                    "dimensions that differ names that differ.")
+        return tuple(sorted(values.items()))
+
+    def symbolic_avals(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any
+                       ) -> tuple[Any, ...]:
+        """The types of the arguments with symbolic dimensions."""
+        args, kwargs = in_tree.unflatten(range(len(avals)))
+        if static:
+            args = signature.with_static(args, [(i, (), t) for i, _, t in static[0]])
+        parameters = signature.parameters_of(self.fun)
+        if parameters is not None:
+            n = len(parameters.positional)
+            kwargs = {**kwargs, **dict(zip(parameters.positional, args, strict=False))}
+            if parameters.variadic:
+                kwargs[parameters.variadic] = tuple(args[n:])
+        symbolic = list(avals)
+        for name, spec in self.dims.items():
+            for i, dims in self._spread(name, spec, kwargs.get(name, ())):
+                if dims is not None:
+                    symbolic[i] = avals[i].update(shape=self._shape(name, dims, avals[i].shape))
+        return tuple(symbolic)
+
+    def _spread(self, name: str, spec: Any, leaves: Any) -> list[tuple[int, Any]]:
+        """The names for each leaf of an argument."""
+        if spec is None or _are_dims(spec):
+            return [(i, spec) for i in tree_leaves(leaves)]
+        specs, tree = tree_flatten(spec, is_leaf=lambda s: s is None or _are_dims(s))
+        try:
+            parts = tree.flatten_up_to(leaves)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"jit: dynamic[{name!r}] is no prefix of the tree of the argument: "
+                             f"{error}. Give a tuple of names for each array, or one for all."
+                             ) from None
+        return [(i, s) for s, part in zip(specs, parts, strict=True) for i in tree_leaves(part)]
+
+    def _shape(self, name: str, dims: Any, like: tuple[int, ...]) -> tuple[Any, ...]:
+        if isinstance(dims, str):
+            return Parser(self.scope, dims, like).shape()
+        if len(dims) != len(like):
+            raise ValueError(f"jit: dynamic[{name!r}] names {len(dims)} dimensions, {dims}, of an "
+                             f"array of shape {like}. Give a name or None for each.")
+        return tuple([n if d is None else self.scope.parse(d) if isinstance(d, str) else d
+                      for d, n in zip(dims, like, strict=True)])
+
+
+def _holds(difference: Any, is_equality: bool, values: Mapping[str, int]) -> bool:
+    if isinstance(difference, DimExpr):
+        if not difference.variables() <= values.keys():
+            return True
+        difference = difference.evaluate(values)
+    return bool(difference == 0 if is_equality else difference >= 0)
+
+
+def _are_dims(spec: Any) -> bool:
+    """Whether these are the names of an array's dimensions."""
+    return isinstance(spec, str) or (type(spec) is tuple and spec != () and all(
+        [d is None or isinstance(d, (str, int, DimExpr)) for d in spec]))
+
+
+def dynamic_spec(fun: Callable[..., Any], options: Options, dims: Any, policy: Policy
+                 ) -> DynamicSpec:
+    """What `jit` makes of its option `dynamic`.
+
+    Raises:
+      ValueError: the function has no such parameter, or the policy is none.
+      TypeError: the dimensions are no dict.
+    """
+    if not isinstance(dims, Mapping):
+        raise TypeError("jit: dynamic must be a dict from names of parameters to tuples of names "
+                        f"of dimensions, such as {{'x': ('batch', None)}}; got {dims!r}.")
+    parameters = signature.parameters_of(fun)
+    if parameters is not None and parameters.keywords is None:
+        known = {*parameters.every, parameters.variadic}
+        if wrong := [name for name in dims if name not in known]:
+            raise ValueError(f"jit: dynamic names {wrong[0]!r}, which is no parameter of "
+                             f"{signature.source_of(fun)}. It has {sorted(filter(None, known))}.")
+    return DynamicSpec(fun, options, dims, policy)

@@ -1,0 +1,504 @@
+"""What padding does to operations on whole arrays: elementwise ones, rearrangements, reductions,
+contractions, sorts, windows, matrices, random bits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import configuration, lax
+from pyjx import numpy as jnp
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
+from pyjx.core.evaluation import bind_eqn
+from pyjx.core.jaxpr import JaxprEqn
+from pyjx.dynamic.padding import RULES, SIZE, Padded, Padding, Result, rule, same
+from pyjx.lax.convolution_shapes import dilated
+
+Results = Sequence[Result]
+
+# -- elementwise operations ------------------------------------------------------------------------
+
+# What becomes of numbers that stand in the padding, where that is worth knowing.
+_NUMBERS: dict[str, Callable[..., Any]] = {
+    "add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative,
+    "max": np.maximum, "min": np.minimum, "abs": np.abs, "square": np.square, "and": np.logical_and,
+    "or": np.logical_or, "not": np.logical_not, "convert_element_type": np.asarray,
+    "copy": np.asarray, "stop_gradient": np.asarray, "real": np.real, "reduce_precision": np.asarray,
+}
+
+
+@rule("add_any", "clamp", "complex", "conj", "convert_element_type", "copy", "device_put", "imag",
+      "mul", "name", "optimization_barrier", "pow", "random_clone", "random_fold_in", "random_seed",
+      "random_unwrap", "random_wrap", "real", "reduce_precision", "reshard", "select_n",
+      "sharding_constraint", "tie", "threefry2x32", "philox2x32", "philox4x32", "threefry4x32")
+def _elementwise(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
+    """The padding may hold anything, as each element comes from elements at its place."""
+    outs = bind_eqn(eqn, [x.val for x in xs])
+    name = eqn.primitive.name
+    fun = _NUMBERS.get(name)
+    if name in ("and", "or", "not") and xs[0].aval.dtype != np.bool_:
+        fun = None
+    if name in ("optimization_barrier", "device_put"):
+        return [(out, x.fills) for out, x in zip(outs, xs, strict=True)]
+    if name == "select_n":
+        xs, fun = xs[1:], _alike
+    return [(out, {} if fun is None else _numbers(fun, xs, v.aval))
+            for out, v in zip(outs, eqn.outvars, strict=True)]
+
+
+def _alike(*values: Any) -> Any:
+    return values[0] if all([same(values[0], v) for v in values]) else None
+
+
+def _numbers(fun: Callable[..., Any], xs: Sequence[Padded], aval: ShapedArray) -> dict[int, Any]:
+    found: dict[int, Any] = {}
+    for d in Padded(None, aval).padded:
+        values = [_number(x) if not x.shape else x.fills.get(d) for x in xs]
+        if not any([v is None for v in values]):
+            with np.errstate(all="ignore"):
+                value = fun(*[np.asarray(v, x.aval.dtype)[()]
+                              for v, x in zip(values, xs, strict=True)])
+            if value is not None:
+                found[d] = np.asarray(value).astype(aval.dtype)[()]
+    return found
+
+
+def _number(x: Padded) -> Any:
+    return x.val if isinstance(x.val, (int, float, bool, complex, np.generic)) else None
+
+
+# -- rearrangements --------------------------------------------------------------------------------
+
+
+def take(p: Padding, val: Any, axis: int, index: Any) -> Any:
+    """Elements along an axis, at indices that are brought into it."""
+    return jnp.take(val, index, axis=axis, mode="clip")
+
+
+@rule("dim_as_value")
+def _dim_as_value(p: Padding, eqn: JaxprEqn) -> Results:
+    aval = eqn.outvars[0].aval
+    return [lax.convert_element_type_p.bind(
+        jnp.asarray(p.size(eqn.params["dim"]), SIZE), new_dtype=aval.dtype,
+        weak_type=aval.weak_type, sharding=None)]
+
+
+@rule("iota")
+def _iota(p: Padding, eqn: JaxprEqn) -> Results:
+    return bind_eqn(eqn.replace(params={**eqn.params, "shape": p.rooms(eqn.params["shape"])}), ())
+
+
+@rule("broadcast_in_dim")
+def _broadcast(p: Padding, eqn: JaxprEqn, x: Padded, *_: Padded) -> Results:
+    shape, dims = eqn.params["shape"], eqn.params["broadcast_dimensions"]
+    rooms = p.rooms(shape)
+    number = _number(x)
+    fills = {dims[d]: v for d, v in x.fills.items()}
+    if number is not None:
+        fills = {d: np.asarray(number, x.aval.dtype)[()] for d in Padded(None, eqn.outvars[0].aval)
+                 .padded}
+    return [(lax.broadcast_in_dim(x.val, rooms, dims), fills)]
+
+
+@rule("transpose")
+def _transpose(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    order = eqn.params["permutation"]
+    return [(bind_eqn(eqn, [x.val])[0],
+             {i: x.fills[d] for i, d in enumerate(order) if d in x.fills})]
+
+
+@rule("squeeze")
+def _squeeze(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    kept = [d for d in range(len(x.shape)) if d not in eqn.params["dimensions"]]
+    return [(bind_eqn(eqn, [x.val])[0],
+             {i: x.fills[d] for i, d in enumerate(kept) if d in x.fills})]
+
+
+@rule("rev")
+def _rev(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    dims = eqn.params["dimensions"]
+    val = lax.rev(x.val, [d for d in dims if d not in x.padded])
+    for d in dims:
+        if d in x.padded:
+            val = take(p, val, d, p.size(x.shape[d]) - 1 - jnp.arange(x.room[d], dtype=SIZE))
+    return [val]
+
+
+@rule("bitcast_convert_type")
+def _bitcast(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    return bind_eqn(eqn, [x.val])
+
+
+@rule("reshape")
+def _reshape(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    if eqn.params["dimensions"] is not None:
+        p.refuse("it permutes dimensions", "Transpose before it.")
+    return [reshaped(p, x, eqn.params["new_sizes"])]
+
+
+def reshaped(p: Padding, x: Padded, new: Sequence[Any]) -> Any:
+    """Where groups of dimensions become others, with padding at the end of the first one of each,
+    elements keep their places; else each is looked for at the place that it has."""
+    old = x.shape
+    if _keeps_places(old, new):
+        return lax.reshape(x.val, p.rooms(new))
+    index: Any = 0
+    for d, n in enumerate(new):
+        index = index * p.size(n) + lax.broadcasted_iota(SIZE, p.rooms(new), d)
+    places = []
+    for n in reversed(old):
+        size = jnp.asarray(p.size(n), SIZE)
+        places.append(jnp.clip(lax.rem(index, lax.full_like(index, size)), 0, p.room(n) - 1))
+        index = lax.div(index, lax.full_like(index, size))
+    return x.val[tuple(reversed(places))] if places else lax.full(p.rooms(new), x.val)
+
+
+def _keeps_places(old: Sequence[Any], new: Sequence[Any]) -> bool:
+    """Whether shapes are made of groups with the same number of elements, in which only the first
+    dimension other than 1 is symbolic."""
+    i = j = 0
+    while i < len(old) or j < len(new):
+        a, b = [list(shape[k:k + 1]) for shape, k in ((old, i), (new, j))]
+        i, j = i + len(a), j + len(b)
+        while (left := math.prod(a)) != (right := math.prod(b)):
+            more_left = i < len(old) and (j >= len(new) or _smaller(left, right))
+            if more_left:
+                a.append(old[i])
+                i += 1
+            elif j < len(new):
+                b.append(new[j])
+                j += 1
+            else:
+                return False
+        for group in (a, b):
+            sizes = [n for n in group if not (type(n) is int and n == 1)]
+            if any([isinstance(n, SymbolicDim) for n in sizes[1:]]):
+                return False
+    return True
+
+
+def _smaller(left: Any, right: Any) -> bool:
+    """Which of two products has the fewer terms, or is the smaller number."""
+    if type(left) is type(right) is int:
+        return left < right
+    symbolic = [isinstance(n, SymbolicDim) for n in (left, right)]
+    if all(symbolic):
+        return left.evaluate(dict.fromkeys(left.variables(), 97)) < right.evaluate(
+            dict.fromkeys(right.variables(), 97))
+    return symbolic[1]
+
+
+@rule("tile")
+def _tile(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    val = x.val
+    for d, times in enumerate(eqn.params["reps"]):
+        n = x.shape[d]
+        if isinstance(n, SymbolicDim) or isinstance(times, SymbolicDim):
+            index = jnp.arange(p.room(n * times), dtype=SIZE)
+            val = take(p, val, d, lax.rem(index, lax.full_like(index, p.size(n))))
+        elif times != 1:
+            val = lax.concatenate([val] * times, d)
+    return [val]
+
+
+@rule("stack")
+def _stack(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
+    return bind_eqn(eqn, [x.val for x in xs])
+
+
+@rule("unstack")
+def _unstack(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    if eqn.params["axis"] in x.padded:
+        p.refuse("it takes each element along the dimension apart", "Use lax.scan, or index it.")
+    return bind_eqn(eqn, [x.val])
+
+
+# -- reductions ------------------------------------------------------------------------------------
+
+
+def lowest(dtype: Any) -> Any:
+    """What is never the larger one."""
+    if dtype == np.bool_:
+        return np.bool_(False)
+    if not dtypes.issubdtype(dtype, np.inexact):
+        return np.asarray(dtypes.iinfo(dtype).min, dtype)[()]
+    value = np.asarray(-np.inf, dtype)[()]
+    return value if np.isinf(value) else np.asarray(dtypes.finfo(dtype).min, dtype)[()]
+
+
+def highest(dtype: Any) -> Any:
+    """What is never the smaller one."""
+    if dtype == np.bool_:
+        return np.bool_(True)
+    if not dtypes.issubdtype(dtype, np.inexact):
+        return np.asarray(dtypes.iinfo(dtype).max, dtype)[()]
+    return np.asarray(-lowest(dtype), dtype)[()]
+
+
+def _zero(dtype: Any) -> Any:
+    return np.zeros((), dtype)[()]
+
+
+def _one(dtype: Any) -> Any:
+    return np.ones((), dtype)[()]
+
+
+def _ones(dtype: Any) -> Any:
+    """All bits set."""
+    return np.bool_(True) if dtype == np.bool_ else np.invert(np.zeros((), dtype))[()]
+
+
+_REDUCTIONS: dict[str, Callable[[Any], Any]] = {
+    "reduce_sum": _zero, "reduce_prod": _one, "reduce_max": lowest, "reduce_min": highest,
+    "reduce_and": _ones, "reduce_or": _zero, "reduce_xor": _zero, "argmax": lowest,
+    "argmin": highest, "cumsum": _zero, "cumprod": _one, "cummax": lowest, "cummin": highest,
+    "cumlogsumexp": lowest, "reduce_window_sum": _zero, "reduce_window_max": lowest,
+    "reduce_window_min": highest,
+}
+
+
+@rule("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or",
+      "reduce_xor", "argmax", "argmin")
+def _reduce(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    """Padding stands behind what is true, so the first of equal elements is a true one."""
+    axes = eqn.params["axes"]
+    value = _REDUCTIONS[eqn.primitive.name](x.aval.dtype)
+    x = p.masked(x, axes, value)
+    kept = [d for d in range(len(x.shape)) if d not in axes]
+    fills = {i: value for i, d in enumerate(kept) if same(x.fills.get(d), value)}
+    return [(bind_eqn(eqn, [x.val])[0], {} if eqn.primitive.name[0] == "a" else fills)]
+
+
+@rule("reduce")
+def _general_reduce(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
+    n = len(xs) // 2
+    given = [p.masked(x, eqn.params["dimensions"], init.val).val
+             for x, init in zip(xs[:n], xs[n:], strict=True)]
+    return bind_eqn(eqn, [*given, *[x.val for x in xs[n:]]])
+
+
+@rule("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
+def _cumulate(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    """Only from the end is the padding seen."""
+    if eqn.params["reverse"]:
+        x = p.masked(x, [eqn.params["axis"]], _REDUCTIONS[eqn.primitive.name](x.aval.dtype))
+    return bind_eqn(eqn, [x.val])
+
+
+@rule("linear_recurrence")
+def _recur(p: Padding, eqn: JaxprEqn, a: Padded, b: Padded) -> Results:
+    if eqn.params["reverse"]:
+        a, b = [p.masked(x, [eqn.params["axis"]], _zero(x.aval.dtype)) for x in (a, b)]
+    return bind_eqn(eqn, [a.val, b.val])
+
+
+@rule("sort")
+def _sort(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
+    """The padding has the greatest keys, NaN where there is one, and stays behind equal ones."""
+    params = {**eqn.params, "is_stable": True}
+    d, n = params["dimension"], params["num_keys"]
+    keys = [p.masked(x, [d], np.asarray(np.nan, x.aval.dtype)[()] if dtypes.issubdtype(
+        x.aval.dtype, np.inexact) else highest(x.aval.dtype)) for x in xs[:n]]
+    return bind_eqn(eqn.replace(params=params), [x.val for x in (*keys, *xs[n:])])
+
+
+@rule("top_k")
+def _top_k(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    x = p.masked(x, [eqn.params["axis"]], lowest(x.aval.dtype))
+    params = {**eqn.params, "is_stable": True, "k": p.room(eqn.params["k"])}
+    return bind_eqn(eqn.replace(params=params), [x.val])
+
+
+# -- contractions and windows ----------------------------------------------------------------------
+
+
+@rule("dot_general")
+def _dot(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
+    """Both operands get zeros: zero times what stands there need not be zero."""
+    (left, right), _ = eqn.params["dimension_numbers"]
+    x = p.masked(x, left, _zero(x.aval.dtype))
+    y = p.masked(y, right, _zero(y.aval.dtype))
+    return bind_eqn(eqn, [x.val, y.val])
+
+
+@rule("conv_general_dilated")
+def _convolve(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
+    params = dict(eqn.params)
+    dn, out = params["dimension_numbers"], eqn.outvars[0].aval
+    grouped = [d for x, dims in ((x, dn.lhs_spec[:2]), (y, dn.rhs_spec[:2])) for d in dims
+               if d in x.padded]
+    if grouped and (params["feature_group_count"] > 1 or params["batch_group_count"] > 1):
+        p.refuse("its batch or features are cut into groups")
+    x = p.masked(x, dn.lhs_spec[1:], _zero(x.aval.dtype))
+    y = p.masked(y, dn.rhs_spec[1:], _zero(y.aval.dtype))
+    pads = []
+    for i, (low, _) in enumerate(params["padding"]):
+        rows, window = dn.lhs_spec[i + 2], dn.rhs_spec[i + 2]
+        if isinstance(low, SymbolicDim) and params["lhs_dilation"][i] == 1:
+            x, low = shifted(p, x, rows, low), 0
+        pads.append(_window_pads(
+            p, low, p.room(out.shape[dn.out_spec[i + 2]]), params["window_strides"][i],
+            dilated(y.room[window], params["rhs_dilation"][i]),
+            dilated(x.room[rows], params["lhs_dilation"][i])))
+    params["padding"] = tuple(pads)
+    return bind_eqn(eqn.replace(params=params), [x.val, y.val])
+
+
+def shifted(p: Padding, x: Padded, d: int, low: Any) -> Padded:
+    """A value that has zeros in its padding, moved to begin at a symbolic place along a dimension,
+    with zeros before it."""
+    index = jnp.arange(x.room[d] + max(p.room(low), 0), dtype=SIZE) - p.size(low)
+    val = take(p, x.val, d, index)
+    here = (index >= 0) & (index < x.room[d])
+    here = lax.broadcast_in_dim(here, get_aval(val).shape, (d,))
+    return Padded(lax.select(here, val, lax.full_like(val, 0)), x.aval)
+
+
+def _window_pads(p: Padding, low: Any, count: int, stride: int, window: int, length: int
+                 ) -> tuple[int, int]:
+    """The padding of an axis for so many windows."""
+    if isinstance(low, SymbolicDim):
+        p.refuse(f"its windows begin at the symbolic place {low}", "Pad before it.")
+    return low, (count - 1) * stride + window - length - low
+
+
+def _windows(p: Padding, params: dict[str, Any], x: Padded, counts: Sequence[Any]
+             ) -> dict[str, Any]:
+    """The parameters of windows over an array with padding, of which there are `counts`."""
+    if any([isinstance(n, SymbolicDim) for n in params["window_dimensions"]]):
+        p.refuse("the size of its windows is symbolic")
+    ones = (1,) * len(x.shape)
+    base, hole = [params.get(k) or ones for k in ("base_dilation", "window_dilation")]
+    return {**params, "padding": tuple([
+        _window_pads(p, low, p.room(count), stride, dilated(w, h), dilated(n, b))
+        for (low, _), count, stride, w, h, n, b in zip(
+            params["padding"], counts, params["window_strides"], params["window_dimensions"], hole,
+            x.room, base, strict=True)])}
+
+
+@rule("reduce_window_sum", "reduce_window_max", "reduce_window_min")
+def _reduce_window(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    params = _windows(p, eqn.params, x, eqn.outvars[0].aval.shape)
+    x = p.masked(x, x.padded, _REDUCTIONS[eqn.primitive.name](x.aval.dtype))
+    return bind_eqn(eqn.replace(params=params), [x.val])
+
+
+@rule("reduce_window")
+def _general_window(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
+    n = len(xs) // 2
+    params = _windows(p, eqn.params, xs[0], eqn.outvars[0].aval.shape)
+    given = [p.masked(x, x.padded, init.val).val for x, init in zip(xs[:n], xs[n:], strict=True)]
+    return bind_eqn(eqn.replace(params=params), [*given, *[x.val for x in xs[n:]]])
+
+
+@rule("select_and_scatter_add", "select_and_gather_add")
+def _select_in_windows(p: Padding, eqn: JaxprEqn, moving: Padded, x: Padded) -> Results:
+    """What is chosen in a window is never of the padding; padded windows have zeros."""
+    prefer = eqn.params["select_prim"]
+    if prefer is None:
+        p.refuse("which element of a window is chosen is not said")
+    value = lowest(x.aval.dtype) if prefer.name == "ge" else highest(x.aval.dtype)
+    gathers = eqn.primitive.name == "select_and_gather_add"
+    params = _windows(p, eqn.params, x, (eqn.outvars[0].aval if gathers else moving.aval).shape)
+    moving = p.masked(moving, moving.padded, _zero(moving.aval.dtype))
+    return bind_eqn(eqn.replace(params=params),
+                    [moving.val, p.masked(x, x.padded, value).val])
+
+
+# -- matrices --------------------------------------------------------------------------------------
+
+
+def _with_identity(p: Padding, x: Padded) -> Any:
+    """A matrix with zeros in its padding, and an identity behind it."""
+    m, n = len(x.shape) - 2, len(x.shape) - 1
+    if x.shape[m] != x.shape[n]:
+        p.refuse("its matrices are not square")
+    x = p.masked(x, (m, n), _zero(x.aval.dtype))
+    row, column = [lax.broadcasted_iota(SIZE, x.room, d) for d in (m, n)]
+    behind = (row == column) & (row >= p.size(x.shape[m]))
+    return lax.select(behind, lax.full_like(x.val, 1), x.val)
+
+
+@rule("cholesky", "det", "lu", "slogdet")
+def _factor(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    return bind_eqn(eqn, [_with_identity(p, x)])
+
+
+@rule("triangular_solve")
+def _triangular(p: Padding, eqn: JaxprEqn, a: Padded, b: Padded) -> Results:
+    axis = len(b.shape) - (2 if eqn.params["left_side"] else 1)
+    return bind_eqn(eqn, [_with_identity(p, a), p.masked(b, [axis], _zero(b.aval.dtype)).val])
+
+
+@rule("solve")
+def _solve(p: Padding, eqn: JaxprEqn, a: Padded, factors: Padded, order: Padded, b: Padded
+           ) -> Results:
+    last = len(order.shape) - 1
+    if last in order.padded:
+        order = Padded(lax.select(p.inside(order, [last]), order.val, lax.broadcasted_iota(
+            order.aval.dtype, order.room, last)), order.aval)
+    b = p.masked(b, [len(b.shape) - 2], _zero(b.aval.dtype))
+    return bind_eqn(eqn, [_with_identity(p, a), _with_identity(p, factors), order.val, b.val])
+
+
+@rule("lu_pivots_to_permutation")
+def _permutation(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
+    last = len(x.shape) - 1
+    if last in x.padded:
+        x = Padded(lax.select(p.inside(x, [last]), x.val, lax.broadcasted_iota(
+            x.aval.dtype, x.room, last)), x.aval)
+    size = p.room(eqn.params["permutation_size"])
+    return bind_eqn(eqn.replace(params={**eqn.params, "permutation_size": size}), [x.val])
+
+
+def _in_batches(axes: int, reason: str) -> None:
+    """Declare operations on the last axes that may be padded along the others alone."""
+
+    def apply(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
+        for v in (*eqn.invars, *eqn.outvars):
+            shape = v.aval.shape
+            if any([isinstance(n, SymbolicDim) for n in shape[max(len(shape) - axes, 0):]]):
+                p.refuse(reason)
+        return bind_eqn(eqn, [x.val for x in xs])
+
+    for name in _ON_LAST[axes]:
+        RULES[name] = apply
+
+
+_ON_LAST = {
+    1: ("fft",),
+    2: ("qr", "svd", "eigh", "eig", "geqrf", "householder_product", "getrf", "schur",
+        "tridiagonal", "hessenberg", "tridiagonal_solve", "factors_with_rank"),
+}
+_in_batches(1, "each of its numbers depends on the length of the transformed axis")
+_in_batches(2, "its matrices can't be filled up so that their factors stay what they are")
+
+
+# -- random bits -----------------------------------------------------------------------------------
+
+
+@rule("random_bits", "random_split")
+def _random_bits(p: Padding, eqn: JaxprEqn, keys: Padded) -> Results:
+    """Bits are made of the place that a number has among all, which padding behind them keeps."""
+    params, shape = eqn.params, eqn.params["shape"]
+    symbolic = [i for i, n in enumerate(shape) if isinstance(n, SymbolicDim)]
+    if symbolic:
+        partitionable = params.get("partitionable")
+        if partitionable is None:
+            partitionable = configuration.threefry_partitionable.value
+        impl = keys.aval.dtype._impl.name
+        if not partitionable or impl != "threefry2x32":
+            p.refuse(f"the bits of the generator {impl!r} depend on how many there are",
+                     "Use keys of threefry2x32, with the flag jax_threefry_partitionable.")
+    if symbolic in ([], [0]) and not (symbolic and keys.shape):
+        return bind_eqn(eqn.replace(params={**params, "shape": p.rooms(shape)}), [keys.val])
+    total: Any = math.prod(shape)
+    flat = bind_eqn(eqn.replace(params={**params, "shape": (p.room(total),)}), [keys.val])[0]
+    lead = len(keys.shape)
+    rest = get_aval(flat).shape[lead + 1:]
+    aval = ShapedArray((*keys.shape, total, *rest), get_aval(flat).dtype)
+    return [reshaped(p, Padded(flat, aval), (*keys.shape, *shape, *rest))]
