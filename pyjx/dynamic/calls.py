@@ -29,6 +29,7 @@ from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.dynamic import control, places  # noqa: F401  their rules
 from pyjx.dynamic.padding import SIZE, padded_jaxpr, sized_jaxpr
 from pyjx.engine.calls import call
+from pyjx.engine.functions import source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import Params, TreeDef
@@ -37,6 +38,7 @@ from pyjx.guards import guard
 from pyjx.runtime import dispatch, programs, signature
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.dispatch import Miss, registry
+from pyjx.runtime.flag_checks import checks_results
 from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.placement import NO_REQUEST, Request
 from pyjx.runtime.sharding import SingleDeviceSharding
@@ -90,19 +92,17 @@ class Bucket:
 
     Attributes:
       closed: the padded program.
-      calls: how often it was called, and of how many elements of its padded arguments these were.
+      source: the one with symbolic sizes.
+      plans: calls, by sizes.
     """
 
-    __slots__ = ("closed", "elements", "fun", "n_calls", "name", "plans", "run",
-                 "source")
+    __slots__ = ("closed", "plans", "run", "source")
 
     def __init__(self, source: ClosedJaxpr, bounds: Sizes, name: str, request: Request,
                  options: Params) -> None:
         self.source = source
-        self.name = name
         self.closed = closed = padded_jaxpr(source, bounds)
         self.plans = BoundedDict(programs.TRACES, "sizes in a bucket")
-        self.n_calls = self.elements = 0
         n = len(bounds)
         if request is not NO_REQUEST:
             request = request._replace(**{
@@ -177,8 +177,10 @@ def padded_array(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """An array with zeros behind its elements."""
     if _is_on_host(x):
         out = np.zeros(shape, dtype)
-        x = np.asarray(x)
-        out[tuple(map(slice, x.shape))] = x
+        host = np.asarray(x)
+        out[tuple(map(slice, host.shape))] = host
+        if type(x) is ArrayImpl and x._committed:  # it says where the program runs
+            return put_host(out, get_aval(x).update(shape=shape), x._sharding, True)
         return out
     own = get_aval(x).shape
     if dtypes.is_extended(get_aval(x).dtype):
@@ -257,7 +259,8 @@ class DynamicSpec(JitSpec):
       policy: from sizes to buckets.
       known: for types of arguments the plan of a call, or None where the program of just these
         types is run.
-      scopes: of the dimensions, by the smallest size for which they are known to work.
+      scope: of the dimensions.
+      least: which of LEAST the sizes are at least in it.
     """
 
     __slots__ = ("dims", "known", "least", "policy", "scope")
@@ -271,8 +274,14 @@ class DynamicSpec(JitSpec):
         given = [d for spec in self.dims.values() for s in tree_flatten(spec, is_leaf=_are_dims)[0]
                  if not isinstance(s, str) for d in s or () if isinstance(d, DimExpr)]
         self.scope = given[0].scope if given else SymbolicScope()
-        self.least = LEAST[-1] if given else 0  # what sizes the scope says; with a user's, its own
-        bucket(policy, "", 1)
+        self.least = len(LEAST) - 1 if given else 0  # which of them the scope says; or its own
+        for p in policy.values() if isinstance(policy, Mapping) else (policy,):
+            if not callable(p):
+                bucket(p, "", 1)
+
+    def clear(self) -> None:
+        super().clear()
+        self.known.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DynamicSpec, (self.fun, self.options, self.dims, self.policy)
@@ -289,13 +298,13 @@ class DynamicSpec(JitSpec):
             plan = None
         if plan is self and state.dynamic is eager_trace:
             plan = self.planned(in_tree, key[1], static)
-            if plan is None or not isinstance(plan[1], Plan) or plan[0].call.closed.consts == []:
+            if plan is None or not _tracers(plan[0].call.closed.consts):
                 self.known[key] = plan
-        if plan is None or state.dynamic is not eager_trace:
+        if plan is None or state.dynamic is not eager_trace or checks_results():
             return JitSpec.miss(self, *args, **kwargs)  # type: ignore[no-any-return]
         traced, run, sizes, bounds = plan
         call = traced.call
-        if any([isinstance(x, Tracer) for x in (*leaves, *call.closed.consts)]):
+        if _tracers(leaves) or _tracers(call.closed.consts):
             closed = call.closed
             outs = dynamic_p.bind(*closed.consts, *leaves, jaxpr=consts_as_inputs(closed)
                                   if closed.consts else closed, sizes=sizes, bounds=bounds,
@@ -417,6 +426,10 @@ class DynamicSpec(JitSpec):
                       for d, n in zip(dims, like, strict=True)])
 
 
+def _tracers(values: Sequence[Any]) -> bool:
+    return any([isinstance(x, Tracer) for x in values])
+
+
 def _holds(difference: Any, is_equality: bool, values: Mapping[str, int]) -> bool:
     if isinstance(difference, DimExpr):
         if not difference.variables() <= values.keys():
@@ -447,5 +460,5 @@ def dynamic_spec(fun: Callable[..., Any], options: Options, dims: Any, policy: P
         known = {*parameters.every, parameters.variadic}
         if wrong := [name for name in dims if name not in known]:
             raise ValueError(f"jit: dynamic names {wrong[0]!r}, which is no parameter of "
-                             f"{signature.source_of(fun)}. It has {sorted(filter(None, known))}.")
+                             f"{source_of(fun)}. It has {sorted(filter(None, known))}.")
     return DynamicSpec(fun, options, dims, policy)

@@ -12,6 +12,7 @@ from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.evaluation import bind_eqn
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.records import Record
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.dynamic.padding import SIZE, Padded, Padding, rule
 from pyjx.dynamic.rules import Results
 
@@ -85,16 +86,15 @@ def _while(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
 
 @rule("cond")
 def _cond(p: Padding, eqn: JaxprEqn, index: Padded, *xs: Padded) -> Results:
-    def branch(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
-        return lambda *values: _alike(_run(p, closed, [
+    def branch(closed: ClosedJaxpr) -> ClosedJaxpr:
+        return trace_to_jaxpr(lambda *values: _alike(_run(p, closed, [
             Padded(v, x.aval, x.fills) for v, x in zip(values, xs, strict=True)], ()),
-            [v.aval for v in eqn.outvars])
+            [v.aval for v in eqn.outvars]), [get_aval(x.val) for x in xs])
 
-    which = index.val
-    if get_aval(which).dtype == np.bool_:
-        which = lax.convert_element_type(which, np.int32)
-    return lax.switch(  # type: ignore[no-any-return]
-        which, [branch(c) for c in eqn.params["branches"]], *[x.val for x in xs])
+    roles = (None,) * len(xs)
+    return eqn.primitive.holder.bind(  # type: ignore[no-any-return, attr-defined]
+        list(map(branch, eqn.params["branches"])), [index.val, *[x.val for x in xs]], eqn.params,
+        roles, (None,) * len(eqn.outvars))
 
 
 @rule("remat2")
@@ -135,7 +135,9 @@ class _Cut(Record):
         outs = []
         for x, room in zip(self.callback(*cut), self.rooms, strict=True):
             x = np.asarray(x)
-            outs.append(np.pad(x, [(0, n - m) for n, m in zip(room, x.shape, strict=True)]))
+            padded = np.zeros(room, x.dtype)
+            padded[tuple(map(slice, x.shape))] = x
+            outs.append(padded)
         return outs
 
 

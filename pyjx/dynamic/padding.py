@@ -71,10 +71,6 @@ class Padded:
         return get_aval(self.val).shape  # type: ignore[no-any-return]
 
 
-class Refused(NotImplementedError):
-    """An operation for which it is not known that padding cannot be seen."""
-
-
 class Padding:
     """The true sizes of one run, and how large they can become.
 
@@ -136,7 +132,7 @@ class Padding:
         x, y = map(self.size, factor.operands)
         if type(x) is type(y) is int:
             return DimExpr(self._scope, {((factor, 1),): 1}).evaluate(self.sizes)
-        ways = {FLOORDIV: jnp.floor_divide, MOD: jnp.remainder, MAX: jnp.maximum}
+        ways: dict[str, Any] = {FLOORDIV: jnp.floor_divide, MOD: jnp.remainder, MAX: jnp.maximum}
         return ways.get(factor.kind, jnp.minimum)(x, y).astype(SIZE)
 
     # -- values ------------------------------------------------------------------------------------
@@ -151,15 +147,11 @@ class Padding:
 
     def masked(self, x: Padded, dims: Iterable[int], value: Any) -> Padded:
         """The value with a number in the padding of these dimensions."""
-        dims = [d for d in dims if isinstance(x.shape[d], SymbolicDim)
-                and not (type(self.size(x.shape[d])) is int)]
+        dims = [d for d in dims if isinstance(x.shape[d], SymbolicDim)]
         need = [d for d in dims if not (d in x.fills and same(x.fills[d], value))]
-        if not need:
+        if self.exact or not need:
             return x
-        dtype = get_aval(x.val).dtype
-        number = value if isinstance(get_aval(value), ShapedArray) and not isinstance(
-            value, (int, float, bool, np.ndarray, np.generic)) else np.asarray(value, dtype)[()]
-        val = lax.select(self.inside(x, need), x.val, lax.full_like(x.val, number))
+        val = lax.select(self.inside(x, need), x.val, lax.full_like(x.val, value))
         known = {d: v for d, v in x.fills.items() if d in dims or same(v, value)}
         return Padded(val, x.aval, {**known, **dict.fromkeys(dims, value)})
 
@@ -202,7 +194,7 @@ class Padding:
             return [Padded(x, v.aval) for x, v in zip(outs, eqn.outvars, strict=True)]
         self.eqn = eqn
         name, holder = eqn.primitive.name, eqn.primitive.holder
-        rule = RULES.get(name) or (RULES["select_n"] if name in elementwise_names else None)
+        rule: Rule | None = RULES.get("select_n" if name in elementwise_names else name)
         if rule is None and (inner := holder.runs or holder.stands_for) is not None:
             return self.run_closed(inner(eqn.params), xs)
         if rule is None and eqn.primitive.decomposition is not None:
@@ -214,8 +206,9 @@ class Padding:
         outs = []
         for out, v in zip(rule(self, eqn, *xs), eqn.outvars, strict=True):
             val, fills = out if type(out) is tuple else (out, {})
-            if isinstance(v.aval, ShapedArray):
-                val = self.fitted(val, v.aval)
+            if isinstance(v.aval, ShapedArray) and (
+                    fitted := self.fitted(val, v.aval)) is not val:
+                val, fills = fitted, {}
             made = Padded(val, v.aval, fills)
             outs.append(self._planted(made) if self.planted and made.padded else made)
         return outs
@@ -235,7 +228,7 @@ class Padding:
         return Padded(val, x.aval, x.fills)
 
     def refuse(self, reason: str, cure: str = "") -> NoReturn:
-        """Raise `Refused` for the equation at hand."""
+        """Raise NotImplementedError for the equation at hand."""
         eqn = self.eqn
         assert eqn is not None
         dims = sorted({str(d) for v in (*eqn.invars, *eqn.outvars)
@@ -243,7 +236,7 @@ class Padding:
         sizes = f" along the dimension {', '.join(dims)}" if dims else ""
         cure = cure or ("Take the operation out of the function, give that size as a number, or "
                         "jit the function without `dynamic`.")
-        raise Refused(
+        raise NotImplementedError(
             f"jit(dynamic=...): `{eqn.primitive.name}` at "
             f"{source_info.summarize(eqn.source_info)} cannot be padded{sizes}: {reason}. {cure}")
 

@@ -42,7 +42,7 @@ def _slice(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     val = lax.slice(val, [s.start or 0 for s in whole], limits, [s.step or 1 for s in whole])
     for d, s in enumerate(whole):
         if s.stop is None:
-            val = take(p, val, d, p.size(starts[d]) + strides[d] * _arange(counts[d]))
+            val = take(val, d, p.size(starts[d]) + strides[d] * _arange(counts[d]))
     return [(val, {d: v for d, v in x.fills.items()
                    if starts[d] == 0 and strides[d] == 1 and eqn.params["limit_indices"][d]
                    == x.shape[d]})]
@@ -55,7 +55,7 @@ def _split(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
         if axis not in x.padded:
             outs.append(lax.slice_in_dim(x.val, start, start + n, axis=axis))
         else:
-            outs.append(take(p, x.val, axis, p.size(start) + _arange(p.room(n))))
+            outs.append(take(x.val, axis, p.size(start) + _arange(p.room(n))))
         start = start + n
     return outs
 
@@ -78,7 +78,7 @@ def _dynamic_slice(p: Padding, eqn: JaxprEqn, x: Padded, *starts: Padded) -> Res
               for d, n in enumerate(sizes)]
     val = lax.dynamic_slice(val, now, counts)
     for d in moved:
-        val = take(p, val, d, places[d].astype(SIZE) + _arange(p.room(sizes[d])))
+        val = take(val, d, places[d].astype(SIZE) + _arange(p.room(sizes[d])))
     return [val]
 
 
@@ -94,7 +94,7 @@ def _dynamic_update(p: Padding, eqn: JaxprEqn, x: Padded, update: Padded, *start
     for d, place in enumerate(places):
         index = _arange(x.room[d]) - jnp.asarray(place).astype(SIZE)
         if update.shape[d] != x.shape[d]:
-            val = take(p, val, d, index)
+            val = take(val, d, index)
             here = lax.broadcast_in_dim((index >= 0) & (index < p.size(update.shape[d])),
                                         x.room, (d,))
             inside = here if inside is None else inside & here
@@ -113,11 +113,11 @@ def _concatenate(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     index, start, val = _arange(p.room(out.shape[axis])), xs[0].shape[axis], None
     for x in xs:
         if val is None:
-            val = take(p, x.val, axis, index)
+            val = take(x.val, axis, index)
             continue
         own = index - p.size(start)
         here = lax.broadcast_in_dim(own >= 0, get_aval(val).shape, (axis,))
-        val = lax.select(here, take(p, x.val, axis, own), val)
+        val = lax.select(here, take(x.val, axis, own), val)
         start = start + x.shape[axis]
     return [val]
 
@@ -144,7 +144,7 @@ def _pad(p: Padding, eqn: JaxprEqn, x: Padded, value: Padded) -> Results:
     for d, low in shifts.items():
         index = _arange(out[d]) - p.size(low)
         here = (index >= 0) & (index < get_aval(val).shape[d])
-        val = take(p, val, d, index)
+        val = take(val, d, index)
         val = lax.select(lax.broadcast_in_dim(here, get_aval(val).shape, (d,)), val,
                          lax.full_like(val, value.val))
     return [(val, x.fills if not any([any(c) for c in config]) else {})]

@@ -25,9 +25,9 @@ Results = Sequence[Result]
 # What becomes of numbers that stand in the padding, where that is worth knowing.
 _NUMBERS: dict[str, Callable[..., Any]] = {
     "add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative,
-    "max": np.maximum, "min": np.minimum, "abs": np.abs, "square": np.square, "and": np.logical_and,
-    "or": np.logical_or, "not": np.logical_not, "convert_element_type": np.asarray,
-    "copy": np.asarray, "stop_gradient": np.asarray, "real": np.real, "reduce_precision": np.asarray,
+    "max": np.maximum, "min": np.minimum, "abs": np.abs, "square": np.square,
+    "and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "real": np.real,
+    **dict.fromkeys(("convert_element_type", "copy", "stop_gradient"), np.asarray),
 }
 
 
@@ -74,8 +74,11 @@ def _number(x: Padded) -> Any:
 # -- rearrangements --------------------------------------------------------------------------------
 
 
-def take(p: Padding, val: Any, axis: int, index: Any) -> Any:
+def take(val: Any, axis: int, index: Any) -> Any:
     """Elements along an axis, at indices that are brought into it."""
+    shape = get_aval(val).shape
+    if not shape[axis]:
+        val = lax.full((*shape[:axis], 1, *shape[axis + 1:]), 0, get_aval(val).dtype)
     return jnp.take(val, index, axis=axis, mode="clip")
 
 
@@ -124,7 +127,7 @@ def _rev(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     val = lax.rev(x.val, [d for d in dims if d not in x.padded])
     for d in dims:
         if d in x.padded:
-            val = take(p, val, d, p.size(x.shape[d]) - 1 - jnp.arange(x.room[d], dtype=SIZE))
+            val = take(val, d, p.size(x.shape[d]) - 1 - jnp.arange(x.room[d], dtype=SIZE))
     return [val]
 
 
@@ -144,7 +147,7 @@ def reshaped(p: Padding, x: Padded, new: Sequence[Any]) -> Any:
     """Where groups of dimensions become others, with padding at the end of the first one of each,
     elements keep their places; else each is looked for at the place that it has."""
     old = x.shape
-    if _keeps_places(old, new):
+    if _keeps_places(old, new) and math.prod(x.room) == math.prod(p.rooms(new)):
         return lax.reshape(x.val, p.rooms(new))
     index: Any = 0
     for d, n in enumerate(new):
@@ -199,7 +202,7 @@ def _tile(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
         n = x.shape[d]
         if isinstance(n, SymbolicDim) or isinstance(times, SymbolicDim):
             index = jnp.arange(p.room(n * times), dtype=SIZE)
-            val = take(p, val, d, lax.rem(index, lax.full_like(index, p.size(n))))
+            val = take(val, d, lax.rem(index, lax.full_like(index, p.size(n))))
         elif times != 1:
             val = lax.concatenate([val] * times, d)
     return [val]
@@ -338,8 +341,10 @@ def _convolve(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
     pads = []
     for i, (low, _) in enumerate(params["padding"]):
         rows, window = dn.lhs_spec[i + 2], dn.rhs_spec[i + 2]
-        if isinstance(low, SymbolicDim) and params["lhs_dilation"][i] == 1:
-            x, low = shifted(p, x, rows, low), 0
+        if isinstance(low, SymbolicDim):
+            holes = params["lhs_dilation"]
+            x, low = shifted(p, x, rows, low, holes[i]), 0
+            params["lhs_dilation"] = (*holes[:i], 1, *holes[i + 1:])
         pads.append(_window_pads(
             p, low, p.room(out.shape[dn.out_spec[i + 2]]), params["window_strides"][i],
             dilated(y.room[window], params["rhs_dilation"][i]),
@@ -348,12 +353,15 @@ def _convolve(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
     return bind_eqn(eqn.replace(params=params), [x.val, y.val])
 
 
-def shifted(p: Padding, x: Padded, d: int, low: Any) -> Padded:
-    """A value that has zeros in its padding, moved to begin at a symbolic place along a dimension,
-    with zeros before it."""
-    index = jnp.arange(x.room[d] + max(p.room(low), 0), dtype=SIZE) - p.size(low)
-    val = take(p, x.val, d, index)
-    here = (index >= 0) & (index < x.room[d])
+def shifted(p: Padding, x: Padded, d: int, low: Any, distance: int) -> Padded:
+    """A value that has zeros in its padding, its elements set at a distance along a dimension, moved
+    to begin at a symbolic place, with zeros before it."""
+    apart = [(0, 0, distance - 1 if i == d else 0) for i in range(len(x.shape))]
+    val = lax.pad(x.val, _zero(x.aval.dtype), apart)
+    n = get_aval(val).shape[d]
+    index = jnp.arange(n + max(p.room(low), 0), dtype=SIZE) - p.size(low)
+    val = take(val, d, index)
+    here = (index >= 0) & (index < n)
     here = lax.broadcast_in_dim(here, get_aval(val).shape, (d,))
     return Padded(lax.select(here, val, lax.full_like(val, 0)), x.aval)
 

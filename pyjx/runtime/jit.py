@@ -204,6 +204,10 @@ class JitSpec:
     def __deepcopy__(self, memo: dict[int, Any]) -> JitSpec:
         return self  # a copy of a jitted function shares traces, as functions share their code
 
+    def clear(self) -> None:
+        """Forget the traces."""
+        self.traces.clear()
+
     def without_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]
               ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
         """Dynamic positional arguments, dynamic keyword arguments, and the static ones.

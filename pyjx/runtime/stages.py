@@ -571,7 +571,7 @@ def _method(stage: Callable[..., Any]) -> Callable[..., Any]:
 
 def _clear_cache(self: Any) -> None:
     """Forget the traces and programs of this function."""
-    spec_of(self).traces.clear()
+    spec_of(self).clear()
     self._clear_cache()
 
 

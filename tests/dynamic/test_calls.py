@@ -1,0 +1,206 @@
+"""Functions jitted with `dynamic`: one program a bucket, under every transformation."""
+
+import copy
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import export
+from pyjx.dynamic.calls import bucket
+
+
+def rows(n, m=4):
+    return np.random.default_rng(n).normal(size=(n, m)).astype(np.float32)
+
+
+def n_programs(fun):
+    return sum(len(t.programs) for t in fun.explain().traces)
+
+
+@partial(jax.jit, dynamic={"x": ("n",)})
+def doubled(x):
+    return 2 * x
+
+
+def attend(x, w):
+    return jax.nn.softmax(x @ w @ x.T) @ x
+
+
+W = rows(4)
+dynamic = jax.jit(attend, dynamic={"x": ("n", None)})
+
+
+@pytest.mark.parametrize("make", [np.asarray, jnp.asarray])
+def test_one_program_runs_for_all_sizes_of_a_bucket(make):
+    fun = jax.jit(lambda x, w: attend(x, w), dynamic={"x": ("n", None)})
+    fun(make(rows(2)), W)
+    before = len(fun.explain().traces), n_programs(fun)
+    for n in range(1, 20):
+        x = make(rows(n))
+        out = fun(x, W)
+        assert isinstance(out, jax.Array) and out.shape == (n, 4)
+        np.testing.assert_allclose(out, attend(x, W), rtol=2e-5, atol=1e-6)
+    assert len(fun.explain().traces) == before[0]
+    assert n_programs(fun) == before[1] + 2  # 16 and 32
+    fun.clear_cache()
+    fun(rows(3), W)
+    assert len(fun.explain().traces) == before[0] + 1
+
+
+@pytest.mark.parametrize("n", [3, 8, 9])
+def test_transformations_compose_in_any_order(n):
+    x = rows(n)
+
+    def both(transform, *args):
+        for one, other in zip(jax.tree.leaves(transform(dynamic)(*args)),
+                              jax.tree.leaves(transform(attend)(*args)), strict=True):
+            assert one.shape == other.shape
+            np.testing.assert_allclose(one, other, rtol=3e-4, atol=3e-5)
+
+    def loss(fun):
+        return lambda x, w: (jnp.sin(fun(x, w)) * x).sum()
+
+    both(lambda f: jax.grad(loss(f), argnums=(0, 1)), x, W)
+    both(lambda f: jax.jit(jax.grad(loss(f))), x, W)
+    both(lambda f: jax.vmap(f, (0, None)), np.stack([x, 2 * x]), W)
+    both(lambda f: jax.vmap(jax.grad(loss(f)), (0, None)), np.stack([x, 2 * x]), W)
+    both(lambda f: jax.grad(lambda x, w: jax.vmap(loss(f), (0, None))(x, w).sum()),
+         np.stack([x, 2 * x]), W)
+    both(lambda f: lambda *a: jax.jvp(f, a, a), x, W)
+    both(lambda f: jax.hessian(loss(f), argnums=1), x, W)
+    both(lambda f: lambda x, w: jax.vjp(f, x, w)[1](x), x, W)
+    both(lambda f: lambda x, w: jax.jit(jax.vjp(f, x, w)[1])(x), x, W)
+    both(lambda f: lambda x, w: jax.linearize(f, x, w)[1](x, w), x, W)
+    both(lambda f: jax.checkpoint(f), x, W)
+    both(lambda f: lambda x, w: jax.grad(lambda w: f(x, w).sum())(w), x, W)  # it closes over x
+
+
+def test_a_gradient_of_a_dynamic_function_is_dynamic():
+    fun = jax.jit(lambda x, w: jnp.tanh(x @ w).sum(), dynamic={"x": ("n", None)})
+    for n in range(1, 9):
+        jax.grad(fun, argnums=1)(rows(n), W)
+    assert n_programs(fun) <= 3  # what is known, and what is linear
+
+
+def test_a_dynamic_function_calls_another():
+    inner = jax.jit(lambda x: x - x.mean(0), dynamic={"x": ("k", None)})
+    outer = jax.jit(lambda x: inner(x).std(0) + inner(x[1:]).sum(), dynamic={"x": ("n", None)})
+    for n in (2, 5, 7):
+        x = rows(n)
+        np.testing.assert_allclose(outer(x), (x - x.mean(0)).std(0), rtol=1e-4, atol=1e-5)
+    assert n_programs(outer) == 1
+
+
+def test_trees_names_and_expressions():
+    @jax.jit
+    def plain(batch, mask, *rest, scale):
+        return (batch["x"] * mask).sum() * scale, [batch["y"] + r.sum() for r in rest]
+
+    fun = jax.jit(plain.__wrapped__, dynamic={
+        "batch": {"x": ("2*n",), "y": None}, "mask": "2*n", "rest": ("m", None)})
+    for n, m in ((1, 3), (4, 9)):
+        args = ({"x": np.ones(2 * n, "f"), "y": np.ones(3, "f")}, np.arange(2 * n), rows(m),
+                rows(m))
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5),
+                     fun(*args, scale=2.0), plain(*args, scale=2.0))
+    with pytest.raises(ValueError, match=r"dimension 0 of mask is 4, and 2 was expected.*'2\*n'"):
+        fun({"x": np.ones(2), "y": np.ones(3)}, np.ones(4), scale=1.0)
+    with pytest.raises(ValueError, match="names 2 dimensions"):
+        jax.jit(lambda x: x, dynamic={"x": ("n", None)})(np.ones(3))
+    with pytest.raises(ValueError, match="no prefix of the tree"):
+        jax.jit(lambda x: x, dynamic={"x": {"a": ("n",)}})([np.ones(3)])
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match="dynamic names 'y', which is no parameter"):
+        jax.jit(lambda x: x, dynamic={"y": ("n",)})
+    with pytest.raises(TypeError, match="must be a dict"):
+        jax.jit(lambda x: x, dynamic=("n",))
+    with pytest.raises(ValueError, match="dynamic_policy 'pow3' is none"):
+        jax.jit(lambda x: x, dynamic={"x": ("n",)}, dynamic_policy="pow3")
+
+
+def test_policies():
+    assert [bucket("pow2", "n", n) for n in (1, 8, 9, 64, 65)] == [8, 8, 16, 64, 128]
+    assert bucket({"n": 10}, "n", 11) == 20 and bucket({"n": 10}, "m", 11) == 16
+    assert [bucket([4, 16], "n", n) for n in (3, 5, 17)] == [4, 16, 32]
+    fun = jax.jit(lambda x: x.sum(), dynamic={"x": ("n",)}, dynamic_policy=lambda n: n - n % 2)
+    with pytest.raises(ValueError, match="gives the bucket 2 for the size 3"):
+        fun(np.ones(3))
+    shapes = []
+    fun = jax.jit(lambda x: jax.pure_callback(
+        lambda v: (shapes.append(v.shape), v.sum())[1], jax.ShapeDtypeStruct((), "float32"), x),
+        dynamic={"x": ("n",)}, dynamic_policy=5)
+    assert fun(np.ones(7, "f")) == 7 and shapes == [(7,)]  # callbacks get true sizes
+
+
+def test_sizes_for_which_the_trace_does_not_hold_run_unpadded():
+    fun = jax.jit(lambda x: jnp.linspace(0.0, 1.0, x.shape[0]) * x, dynamic={"x": ("n",)})
+    for n in (0, 1, 2, 7):
+        np.testing.assert_allclose(fun(np.ones(n, "f")), np.linspace(0, 1, n), rtol=1e-6)
+    n, = export.symbolic_shape("n", constraints=["n >= 3", "n <= 10"])
+    fun = jax.jit(lambda x: x[:3].sum() + x.sum(), dynamic={"x": (n,)})
+    for size in (2, 3, 9, 10, 12):
+        assert fun(np.ones(size, "f")) == min(size, 3) + size
+
+
+def test_keys_static_and_donated_arguments_and_captured_arrays():
+    captured = jnp.arange(4.0)
+
+    def plain(key, x, how, y):
+        noise = jax.random.normal(key, x.shape)
+        return getattr(jnp, how)(x + noise, axis=0) * captured, y * 2
+
+    fun = jax.jit(plain, dynamic={"x": ("n", None), "y": ("n",)}, static_argnums=2,
+                  donate_argnames="y")
+    for n, how in ((3, "sum"), (5, "max"), (6, "sum")):
+        args = jax.random.key(1), rows(n), how
+        y = jnp.arange(n)
+        expected = plain(*args, y)
+        found = fun(*args, y)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(found[1], expected[1])
+    keys = jax.jit(lambda keys: jax.vmap(jax.random.uniform)(keys), dynamic={"keys": ("n",)})
+    some = jax.random.split(jax.random.key(0), 5)
+    np.testing.assert_array_equal(keys(some), jax.vmap(jax.random.uniform)(some))
+
+
+def test_prints_show_true_sizes(capfd):
+    def fun(x):
+        jax.debug.print("{x}", x=x)
+        return x.sum()
+
+    assert jax.jit(fun, dynamic={"x": ("n",)})(np.arange(3.0)) == 3
+    jax.effects_barrier()
+    assert capfd.readouterr().out.split() == ["[0.", "1.", "2.]"]
+
+
+def test_results_stay_where_arguments_are():
+    x = jax.device_put(rows(3), jax.devices()[0])
+    out = dynamic(x, W)
+    assert out.committed and not dynamic(rows(3), W).committed
+    assert dynamic(jnp.asarray(rows(8)), W).weak_type is False
+    assert (out + 1).shape == (3, 4)
+
+
+def test_copies_and_pickles():
+    assert pickle.loads(pickle.dumps(doubled)) is doubled
+    np.testing.assert_allclose(copy.deepcopy(dynamic)(rows(3), W), attend(rows(3), W), rtol=1e-5)
+
+
+def test_it_is_a_plain_program_elsewhere():
+    x = rows(3)
+    np.testing.assert_allclose(jax.make_jaxpr(dynamic)(x, W).out_avals[0].shape, (3, 4))
+    np.testing.assert_allclose(dynamic.lower(x, W).compile()(x, W), attend(x, W), rtol=1e-5)
+    with jax.disable_jit():
+        np.testing.assert_allclose(dynamic(x, W), attend(x, W), rtol=1e-5)
+    with jax.debug_nans(True):  # those of the padding are none of the function's
+        np.testing.assert_allclose(jax.jit(lambda x: jnp.log(x) / x, dynamic={"x": ("n",)})(
+            np.ones(3, "f")), np.zeros(3))
+    n = export.symbolic_shape("n, 4")
+    exported = export.export(dynamic)(jax.ShapeDtypeStruct(n, "float32"), W)
+    np.testing.assert_allclose(exported.call(x, W), attend(x, W), rtol=1e-5)

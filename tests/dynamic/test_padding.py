@@ -1,0 +1,144 @@
+"""Padded programs give what the programs themselves give, whatever stands in the padding."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import export
+from pyjx.core.evaluation import jaxpr_as_fun
+from pyjx.dynamic import calls  # noqa: F401  the rules
+from pyjx.dynamic.padding import garbage, padded_jaxpr, sized_jaxpr
+from tests.dynamic.functions import FUNCTIONS
+
+ROOM = 8
+SIZES = {1: [(1,), (5,), (8,)], 2: [(1, 8), (5, 3)]}
+
+
+def with_gradient(function):
+    """The function, and the derivative of its results' sines."""
+    def loss(*args):
+        outs = function.fun(*args)
+        return sum(jnp.sin(x).sum() for x in jax.tree.leaves(outs)
+                   if jnp.issubdtype(x.dtype, jnp.floating)), outs
+
+    inexact = [i for i in range(len(function.shapes)) if i not in function.integers]
+    return jax.grad(loss, inexact, has_aux=True) if function.derived else function.fun
+
+
+def traced(fun, shapes, integers=()):
+    scope = export.SymbolicScope()
+    args = [jax.ShapeDtypeStruct(export.symbolic_shape(s, scope=scope), np.dtype(
+        "int32" if i in integers else "float32")) for i, s in enumerate(shapes)]
+    closed = jax.jit(fun).trace(*args).jaxpr
+    names = sorted({v for a in args for d in a.shape if type(d) is not int for v in d.variables()})
+    return closed, names
+
+
+def values(closed, sizes, integers=()):
+    rng = np.random.default_rng(0)
+    shapes = [[d if type(d) is int else d.evaluate(sizes) for d in a.shape]
+              for a in closed.in_avals]
+    return [rng.integers(-3, 9, s).astype(np.int32) if i in integers else
+            rng.normal(size=s).astype(np.float32) for i, s in enumerate(shapes)]
+
+
+def run_padded(program, names, sizes, args):
+    """The program on arguments with garbage in their padding, cut nowhere."""
+    padded = []
+    for x, aval in zip(args, program.in_avals[len(names):], strict=True):
+        full = np.full(aval.shape, garbage(x.dtype))
+        full[tuple(map(slice, x.shape))] = x
+        padded.append(full)
+    return jax.jit(jaxpr_as_fun(program))(*[np.int32(sizes[v]) for v in names], *padded)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_padding_is_not_seen(name):
+    function = FUNCTIONS[name]
+    closed, names = traced(with_gradient(function), function.shapes, function.integers)
+    program = padded_jaxpr(closed, tuple((v, ROOM) for v in names), True, False)
+    for numbers in SIZES[len(names)]:
+        sizes = dict(zip(names, numbers, strict=True))
+        args = values(closed, sizes, function.integers)
+        expected = jax.jit(jaxpr_as_fun(sized_jaxpr(closed, tuple(sizes.items()))))(*args)
+        found = run_padded(program, names, sizes, args)
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(np.asarray(x)[tuple(map(slice, y.shape))], y, rtol=3e-5,
+                                       atol=3e-5)
+
+
+def test_programs_of_one_size_are_those_of_the_function():
+    function = FUNCTIONS["attention"]
+    closed, _ = traced(function.fun, function.shapes)
+    sized = sized_jaxpr(closed, (("n", 5),))
+    x, = values(closed, {"n": 5})
+    np.testing.assert_allclose(jaxpr_as_fun(sized)(x)[0], function.fun(x), rtol=1e-5, atol=1e-6)
+    assert "select_n" not in str(jax.make_jaxpr(jaxpr_as_fun(sized_jaxpr(
+        traced(lambda x: x.sum(), ["n"])[0], (("n", 5),))))(np.zeros(5, np.float32)))
+
+
+def test_masks_stand_where_they_are_needed():
+    def n_masks(fun, *shapes, zeros=True):
+        closed, names = traced(fun, shapes)
+        return str(padded_jaxpr(closed, tuple((v, ROOM) for v in names), False, zeros)
+                   ).count("select_n")
+
+    assert n_masks(lambda x: jnp.exp(x) * 2, "n, 3") == 0
+    assert n_masks(lambda x: x.sum(1), "n, 3") == 0
+    assert n_masks(lambda x: x.sum(0), "n, 3") == 0  # there are zeros
+    assert n_masks(lambda x: x.sum(0), "n, 3", zeros=False) == 1
+    assert n_masks(lambda x: (x * 2).sum(0), "n, 3") == 0
+    assert n_masks(lambda x: (x + 1).sum(0), "n, 3") == 1
+    assert n_masks(lambda x: jnp.cumsum(x + 1), "n") == 0
+    assert n_masks(lambda x: jnp.exp(x) @ x.T, "n, 3") == 0
+    assert n_masks(lambda x: jnp.exp(x).T @ x, "n, 3") == 1
+
+
+@pytest.mark.parametrize(("fun", "shape", "words"), [
+    (lambda x: jnp.fft.fft(x), "n", ["`fft`", "dimension n", "length", "test_padding.py"]),
+    (lambda x: jnp.linalg.svd(x, full_matrices=False), "n, 3", ["`svd`", "without `dynamic`"]),
+    (lambda x: x + jax.random.normal(jax.random.key(0, impl="rbg"), x.shape), "n",
+     ["`random_bits`", "rbg", "threefry"]),
+])
+def test_what_cannot_be_padded_is_refused_by_name(fun, shape, words):
+    closed, names = traced(fun, [shape])
+    with pytest.raises(NotImplementedError) as caught:
+        padded_jaxpr(closed, ((names[0], ROOM),))
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("fun", [
+    lambda x: jnp.sin(x) * 2 + x, lambda x: jnp.where(x > 0, x, jnp.exp(x)),
+])
+def test_elementwise_operations_give_the_same_bits_at_every_length(fun):
+    closed, _ = traced(jax.vmap(jax.grad(fun)), ["n"])
+    program = padded_jaxpr(closed, (("n", 40),), True, False)
+    plain = jax.jit(jaxpr_as_fun(program))
+    whole = values(closed, {"n": 40})[0]
+    every = np.asarray(plain(np.int32(40), whole)[0])
+    for n in range(1, 40):
+        padded = np.where(np.arange(40) < n, whole, np.nan)
+        np.testing.assert_array_equal(plain(np.int32(n), padded)[0][:n], every[:n])
+
+
+@pytest.mark.parametrize("fun", [
+    lambda x: jax.nn.softmax(x), lambda x: jnp.cumsum(x[::-1]), lambda x: x.std() * x,
+    lambda x: jnp.sort(x) @ x, lambda x: lax_scan(x),
+])
+def test_every_length(fun):
+    closed, _ = traced(lambda x: (fun(x), jax.grad(lambda x: jnp.sin(fun(x)).sum())(x)), ["n"])
+    program = jax.jit(jaxpr_as_fun(padded_jaxpr(closed, (("n", 40),), True, False)))
+    source = values(closed, {"n": 40})[0]
+    for n in itertools.chain(range(2, 9), range(9, 41, 7)):
+        found = program(np.int32(n), np.where(np.arange(40) < n, source, np.nan))
+        expected = jaxpr_as_fun(sized_jaxpr(closed, (("n", n),)))(source[:n])
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(x[tuple(map(slice, y.shape))], y, rtol=3e-5, atol=3e-5)
+
+
+def lax_scan(x):
+    return jax.lax.scan(lambda c, y: (jnp.tanh(c + y), c * y), 0.0, x)[1]
