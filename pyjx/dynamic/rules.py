@@ -354,8 +354,8 @@ def _convolve(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
 
 
 def shifted(p: Padding, x: Padded, d: int, low: Any, distance: int) -> Padded:
-    """A value that has zeros in its padding, its elements set at a distance along a dimension, moved
-    to begin at a symbolic place, with zeros before it."""
+    """A value with zeros in its padding, whose elements are set at a distance along a dimension,
+    and begin at a symbolic place, with zeros before it."""
     apart = [(0, 0, distance - 1 if i == d else 0) for i in range(len(x.shape))]
     val = lax.pad(x.val, _zero(x.aval.dtype), apart)
     n = get_aval(val).shape[d]
