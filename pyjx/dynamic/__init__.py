@@ -1,1 +1,3 @@
 """One program for arrays of many sizes: functions traced with symbolic sizes, and run padded."""
+
+from pyjx.dynamic.buckets import dynamic_spec as dynamic_spec

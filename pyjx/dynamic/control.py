@@ -13,8 +13,8 @@ from pyjx.core.evaluation import bind_eqn
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.dynamic.padding import SIZE, Padded, Padding, rule
-from pyjx.dynamic.rules import Results
+from pyjx.dynamic.padded import SIZE, Padded, Padding, rule
+from pyjx.dynamic.whole_arrays import Results
 
 
 def _run(p: Padding, closed: ClosedJaxpr, consts: Sequence[Padded], values: Sequence[Any]
@@ -38,7 +38,7 @@ def _alike(xs: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
             for x, a in zip(xs, avals, strict=True)]
 
 
-@rule("scan")
+@rule(lax.scan_p)
 def _scan(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     """As many iterations as there are elements: a loop that counts to the true length, where that
     is symbolic."""
@@ -72,7 +72,7 @@ def _scan(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     return [*last, *ys]
 
 
-@rule("while")
+@rule(lax.while_p)
 def _while(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     params = eqn.params
     a, b = params["cond_nconsts"], params["body_nconsts"]
@@ -84,7 +84,7 @@ def _while(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
         lambda now: _alike(_run(p, params["body_jaxpr"], consts, now), avals), init)
 
 
-@rule("cond")
+@rule(lax.cond_p)
 def _cond(p: Padding, eqn: JaxprEqn, index: Padded, *xs: Padded) -> Results:
     def branch(closed: ClosedJaxpr) -> ClosedJaxpr:
         return trace_to_jaxpr(lambda *values: _alike(_run(p, closed, [

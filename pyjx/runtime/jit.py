@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from pyjx.runtime.stages import Lowered, Traced
 
 reports = deferred("pyjx.runtime.explain")  # few programs ask for one
-dynamic_calls = deferred("pyjx.dynamic.calls")  # nor for this
+many_sizes = deferred("pyjx.dynamic")  # nor for this
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -555,7 +555,7 @@ def jit(  # type: ignore[misc]
     flags = tuple(sorted((compiler_options or {}).items()))
     # all by position: functions are jitted while others are traced
     options = Options(*static, *donated, keep_unused, inline, flags, device, ins, outs, "jit")
-    spec = JitSpec(fun, options) if dynamic is None else dynamic_calls.dynamic_spec(
+    spec = JitSpec(fun, options) if dynamic is None else many_sizes.dynamic_spec(
         fun, options, dynamic, dynamic_policy)
     return pjit_callable(spec, spec.miss, fun)
 

@@ -10,7 +10,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import export
-from pyjx.dynamic.calls import bucket
+from pyjx.dynamic.buckets import bucket
 
 
 def rows(n, m=4):

@@ -9,8 +9,8 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import export
 from pyjx.core.evaluation import jaxpr_as_fun
-from pyjx.dynamic import calls  # noqa: F401  the rules
-from pyjx.dynamic.padding import garbage, padded_jaxpr, sized_jaxpr
+from pyjx.dynamic import buckets  # noqa: F401  the rules
+from pyjx.dynamic.padded import garbage, padded_jaxpr, sized_jaxpr
 from tests.dynamic.functions import FUNCTIONS
 
 ROOM = 8

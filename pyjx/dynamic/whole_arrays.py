@@ -13,9 +13,12 @@ from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import bind_eqn
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.dynamic.padding import RULES, SIZE, Padded, Padding, Result, rule, same
+from pyjx.core.primitive import Primitive
+from pyjx.dynamic.padded import RULES, SIZE, Dim, Padded, Padding, Result, rule, same
+from pyjx.engine.types import Value
 from pyjx.lax.convolution_shapes import dilated
 
 Results = Sequence[Result]
@@ -74,7 +77,7 @@ def _number(x: Padded) -> Any:
 # -- rearrangements --------------------------------------------------------------------------------
 
 
-def take(val: Any, axis: int, index: Any) -> Any:
+def take(val: Value, axis: int, index: Value) -> Any:
     """Elements along an axis, at indices that are brought into it."""
     shape = get_aval(val).shape
     if not shape[axis]:
@@ -90,12 +93,12 @@ def _dim_as_value(p: Padding, eqn: JaxprEqn) -> Results:
         weak_type=aval.weak_type, sharding=None)]
 
 
-@rule("iota")
+@rule(lax.iota_p)
 def _iota(p: Padding, eqn: JaxprEqn) -> Results:
     return bind_eqn(eqn.replace(params={**eqn.params, "shape": p.rooms(eqn.params["shape"])}), ())
 
 
-@rule("broadcast_in_dim")
+@rule(lax.broadcast_in_dim_p)
 def _broadcast(p: Padding, eqn: JaxprEqn, x: Padded, *_: Padded) -> Results:
     shape, dims = eqn.params["shape"], eqn.params["broadcast_dimensions"]
     rooms = p.rooms(shape)
@@ -107,21 +110,21 @@ def _broadcast(p: Padding, eqn: JaxprEqn, x: Padded, *_: Padded) -> Results:
     return [(lax.broadcast_in_dim(x.val, rooms, dims), fills)]
 
 
-@rule("transpose")
+@rule(lax.transpose_p)
 def _transpose(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     order = eqn.params["permutation"]
     return [(bind_eqn(eqn, [x.val])[0],
              {i: x.fills[d] for i, d in enumerate(order) if d in x.fills})]
 
 
-@rule("squeeze")
+@rule(lax.squeeze_p)
 def _squeeze(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     kept = [d for d in range(len(x.shape)) if d not in eqn.params["dimensions"]]
     return [(bind_eqn(eqn, [x.val])[0],
              {i: x.fills[d] for i, d in enumerate(kept) if d in x.fills})]
 
 
-@rule("rev")
+@rule(lax.rev_p)
 def _rev(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     dims = eqn.params["dimensions"]
     val = lax.rev(x.val, [d for d in dims if d not in x.padded])
@@ -131,12 +134,12 @@ def _rev(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     return [val]
 
 
-@rule("bitcast_convert_type")
+@rule(lax.bitcast_convert_type_p)
 def _bitcast(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     return bind_eqn(eqn, [x.val])
 
 
-@rule("reshape")
+@rule(lax.reshape_p)
 def _reshape(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     if eqn.params["dimensions"] is not None:
         p.refuse("it permutes dimensions", "Transpose before it.")
@@ -195,7 +198,7 @@ def _smaller(left: Any, right: Any) -> bool:
     return symbolic[1]
 
 
-@rule("tile")
+@rule(lax.tile_p)
 def _tile(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     val = x.val
     for d, times in enumerate(eqn.params["reps"]):
@@ -208,12 +211,12 @@ def _tile(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     return [val]
 
 
-@rule("stack")
+@rule(lax.stack_p)
 def _stack(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     return bind_eqn(eqn, [x.val for x in xs])
 
 
-@rule("unstack")
+@rule(lax.unstack_p)
 def _unstack(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     if eqn.params["axis"] in x.padded:
         p.refuse("it takes each element along the dimension apart", "Use lax.scan, or index it.")
@@ -223,7 +226,7 @@ def _unstack(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
 # -- reductions ------------------------------------------------------------------------------------
 
 
-def lowest(dtype: Any) -> Any:
+def lowest(dtype: DType) -> Any:
     """What is never the larger one."""
     if dtype == np.bool_:
         return np.bool_(False)
@@ -233,7 +236,7 @@ def lowest(dtype: Any) -> Any:
     return value if np.isinf(value) else np.asarray(dtypes.finfo(dtype).min, dtype)[()]
 
 
-def highest(dtype: Any) -> Any:
+def highest(dtype: DType) -> Any:
     """What is never the smaller one."""
     if dtype == np.bool_:
         return np.bool_(True)
@@ -242,41 +245,42 @@ def highest(dtype: Any) -> Any:
     return np.asarray(-lowest(dtype), dtype)[()]
 
 
-def _zero(dtype: Any) -> Any:
+def _zero(dtype: DType) -> Any:
     return np.zeros((), dtype)[()]
 
 
-def _one(dtype: Any) -> Any:
+def _one(dtype: DType) -> Any:
     return np.ones((), dtype)[()]
 
 
-def _ones(dtype: Any) -> Any:
+def _ones(dtype: DType) -> Any:
     """All bits set."""
     return np.bool_(True) if dtype == np.bool_ else np.invert(np.zeros((), dtype))[()]
 
 
-_REDUCTIONS: dict[str, Callable[[Any], Any]] = {
-    "reduce_sum": _zero, "reduce_prod": _one, "reduce_max": lowest, "reduce_min": highest,
-    "reduce_and": _ones, "reduce_or": _zero, "reduce_xor": _zero, "argmax": lowest,
-    "argmin": highest, "cumsum": _zero, "cumprod": _one, "cummax": lowest, "cummin": highest,
-    "cumlogsumexp": lowest, "reduce_window_sum": _zero, "reduce_window_max": lowest,
-    "reduce_window_min": highest,
+_REDUCTIONS: dict[Primitive, Callable[[DType], Any]] = {
+    lax.reduce_sum_p: _zero, lax.reduce_prod_p: _one, lax.reduce_max_p: lowest,
+    lax.reduce_min_p: highest, lax.reduce_and_p: _ones, lax.reduce_or_p: _zero,
+    lax.reduce_xor_p: _zero, lax.argmax_p: lowest, lax.argmin_p: highest, lax.cumsum_p: _zero,
+    lax.cumprod_p: _one, lax.cummax_p: lowest, lax.cummin_p: highest, lax.cumlogsumexp_p: lowest,
+    lax.reduce_window_sum_p: _zero, lax.reduce_window_max_p: lowest,
+    lax.reduce_window_min_p: highest,
 }
 
 
-@rule("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or",
-      "reduce_xor", "argmax", "argmin")
+@rule(lax.reduce_sum_p, lax.reduce_prod_p, lax.reduce_max_p, lax.reduce_min_p, lax.reduce_and_p,
+      lax.reduce_or_p, lax.reduce_xor_p, lax.argmax_p, lax.argmin_p)
 def _reduce(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     """Padding stands behind what is true, so the first of equal elements is a true one."""
     axes = eqn.params["axes"]
-    value = _REDUCTIONS[eqn.primitive.name](x.aval.dtype)
+    value = _REDUCTIONS[eqn.primitive](x.aval.dtype)
     x = p.masked(x, axes, value)
     kept = [d for d in range(len(x.shape)) if d not in axes]
     fills = {i: value for i, d in enumerate(kept) if same(x.fills.get(d), value)}
     return [(bind_eqn(eqn, [x.val])[0], {} if eqn.primitive.name[0] == "a" else fills)]
 
 
-@rule("reduce")
+@rule(lax.reduce_p)
 def _general_reduce(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     n = len(xs) // 2
     given = [p.masked(x, eqn.params["dimensions"], init.val).val
@@ -284,11 +288,11 @@ def _general_reduce(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     return bind_eqn(eqn, [*given, *[x.val for x in xs[n:]]])
 
 
-@rule("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
+@rule(lax.cumsum_p, lax.cumprod_p, lax.cummax_p, lax.cummin_p, lax.cumlogsumexp_p)
 def _cumulate(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     """Only from the end is the padding seen."""
     if eqn.params["reverse"]:
-        x = p.masked(x, [eqn.params["axis"]], _REDUCTIONS[eqn.primitive.name](x.aval.dtype))
+        x = p.masked(x, [eqn.params["axis"]], _REDUCTIONS[eqn.primitive](x.aval.dtype))
     return bind_eqn(eqn, [x.val])
 
 
@@ -299,7 +303,7 @@ def _recur(p: Padding, eqn: JaxprEqn, a: Padded, b: Padded) -> Results:
     return bind_eqn(eqn, [a.val, b.val])
 
 
-@rule("sort")
+@rule(lax.sort_p)
 def _sort(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     """The padding has the greatest keys, NaN where there is one, and stays behind equal ones."""
     params = {**eqn.params, "is_stable": True}
@@ -309,7 +313,7 @@ def _sort(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     return bind_eqn(eqn.replace(params=params), [x.val for x in (*keys, *xs[n:])])
 
 
-@rule("top_k")
+@rule(lax.top_k_p)
 def _top_k(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     x = p.masked(x, [eqn.params["axis"]], lowest(x.aval.dtype))
     params = {**eqn.params, "is_stable": True, "k": p.room(eqn.params["k"])}
@@ -319,7 +323,7 @@ def _top_k(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
 # -- contractions and windows ----------------------------------------------------------------------
 
 
-@rule("dot_general")
+@rule(lax.dot_general_p)
 def _dot(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
     """Both operands get zeros: zero times what stands there need not be zero."""
     (left, right), _ = eqn.params["dimension_numbers"]
@@ -328,7 +332,7 @@ def _dot(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
     return bind_eqn(eqn, [x.val, y.val])
 
 
-@rule("conv_general_dilated")
+@rule(lax.conv_general_dilated_p)
 def _convolve(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
     params = dict(eqn.params)
     dn, out = params["dimension_numbers"], eqn.outvars[0].aval
@@ -353,7 +357,7 @@ def _convolve(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
     return bind_eqn(eqn.replace(params=params), [x.val, y.val])
 
 
-def shifted(p: Padding, x: Padded, d: int, low: Any, distance: int) -> Padded:
+def shifted(p: Padding, x: Padded, d: int, low: Dim, distance: int) -> Padded:
     """A value with zeros in its padding, whose elements are set at a distance along a dimension,
     and begin at a symbolic place, with zeros before it."""
     apart = [(0, 0, distance - 1 if i == d else 0) for i in range(len(x.shape))]
@@ -366,7 +370,7 @@ def shifted(p: Padding, x: Padded, d: int, low: Any, distance: int) -> Padded:
     return Padded(lax.select(here, val, lax.full_like(val, 0)), x.aval)
 
 
-def _window_pads(p: Padding, low: Any, count: int, stride: int, window: int, length: int
+def _window_pads(p: Padding, low: Dim, count: int, stride: int, window: int, length: int
                  ) -> tuple[int, int]:
     """The padding of an axis for so many windows."""
     if isinstance(low, SymbolicDim):
@@ -388,14 +392,14 @@ def _windows(p: Padding, params: dict[str, Any], x: Padded, counts: Sequence[Any
             x.room, base, strict=True)])}
 
 
-@rule("reduce_window_sum", "reduce_window_max", "reduce_window_min")
+@rule(lax.reduce_window_sum_p, lax.reduce_window_max_p, lax.reduce_window_min_p)
 def _reduce_window(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     params = _windows(p, eqn.params, x, eqn.outvars[0].aval.shape)
-    x = p.masked(x, x.padded, _REDUCTIONS[eqn.primitive.name](x.aval.dtype))
+    x = p.masked(x, x.padded, _REDUCTIONS[eqn.primitive](x.aval.dtype))
     return bind_eqn(eqn.replace(params=params), [x.val])
 
 
-@rule("reduce_window")
+@rule(lax.reduce_window_p)
 def _general_window(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     n = len(xs) // 2
     params = _windows(p, eqn.params, xs[0], eqn.outvars[0].aval.shape)
@@ -403,7 +407,7 @@ def _general_window(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     return bind_eqn(eqn.replace(params=params), [*given, *[x.val for x in xs[n:]]])
 
 
-@rule("select_and_scatter_add", "select_and_gather_add")
+@rule(lax.select_and_scatter_add_p, lax.select_and_gather_add_p)
 def _select_in_windows(p: Padding, eqn: JaxprEqn, moving: Padded, x: Padded) -> Results:
     """What is chosen in a window is never of the padding; padded windows have zeros."""
     prefer = eqn.params["select_prim"]

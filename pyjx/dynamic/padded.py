@@ -24,14 +24,18 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes, source_info
 from pyjx.core.avals import AbstractValue, ShapedArray, SymbolicDim, get_aval
 from pyjx.core.derived import derived
+from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import bind_eqn, literal_value
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from pyjx.core.symbolic.expressions import FLOORDIV, MAX, MOD, DimExpr
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from pyjx.core.primitive import Primitive
+from pyjx.core.symbolic.expressions import FLOORDIV, MAX, MOD, DimExpr, Factor
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.decompositions import decomposition_of
+from pyjx.engine.types import Value
 from pyjx.lax.nary import elementwise_names
 
+Dim = int | SymbolicDim  # of a shape
 SIZE = np.dtype(np.int32)  # of the true sizes
 
 Fills = Mapping[int, Any]  # by padded dimension the number that stands behind its true size
@@ -95,10 +99,10 @@ class Padding:
 
     # -- sizes -------------------------------------------------------------------------------------
 
-    def room(self, d: Any) -> int:
+    def room(self, d: Dim) -> int:
         """How large a dimension can become."""
         if not isinstance(d, DimExpr):
-            return int(d)
+            return d  # type: ignore[return-value]
         found = self._rooms.get(d)
         if found is None and self.exact:
             found = self._rooms[d] = d.evaluate(self.sizes)
@@ -112,10 +116,10 @@ class Padding:
     def rooms(self, shape: Iterable[Any]) -> tuple[int, ...]:
         return tuple(map(self.room, shape))
 
-    def size(self, d: Any) -> Any:
+    def size(self, d: Dim) -> Any:
         """The true size of a dimension: an int, or a scalar of the program."""
         if not isinstance(d, DimExpr):
-            return int(d)
+            return d
         total: Any = 0
         for monomial, coefficient in d.terms:
             product: Any = coefficient
@@ -126,7 +130,7 @@ class Padding:
             total = product if type(total) is int and total == 0 else total + product
         return total
 
-    def _value(self, factor: Any) -> Any:
+    def _value(self, factor: Factor) -> Any:
         if not factor.operands:
             return self.sizes[factor.kind]
         x, y = map(self.size, factor.operands)
@@ -155,7 +159,7 @@ class Padding:
         known = {d: v for d, v in x.fills.items() if d in dims or same(v, value)}
         return Padded(val, x.aval, {**known, **dict.fromkeys(dims, value)})
 
-    def fitted(self, val: Any, aval: Any) -> Any:
+    def fitted(self, val: Value, aval: ShapedArray) -> Any:
         """A value with the room that its type asks for, cut off or with more padding behind."""
         own = get_aval(val).shape
         wanted = self.rooms(aval.shape)
@@ -174,7 +178,7 @@ class Padding:
             env[v] = Padded(c, v.aval)
         env.update(zip(jaxpr.invars, args, strict=True))
 
-        def read(v: Any) -> Padded:
+        def read(v: Atom) -> Padded:
             return Padded(literal_value(v), v.aval) if type(v) is Literal else env[v]
 
         with source_info.replaying() as replay:
@@ -244,11 +248,11 @@ class Padding:
 RULES: dict[str, Rule] = {}
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
+def rule(*operations: Primitive | str) -> Callable[[Rule], Rule]:
     """Declare the rule of operations: `(padding, eqn, *operands) -> results`."""
 
     def declare(fun: Rule) -> Rule:
-        RULES.update(dict.fromkeys(names, fun))
+        RULES.update(dict.fromkeys(map(str, operations), fun))
         return fun
 
     return declare
@@ -262,7 +266,7 @@ def same(x: Any, y: Any) -> bool:
     return bool(np.all((x == y) & (np.signbit(np.real(x)) == np.signbit(np.real(y)))))
 
 
-def garbage(dtype: Any) -> Any:
+def garbage(dtype: DType) -> Any:
     """What no result may come from: NaN, or a number that is no index."""
     if dtype == np.bool_:
         return np.bool_(True)

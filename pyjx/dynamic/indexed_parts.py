@@ -9,12 +9,15 @@ import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import bind_eqn
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.dynamic.padding import SIZE, Padded, Padding, rule
-from pyjx.dynamic.rules import Results, take
-from pyjx.lax.indexing import GatherScatterMode
+from pyjx.dynamic.padded import SIZE, Dim, Padded, Padding, rule
+from pyjx.dynamic.whole_arrays import Results, take
+from pyjx.engine.types import Value
+from pyjx.lax.indexing import GatherScatterMode, ScatterDimensionNumbers
 
 
 def _is_dim(n: Any) -> bool:
@@ -28,7 +31,7 @@ def _arange(n: int) -> Any:
 # -- slices ----------------------------------------------------------------------------------------
 
 
-@rule("slice")
+@rule(lax.slice_p)
 def _slice(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     starts, strides = eqn.params["start_indices"], eqn.params["strides"]
     strides = strides or (1,) * len(starts)
@@ -48,7 +51,7 @@ def _slice(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
                    == x.shape[d]})]
 
 
-@rule("split")
+@rule(lax.split_p)
 def _split(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     axis, start, outs = eqn.params["axis"], 0, []
     for n in eqn.params["sizes"]:
@@ -68,7 +71,7 @@ def _starts(p: Padding, shape: Sequence[Any], sizes: Sequence[Any], starts: Sequ
         for n, size, s in zip(shape, sizes, starts, strict=True)]
 
 
-@rule("dynamic_slice")
+@rule(lax.dynamic_slice_p)
 def _dynamic_slice(p: Padding, eqn: JaxprEqn, x: Padded, *starts: Padded) -> Results:
     sizes, val = eqn.params["slice_sizes"], x.val
     places = _starts(p, x.shape, sizes, starts)
@@ -82,7 +85,7 @@ def _dynamic_slice(p: Padding, eqn: JaxprEqn, x: Padded, *starts: Padded) -> Res
     return [val]
 
 
-@rule("dynamic_update_slice")
+@rule(lax.dynamic_update_slice_p)
 def _dynamic_update(p: Padding, eqn: JaxprEqn, x: Padded, update: Padded, *starts: Padded
                     ) -> Results:
     """Behind the true end of an update the array stays as it is."""
@@ -104,7 +107,7 @@ def _dynamic_update(p: Padding, eqn: JaxprEqn, x: Padded, update: Padded, *start
 # -- joins -----------------------------------------------------------------------------------------
 
 
-@rule("concatenate")
+@rule(lax.concatenate_p)
 def _concatenate(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     """What stands behind a padded part is moved to its true place."""
     axis, out = eqn.params["dimension"], eqn.outvars[0].aval
@@ -122,7 +125,7 @@ def _concatenate(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     return [val]
 
 
-@rule("pad")
+@rule(lax.pad_p)
 def _pad(p: Padding, eqn: JaxprEqn, x: Padded, value: Padded) -> Results:
     """The padding gets the number that is put around the array."""
     config, out = eqn.params["padding_config"], p.rooms(eqn.outvars[0].aval.shape)
@@ -153,12 +156,12 @@ def _pad(p: Padding, eqn: JaxprEqn, x: Padded, value: Padded) -> Results:
 # -- gather and scatter ----------------------------------------------------------------------------
 
 
-def _last(p: Padding, x: Padded, axes: Sequence[int], window: Sequence[Any], dtype: Any) -> Any:
+def _last(p: Padding, x: Padded, axes: Sequence[int], window: Sequence[Dim], dtype: DType) -> Any:
     """For each component of an index vector the last place where a window fits."""
     return jnp.stack([jnp.asarray(p.size(x.shape[a] - window[a])).astype(dtype) for a in axes])
 
 
-@rule("gather")
+@rule(lax.gather_p)
 def _gather(p: Padding, eqn: JaxprEqn, x: Padded, indices: Padded) -> Results:
     params, window = dict(eqn.params), eqn.params["slice_sizes"]
     numbers, mode = params["dimension_numbers"], params["mode"]
@@ -191,12 +194,12 @@ def _gather(p: Padding, eqn: JaxprEqn, x: Padded, indices: Padded) -> Results:
     return [out]
 
 
-def _wide(index: Any) -> Any:
+def _wide(index: Array) -> Any:
     """Indices that any size fits."""
     return index if get_aval(index).dtype.itemsize >= SIZE.itemsize else index.astype(SIZE)
 
 
-def _an_index_each(d: int, room: int, index: Any, axes: tuple[int, ...]
+def _an_index_each(d: int, room: int, index: Value, axes: tuple[int, ...]
                    ) -> tuple[Any, Any, tuple[int, ...]]:
     """Indices, along a first axis, for each element that windows have along dimension d of an
     array; which element it is; and what dimensions the indices' components count along."""
@@ -209,7 +212,8 @@ def _an_index_each(d: int, room: int, index: Any, axes: tuple[int, ...]
         offsets, (*shape[:-1], 1))], -1), offsets, (*axes, d)
 
 
-@rule("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max", "scatter-sub")
+@rule(lax.scatter_p, lax.scatter_add_p, lax.scatter_mul_p, lax.scatter_min_p, lax.scatter_max_p,
+      lax.scatter_sub_p)
 def _scatter(p: Padding, eqn: JaxprEqn, x: Padded, indices: Padded, updates: Padded) -> Results:
     """Updates of padded indices, and those beyond the true sizes, fall away."""
     params, numbers = dict(eqn.params), eqn.params["dimension_numbers"]
@@ -235,13 +239,14 @@ def _scatter(p: Padding, eqn: JaxprEqn, x: Padded, indices: Padded, updates: Pad
     return bind_eqn(eqn.replace(params=params), [x.val, index, val])
 
 
-def _window(x: Padded, updates: Padded, numbers: Any) -> list[Any]:
+def _window(x: Padded, updates: Padded, numbers: ScatterDimensionNumbers) -> list[Any]:
     sizes = iter([updates.shape[a] for a in numbers.update_window_dims])
     left_out = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     return [1 if d in left_out else next(sizes) for d in range(len(x.shape))]
 
 
-def _by_elements(p: Padding, d: int, size: Any, numbers: Any, index: Any, fits: Any, val: Any
+def _by_elements(p: Padding, d: int, size: Dim, numbers: ScatterDimensionNumbers,
+                 index: Value, fits: Value, val: Value
                  ) -> tuple[Any, Any, Any, Any]:
     """A scatter with an index for each element that a window has along dimension d of the array:
     those behind its true end fall away."""

@@ -18,6 +18,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived
+from pyjx.core.dtypes import DType
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
@@ -26,8 +27,8 @@ from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import Solution, solve, variables_in
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.dynamic import control, places  # noqa: F401  their rules
-from pyjx.dynamic.padding import SIZE, padded_jaxpr, sized_jaxpr
+from pyjx.dynamic import control, indexed_parts  # noqa: F401  their rules
+from pyjx.dynamic.padded import SIZE, padded_jaxpr, sized_jaxpr
 from pyjx.engine.calls import call
 from pyjx.engine.functions import source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles
@@ -173,7 +174,7 @@ def _is_on_host(x: Any) -> bool:
     return type(sharding) is SingleDeviceSharding and sharding._device.platform == "cpu"
 
 
-def padded_array(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def padded_array(x: Any, shape: tuple[int, ...], dtype: DType) -> Any:
     """An array with zeros behind its elements."""
     if _is_on_host(x):
         out = np.zeros(shape, dtype)
