@@ -94,9 +94,10 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 720 for where programs go wrong, 4 more file(s).
 # 2 for where programs go wrong.
 # 513 for kernels that send to other devices, and are watched, 2 more file(s).
+# 1271 for functions of many sizes, 6 more file(s).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 84_298),
-    (lambda: PATHS, 542),
+    (sources.code_lines, 85_569),
+    (lambda: PATHS, 548),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
