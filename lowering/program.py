@@ -86,14 +86,15 @@ class LoweredProgram:
       inspections: what is to be told of the shardings of the program's values.
       is_dynamic: whether dimensions are known only where it is called.
       ordered: whether `main` takes a token after the constants, and gives one first.
+      fit: how it was made to fit into a budget of memory; None if it has none.
       keeps_barriers: whether XLA must not look through its barriers in loops.
       places: how the places of its operations in the user's source are told: by how many frames of
         the stack, all if negative, and by names of files without what a regular expression matches.
     """
 
-    __slots__ = ("_module", "const_args", "custom_calls", "host_calls", "inspections",
-                 "is_dynamic", "keepalives", "keeps_barriers", "kept",
-                 "ordered", "places", "text", "unused_donations")
+    __slots__ = ("_module", "const_args", "custom_calls", "fit", "host_calls", "inspections",
+                 "is_dynamic", "keepalives", "keeps_barriers", "kept", "ordered",
+                 "places", "text", "unused_donations")
 
     def __init__(self, module: Module, const_args: list[Any], kept: list[bool],
                  unused_donations: list[ShapedArray], ordered: bool) -> None:
@@ -109,6 +110,7 @@ class LoweredProgram:
         self.inspections = module.inspections
         self.ordered = ordered
         self.keeps_barriers = False
+        self.fit: Any = None
         self.places: tuple[int, str | None] = (1, None)
 
     def located_text(self, frames: int | None = None, names_results: bool = False) -> str:

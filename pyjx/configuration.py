@@ -527,6 +527,14 @@ programs_max_bytes = _int("jax_pyjx_programs_max_bytes", default=4 << 30,
                           help="Memory of compiled programs beyond which the oldest ones go; -1 "
                                "for no bound.")
 
+memory_budget = _str("jax_memory_budget", default=None, traced=True,
+                     help="What a program may need of a device's memory, such as 12GiB or 75%: it "
+                          "computes values again that do not fit.")
+memory_limit = _int("jax_memory_limit", default=None, traced=True,
+                    help="Bytes that the arrays of the process and the temporaries of a program "
+                         "may take together; with it, arrays are known by the line that made "
+                         "them.")
+
 retraces_warn_count = _int("jax_pyjx_retraces_warn_count", default=32,
                            environ="PYJX_RETRACES_WARN_COUNT",
                            help="Retraces of a function after which a warning says why, if they "

@@ -61,7 +61,7 @@ def _rewritten(jaxpr: Jaxpr, platform: str, repeated: int, holding: Collection[i
             eqn = eqn.replace(invars=_read(eqn.invars, values))
         if _asks_to_be_inlined(eqn):
             inlined = decompose(eqn.params["jaxpr"], platform, repeated).jaxpr
-            _put_in_place(eqn, inlined, eqns, values, _names_inside(eqn))
+            put_in_place(eqn, inlined, eqns, values, _names_inside(eqn))
             continue
         unrolled = eqn.primitive.unrolled if unrolls else None
         program = None
@@ -77,7 +77,7 @@ def _rewritten(jaxpr: Jaxpr, platform: str, repeated: int, holding: Collection[i
             name = program.jaxpr.debug_info.func_name if users else eqn.primitive.name
             eqns.append(call_eqn(eqn, program, name, eqn.invars, eqn.outvars))
         else:
-            _put_in_place(eqn, program.jaxpr, eqns, values,
+            put_in_place(eqn, program.jaxpr, eqns, values,
                           eqn.source_info.name_stack if users else None)
     return jaxpr.replace(eqns=eqns, outvars=_read(jaxpr.outvars, values),
                          effects=join_effects(eqns))
@@ -157,7 +157,7 @@ def _program_of(eqn: JaxprEqn, platform: str, repeated: int) -> ClosedJaxpr | No
     return None if program is None else decompose(program, platform, repeated)
 
 
-def _put_in_place(eqn: JaxprEqn, program: Jaxpr, eqns: list[JaxprEqn], values: dict[Var, Any],
+def put_in_place(eqn: JaxprEqn, program: Jaxpr, eqns: list[JaxprEqn], values: dict[Var, Any],
                   names: NameStack | None) -> None:
     """Append the equations of `program` for those of `eqn`.
 

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 reports = deferred("pyjx.runtime.explain")  # few programs ask for one
 many_sizes = deferred("pyjx.dynamic")  # nor for this
+memory = deferred("pyjx.runtime.memory")  # few programs have a budget
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -116,6 +117,7 @@ class JitOptions(TypedDict, total=False):
     compiler_options: dict[str, Any] | None
     dynamic: dict[str, Any] | None
     dynamic_policy: Any
+    memory_budget: str | float | None
 
 
 _traces: Any = weakref.WeakKeyDictionary()  # function -> {options: {signature: TracedCall}}
@@ -332,6 +334,9 @@ class JitSpec:
     def bind_call(self, traced: TracedCall, leaves: Sequence[Any]) -> Any:
         """As `bind`, in one operation also where the function is to stand in line."""
         closed, options = traced.closed, self.options
+        kvs = options.compiler_options
+        if kvs and state.dynamic is not eager_trace:
+            closed, kvs = memory.planned(closed, self.name, kvs)
         consts = closed.consts
         if traced.asks_shardings:
             leaves = requests.constrain(leaves, traced.request.in_shardings)
@@ -340,7 +345,7 @@ class JitSpec:
             name=self.name, donated_invars=(False,) * len(consts) + traced.donated,
             keep_unused=options.keep_unused,
             inline=False if options.inline is Inline.AUTO else options.inline,
-            compiler_options_kvs=options.compiler_options,
+            compiler_options_kvs=kvs,
         )
         if traced.asks_shardings:
             outs = requests.constrain(outs, traced.request.out_shardings)
@@ -481,7 +486,7 @@ def jit(  # type: ignore[misc]
     donate_argnames: Any = None, keep_unused: bool = False, device: DeviceLike = None,
     backend: str | None = None, inline: bool | Inline = False,
     compiler_options: dict[str, Any] | None = None, dynamic: Any = None,
-    dynamic_policy: Any = "pow2",
+    dynamic_policy: Any = "pow2", memory_budget: str | float | None = None,
 ) -> Any:
     """Compile a function with XLA.
 
@@ -507,8 +512,13 @@ def jit(  # type: ignore[misc]
         program runs for all sizes in a bucket. An extension of pyjx.
       dynamic_policy: the buckets: "pow2", a number whose multiples they are, a list of sizes, a
         function from size to bucket, or a dict of these by the dimension's name.
+      memory_budget: what the program may need of the memory of each device that it runs on:
+        "12GiB" or "75%", a number of bytes, or a float below 1 for a part of it. Values that a
+        backward pass reads are computed again for that, those that cost least. By default the flag
+        `jax_memory_budget` says it.
 
     Raises:
+      JaxRuntimeError: at the first call, if no program is found that needs as little.
       TypeError: `fun` is not callable, or what stands for a sharding is none.
       NotImplementedError: of an operation it is not known that padding cannot be seen.
       ValueError: the function has no such arguments, or shardings are no prefix of them.
@@ -528,6 +538,7 @@ def jit(  # type: ignore[misc]
             donate_argnums=donate_argnums, donate_argnames=donate_argnames,
             keep_unused=keep_unused, device=device, backend=backend, inline=inline,
             compiler_options=compiler_options, dynamic=dynamic, dynamic_policy=dynamic_policy,
+            memory_budget=memory_budget,
         )
     signature.check_jittable(fun)
     signature.check_names(fun, static_argnames, "static")
@@ -552,6 +563,9 @@ def jit(  # type: ignore[misc]
     elif not isinstance(inline, Inline):
         raise ValueError(f"Invalid inline option: {inline!r}. jit takes True, False or a member of "
                          "jax.Inline.")
+    if memory_budget is not None:
+        compiler_options = {**(compiler_options or {}),
+                            memory.OPTION: memory.checked_budget(memory_budget)}
     flags = tuple(sorted((compiler_options or {}).items()))
     # all by position: functions are jitted while others are traced
     options = Options(*static, *donated, keep_unused, inline, flags, device, ins, outs, "jit")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from lowering.program import LoweredProgram, lower
@@ -27,20 +28,25 @@ from pyjx.engine.decompose import are_few_by_elements, decompose
 from pyjx.engine.metadata import metadata_as_programs
 from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
+from pyjx.lazy import deferred
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
 from pyjx.runtime.dumps import dump
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.typed_shardings import types_as_constraints, with_open_results
 
+memory = deferred("pyjx.runtime.memory")  # few programs have a budget
+
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
                  keep_unused: bool = False, platform: str = "cpu",
                  placement: Placement | None = None, for_export: bool = False,
-                 paths: Sequence[str] = ()) -> LoweredProgram:
+                 paths: Sequence[str] = (), budget: int | None = None, scale: float = 1.0
+                 ) -> LoweredProgram:
     """The program of a jaxpr for a placement or, for one device, for a platform; `for_export`
     writes constants into it, and leaves it in the functions that it has. With `paths`, which say
-    what messages call the arguments, it checks their shapes."""
+    what messages call the arguments, it checks their shapes. With a `budget` of bytes it needs no
+    more, by an estimate that is multiplied by `scale`."""
     if closed.consts and not for_export:
         warn_of_captured(closed)
     if placement is not None and placement.devices and not for_export:
@@ -48,32 +54,25 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     ledger.note_lowering(closed, name)
     with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name) as time, \
             collector_paused():
-        if placement is not None and placement.mesh is not None:
-            types = closed.out_avals
-            closed = with_open_results(types_as_constraints(closed), types,
-                                       placement.out_shardings)
-        if not configuration.allow_f16_reductions.value:
-            check_reductions(closed.jaxpr)
-        closed = metadata_as_programs(closed)
         alone = not for_export and (placement is None or len(placement.devices) < 2)
-        physical = physicalize(closed)
-        # XLA's partitioner knows how to cut a product, and what is exported is for all machines.
-        with configuration.small_kernels(platform == "cpu" and alone
-                                         and configuration.small_kernels.value
-                                         and are_few_by_elements(physical)):
-            decomposed = decompose(physical, platform)
-        keeps_barriers = False
-        if alone and platform == "cpu":
-            decomposed, keeps_barriers = for_one_cpu(decomposed)
-        mode = configuration.outline.value
-        prepared = prepare(decomposed, outline=not for_export and (mode == "on" or (
-            mode == "auto" and platform == "cpu" and is_long(decomposed))))
+        passes = partial(_prepared, placement=placement, platform=platform, alone=alone,
+                         for_export=for_export)
+        fit = None
+        if budget is not None:
+            fit = memory.fitted(
+                closed, name, budget, donated=donated, platform=platform, scale=scale,
+                passes=lambda c: passes(c)[0],
+                n_devices=1 if placement is None else max(len(placement.devices), 1))
+            closed = fit.closed
+        prepared, keeps_barriers = passes(closed)
         program = lower(prepared, name, platform=platform, donated=donated,
                         keep_unused=keep_unused, inline_constants=for_export, paths=paths,
                         partitioning=ONE if placement is None
                         else placement.partitioning(prepared.consts),
                         devices=() if placement is None else placement.devices)
-        program.keeps_barriers = keeps_barriers
+        program.keeps_barriers = keeps_barriers or (
+            fit is not None and fit.plan is not None and platform == "cpu")
+        program.fit = fit
         full = configuration.include_full_tracebacks_in_locations.value
         program.places = (configuration.traceback_in_locations_limit.value if full else 1,
                           configuration.hlo_source_file_canonicalization_regex.value)
@@ -83,6 +82,31 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     if program.unused_donations:
         _warn_of_unused(program.unused_donations)
     return program
+
+
+def _prepared(closed: ClosedJaxpr, placement: Placement | None, platform: str, alone: bool,
+              for_export: bool) -> tuple[ClosedJaxpr, bool]:
+    """The program as it is lowered, and whether its barriers count in loops; `alone` says whether
+    it is for one device."""
+    if placement is not None and placement.mesh is not None:
+        types = closed.out_avals
+        closed = with_open_results(types_as_constraints(closed), types,
+                                   placement.out_shardings)
+    if not configuration.allow_f16_reductions.value:
+        check_reductions(closed.jaxpr)
+    closed = metadata_as_programs(closed)
+    physical = physicalize(closed)
+    # XLA's partitioner knows how to cut a product, and what is exported is for all machines.
+    with configuration.small_kernels(platform == "cpu" and alone
+                                     and configuration.small_kernels.value
+                                     and are_few_by_elements(physical)):
+        decomposed = decompose(physical, platform)
+    keeps_barriers = False
+    if alone and platform == "cpu":
+        decomposed, keeps_barriers = for_one_cpu(decomposed)
+    mode = configuration.outline.value
+    return prepare(decomposed, outline=not for_export and (mode == "on" or (
+        mode == "auto" and platform == "cpu" and is_long(decomposed)))), keeps_barriers
 
 
 def prepare(closed: ClosedJaxpr, *, outline: bool) -> ClosedJaxpr:

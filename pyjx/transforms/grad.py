@@ -15,6 +15,7 @@ from pyjx.engine.logs import logging
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import P, R, TreeDef
 from pyjx.guards import guard
+from pyjx.runtime.jit import jit
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import (
     at_argnums,
@@ -42,6 +43,7 @@ _VALUE_AND_GRAD_DOC = (
 def grad(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
     holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
+    memory_budget: str | float | None = None,
 ) -> Callable[P, Any]:
     """A function that computes the gradient of a scalar function.
 
@@ -55,6 +57,8 @@ def grad(
         derivative. Without it the gradient by a complex argument z = x + iy of a real function f
         is df/dx - i df/dy.
       allow_int: integer and boolean arguments are allowed; their gradients have dtype float0.
+      memory_budget: the function is jitted, within so much memory, as `jit` takes it. In a program
+        around it this part is planned by itself.
 
     Returns:
       A function of the same arguments. It returns the gradient by the argument at `argnums`, or a
@@ -80,12 +84,13 @@ def grad(
         def grad_f(*args: Any, **kwargs: Any) -> Any:
             return value_and_grad_of(*args, **kwargs)[1]
 
-    return wraps(fun, grad_f, _GRAD_DOC.format(argnums=argnums))
+    return _within(memory_budget, wraps(fun, grad_f, _GRAD_DOC.format(argnums=argnums)))
 
 
 def value_and_grad(
     fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False,
     holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
+    memory_budget: str | float | None = None,
 ) -> Callable[P, tuple[R, Any]]:
     """A function that computes both a scalar function and its gradient.
 
@@ -102,7 +107,13 @@ def value_and_grad(
     inner = _value_and_grad(
         "value_and_grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes
     )
-    return wraps(fun, inner, _VALUE_AND_GRAD_DOC.format(argnums=argnums))
+    return _within(memory_budget,
+                   wraps(fun, inner, _VALUE_AND_GRAD_DOC.format(argnums=argnums)))
+
+
+def _within(memory_budget: str | float | None, fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function, jitted within so much memory if that is bounded."""
+    return fun if memory_budget is None else jit(fun, memory_budget=memory_budget)
 
 
 @guard

@@ -11,7 +11,7 @@ import pyjx.numpy as jnp
 from pyjx import configuration
 from pyjx.core.check import check_jaxpr
 from pyjx.core.jaxpr import subjaxprs
-from pyjx.core.passes.recompute import _Network
+from pyjx.core.passes.recompute import Network
 from pyjx.runtime.lower import prepare
 
 SIZE = 256
@@ -137,7 +137,7 @@ def test_minimum_cuts(seed):
     nodes = 7
     edges = [(int(a), int(b), int(rng.integers(0, 5))) for a, b in itertools.permutations(
         range(nodes), 2) if rng.random() < 0.45 and b != 0 and a != 1]
-    network = _Network(nodes)
+    network = Network(nodes)
     for edge in edges:
         network.edge(*edge)
     near = network.sink_side(0, 1)

@@ -24,7 +24,7 @@ from pyjx.core.primitive import KEPT
 
 # Borders over which less than 256 KiB pass, at all places of the block together, stay.
 WORTH = KEPT << 18
-_NEVER = 1 << 62
+NEVER = 1 << 62
 
 
 class _Value:
@@ -39,7 +39,7 @@ class _Value:
         self.eqn: JaxprEqn | None = None
         self.operands: list[_Value | Literal] = []
         self.keep = 0
-        self.compute = _NEVER
+        self.compute = NEVER
         self.made: Var | None = None  # in the block's function
 
 
@@ -101,7 +101,7 @@ class _Border:
 
     def cut(self) -> set[_Value]:
         """The values to compute again."""
-        network = _Network(2 * len(self.values) + 2)
+        network = Network(2 * len(self.values) + 2)
         source, sink = 0, 1
         for value in self.values.values():
             before, after = 2 * value.number + 2, 2 * value.number + 3
@@ -112,9 +112,9 @@ class _Border:
             network.edge(before, after, value.keep)
             for operand in value.operands:
                 if type(operand) is _Value:
-                    network.edge(2 * operand.number + 3, before, _NEVER)
+                    network.edge(2 * operand.number + 3, before, NEVER)
         for value in self.inputs:
-            network.edge(2 * value.number + 3, sink, _NEVER)
+            network.edge(2 * value.number + 3, sink, NEVER)
         near = network.sink_side(source, sink)
         return {v for v in self.values.values() if v.eqn is not None and near[2 * v.number + 2]}
 
@@ -170,7 +170,7 @@ def _rewrite(border: _Border, computed: set[_Value], users: Users) -> None:
         users.add(group.inputs[i], start)
 
 
-class _Network:
+class Network:
     """A flow network, by Dinic's algorithm."""
 
     __slots__ = ("_capacity", "_edges", "_target")
@@ -180,10 +180,11 @@ class _Network:
         self._target: list[int] = []  # of edge e; edge e ^ 1 goes back
         self._capacity: list[int] = []
 
-    def edge(self, tail: int, head: int, capacity: int) -> None:
+    def edge(self, tail: int, head: int, capacity: int, flow: int = 0) -> None:
+        """Add an edge, with a flow that has been found for it."""
         e = len(self._target)
         self._target += (head, tail)
-        self._capacity += (capacity, 0)
+        self._capacity += (capacity - flow, flow)
         self._edges[tail].append(e)
         self._edges[head].append(e + 1)
 

@@ -1,0 +1,269 @@
+"""How much memory a program needs at each of its equations: an estimate from the jaxpr.
+
+A value takes its bytes from the equation that makes it to the last one that reads it. XLA makes
+less than that. What elementwise operations and rearrangements make for other such operations is
+part of these, if it is read once or costs little to compute: it is never in memory, and what it is
+made of lives for as long as it is read. The result of an elementwise operation stands where an
+operand was that nothing reads any more; so do updates, barriers and the carries of loops. Results
+and arguments are there all the time, a result where an argument was that is donated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from pyjx.core.arithmetic import reduction
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from pyjx.core.nested import holds_jaxprs, program_of
+from pyjx.core.primitive import CHEAP
+from pyjx.core.records import Record
+
+Sizes = Callable[[Any], int]  # the bytes of a value of a type
+
+
+def nbytes(aval: Any) -> int:
+    """The bytes of a value; none of tokens, and of what has no known size."""
+    size = getattr(aval, "size", 0)
+    dtype = getattr(aval, "dtype", None)
+    if not size or type(size) is not int or dtype is None:
+        return 0
+    physical = getattr(dtype, "physical_aval", None)
+    return nbytes(physical(aval)) if physical is not None else size * int(dtype.itemsize)
+
+
+def tiled_bytes(aval: Any) -> int:
+    """As `nbytes`, on a TPU: of tiles of 8 rows of 128 elements, along the axes that fit best."""
+    plain = nbytes(aval)
+    shape = getattr(aval, "shape", ())
+    if not plain or len(shape) < 1:
+        return plain
+    ups = [math.ceil(n / 128) * 128 / n for n in shape], [math.ceil(n / 8) * 8 / n for n in shape]
+    least = min([ups[0][i] * (ups[1][j] if len(shape) > 1 else 1.0) for i in range(len(shape))
+                 for j in range(len(shape)) if i != j or len(shape) == 1])
+    return int(plain * least)
+
+
+class Machine(Record):
+    """What XLA's compiler of a platform does to the values of programs.
+
+    Attributes:
+      sizes: the bytes of a value of a type.
+      fuses_dear: whether what costs much to compute is part of each of several that read it.
+      copies: whether products and convolutions read copies of operands whose axes do not stand in
+        the order of a library's: batch, rows, columns.
+      rounds: whether 32-bit floats that only products read are kept as those of 16 bits.
+    """
+
+    sizes: Sizes = nbytes
+    fuses_dear: bool = False
+    copies: bool = False
+    rounds: bool = False
+
+
+MACHINES = {"cpu": Machine(copies=True), "tpu": Machine(tiled_bytes, fuses_dear=True, rounds=True)}
+_OTHER = Machine(fuses_dear=True)
+
+
+def machine_of(platform: str) -> Machine:
+    return MACHINES.get(platform, _OTHER)
+
+
+class Liveness:
+    """When the values of a program are in memory.
+
+    Attributes:
+      eqns: its equations.
+      size: the bytes of each value that is in memory.
+      first, last: the equations that make and last read it, by their numbers.
+      live: the bytes of temporaries while each equation runs, with what programs in it need.
+      fixed: the bytes of arguments and results.
+      inside: what programs in an equation need, by its number.
+    """
+
+    __slots__ = ("_factor", "_inner", "_machine", "_sizes", "eqns", "first", "fixed", "inside",
+                 "last", "live", "size")
+
+    def __init__(self, jaxpr: Jaxpr, machine: Machine = _OTHER, donated: Sequence[bool] = (),
+                 inner: dict[int, Any] | None = None, loop: bool = False) -> None:
+        self._machine = machine
+        self._sizes = machine.sizes
+        self._inner: dict[int, Any] = {} if inner is None else inner
+        self.eqns = jaxpr.eqns
+        self.first: dict[Any, int] = {}
+        self.last: dict[Any, int] = {}
+        self.size: dict[Any, int] = {}
+        self.inside: dict[int, int] = {}
+        self.fixed = self._fixed(jaxpr, donated)
+        results = {} if loop else {v: None for v in jaxpr.outvars if type(v) is not Literal}
+        self._find(jaxpr, results, loop)
+        self.live = self._curve(len(jaxpr.eqns))
+
+    @property
+    def peak(self) -> int:
+        return self.fixed + max(self.live, default=0)
+
+    @property
+    def at_peak(self) -> int:
+        """The number of the equation at which the program needs most."""
+        return max(range(len(self.live)), key=self.live.__getitem__, default=0)
+
+    def alive(self, i: int) -> list[Any]:
+        """The values that are in memory while an equation runs, the largest first."""
+        found = [v for v, n in self.size.items() if n and self.first[v] <= i <= self.last[v]]
+        return sorted(found, key=lambda v: -self.size[v])
+
+    def within(self, i: int) -> Liveness | None:
+        """Of the programs that an equation holds that which needs most; None if it holds none."""
+        found = [self._inner[id(j)][0] for j in jaxprs_of(self.eqns[i]) if id(j) in self._inner] \
+            if i in self.inside else []
+        return max(found, key=lambda live: max(live.live, default=0), default=None)
+
+    def _fixed(self, jaxpr: Jaxpr, donated: Sequence[bool]) -> int:
+        given = sum([self._sizes(v.aval) for v in jaxpr.all_invars])
+        own = [self._sizes(v.aval) for v in jaxpr.outvars]
+        free: dict[Any, int] = {}
+        for v, d in zip(jaxpr.invars, donated, strict=False):
+            if d:
+                free[v.aval.shape, v.aval.dtype] = free.get((v.aval.shape, v.aval.dtype), 0) + 1
+        for aval, n in zip(jaxpr.out_avals, own, strict=True):
+            key = getattr(aval, "shape", None), getattr(aval, "dtype", None)
+            if free.get(key, 0):
+                free[key] -= 1
+                given -= n
+        return given + sum(own)
+
+    def _find(self, jaxpr: Jaxpr, results: dict[Any, None], loop: bool) -> None:
+        """Find out which values are in memory, and for how long."""
+        eqns, last = jaxpr.eqns, self.last
+        end = len(eqns)
+        reads: dict[Any, int] = {}  # how often a value is read
+        whole: dict[Any, bool] = {}  # whether something reads it that is no part of a fusion
+        exact: set[Any] = {*jaxpr.outvars}  # what other operations than products read
+        twice: set[Any] = set()  # what products read copies of
+        for v in jaxpr.outvars:
+            last[v] = end
+            whole[v] = True
+        virtual: set[int] = set()
+        for i in range(end - 1, -1, -1):
+            eqn = eqns[i]
+            primitive = eqn.primitive
+            fusible = primitive.cost is not None or primitive.fused
+            out = eqn.outvars[0] if eqn.outvars else None
+            if fusible and out in last and not whole.get(out) and (
+                    primitive.cost == CHEAP or primitive.moves or reads.get(out) == 1
+                    or self._machine.fuses_dear):
+                virtual.add(i)
+                at = max([last.get(v, i) for v in eqn.outvars])
+            else:
+                at = i
+            fuses = fusible or primitive.arithmetic is reduction
+            for x in eqn.invars:
+                if type(x) is not Literal:
+                    reads[x] = reads.get(x, 0) + 1
+                    if last.get(x, -1) < at:
+                        last[x] = at
+                    if not fuses:
+                        whole[x] = True
+                    if not (primitive.contracts and not eqn.params.get("precision")) and not (
+                            primitive.moves and exact.isdisjoint(eqn.outvars)):
+                        exact.add(x)
+            if primitive.contracts and self._machine.copies:
+                twice.update(_copied(eqn))
+        self._factor = {v: 0.5 for v in last if v not in exact} if self._machine.rounds else \
+            dict.fromkeys(twice, 2.0)
+        self._place(jaxpr, results, virtual, loop)
+
+    def _place(self, jaxpr: Jaxpr, results: dict[Any, None], virtual: set[int], loop: bool
+               ) -> None:
+        """Give the values that are in memory their places: the equations from which they are."""
+        eqns, first, last, size, sizes = jaxpr.eqns, self.first, self.last, self.size, self._sizes
+        given = {} if loop else dict.fromkeys(jaxpr.all_invars)
+        roots: dict[Any, tuple[Any, ...]] = {}  # what is in memory of what a value is made of
+        for i, eqn in enumerate(eqns):
+            primitive = eqn.primitive
+            read = list(dict.fromkeys([r for x in eqn.invars if type(x) is not Literal
+                                       for r in roots.get(x, (x,))]))
+            if i in virtual:
+                for v in eqn.outvars:
+                    roots[v] = tuple(read)
+                continue
+            if primitive.moves and primitive.multiple_results and not primitive.fused:  # a barrier
+                for x, v in zip(eqn.invars, eqn.outvars, strict=True):
+                    roots[v] = roots.get(x, (x,))
+                    for r in roots[v]:
+                        last[r] = max(last.get(r, i), last.get(v, i))
+                continue
+            for v in eqn.outvars:
+                first[v] = i
+                last.setdefault(v, i)
+                size[v] = 0 if v in results else sizes(v.aval)
+                if v in self._factor and v.aval.dtype == np.float32:
+                    size[v] = int(size[v] * self._factor[v])
+            if primitive.cost is not None or primitive.in_place or primitive.holder.loops:
+                self._take_over(i, eqn, read, given, results)
+            if eqn.params and holds_jaxprs(eqn):
+                self.inside[i] = self._held(eqn)
+            elif primitive.contracts and self._machine.copies:
+                spec = getattr(eqn.params["dimension_numbers"], "lhs_spec", (0,))
+                if spec[0]:  # the gradient of a kernel
+                    self.inside[i] = sum([sizes(x.aval) for x in eqn.invars])
+
+    def _take_over(self, i: int, eqn: JaxprEqn, read: Sequence[Any], given: dict[Any, None],
+                   results: dict[Any, None]) -> None:
+        """Let results stand where operands were that nothing else reads: these end before."""
+        last, size = self.last, self.size
+        free = [r for r in read if last.get(r) == i and size.get(r) and r not in given]
+        for v in eqn.outvars:
+            for r in free:
+                if size[r] == self._sizes(v.aval):
+                    last[r] = i - 1
+                    free.remove(r)
+                    break
+
+    def _held(self, eqn: JaxprEqn) -> int:
+        """What programs of an equation need beyond its operands and results."""
+        loop = bool(eqn.primitive.holder.loops)
+        return max([self._needs(p, loop) for p in jaxprs_of(eqn)], default=0)
+
+    def _needs(self, closed: ClosedJaxpr, loop: bool) -> int:
+        found = self._inner.get(id(closed))
+        if found is None:
+            live = Liveness(closed.jaxpr, self._machine, (), self._inner, loop)
+            found = self._inner[id(closed)] = (live, closed)
+        return max(found[0].live, default=0)
+
+    def _curve(self, n: int) -> list[int]:
+        change = [0] * (n + 2)
+        for v, bytes_ in self.size.items():
+            if bytes_ and self.last[v] >= self.first[v]:
+                change[self.first[v]] += bytes_
+                change[min(self.last[v], n - 1) + 1] -= bytes_
+        live = list(accumulate(change[:n]))
+        for i, more in self.inside.items():
+            live[i] += more
+        return live
+
+
+def jaxprs_of(eqn: JaxprEqn) -> Sequence[ClosedJaxpr]:
+    """The programs that an equation runs, or runs one of."""
+    program = program_of(eqn.primitive, eqn.params)
+    if program is not None:
+        return [program]
+    held = eqn.primitive.holder.held
+    return () if held is None else held(eqn.params).programs  # type: ignore[no-any-return]
+
+
+def _copied(eqn: JaxprEqn) -> list[Any]:
+    """The operands of a product whose contracted axes stand before several others."""
+    numbers = eqn.params["dimension_numbers"]
+    if hasattr(numbers, "lhs_spec"):
+        return []
+    contracted, batch = numbers
+    return [x for x, axes, others in zip(eqn.invars, contracted, batch, strict=True)
+            if type(x) is not Literal and not others and 0 in axes
+            and len(x.aval.shape) > len(axes) + 1]

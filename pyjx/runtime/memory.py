@@ -1,0 +1,303 @@
+"""Programs within a budget of memory, and what is said where memory does not suffice.
+
+`jit(f, memory_budget=...)` and the flag `jax_memory_budget` bound what a compiled program needs at
+its peak: arguments, results and temporaries, less what is in the same place. A program that is
+expected to need more is planned (runtime/recomputing.py) before it is lowered. Then the compiler's
+own word counts: where it says more, the plan is made anew for as much less.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from lowering.program import LoweredProgram
+from pyjx import configuration, jaxlib_api
+from pyjx.core.derived import derived_structure
+from pyjx.core.frames import shown_path, user_frame
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from pyjx.core.liveness import Liveness, Sizes, machine_of
+from pyjx.core.passes.dce import dce
+from pyjx.core.records import Record
+from pyjx.runtime import backends
+from pyjx.runtime.compile import compile_lowered
+from pyjx.runtime.executable import Executable
+from pyjx.runtime.lower import lower_closed
+from pyjx.runtime.placement import Placement
+from pyjx.runtime.recomputing import Plan, Search, flattened, work_on
+
+OPTION = "memory_budget"  # among the compiler options of a function; XLA never sees it
+Budget = int | float  # bytes, or a fraction of the device's memory
+Passes = Callable[[ClosedJaxpr], ClosedJaxpr]
+
+_UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40,
+          "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40,
+          "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_SHOWN = 5  # of the largest arrays
+_CURES = ("Smaller batches or shorter sequences, bfloat16, shardings over more devices and "
+          "donated arguments (donate_argnums) need less.")
+# Beyond so much above the budget an estimate is believed without compiling.
+_SURELY = 1.25
+_TRIES = 3
+
+
+def checked_budget(value: Any, name: str = "jit") -> Budget:
+    """A budget as the user gives it, in bytes or as a fraction of a device's memory.
+
+    Raises:
+      TypeError: it is no number and no text.
+      ValueError: it is not positive, or the text has no known unit.
+
+    >>> checked_budget("1.5GiB"), checked_budget(2**20), checked_budget(0.75), checked_budget("50%")
+    (1610612736, 1048576, 0.75, 0.5)
+    """
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*(\d+\.?\d*(?:[eE]\d+)?)\s*([A-Za-z]*|%)\s*", value)
+        if found is None or (found[2] != "%" and found[2].upper() not in _UNITS):
+            raise ValueError(f"{name}: memory_budget is a number of bytes such as '12GiB' or "
+                             f"'500MB', or a part of the device's memory such as '75%', got "
+                             f"{value!r}.")
+        number = float(found[1])
+        value = number / 100 if found[2] == "%" else int(number * _UNITS[found[2].upper()])
+    if isinstance(value, bool) or not (hasattr(value, "__index__") or isinstance(value, float)):
+        raise TypeError(f"{name}: memory_budget is bytes as an int, a text such as '12GiB', or a "
+                        f"fraction of the device's memory as a float below 1, got {value!r}.")
+    if not value > 0:
+        raise ValueError(f"{name}: memory_budget must be more than nothing, got {value!r}.")
+    return float(value) if value < 1 else int(value)
+
+
+def parted(options: Any) -> tuple[Budget | None, Any]:
+    """The budget among compiler options, or else that of the process, and the other options."""
+    given = dict(options)
+    budget = given.pop(OPTION, None)
+    if budget is None and configuration.memory_budget.value is not None:
+        budget = checked_budget(configuration.memory_budget.value, "jax_memory_budget")
+    return budget, options if len(given) == len(options) else (
+        given if isinstance(options, dict) else tuple(given.items()))
+
+
+def bytes_on(budget: Budget, device: Any) -> int:
+    """A budget in bytes.
+
+    Raises:
+      ValueError: it is a part of the memory of a device that does not tell how much that is.
+    """
+    if budget >= 1:
+        return int(budget)
+    total = memory_of(device)
+    if total is None:
+        raise ValueError(f"memory_budget={budget}: how much memory {device} has is not known; give "
+                         "the budget in bytes, such as '12GiB'.")
+    return int(budget * total)
+
+
+def memory_of(device: Any) -> int | None:
+    """The bytes of memory that a device has; None where nobody knows."""
+    if configuration.memory_limit.value is not None:
+        return int(configuration.memory_limit.value)
+    if device is None:
+        return None
+    if device.platform == "cpu":
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return (device.memory_stats() or {}).get("bytes_limit")  # type: ignore[no-any-return]
+    except (jaxlib_api.JaxRuntimeError, NotImplementedError, RuntimeError):
+        return None  # a device that is only described
+
+
+def peak_of(loaded: Any) -> int | None:
+    """What a compiled program needs, by the compiler; None where it does not tell."""
+    try:
+        stats = loaded.get_compiled_memory_stats()
+    except RuntimeError:
+        return None
+    return int(stats.argument_size_in_bytes + stats.output_size_in_bytes
+               + stats.temp_size_in_bytes - stats.alias_size_in_bytes)
+
+
+def size_text(n: float) -> str:
+    """`1.5 GiB`."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if n < 1024:
+            return f"{n:.0f} {unit}" if unit == "bytes" else f"{n:.1f} {unit}"
+        n /= 1024
+    return f"{n:.1f} GiB"
+
+
+# -- planning --------------------------------------------------------------------------------------
+
+
+class Fit(Record):
+    """A program within a budget, and how it came to be.
+
+    Attributes:
+      closed: the program.
+      budget: bytes.
+      before, after: when its values are alive without the budget and with it.
+      plan: what is computed again; None where nothing is.
+      sizes: the bytes of values.
+      n_devices: for how many devices it is, whose memory `before` and `after` count together.
+    """
+
+    closed: ClosedJaxpr
+    budget: int
+    before: Liveness
+    after: Liveness
+    plan: Plan | None
+    sizes: Sizes
+    n_devices: int
+
+    def beyond(self, name: str, peak: float) -> Exception:
+        """The error for a program that needs more at its peak than its budget."""
+        return jaxlib_api.JaxRuntimeError(
+            f"RESOURCE_EXHAUSTED: {name} does not fit in its memory_budget of "
+            f"{size_text(self.budget)}: the least that was found is {size_text(peak)}. The "
+            f"largest arrays then are\n"
+            f"{table_of(largest(self.closed.jaxpr, self.after, self.sizes))}\n{_CURES}")
+
+    def __str__(self) -> str:
+        before, after = size_text(self.before.peak), size_text(self.after.peak)
+        if self.plan is None:
+            return f"memory budget {size_text(self.budget)}: about {before}, nothing is given up"
+        return (f"memory budget {size_text(self.budget)}: about {after} in place of {before}; "
+                f"{len(self.plan.again)} operations are done again")
+
+
+def fitted(closed: ClosedJaxpr, name: str, budget: int, *, donated: Sequence[bool], platform: str,
+           passes: Passes, n_devices: int = 1, scale: float = 1.0) -> Fit:
+    """A program that is expected to need no more than its budget.
+
+    Args:
+      passes: makes of a program what is lowered, whose memory counts.
+      n_devices: the devices that it is cut for; the budget is that of each.
+      scale: what the estimates are to be multiplied by.
+
+    Raises:
+      JaxRuntimeError: nothing that is found needs as little.
+    """
+    machine, room = machine_of(platform), budget * n_devices / scale
+    before = Liveness(flattened(passes(closed)).jaxpr, machine, donated)
+    if before.peak <= room:
+        return Fit(closed, budget, before, before, None, machine.sizes, n_devices)
+    flat = dce(flattened(closed))
+    search = Search(machine, work_on(platform), donated)
+    best: tuple[Plan, ClosedJaxpr, Liveness] | None = None
+    target = room
+    for _ in range(_TRIES):
+        plan = search.run(flat.jaxpr, target)
+        made = ClosedJaxpr(plan.jaxpr, flat.consts)
+        after = Liveness(flattened(passes(made)).jaxpr, machine, donated)
+        fits = after.peak <= room
+        if best is None or (plan.work < best[0].work and fits if best[2].peak <= room
+                            else after.peak < best[2].peak):
+            best = plan, made, after
+        if (fits and after.peak > 0.9 * room) or plan.live.peak > target or not plan.work:
+            break
+        target *= min(0.99 * room / after.peak, 2.0)
+    assert best is not None
+    plan, made, after = best
+    fit = Fit(made, budget, before, after, plan if plan.work else None, machine.sizes,
+              n_devices)
+    if after.peak > _SURELY * room:
+        raise fit.beyond(name, after.peak * scale / n_devices)
+    return fit
+
+
+def planned(closed: ClosedJaxpr, name: str, options: Any) -> tuple[ClosedJaxpr, Any]:
+    """A part of a program, within the budget among its compiler options, and the other options."""
+    given = dict(options)
+    budget = given.pop(OPTION, None)
+    if budget is None:
+        return closed, options
+    device = backends.default_device()
+    return (_planned(closed, name, bytes_on(budget, device), device.platform),
+            tuple(given.items()))
+
+
+@derived_structure
+def _planned(closed: ClosedJaxpr, name: str, budget: int, platform: str) -> ClosedJaxpr:
+    return fitted(closed, name, budget, donated=(), platform=platform, passes=lambda c: c).closed
+
+
+def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
+                    placement: Placement, lowered: LoweredProgram | None, **how: Any
+                    ) -> tuple[LoweredProgram, Executable]:
+    """The program and executable of a jaxpr that needs no more than a budget by the compiler's
+    word. `lowered` is the program that is expected to; `how` is as for `lower_closed`.
+
+    Raises:
+      JaxRuntimeError: it needs more whatever is done.
+    """
+    scale = 1.0
+    for left in reversed(range(_TRIES)):
+        source = lowered if lowered is not None and lowered.fit is not None else lower_closed(
+            closed, name, placement=placement, budget=budget, scale=scale, **how)
+        executable = compile_lowered(source, closed, name, options, placement)
+        peak, fit = peak_of(executable.loaded), source.fit
+        if peak is None or peak <= budget:
+            break
+        if not left:
+            raise fit.beyond(name, peak)
+        scale, lowered = 1.02 * peak * fit.n_devices / fit.after.peak, None
+    return source, executable
+
+
+# -- what is alive ---------------------------------------------------------------------------------
+
+
+class Held(Record):
+    """An array that is in memory at a program's peak.
+
+    Attributes:
+      bytes: how many it takes.
+      type: such as `f32[8,128]`.
+      what: the argument's name, or the operation that makes it.
+      place: the user's line that makes it; empty where there is none.
+    """
+
+    bytes: int
+    type: str
+    what: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{size_text(self.bytes):>12}  {self.type:24} {self.what:20} {self.place}".rstrip()
+
+
+def table_of(held: Sequence[Held]) -> str:
+    return "\n".join([f"  {h}" for h in held])
+
+
+def largest(jaxpr: Jaxpr, live: Liveness, sizes: Sizes, most: int = _SHOWN) -> list[Held]:
+    """The largest arrays at a program's peak: its arguments and results, and what is alive then."""
+    names = jaxpr.debug_info.arg_names or ()
+    found = [Held(sizes(v.aval), v.aval.str_short(short_dtypes=True),
+                  names[i] if i < len(names) else f"argument {i}", "")
+             for i, v in enumerate(jaxpr.invars)]
+    made = {v: e for e in jaxpr.eqns for v in e.outvars}
+    found += [_held(v, made[v], sizes) for v in dict.fromkeys(jaxpr.outvars) if v in made]
+    found += list(_alive(live, sizes))
+    return sorted(found, key=lambda h: -h.bytes)[:most]
+
+
+def _alive(live: Liveness, sizes: Sizes) -> Iterator[Held]:
+    i = live.at_peak
+    for v in live.alive(i):
+        yield _held(v, live.eqns[live.first[v]], sizes)
+    inner = live.within(i)
+    if inner is not None:
+        yield from _alive(inner, sizes)
+
+
+def _held(v: Any, eqn: JaxprEqn, sizes: Sizes) -> Held:
+    return Held(sizes(v.aval), v.aval.str_short(short_dtypes=True), eqn.primitive.name,
+                place_of(eqn))
+
+
+def place_of(eqn: JaxprEqn) -> str:
+    """The user's line that an equation comes from."""
+    frame = user_frame(eqn.source_info.traceback)
+    return "" if frame is None else f"{shown_path(frame.file_name)}:{frame.start_line}"

@@ -1,0 +1,208 @@
+"""Programs within a budget of memory: the same results, by the compiler's word within it, and
+errors that name the arrays where that is not possible."""
+
+import re
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import configuration
+from pyjx.core.liveness import Liveness, machine_of, nbytes, tiled_bytes
+from pyjx.runtime.memory import checked_budget, peak_of
+from pyjx.runtime.recomputing import flattened
+
+WIDTH, BATCH, LAYERS = 64, 512, 8
+RNG = np.random.default_rng(0)
+WEIGHTS = [jnp.asarray(RNG.normal(size=(WIDTH, WIDTH)) / 8, "float32") for _ in range(LAYERS)]
+X = jnp.asarray(RNG.normal(size=(BATCH, WIDTH)), "float32")
+
+
+def layer(x, w):
+    return jnp.tanh(jax.nn.silu(x @ w)) + 0.5 * x
+
+
+def unrolled(ws, x):
+    for w in ws:
+        x = layer(x, w)
+    return (x**2).mean()
+
+
+def plain(ws, x):
+    for w in ws:
+        x = jnp.tanh(x @ w)
+    return (x**2).mean()
+
+
+def scanned(ws, x):
+    return (jax.lax.scan(lambda x, w: (layer(x, w), None), x, jnp.stack(ws))[0] ** 2).mean()
+
+
+def checkpointed(ws, x):
+    for w in ws:
+        x = jax.checkpoint(layer)(x, w)
+    return (x**2).mean()
+
+
+def carry_as_slices(ws, x):
+    """The last carry of one loop is what another one takes apart."""
+    square = x[:LAYERS, :LAYERS]
+    y, seen = jax.lax.scan(lambda c, w: (jnp.sin(c) @ w[:LAYERS, :LAYERS], jnp.sin(c)), square,
+                           jnp.stack(ws))
+    z, _ = jax.lax.scan(lambda c, xs: (jnp.tanh(c * xs[0] + xs[1][0]), None), jnp.ones(LAYERS),
+                        (y, seen))
+    return (z**2).mean()
+
+
+def in_a_loop(ws, x):
+    """Steps of training inside the program."""
+    def step(ws, _):
+        value, grads = jax.value_and_grad(unrolled)(ws, x)
+        return jax.tree.map(lambda w, g: w - 0.1 * g, ws, grads), value
+    return jax.lax.scan(step, ws, None, length=2)
+
+
+def gradient_of(loss):
+    return jax.value_and_grad(loss)
+
+
+def peak(compiled):
+    return peak_of(compiled.runtime_executable())
+
+
+def agree(found, wanted):
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("fun", "share"), [
+    (gradient_of(unrolled), 0.75), (gradient_of(unrolled), 0.5), (gradient_of(plain), 0.7),
+    (gradient_of(scanned), 0.6), (gradient_of(scanned), 0.45), (in_a_loop, 0.6),
+], ids=["unrolled", "half", "plain", "scanned", "less than half", "in a loop"])
+def test_fits_by_the_compilers_word(fun, share):
+    free = jax.jit(fun).lower(WEIGHTS, X).compile()
+    budget = int(share * peak(free))
+    compiled = jax.jit(fun, memory_budget=budget).lower(WEIGHTS, X).compile()
+    assert peak(compiled) <= budget < peak(free)
+    agree(compiled(WEIGHTS, X), free(WEIGHTS, X))
+
+
+@pytest.mark.parametrize("loss", [unrolled, scanned, checkpointed, carry_as_slices])
+def test_any_plan_gives_the_same_gradients(loss):
+    """Also those that are found on the way to a budget that nothing meets."""
+    wanted = jax.grad(loss)(WEIGHTS, X)
+    for share in (0.9, 0.7, 0.5):
+        free = jax.jit(jax.grad(loss)).lower(WEIGHTS, X).compile()
+        try:
+            found = jax.jit(jax.grad(loss), memory_budget=int(share * peak(free)))(WEIGHTS, X)
+        except jax.errors.JaxRuntimeError as error:
+            assert "does not fit" in str(error)
+        else:
+            agree(found, wanted)
+
+
+def test_random_bits_are_computed_again_and_effects_are_not():
+    seen = []
+
+    def loss(ws, x, key):
+        for i, w in enumerate(ws):
+            mask = jax.random.bernoulli(jax.random.fold_in(key, i), 0.5, x.shape)
+            x = jnp.where(mask, layer(x, w), 0.0)
+            jax.debug.callback(seen.append, x.sum())
+        return (x**2).mean()
+
+    args = WEIGHTS, X, jax.random.key(0)
+    fun = jax.grad(loss)
+    free = jax.jit(fun).lower(*args).compile()
+    found = jax.jit(fun, memory_budget=int(0.7 * peak(free)))(*args)
+    jax.effects_barrier()
+    assert len(seen) == LAYERS
+    agree(found, fun(*args))
+
+
+def test_a_budget_that_is_no_bound_changes_nothing():
+    fun = jax.grad(unrolled)
+    text = jax.jit(fun).lower(WEIGHTS, X).as_text()
+    assert jax.jit(fun, memory_budget="1GiB").lower(WEIGHTS, X).as_text() == text
+    assert "optimization_barrier" not in text
+
+
+def test_what_the_user_saves_stays_saved():
+    """A policy's residuals are results of operations that are not done again."""
+    def loss(ws, x):
+        policy = jax.checkpoint_policies.dots_saveable
+        for w in ws:
+            x = jax.checkpoint(layer, policy=policy)(x, w)
+        return (x**2).mean()
+
+    fun = jax.value_and_grad(loss)
+    free = jax.jit(fun).lower(WEIGHTS, X).compile()
+    budgeted = jax.jit(fun, memory_budget=int(0.9 * peak(free))).lower(WEIGHTS, X)
+    assert budgeted.as_text().count("dot_general") == jax.jit(fun).lower(
+        WEIGHTS, X).as_text().count("dot_general")
+
+
+def test_what_does_not_fit_is_refused_with_the_arrays_and_lines():
+    with pytest.raises(jax.errors.JaxRuntimeError) as info:
+        jax.jit(jax.grad(unrolled), memory_budget="400KiB")(WEIGHTS, X)
+    text = str(info.value)
+    assert text.startswith("RESOURCE_EXHAUSTED: unrolled does not fit in its memory_budget of "
+                           "400.0 KiB: the least that was found is ")
+    assert re.search(r"128.0 KiB  f32\[512,64\] +\w+ +.*test_memory.py:\d+", text)
+    assert "donate_argnums" in text
+
+
+def test_the_flag_bounds_all_programs():
+    fun = jax.jit(lambda x: (x @ x.T).sum(0))
+    with configuration.memory_budget("1MB"), pytest.raises(
+            jax.errors.JaxRuntimeError, match=r"memory_budget of 976.6 KiB"):
+        fun(X)
+    fun(X)
+
+
+def test_derivatives_alone_may_have_a_budget():
+    free = jax.jit(jax.value_and_grad(unrolled)).lower(WEIGHTS, X).compile()
+    budget = int(0.6 * peak(free))
+    agree(jax.value_and_grad(unrolled, memory_budget=budget)(WEIGHTS, X), free(WEIGHTS, X))
+
+    def step(ws, x):
+        value, grads = jax.value_and_grad(unrolled, memory_budget=budget)(ws, x)
+        return value, jax.tree.map(lambda w, g: w - g, ws, grads)
+
+    inside = jax.jit(step).lower(WEIGHTS, X)
+    assert "optimization_barrier" in inside.as_text()
+    assert peak(inside.compile()) < peak(free)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="unrolled does not fit"):
+        jax.jit(lambda ws, x: jax.grad(unrolled, memory_budget=2**18)(ws, x))(WEIGHTS, X)
+
+
+@pytest.mark.parametrize(("given", "error"), [
+    ("12 parsecs", ValueError), ("GiB", ValueError), (-1, ValueError), (0, ValueError),
+    (True, TypeError), ([1], TypeError)])
+def test_no_such_budget(given, error):
+    with pytest.raises(error, match="jit: memory_budget"):
+        jax.jit(lambda x: x, memory_budget=given)
+
+
+def test_budgets():
+    assert checked_budget("1.5 GiB") == 3 << 29
+    assert checked_budget("2GB") == 2 * 10**9
+    assert checked_budget(np.int64(7)) == 7
+    assert checked_budget("25%") == checked_budget(0.25) == 0.25
+    fun = jax.jit(lambda x: x + 1, memory_budget=0.9)
+    assert fun(1.0) == 2.0
+
+
+@pytest.mark.parametrize("loss", [unrolled, plain, scanned, checkpointed])
+def test_estimates_are_those_of_the_compiler(loss):
+    traced = jax.jit(jax.value_and_grad(loss)).trace(WEIGHTS, X)
+    live = Liveness(flattened(traced.jaxpr).jaxpr, machine_of("cpu"))
+    assert live.peak == pytest.approx(peak(traced.lower().compile()), rel=0.15)
+
+
+def test_sizes_of_types():
+    aval = jax.core.get_aval(jnp.zeros((3, 5, 7)))
+    assert nbytes(aval) == 420
+    assert tiled_bytes(aval) == 4 * 128 * 8 * 3
+    assert nbytes(jax.core.get_aval(jax.random.key(0))) == 8
