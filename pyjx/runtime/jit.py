@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 reports = deferred("pyjx.runtime.explain")  # few programs ask for one
 many_sizes = deferred("pyjx.dynamic")  # nor for this
-memory = deferred("pyjx.runtime.memory")  # few programs have a budget
+budgets = deferred("pyjx.runtime.budgets")  # few programs have a budget
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -336,7 +336,7 @@ class JitSpec:
         closed, options = traced.closed, self.options
         kvs = options.compiler_options
         if kvs and state.dynamic is not eager_trace:
-            closed, kvs = memory.planned(closed, self.name, kvs)
+            closed, kvs = budgets.planned(closed, self.name, kvs)
         consts = closed.consts
         if traced.asks_shardings:
             leaves = requests.constrain(leaves, traced.request.in_shardings)
@@ -565,7 +565,7 @@ def jit(  # type: ignore[misc]
                          "jax.Inline.")
     if memory_budget is not None:
         compiler_options = {**(compiler_options or {}),
-                            memory.OPTION: memory.checked_budget(memory_budget)}
+                            budgets.OPTION: budgets.checked_budget(memory_budget)}
     flags = tuple(sorted((compiler_options or {}).items()))
     # all by position: functions are jitted while others are traced
     options = Options(*static, *donated, keep_unused, inline, flags, device, ins, outs, "jit")

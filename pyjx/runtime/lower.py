@@ -5,7 +5,7 @@ It warns of large constants."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,25 +28,22 @@ from pyjx.engine.decompose import are_few_by_elements, decompose
 from pyjx.engine.metadata import metadata_as_programs
 from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
-from pyjx.lazy import deferred
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
 from pyjx.runtime.dumps import dump
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.typed_shardings import types_as_constraints, with_open_results
 
-memory = deferred("pyjx.runtime.memory")  # few programs have a budget
-
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
                  keep_unused: bool = False, platform: str = "cpu",
                  placement: Placement | None = None, for_export: bool = False,
-                 paths: Sequence[str] = (), budget: int | None = None, scale: float = 1.0
+                 paths: Sequence[str] = (), fitted: Callable[..., Any] | None = None
                  ) -> LoweredProgram:
     """The program of a jaxpr for a placement or, for one device, for a platform; `for_export`
     writes constants into it, and leaves it in the functions that it has. With `paths`, which say
-    what messages call the arguments, it checks their shapes. With a `budget` of bytes it needs no
-    more, by an estimate that is multiplied by `scale`."""
+    what messages call the arguments, it checks their shapes. `fitted` makes it
+    fit into the memory there is (runtime/budgets.py)."""
     if closed.consts and not for_export:
         warn_of_captured(closed)
     if placement is not None and placement.devices and not for_export:
@@ -58,11 +55,10 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         passes = partial(_prepared, placement=placement, platform=platform, alone=alone,
                          for_export=for_export)
         fit = None
-        if budget is not None:
-            fit = memory.fitted(
-                closed, name, budget, donated=donated, platform=platform, scale=scale,
-                passes=lambda c: passes(c)[0],
-                n_devices=1 if placement is None else max(len(placement.devices), 1))
+        if fitted is not None:
+            fit = fitted(closed, name, donated=donated, platform=platform,
+                         passes=lambda c: passes(c)[0],
+                         n_devices=len(placement.devices or (None,)) if placement else 1)
             closed = fit.closed
         prepared, keeps_barriers = passes(closed)
         program = lower(prepared, name, platform=platform, donated=donated,

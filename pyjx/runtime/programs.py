@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 # Passes, lowering and compiler, which need not load before the first program.
 lower = deferred("pyjx.runtime.lower")
 compiler = deferred("pyjx.runtime.compile")
-memory = deferred("pyjx.runtime.memory")  # few programs have a budget
+budgets = deferred("pyjx.runtime.budgets")  # few programs have a budget
 
 TRACES = 2048  # of a function, by signature; of more the oldest goes
 OPERATIONS = 192  # programs of single operations: of new ones, and of those that are called often
@@ -244,10 +244,10 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unus
               compiler_options: Any, placement: Placement, lowered: LoweredProgram | None = None,
               is_operation: bool = False) -> tuple[LoweredProgram, Executable]:
     if not is_operation and (compiler_options or configuration.memory_budget.value is not None):
-        budget, compiler_options = memory.parted(compiler_options)
+        budget, compiler_options = budgets.parted(compiler_options)
         if budget is not None:
-            return memory.compiled_within(  # type: ignore[no-any-return]
-                memory.bytes_on(budget, placement.devices[0]), closed, name, compiler_options,
+            return budgets.compiled_within(  # type: ignore[no-any-return]
+                budgets.bytes_on(budget, placement.devices[0]), closed, name, compiler_options,
                 placement, lowered, donated=donated, keep_unused=keep_unused)
     source = lowered or lower.lower_closed(closed, name, donated=donated, keep_unused=keep_unused,
                                            placement=placement)

@@ -28,7 +28,7 @@ from typing import Any
 
 from pyjx.core.effects import join_effects, no_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from pyjx.core.liveness import Liveness, Machine
+from pyjx.core.lifetimes import Liveness, Machine
 from pyjx.core.nested import holds_jaxprs, map_jaxprs, program_of
 from pyjx.core.passes.dce import dce, dce_jaxpr
 from pyjx.core.passes.recompute import NEVER, Network

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyjx.runtime.explain import Explanation
 
 costs = deferred("pyjx.runtime.costs")  # few programs ask for them
-memory = deferred("pyjx.runtime.memory")
+budgets = deferred("pyjx.runtime.budgets")
 lowering = deferred("pyjx.runtime.lower")  # with the passes, for the first program
 CompilerOptions = Mapping[str, str | bool | int | float]
 
@@ -234,15 +234,13 @@ class Lowered(_Stage):
                 self._placement, _ = placement_of(
                     self._closed, (None,) * len(self._closed.in_avals), traced.request, platform)
         self._platform = platform or self._placement.platform
-        budget = None
+        fitted = None
         if spec.options.compiler_options or configuration.memory_budget.value is not None:
-            budget = memory.parted(spec.options.compiler_options)[0]
-            if budget is not None:
-                devices = self._placement.devices
-                budget = memory.bytes_on(budget, devices[0] if devices else None)
+            devices = self._placement.devices
+            fitted = budgets.fitting(spec.options.compiler_options, devices[0] if devices else None)
         self._program = lowering.lower_closed(
             self._closed, spec.name, donated=self._donated, keep_unused=spec.options.keep_unused,
-            platform=self._platform, budget=budget,
+            platform=self._platform, fitted=fitted,
             placement=self._placement if not self._placement.devices
             or self._platform == self._placement.platform else None,
         )

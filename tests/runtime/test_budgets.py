@@ -9,8 +9,8 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration
-from pyjx.core.liveness import Liveness, machine_of, nbytes, tiled_bytes
-from pyjx.runtime.memory import checked_budget, peak_of
+from pyjx.core.lifetimes import Liveness, machine_of, nbytes, tiled_bytes
+from pyjx.runtime.budgets import checked_budget, peak_of
 from pyjx.runtime.recomputing import flattened
 
 WIDTH, BATCH, LAYERS = 64, 512, 8
@@ -149,7 +149,7 @@ def test_what_does_not_fit_is_refused_with_the_arrays_and_lines():
     text = str(info.value)
     assert text.startswith("RESOURCE_EXHAUSTED: unrolled does not fit in its memory_budget of "
                            "400.0 KiB: the least that was found is ")
-    assert re.search(r"128.0 KiB  f32\[512,64\] +\w+ +.*test_memory.py:\d+", text)
+    assert re.search(r"128.0 KiB  f32\[512,64\] +\w+ +.*test_budgets.py:\d+", text)
     assert "donate_argnums" in text
 
 

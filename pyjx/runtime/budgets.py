@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from lowering.program import LoweredProgram
@@ -18,7 +19,7 @@ from pyjx import configuration, jaxlib_api
 from pyjx.core.derived import derived_structure
 from pyjx.core.frames import shown_path, user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
-from pyjx.core.liveness import Liveness, Sizes, machine_of
+from pyjx.core.lifetimes import Liveness, Sizes, machine_of
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.runtime import backends
@@ -77,6 +78,12 @@ def parted(options: Any) -> tuple[Budget | None, Any]:
         budget = checked_budget(configuration.memory_budget.value, "jax_memory_budget")
     return budget, options if len(given) == len(options) else (
         given if isinstance(options, dict) else tuple(given.items()))
+
+
+def fitting(options: Any, device: Any) -> Callable[..., Fit] | None:
+    """What makes a program fit for `lower_closed`; None where no budget is among the options."""
+    budget = parted(options)[0]
+    return None if budget is None else partial(fitted, budget=bytes_on(budget, device))
 
 
 def bytes_on(budget: Budget, device: Any) -> int:
@@ -166,7 +173,7 @@ class Fit(Record):
                 f"{len(self.plan.again)} operations are done again")
 
 
-def fitted(closed: ClosedJaxpr, name: str, budget: int, *, donated: Sequence[bool], platform: str,
+def fitted(closed: ClosedJaxpr, name: str, *, budget: int, donated: Sequence[bool], platform: str,
            passes: Passes, n_devices: int = 1, scale: float = 1.0) -> Fit:
     """A program that is expected to need no more than its budget.
 
@@ -219,7 +226,8 @@ def planned(closed: ClosedJaxpr, name: str, options: Any) -> tuple[ClosedJaxpr, 
 
 @derived_structure
 def _planned(closed: ClosedJaxpr, name: str, budget: int, platform: str) -> ClosedJaxpr:
-    return fitted(closed, name, budget, donated=(), platform=platform, passes=lambda c: c).closed
+    return fitted(closed, name, budget=budget, donated=(), platform=platform,
+                  passes=lambda c: c).closed
 
 
 def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
@@ -234,7 +242,8 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
     scale = 1.0
     for left in reversed(range(_TRIES)):
         source = lowered if lowered is not None and lowered.fit is not None else lower_closed(
-            closed, name, placement=placement, budget=budget, scale=scale, **how)
+            closed, name, placement=placement, fitted=partial(fitted, budget=budget, scale=scale),
+            **how)
         executable = compile_lowered(source, closed, name, options, placement)
         peak, fit = peak_of(executable.loaded), source.fit
         if peak is None or peak <= budget:
