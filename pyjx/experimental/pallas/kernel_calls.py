@@ -387,11 +387,12 @@ def pallas_call(
             interpret=interpret, **options)
         return tree_unflatten(described.tree, outs)
 
-    def call(*args: Any) -> Any:
-        every = configuration.interpret_kernels.value and configuration.interpreter.value
-        return run(interpret or every, *args)
+    return lambda *args: run(interpret or interpreted(), *args)
 
-    return call
+
+def interpreted() -> Any:
+    """How kernels are interpreted that do not say it, False if they are not."""
+    return configuration.interpret_kernels.value and configuration.interpreter.value
 
 
 class _Results(Record):

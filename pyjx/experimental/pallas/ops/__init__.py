@@ -41,6 +41,35 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.experimental.pallas.ops.attention_blocks": "MASK_VALUE",
         "pyjx.experimental.pallas.ops.paged": "grouped_query_attention_reference",
     }),
+    "tpu.splash_attention": ("Attention whose masks leave blocks out.", {
+        "pyjx.experimental.pallas.ops.attention_blocks": "SegmentIds",
+        "pyjx.experimental.pallas.ops.attention_masks": (
+            "CausalMask FullMask LocalMask Mask MultiHeadMask NumpyMask make_causal_mask "
+            "make_local_attention_mask make_random_mask"),
+        "pyjx.experimental.pallas.ops.splash": (
+            "BlockSizes QKVLayout make_masked_mha_reference make_masked_mqa_reference "
+            "make_splash_mha make_splash_mha_single_device make_splash_mqa "
+            "make_splash_mqa_single_device"),
+    }),
+    "tpu.splash_attention.splash_attention_kernel": ("Attention whose masks leave blocks out.", {
+        "pyjx.experimental.pallas.ops.attention_blocks": (
+            "DEFAULT_MASK_VALUE=MASK_VALUE NN_DIM_NUMBERS=PLAIN NT_DIM_NUMBERS=BY_ROWS "
+            "NUM_LANES=LANES NUM_SUBLANES=SUBLANES SegmentIds"),
+        "pyjx.experimental.pallas.ops.splash": (
+            "BlockSizes QKVLayout SplashAttentionKernel attention_reference "
+            "attention_reference_custom=attention_reference make_attention_reference "
+            "make_masked_mha_reference make_masked_mqa_reference make_splash_mha "
+            "make_splash_mha_single_device make_splash_mqa make_splash_mqa_single_device"),
+    }),
+    "tpu.splash_attention.splash_attention_mask": ("Masks of attention.", {
+        "pyjx.experimental.pallas.ops.attention_masks": (
+            "CausalMask ChunkedCausalMask FullMask LocalMask LogicalAnd LogicalOr Mask "
+            "MultiHeadMask NumpyMask make_causal_mask make_chunk_attention_mask "
+            "make_local_attention_mask make_random_mask"),
+    }),
+    "tpu.splash_attention.splash_attention_mask_info": ("Tables of masks.", {
+        "pyjx.experimental.pallas.ops.splash": "MaskInfo process_mask process_mask_dkv",
+    }),
 }
 
 FAMILIES: dict[str, str] = {}

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import configuration
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.records import Record
 from pyjx.experimental.pallas import tpu as pltpu
 from pyjx.experimental.pallas.in_kernels import cdiv, when
-from pyjx.experimental.pallas.kernel_calls import pallas_call
+from pyjx.experimental.pallas.kernel_calls import interpreted, pallas_call
 from pyjx.experimental.pallas.kernel_grids import (
     BlockSpec,
     PrefetchScalarGridSpec,
@@ -97,7 +96,7 @@ def gmm(lhs: Array, rhs: Array, group_sizes: Array, preferred_element_type: DTyp
         raise ValueError(f"gmm: rows of lhs have {lhs.shape[1]} elements, and the matrices of rhs "
                          f"{rhs.shape[2 if transpose_rhs else 1]} to multiply them with.")
     how = _How(dtypes.dtype(preferred_element_type), tiling, transpose_rhs,
-               bool(interpret or configuration.interpret_kernels.value))
+               interpret or interpreted())
     start = _offset(group_offset)
     if existing_out is not None and existing_out.dtype != how.dtype:
         raise ValueError("Existing output dtype must match preferred_element_type.")
@@ -134,7 +133,7 @@ def tgmm(lhs: Array, rhs: Array, group_sizes: Array,
         raise ValueError(f"tgmm: lhs has {lhs.shape[1]} columns and rhs {rhs.shape[0]} rows. These "
                          "are multiplied: give both as many.")
     how = _How(dtypes.dtype(preferred_element_type), tiling, False,
-               bool(interpret or configuration.interpret_kernels.value))
+               interpret or interpreted())
     groups = num_actual_groups or group_sizes.shape[0]
     return _tgmm_program(how, groups, lhs, rhs, group_sizes,  # type: ignore[no-any-return]
                          _offset(group_offset), existing_out)

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyjx import configuration
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.records import Record
 from pyjx.experimental.pallas import tpu as pltpu
 from pyjx.experimental.pallas.in_kernels import cdiv, when
-from pyjx.experimental.pallas.kernel_calls import pallas_call
+from pyjx.experimental.pallas.kernel_calls import interpreted, pallas_call
 from pyjx.experimental.pallas.kernel_grids import (
     BlockSpec,
     PrefetchScalarGridSpec,
@@ -143,7 +142,7 @@ def paged_attention(q: Array, k_pages: Array | QuantizedTensor, v_pages: Array |
     k, v = _parts(k_pages), _parts(v_pages)
     _check(q, k[0], v[0], lengths, page_indices, pages_per_compute_block, megacore_mode)
     how = _How(pages_per_compute_block, attn_logits_soft_cap, mask_value,
-               configuration.interpret_kernels.value)
+               interpreted())
     return _program(how, q, k, v, lengths, page_indices)  # type: ignore[no-any-return]
 
 

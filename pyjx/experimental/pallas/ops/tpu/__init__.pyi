@@ -5,6 +5,7 @@ from pyjx.experimental.pallas.ops.tpu import example_kernel as example_kernel
 from pyjx.experimental.pallas.ops.tpu import matmul as matmul
 from pyjx.experimental.pallas.ops.tpu import megablox as megablox
 from pyjx.experimental.pallas.ops.tpu import paged_attention as paged_attention
+from pyjx.experimental.pallas.ops.tpu import splash_attention as splash_attention
 
 __all__ = [
     "flash_attention",
@@ -12,4 +13,5 @@ __all__ = [
     "matmul",
     "megablox",
     "paged_attention",
+    "splash_attention",
 ]

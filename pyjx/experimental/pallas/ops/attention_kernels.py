@@ -1,0 +1,517 @@
+"""Kernels of attention whose scores are never in memory, forwards and backwards.
+
+Each program of the forward kernel has a block of queries, and goes over the blocks of keys with the
+greatest score so far, the sum of the exponentials and that of the values times these. Backwards the
+weights are made again from the greatest score and the sum: one kernel goes over the queries for
+the gradients of keys and values, with keys as rows, so that nothing has to be transposed, and
+another one over the keys for those of queries and of the bias.
+
+Which queries see which keys is said by their order, by segments, and by tables of blocks, of which
+those that nobody sees are neither fetched nor computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.core.places import joined
+from pyjx.core.primitive import vary
+from pyjx.core.records import Record
+from pyjx.experimental.pallas import tpu as pltpu
+from pyjx.experimental.pallas.in_kernels import cdiv, when
+from pyjx.experimental.pallas.kernel_calls import pallas_call
+from pyjx.experimental.pallas.kernel_grids import (
+    BlockSpec,
+    PrefetchScalarGridSpec,
+    RefLike,
+    num_programs,
+    program_id,
+)
+from pyjx.experimental.pallas.ops.attention_blocks import (
+    BY_ROWS,
+    LANES,
+    MASK_VALUE,
+    SUBLANES,
+    SegmentIds,
+    across,
+    as_float32,
+    down,
+    masked,
+    product,
+    visible,
+)
+from pyjx.experimental.pallas.tpu_kernels import MemorySpace
+from pyjx.runtime.abstract import ShapeDtypeStruct
+from pyjx.runtime.jit import jit
+from pyjx.transforms.custom_vjp import custom_vjp
+from pyjx.tree_util import tree_leaves, tree_map
+
+Part = RefLike | None  # of what may not be given
+
+
+class Sizes(Record):
+    """How many queries and keys a program of a kernel gets, and how many of the inner ones, or of
+    both, it computes at once."""
+
+    rows: int
+    columns: int
+    rows_at_once: int
+    columns_at_once: int
+    row_name: str = ""  # what the caller calls them
+    column_name: str = ""
+
+
+def check_block(name: str, of: str, block: int, length: int) -> None:
+    if block > length:
+        raise ValueError(f"{name}={block} should be smaller or equal to {of}={length}")
+    if block < 1 or length % block:
+        raise ValueError(f"{of}={length} should be divisible by {name}={block}")
+
+
+class How(Record):
+    """What the kernels are made for; without sizes of backward kernels there are no gradients.
+    `sums` says whether those of the exponentials are a result."""
+
+    causal: bool
+    scale: float
+    interpret: object
+    forward: Sizes
+    keys: Sizes | None
+    queries: Sizes | None
+    soft_cap: float | None = None
+    sums: bool = False
+    mask_value: float = MASK_VALUE
+    name: str = "flash_attention"
+
+
+class Blocks(Record):
+    """Tables of the blocks of scores, each of the shape (some heads, blocks of queries, blocks of
+    keys): what is seen of a block, nothing 0, a part 1 or all 2; which block is fetched in its
+    turn; and which of `masks`, int8 of the shape (any, rows, columns), says the part."""
+
+    seen: Array
+    fetched: Array
+    masked: Array
+    masks: Array
+
+
+class Tables(Record):
+    """The tables of the three kernels. Those of keys have rows and columns of masks exchanged."""
+
+    forward: Blocks | None
+    keys: Blocks | None
+    queries: Blocks | None
+
+
+class Inputs(Record):
+    """What attention is of: queries (batch, heads, queries, size), keys and values of as many heads
+    or of groups of these, a bias of all scores, segments, and tables."""
+
+    q: Array
+    k: Array
+    v: Array
+    ab: Array | None = None
+    ids: SegmentIds | None = None
+    tables: Tables | None = None
+
+
+# -- the function ----------------------------------------------------------------------------------
+
+
+@partial(custom_vjp, nondiff_argnums=(0,))
+def _attention(how: How, given: tuple[Any, ...]) -> tuple[Array, Array | None]:
+    out, *numbers = _forward(how, Inputs(*given), residuals=how.sums)
+    return out, _sums(*numbers) if how.sums else None
+
+
+def _attention_forward(how: How, given: tuple[Any, ...]) -> tuple[Any, Any]:
+    if how.keys is None or how.queries is None:
+        raise ValueError("Program is being differentiated, but not all backward blocks are "
+                         "specified")
+    out, top, total = _forward(how, Inputs(*given), residuals=True)
+    saved = given, out, top[..., 0], total[..., 0]
+    return (out, _sums(top, total) if how.sums else None), saved
+
+
+def _sums(top: Array, total: Array) -> Array:
+    """The logarithm of the sum of the exponentials of each query's scores."""
+    return top[..., 0] + jnp.log(total[..., 0])
+
+
+def _attention_backward(how: How, saved: Any, cts: Any) -> Any:
+    given, out, top, total = saved
+    inputs, (ct, ct_sums) = Inputs(*given), cts
+    dots = jnp.sum(as_float32(out) * as_float32(ct), -1)
+    if ct_sums is not None:
+        dots = dots - ct_sums
+    blocks = inputs.tables and inputs.tables.forward
+    rows = _Rows(top, _shrink(how, blocks, top, total), dots)
+    dk, dv = _keys_gradients(how, inputs, ct, rows)
+    dq, dab = _queries_gradients(how, inputs, ct, rows)
+    return ((dq, dk, dv, dab, None, None),)
+
+
+_attention.defvjp(_attention_forward, _attention_backward)
+_program = jit(_attention, static_argnums=0)
+
+
+def attention(how: How, given: Inputs) -> tuple[Array, Array | None]:
+    """softmax((q k^T + ab) * scale) v, and, if they are asked for, the logarithms of the sums of
+    exponentials for each query, float32 of the shape (batch, heads, queries)."""
+    axes = joined(list(map(get_aval, tree_leaves(tuple(given)))))
+    alike = tree_map(lambda x: vary(x, axes), tuple(given))  # so gradients are summed over a mesh
+    return _program(how, alike)  # type: ignore[no-any-return]
+
+
+# -- blocks ----------------------------------------------------------------------------------------
+
+
+class _Rows(Record):
+    """Numbers for each query, of the shape (batch, heads, queries): the greatest score, one by the
+    sum of the exponentials, and the sum of the result times its cotangent."""
+
+    top: Array
+    shrink: Array
+    dots: Array
+
+    def along(self, lay: Callable[[Array], Array]) -> list[Array]:
+        return [lay(x) for x in (self.top, self.shrink, self.dots)]
+
+
+class _Tabled:
+    """What a kernel knows of its tables, whose blocks of scores are at `at(i, j)` for the program
+    at i and j."""
+
+    def __init__(self, blocks: Blocks | None, heads: int, at: Callable[..., tuple[Any, Any]]
+                 ) -> None:
+        self.blocks = blocks
+        self._at = at
+        self._heads = 1 if blocks is None else heads // blocks.seen.shape[0]
+        self.fetched = [] if blocks is None else [blocks.seen, blocks.fetched, blocks.masked]
+
+    def entry(self, table: Any, h: Any, i: Any, j: Any) -> Any:
+        """That of a table for a program."""
+        return table[(h // self._heads, *self._at(i, j))]
+
+    def inner(self, plain: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+        """Which block of the inner axis a program fetches; `plain(i, j)` without tables."""
+        return lambda h, i, j, *tables: self.entry(tables[1], h, i, j) if tables else plain(i, j)
+
+    def masks(self, rows: int, columns: int) -> BlockSpec | None:
+        if self.blocks is None:
+            return None
+        return BlockSpec((None, rows, columns),
+                         lambda b, h, i, j, *tables: (self.entry(tables[2], h, i, j), 0, 0))
+
+    def call(self, how: How, kernel: Callable[..., None], name: str, out_shape: Any,
+             grid: Sequence[int], in_specs: list[Any], out_specs: Any, scratch: Any
+             ) -> Callable[..., Any]:
+        """The function that runs a kernel, which gets the tables first, and the masks last of its
+        arguments."""
+        params = pltpu.CompilerParams(
+            dimension_semantics=("parallel", "parallel", "parallel", "arbitrary"))
+        run = pallas_call(
+            partial(kernel, how, self), out_shape=out_shape,
+            grid_spec=PrefetchScalarGridSpec(len(self.fetched), tuple(grid), in_specs, out_specs,
+                                             scratch),
+            compiler_params=params, interpret=how.interpret, name=f"{how.name}{name}")
+        masks = None if self.blocks is None else self.blocks.masks
+        return lambda *args: run(*self.fetched, *args, masks)
+
+    def split(self, refs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+        """What is seen of the program's block of scores, None without tables, and the references
+        behind those to tables."""
+        if self.blocks is None:
+            return None, refs
+        return self.entry(refs[0], program_id(1), program_id(2), program_id(3)), refs[3:]
+
+
+def _ids_specs(ids: SegmentIds | None, rows: int, columns: int, column: Callable[..., Any]) -> Any:
+    """Specs of the segments of rows, the i-th block of them, and of columns."""
+    if ids is None:
+        return None, None
+    return (BlockSpec((None, rows, LANES), lambda b, h, i, *_: (b, i, 0)),
+            BlockSpec((None, SUBLANES, columns), lambda b, *at: (b, 0, column(*at))))
+
+
+def _parts(whole: int, part: int) -> Iterator[slice]:
+    return (slice(start, start + part) for start in range(0, whole, part))
+
+
+def _read(ref: Part, *part: slice) -> Any:
+    """A part of a block that may not be there."""
+    return None if ref is None else ref[part]
+
+
+# -- forwards --------------------------------------------------------------------------------------
+
+
+def _forward(how: How, given: Inputs, residuals: bool) -> list[Array]:
+    """The result, and with `residuals` the greatest score and the sum for each query, in lanes."""
+    q, k, v, ab, ids, tables = given
+    (batch, heads, queries, size), out_size = q.shape, v.shape[-1]
+    rows, columns = how.forward.rows, how.forward.columns
+    tabled = _Tabled(tables and tables.forward, heads, lambda i, j: (i, j))
+    key = tabled.inner(lambda i, j: jnp.minimum(j, cdiv((i + 1) * rows, columns) - 1)
+                       if how.causal else j)  # where nothing is computed, nothing is fetched
+    group = heads // k.shape[1]
+
+    def keys(size: int) -> BlockSpec:
+        return BlockSpec((None, None, columns, size),
+                         lambda b, h, *at: (b, h // group, key(h, *at), 0))
+
+    def mine(size: int) -> BlockSpec:
+        return BlockSpec((None, None, rows, size), lambda b, h, i, *_: (b, h, i, 0))
+
+    bias = BlockSpec((None, None, rows, columns), lambda b, h, i, *at: (b, h, i, key(h, i, *at)))
+    number = ShapeDtypeStruct((batch, heads, queries, LANES), np.float32)
+    run = tabled.call(
+        how, _forward_kernel, "",
+        [ShapeDtypeStruct((*q.shape[:3], out_size), q.dtype), *[number] * 2 * residuals],
+        (batch, heads, queries // rows, k.shape[2] // columns),
+        [mine(size), keys(size), keys(out_size), None if ab is None else bias,
+         *_ids_specs(ids, rows, columns, key), tabled.masks(rows, columns)],
+        [mine(out_size), *[mine(LANES)] * 2 * residuals],
+        {"top_ref": MemorySpace.VMEM((rows, LANES), np.float32),
+         "total_ref": MemorySpace.VMEM((rows, LANES), np.float32),
+         "sum_ref": MemorySpace.VMEM((rows, out_size), np.float32)})
+    laid = (None, None) if ids is None else (down(ids.q), across(ids.kv))
+    return run(q, k, v, ab, *laid)  # type: ignore[no-any-return]
+
+
+def _forward_kernel(how: How, tabled: _Tabled, *refs: Any, top_ref: RefLike, total_ref: RefLike,
+                    sum_ref: RefLike) -> None:
+    seen, (q_ref, k_ref, v_ref, ab_ref, q_ids_ref, k_ids_ref, mask_ref, o_ref,
+           *saved) = tabled.split(refs)
+    rows, columns = q_ref.shape[0], k_ref.shape[0]
+    row, column = program_id(2) * rows, program_id(3) * columns
+
+    @when(program_id(3) == 0)
+    def _() -> None:
+        top_ref[...] = jnp.full_like(top_ref, how.mask_value)
+        total_ref[...] = jnp.zeros_like(total_ref)
+        sum_ref[...] = jnp.zeros_like(sum_ref)
+
+    def part(at: slice) -> None:
+        scores, _ = _scored(how, product(q_ref[...], k_ref[at, :], BY_ROWS), seen, (
+            ab_ref, q_ids_ref, k_ids_ref, mask_ref), slice(None), at, row, column + at.start, 0)
+        old = top_ref[:, :1]
+        top = jnp.maximum(old, jnp.max(scores, 1, keepdims=True))
+        weights, shrink = jnp.exp(scores - top), jnp.exp(old - top)
+        total = total_ref[:, :1] * shrink + jnp.sum(weights, 1, keepdims=True)
+        sum_ref[...] = sum_ref[...] * shrink + product(weights.astype(v_ref.dtype), v_ref[at, :])
+        top_ref[...] = jnp.broadcast_to(top, top_ref.shape)
+        total_ref[...] = jnp.broadcast_to(total, total_ref.shape)
+
+    @_where_visible(how, seen, row + rows - 1, column)
+    def _() -> None:
+        for at in _parts(columns, how.forward.columns_at_once):
+            part(at)
+
+    @when(program_id(3) == num_programs(3) - 1)
+    def _() -> None:
+        shrink = _shrink(how, tabled.blocks, top_ref[:, :1], total_ref[:, :1])
+        o_ref[...] = (sum_ref[...] * shrink).astype(o_ref.dtype)
+        for ref, value in zip(saved, (top_ref, total_ref), strict=False):
+            ref[...] = value[...]
+
+
+def _shrink(how: How, blocks: Blocks | None, top: Array, total: Array) -> Array:
+    """One by the sum of a query's exponentials; 0 for one that sees nothing by a table."""
+    if blocks is None:
+        return 1 / total
+    return jnp.where(top > how.mask_value / 2, 1 / total, 0.0)
+
+
+def _where_visible(how: How, seen: Any, last_query: Array, first_key: Array
+                   ) -> Callable[..., None]:
+    """Run the decorated function if any of the queries sees any of the keys."""
+    if seen is not None:
+        return when(seen > 0)
+    return when(last_query >= first_key if how.causal else True)
+
+
+def _scored(how: How, scores: Array, seen: Any, parts: Sequence[Part], rows: slice, columns: slice,
+            row: Any, column: Any, query_axis: int) -> tuple[Array, Array | float]:
+    """Products of queries and keys, with what is added, times the scale, capped, and masked; and
+    their slopes with respect to what the scale makes of them.
+
+    Args:
+      how: what they are made for.
+      scores: the products.
+      seen: what is seen of the block.
+      parts: the blocks of the bias, of the segments of rows and of columns, and of the mask.
+      rows, columns: of which part of the blocks.
+      row, column: the positions of the first row and column in the arrays.
+      query_axis: whether rows are queries, 0, or columns, 1.
+    """
+    ab_ref, row_ids_ref, column_ids_ref, mask_ref = parts
+    slopes: Array | float = 1.0
+    if ab_ref is not None:
+        scores = scores + as_float32(ab_ref[rows, columns])
+    if how.scale != 1:
+        scores = scores * how.scale
+    if how.soft_cap is not None:
+        capped = jnp.tanh(scores / how.soft_cap)
+        scores, slopes = how.soft_cap * capped, 1 - capped * capped
+    if mask_ref is not None:
+        in_mask = mask_ref[rows, columns].astype(np.int32) + jnp.where(seen == 2, 1, 0)
+        scores = masked(scores, in_mask > 0, how.mask_value)
+    return masked(scores, visible(
+        scores.shape, row, column, query_axis=query_axis, causal=how.causal,
+        row_ids=_read(row_ids_ref, rows, slice(1)),
+        column_ids=_read(column_ids_ref, slice(1), columns)), how.mask_value), slopes
+
+
+# -- backwards -------------------------------------------------------------------------------------
+
+
+def _keys_gradients(how: How, given: Inputs, ct: Array, numbers: _Rows) -> Any:
+    """The gradients of keys and values, of which each program has a block as its rows."""
+    q, k, v, ab, ids, tables = given
+    (batch, heads, queries, size), (_, groups, keys, out_size) = q.shape, v.shape
+    assert how.keys is not None
+    rows, columns = how.keys.rows, how.keys.columns
+    check_block(how.keys.row_name, "kv_seq_len", rows, keys)
+    check_block(how.keys.column_name, "q_seq_len", columns, queries)
+    tabled = _Tabled(tables and tables.keys, heads, lambda i, j: (j, i))
+    query = tabled.inner(lambda i, j: jnp.maximum(
+        j, jnp.minimum(i * rows // columns, queries // columns - 1)) if how.causal else j)
+    group = heads // groups
+
+    def mine(size: int, group: int = group) -> BlockSpec:
+        return BlockSpec((None, None, rows, size), lambda b, h, i, *_: (b, h // group, i, 0))
+
+    def others(size: int) -> BlockSpec:
+        return BlockSpec((None, None, columns, size), lambda b, h, *at: (b, h, query(h, *at), 0))
+
+    bias = BlockSpec((None, None, rows, columns), lambda b, h, i, *at: (b, h, i, query(h, i, *at)))
+    each = BlockSpec((None, None, SUBLANES, columns), lambda b, h, *at: (b, h, 0, query(h, *at)))
+    # Those of each head: those that share keys are summed below.
+    shapes = [ShapeDtypeStruct((batch, heads, keys, x.shape[-1]),
+                               x.dtype if group == 1 else np.float32) for x in (k, v)]
+    run = tabled.call(
+        how, _keys_kernel, "_dkv", shapes, (batch, heads, keys // rows, queries // columns),
+        [others(size), mine(size), mine(out_size), others(out_size), each, each, each,
+         None if ab is None else bias, *_ids_specs(ids, rows, columns, query),
+         tabled.masks(rows, columns)], [mine(size, 1), mine(out_size, 1)],
+        [MemorySpace.VMEM((rows, n), np.float32) for n in (size, out_size)])
+    laid = (None, None) if ids is None else (down(ids.kv), across(ids.q))
+    turned = None if ab is None else jnp.swapaxes(ab, 2, 3)
+    found = run(q, k, v, ct, *numbers.along(across), turned, *laid)
+    if group == 1:
+        return found
+    return [jnp.sum(x.reshape(batch, groups, group, keys, -1), 2).astype(like.dtype)
+            for x, like in zip(found, (k, v), strict=True)]
+
+
+def _keys_kernel(how: How, tabled: _Tabled, *refs: Any) -> None:
+    seen, (q_ref, k_ref, v_ref, ct_ref, top_ref, shrink_ref, dots_ref, ab_ref, k_ids_ref, q_ids_ref,
+           mask_ref, dk_ref, dv_ref, dk_sum_ref, dv_sum_ref) = tabled.split(refs)
+    sizes = how.keys
+    assert sizes is not None
+    rows, columns = k_ref.shape[0], q_ref.shape[0]
+    row, column = program_id(2) * rows, program_id(3) * columns
+
+    @when(program_id(3) == 0)
+    def _() -> None:
+        dk_sum_ref[...] = jnp.zeros_like(dk_sum_ref)
+        dv_sum_ref[...] = jnp.zeros_like(dv_sum_ref)
+
+    def part(keys: slice, queries: slice) -> None:
+        q, ct = q_ref[queries, :], ct_ref[queries, :]
+        scores, inner = _scored(how, product(k_ref[keys, :], q, BY_ROWS), seen, (
+            ab_ref, k_ids_ref, q_ids_ref, mask_ref), keys, queries, row + keys.start,
+            column + queries.start, 1)
+        weights = jnp.exp(scores - top_ref[:1, queries]) * shrink_ref[:1, queries]
+        dv_sum_ref[keys, :] += product(weights.astype(ct.dtype), ct)
+        slopes = product(v_ref[keys, :], ct, BY_ROWS) - dots_ref[:1, queries]
+        slopes = weights * slopes * inner * how.scale
+        dk_sum_ref[keys, :] += product(slopes.astype(q.dtype), q)
+
+    @_where_visible(how, seen, column + columns - 1, row)
+    def _() -> None:
+        for queries in _parts(columns, sizes.columns_at_once):
+            for keys in _parts(rows, sizes.rows_at_once):
+                part(keys, queries)
+
+    @when(program_id(3) == num_programs(3) - 1)
+    def _() -> None:
+        dk_ref[...] = dk_sum_ref[...].astype(dk_ref.dtype)
+        dv_ref[...] = dv_sum_ref[...].astype(dv_ref.dtype)
+
+
+def _queries_gradients(how: How, given: Inputs, ct: Array, numbers: _Rows) -> Any:
+    """The gradients of queries, of which each program has a block, and of the bias, or None."""
+    q, k, v, ab, ids, tables = given
+    (batch, heads, queries, size), (_, groups, keys, out_size) = q.shape, v.shape
+    assert how.queries is not None
+    rows, columns = how.queries.rows, how.queries.columns
+    check_block(how.queries.row_name, "q_seq_len", rows, queries)
+    check_block(how.queries.column_name, "kv_seq_len", columns, keys)
+    tabled = _Tabled(tables and tables.queries, heads, lambda i, j: (i, j))
+    key = tabled.inner(lambda i, j: jnp.minimum(j, cdiv((i + 1) * rows, columns) - 1)
+                       if how.causal else j)
+    group = heads // groups
+
+    def mine(size: int) -> BlockSpec:
+        return BlockSpec((None, None, rows, size), lambda b, h, i, *_: (b, h, i, 0))
+
+    def others(size: int) -> BlockSpec:
+        return BlockSpec((None, None, columns, size),
+                         lambda b, h, *at: (b, h // group, key(h, *at), 0))
+
+    bias = BlockSpec((None, None, rows, columns), lambda b, h, i, j, *_: (b, h, i, j))
+    dab = None if ab is None else ShapeDtypeStruct(ab.shape, ab.dtype)
+    run = tabled.call(
+        how, _queries_kernel, "_dq", [ShapeDtypeStruct(q.shape, q.dtype), dab],
+        (batch, heads, queries // rows, keys // columns),
+        [mine(size), others(size), others(out_size), mine(out_size), *[mine(LANES)] * 3,
+         None if ab is None else bias, *_ids_specs(ids, rows, columns, key),
+         tabled.masks(rows, columns)], [mine(size), None if ab is None else bias],
+        [MemorySpace.VMEM((rows, size), np.float32)])
+    laid = (None, None) if ids is None else (down(ids.q), across(ids.kv))
+    return run(q, k, v, ct, *numbers.along(down), ab, *laid)
+
+
+def _queries_kernel(how: How, tabled: _Tabled, *refs: Any) -> None:
+    seen, (q_ref, k_ref, v_ref, ct_ref, top_ref, shrink_ref, dots_ref, ab_ref, q_ids_ref, k_ids_ref,
+           mask_ref, dq_ref, dab_ref, sum_ref) = tabled.split(refs)
+    sizes = how.queries
+    assert sizes is not None
+    rows, columns = q_ref.shape[0], k_ref.shape[0]
+    row, column = program_id(2) * rows, program_id(3) * columns
+
+    @when(program_id(3) == 0)
+    def _() -> None:
+        sum_ref[...] = jnp.zeros_like(sum_ref)
+
+    if dab_ref is not None and how.causal:
+        dab_ref[...] = jnp.zeros_like(dab_ref)
+
+    def part(keys: slice) -> None:
+        k = k_ref[keys, :]
+        scores, inner = _scored(how, product(q_ref[...], k, BY_ROWS), seen, (
+            ab_ref, q_ids_ref, k_ids_ref, mask_ref), slice(None), keys, row, column + keys.start, 0)
+        weights = jnp.exp(scores - top_ref[:, :1]) * shrink_ref[:, :1]
+        slopes = product(ct_ref[...], v_ref[keys, :], BY_ROWS) - dots_ref[:, :1]
+        slopes = weights * slopes * inner * how.scale
+        if dab_ref is not None:
+            dab_ref[:, keys] = slopes.astype(dab_ref.dtype)
+        sum_ref[...] += product(slopes.astype(k.dtype), k)
+
+    @_where_visible(how, seen, row + rows - 1, column)
+    def _() -> None:
+        for keys in _parts(columns, sizes.columns_at_once):
+            part(keys)
+
+    @when(program_id(3) == num_programs(3) - 1)
+    def _() -> None:
+        dq_ref[...] = sum_ref[...].astype(dq_ref.dtype)
