@@ -76,12 +76,10 @@ class BlockSizes:
         if not self.has_backward_blocks:
             return None, None
         keys: Any = (self.block_k_major_dkv, self.block_q_major_dkv, self.block_k_dkv,
-                     self.block_q_dkv, "block_k_major_dkv",
-                     "block_q_major_dkv")
-        queries: Any = (self.block_q_dq, self.block_k_major_dq, self.block_q_dq, self.block_k_dq, "block_q_dq",
-                     "block_k_major_dq")
-        return (Sizes(*keys),
-                Sizes(*queries))
+                     self.block_q_dkv, "block_k_major_dkv", "block_q_major_dkv")
+        queries: Any = (self.block_q_dq, self.block_k_major_dq, self.block_q_dq, self.block_k_dq,
+                        "block_q_dq", "block_k_major_dq")
+        return Sizes(*keys), Sizes(*queries)
 
     @classmethod
     def get_default(cls, batch_size: int, num_heads: int, q_seq_len: int, kv_len: int,

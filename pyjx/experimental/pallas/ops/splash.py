@@ -98,12 +98,10 @@ class BlockSizes:
         if not self.has_backward_blocks:
             return Sizes(*forward), None, None
         keys: Any = (self.block_kv_dkv, self.block_q_dkv, self.block_kv_dkv_compute,
-                     self.block_q_dkv, "block_kv_dkv",
-                     "block_q_dkv")
-        queries: Any = (self.block_q_dq, self.block_kv_dq, self.block_q_dq, self.block_kv_dq, "block_q_dq",
-                     "block_kv_dq")
-        return (Sizes(*forward), Sizes(*keys),
-                Sizes(*queries))
+                     self.block_q_dkv, "block_kv_dkv", "block_q_dkv")
+        queries: Any = (self.block_q_dq, self.block_kv_dq, self.block_q_dq, self.block_kv_dq,
+                        "block_q_dq", "block_kv_dq")
+        return Sizes(*forward), Sizes(*keys), Sizes(*queries)
 
 
 # -- tables of blocks ------------------------------------------------------------------------------
