@@ -281,6 +281,12 @@ _REDUCTIONS: dict[str, tuple[Callable[[Any], Any], tuple[str, str, str]]] = {
 }
 
 
+def _turned(k: Kernel, x: str, dtype: Any, shape: Sequence[int]) -> str:
+    """Integers whose highest bit is the other one."""
+    least = k.constant(dtypes.iinfo(dtype).min, dtype, shape)
+    return k.line(f"arith.xori {x}, {least} : {vector_of(shape, dtype)}")
+
+
 @kernel_rule(*_REDUCTIONS)
 def _reduce(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     old, new, axes = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["axes"]
@@ -294,9 +300,16 @@ def _reduce(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     if not kept:  # to a scalar: of a vector with an axis that stays
         x = k.reshaped(x, old.dtype, shape, (1, *shape))
         shape, kept, axes = (1, *shape), (1,), [a + 1 for a in axes]
-    start = k.constant(first(old.dtype), old.dtype, kept)
-    x = k.line(f"vector.multi_reduction <{kinds[_kind(old)]}>, {x}, {start} {list(axes)} : "
+    kind, dtype = _kind(old), old.dtype
+    turned = kind == 2 and eqn.primitive.name != "reduce_sum"
+    if turned:  # unsigned integers lie as signed ones do once their highest bit is another
+        kind, dtype = 1, np.dtype(f"int{8 * dtype.itemsize}")
+        x = _turned(k, x, dtype, shape)
+    start = k.constant(first(dtype), dtype, kept)
+    x = k.line(f"vector.multi_reduction <{kinds[kind]}>, {x}, {start} {list(axes)} : "
                f"{vector_of(shape, old.dtype)} to {vector_of(kept, old.dtype)}")
+    if turned:
+        x = _turned(k, x, dtype, kept)
     if new.shape:
         return x
     ones = (1,) * len(shape)

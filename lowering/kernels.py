@@ -54,13 +54,15 @@ def type_of(aval: Any) -> str:
     if type(aval) is not AbstractRef:
         return vector_of(aval.shape, aval.dtype)
     space = space_of(aval)
-    if aval.dtype == np.bool_:
-        raise NotImplementedError("pallas_call for TPU: references hold no bools in a kernel. Take "
-                                  "int32 in their place, and compare what is read with 0.")
     element = "!tpu.dma_semaphore" if aval.kind == "dma" else \
-        "!tpu.semaphore" if space == "semaphore_mem" else _element(aval.dtype)
+        "!tpu.semaphore" if space == "semaphore_mem" else _element(held(aval.dtype))
     dims = "".join([f"{n}x" for n in aval.shape])
     return f"memref<{dims}{element}, #tpu.memory_space<{space}>>"
+
+
+def held(dtype: Any) -> Any:
+    """The dtype by which references hold values: bools are int32 there."""
+    return np.dtype(np.int32) if dtype == np.bool_ else dtype
 
 
 def space_of(ref: AbstractRef) -> str:

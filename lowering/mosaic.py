@@ -14,7 +14,7 @@ from typing import Any
 
 import lowering.kernel_values  # noqa: F401 -- whose rules kernels need
 from lowering.builder import Block, in_avals
-from lowering.kernels import INT, Kernel, is_float, kernel_rule, space_of, type_of, vector_of
+from lowering.kernels import INT, Kernel, held, is_float, kernel_rule, space_of, type_of, vector_of
 from lowering.rules import rule
 from pyjx.core.avals import AbstractRef
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
@@ -74,12 +74,13 @@ class _Part:
 
 
 def _load(k: Kernel, part: _Part) -> str:
-    dtype, memref = part.aval.dtype, type_of(part.aval)
+    dtype, memref = held(part.aval.dtype), type_of(part.aval)
     if part.in_scalars:
         if part.shape:
             raise NotImplementedError("pallas_call for TPU: of a reference in SMEM scalars are "
                                       "read. Index it by integers alone.")
-        return k.line(f"memref.load {part.place(k)} : {memref}")
+        x = k.line(f"memref.load {part.place(k)} : {memref}")
+        return _as_bools(k, x, part)
     if not part.sizes:
         raise NotImplementedError("pallas_call for TPU: a reference without axes lies in SMEM. "
                                   "Give its BlockSpec memory_space=pltpu.SMEM, or give it axes.")
@@ -89,11 +90,23 @@ def _load(k: Kernel, part: _Part) -> str:
                    f"{', '.join(map(str, part.strides))}>}} : {memref}, {whole}")
     else:
         x = k.line(f"vector.load {part.place(k)} : {memref}, {whole}")
-    return k.reshaped(x, dtype, part.sizes, part.shape)
+    return _as_bools(k, k.reshaped(x, dtype, part.sizes, part.shape), part)
+
+
+def _as_bools(k: Kernel, x: str, part: _Part) -> str:
+    """What a reference holds, of which bools are what is not 0."""
+    dtype = held(part.aval.dtype)
+    if dtype == part.aval.dtype:
+        return x
+    zero = k.constant(0, dtype, part.shape)
+    return k.line(f"arith.cmpi ne, {x}, {zero} : {vector_of(part.shape, dtype)}")
 
 
 def _store(k: Kernel, part: _Part, x: str) -> None:
-    dtype, memref = part.aval.dtype, type_of(part.aval)
+    dtype, memref = held(part.aval.dtype), type_of(part.aval)
+    if dtype != part.aval.dtype:
+        x = k.line(f"arith.extui {x} : {vector_of(part.shape, part.aval.dtype)} to "
+                   f"{vector_of(part.shape, dtype)}")
     if part.in_scalars:
         k.raw(f"memref.store {x}, {part.place(k)} : {memref}")
         return
@@ -263,10 +276,16 @@ def _function(name: str, types: Sequence[str], write: Callable[[list[str]], tupl
                       "  }"])
 
 
-def module_text(kernel: ClosedJaxpr, name: str, grid: Sequence[int], fetched: Sequence[AbstractRef],
+# What a size of a grid is that the call is given: the least integer of 64 bits.
+_TRACED = -1 << 63
+
+
+def module_text(kernel: ClosedJaxpr, name: str, grid: Sequence[int | None],
+                fetched: Sequence[AbstractRef],
                 windows: Sequence[Window], scratch: Sequence[AbstractRef], semantics: Sequence[str],
                 expand: Callable[[JaxprEqn], ClosedJaxpr | None]) -> str:
-    """The module of a kernel, whose program takes the indices in the grid and the references."""
+    """The module of a kernel, whose program takes the traced sizes of the grid, None there, the
+    indices in it, and the references."""
     given = [*fetched, *[w.given for w in windows], *scratch]
     types = ["i32"] * len(grid) + [type_of(a) for a in given]
 
@@ -277,7 +296,9 @@ def module_text(kernel: ClosedJaxpr, name: str, grid: Sequence[int], fetched: Se
             if w.given != w.seen:
                 refs[i] = k.line(f"tpu.memref_squeeze {refs[i]} : {type_of(w.given)} -> "
                                  f"{type_of(w.seen)}")
-        k.program(kernel.jaxpr, kernel.consts, [*names[:len(grid)], *refs])
+        sizes = [k.line(f"tpu.iteration_bound {axis} : i32")
+                 for axis, n in enumerate(grid) if n is None]
+        k.program(kernel.jaxpr, kernel.consts, [*sizes, *names[:len(grid)], *refs])
         k.raw("return")
         return k, ""
 
@@ -308,7 +329,8 @@ def module_text(kernel: ClosedJaxpr, name: str, grid: Sequence[int], fetched: Se
             functions.append(_function(
                 f"transform_{i}", ["i32"] * len(grid) + [type_of(a) for a in fetched],
                 index_map(w)))
-        attributes += [f"iteration_bounds = array<i64: {', '.join(map(str, grid))}>",
+        bounds = ", ".join([str(_TRACED if n is None else n) for n in grid])
+        attributes += [f"iteration_bounds = array<i64: {bounds}>",
                        f"window_params = [{', '.join(entries)}]"]
     main = _function(name, types, body, f" attributes {{{', '.join(attributes)}}}")
     return "\n".join([f"module @{name} {{", main, *functions, "}"]) + "\n"

@@ -1,0 +1,218 @@
+"""What operations are made of in kernels for TPUs, which their compiler has no form of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import pyjx.numpy as jnp
+from pyjx import lax
+
+# -- special functions -----------------------------------------------------------------------------
+
+# Of erfc(x) = t exp(-x^2 + P(t)) with t = 1 / (1 + x / 2), whose relative error is 1.2e-7 at most
+# (Press et al., Numerical Recipes, 6.2).
+_ERFC = (0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418,
+         0.37409196, 1.00002368, -1.26551223)
+
+
+def _erfc_beyond(size: Any) -> Any:
+    """erfc of what is not negative."""
+    t = 1 / (1 + 0.5 * size)
+    series = _ERFC[0] * t + _ERFC[1]
+    for term in _ERFC[2:]:
+        series = series * t + term
+    return t * lax.exp(-size * size + series)
+
+
+def _erf_near(x: Any) -> Any:
+    """erf of up to half, by its power series (Abramowitz and Stegun, 7.1.5)."""
+    square = x * x
+    series = -square / 1320 + 1 / 216
+    for term in (-1 / 42, 1 / 10, -1 / 3, 1.0):
+        series = series * square + term
+    return 1.1283791670955126 * x * series
+
+
+def _erf(x: Any) -> Any:
+    return jnp.where(abs(x) < 0.5, _erf_near(x), lax.sign(x) * (1 - _erfc_beyond(abs(x))))
+
+
+def _erfc(x: Any) -> Any:
+    beyond = _erfc_beyond(abs(x))
+    return jnp.where(abs(x) < 0.5, 1 - _erf_near(x), jnp.where(x < 0, 2 - beyond, beyond))
+
+
+def _in_float32(formula: Any) -> Any:
+    """The formula, of narrow floats computed in float32."""
+    def program(*xs: Any, **_: Any) -> Any:
+        if xs[0].dtype.itemsize >= 4:
+            return formula(*xs)
+        return formula(*[x.astype(np.float32) for x in xs]).astype(xs[0].dtype)
+
+    return program
+
+
+def _expm1(x: Any) -> Any:
+    t = lax.tanh(x / 2)
+    return lax.select(abs(x) < 1, 2 * t / (1 - t), lax.exp(x) - 1)
+
+
+def _first_place(least: bool) -> Any:
+    def program(x: Any, *, axes: Sequence[int], index_dtype: Any, **_: Any) -> Any:
+        (axis,) = axes
+        x = x.astype(np.int32) if x.dtype == np.bool_ else x
+        top = (jnp.min if least else jnp.max)(x, axis, keepdims=True)
+        places = lax.broadcasted_iota(np.int32, x.shape, axis)
+        found = jnp.min(jnp.where((x == top) | (x != x), places, x.shape[axis]), axis)
+        return found.astype(index_dtype)
+
+    return program
+
+
+def _tested(every: bool) -> Any:
+    def program(x: Any, *, axes: Sequence[int], **_: Any) -> Any:
+        if x.dtype != np.bool_:
+            raise NotImplementedError("pallas_call for TPU: bits of integers are not reduced in a "
+                                      "kernel. Loop over them.")
+        numbers = x.astype(np.float32)
+        return (jnp.min if every else jnp.max)(numbers, tuple(axes)) > 0.5
+
+    return program
+
+
+def _atan(x: Any) -> Any:
+    """The arc tangent of what is not negative: that of 1/x beyond tan(3 pi / 8), of (x - 1)/(x + 1)
+    beyond tan(pi / 8), and there a polynomial, 2e-7 at most (Moshier, Cephes, atanf)."""
+    far, mid = x > 2.414213562373095, x > 0.4142135623730951
+    y = lax.select(far, -1 / x, lax.select(mid, (x - 1) / (x + 1), x))
+    base = jnp.where(far, np.pi / 2, jnp.where(mid, np.pi / 4, 0.0)).astype(x.dtype)
+    z = y * y
+    series = ((8.05374449538e-2 * z - 1.38776856032e-1) * z + 1.99777106478e-1) * z
+    return base + (series - 3.33329491539e-1) * z * y + y
+
+
+def _atan2(y: Any, x: Any) -> Any:
+    """By the quotient of the smaller by the greater, so that none overflows."""
+    low, high = lax.min(abs(y), abs(x)), lax.max(abs(y), abs(x))
+    ratio = jnp.where(low == high, lax.sign(high), low / jnp.where(high == 0, 1.0, high))
+    angle = _atan(ratio)
+    angle = lax.select(abs(y) > abs(x), np.pi / 2 - angle, angle)
+    back = (x < 0) | ((x == 0) & (1 / x < 0))
+    angle = lax.select(back, np.pi - angle, angle)
+    angle = jnp.where((y < 0) | ((y == 0) & (1 / y < 0)), -angle, angle)
+    return jnp.where((x != x) | (y != y), np.nan, angle)
+
+
+def _asin(x: Any) -> Any:
+    return _atan2(x, lax.sqrt((1 - x) * (1 + x)))
+
+
+def _acos(x: Any) -> Any:
+    return 2 * _atan2(lax.sqrt(1 - x), lax.sqrt(1 + x))
+
+
+# Of erf_inv(x) / x, in powers of w - 2.5 and of sqrt(w) - 3 beyond w = 5, for w = -log(1 - x^2)
+# (Giles, Approximating the erfinv function, 2012).
+_ERF_INV = ((2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+             -0.00125372503, -0.00417768164, 0.246640727, 1.50140941),
+            (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+             -0.0076224613, 0.00943887047, 1.00167406, 2.83297682))
+
+
+def _erf_inv(x: Any) -> Any:
+    w = -lax.log1p(-x * x)
+    near = w < 5
+    w = lax.select(near, w - 2.5, lax.sqrt(lax.max(w, jnp.full_like(w, 5.0))) - 3)
+    series = jnp.zeros_like(x)
+    for one, other in zip(*_ERF_INV, strict=True):
+        series = series * w + jnp.where(near, one, other)
+    return jnp.where(abs(x) == 1, x * np.inf, series * x)
+
+
+def _cbrt(x: Any) -> Any:
+    size = abs(x)
+    safe = jnp.where((size == 0) | (size == np.inf), 1.0, size)
+    root = lax.exp(lax.log(safe) / 3)
+    root = root - (root - safe / (root * root)) / 3
+    return jnp.where((size == 0) | (size == np.inf), x, lax.sign(x) * root)
+
+
+def _sinh(x: Any) -> Any:
+    t = _expm1(lax.min(abs(x), jnp.full_like(x, 20.0)))
+    half = lax.exp(abs(x) - np.log(2.0).astype(np.float32))
+    return lax.sign(x) * lax.select(abs(x) < 20, 0.5 * (t + t / (t + 1)), half)
+
+
+def _bits(x: Any) -> Any:
+    """How many bits are 1: sums of neighbours, of 2, 4, 8 and more."""
+    width = 8 * x.dtype.itemsize
+    kind = jnp.dtype(f"uint{width}")
+    x = x.astype(kind)
+    for k in (1, 2, 4, 8, 16)[:width.bit_length() - 1]:
+        mask = sum(((1 << k) - 1) << i for i in range(0, width, 2 * k))
+        x = (x & kind.type(mask)) + (lax.shift_right_logical(x, kind.type(k)) & kind.type(mask))
+    return x
+
+
+def _population_count(x: Any) -> Any:
+    return _bits(x).astype(x.dtype)
+
+
+def _clz(x: Any) -> Any:
+    """Bits before the first 1: those that are 0 once it has been copied to all behind it."""
+    width = 8 * x.dtype.itemsize
+    y = x
+    for k in (1, 2, 4, 8, 16)[:width.bit_length() - 1]:
+        y = y | lax.shift_right_logical(y, x.dtype.type(k))
+    return x.dtype.type(width) - _population_count(y)
+
+
+def _pad(x: Any, value: Any, *, padding_config: Any) -> Any:
+    for axis, (low, high, inner) in enumerate(padding_config):
+        if inner or low < 0 or high < 0:
+            raise NotImplementedError("pallas_call for TPU: pad takes no elements off and puts "
+                                      "none between in a kernel.")
+        before, behind = [
+            [jnp.full((*x.shape[:axis], n, *x.shape[axis + 1:]), value, x.dtype)] if n else []
+            for n in (low, high)]
+        x = lax.concatenate([*before, x, *behind], axis)
+    return x
+
+
+def _rev(x: Any, *, dimensions: Sequence[int]) -> Any:
+    for axis in dimensions:
+        n = x.shape[axis]
+        x = lax.concatenate([lax.slice_in_dim(x, k, k + 1, axis=axis)
+                             for k in reversed(range(n))], axis)
+    return x
+
+
+def _split(x: Any, *, sizes: Sequence[int], axis: int) -> list[Any]:
+    ends = [sum(sizes[:k + 1]) for k in range(len(sizes))]
+    return [lax.slice_in_dim(x, end - n, end, axis=axis)
+            for n, end in zip(sizes, ends, strict=True)]
+
+
+def _tile(x: Any, *, reps: Sequence[int]) -> Any:
+    for axis, n in enumerate(reps):
+        x = lax.concatenate([x] * n, axis) if n != 1 else x
+    return x
+
+
+FORMULAS: dict[str, Any] = {
+    "acos": _in_float32(_acos), "asin": _in_float32(_asin),
+    "atan": _in_float32(lambda x: lax.sign(x) * _atan(abs(x))),
+    "atan2": _in_float32(_atan2), "cbrt": _in_float32(_cbrt), "clz": _clz,
+    "argmax": _first_place(False), "argmin": _first_place(True),
+    "clamp": lambda low, x, high: lax.min(lax.max(x, low), high),
+    "erf": _in_float32(_erf), "erfc": _in_float32(_erfc), "erf_inv": _in_float32(_erf_inv),
+    "expm1": _in_float32(_expm1), "pad": _pad, "population_count": _population_count,
+    "reduce_and": _tested(True), "reduce_or": _tested(False),
+    "rev": _rev, "sinh": _in_float32(_sinh), "split": _split,
+    "stack": lambda *xs, axis: lax.concatenate([lax.expand_dims(x, (axis,)) for x in xs], axis),
+    "tan": _in_float32(lambda x: lax.sin(x) / lax.cos(x)),
+    "tile": _tile,
+}
