@@ -255,16 +255,25 @@ def _multiple_of(k: Kernel, eqn: JaxprEqn, x: str) -> str:
 
 class Window:
     """A block of an operand: the sizes that XLA brings in, the type that the kernel sees, and the
-    program of the index map; without sizes it is the operand itself."""
+    program of the index map; without sizes it is the operand itself. With `padding`, of each axis
+    before and behind, indices are those of elements."""
 
     def __init__(self, sizes: Sequence[int] | None, array: AbstractRef, seen: AbstractRef,
-                 index_map: ClosedJaxpr) -> None:
+                 index_map: ClosedJaxpr, padding: Sequence[tuple[int, int]] | None) -> None:
         self.sizes, self.array, self.seen, self.index_map = sizes, array, seen, index_map
+        self.padding = padding
 
     @property
     def given(self) -> AbstractRef:
         """The type of the argument of the kernel's function."""
         return self.array if self.sizes is None else self.seen.with_shape(tuple(self.sizes))
+
+
+def _kind(w: Window) -> str:
+    if w.padding is None:
+        return ""
+    sides = [list(side) for side in zip(*w.padding, strict=True)]
+    return f", window_kind = #tpu.element_window<{sides[0]},{sides[1]}>"
 
 
 def _function(name: str, types: Sequence[str], write: Callable[[list[str]], tuple[Kernel, str]],
@@ -325,7 +334,7 @@ def module_text(kernel: ClosedJaxpr, name: str, grid: Sequence[int | None],
                 entries.append("{}")
                 continue
             entries.append(f"{{transform_indices = @transform_{i}, window_bounds = "
-                           f"array<i64: {', '.join(map(str, w.sizes))}>}}")
+                           f"array<i64: {', '.join(map(str, w.sizes))}>{_kind(w)}}}")
             functions.append(_function(
                 f"transform_{i}", ["i32"] * len(grid) + [type_of(a) for a in fetched],
                 index_map(w)))

@@ -181,6 +181,13 @@ def test_grids_of_traced_sizes():
     assert "operand_index = 1" in outer  # the alias is of the array
 
 
+def test_blocks_that_begin_at_any_element():
+    both = pl.BlockSpec((pl.Element(8, (0, 2)), pl.Element(128)), lambda i: (4 * i, 0))
+    (text,) = modules(pl.pallas_call(double, struct(32, 128), grid=4, in_specs=[both], out_specs=(
+        pl.BlockSpec((8, 128), lambda i: (i, 0)))), jnp.ones((30, 128)))
+    assert text.count("window_kind = #tpu.element_window<[0, 0],[2, 0]>") == 1
+
+
 def test_maxima_of_unsigned_integers():
     (text,) = modules(pl.pallas_call(
         lambda x_ref, o_ref: o_ref.set(jnp.max(x_ref[...], 0, keepdims=True)),

@@ -151,11 +151,15 @@ def module_text(params: Params, mesh: AbstractMesh | None = None) -> str:
 
 
 def _window(mapping: BlockMapping, seen: AbstractRef) -> mosaic.Window:
-    if any([isinstance(d, Element) for d in mapping.block_shape]):
-        raise NotImplementedError(f"pallas_call for TPU: the blocks of {mapping.origin} that begin "
-                                  "at any element are not there yet. Give interpret=True.")
-    return mosaic.Window(None if mapping.is_whole else mapping.sizes,
-                         AbstractRef(mapping.array, mapping.memory_space), seen, mapping.index_map)
+    elements = [d for d in mapping.block_shape if isinstance(d, Element)]
+    if elements and len(elements) < len(mapping.block_shape):
+        raise NotImplementedError(
+            f"pallas_call for TPU: blocks of {mapping.origin} begin at any element along all axes "
+            "or along none. Give pl.Element(size) for each axis, and its index map elements.")
+    return mosaic.Window(
+        None if mapping.is_whole else mapping.sizes,
+        AbstractRef(mapping.array, mapping.memory_space), seen, mapping.index_map,
+        [d.padding for d in elements] if elements else None)
 
 
 # -- what operations are made of in kernels --------------------------------------------------------
