@@ -9,6 +9,7 @@ import numpy as np
 
 import pyjx.numpy as jnp
 from pyjx import lax
+from pyjx.core.array_type import Array, DTypeLike
 
 # -- special functions -----------------------------------------------------------------------------
 
@@ -18,7 +19,7 @@ _ERFC = (0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.186288
          0.37409196, 1.00002368, -1.26551223)
 
 
-def _erfc_beyond(size: Any) -> Any:
+def _erfc_beyond(size: Array) -> Any:
     """erfc of what is not negative."""
     t = 1 / (1 + 0.5 * size)
     series = _ERFC[0] * t + _ERFC[1]
@@ -27,7 +28,7 @@ def _erfc_beyond(size: Any) -> Any:
     return t * lax.exp(-size * size + series)
 
 
-def _erf_near(x: Any) -> Any:
+def _erf_near(x: Array) -> Any:
     """erf of up to half, by its power series (Abramowitz and Stegun, 7.1.5)."""
     square = x * x
     series = -square / 1320 + 1 / 216
@@ -36,18 +37,18 @@ def _erf_near(x: Any) -> Any:
     return 1.1283791670955126 * x * series
 
 
-def _erf(x: Any) -> Any:
+def _erf(x: Array) -> Any:
     return jnp.where(abs(x) < 0.5, _erf_near(x), lax.sign(x) * (1 - _erfc_beyond(abs(x))))
 
 
-def _erfc(x: Any) -> Any:
+def _erfc(x: Array) -> Any:
     beyond = _erfc_beyond(abs(x))
     return jnp.where(abs(x) < 0.5, 1 - _erf_near(x), jnp.where(x < 0, 2 - beyond, beyond))
 
 
 def _in_float32(formula: Any) -> Any:
     """The formula, of narrow floats computed in float32."""
-    def program(*xs: Any, **_: Any) -> Any:
+    def program(*xs: Array, **_: Any) -> Any:
         if xs[0].dtype.itemsize >= 4:
             return formula(*xs)
         return formula(*[x.astype(np.float32) for x in xs]).astype(xs[0].dtype)
@@ -55,13 +56,13 @@ def _in_float32(formula: Any) -> Any:
     return program
 
 
-def _expm1(x: Any) -> Any:
+def _expm1(x: Array) -> Any:
     t = lax.tanh(x / 2)
     return lax.select(abs(x) < 1, 2 * t / (1 - t), lax.exp(x) - 1)
 
 
 def _first_place(least: bool) -> Any:
-    def program(x: Any, *, axes: Sequence[int], index_dtype: Any, **_: Any) -> Any:
+    def program(x: Array, *, axes: Sequence[int], index_dtype: DTypeLike, **_: Any) -> Any:
         (axis,) = axes
         x = x.astype(np.int32) if x.dtype == np.bool_ else x
         top = (jnp.min if least else jnp.max)(x, axis, keepdims=True)
@@ -73,7 +74,7 @@ def _first_place(least: bool) -> Any:
 
 
 def _tested(every: bool) -> Any:
-    def program(x: Any, *, axes: Sequence[int], **_: Any) -> Any:
+    def program(x: Array, *, axes: Sequence[int], **_: Any) -> Any:
         if x.dtype != np.bool_:
             raise NotImplementedError("pallas_call for TPU: bits of integers are not reduced in a "
                                       "kernel. Loop over them.")
@@ -83,7 +84,7 @@ def _tested(every: bool) -> Any:
     return program
 
 
-def _atan(x: Any) -> Any:
+def _atan(x: Array) -> Any:
     """The arc tangent of what is not negative: that of 1/x beyond tan(3 pi / 8), of (x - 1)/(x + 1)
     beyond tan(pi / 8), and there a polynomial, 2e-7 at most (Moshier, Cephes, atanf)."""
     far, mid = x > 2.414213562373095, x > 0.4142135623730951
@@ -94,7 +95,7 @@ def _atan(x: Any) -> Any:
     return base + (series - 3.33329491539e-1) * z * y + y
 
 
-def _atan2(y: Any, x: Any) -> Any:
+def _atan2(y: Array, x: Array) -> Any:
     """By the quotient of the smaller by the greater, so that none overflows."""
     low, high = lax.min(abs(y), abs(x)), lax.max(abs(y), abs(x))
     ratio = jnp.where(low == high, lax.sign(high), low / jnp.where(high == 0, 1.0, high))
@@ -106,11 +107,11 @@ def _atan2(y: Any, x: Any) -> Any:
     return jnp.where((x != x) | (y != y), np.nan, angle)
 
 
-def _asin(x: Any) -> Any:
+def _asin(x: Array) -> Any:
     return _atan2(x, lax.sqrt((1 - x) * (1 + x)))
 
 
-def _acos(x: Any) -> Any:
+def _acos(x: Array) -> Any:
     return 2 * _atan2(lax.sqrt(1 - x), lax.sqrt(1 + x))
 
 
@@ -122,7 +123,7 @@ _ERF_INV = ((2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.
              -0.0076224613, 0.00943887047, 1.00167406, 2.83297682))
 
 
-def _erf_inv(x: Any) -> Any:
+def _erf_inv(x: Array) -> Any:
     w = -lax.log1p(-x * x)
     near = w < 5
     w = lax.select(near, w - 2.5, lax.sqrt(lax.max(w, jnp.full_like(w, 5.0))) - 3)
@@ -132,7 +133,7 @@ def _erf_inv(x: Any) -> Any:
     return jnp.where(abs(x) == 1, x * np.inf, series * x)
 
 
-def _cbrt(x: Any) -> Any:
+def _cbrt(x: Array) -> Any:
     size = abs(x)
     safe = jnp.where((size == 0) | (size == np.inf), 1.0, size)
     root = lax.exp(lax.log(safe) / 3)
@@ -140,13 +141,13 @@ def _cbrt(x: Any) -> Any:
     return jnp.where((size == 0) | (size == np.inf), x, lax.sign(x) * root)
 
 
-def _sinh(x: Any) -> Any:
+def _sinh(x: Array) -> Any:
     t = _expm1(lax.min(abs(x), jnp.full_like(x, 20.0)))
     half = lax.exp(abs(x) - np.log(2.0).astype(np.float32))
     return lax.sign(x) * lax.select(abs(x) < 20, 0.5 * (t + t / (t + 1)), half)
 
 
-def _bits(x: Any) -> Any:
+def _bits(x: Array) -> Any:
     """How many bits are 1: sums of neighbours, of 2, 4, 8 and more."""
     width = 8 * x.dtype.itemsize
     kind = jnp.dtype(f"uint{width}")
@@ -157,11 +158,11 @@ def _bits(x: Any) -> Any:
     return x
 
 
-def _population_count(x: Any) -> Any:
+def _population_count(x: Array) -> Any:
     return _bits(x).astype(x.dtype)
 
 
-def _clz(x: Any) -> Any:
+def _clz(x: Array) -> Any:
     """Bits before the first 1: those that are 0 once it has been copied to all behind it."""
     width = 8 * x.dtype.itemsize
     y = x
@@ -170,7 +171,7 @@ def _clz(x: Any) -> Any:
     return x.dtype.type(width) - _population_count(y)
 
 
-def _pad(x: Any, value: Any, *, padding_config: Any) -> Any:
+def _pad(x: Array, value: Array, *, padding_config: Sequence[tuple[int, int, int]]) -> Any:
     for axis, (low, high, inner) in enumerate(padding_config):
         if inner or low < 0 or high < 0:
             raise NotImplementedError("pallas_call for TPU: pad takes no elements off and puts "
@@ -182,7 +183,7 @@ def _pad(x: Any, value: Any, *, padding_config: Any) -> Any:
     return x
 
 
-def _rev(x: Any, *, dimensions: Sequence[int]) -> Any:
+def _rev(x: Array, *, dimensions: Sequence[int]) -> Any:
     for axis in dimensions:
         n = x.shape[axis]
         x = lax.concatenate([lax.slice_in_dim(x, k, k + 1, axis=axis)
@@ -190,13 +191,13 @@ def _rev(x: Any, *, dimensions: Sequence[int]) -> Any:
     return x
 
 
-def _split(x: Any, *, sizes: Sequence[int], axis: int) -> list[Any]:
+def _split(x: Array, *, sizes: Sequence[int], axis: int) -> list[Any]:
     ends = [sum(sizes[:k + 1]) for k in range(len(sizes))]
     return [lax.slice_in_dim(x, end - n, end, axis=axis)
             for n, end in zip(sizes, ends, strict=True)]
 
 
-def _tile(x: Any, *, reps: Sequence[int]) -> Any:
+def _tile(x: Array, *, reps: Sequence[int]) -> Any:
     for axis, n in enumerate(reps):
         x = lax.concatenate([x] * n, axis) if n != 1 else x
     return x
