@@ -99,8 +99,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 1 for programs within a memory budget.
 # 549 for splash attention, 3 more file(s).
 # 120 for more of kernels for TPUs, 1 more file(s).
+# 1 for more of kernels for TPUs.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 87_112),
+    (sources.code_lines, 87_113),
     (lambda: PATHS, 555),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
