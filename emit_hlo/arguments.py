@@ -51,6 +51,7 @@ class Options(argparse.Namespace):
     run: int
     check: str | None
     find: str | None
+    reduce: str | None
     diff: str | None
     expect: str | None
     update: bool
@@ -138,6 +139,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--passes")
     p.add_argument("--roofline")
     p.add_argument("--run")
+    p.add_argument("--reduce")
     p.add_argument("--diff")
     p.add_argument("--expect")
     for name in _CHOICES:
@@ -318,9 +320,10 @@ def _check_together(options: Any) -> None:
         raise UsageError("--open shows the page; --emit html makes it.")
     if (options.in_shardings or options.out_shardings) and not options.mesh:
         raise UsageError("shardings name the axes of a mesh: --mesh x=4,y=2.")
-    runs = options.run or options.check or options.find
+    runs = options.run or options.check or options.find or options.reduce
     if runs and options.platform != "cpu" and ":" in options.platform:
-        raise UsageError(f"--run, --check and --find run the program, and {options.platform} is "
-                         "only compiled for; leave its kind out to use the device that is here.")
+        raise UsageError("--run, --check, --find and --reduce run the program, and "
+                         f"{options.platform} is only compiled for; leave its kind out to use "
+                         "the device that is here.")
     if options.watch and options.target == "-":
         raise UsageError("--watch looks at files; the standard input is none.")

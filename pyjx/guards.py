@@ -32,6 +32,8 @@ def guard(value: _T) -> _T:
         if _is_ours(value.__module__) and not is_guarded(value.__code__):
             made_by = [value.__globals__.get(name) for name in value.__code__.co_names]
             value.__code__ = _code_with_handler(value.__code__)
+            if not is_guarded(value.__code__):  # a generator, which may call itself
+                return value
             for maker in made_by:  # what the function returns may be one that another one makes
                 if isinstance(maker, FunctionType) and maker.__module__ == value.__module__ and any(
                         [isinstance(x, CodeType) for x in maker.__code__.co_consts]):

@@ -21,6 +21,8 @@ FAMILIES = {
     ),
     "pyjx.inspect.bad_values": "BadValue Step Values",
     "pyjx.inspect.finding": "find",
+    "pyjx.inspect.reducing": "NothingFailsError Reduced reduce",
+    "pyjx.inspect.python_text": "UnwritableError python_file",
     "pyjx.viewer.rewriting": "Pass passes",
     "pyjx.inspect.platforms": "Platform UnavailableError platform stablehlo_versions",
     "pyjx.inspect.figures": "Bound Memory PassTime roofline",

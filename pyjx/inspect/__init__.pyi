@@ -11,6 +11,11 @@ from pyjx.inspect.bad_values import BadValue as BadValue
 from pyjx.inspect.bad_values import Step as Step
 from pyjx.inspect.bad_values import Values as Values
 from pyjx.inspect.finding import find as find
+from pyjx.inspect.reducing import NothingFailsError as NothingFailsError
+from pyjx.inspect.reducing import Reduced as Reduced
+from pyjx.inspect.reducing import reduce as reduce
+from pyjx.inspect.python_text import UnwritableError as UnwritableError
+from pyjx.inspect.python_text import python_file as python_file
 from pyjx.viewer.rewriting import Pass as Pass
 from pyjx.viewer.rewriting import passes as passes
 from pyjx.inspect.platforms import Platform as Platform
@@ -46,6 +51,11 @@ __all__ = [
     "Step",
     "Values",
     "find",
+    "NothingFailsError",
+    "Reduced",
+    "reduce",
+    "UnwritableError",
+    "python_file",
     "Pass",
     "passes",
     "Platform",

@@ -26,6 +26,7 @@ from pyjx.lazy import deferred
 running = deferred("pyjx.inspect.running")  # with the interpreters
 measuring = deferred("pyjx.inspect.measuring")
 finding = deferred("pyjx.inspect.finding")
+reducing = deferred("pyjx.inspect.reducing")
 rewriting = deferred("pyjx.viewer.rewriting")
 
 _PASSES = 12  # of XLA's are shown
@@ -41,6 +42,8 @@ def report(options: Options, program: Program) -> int:
         _statistics(options, program)
     if options.roofline is not None:
         _roofline(program, options.roofline)
+    if options.reduce:
+        return _reduce(options, program)
     if options.run or options.check or options.find:
         status = _run(options, program)
     if options.time:
@@ -156,6 +159,22 @@ def _run(options: Options, program: Program) -> int:
     except RuntimeError as error:
         raise CommandError(f"{program.name} cannot be run: {of_xla(error)}", 5) from error
     return status
+
+
+def _reduce(options: Options, program: Program) -> int:
+    if not isinstance(program, TracedProgram):
+        raise UnsupportedError("--reduce is for functions; a file has no arguments")
+    closed, values, _ = reducing.repeatable(program.jaxpr, running.arguments(program.jaxpr))
+    command = None if options.reduce == "crash" else options.reduce
+    try:
+        found = reducing.reduce_program(closed, values, command, 10.0, 4 << 30, _tell)
+    except reducing.NothingFailsError as error:
+        _tell(f"emit-hlo: {error}")
+        return 1
+    path = f"{program.name}_reduced.py"
+    found.save(path)
+    _tell(f"{found}\nwritten to {path}")
+    return 0
 
 
 def measure(options: Options, program: Program) -> None:

@@ -1,0 +1,131 @@
+"""`inspect.reduce`: the smallest program that still fails."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import inspect, lax
+from tests.wrong import plants
+
+X = np.linspace(0.1, 1, 16, dtype="f4").reshape(4, 4)
+
+
+def long(fault, n=24):
+    """A function with a fault in the middle of other operations."""
+    def f(x):
+        for i in range(n):
+            x = jnp.tanh(x) * 1.5 + jnp.cos(x @ np.eye(len(x), dtype="f4"))
+            if i == n // 2:
+                x = mark = fault(x)
+        return x.sum(), mark
+
+    return f
+
+
+def runs(text, tmp_path):
+    path = tmp_path / "reduced.py"
+    path.write_text(text)
+    return subprocess.run([sys.executable, "-m", "pyjx", str(path)], capture_output=True, text=True,
+                          timeout=60)
+
+
+def test_an_abort_in_a_loop_in_a_long_program(tmp_path):
+    fault = plants.FAULTS["abort"][0]
+    told = []
+    found = inspect.reduce(long(lambda x: lax.scan(lambda c, i: (lax.cond(
+        i == 2, fault, jnp.tanh, c), None), x, jnp.arange(4))[0]), [X], progress=told.append)
+    assert found.operations == 1 and found.how.startswith("the process ends by SIGABRT")
+    assert found.jaxpr.eqns[0].primitive.name == "pure_callback"
+    assert [x.shape for x in found.args] == [(1, 1)] and len(told) > 3
+    assert "import pyjx" not in found.python and "def aborts(x)" in found.python
+    assert runs(found.python, tmp_path).returncode == -signal.SIGABRT
+    assert "stablehlo.custom_call" in found.stablehlo
+
+
+def test_an_endless_loop():
+    found = inspect.reduce(long(plants.FAULTS["loop"][0], 4), [X], seconds=3.0)
+    assert found.operations <= 4 and found.how == "it does not end in time"
+    assert found.jaxpr.eqns[0].primitive.name == "while"
+
+
+def test_a_wrong_rule():
+    found = inspect.reduce(long(plants.FAULTS["wrong"][0]), [X], plants.differs)
+    assert [e.primitive.name for e in found.jaxpr.eqns] == ["sinh"]
+    assert found.how == "it does what was asked for"
+
+
+def test_too_much_memory():
+    found = inspect.reduce(long(plants.FAULTS["memory"][0], 4), [X], memory=2 << 30)
+    assert found.operations <= 2 and found.how.startswith("it runs out of memory")
+
+
+def test_a_command(tmp_path):
+    script = tmp_path / "check.py"
+    script.write_text("import sys\nsys.exit('lax.log' in open(sys.argv[1]).read())\n")
+    found = inspect.reduce(long(lambda x: jnp.log(x * x)), [X], f"{sys.executable} {script} {{}}")
+    assert [e.primitive.name for e in found.jaxpr.eqns] == ["log"]
+    model = tmp_path / "model.py"
+    model.write_text("import jax.numpy as jnp\n\n\ndef f(x):\n"
+                     "    return jnp.log(jnp.sin(x) ** 2).sum()\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pyjx", "emit-hlo", "model.py:f", "f32[4]", "-o", "f.mlir",
+         "--reduce", f"{sys.executable} {script}"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and "1 operation left after" in done.stderr, done.stderr
+    assert "lax.log" in (tmp_path / "f_reduced.py").read_text()
+    assert "stablehlo.log" in (tmp_path / "f_reduced.mlir").read_text()
+
+
+def test_an_interrupt_gives_the_smallest_so_far():
+    def interrupt(text):
+        told.append(text)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    told: list[str] = []
+    found = inspect.reduce(long(plants.FAULTS["abort"][0]), [X], progress=interrupt)
+    assert told[-1].startswith("interrupted") and found.operations > 1
+
+
+def test_what_cannot_be_reduced():
+    with pytest.raises(inspect.NothingFailsError, match="the program does not fail"):
+        inspect.reduce(jnp.sin, [X])
+    with pytest.raises(TypeError, match="which another process cannot import"):
+        inspect.reduce(jnp.sin, [X], lambda program, args: True)
+    with pytest.raises(TypeError, match="can't be imported by another process"):
+        inspect.reduce(lambda x: jax.pure_callback(lambda y: y, x, x), [X])
+
+
+def test_the_file_computes_what_the_program_does():
+    def f(w, x):
+        c, ys = lax.scan(lambda c, y: (jnp.tanh(c @ w + y), c.sum()), x, jnp.ones((5, 3)))
+        z = lax.while_loop(lambda c: c.sum() < 10, lambda c: c * c + 1, c)
+        branch = lax.cond(c[0] > 0, lambda c: c.sum(), lambda c: jax.nn.softmax(c).sum(), c)
+        drawn = jax.random.normal(jax.random.key(0), (3,)).sum()
+        return branch + ys.sum() + z[jnp.argsort(x)].sum() + drawn, jnp.cumsum(x).at[0].add(1)
+
+    w, x = np.full((3, 3), 0.1, "f4"), np.arange(3, dtype="f4")
+    for fun in (f, lambda w, x: jax.grad(lambda w: lax.scan(
+            lambda c, y: (jnp.tanh(c @ w + y), None), x, jnp.ones((5, 3)))[0].sum())(w)):
+        closed = jax.make_jaxpr(fun)(w, x)
+        assert not closed.consts
+        names = {"__name__": "program"}
+        exec(inspect.python_file(closed, [w, x], "It runs.").replace(
+            "import jax\n", "import pyjx as jax\n").replace("from jax", "from pyjx"), names)
+        for found, wanted in zip(names["program"](*names["args"]), jax.tree.leaves(fun(w, x)),
+                                 strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_programs_of_a_hundred_to_two_thousand_equations(seed):
+    fault, fails = list(plants.FAULTS.values())[seed % len(plants.FAULTS)]
+    f, x = plants.program(seed, int(100 * 20 ** ((seed % 8) / 7)), fault)
+    assert inspect.reduce(f, [x], fails).operations <= 10
