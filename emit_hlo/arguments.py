@@ -37,6 +37,7 @@ class Options(argparse.Namespace):
     flag: list[tuple[str, str]]
     xla: list[tuple[str, str]]
     platform: str
+    memory_budget: str | None
     portable: str | None
     mesh: dict[str, int] | None
     in_shardings: str | None
@@ -131,6 +132,7 @@ def parser() -> argparse.ArgumentParser:
     for name in ("static", "flag", "xla"):
         p.add_argument(f"--{name}", action=_Pair, default=[])
     p.add_argument("--donate", action="append", default=[])
+    p.add_argument("--memory-budget")
     p.add_argument("--platform", default="cpu")
     p.add_argument("--target", dest="portable")
     p.add_argument("--mesh")

@@ -63,6 +63,7 @@ _OUTPUT = (
 _PROGRAM = (
     ("--static NAME=VALUE", "an argument that is known while tracing"),
     ("--donate N,...", "arguments whose memory results may take"),
+    ("--memory-budget SIZE", "what it may need, such as 12GiB; see --emit memory"),
     ("--x64", "64-bit types"),
     ("--flag NAME=VALUE", "a flag, as jax.config names it"),
     ("--xla NAME=VALUE", "an option of XLA's compiler"),

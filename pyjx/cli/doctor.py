@@ -18,10 +18,10 @@ from typing import Any
 
 import pyjx as jax
 from pyjx import alias, configuration, jaxlib_api
+from pyjx.core.value_texts import size_text
 from pyjx.jax_imports import JaxFinder
 from pyjx.lazy import deferred
 from pyjx.runtime import backends, cache
-from pyjx.runtime.explain import size_text
 from pyjx.states import states
 from pyjx.version import PYJX_VERSION
 

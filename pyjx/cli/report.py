@@ -23,6 +23,7 @@ from pyjx import configuration
 from pyjx.cli import programs
 from pyjx.core.frames import shown_path
 from pyjx.core.records import Record
+from pyjx.core.value_texts import size_text
 from pyjx.runtime import cache, explain, ledger
 from pyjx.viewer import ranking
 from pyjx.viewer.jaxprs import FREE, jaxpr_listing
@@ -58,7 +59,7 @@ class Size(int):
     """What an array takes: a number of bytes in data."""
 
     def __str__(self) -> str:
-        return explain.size_text(int(self))
+        return size_text(int(self))
 
 
 class Section(Record):

@@ -48,6 +48,9 @@ def tiled_bytes(aval: Any) -> int:
     return int(plain * least)
 
 
+_MOST = 32  # values that a fusion reads
+
+
 class Machine(Record):
     """What XLA's compiler of a platform does to the values of programs.
 
@@ -57,15 +60,18 @@ class Machine(Record):
       copies: whether products and convolutions read copies of operands whose axes do not stand in
         the order of a library's: batch, rows, columns.
       rounds: whether 32-bit floats that only products read are kept as those of 16 bits.
+      scratch: the bytes of another memory, which temporaries are put into first.
     """
 
     sizes: Sizes = nbytes
     fuses_dear: bool = False
     copies: bool = False
     rounds: bool = False
+    scratch: int = 0
 
 
-MACHINES = {"cpu": Machine(copies=True), "tpu": Machine(tiled_bytes, fuses_dear=True, rounds=True)}
+MACHINES = {"cpu": Machine(copies=True), "tpu": Machine(
+    tiled_bytes, fuses_dear=True, rounds=True, scratch=100 << 20)}
 _OTHER = Machine(fuses_dear=True)
 
 
@@ -105,7 +111,7 @@ class Liveness:
 
     @property
     def peak(self) -> int:
-        return self.fixed + max(self.live, default=0)
+        return self.fixed + max(max(self.live, default=0) - self._machine.scratch, 0)
 
     @property
     def at_peak(self) -> int:
@@ -152,7 +158,8 @@ class Liveness:
         for i in range(end - 1, -1, -1):
             eqn = eqns[i]
             primitive = eqn.primitive
-            fusible = primitive.cost is not None or primitive.fused
+            fusible = primitive.cost is not None or primitive.fused or (
+                primitive.moves and not primitive.in_place and not primitive.multiple_results)
             out = eqn.outvars[0] if eqn.outvars else None
             if fusible and out in last and not whole.get(out) and (
                     primitive.cost == CHEAP or primitive.moves or reads.get(out) == 1
@@ -169,14 +176,26 @@ class Liveness:
                         last[x] = at
                     if not fuses:
                         whole[x] = True
-                    if not (primitive.contracts and not eqn.params.get("precision")) and not (
-                            primitive.moves and exact.isdisjoint(eqn.outvars)):
-                        exact.add(x)
+            exact.update(self._read_exactly(eqn, exact))
             if primitive.contracts and self._machine.copies:
                 twice.update(_copied(eqn))
         self._factor = {v: 0.5 for v in last if v not in exact} if self._machine.rounds else \
             dict.fromkeys(twice, 2.0)
         self._place(jaxpr, results, virtual, loop)
+
+    def _read_exactly(self, eqn: JaxprEqn, exact: set[Any]) -> Sequence[Any]:
+        """The operands of an equation of which it matters that they have all their bits."""
+        primitive = eqn.primitive
+        if not self._machine.rounds or (primitive.contracts and not eqn.params.get("precision")) \
+                or (primitive.moves and exact.isdisjoint(eqn.outvars)):
+            return ()
+        programs = jaxprs_of(eqn) if eqn.params and holds_jaxprs(eqn) else ()
+        if len(programs) != 1:
+            return eqn.invars
+        inner = self._of(programs[0], bool(primitive.holder.loops))
+        names = programs[0].jaxpr.invars
+        return [*eqn.invars[:-len(names)], *[x for x, v in zip(
+            eqn.invars[-len(names):], names, strict=False) if v not in inner._factor]]
 
     def _place(self, jaxpr: Jaxpr, results: dict[Any, None], virtual: set[int], loop: bool
                ) -> None:
@@ -188,7 +207,7 @@ class Liveness:
             primitive = eqn.primitive
             read = list(dict.fromkeys([r for x in eqn.invars if type(x) is not Literal
                                        for r in roots.get(x, (x,))]))
-            if i in virtual:
+            if i in virtual and len(read) <= _MOST:
                 for v in eqn.outvars:
                     roots[v] = tuple(read)
                 continue
@@ -228,14 +247,14 @@ class Liveness:
     def _held(self, eqn: JaxprEqn) -> int:
         """What programs of an equation need beyond its operands and results."""
         loop = bool(eqn.primitive.holder.loops)
-        return max([self._needs(p, loop) for p in jaxprs_of(eqn)], default=0)
+        return max([max(self._of(p, loop).live, default=0) for p in jaxprs_of(eqn)], default=0)
 
-    def _needs(self, closed: ClosedJaxpr, loop: bool) -> int:
+    def _of(self, closed: ClosedJaxpr, loop: bool) -> Liveness:
         found = self._inner.get(id(closed))
         if found is None:
             live = Liveness(closed.jaxpr, self._machine, (), self._inner, loop)
             found = self._inner[id(closed)] = (live, closed)
-        return max(found[0].live, default=0)
+        return found[0]  # type: ignore[no-any-return]
 
     def _curve(self, n: int) -> list[int]:
         change = [0] * (n + 2)

@@ -57,3 +57,12 @@ def as_pytree(x: Any) -> str:
         return (" Its class may be a pytree, whose arrays are traced "
                 "(jax.tree_util.register_dataclass).")
     return ""
+
+
+def size_text(n: float) -> str:
+    """`1.5 GiB`."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if n < 1024:
+            return f"{n:.0f} {unit}" if unit == "bytes" else f"{n:.1f} {unit}"
+        n /= 1024
+    return f"{n:.1f} GiB"

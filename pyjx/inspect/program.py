@@ -437,7 +437,9 @@ def _memory(program: Program) -> str:
     memory = program.memory
     if memory is None:
         raise UnsupportedError(f"XLA does not tell the memory of programs for {program.platform}")
-    return str(memory)
+    profile = program.traced.memory() if isinstance(program, TracedProgram) else None
+    return str(memory) if profile is None or profile.budget is None else (
+        f"{memory}\n\nby the live ranges of the jaxpr, {profile}")
 
 
 _FORMS: dict[str, Callable[..., str | bytes]] = {

@@ -22,6 +22,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.lifetimes import Liveness, Sizes, machine_of
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
+from pyjx.core.value_texts import size_text
 from pyjx.runtime import backends
 from pyjx.runtime.compile import compile_lowered
 from pyjx.runtime.executable import Executable
@@ -37,10 +38,12 @@ _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40,
           "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40,
           "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SHOWN = 5  # of the largest arrays
-_CURES = ("Smaller batches or shorter sequences, bfloat16, shardings over more devices and "
+CURES = ("Smaller batches or shorter sequences, bfloat16, shardings over more devices and "
           "donated arguments (donate_argnums) need less.")
 # Beyond so much above the budget an estimate is believed without compiling.
 _SURELY = 1.25
+# A program that needs less than this part of its budget is tried to do less again.
+_WELL = 0.8
 _TRIES = 3
 
 
@@ -125,14 +128,6 @@ def peak_of(loaded: Any) -> int | None:
                + stats.temp_size_in_bytes - stats.alias_size_in_bytes)
 
 
-def size_text(n: float) -> str:
-    """`1.5 GiB`."""
-    for unit in ("bytes", "KiB", "MiB"):
-        if n < 1024:
-            return f"{n:.0f} {unit}" if unit == "bytes" else f"{n:.1f} {unit}"
-        n /= 1024
-    return f"{n:.1f} GiB"
-
 
 # -- planning --------------------------------------------------------------------------------------
 
@@ -157,13 +152,17 @@ class Fit(Record):
     sizes: Sizes
     n_devices: int
 
+    @property
+    def work(self) -> float:
+        return 0.0 if self.plan is None else self.plan.work
+
     def beyond(self, name: str, peak: float) -> Exception:
         """The error for a program that needs more at its peak than its budget."""
         return jaxlib_api.JaxRuntimeError(
             f"RESOURCE_EXHAUSTED: {name} does not fit in its memory_budget of "
             f"{size_text(self.budget)}: the least that was found is {size_text(peak)}. The "
             f"largest arrays then are\n"
-            f"{table_of(largest(self.closed.jaxpr, self.after, self.sizes))}\n{_CURES}")
+            f"{table_of(largest(self.closed.jaxpr, self.after, self.sizes))}\n{CURES}")
 
     def __str__(self) -> str:
         before, after = size_text(self.before.peak), size_text(self.after.peak)
@@ -208,7 +207,7 @@ def fitted(closed: ClosedJaxpr, name: str, *, budget: int, donated: Sequence[boo
     plan, made, after = best
     fit = Fit(made, budget, before, after, plan if plan.work else None, machine.sizes,
               n_devices)
-    if after.peak > _SURELY * room:
+    if after.peak > _SURELY * room and (platform == "cpu" or scale != 1.0):
         raise fit.beyond(name, after.peak * scale / n_devices)
     return fit
 
@@ -239,19 +238,108 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
     Raises:
       JaxRuntimeError: it needs more whatever is done.
     """
-    scale = 1.0
+    scale, best = 1.0, None
     for left in reversed(range(_TRIES)):
-        source = lowered if lowered is not None and lowered.fit is not None else lower_closed(
-            closed, name, placement=placement, fitted=partial(fitted, budget=budget, scale=scale),
-            **how)
+        try:
+            source = lowered if lowered is not None and lowered.fit is not None else lower_closed(
+                closed, name, placement=placement,
+                fitted=partial(fitted, budget=budget, scale=scale), **how)
+        except jaxlib_api.JaxRuntimeError:
+            if best is None:
+                raise
+            break
         executable = compile_lowered(source, closed, name, options, placement)
         peak, fit = peak_of(executable.loaded), source.fit
-        if peak is None or peak <= budget:
+        fits = peak is None or peak <= budget
+        if fits and (best is None or fit.work < best[0].fit.work):
+            best = source, executable
+        if fits and (peak is None or not fit.work or peak > _WELL * budget):
             break
-        if not left:
+        if not fits and not left and best is None:
             raise fit.beyond(name, peak)
+        assert peak is not None
         scale, lowered = 1.02 * peak * fit.n_devices / fit.after.peak, None
-    return source, executable
+    assert best is not None
+    return best
+
+
+class GivenUp(Record):
+    """What is not kept in memory.
+
+    Attributes:
+      operation, place: what computes it again, and the user's line.
+      times: how many such values there are.
+      bytes: what they take together.
+      work: arithmetic operations, about, that it costs.
+    """
+
+    operation: str
+    place: str
+    times: int
+    bytes: int
+    work: float
+
+    def __str__(self) -> str:
+        return (f"{size_text(self.bytes):>12} {self.times:5} x {self.operation:24} "
+                f"{self.work:10.3g} {self.place}".rstrip())
+
+
+class Memory(Record):
+    """What a program is expected to need of memory, without a budget and within one.
+
+    Attributes:
+      budget: bytes; None where there is none.
+      before, after: bytes while each operation runs, arguments and results among them.
+      largest: the arrays at the peak within the budget, the largest first.
+      given_up: what is computed again, the largest first.
+    """
+
+    budget: int | None
+    before: list[int]
+    after: list[int]
+    largest: list[Held]
+    given_up: list[GivenUp]
+
+    @property
+    def peaks(self) -> tuple[int, int]:
+        """The peak without the budget and within it."""
+        return max(self.before), max(self.after)
+
+    def __str__(self) -> str:
+        before, after = self.peaks
+        head = f"at its peak about {size_text(before)}"
+        if self.budget is not None:
+            head += f", within {size_text(self.budget)} about {size_text(after)}"
+        lines = [head, *[f"{name:>9} |{_drawn(curve, before)}|" for name, curve in (
+            ("without", self.before), ("within", self.after))[:1 if self.budget is None else 2]],
+            "the largest arrays then:", table_of(self.largest)]
+        if self.given_up:
+            lines += ["computed again:", *[f"  {g}" for g in self.given_up]]
+        return "\n".join(lines)
+
+
+def _drawn(curve: Sequence[int], peak: int, width: int = 64) -> str:
+    """A curve as a line of text: nine heights, each of the highest of some steps."""
+    step = max(-(-len(curve) // width), 1)
+    return "".join([" 12345678"[8 * max(curve[i:i + step]) // max(peak, 1)]
+                    for i in range(0, len(curve), step)])
+
+
+def profile(closed: ClosedJaxpr, name: str, budget: int | None, donated: Sequence[bool],
+            platform: str) -> Memory:
+    """What a program needs, and what it needs within a budget."""
+    fit = fitted(closed, name, budget=1 << 62 if budget is None else budget, donated=donated,
+                 platform=platform, passes=lambda c: c)
+    found: dict[tuple[str, str], list[float]] = {}
+    for eqn, n, work in fit.plan.again if fit.plan else ():
+        row = found.setdefault((eqn.primitive.name, place_of(eqn)), [0, 0, 0.0])
+        for k, x in enumerate((1, n, work)):
+            row[k] += x
+    before, after = [[live.fixed + n for n in live.live] or [live.fixed]
+                     for live in (fit.before, fit.after)]
+    return Memory(budget, before, after, largest(fit.closed.jaxpr, fit.after, fit.sizes),
+                  sorted([GivenUp(*key, int(t), int(n), w) for key, (t, n, w) in found.items()],
+                         key=lambda g: -g.bytes))
 
 
 # -- what is alive ---------------------------------------------------------------------------------

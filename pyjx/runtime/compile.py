@@ -478,7 +478,7 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
             host_callbacks=functions,
             propagate_to_parameters=[s is None for s in in_shardings],
             propagate_to_outputs=[s is None for s in placement.out_shardings])
-    ledger.note_compiled(closed, name, device, options, found, time.seconds)
+    ledger.note_compiled(closed, name, device, options, found, time.seconds, source.fit)
     made: Executable = executable(loaded, closed, source, placement)
     made.from_disk = (options, traced_flags()) if found is True else None
     for inspection in source.inspections:

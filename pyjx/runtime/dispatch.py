@@ -35,6 +35,7 @@ from pyjx.engine.physical import closed_has_keys
 from pyjx.engine.references import new_ref_p
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_pytrees import of_calls
+from pyjx.lazy import deferred
 from pyjx.runtime import flag_checks, ledger
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.executable import Executable, argument, shard_argument
@@ -50,6 +51,8 @@ from pyjx.runtime.programs import (
 )
 from pyjx.runtime.sharding import open_sums
 from pyjx.runtime.transfers import exchange_by, moved
+
+exhaustion = deferred("pyjx.runtime.exhaustion")  # for errors
 
 if TYPE_CHECKING:
     from pyjx.jaxlib_api import Sharding
@@ -120,8 +123,18 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     watches_keys = configuration.debug_key_reuse.value and closed_has_keys(closed)
     if watches_keys:
         flag_checks.check_call(closed, leaves)
+    limited = configuration.memory_limit.value is not None
+    if limited:
+        exhaustion.check(executable, closed, label)
     start = time.perf_counter() if configuration.report.value else 0.0
-    outs = executable.call(laid_out, committed)
+    try:
+        outs = executable.call(laid_out, committed)
+    except jaxlib_api.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise exhaustion.completed(error, closed, label, executable.device) from None
+    if limited:
+        exhaustion.note(outs)
     if start:
         for x in outs:
             x.block_until_ready()
@@ -133,7 +146,7 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     if checked:
         check_results(closed, label, leaves, outs, operation is not None)
     mistaken = any([isinstance(x, Constant) for x in leaves])  # by C++, for NumPy's scalars
-    fast = (laid_out is leaves and not checked and not mistaken
+    fast = (laid_out is leaves and not checked and not mistaken and not limited
             and all([type(x) is ArrayImpl or isinstance(x, DataArray) for x in outs]))
     if operation is not None and not note_operation_called(operation, fast):
         return out, None, fast or mistaken

@@ -18,6 +18,7 @@ from pyjx.core import bounded
 from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.frames import user_frame
 from pyjx.core.records import Record
+from pyjx.core.value_texts import size_text
 from pyjx.guards import guard
 from pyjx.runtime import backends, cache, ledger, programs
 from pyjx.runtime.ledger import Entry, History, Layout, Path, Program, in_short, layout_of
@@ -45,15 +46,6 @@ class Cache(Record):
         size = "" if self.bytes is None else f", {size_text(self.bytes)}"
         place = f" in {self.place}" if self.place else ""
         return f"cache of {self.name}{place}: {self.entries}{size}; at most {self.bound}"
-
-
-def size_text(n: int) -> str:
-    """`1.5 MiB`."""
-    for unit in ("bytes", "KiB", "MiB"):
-        if n < 1024:
-            return f"{n} {unit}" if unit == "bytes" else f"{n:.1f} {unit}"
-        n = n / 1024  # type: ignore[assignment]
-    return f"{n:.1f} GiB"
 
 
 def caches() -> tuple[Cache, ...]:
@@ -305,6 +297,7 @@ def _program_lines(trace: Trace) -> list[str]:
             lines.append("compiled again, not traced: its program had been dropped")
     reasons = [p.from_disk for p in trace.programs if isinstance(p.from_disk, str)]
     lines += [f"not kept on disk: {reason}" for reason in dict.fromkeys(reasons)]
+    lines += dict.fromkeys([p.memory for p in trace.programs if p.memory])
     derived = len(trace.programs) - len(own)
     if derived:
         lines.append(f"{_times(derived, 'program')} of derivatives or batches of it")

@@ -124,6 +124,7 @@ class Program(Record):
       options: the compiler's options.
       from_disk: whether the disk cache had it, or why it could not have it.
       seconds: what compiling or loading it took.
+      memory: how it fits into its budget of memory; empty if it has none.
     """
 
     device: str
@@ -131,6 +132,7 @@ class Program(Record):
     options: str
     from_disk: bool | str
     seconds: float
+    memory: str = ""
 
 
 class Entry:
@@ -277,8 +279,8 @@ def note_lowered(closed: ClosedJaxpr, name: str, seconds: float) -> None:
 
 
 def note_compiled(closed: ClosedJaxpr, name: str, device: Any, options: Any,
-                  from_disk: bool | str, seconds: float) -> None:
-    """A program was compiled, or loaded from disk."""
+                  from_disk: bool | str, seconds: float, fit: Any = None) -> None:
+    """A program was compiled, or loaded from disk; `fit` is how it fits into its budget."""
     entry = getattr(closed.debug_info, "entry", None)
     with _lock:
         for costs in _costs_of(closed, name):
@@ -288,7 +290,7 @@ def note_compiled(closed: ClosedJaxpr, name: str, device: Any, options: Any,
         if entry is not None and len(entry.compiled) < ENTRIES:
             where = f"{device.platform}:{device.id}"
             entry.compiled += (Program(where, not _is_own(entry, closed), in_short(options),
-                                       from_disk, seconds),)
+                                       from_disk, seconds, "" if fit is None else str(fit)),)
     if _logs():
         _log(f"Finished XLA compilation of jit({name}) in {seconds:.9f} sec")
 

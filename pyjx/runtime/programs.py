@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 lower = deferred("pyjx.runtime.lower")
 compiler = deferred("pyjx.runtime.compile")
 budgets = deferred("pyjx.runtime.budgets")  # few programs have a budget
+exhaustion = deferred("pyjx.runtime.exhaustion")  # for errors
 
 TRACES = 2048  # of a function, by signature; of more the oldest goes
 OPERATIONS = 192  # programs of single operations: of new ones, and of those that are called often
@@ -253,7 +254,12 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unus
                                            placement=placement)
     if is_operation:
         compiler_options = operation_options(closed, placement.devices[0].platform)
-    return source, compiler.compile_lowered(source, closed, name, compiler_options, placement)
+    try:
+        return source, compiler.compile_lowered(source, closed, name, compiler_options, placement)
+    except jaxlib_api.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise exhaustion.completed(error, closed, name, placement.devices[0]) from None
 
 
 _FIRST_LEVEL = (("xla_cpu_parallel_codegen_split_count", 1),

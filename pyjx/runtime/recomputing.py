@@ -40,6 +40,8 @@ from pyjx.engine.remat_calls import remat_p
 from pyjx.runtime.costs import arithmetic
 
 Work = Callable[[JaxprEqn], float]
+# An equation that is done again, the bytes that need not stay for that, and its work.
+Again = tuple[JaxprEqn, int, float]
 Price = Callable[[int, Any], float]  # of what an equation, by its number, makes to stay in memory
 
 # What a byte of a result costs to make, in arithmetic operations: those of a vector unit in the
@@ -47,7 +49,7 @@ Price = Callable[[int, Any], float]  # of what an equation, by its number, makes
 _PER_BYTE = {"cpu": 4.0}
 _PER_BYTE_ELSEWHERE = 64.0
 _TRANSCENDENTAL = 8.0
-_STEPS = 8  # prices that are tried, each six times the one before; and halvings between two
+_STEPS = 7  # prices that are tried, each six times the one before; and halvings between two
 _ROUNDS = 4
 _FUSED = 1e4  # what a fused value costs at least to be in memory, which it is not otherwise
 _RECENT = 24  # equations before one, of which a value is recent for it
@@ -109,13 +111,13 @@ class Plan(Record):
       jaxpr: the program.
       live: when its values are alive.
       work: the work that is done again, as `work_on` counts it.
-      again: the equations that are done again, with how many bytes need not stay for each.
+      again: what is done again.
     """
 
     jaxpr: Jaxpr
     live: Liveness
     work: float
-    again: list[tuple[JaxprEqn, int]]
+    again: list[Again]
 
 
 def _remembered(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -142,10 +144,10 @@ class Search:
 
     def __init__(self, machine: Machine, work: Work, donated: Sequence[bool] = ()) -> None:
         self.machine = machine._replace(sizes=_remembered(machine.sizes))
-        self._work = _remembered(work)
+        self.work = _remembered(work)
         self._donated = donated
 
-    def plan(self, jaxpr: Jaxpr, work: float = 0.0, again: Sequence[tuple[JaxprEqn, int]] = (),
+    def plan(self, jaxpr: Jaxpr, work: float = 0.0, again: Sequence[Again] = (),
              loop: bool = False) -> Plan:
         live = Liveness(jaxpr, self.machine, self._donated, loop=loop)
         return Plan(jaxpr, live, work, list(again))
@@ -172,7 +174,7 @@ class Search:
             return None
         eqn = live.eqns[i]
         room = budget - (live.peak - needed)
-        inner = Search(self.machine, self._work)
+        inner = Search(self.machine, self.work)
         works: list[Plan] = []
 
         def within(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -204,12 +206,16 @@ class Search:
         def gain(need: int) -> float:
             return min(over[min(need - border, len(over) - 1)] / soon, 1.0)
 
+        values = _Values(jaxpr.eqns, border, ())
+        fused = {v for e in jaxpr.eqns for v in e.outvars if v not in live.size}
+
         def at(dear: float, cheap: float, split: int) -> Plan:
-            cut = _Cut(self, jaxpr, live, border, gain, lambda i: dear if i < split else cheap)
+            cut = _Cut(self, jaxpr, values, fused, border, gain,
+                       lambda i: dear if i < split else cheap)
             program, work, again = cut.rewritten()
             return self.plan(program, plan.work + work, [*plan.again, *again], loop)
 
-        cheap, dear, best = 0.0, 1.0 / 16, plan
+        cheap, dear, best = 0.0, 1.0, plan
         for _ in range(_STEPS):
             found = at(dear, dear, border)
             if found.live.peak < best.live.peak:
@@ -256,48 +262,49 @@ class _Cut:
     is that of a byte that equation i makes.
     """
 
-    def __init__(self, search: Search, jaxpr: Jaxpr, live: Liveness, border: int,
+    def __init__(self, search: Search, jaxpr: Jaxpr, values: _Values, fused: set[Any], border: int,
                  gain: Callable[[int], float], price: Callable[[int], float]) -> None:
         self._search = search
         self._jaxpr = jaxpr
-        self.fused = {v for e in jaxpr.eqns for v in e.outvars if v not in live.size}
+        self._values = values
+        self._fused = fused
         self._border = border
         self._gain = gain
         self._price = price
         self._work = 0.0
-        self._again: list[tuple[JaxprEqn, int]] = []
+        self._again: list[Again] = []
 
-    def rewritten(self) -> tuple[Jaxpr, float, list[tuple[JaxprEqn, int]]]:
+    def rewritten(self) -> tuple[Jaxpr, float, list[Again]]:
         """The program, the work that it does again, and what that is."""
         jaxpr, border = self._jaxpr, self._border
         eqns = list(jaxpr.eqns)
         self._cut_loops(eqns)
         size = self._search.machine.sizes
         stays = {*jaxpr.outvars}
-        values = _Values(eqns, border, {})
+        values = self._values if eqns == jaxpr.eqns else _Values(eqns, border, ())
 
         def keep(v: Any) -> float:
             made = values.made[v]
             worth = self._price(made) * size(v.aval) * self._gain(values.need[v])
-            if v in self.fused:
+            if v in self._fused:
                 return max(worth, _FUSED)
             return 0.0 if v in stays else worth
 
         def work(eqn: JaxprEqn) -> float:
             # What is fused XLA computes again in any case.
-            return 1.0 if eqn.outvars[0] in self.fused else self._search._work(eqn)
+            return 0.0 if eqn.outvars[0] in self._fused else self._search.work(eqn)
 
         for _ in range(_CUTS):
             again = values.cut(keep, work)
-            early = values.wanting_early(again, self.fused)
+            early = values.wanting_early(again, self._fused)
             if early <= stays:
                 break
             stays |= early
         self._leave_fused(again, values)
         if not again and eqns == jaxpr.eqns:
             return jaxpr, 0.0, []
-        late, copies = values.late(again, self.fused, barred=True)
-        self._note([e for e in copies if e.outvars[0] not in self.fused], 1)
+        late, copies = values.late(again, self._fused, barred=True)
+        self._note([e for e in copies if e.outvars[0] not in self._fused], 1)
         program = jaxpr.replace(eqns=[*eqns[:border], *late])
         return (dce_jaxpr(program, (True,) * len(program.outvars)), self._work, self._again)
 
@@ -307,7 +314,7 @@ class _Cut:
         order = sorted(again, key=made.__getitem__)
         other: set[Any] = set()  # what is made of values that were in memory
         for v in order:
-            if v not in self.fused or not other.isdisjoint(_variables(eqns[made[v]])):
+            if v not in self._fused or not other.isdisjoint(_variables(eqns[made[v]])):
                 other.add(v)
         for v in reversed(order):
             if v in other:
@@ -315,9 +322,10 @@ class _Cut:
         again &= other
 
     def _note(self, copies: Sequence[JaxprEqn], times: int) -> None:
-        work, size = self._search._work, self._search.machine.sizes
+        work, size = self._search.work, self._search.machine.sizes
         self._work += times * sum(map(work, copies))
-        self._again += [(e, times * sum([size(v.aval) for v in e.outvars])) for e in copies]
+        self._again += [(e, times * sum([size(v.aval) for v in e.outvars]), times * work(e))
+                        for e in copies]
 
     def _cut_loops(self, eqns: list[JaxprEqn]) -> None:
         """Cut each pair of loops of which the late one reads what the early one stacks."""
@@ -349,17 +357,14 @@ class _Values:
     Attributes:
       made: the number of the equation that makes a value; -1 for those that are given.
       need: the first equation behind the border for which a value may be wanted again.
-      last_early: the last equation before the border that reads it.
       read: the values that equations behind the border read.
     """
 
-    def __init__(self, eqns: Sequence[JaxprEqn], border: int, given: Mapping[Any, float]) -> None:
+    def __init__(self, eqns: Sequence[JaxprEqn], border: int, given: Sequence[Any]) -> None:
         self._eqns = eqns
         self._border = border
-        self._given = given
         self.made: dict[Any, int] = dict.fromkeys(given, -1)
         self.made.update((v, i) for i, e in enumerate(eqns[:border]) for v in e.outvars)
-        self.last_early: dict[Any, int] = {}
         self.need: dict[Any, int] = {}
         for j in range(len(eqns) - 1, border - 1, -1):
             for x in eqns[j].invars:
@@ -370,10 +375,9 @@ class _Values:
             wanted = min([self.need[v] for v in eqns[i].outvars if v in self.need],
                          default=len(eqns))
             for x in eqns[i].invars:
-                if x in self.made:
-                    self.last_early.setdefault(x, i)
-                    if x not in self.read and wanted < self.need.get(x, len(eqns)):
-                        self.need[x] = wanted
+                if x in self.made and x not in self.read and wanted < self.need.get(
+                        x, len(eqns)):
+                    self.need[x] = wanted
 
     def wanting_early(self, again: set[Any], fused: set[Any]) -> set[Any]:
         """Of the values that are computed again those for which others are, which are read only
@@ -406,7 +410,8 @@ class _Values:
                 continue
             again.append(v)
             flow = min(int(cost), kept) if out == sink else 0
-            network.edge(source, node, int(cost), flow)
+            if cost:
+                network.edge(source, node, int(cost), flow)
             network.edge(node, out, kept, flow)
             for x in self._eqns[i].invars:
                 if x in number and x not in read:
@@ -526,7 +531,7 @@ class _LoopPair:
                                                strict=True) if role == sliced and x in of}
         eqns = [*body.eqns, *[e.replace(invars=_read(e.invars, same)) for e in body_late.eqns]]
         outer = dict(zip(body.invars, zip(early.invars, held.ins, strict=True), strict=True))
-        values = _Values(eqns, len(body.eqns), dict.fromkeys(body.invars, 0.0))
+        values = _Values(eqns, len(body.eqns), body.invars)
         always: set[Any] = {v for v, (x, role) in outer.items() if role == holder.constant
                   or (role == sliced and x in self._always)}
         always |= {v for v, x in zip(body.outvars, early.outvars, strict=True)
@@ -537,7 +542,7 @@ class _LoopPair:
             return 0.0 if v in always else price * size(holder.outside(
                 v.aval, sliced, early.params))
 
-        again = values.cut(keep, search._work)
+        again = values.cut(keep, search.work)
         if not again:
             return None
         eqns_late, copies = values.late(again, set(), barred=False)

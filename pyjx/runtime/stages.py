@@ -35,6 +35,7 @@ from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 if TYPE_CHECKING:
     from pyjx.engine.types import TreeDef
     from pyjx.jaxlib_api import Sharding
+    from pyjx.runtime.budgets import Memory
     from pyjx.runtime.costs import Costs
     from pyjx.runtime.explain import Explanation
 
@@ -177,6 +178,28 @@ class Traced(_Stage):
         [('dot_general', 24.0, 0.0), ('sin', 0.0, 3.0)]
         """
         return costs.Costs(self.jaxpr, lambda: self.lower().cost_analysis())
+
+    def memory(self, memory_budget: str | float | None = None) -> Memory:
+        """What the program is expected to need of memory: over time, the largest arrays and the
+        lines that make them; and, within a budget, what is computed again.
+
+        Args:
+          memory_budget: as `jit` takes it; by default that of the function.
+
+        >>> import pyjx as jax
+        >>> import pyjx.numpy as jnp
+        >>> traced = jax.jit(lambda x: (jnp.sin(x) @ x).sum()).trace(jnp.ones((8, 8)))
+        >>> traced.memory().peaks
+        (772, 772)
+        """
+        t, options = self._traced, self._spec.options.compiler_options
+        budget = budgets.parted(options)[0] if memory_budget is None else budgets.checked_budget(
+            memory_budget, "memory")
+        placement, _ = placement_of(t.closed, self._given, t.request)
+        device = placement.devices[0] if placement.devices else None
+        return budgets.profile(  # type: ignore[no-any-return]
+            t.closed, t.name, None if budget is None else budgets.bytes_on(budget, device),
+            t.donated, placement.platform)
 
     def physicalize(self, ctx: Any = None) -> Traced:
         """The traced function with key arrays as the integer arrays that they are."""

@@ -206,3 +206,74 @@ def test_sizes_of_types():
     assert nbytes(aval) == 420
     assert tiled_bytes(aval) == 4 * 128 * 8 * 3
     assert nbytes(jax.core.get_aval(jax.random.key(0))) == 8
+
+
+def test_what_a_traced_function_needs():
+    traced = jax.jit(jax.grad(unrolled)).trace(WEIGHTS, X)
+    free = traced.memory()
+    assert free.budget is None and not free.given_up
+    assert free.peaks[0] == free.peaks[1] == max(free.before)
+    bounded = traced.memory(0.7 * free.peaks[0] // 1)
+    assert bounded.peaks[0] == free.peaks[0] > bounded.budget >= bounded.peaks[1]
+    assert any(g.place.endswith(".py:22") or "test_budgets.py" in g.place
+               for g in bounded.given_up)
+    text = str(bounded)
+    assert "computed again:" in text and "within |" in text and "f32[512,64]" in text
+    assert jax.jit(jax.grad(unrolled), memory_budget=bounded.budget).trace(
+        WEIGHTS, X).memory() == bounded
+
+
+def test_explain_tells_of_the_budget():
+    fun = jax.jit(jax.grad(unrolled), memory_budget=int(0.7 * peak(
+        jax.jit(jax.grad(unrolled)).lower(WEIGHTS, X).compile())))
+    fun(WEIGHTS, X)
+    assert re.search(r"memory budget [\d.]+ MiB: about [\d.]+ MiB in place of [\d.]+ MiB; \d+ "
+                     r"operations are done again", str(fun.explain()))
+
+
+BIG = jnp.ones((256, 256))
+HUNGRY = {
+    "product": lambda x: (x @ x).sum(),
+    "outer": lambda x: jnp.sort(x.ravel()[:, None] + x[0, :8], 1).sum(),
+    "sort": lambda x: jnp.sort(x, axis=0),
+    "gradient": jax.grad(lambda x: jnp.tanh(x @ jnp.tanh(x @ x)).sum()),
+    "batch": lambda x: jax.vmap(lambda a: x @ jnp.diag(a))(x[:8]).sum(),
+    "loop": jax.grad(lambda x: jax.lax.scan(
+        lambda c, _: (jnp.sin(c @ x), None), x, None, length=8)[0].sum()),
+    "convolution": lambda x: jax.lax.conv(x[None, None], x[None, None, :3, :3], (1, 1), "SAME"),
+    "gather": lambda x: x[jnp.arange(512) % 256],
+    "sums": lambda x: jnp.cumsum(x, 0),
+    "update": lambda x: x.at[3].set(1.0),
+}
+
+
+@pytest.mark.parametrize("name", HUNGRY)
+def test_errors_of_memory_name_the_arrays_and_lines(name):
+    with configuration.memory_limit(2**19), pytest.raises(jax.errors.JaxRuntimeError) as info:
+        jax.jit(HUNGRY[name])(BIG)
+    text = str(info.value)
+    assert text.startswith("RESOURCE_EXHAUSTED: Out of memory: jit(")
+    assert re.search(r"asks for [\d.]+ (bytes|KiB|MiB) beside [\d.]+ \w+ of arrays, of "
+                     r"512.0 KiB in all", text)
+    assert re.search(r"arrays of the process on \S+ are\n +[\d.]+ \w+  f32\[", text)
+    program = text.partition("at its peak are\n")[2]
+    assert re.search(r"[\d.]+ [KM]iB +f32\[[\d,]+\] +\w+.*(test_budgets.py:\d+)?", program)
+    assert "donate_argnums" in text and "memory_budget" in text
+
+
+def test_arrays_are_known_by_their_lines_while_there_is_a_limit():
+    with configuration.memory_limit(2**30):
+        mine = jax.jit(lambda x: x * 2.0)(BIG)
+    with configuration.memory_limit(2**19), pytest.raises(jax.errors.JaxRuntimeError) as info:
+        jax.jit(lambda x: x @ x)(mine)
+    assert re.search(r"256.0 KiB +f32\[256,256\] +array +\S*test_budgets.py:\d+", str(info.value))
+
+
+def test_allocations_that_fail_name_the_arrays():
+    fun = jax.jit(lambda x: jnp.zeros((1 << 46,), "float32") + x)
+    with pytest.raises(jax.errors.JaxRuntimeError) as info:
+        fun(1.0)
+    text = str(info.value)
+    assert text.startswith("RESOURCE_EXHAUSTED: Out of memory allocating")
+    assert re.search(r"at its peak are\n +262144.0 GiB +f32\[70368744177664\] +\w+ +"
+                     r"\S*test_budgets.py:\d+", text)

@@ -102,8 +102,9 @@ def _emitted(options: Options, words: list[str], folder: str | None) -> str:
 _FLAGS = ("-q", "--quiet", "-v", "--verbose", "--watch", "--open", "--time", "--stats", "--update")
 _VALUED = ("--diff", "-o", "--output", "--color", "--roofline", "--expect", "--check", "--find",
            "--reduce")
-_KEPT = ("--emit", "--static", "--donate", "--flag", "--xla", "--platform", "--target", "--mesh",
-         "--in-shardings", "--out-shardings", "--outline", "--names", "--locs", "-c")
+_KEPT = ("--emit", "--static", "--donate", "--memory-budget", "--flag", "--xla", "--platform",
+         "--target", "--mesh", "--in-shardings", "--out-shardings", "--outline", "--names",
+         "--locs", "-c")
 
 
 def _others(options: Options) -> list[str]:

@@ -390,6 +390,8 @@ def jit_options(options: Options, call: Call, mesh: Mesh | None) -> dict[str, An
             raise UsageError(f"--donate {max(options.donate)}: there is no such argument; the "
                              f"function is given {len(call.args)} by position, which count from 0.")
         made["donate_argnums"] = tuple(options.donate)
+    if options.memory_budget is not None:
+        made["memory_budget"] = options.memory_budget
     if options.in_shardings is not None:
         found = _shardings("--in-shardings", options.in_shardings, mesh)
         if len(found) != 1 and len(found) != len(call.args):

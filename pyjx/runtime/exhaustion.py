@@ -1,0 +1,86 @@
+"""Errors of memory that ran out: what asked for it, and which arrays there are, by their lines.
+
+With the flag `jax_memory_limit` a program is not run whose peak does not fit beside the arrays of
+the process, on CPU too, and arrays are known by the line that made them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from pyjx import configuration, jaxlib_api
+from pyjx.core.frames import shown_path, user_frame
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.lifetimes import Liveness, machine_of
+from pyjx.core.passes.dce import dce
+from pyjx.core.value_texts import size_text
+from pyjx.runtime import backends
+from pyjx.runtime.budgets import CURES, Held, largest, peak_of, table_of
+from pyjx.runtime.recomputing import flattened
+
+_CURES = f"{CURES} jit(..., memory_budget=...) computes values of the forward pass again."
+
+# Where arrays were made, as long as they live, by their ids.
+_places: dict[int, tuple[weakref.ref[Any], str]] = {}
+
+
+def note(arrays: Iterable[Any]) -> None:
+    """Note the user's line as that which made some arrays."""
+    frame = user_frame(jaxlib_api.Traceback.get_traceback())
+    place = "" if frame is None else f"{shown_path(frame.file_name)}:{frame.start_line}"
+    for x in arrays:
+        _places[id(x)] = weakref.ref(x, partial(_forget, id(x))), place
+
+
+def _forget(key: int, _: weakref.ref[Any]) -> None:
+    _places.pop(key, None)
+
+
+def live(device: Any) -> list[Held]:
+    """The arrays of the process that are on a device, the largest first."""
+    found = []
+    for x in backends.get_backend(device.platform).live_arrays():
+        if not x.is_deleted() and device in x.devices():
+            reference, place = _places.get(id(x), (None, ""))
+            place = place if reference is not None and reference() is x else ""
+            found.append(Held(x.nbytes // len(x.devices()), x.aval.str_short(short_dtypes=True),
+                              "array", place))
+    return sorted(found, key=lambda h: -h.bytes)
+
+
+def check(executable: Any, closed: ClosedJaxpr, label: str) -> None:
+    """Refuse to run a program that does not fit beside the arrays of the process.
+
+    Raises:
+      JaxRuntimeError: it needs more than `jax_memory_limit` leaves.
+    """
+    limit = configuration.memory_limit.value
+    peak = peak_of(executable.loaded)
+    if limit is None or peak is None:
+        return
+    stats = executable.loaded.get_compiled_memory_stats()
+    asked = peak - stats.argument_size_in_bytes
+    there = sum([h.bytes for h in live(executable.device)])
+    if there + asked > limit:
+        raise completed(jaxlib_api.JaxRuntimeError(
+            f"RESOURCE_EXHAUSTED: Out of memory: {label} asks for {size_text(asked)} beside "
+            f"{size_text(there)} of arrays, of {size_text(limit)} in all (jax_memory_limit)."),
+            closed, label, executable.device)
+
+
+def completed(error: Exception, closed: ClosedJaxpr, label: str, device: Any) -> Exception:
+    """An error of memory with the largest arrays of the process and of a program."""
+    text = str(error)
+    if CURES in text:
+        return error
+    machine = machine_of(device.platform)
+    flat = dce(flattened(closed)).jaxpr
+    arrays = live(device)[:5]
+    held = f"The largest arrays of the process on {device} are\n{table_of(arrays)}\n" if arrays \
+        else ""
+    program = largest(flat, Liveness(flat, machine), machine.sizes)
+    return type(error)(f"{text}\n{held}The largest arrays of {label} at its peak are\n"
+                       f"{table_of(program)}\n{_CURES}")
