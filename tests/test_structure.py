@@ -101,9 +101,10 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 120 for more of kernels for TPUs, 1 more file(s).
 # 1 for more of kernels for TPUs.
 # 846 for programs that are reduced, 3 more file(s).
+# 171 for programs within a memory budget, 1 more file(s).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 87_959),
-    (lambda: PATHS, 558),
+    (sources.code_lines, 88_130),
+    (lambda: PATHS, 559),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
