@@ -349,7 +349,7 @@ class DynamicSpec(JitSpec):
             try:
                 if found is None or not found.is_current():
                     found = self.traces[key] = self.trace_anew(in_tree, symbolic, static)
-            except InconclusiveDimensionOperation as error:
+            except (InconclusiveDimensionOperation, TypeError, ValueError) as error:
                 failure = failure or error
                 self.least += 1
                 if self.least >= len(LEAST):

@@ -17,6 +17,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import bind_eqn
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
+from pyjx.core.scalars import greatest, least
 from pyjx.dynamic.padded import RULES, SIZE, Dim, Padded, Padding, Result, rule, same
 from pyjx.engine.types import Value
 from pyjx.lax.convolution_shapes import dilated
@@ -226,25 +227,6 @@ def _unstack(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
 # -- reductions ------------------------------------------------------------------------------------
 
 
-def lowest(dtype: DType) -> Any:
-    """What is never the larger one."""
-    if dtype == np.bool_:
-        return np.bool_(False)
-    if not dtypes.issubdtype(dtype, np.inexact):
-        return np.asarray(dtypes.iinfo(dtype).min, dtype)[()]
-    value = np.asarray(-np.inf, dtype)[()]
-    return value if np.isinf(value) else np.asarray(dtypes.finfo(dtype).min, dtype)[()]
-
-
-def highest(dtype: DType) -> Any:
-    """What is never the smaller one."""
-    if dtype == np.bool_:
-        return np.bool_(True)
-    if not dtypes.issubdtype(dtype, np.inexact):
-        return np.asarray(dtypes.iinfo(dtype).max, dtype)[()]
-    return np.asarray(-lowest(dtype), dtype)[()]
-
-
 def _zero(dtype: DType) -> Any:
     return np.zeros((), dtype)[()]
 
@@ -259,12 +241,12 @@ def _ones(dtype: DType) -> Any:
 
 
 _REDUCTIONS: dict[Primitive, Callable[[DType], Any]] = {
-    lax.reduce_sum_p: _zero, lax.reduce_prod_p: _one, lax.reduce_max_p: lowest,
-    lax.reduce_min_p: highest, lax.reduce_and_p: _ones, lax.reduce_or_p: _zero,
-    lax.reduce_xor_p: _zero, lax.argmax_p: lowest, lax.argmin_p: highest, lax.cumsum_p: _zero,
-    lax.cumprod_p: _one, lax.cummax_p: lowest, lax.cummin_p: highest, lax.cumlogsumexp_p: lowest,
-    lax.reduce_window_sum_p: _zero, lax.reduce_window_max_p: lowest,
-    lax.reduce_window_min_p: highest,
+    lax.reduce_sum_p: _zero, lax.reduce_prod_p: _one, lax.reduce_max_p: least,
+    lax.reduce_min_p: greatest, lax.reduce_and_p: _ones, lax.reduce_or_p: _zero,
+    lax.reduce_xor_p: _zero, lax.argmax_p: least, lax.argmin_p: greatest, lax.cumsum_p: _zero,
+    lax.cumprod_p: _one, lax.cummax_p: least, lax.cummin_p: greatest, lax.cumlogsumexp_p: least,
+    lax.reduce_window_sum_p: _zero, lax.reduce_window_max_p: least,
+    lax.reduce_window_min_p: greatest,
 }
 
 
@@ -309,13 +291,13 @@ def _sort(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     params = {**eqn.params, "is_stable": True}
     d, n = params["dimension"], params["num_keys"]
     keys = [p.masked(x, [d], np.asarray(np.nan, x.aval.dtype)[()] if dtypes.issubdtype(
-        x.aval.dtype, np.inexact) else highest(x.aval.dtype)) for x in xs[:n]]
+        x.aval.dtype, np.inexact) else greatest(x.aval.dtype)) for x in xs[:n]]
     return bind_eqn(eqn.replace(params=params), [x.val for x in (*keys, *xs[n:])])
 
 
 @rule(lax.top_k_p)
 def _top_k(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
-    x = p.masked(x, [eqn.params["axis"]], lowest(x.aval.dtype))
+    x = p.masked(x, [eqn.params["axis"]], least(x.aval.dtype))
     params = {**eqn.params, "is_stable": True, "k": p.room(eqn.params["k"])}
     return bind_eqn(eqn.replace(params=params), [x.val])
 
@@ -413,7 +395,7 @@ def _select_in_windows(p: Padding, eqn: JaxprEqn, moving: Padded, x: Padded) -> 
     prefer = eqn.params["select_prim"]
     if prefer is None:
         p.refuse("which element of a window is chosen is not said")
-    value = lowest(x.aval.dtype) if prefer.name == "ge" else highest(x.aval.dtype)
+    value = least(x.aval.dtype) if prefer.name == "ge" else greatest(x.aval.dtype)
     gathers = eqn.primitive.name == "select_and_gather_add"
     params = _windows(p, eqn.params, x, (eqn.outvars[0].aval if gathers else moving.aval).shape)
     moving = p.masked(moving, moving.padded, _zero(moving.aval.dtype))

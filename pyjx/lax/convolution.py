@@ -21,7 +21,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import products, scale
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, replicated, resolved_sharding, sharding_for
 from pyjx.core.integers import as_int, as_ints
@@ -441,7 +441,9 @@ def _explicit_pads(padding: Any, lhs: ShapedArray, rhs: ShapedArray, dn: ConvDim
             )
         return tuple(named_pads(_NAME, space, window, strides, padding))
     try:
-        return tuple([(index(low), index(high)) for low, high in padding])
+        low_high = [[n if isinstance(n, SymbolicDim) else index(n) for n in pair]
+                    for pair in padding]
+        return tuple([(low, high) for low, high in low_high])
     except (TypeError, ValueError):
         raise ValueError(
             "padding argument to conv_general_dilated should be a string or a sequence of "

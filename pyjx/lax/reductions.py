@@ -11,7 +11,7 @@ from pyjx import lax, tree_util
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import reduction
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.contents import deduplicated
 from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import eval_jaxpr
@@ -135,6 +135,8 @@ def _product_tree(x: Array, axes: tuple[int, ...]) -> Array:
             shape = aval.shape[:axis] + aval.shape[axis + 1:]
             x = full_aval(ShapedArray(shape, aval.dtype), 1)
             continue
+        if isinstance(n, SymbolicDim):  # nobody knows how tall a tree is
+            x, n = split(lax.cumprod(x, axis), (n - 1, 1), axis)[1], 1
         while n > 1:
             first, second, rest = _halves(x, axis)
             x = mul(first, second)
