@@ -162,6 +162,11 @@ allow_f16_reductions = _on("jax_allow_f16_reductions", traced=True,
 check_static_indices = _off("jax_check_static_indices", traced=True,
                             help="Static indices out of bounds raise an error.")
 
+dynamic_shapes = State("jax_dynamic_shapes", ("off", "auto"), "off",
+                       help="With auto, a jitted function whose arguments changed a size twice is "
+                            "traced once for all sizes and runs padded, as with jit's option "
+                            "dynamic, where padding cannot be seen.")
+
 # Random numbers.
 default_prng_impl = State("jax_default_prng_impl", _PRNG_IMPLS, "threefry2x32", traced=True,
                           help="Generator of keys that name none.")

@@ -8,7 +8,7 @@ the program with symbolic sizes: what is derived from it is padded as it runs, i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,11 @@ from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived
 from pyjx.core.dtypes import DType
+from pyjx.core.frames import warn
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
+from pyjx.core.specs import PartitionSpec
 from pyjx.core.symbolic.expressions import DimExpr
 from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.scopes import SymbolicScope
@@ -39,10 +41,11 @@ from pyjx.guards import guard
 from pyjx.runtime import dispatch, programs, signature
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.dispatch import Miss, registry
+from pyjx.runtime.explain import RetraceWarning
 from pyjx.runtime.flag_checks import checks_results
 from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.placement import NO_REQUEST, Request
-from pyjx.runtime.sharding import SingleDeviceSharding
+from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding
 from pyjx.runtime.transfers import array_from_numpy, put_host
 from pyjx.tree_util import tree_flatten, tree_leaves
 
@@ -88,6 +91,27 @@ def bucket(policy: Policy, name: str, size: int) -> int:
 # -- programs of buckets ---------------------------------------------------------------------------
 
 
+class BucketUse(Record):
+    """What became of the program of a bucket.
+
+    Attributes:
+      bounds: the largest size of each dimension, by name.
+      sizes: those that it was called with.
+      calls: how often it was called.
+      padding: the share of padding in its padded arguments, of all calls.
+    """
+
+    bounds: dict[str, int]
+    sizes: tuple[dict[str, int], ...]
+    calls: int
+    padding: float
+
+    def __str__(self) -> str:
+        bounds = ", ".join([f"{name} <= {n}" for name, n in self.bounds.items()])
+        return (f"bucket {bounds}: {len(self.sizes)} sizes, {self.calls} calls, "
+                f"{self.padding:.0%} of its arguments padding")
+
+
 class Bucket:
     """The program of a function for all sizes up to some, and calls of it.
 
@@ -97,11 +121,12 @@ class Bucket:
       plans: calls, by sizes.
     """
 
-    __slots__ = ("closed", "plans", "run", "source")
+    __slots__ = ("bounds", "closed", "plans", "run", "source")
 
     def __init__(self, source: ClosedJaxpr, bounds: Sizes, name: str, request: Request,
                  options: Params) -> None:
         self.source = source
+        self.bounds = bounds
         self.closed = closed = padded_jaxpr(source, bounds)
         self.plans = BoundedDict(programs.TRACES, "sizes in a bucket")
         n = len(bounds)
@@ -132,10 +157,11 @@ class Bucket:
 class Plan:
     """A call of a bucket's program for some sizes: what is padded, and what is cut."""
 
-    __slots__ = ("bucket", "cut", "pad", "sizes")
+    __slots__ = ("bucket", "calls", "cut", "pad", "sizes")
 
     def __init__(self, of: Bucket, sizes: Mapping[str, int]) -> None:
         self.bucket = of
+        self.calls = 0
         self.sizes = [array_from_numpy(np.asarray(n, SIZE), ShapedArray((), SIZE))
                       for n in sizes.values()]
         n = len(self.sizes)
@@ -148,6 +174,7 @@ class Plan:
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The results on flat arguments."""
+        self.calls += 1
         if self.pad:
             leaves = list(leaves)
             for i, shape, dtype in self.pad:
@@ -156,6 +183,23 @@ class Plan:
         for i, part, aval in self.cut:
             outs[i] = cut_array(outs[i], part, aval)
         return outs
+
+
+def uses(buckets: Iterable[Bucket]) -> list[BucketUse]:
+    """What became of buckets."""
+    found = []
+    for of in buckets:
+        true = full = calls = 0
+        for sizes, plan in of.plans.items():
+            calls += plan.calls
+            for aval, padded in zip(of.source.in_avals, of.closed.in_avals[len(of.bounds):],
+                                    strict=True):
+                if (own := _sized(aval, dict(sizes))) is not aval:
+                    true += plan.calls * own.size
+                    full += plan.calls * padded.size
+        found.append(BucketUse(dict(of.bounds), tuple(map(dict, of.plans)), calls,
+                               1 - true / full if full else 0.0))
+    return found
 
 
 def _sized(aval: Any, sizes: Mapping[str, int]) -> Any:
@@ -193,12 +237,23 @@ def padded_array(x: Any, shape: tuple[int, ...], dtype: DType) -> Any:
 
 def cut_array(x: Any, part: tuple[slice, ...], aval: ShapedArray) -> Any:
     """The first elements of an array."""
+    if type(x) is ArrayImpl and isinstance(x._sharding, NamedSharding):
+        return put_host(np.asarray(x)[part], aval, _fitting(x._sharding, aval.shape), True)
     if not _is_on_host(x):
         return x[part]
     host = np.asarray(x)[part]
     if x._committed:
         return put_host(host, aval, x._sharding, True)
     return array_from_numpy(host, aval, alias=True)
+
+
+def _fitting(sharding: NamedSharding, shape: tuple[int, ...]) -> NamedSharding:
+    """A sharding, or copies on its devices where it doesn't divide the shape."""
+    try:
+        sharding.shard_shape(shape)
+    except ValueError:
+        return NamedSharding(sharding.mesh, PartitionSpec())
+    return sharding
 
 
 @derived
@@ -283,6 +338,10 @@ class DynamicSpec(JitSpec):
     def clear(self) -> None:
         super().clear()
         self.known.clear()
+
+    def buckets(self) -> Sequence[BucketUse]:
+        plans = [plan[1] for plan in self.known.values() if plan is not None]
+        return uses(dict.fromkeys([p.bucket for p in plans]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DynamicSpec, (self.fun, self.options, self.dims, self.policy)
@@ -463,3 +522,88 @@ def dynamic_spec(fun: Callable[..., Any], options: Options, dims: Any, policy: P
             raise ValueError(f"jit: dynamic names {wrong[0]!r}, which is no parameter of "
                              f"{source_of(fun)}. It has {sorted(filter(None, known))}.")
     return DynamicSpec(fun, options, dims, policy)
+
+
+# -- functions that are called with ever new sizes -------------------------------------------------
+
+
+class _SomeDims(DynamicSpec):
+    """A function of which it was found which dimensions of its leaves vary."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, spec: JitSpec, names: Sequence[Sequence[str | None]]) -> None:
+        super().__init__(spec.fun, spec.options, {}, "pow2")
+        self.names = names
+
+    def symbolic_avals(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any
+                       ) -> tuple[Any, ...]:
+        return tuple([a if not any(names) else a.update(shape=self._shape("", tuple(names),
+                                                                          a.shape))
+                      for a, names in zip(avals, self.names, strict=True)])
+
+
+class Automatic:
+    """The sizes that a function was called with, by all else of its signature; and what it is
+    called by since some have changed twice: None where padding could be seen."""
+
+    __slots__ = ("seen", "specs")
+
+    def __init__(self) -> None:
+        self.seen: dict[Any, list[tuple[int, ...]]] = {}
+        self.specs: dict[Any, _SomeDims | None] = {}
+
+    def buckets(self) -> Sequence[BucketUse]:
+        return [use for spec in self.specs.values() if spec is not None for use in spec.buckets()]
+
+    def spec_for(self, spec: JitSpec, key: Any, avals: Sequence[ShapedArray], in_tree: TreeDef,
+                 static: Any) -> _SomeDims | None:
+        seen = self.seen.setdefault(key, [])
+        sizes = tuple([n for a in avals for n in a.shape])
+        if sizes not in seen:
+            seen.append(sizes)
+            del seen[:-64]
+        columns = list(zip(*seen, strict=True))
+        if (key in self.specs and self.specs[key] is None) or not any([
+                len(set(c)) > 2 for c in columns]):
+            return None
+        # What has always been of the same size has one name.
+        numbers = {c: f"d{i}" for i, c in enumerate(dict.fromkeys(columns)) if len(set(c)) > 2}
+        given = iter(columns)
+        names = [[numbers.get(next(given)) for _ in a.shape] for a in avals]
+        found = self.specs.get(key)
+        if found is None or _partition(found.names) != _partition(names):
+            found = self.specs[key] = _SomeDims(spec, names)
+            try:
+                found.planned(in_tree, tuple(avals), static)
+            except (NotImplementedError, InconclusiveDimensionOperation, TypeError, ValueError
+                    ) as error:
+                self.specs[key] = found = None
+                warn(f"{spec.name} is called with ever new sizes, and traced for each: it cannot "
+                     f"run padded. {str(error).splitlines()[0]}", RetraceWarning)
+        return found
+
+
+def _partition(names: Sequence[Sequence[str | None]]) -> list[int | None]:
+    flat = [name for own in names for name in own]
+    return [None if name is None else flat.index(name) for name in flat]
+
+
+def automatic_call(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Miss | None:
+    """A call under the flag `jax_dynamic_shapes`, padded where a size has changed twice and padding
+    cannot be seen; else None."""
+    if isinstance(spec, DynamicSpec) or state.dynamic is not eager_trace:
+        return None
+    dynamic, dynamic_kw, static = spec.without_static(args, kwargs)
+    leaves, in_tree = registry.flatten((dynamic, dynamic_kw))
+    try:
+        avals = [get_aval(x) for x in leaves]
+        if not all([type(a) is ShapedArray for a in avals]):
+            return None
+        key = in_tree, static, tuple([a.update(shape=(0,) * a.ndim) for a in avals])
+        if spec.automatic is None:
+            spec.automatic = Automatic()
+        found = spec.automatic.spec_for(spec, key, avals, in_tree, static)
+    except (TypeError, ValueError):  # no arrays, or no key
+        return None
+    return None if found is None else found.miss(*args, **kwargs)

@@ -441,8 +441,8 @@ def _explicit_pads(padding: Any, lhs: ShapedArray, rhs: ShapedArray, dn: ConvDim
             )
         return tuple(named_pads(_NAME, space, window, strides, padding))
     try:
-        low_high = [[n if isinstance(n, SymbolicDim) else index(n) for n in pair]
-                    for pair in padding]
+        low_high: Any = [[n if isinstance(n, SymbolicDim) else index(n) for n in pair]
+                         for pair in padding]
         return tuple([(low, high) for low, high in low_high])
     except (TypeError, ValueError):
         raise ValueError(

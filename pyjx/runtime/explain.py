@@ -153,13 +153,17 @@ class Explanation:
       trace_seconds, lower_seconds, compile_seconds: the sums over all of them.
       run_seconds: what the first runs took, where `jax_pyjx_report` is on; else 0.
       n_programs, n_from_disk: programs compiled, and how many of them the disk cache had.
+      buckets: of a function jitted with `dynamic`, for each program the largest sizes, those that
+        there were, the number of calls, and the share of padding in the padded arguments.
     """
 
-    __slots__ = ("compile_seconds", "function", "lower_seconds", "n_from_disk", "n_programs",
-                 "n_traces", "place", "run_seconds", "trace_seconds", "traces")
+    __slots__ = ("buckets", "compile_seconds", "function", "lower_seconds", "n_from_disk",
+                 "n_programs", "n_traces", "place", "run_seconds", "trace_seconds", "traces")
 
-    def __init__(self, function: str, history: History | None) -> None:
+    def __init__(self, function: str, history: History | None, buckets: Sequence[Any] = ()
+                 ) -> None:
         self.function = function
+        self.buckets = tuple(buckets)
         costs = ledger.Costs() if history is None else history.costs
         self.place = "" if history is None else history.place
         entries = [] if history is None else list(history.entries)
@@ -194,7 +198,7 @@ class Explanation:
             within = f", within {t.within}" if t.within else ""
             lines.append(f"{t.number:3} {t.caller}{within}: {cause}")
             lines += [f"    {line}" for line in _program_lines(t)]
-        return "\n".join(lines)
+        return "\n".join([*lines, *map(str, self.buckets)])
 
     __repr__ = __str__
 
@@ -266,7 +270,7 @@ def explain() -> ProcessExplanation:
 
 def explain_function(spec: Any) -> Explanation:
     """What became of a jitted function."""
-    return Explanation(spec.name, spec.traces.history)
+    return Explanation(spec.name, spec.traces.history, spec.buckets())
 
 
 def _trace(entry: Entry, earlier: Sequence[Entry]) -> Trace:
@@ -333,7 +337,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
 
 
 CURES = {
-    "shape": "pad the argument to one of a few shapes",
+    "shape": "pad the argument to one of a few shapes, or have jit do it by its option dynamic",
     "rank": "give the argument the same number of axes in each call",
     "dtype": "convert the argument to one dtype before the call",
     "weak type": "always pass an array, as by jnp.asarray(x, dtype), or always a Python number",

@@ -190,7 +190,7 @@ class JitSpec:
     when there are many, and it shares traces with none.
     """
 
-    __slots__ = ("fun", "is_operation", "name", "options", "traces")
+    __slots__ = ("automatic", "fun", "is_operation", "name", "options", "traces")
 
     def __init__(self, fun: Callable[..., Any], options: Options = _PLAIN,
                  is_operation: bool = False) -> None:
@@ -198,6 +198,7 @@ class JitSpec:
         self.name = name_of(fun)
         self.options = options
         self.is_operation = is_operation
+        self.automatic: Any = None  # what the flag jax_dynamic_shapes has noted of its calls
         self.traces: Traces = Traces(programs.TRACES) if is_operation else _traces_of(fun, options)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -209,6 +210,11 @@ class JitSpec:
     def clear(self) -> None:
         """Forget the traces."""
         self.traces.clear()
+        self.automatic = None
+
+    def buckets(self) -> Sequence[Any]:
+        """What ran padded, for `explain()`."""
+        return () if self.automatic is None else self.automatic.buckets()
 
     def without_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]
               ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
@@ -355,6 +361,10 @@ class JitSpec:
     def miss(self, *args: Any, **kwargs: Any) -> Miss:
         """A call whose signature C++ does not know."""
         record_event(CALL_MISS, fun_name=self.name)
+        if configuration.dynamic_shapes.value == "auto" and not self.is_operation:
+            found = many_sizes.automatic_call(self, args, kwargs)
+            if found is not None:
+                return found  # type: ignore[no-any-return]
         traced, leaves = self.trace(args, kwargs)
         closed = traced.closed
         if closed.effects and is_replaced(closed.effects) and not (

@@ -171,12 +171,21 @@ def check(made):
         plain = jax.jit(made.derived)
         expected, nearby = [jax.tree.leaves(plain(*[x * factor for x in true]))
                             for factor in (np.float32(1), np.float32(1 + 2e-7))]
+        differing = []
         for x, y, z in zip(found, expected, nearby, strict=True):
             x, y = np.asarray(x)[tuple(map(slice, y.shape))], np.asarray(y)
             size = np.abs(y[np.isfinite(y)]).max(initial=1.0)
             spread = np.nan_to_num(np.abs(y - z), nan=0.0, posinf=0.0).max(initial=0.0)
-            if not np.allclose(x, y, rtol=1e-3, atol=1e-4 * size + 50 * spread, equal_nan=True):
-                raise Leak(f"at sizes n = {n}, m = {m}:\n{x}\n{y}")
+            kinds = {"rtol": 1e-3, "atol": 1e-4 * size + 50 * spread, "equal_nan": True}
+            if not np.allclose(x, y, **kinds):
+                differing.append((x, y, kinds))
+        if differing:  # XLA makes zero of some products of zero and NaN, and not of others
+            step_by_step = jax.tree.leaves(made.derived(*true))
+            for x, y, kinds in differing:
+                if not any([x.shape == z.shape and np.all(
+                        np.isclose(x, y, **kinds) | np.isclose(x, z, **kinds))
+                        for z in map(np.asarray, step_by_step)]):
+                    raise Leak(f"at sizes n = {n}, m = {m}:\n{x}\n{y}")
 
 
 def main():

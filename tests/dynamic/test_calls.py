@@ -9,8 +9,11 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx import configuration as config
 from pyjx import export
 from pyjx.dynamic.buckets import bucket
+from pyjx.experimental import checkify
+from pyjx.runtime.explain import RetraceWarning
 
 
 def rows(n, m=4):
@@ -204,3 +207,51 @@ def test_it_is_a_plain_program_elsewhere():
     n = export.symbolic_shape("n, 4")
     exported = export.export(dynamic)(jax.ShapeDtypeStruct(n, "float32"), W)
     np.testing.assert_allclose(exported.call(x, W), attend(x, W), rtol=1e-5)
+
+
+def test_explanations_count_buckets_and_padding():
+    fun = jax.jit(lambda x: x.sum(), dynamic={"x": ("n",)})
+    for n in (2, 2, 6, 12):
+        fun(np.ones(n, "f"))
+    small, large = fun.explain().buckets
+    assert small.bounds == {"n": 8} and small.sizes == ({"n": 2}, {"n": 6}) and small.calls == 3
+    assert small.padding == 1 - 10 / 24 and large.padding == 0.25
+    assert "bucket n <= 16: 1 sizes, 1 calls, 25% of its arguments padding" in str(fun.explain())
+
+
+def test_checks_are_of_true_elements():
+    def fun(x):
+        checkify.check(jnp.all(x < 3), "too large: {n}", n=x.max())
+        return jnp.log(x).sum()
+
+    checked = jax.jit(checkify.checkify(fun, errors=checkify.float_checks | checkify.user_checks),
+                      dynamic={"x": ("n",)})
+    assert checked(np.ones(3, "f"))[0].get() is None  # the log of a padding zero is none of them
+    assert "too large: 5.0" in checked(np.array([1, 5, 1], "f"))[0].get()
+    assert "nan" in checked(-np.ones(2, "f"))[0].get()
+
+
+def test_sizes_that_change_twice_become_dynamic_where_a_flag_wants_it():
+    fun = jax.jit(lambda x, y: (x * y[:, None]).mean(0))
+    with config.dynamic_shapes("auto"):
+        for n in range(1, 20):
+            x, y = rows(n), np.arange(n, dtype="f")
+            np.testing.assert_allclose(fun(x, y), (x * y[:, None]).mean(0), rtol=1e-4, atol=1e-6)
+    assert [t.changes != () for t in fun.explain().traces] == [False, True, True]
+    assert [b.bounds for b in fun.explain().buckets] == [{"d0": 8}, {"d0": 16}, {"d0": 32}]
+    with config.dynamic_shapes("auto"):  # what was of one size may be of another one
+        fun = jax.jit(lambda x, y: x.sum() + y.sum())
+        for n, m in ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (6, 8)):
+            assert fun(np.ones(n, "f"), np.ones(m, "f")) == n + m
+
+
+def test_what_cannot_be_dynamic_is_said_once_and_stays_as_it_was():
+    fun = jax.jit(lambda x: jnp.abs(jnp.fft.fft(x)))
+    with config.dynamic_shapes("auto"):
+        fun(np.ones(1, "f"))
+        fun(np.ones(2, "f"))
+        with pytest.warns(RetraceWarning, match="cannot run padded.*`fft` at .*test_calls.py"):
+            fun(np.ones(3, "f"))
+        for n in (4, 5):
+            np.testing.assert_allclose(fun(np.ones(n, "f")), np.abs(np.fft.fft(np.ones(n))),
+                                       atol=1e-6)
