@@ -307,26 +307,36 @@ class _Traced(Record):
     dims: tuple[tuple[int, int, Any], ...]
 
 
+class Calls(BoundedDict):
+    """The plans of calls, by the types of arguments; None where these are not padded."""
+
+    __slots__ = ()
+
+    def buckets(self) -> list[BucketUse]:
+        plans = [plan[1] for plan in self.values() if plan is not None]
+        return uses(dict.fromkeys([p.bucket for p in plans]))
+
+
 class DynamicSpec(JitSpec):
     """A function jitted with `dynamic`.
 
     Attributes:
       dims: for parameters the names of their dimensions, or trees of these.
       policy: from sizes to buckets.
-      known: for types of arguments the plan of a call, or None where the program of just these
+      padded: for types of arguments the plan of a call, or None where the program of just these
         types is run.
       scope: of the dimensions.
       least: which of LEAST the sizes are at least in it.
     """
 
-    __slots__ = ("dims", "known", "least", "policy", "scope")
+    __slots__ = ("dims", "least", "policy", "scope")
 
     def __init__(self, fun: Callable[..., Any], options: Options, dims: Mapping[str, Any],
                  policy: Policy) -> None:
         super().__init__(fun, options)
         self.dims = dict(dims)
         self.policy = policy
-        self.known: Any = BoundedDict(programs.TRACES, "calls of dynamic functions")
+        self.padded = Calls(programs.TRACES, "calls of dynamic functions")
         given = [d for spec in self.dims.values() for s in tree_flatten(spec, is_leaf=_are_dims)[0]
                  if not isinstance(s, str) for d in s or () if isinstance(d, DimExpr)]
         self.scope = given[0].scope if given else SymbolicScope()
@@ -334,14 +344,6 @@ class DynamicSpec(JitSpec):
         for p in policy.values() if isinstance(policy, Mapping) else (policy,):
             if not callable(p):
                 bucket(p, "", 1)
-
-    def clear(self) -> None:
-        super().clear()
-        self.known.clear()
-
-    def buckets(self) -> Sequence[BucketUse]:
-        plans = [plan[1] for plan in self.known.values() if plan is not None]
-        return uses(dict.fromkeys([p.bucket for p in plans]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DynamicSpec, (self.fun, self.options, self.dims, self.policy)
@@ -353,13 +355,13 @@ class DynamicSpec(JitSpec):
         try:
             key = (in_tree, tuple([get_aval(x) for x in leaves]), static,
                    configuration.trace_context())
-            plan = self.known.get(key, self)
+            plan = self.padded.get(key, self)
         except (TypeError, ValueError):
             plan = None
         if plan is self and state.dynamic is eager_trace:
             plan = self.planned(in_tree, key[1], static)
             if plan is None or not _tracers(plan[0].call.closed.consts):
-                self.known[key] = plan
+                self.padded[key] = plan
         if plan is None or state.dynamic is not eager_trace or checks_results():
             return JitSpec.miss(self, *args, **kwargs)  # type: ignore[no-any-return]
         traced, run, sizes, bounds = plan
@@ -553,8 +555,13 @@ class Automatic:
         self.seen: dict[Any, list[tuple[int, ...]]] = {}
         self.specs: dict[Any, _SomeDims | None] = {}
 
-    def buckets(self) -> Sequence[BucketUse]:
-        return [use for spec in self.specs.values() if spec is not None for use in spec.buckets()]
+    def buckets(self) -> list[BucketUse]:
+        return [use for spec in self.specs.values() if spec is not None
+                for use in spec.padded.buckets()]
+
+    def clear(self) -> None:
+        self.seen.clear()
+        self.specs.clear()
 
     def spec_for(self, spec: JitSpec, key: Any, avals: Sequence[ShapedArray], in_tree: TreeDef,
                  static: Any) -> _SomeDims | None:
@@ -601,9 +608,9 @@ def automatic_call(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any])
         if not all([type(a) is ShapedArray for a in avals]):
             return None
         key = in_tree, static, tuple([a.update(shape=(0,) * a.ndim) for a in avals])
-        if spec.automatic is None:
-            spec.automatic = Automatic()
-        found = spec.automatic.spec_for(spec, key, avals, in_tree, static)
+        if spec.padded is None:
+            spec.padded = Automatic()
+        found = spec.padded.spec_for(spec, key, avals, in_tree, static)
     except (TypeError, ValueError):  # no arrays, or no key
         return None
     return None if found is None else found.miss(*args, **kwargs)

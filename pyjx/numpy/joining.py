@@ -431,6 +431,9 @@ def _cut(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int | Sequen
     sections = as_truncated_int(name, "indices_or_sections",
                                 concrete_or_error(None, where, context))
     part, rest = divmod(size, sections)
+    if uneven and isinstance(size, SymbolicDim):
+        sizes = [(size + i) // sections for i in range(1, sections)][::-1]
+        return list(lax.split(ary, [*sizes, size - sum(sizes)], axis))
     if rest and not uneven:
         raise ValueError(f"array split does not result in an equal division: rest is {rest}. "
                          f"{name} was to cut axis {axis}, of size {size}, in {sections} parts; "

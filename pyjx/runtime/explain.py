@@ -270,7 +270,8 @@ def explain() -> ProcessExplanation:
 
 def explain_function(spec: Any) -> Explanation:
     """What became of a jitted function."""
-    return Explanation(spec.name, spec.traces.history, spec.buckets())
+    padded = () if spec.padded is None else spec.padded.buckets()
+    return Explanation(spec.name, spec.traces.history, padded)
 
 
 def _trace(entry: Entry, earlier: Sequence[Entry]) -> Trace:

@@ -190,7 +190,7 @@ class JitSpec:
     when there are many, and it shares traces with none.
     """
 
-    __slots__ = ("automatic", "fun", "is_operation", "name", "options", "traces")
+    __slots__ = ("fun", "is_operation", "name", "options", "padded", "traces")
 
     def __init__(self, fun: Callable[..., Any], options: Options = _PLAIN,
                  is_operation: bool = False) -> None:
@@ -198,7 +198,7 @@ class JitSpec:
         self.name = name_of(fun)
         self.options = options
         self.is_operation = is_operation
-        self.automatic: Any = None  # what the flag jax_dynamic_shapes has noted of its calls
+        self.padded: Any = None  # what pyjx/dynamic knows of its calls
         self.traces: Traces = Traces(programs.TRACES) if is_operation else _traces_of(fun, options)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -206,15 +206,6 @@ class JitSpec:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JitSpec:
         return self  # a copy of a jitted function shares traces, as functions share their code
-
-    def clear(self) -> None:
-        """Forget the traces."""
-        self.traces.clear()
-        self.automatic = None
-
-    def buckets(self) -> Sequence[Any]:
-        """What ran padded, for `explain()`."""
-        return () if self.automatic is None else self.automatic.buckets()
 
     def without_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]
               ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:

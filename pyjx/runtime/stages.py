@@ -599,7 +599,10 @@ def _method(stage: Callable[..., Any]) -> Callable[..., Any]:
 
 def _clear_cache(self: Any) -> None:
     """Forget the traces and programs of this function."""
-    spec_of(self).clear()
+    spec = spec_of(self)
+    spec.traces.clear()
+    if spec.padded is not None:
+        spec.padded.clear()
     self._clear_cache()
 
 

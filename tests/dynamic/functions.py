@@ -58,6 +58,7 @@ FUNCTIONS = {
     "pad": Function(lambda x: jnp.pad(x, ((1, 2), (0, 1)), constant_values=2.0), ["n, 3"]),
     "pad inside": Function(lambda x: lax.pad(x, 3.0, ((1, 0, 1), (0, 1, 0))), ["n, 3"]),
     "pad edge": Function(lambda x: jnp.pad(x, ((1, 2), (0, 1)), mode="edge"), ["n, 3"]),
+    "split": Function(lambda x: jnp.array_split(x, 3), ["n, 3"]),
     "roll": Function(lambda x: jnp.roll(x, 1, 0), ["n, 3"]),
     "triangle": Function(lambda x: jnp.tril(x @ x.T), ["n, 3"]),
     "diagonal": Function(lambda x: (jnp.diagonal(x), jnp.trace(x), jnp.diag(x[0])), ["n, n"]),
