@@ -90,12 +90,7 @@ def test_operations_have_forms_for_tpus(f):
     def kernel(x_ref, o_ref):
         o_ref[...] = f(x_ref[...])
 
-    run = functools.partial(for_tpus, pl.pallas_call(kernel, out), x)
-    if f is jnp.cumsum:
-        with pytest.raises(NotImplementedError, match=r"'cumsum' of float32\[1024\] has no"):
-            run()
-    else:
-        assert "tpu_custom_call" in run()
+    assert "tpu_custom_call" in for_tpus(pl.pallas_call(kernel, out), x)
 
 
 @pytest.mark.parametrize("name", ["erf", "erfc", "expm1", "tan"])
@@ -138,6 +133,49 @@ def test_formulas_of_bits(name, dtype):
     got = FORMULAS[name](x)
     np.testing.assert_array_equal(got, getattr(lax, name)(x))
     assert got.dtype == dtype
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"])
+def test_formulas_of_cumulative_operations(name, reverse):
+    for x in (jnp.sin(jnp.arange(35.0)).reshape(5, 7), jnp.arange(7) - 3, jnp.ones((1, 3))):
+        if name == "cumlogsumexp" and x.dtype == np.int32:
+            continue
+        for axis in range(x.ndim):
+            got = FORMULAS[name](x, axis=axis, reverse=reverse)
+            np.testing.assert_allclose(got, getattr(lax, name)(x, axis, reverse), 1e-5)
+            assert got.dtype == x.dtype
+
+
+@pytest.mark.parametrize("x", [jnp.array([[3.0, 9.0, 3.0, -np.inf], [np.nan, 1.0, np.inf, 1.0]]),
+                               jnp.array([[2, 7, 7, -1]]), jnp.full((1, 3), -np.inf)])
+def test_the_formula_of_the_greatest(x):
+    for got, want in zip(FORMULAS["top_k"](x, k=3, axis=1), lax.top_k(x, 3), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_pipelines_copy_blocks_one_program_ahead():
+    def kernel(x_ref, y_ref, o_ref):
+        def body(a_ref, b_ref, c_ref):
+            @pl.when(pl.program_id(1) == 0)
+            def _():
+                c_ref[...] = jnp.zeros_like(c_ref)
+
+            c_ref[...] += a_ref[...] @ b_ref[...]
+
+        pltpu.emit_pipeline(
+            body, grid=(2, 2), in_specs=[pl.BlockSpec((8, 128), lambda i, k: (i, k)),
+                                         pl.BlockSpec((128, 128), lambda i, k: (k, 0))],
+            out_specs=[pl.BlockSpec((8, 128), lambda i, k: (i, 0))])(x_ref, y_ref, o_ref)
+
+    far = pl.BlockSpec(memory_space=pl.ANY)
+    run = functools.partial(pl.pallas_call, kernel, struct(16, 128), in_specs=[far, far],
+                            out_specs=far)
+    x, y = jnp.ones((16, 256)), jnp.arange(256 * 128.0).reshape(256, 128) / 1e4
+    (text,) = modules(run(), x, y)
+    assert text.count("tpu.enqueue_dma") == 5 and text.count("tpu.wait_dma2") == 3
+    watched = run(interpret=pltpu.InterpretParams(detect_races=True))(x, y)
+    np.testing.assert_allclose(watched, x @ y, 1e-5)
 
 
 def test_formulas_of_moves():

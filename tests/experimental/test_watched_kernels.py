@@ -179,6 +179,20 @@ def test_findings_may_be_printed(capfd):
     assert "reads scratch 0" in capfd.readouterr().err
 
 
+def test_spaces_of_one_shape_are_told_apart():
+    def kernel(x_ref, o_ref):
+        def body(one, other, sem):
+            copy = pltpu.make_async_copy(x_ref, one, sem)
+            copy.start()
+            other[...] = jnp.zeros_like(other)
+            copy.wait()
+            o_ref[...] = one[...] + other[...]
+
+        pl.run_scoped(body, VMEM, VMEM, DMA)
+
+    np.testing.assert_array_equal(call(kernel, **IN_HBM), X)
+
+
 def test_each_run_is_looked_at_alone():
     run = jax.jit(lambda x: lax.fori_loop(0, 3, lambda _, x: pl.pallas_call(
         copied, X, scratch_shapes=[VMEM, DMA], interpret=WATCHED, **IN_HBM)(x), x))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import pyjx.numpy as jnp
 from pyjx import lax
+from pyjx.core import dtypes
 from pyjx.core.array_type import Array, DTypeLike
 
 # -- special functions -----------------------------------------------------------------------------
@@ -48,10 +49,10 @@ def _erfc(x: Array) -> Any:
 
 def _in_float32(formula: Any) -> Any:
     """The formula, of narrow floats computed in float32."""
-    def program(*xs: Array, **_: Any) -> Any:
+    def program(*xs: Array, accuracy: object = None, **params: Any) -> Any:
         if xs[0].dtype.itemsize >= 4:
-            return formula(*xs)
-        return formula(*[x.astype(np.float32) for x in xs]).astype(xs[0].dtype)
+            return formula(*xs, **params)
+        return formula(*[x.astype(np.float32) for x in xs], **params).astype(xs[0].dtype)
 
     return program
 
@@ -191,6 +192,49 @@ def _rev(x: Array, *, dimensions: Sequence[int]) -> Any:
     return x
 
 
+def _cumulative(join: Callable[[Array, Array], Array], first: Callable[[Any], float]) -> Any:
+    """In as many steps as the length has bits, each with what lies twice as far."""
+    def program(x: Array, *, axis: int, reverse: bool) -> Array:
+        n, step = x.shape[axis], 1
+        while step < n:
+            edge = jnp.full((*x.shape[:axis], step, *x.shape[axis + 1:]), first(x.dtype), x.dtype)
+            kept = lax.slice_in_dim(x, step if reverse else 0, n if reverse else n - step,
+                                    axis=axis)
+            x = join(x, lax.concatenate([kept, edge] if reverse else [edge, kept], axis))
+            step *= 2
+        return x
+
+    return program
+
+
+def _limit(greatest: bool) -> Callable[[Any], float]:
+    def limit(dtype: Any) -> float:
+        if dtypes.issubdtype(dtype, np.floating):
+            return np.inf if greatest else -np.inf
+        info = dtypes.iinfo(dtype)
+        return info.max if greatest else info.min
+
+    return limit
+
+
+def _top_k(x: Array, *, k: int, axis: int, **_: Any) -> tuple[Array, Array]:
+    """The greatest, k times, each of which is taken away."""
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1:])
+    places, turns = [lax.broadcasted_iota(np.int32, s, axis) for s in (x.shape, shape)]
+    values, found = jnp.zeros(shape, x.dtype), jnp.zeros(shape, np.int32)
+    left = jnp.full(x.shape, 1, np.int32)
+    least = _limit(False)(x.dtype)
+    for turn in range(k):
+        seen = jnp.where(left == 1, x, least)
+        top = jnp.max(seen, axis, keepdims=True)
+        hit = (left == 1) & ((seen == top) | (seen != seen))
+        place = jnp.min(jnp.where(hit, places, x.shape[axis]), axis, keepdims=True)
+        left = jnp.where(places == place, 0, left)
+        values, found = [jnp.where(turns == turn, new, old)
+                         for new, old in ((top, values), (place, found))]
+    return values, found
+
+
 def _split(x: Array, *, sizes: Sequence[int], axis: int) -> list[Any]:
     ends = [sum(sizes[:k + 1]) for k in range(len(sizes))]
     return [lax.slice_in_dim(x, end - n, end, axis=axis)
@@ -207,6 +251,10 @@ FORMULAS: dict[str, Any] = {
     "acos": _in_float32(_acos), "asin": _in_float32(_asin),
     "atan": _in_float32(lambda x: lax.sign(x) * _atan(abs(x))),
     "atan2": _in_float32(_atan2), "cbrt": _in_float32(_cbrt), "clz": _clz,
+    "cumlogsumexp": _in_float32(_cumulative(jnp.logaddexp, _limit(False))),
+    "cummax": _cumulative(lax.max, _limit(False)), "cummin": _cumulative(lax.min, _limit(True)),
+    "cumprod": _cumulative(lax.mul, lambda dtype: 1),
+    "cumsum": _cumulative(lax.add, lambda dtype: 0),
     "argmax": _first_place(False), "argmin": _first_place(True),
     "clamp": lambda low, x, high: lax.min(lax.max(x, low), high),
     "erf": _in_float32(_erf), "erfc": _in_float32(_erfc), "erf_inv": _in_float32(_erf_inv),
@@ -215,5 +263,5 @@ FORMULAS: dict[str, Any] = {
     "rev": _rev, "sinh": _in_float32(_sinh), "split": _split,
     "stack": lambda *xs, axis: lax.concatenate([lax.expand_dims(x, (axis,)) for x in xs], axis),
     "tan": _in_float32(lambda x: lax.sin(x) / lax.cos(x)),
-    "tile": _tile,
+    "tile": _tile, "top_k": _top_k,
 }

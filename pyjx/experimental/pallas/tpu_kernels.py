@@ -5,37 +5,22 @@ the other."""
 from __future__ import annotations
 
 import enum
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from pyjx import configuration
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.slices import ds
-from pyjx.experimental.pallas.kernel_calls import indices
 from pyjx.experimental.pallas.kernel_grids import (
-    Element,
     MemoryRef,
-    Place,
     RefLike,
-    Size,
-    Squeezed,
-    block_dim,
-    is_spec,
-    no_block_spec,
-    placed,
-    size_of,
-    start_of,
 )
-from pyjx.lax.fori import fori_loop
 from pyjx.lax.joining import concatenate, slice_in_dim
 from pyjx.lax.ref_transforms import bitcast_of
 from pyjx.numpy.manipulation import roll as rolled
 from pyjx.numpy.ufuncs import where
 from pyjx.runtime.backends import default_backend, devices
-from pyjx.tree_util import tree_leaves
 
 # -- memories --------------------------------------------------------------------------------------
 
@@ -146,60 +131,6 @@ def bitcast(x: ArrayLike, ty: DTypeLike, dim: int = -2) -> Array:
         raise NotImplementedError(f"bitcast: elements lie below each other along the last axis but "
                                   f"one, dim=-2; got dim={dim}.")
     return bitcast_of(aval.shape, aval.dtype, ty).read(x)  # type: ignore[no-any-return]
-
-
-# -- pipelines -------------------------------------------------------------------------------------
-
-
-def emit_pipeline(body: Callable[..., None], *, grid: Size | Sequence[Size],
-                  in_specs: object = (), out_specs: object = (), tiling: object = None,
-                  core_axis: object = None, core_axis_name: object = None,
-                  dimension_semantics: object = None, trace_scopes: bool = True,
-                  no_pipelining: bool = False, output_wait_read_only: bool = False,
-                  _explicit_indices: bool = False) -> Callable[..., None]:
-    """The function that runs `body` for each program of a grid within a kernel, on blocks of
-    references, one after the other.
-
-    Args:
-      body: takes a reference to a block of each reference, and `scratches` behind them.
-      grid: the sizes of the grid's axes, which may be traced.
-      in_specs, out_specs: `BlockSpec` for what is read, and for what is written.
-      tiling, core_axis, core_axis_name, dimension_semantics, trace_scopes, no_pipelining,
-        output_wait_read_only: how a TPU does it.
-
-    Raises:
-      NotImplementedError: a block sticks out of its array.
-    """
-    specs = [s for s in tree_leaves((in_specs, out_specs), is_leaf=is_spec) if is_spec(s)]
-    sizes: list[Any] = [*grid] if isinstance(grid, (tuple, list)) else [grid]
-
-    def pipeline(*refs: RefLike, scratches: Sequence[RefLike] = ()) -> None:
-        def step(k: Any, carry: None) -> None:
-            ids = indices(k, sizes)
-            with placed(Place(ids, sizes)):
-                given = ((tuple(ids),) if _explicit_indices else ())
-                body(*given, *[_block_of(ref, spec, ids)
-                               for ref, spec in zip(refs, specs, strict=True)], *scratches)
-
-        fori_loop(0, math.prod(sizes), step, None)
-
-    return pipeline
-
-
-def _block_of(ref: RefLike, spec: Any, ids: Sequence[ArrayLike]) -> Any:
-    """The part of a reference that a program of a pipeline gets."""
-    if spec is no_block_spec or spec.block_shape is None:
-        return ref
-    places = spec.index_map(*ids) if spec.index_map is not None else (0,) * len(spec.block_shape)
-    parts: list[Any] = []
-    for n, entry, i in zip(ref.shape, spec.block_shape, places, strict=True):
-        dim = block_dim(entry)
-        size = size_of(dim)
-        if n % size or (isinstance(dim, Element) and dim.padding != (0, 0)):
-            raise NotImplementedError(f"emit_pipeline: blocks of {size} stick out of an axis of "
-                                      f"{n}. Choose a block size that divides it.")
-        parts.append(i if isinstance(dim, Squeezed) else ds(start_of(dim, i), size))
-    return ref.at[tuple(parts)]
 
 
 # -- interpretation --------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from threading import RLock
 from typing import Any, Literal
 
@@ -41,6 +42,7 @@ from pyjx.lax.ref_views import Indexers, count_integers, takes_operand
 
 _ONE = ShapedArray((), np.dtype(np.int32))
 _START = np.iinfo(np.int32).min  # what scratch space of integers holds first
+_numbers = count()
 _MOST = 5  # findings that are told
 
 
@@ -96,9 +98,10 @@ def watches(interpret: object) -> bool:
 
 
 class Buffer(Record):
-    """What a reference refers to; it may be written before the kernel begins, or one block after
-    another."""
+    """What a reference refers to, one of several of a name; it may be written before the kernel
+    begins, or one block after another."""
 
+    number: int
     name: str
     shape: tuple[int, ...]
     written: bool = False
@@ -154,7 +157,7 @@ def _buffers(kernel: ClosedJaxpr, mapping: GridMapping, aliased: frozenset[int])
     outs, last = fetched + mapping.num_inputs, fetched + len(blocks)
     names = [*[f"argument {i}" for i in range(outs)], *[f"result {i}" for i in range(last - outs)],
              *[f"scratch {i}" for i in range(len(refs) - last)]]
-    return [Buffer(names[i], ref.shape, i < outs or i - outs in aliased,
+    return [Buffer(next(_numbers), names[i], ref.shape, i < outs or i - outs in aliased,
                    outs <= i < last and not blocks[i - fetched].is_whole,
                    len(blocks[i - fetched].sizes) if outs <= i < last else 0)
             for i, ref in enumerate(refs)]
@@ -180,7 +183,7 @@ def _watch(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], known: dict
         if made:
             aval: Any = eqn.outvars[0].aval
             place = f"the space made at {summarize(eqn.source_info)}"
-            known[eqn.outvars[0]] = Buffer(place, aval.shape, aval.memory_space is None)
+            known[eqn.outvars[0]] = Buffer(next(_numbers), place, aval.shape, aval.memory_space is None)
         elif any(buffers) and "indexers" in eqn.params:
             note(*_access(eqn, operands, buffers, bool(read.intersection(eqn.outvars))))
         outs = eqn.primitive.bind(*operands, **eqn.params)
