@@ -341,7 +341,7 @@ def module_text(kernel: ClosedJaxpr, name: str, grid: Sequence[int | None],
         bounds = ", ".join([str(_TRACED if n is None else n) for n in grid])
         attributes += [f"iteration_bounds = array<i64: {bounds}>",
                        f"window_params = [{', '.join(entries)}]"]
-    main = _function(name, types, body, f" attributes {{{', '.join(attributes)}}}")
+    main = _function("main", types, body, f" attributes {{{', '.join(attributes)}}}")
     return "\n".join([f"module @{name} {{", main, *functions, "}"]) + "\n"
 
 

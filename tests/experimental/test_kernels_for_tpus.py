@@ -42,7 +42,7 @@ def test_the_module_of_a_kernel():
         out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0))))(jnp.ones((16, 128))).eqns[0].params)
     assert [line.split(" loc(")[0].strip() for line in text.splitlines()] == [
         "module @double {",
-        "func.func @double(%arg0: i32, %arg1: memref<8x128xf32, #tpu.memory_space<vmem>>, "
+        "func.func @main(%arg0: i32, %arg1: memref<8x128xf32, #tpu.memory_space<vmem>>, "
         "%arg2: memref<8x128xf32, #tpu.memory_space<vmem>>) attributes {dimension_semantics = "
         "[#tpu.dimension_semantics<arbitrary>], scalar_prefetch = 0 : i64, scratch_operands = 0 : "
         "i64, tpu.core_type = #tpu.core_type<tc>, iteration_bounds = array<i64: 2>, window_params "

@@ -62,14 +62,18 @@ def _expm1(x: Array) -> Any:
     return lax.select(abs(x) < 1, 2 * t / (1 - t), lax.exp(x) - 1)
 
 
+def _first(hit: Array, axis: int, keepdims: bool = False) -> Array:
+    """The first place that is hit, as a float: of integers not all compilers find the least."""
+    places = lax.broadcasted_iota(np.int32, hit.shape, axis).astype(np.float32)
+    return jnp.min(jnp.where(hit, places, hit.shape[axis]), axis, keepdims=keepdims)
+
+
 def _first_place(least: bool) -> Any:
     def program(x: Array, *, axes: Sequence[int], index_dtype: DTypeLike, **_: Any) -> Any:
         (axis,) = axes
         x = x.astype(np.int32) if x.dtype == np.bool_ else x
         top = (jnp.min if least else jnp.max)(x, axis, keepdims=True)
-        places = lax.broadcasted_iota(np.int32, x.shape, axis)
-        found = jnp.min(jnp.where((x == top) | (x != x), places, x.shape[axis]), axis)
-        return found.astype(index_dtype)
+        return _first((x == top) | (x != x), axis).astype(index_dtype)
 
     return program
 
@@ -228,7 +232,7 @@ def _top_k(x: Array, *, k: int, axis: int, **_: Any) -> tuple[Array, Array]:
         seen = jnp.where(left == 1, x, least)
         top = jnp.max(seen, axis, keepdims=True)
         hit = (left == 1) & ((seen == top) | (seen != seen))
-        place = jnp.min(jnp.where(hit, places, x.shape[axis]), axis, keepdims=True)
+        place = _first(hit, axis, keepdims=True).astype(np.int32)
         left = jnp.where(places == place, 0, left)
         values, found = [jnp.where(turns == turn, new, old)
                          for new, old in ((top, values), (place, found))]

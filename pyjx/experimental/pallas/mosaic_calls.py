@@ -88,8 +88,8 @@ def compiled(params: Params, operands: Sequence[Any]) -> list[Any]:
             for x, a in zip(found, params["out_avals"], strict=True)]
 
 
-# To the version that the first supported jaxlib has.
-_STABLE = "builtin.module(mosaic-serde{serialize=true target-version=8})"
+# To the version that the compiler of the first supported jaxlib reads (libtpu 0.0.21).
+_STABLE = "builtin.module(mosaic-serde{serialize=true target-version=7})"
 
 
 def kernel_bytecode(params: Params, mesh: AbstractMesh | None = None) -> bytes:

@@ -183,7 +183,8 @@ def _watch(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], known: dict
         if made:
             aval: Any = eqn.outvars[0].aval
             place = f"the space made at {summarize(eqn.source_info)}"
-            known[eqn.outvars[0]] = Buffer(next(_numbers), place, aval.shape, aval.memory_space is None)
+            known[eqn.outvars[0]] = Buffer(next(_numbers), place, aval.shape,
+                                           aval.memory_space is None)
         elif any(buffers) and "indexers" in eqn.params:
             note(*_access(eqn, operands, buffers, bool(read.intersection(eqn.outvars))))
         outs = eqn.primitive.bind(*operands, **eqn.params)
