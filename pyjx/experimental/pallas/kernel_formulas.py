@@ -11,6 +11,7 @@ import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, DTypeLike
+from pyjx.core.primitive import Primitive
 
 # -- special functions -----------------------------------------------------------------------------
 
@@ -251,21 +252,23 @@ def _tile(x: Array, *, reps: Sequence[int]) -> Any:
     return x
 
 
-FORMULAS: dict[str, Any] = {
-    "acos": _in_float32(_acos), "asin": _in_float32(_asin),
-    "atan": _in_float32(lambda x: lax.sign(x) * _atan(abs(x))),
-    "atan2": _in_float32(_atan2), "cbrt": _in_float32(_cbrt), "clz": _clz,
-    "cumlogsumexp": _in_float32(_cumulative(jnp.logaddexp, _limit(False))),
-    "cummax": _cumulative(lax.max, _limit(False)), "cummin": _cumulative(lax.min, _limit(True)),
-    "cumprod": _cumulative(lax.mul, lambda dtype: 1),
-    "cumsum": _cumulative(lax.add, lambda dtype: 0),
-    "argmax": _first_place(False), "argmin": _first_place(True),
-    "clamp": lambda low, x, high: lax.min(lax.max(x, low), high),
-    "erf": _in_float32(_erf), "erfc": _in_float32(_erfc), "erf_inv": _in_float32(_erf_inv),
-    "expm1": _in_float32(_expm1), "pad": _pad, "population_count": _population_count,
-    "reduce_and": _tested(True), "reduce_or": _tested(False),
-    "rev": _rev, "sinh": _in_float32(_sinh), "split": _split,
-    "stack": lambda *xs, axis: lax.concatenate([lax.expand_dims(x, (axis,)) for x in xs], axis),
-    "tan": _in_float32(lambda x: lax.sin(x) / lax.cos(x)),
-    "tile": _tile, "top_k": _top_k,
+FORMULAS: dict[Primitive, Any] = {
+    lax.acos_p: _in_float32(_acos), lax.asin_p: _in_float32(_asin),
+    lax.atan_p: _in_float32(lambda x: lax.sign(x) * _atan(abs(x))),
+    lax.atan2_p: _in_float32(_atan2), lax.cbrt_p: _in_float32(_cbrt), lax.clz_p: _clz,
+    lax.cumlogsumexp_p: _in_float32(_cumulative(jnp.logaddexp, _limit(False))),
+    lax.cummax_p: _cumulative(lax.max, _limit(False)),
+    lax.cummin_p: _cumulative(lax.min, _limit(True)),
+    lax.cumprod_p: _cumulative(lax.mul, lambda dtype: 1),
+    lax.cumsum_p: _cumulative(lax.add, lambda dtype: 0),
+    lax.argmax_p: _first_place(False), lax.argmin_p: _first_place(True),
+    lax.clamp_p: lambda low, x, high: lax.min(lax.max(x, low), high),
+    lax.erf_p: _in_float32(_erf), lax.erfc_p: _in_float32(_erfc),
+    lax.erf_inv_p: _in_float32(_erf_inv),
+    lax.expm1_p: _in_float32(_expm1), lax.pad_p: _pad, lax.population_count_p: _population_count,
+    lax.reduce_and_p: _tested(True), lax.reduce_or_p: _tested(False),
+    lax.rev_p: _rev, lax.sinh_p: _in_float32(_sinh), lax.split_p: _split,
+    lax.stack_p: lambda *xs, axis: lax.concatenate([lax.expand_dims(x, (axis,)) for x in xs], axis),
+    lax.tan_p: _in_float32(lambda x: lax.sin(x) / lax.cos(x)),
+    lax.tile_p: _tile, lax.top_k_p: _top_k,
 }

@@ -168,7 +168,7 @@ def _window(mapping: BlockMapping, seen: AbstractRef) -> mosaic.Window:
 def _program_of(mesh: AbstractMesh | None, eqn: JaxprEqn) -> ClosedJaxpr | None:
     if eqn.primitive is axis_index_p and mesh is not None:
         return program_of(eqn, partial(_place_along, mesh))
-    formula = FORMULAS.get(eqn.primitive.name)
+    formula = FORMULAS.get(eqn.primitive)
     return decomposition_of(eqn) if formula is None else program_of(eqn, formula)
 
 
