@@ -526,6 +526,9 @@ cache_dir = _str("jax_pyjx_cache_dir", default=None, environ="PYJX_CACHE_DIR",
 cache_max_bytes = _int("jax_pyjx_cache_max_bytes", default=2 << 30,
                        environ="PYJX_CACHE_MAX_BYTES",
                        help="Size beyond which the oldest programs are removed.")
+compile_in_child = _off("jax_pyjx_compile_in_child", environ="PYJX_COMPILE_IN_CHILD",
+                        help="Each program is compiled in a process of its own first, so that a "
+                             "compiler that aborts is an error.")
 
 programs_max_bytes = _int("jax_pyjx_programs_max_bytes", default=4 << 30,
                           environ="PYJX_PROGRAMS_MAX_BYTES",

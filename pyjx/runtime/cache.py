@@ -12,6 +12,7 @@ outgrows `cache_max_bytes`.
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import re
@@ -36,6 +37,8 @@ hashlib = deferred("hashlib")  # loads OpenSSL
 _MAGIC = b"PYJXEXE\x01"
 _DIGEST_SIZE = 32
 _SUFFIX = ".xla"
+_NOTE = ".note"
+_NOTE_LIFETIME = 30 * 86400.0  # seconds after which nobody minds that a program ended a process
 _TEMPORARY_LIFETIME = 3600.0  # seconds after which another process's temporary file is litter
 _TOUCH_INTERVAL = 3600.0  # entries are marked as used at most this often
 _KEEP_FRACTION = 0.8  # of the bound, when entries are evicted
@@ -258,6 +261,11 @@ class Entry:
         self._key = key
         self._path = os.path.join(where, key.hex() + _SUFFIX)
 
+    @property
+    def note(self) -> str:
+        """The path of the note that it is being compiled (runtime/shield.py)."""
+        return self._path.removesuffix(_SUFFIX) + _NOTE
+
     def load(self, client: Any, devices: Any, options: Any, host_callbacks: Sequence[Any]) -> Any:
         """The executable, which calls these functions of this process, or None if there is none or
         it cannot be used."""
@@ -388,8 +396,9 @@ def _entries(where: str) -> list[tuple[float, int, str]]:
                 info = file.stat(follow_symlinks=False)
                 if file.name.endswith(_SUFFIX):
                     found.append((info.st_mtime, info.st_size, file.path))
-                elif (file.name.startswith("tmp-")
-                      and time.time() - info.st_mtime > _TEMPORARY_LIFETIME):
+                elif time.time() - info.st_mtime > (
+                        _TEMPORARY_LIFETIME if file.name.startswith("tmp-") else
+                        _NOTE_LIFETIME if file.name.endswith(_NOTE) else math.inf):
                     os.unlink(file.path)
             except OSError:  # another process was faster
                 continue

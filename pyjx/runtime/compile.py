@@ -8,7 +8,9 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+import pickle
 import re
+import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import compress
@@ -31,6 +33,7 @@ from pyjx.runtime import backends, cache, ledger
 from pyjx.runtime.dumps import proto
 from pyjx.runtime.executable import DescribedExecutable, Executable
 from pyjx.runtime.placement import Placement
+from pyjx.runtime.shield import Subject, guarded
 from pyjx.states import traced_flags
 
 host_calls = deferred("pyjx.runtime.host_calls")  # callbacks, which few programs have
@@ -57,6 +60,7 @@ def compile_or_load(
     host_callbacks: Sequence[Callable[..., Any]] = (),
     propagate_to_parameters: Sequence[bool] = (),
     propagate_to_outputs: Sequence[bool] = (),
+    subject: Subject | None = None,
 ) -> tuple[Any, bool | str]:
     """Compile StableHLO and load it on devices; and whether the disk cache had it, or why it could
     not have it.
@@ -70,6 +74,7 @@ def compile_or_load(
       host_callbacks: Python functions that a text calls by index.
       propagate_to_parameters, propagate_to_outputs: for each parameter (output) whether the
         partitioner may choose its sharding.
+      subject: what errors say of the program.
 
     Raises:
       JaxRuntimeError: XLA rejects the program or an option.
@@ -103,9 +108,14 @@ def compile_or_load(
                     entry.verify(executable, lambda: backend_compile_and_load(
                         client, cache.source(program), device_list, options, host_callbacks))
                 return executable, True
-        start = time.perf_counter()
-        executable = backend_compile_and_load(client, cache.source(program), device_list, options,
-                                              host_callbacks)
+        start, module = time.perf_counter(), cache.source(program)
+        executable = guarded(
+            None if entry is None else entry.note, subject or Subject("a program", None),
+            lambda: backend_compile_and_load(client, module, device_list, options, host_callbacks),
+            lambda: {"text": module, "options": options.SerializeAsString(),
+                     "platform": client.platform, "ids": [d.id for d in device_tuple],
+                     "n_devices": len(client.local_devices()),
+                     "n_callbacks": len(host_callbacks)})
         if entry is not None:
             entry.store(client, executable, time.perf_counter() - start)
         return executable, False if entry is not None else not_kept or "the cache is off"
@@ -119,6 +129,19 @@ def backend_compile_and_load(backend: Any, module: str | bytes, executable_devic
     where tools that watch or forbid compilation look."""
     return jaxlib_api.compile_and_load(backend, module, executable_devices, options,
                                        host_callbacks)
+
+
+def compile_alone() -> None:
+    """Compile what comes by the standard input, in a child that is to find out whether the compiler
+    ends it (runtime/shield.py)."""
+    request = pickle.loads(sys.stdin.buffer.read())  # of the process that started this one
+    client = backends.get_backend(request["platform"])
+    by_id = {d.id: d for d in client.devices()}
+    register_targets(families_in(request["text"]), client.platform)
+    backend_compile_and_load(
+        client, request["text"], jaxlib_api.DeviceList(tuple([by_id[i] for i in request["ids"]])),
+        jaxlib_api.CompileOptions.ParseFromString(request["options"]),
+        [lambda *args: ()] * request["n_callbacks"])
 
 
 def _why_not_kept(program: LoweredProgram | str | bytes, client: Any, devices: tuple[Any, ...],
@@ -477,7 +500,8 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
             source, devices=placement.devices, compiler_options=options or None,
             host_callbacks=functions,
             propagate_to_parameters=[s is None for s in in_shardings],
-            propagate_to_outputs=[s is None for s in placement.out_shardings])
+            propagate_to_outputs=[s is None for s in placement.out_shardings],
+            subject=Subject(name, closed))
     ledger.note_compiled(closed, name, device, options, found, time.seconds, source.fit)
     made: Executable = executable(loaded, closed, source, placement)
     made.from_disk = (options, traced_flags()) if found is True else None
