@@ -14,11 +14,13 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.lazy import directory
+from pyjx.lazy import deferred, directory
 from pyjx.transforms.jvp import jvp
 from pyjx.transforms.linearize import linearize
 from pyjx.transforms.vjp import vjp
 from pyjx.tree_util import tree_leaves, tree_map
+
+rule_checks = deferred("pyjx.inspect.rule_checks")  # for derivatives that are wrong
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
@@ -125,7 +127,7 @@ def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int,
       eps: the step of the differences; by default 1e-4.
 
     Raises:
-      AssertionError: they differ.
+      AssertionError: they differ; notes say which rules are wrong, if one operation's is.
 
     >>> import numpy as np
     >>> import pyjx as jax
@@ -146,7 +148,12 @@ def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int,
             elif order > 1:
                 check(pushed, (args, args), order - 1, message)
 
-    check(f, tuple(args), order, "")
+    try:
+        check(f, tuple(args), order, "")
+    except AssertionError as error:
+        for rule in rule_checks.check_rules(f, *args).wrong:
+            error.add_note(f"Wrong: {rule}.")
+        raise
 
 
 def _pushed_by_linearize(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:

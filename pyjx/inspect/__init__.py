@@ -22,6 +22,7 @@ FAMILIES = {
     "pyjx.inspect.bad_values": "BadValue Step Values",
     "pyjx.inspect.finding": "find",
     "pyjx.inspect.reducing": "NothingFailsError Reduced reduce",
+    "pyjx.inspect.rule_checks": "RuleCheck WrongRule check_rules",
     "pyjx.inspect.python_text": "UnwritableError python_file",
     "pyjx.viewer.rewriting": "Pass passes",
     "pyjx.inspect.platforms": "Platform UnavailableError platform stablehlo_versions",

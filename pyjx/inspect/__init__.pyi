@@ -14,6 +14,9 @@ from pyjx.inspect.finding import find as find
 from pyjx.inspect.reducing import NothingFailsError as NothingFailsError
 from pyjx.inspect.reducing import Reduced as Reduced
 from pyjx.inspect.reducing import reduce as reduce
+from pyjx.inspect.rule_checks import RuleCheck as RuleCheck
+from pyjx.inspect.rule_checks import WrongRule as WrongRule
+from pyjx.inspect.rule_checks import check_rules as check_rules
 from pyjx.inspect.python_text import UnwritableError as UnwritableError
 from pyjx.inspect.python_text import python_file as python_file
 from pyjx.viewer.rewriting import Pass as Pass
@@ -54,6 +57,9 @@ __all__ = [
     "NothingFailsError",
     "Reduced",
     "reduce",
+    "RuleCheck",
+    "WrongRule",
+    "check_rules",
     "UnwritableError",
     "python_file",
     "Pass",

@@ -58,14 +58,16 @@ def without_printing(closed: ClosedJaxpr) -> ClosedJaxpr:
     return used
 
 
-def straight(closed: ClosedJaxpr) -> ClosedJaxpr:
+def straight(closed: ClosedJaxpr, opens: Callable[[JaxprEqn], bool] = lambda eqn: True
+             ) -> ClosedJaxpr:
     """The program with the equations of those that it calls in the place of the calls: of jitted
     functions, functions with rules of their own, and what is computed again. Each names the
-    transformations around it, and its line."""
+    transformations around it, and its line. `opens` says which calls go."""
     consts: dict[int, tuple[Var, Any]] = {}
     eqns: list[JaxprEqn] = []
     env: dict[Any, Atom] = {}
-    _inlined(closed, [(v, v) for v in closed.jaxpr.invars], empty_name_stack, eqns, consts, env)
+    inputs = [(v, v) for v in closed.jaxpr.invars]
+    _inlined(closed, inputs, empty_name_stack, eqns, consts, env, opens)
     outvars = [v if isinstance(v, Literal) else env[v] for v in closed.jaxpr.outvars]
     jaxpr = closed.jaxpr.replace(constvars=[v for v, _ in consts.values()], eqns=eqns,
                                  outvars=outvars)
@@ -73,8 +75,8 @@ def straight(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _inlined(closed: ClosedJaxpr, operands: Iterable[tuple[Var, Atom]], names: NameStack,
-             eqns: list[JaxprEqn], consts: dict[int, tuple[Var, Any]], env: dict[Any, Atom]
-             ) -> None:
+             eqns: list[JaxprEqn], consts: dict[int, tuple[Var, Any]], env: dict[Any, Atom],
+             opens: Callable[[JaxprEqn], bool]) -> None:
     """Append the equations of a program, on operands; `env` gets what its variables are."""
     env.update(operands)
     for v, x in zip(closed.jaxpr.constvars, closed.consts, strict=True):
@@ -83,14 +85,15 @@ def _inlined(closed: ClosedJaxpr, operands: Iterable[tuple[Var, Atom]], names: N
         invars = [v if isinstance(v, Literal) else env[v] for v in eqn.invars]
         source = eqn.source_info
         stack = names + source.name_stack
-        inner = program_of(eqn.primitive, eqn.params)
+        inner = program_of(eqn.primitive, eqn.params) if opens(eqn) else None
         if inner is None:
             outvars = [type(v)(v.aval) for v in eqn.outvars]  # a program may be called twice
             env.update(zip(eqn.outvars, outvars, strict=True))
             eqns.append(eqn.replace(invars=invars, outvars=outvars,
                                     source_info=SourceInfo(source.traceback, stack)))
             continue
-        _inlined(inner, zip(inner.jaxpr.invars, invars, strict=True), stack, eqns, consts, env)
+        _inlined(inner, zip(inner.jaxpr.invars, invars, strict=True), stack, eqns, consts, env,
+                 opens)
         for v, out in zip(eqn.outvars, inner.jaxpr.outvars, strict=True):
             env[v] = out if isinstance(out, Literal) else env[out]
 

@@ -1,0 +1,247 @@
+"""Derivatives of the operations that a program meets, against differences of their values: which
+rule is wrong, at which operand, on which line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import pyjx as jax
+from pyjx import configuration
+from pyjx.core import dtypes
+from pyjx.core.contents import params_key
+from pyjx.core.effects import keeps_alive
+from pyjx.core.evaluation import bind_eqn, literal_value
+from pyjx.core.frames import Frame
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal
+from pyjx.core.nested import holds_jaxprs, program_of
+from pyjx.core.records import Record
+from pyjx.inspect.bad_values import place_text
+from pyjx.inspect.straight import line_of, repeatable, straight, traced
+
+_DIRECTIONS = 2  # along which each operand is moved
+# Whose derivatives leave something out on purpose.
+_ON_PURPOSE = frozenset(["stop_gradient", "solve"])
+_KINK = 0.1  # how far derivatives from two sides may differ where a function is smooth
+
+
+class WrongRule(Record):
+    """A rule whose derivative is not that of the function.
+
+    Attributes:
+      operation: the name of the operation, or of the function that has the rule.
+      line: the user's line that made it.
+      mode: `cotangent` or `tangent`.
+      operand: the number of the operand.
+      found, expected: the derivative along a direction, by the rule and by differences.
+    """
+
+    operation: str
+    line: Frame | None
+    mode: str
+    operand: int
+    found: float
+    expected: float
+
+    def __str__(self) -> str:
+        sign = ": the sign is wrong" if abs(self.found + self.expected) <= 1e-2 * abs(
+            self.expected) else ""
+        return (f"the {self.mode} of operand {self.operand} of {self.operation}, at "
+                f"{place_text(self.line)}, is {self.found:.6g} along a direction, where "
+                f"differences of its values give {self.expected:.6g}{sign}")
+
+
+class RuleCheck(Record):
+    """What came of checking rules; true where none is wrong, and printed as a report.
+
+    Attributes:
+      wrong: `WrongRule`, in the order of the program.
+      checked: how many operations were.
+      passed_by: names of operations that were not, as they hold programs, are not smooth where they
+        were asked, or take no real numbers.
+    """
+
+    wrong: tuple[WrongRule, ...]
+    checked: int
+    passed_by: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return not self.wrong
+
+    def __str__(self) -> str:
+        lines = [f"{self.checked} operations checked, {len(self.wrong)} wrong rules",
+                 *[f"  {rule}" for rule in self.wrong]]
+        if self.passed_by:
+            lines.append(f"  not checked: {', '.join(self.passed_by)}")
+        return "\n".join(lines)
+
+
+def check_rules(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> RuleCheck:
+    """Check the derivative of each operation of a function, and of each function in it that has
+    rules of its own, where the function meets them.
+
+    Each operand is moved along random directions, in double precision, and what the rules say of
+    that, forwards and backwards, is compared with central differences.
+
+    Args:
+      fun: a function of arrays; the operations in its loops and branches are checked, those of
+        loops in the first iteration.
+      args, kwargs: what it is called with.
+
+    Returns:
+      A `RuleCheck`: true where no rule is wrong, and printed as a report.
+
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> @jax.custom_vjp
+    ... def product(x, y):
+    ...     return x * y
+    ...
+    >>> product.defvjp(lambda x, y: (x * y, (x, y)), lambda r, g: (g * r[1], -g * r[0]))
+    >>> found = jax.inspect.check_rules(lambda x: jnp.sin(product(x, x + 1)), 0.5)
+    >>> [(rule.operation, rule.mode, rule.operand) for rule in found.wrong]
+    [('product', 'cotangent', 1)]
+    """
+    with configuration.enable_x64(True), configuration.debug_nans(False):
+        args, kwargs = jax.tree.map(_wide, (args, kwargs))
+        closed, leaves, _ = traced(fun, args, kwargs)
+        closed, leaves, _ = repeatable(closed, leaves)
+        check = _Check()
+        check.walk(closed, leaves)
+    return RuleCheck(tuple(check.wrong), check.checked, tuple(sorted(check.passed_by)))
+
+
+def _wide(x: Any) -> Any:
+    """Real numbers in double precision."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is None or dtypes.is_extended(dtype) or not dtypes.issubdtype(dtype, np.floating):
+        return x
+    return jax.numpy.asarray(x, np.float64)
+
+
+class _Check:
+    """A walk through a program, in which operations are checked on their operands."""
+
+    def __init__(self) -> None:
+        self.wrong: list[WrongRule] = []
+        self.checked = 0
+        self.passed_by: set[str] = set()
+        self._known: set[Any] = set()
+
+    def walk(self, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+        """The results of a program."""
+        closed = straight(closed, lambda eqn: not eqn.primitive.own_rules)
+        env: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+        env.update(zip(closed.jaxpr.invars, args, strict=True))
+        for eqn in closed.eqns:
+            xs = [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
+            if holds_jaxprs(eqn) and not eqn.primitive.own_rules:
+                for program, operands in _programs(eqn, xs):
+                    self.walk(program, operands)
+                self.passed_by.add(eqn.primitive.name)
+            elif not keeps_alive(eqn.effects) and eqn.primitive.name not in _ON_PURPOSE:
+                self.check(eqn, xs)
+            env.update(zip(eqn.outvars, bind_eqn(eqn, xs), strict=True))
+        return [literal_value(v) if isinstance(v, Literal) else env[v]
+                for v in closed.jaxpr.outvars]
+
+    def check(self, eqn: JaxprEqn, xs: Sequence[Any]) -> None:
+        line = line_of(eqn)
+        key = (eqn.primitive, params_key(eqn.params) if not eqn.primitive.own_rules else None, line,
+               tuple([v.aval for v in eqn.invars]))
+        moved = [k for k, v in enumerate(eqn.invars) if _is_real(v.aval)]
+        outs = [i for i, v in enumerate(eqn.outvars) if _is_real(v.aval)]
+        if key in self._known or not moved or not outs:
+            return
+        self._known.add(key)
+        smooth = [self._operand(eqn, xs, k, outs, line) for k in moved]
+        if any(smooth):
+            self.checked += 1
+        else:
+            self.passed_by.add(eqn.primitive.name)
+
+    def _operand(self, eqn: JaxprEqn, xs: Sequence[Any], k: int, outs: Sequence[int],
+                 line: Frame | None) -> bool:
+        """Check an operand; whether the operation is smooth in it."""
+        rng = np.random.default_rng(k)
+        x = jax.numpy.asarray(xs[k])
+
+        def along(y: Any) -> list[Any]:
+            results = bind_eqn(eqn, [*xs[:k], y, *xs[k + 1:]])
+            return [results[i] for i in outs]
+
+        for _ in range(_DIRECTIONS):
+            t = jax.numpy.asarray(rng.standard_normal(x.shape), x.dtype)
+            cts = [jax.numpy.asarray(rng.standard_normal(y.aval.shape), y.aval.dtype)
+                   for y in [eqn.outvars[i] for i in outs]]
+            expected, error = _difference(along, x, t, cts)
+            if expected is None:
+                return False
+            for mode, derivative in (("cotangent", _pulled), ("tangent", _pushed)):
+                found = derivative(along, x, t, cts)
+                if found is not None and not abs(found - expected) <= error + 1e-3 * abs(expected):
+                    self.wrong.append(WrongRule(_name(eqn), line, mode, k, found, expected))
+                    return True
+        return True
+
+
+def _name(eqn: JaxprEqn) -> str:
+    inner = program_of(eqn.primitive, eqn.params)
+    return eqn.primitive.name if inner is None else inner.jaxpr.debug_info.func_name
+
+
+def _is_real(aval: Any) -> bool:
+    dtype = getattr(aval, "dtype", None)
+    return dtype is not None and not dtypes.is_extended(dtype) and dtypes.issubdtype(
+        dtype, np.floating) and 0 not in aval.shape
+
+
+def _programs(eqn: JaxprEqn, xs: Sequence[Any]) -> Iterator[tuple[ClosedJaxpr, list[Any]]]:
+    """The programs of a loop's first iteration, or of the branch that is taken."""
+    p = eqn.params
+    if eqn.primitive.name == "scan" and p["length"]:
+        n, at = p["num_consts"] + p["num_carry"], -1 if p["reverse"] else 0
+        yield p["jaxpr"], [*xs[:n], *[x[at] for x in xs[n:]]]
+    elif eqn.primitive.name == "while":
+        yield p["body_jaxpr"], list(xs[p["cond_nconsts"]:])
+    elif eqn.primitive.name == "cond":
+        yield p["branches"][int(np.clip(xs[0], 0, len(p["branches"]) - 1))], list(xs[1:])
+
+
+def _dot(cts: Sequence[Any], ys: Sequence[Any]) -> float:
+    return float(sum([np.vdot(np.asarray(a, np.float64), np.asarray(b, np.float64))
+                      for a, b in zip(cts, ys, strict=True)]))
+
+
+def _difference(fun: Callable[[Any], list[Any]], x: Any, t: Any, cts: Sequence[Any]
+                ) -> tuple[float | None, float]:
+    """The derivative along `t`, weighted by `cts`, by central differences, and how far that may be
+    off; None where the function is not smooth."""
+    eps = float(dtypes.finfo(x.dtype).eps)
+    h = eps ** (1 / 3) * max(1.0, float(np.abs(x).max()))
+    low, here, high = [_dot(cts, fun(y)) for y in (x - h * t, x, x + h * t)]
+    near_low, near_high = [_dot(cts, fun(y)) for y in (x - h / 2 * t, x + h / 2 * t)]
+    central, nearer = (high - low) / (2 * h), (near_high - near_low) / h
+    left, right = (here - near_low) / (h / 2), (near_high - here) / (h / 2)
+    noise = 16 * eps * max(abs(here), abs(high), abs(low)) / h
+    if not np.isfinite(central + nearer) or abs(left - right) > noise + _KINK * (
+            abs(left) + abs(right)):
+        return None, 0.0
+    return nearer, noise + 8 * abs(central - nearer) + 1e-9
+
+
+def _pulled(fun: Callable[[Any], list[Any]], x: Any, t: Any, cts: Sequence[Any]) -> float | None:
+    try:
+        _, pull = jax.vjp(fun, x)
+        return _dot([t], pull(list(cts)))
+    except (TypeError, NotImplementedError, ValueError):  # there is no such derivative
+        return None
+
+
+def _pushed(fun: Callable[[Any], list[Any]], x: Any, t: Any, cts: Sequence[Any]) -> float | None:
+    try:
+        return _dot(cts, jax.jvp(fun, (x,), (t,))[1])
+    except (TypeError, NotImplementedError, ValueError):
+        return None

@@ -1,0 +1,89 @@
+"""`inspect.check_rules`: which rule is wrong, at which operand."""
+
+from __future__ import annotations
+
+import linecache
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import inspect, lax
+
+W = np.random.default_rng(0).standard_normal((3, 3)).astype("f4")
+X = np.linspace(-1, 1, 3).astype("f4")
+
+
+def with_vjp(forward, backward, name="product"):
+    def product(x, y):
+        return x * jnp.sin(y)
+
+    product.__name__ = name
+    made = jax.custom_vjp(product)
+    made.defvjp(forward or (lambda x, y: (product(x, y), (x, y))), backward)
+    return made
+
+
+RIGHT = with_vjp(None, lambda r, g: (g * jnp.sin(r[1]), g * r[0] * jnp.cos(r[1])))
+WRONG = {
+    "a sign": (1, lambda r, g: (g * jnp.sin(r[1]), -g * r[0] * jnp.cos(r[1]))),
+    "a factor": (0, lambda r, g: (2 * g * jnp.sin(r[1]), g * r[0] * jnp.cos(r[1]))),
+    "a term": (1, lambda r, g: (g * jnp.sin(r[1]), g * r[0])),
+    "operands that changed places": (0, lambda r, g: (g * r[0] * jnp.cos(r[1]),
+                                                      g * jnp.sin(r[1]))),
+    "a cotangent that is left out": (0, lambda r, g: (0 * r[0], g * r[0] * jnp.cos(r[1]))),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("where", ["plain", "jit", "scan", "cond", "remat"])
+def test_wrong_rules(name, where):
+    operand, backward = WRONG[name]
+    product = with_vjp(None, backward)
+
+    def call(x, y):
+        return product(x, y)  # HERE
+
+    f = {"plain": call, "jit": jax.jit(call), "remat": jax.checkpoint(call),
+         "scan": lambda x, y: lax.scan(lambda c, _: (call(c, y), None), x, None, 3)[0],
+         "cond": lambda x, y: lax.cond(x.sum() > -9, call, lambda x, y: x, x, y)}[where]
+    found = inspect.check_rules(lambda x, y: jnp.tanh(f(x @ W, y)).sum(), X, X + 0.5)
+    assert not found and (found.wrong[0].operation, found.wrong[0].operand,
+                          found.wrong[0].mode) == ("product", operand, "cotangent")
+    assert "HERE" in linecache.getline(__file__, found.wrong[0].line.start_line)
+    assert len({rule.operation for rule in found.wrong}) == 1
+
+
+def test_wrong_tangents():
+    @jax.custom_jvp
+    def twice(x, y):
+        return jnp.sin(x) * y
+
+    @twice.defjvp
+    def rule(primals, tangents):
+        x, y = primals
+        return twice(x, y), jnp.cos(x) * y * tangents[0] + 2 * jnp.sin(x) * tangents[1]
+
+    found = inspect.check_rules(lambda x: twice(x, x * 2).sum(), X)
+    assert [(r.operation, r.operand) for r in found.wrong] == [("twice", 1)]
+
+
+def test_what_is_right():
+    def f(x, w):
+        c, ys = lax.scan(lambda c, y: (jnp.tanh(c @ w + y), RIGHT(c, y).sum()), x, jnp.ones((5, 3)))
+        z = jax.nn.softmax(c) + jax.nn.gelu(c) + jax.nn.relu(c) + jnp.where(c > 0, c, c * 2)
+        return (jnp.linalg.norm(z) + ys.sum() + jnp.linalg.inv(w).sum() + jnp.sort(c)[0]
+                + jnp.linalg.cholesky(w @ w.T + jnp.eye(3)).sum()
+                + jax.checkpoint(lambda z: jnp.exp(z).sum())(lax.stop_gradient(z)))
+
+    found = inspect.check_rules(f, X, W)
+    assert found and found.checked > 30 and found.passed_by == ("scan",), found
+
+
+def test_check_grads_names_the_rule():
+    product = with_vjp(None, WRONG["a sign"][1], "bilinear")
+    with pytest.raises(AssertionError) as raised:
+        jax.test_util.check_grads(lambda x: product(x, x).sum(), (X,), 1, ["rev"])
+    notes = "".join(raised.value.__notes__)
+    assert "Wrong: the cotangent of operand 1 of bilinear" in notes and "the sign is wrong" in notes
