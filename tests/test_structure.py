@@ -105,9 +105,10 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 113 for functions of many sizes by a flag, and their explanations.
 # 96 for more of kernels for TPUs, 1 more file(s).
 # 138 for compilers that end the process, 1 more file(s).
+# 165 for derivatives that are checked, 1 more file(s).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 88_477),
-    (lambda: PATHS, 561),
+    (sources.code_lines, 88_642),
+    (lambda: PATHS, 562),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
