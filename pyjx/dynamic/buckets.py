@@ -340,6 +340,7 @@ class DynamicSpec(JitSpec):
         given = [d for spec in self.dims.values() for s in tree_flatten(spec, is_leaf=_are_dims)[0]
                  if not isinstance(s, str) for d in s or () if isinstance(d, DimExpr)]
         self.scope = given[0].scope if given else SymbolicScope()
+        self.scope.assumed = {}
         self.least = len(LEAST) - 1 if given else 0  # which of them the scope says; or its own
         for p in policy.values() if isinstance(policy, Mapping) else (policy,):
             if not callable(p):
@@ -387,6 +388,9 @@ class DynamicSpec(JitSpec):
         if min(values.values()) < 1 or not all([
                 _holds(c.difference, c.is_equality, values) for c in scope.constraints]):
             return None
+        # Where the trace has asked whether sizes are equal, it was told that they are not.
+        if any([_holds(d, True, values) for d in list((scope.assumed or {}).values())]):
+            return None
         bounds = tuple([(name, int(min(bucket(self.policy, name, n),
                                        scope.variable_bounds(name)[1]))) for name, n in sizes])
         call, options = traced.call, self.options
@@ -400,6 +404,7 @@ class DynamicSpec(JitSpec):
         """The function traced with symbolic sizes; of sizes that it needs, where it asks whether
         one is larger than some number."""
         failure: Exception | None = None
+        before = self.scope, self.least
         while True:
             symbolic = self.symbolic_avals(in_tree, avals, static)
             names = variables_in(symbolic)
@@ -414,8 +419,10 @@ class DynamicSpec(JitSpec):
                 failure = failure or error
                 self.least += 1
                 if self.least >= len(LEAST):
+                    self.scope, self.least = before
                     raise failure from None
                 self.scope = SymbolicScope([f"{v} >= {LEAST[self.least]}" for v in names])
+                self.scope.assumed = {}
                 continue
             dims = tuple([(i, axis, d) for i, a in enumerate(symbolic)
                           for axis, d in enumerate(getattr(a, "shape", ()))
@@ -495,7 +502,7 @@ def _tracers(values: Sequence[Any]) -> bool:
 def _holds(difference: Any, is_equality: bool, values: Mapping[str, int]) -> bool:
     if isinstance(difference, DimExpr):
         if not difference.variables() <= values.keys():
-            return True
+            return not is_equality
         difference = difference.evaluate(values)
     return bool(difference == 0 if is_equality else difference >= 0)
 
@@ -552,7 +559,7 @@ class Automatic:
     __slots__ = ("seen", "specs")
 
     def __init__(self) -> None:
-        self.seen: dict[Any, list[tuple[int, ...]]] = {}
+        self.seen = BoundedDict(programs.TRACES, "sizes of arguments")
         self.specs: dict[Any, _SomeDims | None] = {}
 
     def buckets(self) -> list[BucketUse]:

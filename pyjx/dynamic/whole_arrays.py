@@ -318,10 +318,9 @@ def _dot(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
 def _convolve(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
     params = dict(eqn.params)
     dn, out = params["dimension_numbers"], eqn.outvars[0].aval
-    grouped = [d for x, dims in ((x, dn.lhs_spec[:2]), (y, dn.rhs_spec[:2])) for d in dims
-               if d in x.padded]
-    if grouped and (params["feature_group_count"] > 1 or params["batch_group_count"] > 1):
-        p.refuse("its batch or features are cut into groups")
+    for count, d in zip(("batch_group_count", "feature_group_count"), dn.lhs_spec, strict=False):
+        if params[count] > 1 and (d in x.padded or dn.rhs_spec[0] in y.padded):
+            p.refuse("its batch or features are cut into groups")
     x = p.masked(x, dn.lhs_spec[1:], _zero(x.aval.dtype))
     y = p.masked(y, dn.rhs_spec[1:], _zero(y.aval.dtype))
     pads = []
@@ -329,7 +328,7 @@ def _convolve(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
         rows, window = dn.lhs_spec[i + 2], dn.rhs_spec[i + 2]
         if isinstance(low, SymbolicDim):
             holes = params["lhs_dilation"]
-            x, low = shifted(p, x, rows, low, holes[i]), 0
+            x, low = shifted(p, x, rows, low, holes[i], _zero(x.aval.dtype)), 0
             params["lhs_dilation"] = (*holes[:i], 1, *holes[i + 1:])
         pads.append(_window_pads(
             p, low, p.room(out.shape[dn.out_spec[i + 2]]), params["window_strides"][i],
@@ -339,17 +338,17 @@ def _convolve(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
     return bind_eqn(eqn.replace(params=params), [x.val, y.val])
 
 
-def shifted(p: Padding, x: Padded, d: int, low: Dim, distance: int) -> Padded:
-    """A value with zeros in its padding, whose elements are set at a distance along a dimension,
-    and begin at a symbolic place, with zeros before it."""
+def shifted(p: Padding, x: Padded, d: int, low: Dim, distance: int, value: Any) -> Padded:
+    """A value with a number in its padding, whose elements are set at a distance along a dimension,
+    and begin at a symbolic place, with that number before and between them."""
     apart = [(0, 0, distance - 1 if i == d else 0) for i in range(len(x.shape))]
-    val = lax.pad(x.val, _zero(x.aval.dtype), apart)
+    val = lax.pad(x.val, value, apart)
     n = get_aval(val).shape[d]
     index = jnp.arange(n + max(p.room(low), 0), dtype=SIZE) - p.size(low)
     val = take(val, d, index)
     here = (index >= 0) & (index < n)
     here = lax.broadcast_in_dim(here, get_aval(val).shape, (d,))
-    return Padded(lax.select(here, val, lax.full_like(val, 0)), x.aval)
+    return Padded(lax.select(here, val, lax.full_like(val, value)), x.aval)
 
 
 def _window_pads(p: Padding, low: Dim, count: int, stride: int, window: int, length: int
@@ -376,8 +375,15 @@ def _windows(p: Padding, params: dict[str, Any], x: Padded, counts: Sequence[Any
 
 @rule(lax.reduce_window_sum_p, lax.reduce_window_max_p, lax.reduce_window_min_p)
 def _reduce_window(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
-    params = _windows(p, eqn.params, x, eqn.outvars[0].aval.shape)
-    x = p.masked(x, x.padded, _REDUCTIONS[eqn.primitive](x.aval.dtype))
+    params, value = eqn.params, _REDUCTIONS[eqn.primitive](x.aval.dtype)
+    x = p.masked(x, x.padded, value)
+    for d, (low, high) in enumerate(params["padding"]):
+        if isinstance(low, SymbolicDim):
+            base, pads = list(params["base_dilation"]), list(params["padding"])
+            x = shifted(p, x, d, low, base[d], value)
+            base[d], pads[d] = 1, (0, high)
+            params = {**params, "base_dilation": tuple(base), "padding": tuple(pads)}
+    params = _windows(p, params, x, eqn.outvars[0].aval.shape)
     return bind_eqn(eqn.replace(params=params), [x.val])
 
 
@@ -453,9 +459,8 @@ def _in_batches(axes: int, reason: str) -> None:
     """Declare operations on the last axes that may be padded along the others alone."""
 
     def apply(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
-        for v in (*eqn.invars, *eqn.outvars):
-            shape = v.aval.shape
-            if any([isinstance(n, SymbolicDim) for n in shape[max(len(shape) - axes, 0):]]):
+        for x in xs:
+            if any([d >= len(x.shape) - axes for d in x.padded]):
                 p.refuse(reason)
         return bind_eqn(eqn, [x.val for x in xs])
 

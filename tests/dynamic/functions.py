@@ -83,6 +83,13 @@ FUNCTIONS = {
         x, w, (1,), [(1, 1)]), ["b, 3, n", "4, 3, 3"]),
     "max pool": Function(lambda x: lax.reduce_window(x, -np.inf, lax.max, (2,), (2,), "SAME"),
                          ["n"]),
+    "convolution of groups": Function(lambda x, w: lax.conv_general_dilated(
+        x, w, (1,), "SAME", feature_group_count=2, dimension_numbers=("NHC", "HIO", "NHC")),
+        ["b, n, 2", "3, 1, 4"]),
+    "pool with strides": Function(lambda x: lax.reduce_window(
+        x, 0.0, lax.add, (1, 3), (1, 2), "SAME"), ["2, n"]),
+    "factors of a batch": Function(lambda x: (jnp.linalg.svd(x, compute_uv=False), jnp.abs(
+        jnp.linalg.qr(x)[1])), ["n, 3, 3"], (), False),
     "average pool": Function(lambda x: lax.reduce_window(x, 0.0, lax.add, (3,), (1,), "SAME"),
                              ["n"]),
     "take": Function(lambda x, i: x[i], ["n, 3", "k"], (1,)),

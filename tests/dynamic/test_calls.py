@@ -92,7 +92,7 @@ def test_a_gradient_of_a_dynamic_function_is_dynamic():
 def test_a_dynamic_function_calls_another():
     inner = jax.jit(lambda x: x - x.mean(0), dynamic={"x": ("k", None)})
     outer = jax.jit(lambda x: inner(x).std(0) + inner(x[1:]).sum(), dynamic={"x": ("n", None)})
-    for n in (2, 5, 7):
+    for n in (6, 7, 8):
         x = rows(n)
         np.testing.assert_allclose(outer(x), (x - x.mean(0)).std(0), rtol=1e-4, atol=1e-5)
     assert n_programs(outer) == 1
@@ -149,6 +149,30 @@ def test_sizes_for_which_the_trace_does_not_hold_run_unpadded():
     fun = jax.jit(lambda x: x[:3].sum() + x.sum(), dynamic={"x": (n,)})
     for size in (2, 3, 9, 10, 12):
         assert fun(np.ones(size, "f")) == min(size, 3) + size
+
+
+def test_sizes_that_a_trace_took_for_others_run_unpadded():
+    fun = jax.jit(lambda x: x.squeeze(), dynamic={"x": ("n", None)})
+    for n in (1, 2, 1, 5):
+        assert fun(np.ones((n, 3))).shape == np.ones((n, 3)).squeeze().shape
+
+    def by_size(x, y):
+        return x.sum() if x.shape[0] == 3 or x.shape == y.shape else x.sum() + y.sum()
+
+    fun = jax.jit(by_size, dynamic={"x": ("n",), "y": ("m",)})
+    for n, m in ((2, 4), (3, 4), (4, 4), (5, 4), (3, 3)):
+        x, y = np.ones(n, "f"), np.ones(m, "f")
+        assert fun(x, y) == by_size(x, y)
+
+
+def test_a_call_that_fails_leaves_nothing_behind():
+    fun = jax.jit(lambda x, y: x.sum() + y.reshape(3), dynamic={"x": ("n",)})
+    with pytest.raises(TypeError, match="reshape"):
+        fun(np.ones(3, "f"), np.ones(4, "f"))
+    for n in range(1, 9):
+        assert fun(np.ones(n, "f"), np.ones(3, "f")).tolist() == [n + 1] * 3
+    assert [b.bounds for b in fun.explain().buckets] == [{"n": 8}]
+    assert len(fun.explain().buckets[0].sizes) == 8
 
 
 def test_keys_static_and_donated_arguments_and_captured_arrays():

@@ -111,7 +111,8 @@ def check(name, lengths, monkeypatch):
         for x, y in zip(jax.tree.leaves(dynamic(*args)), jax.tree.leaves(jax.jit(fun)(*args)),
                         strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4)
-    assert 0 < len(made) <= 7
+    unpadded = [plan for plan in dynamic._jit_spec.padded.values() if plan is None]
+    assert made and len(made) + len(unpadded) <= 7
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -335,7 +335,10 @@ class DimExpr(SymbolicDim):
                 return False
         elif not isinstance(other, (int, np.integer)):
             return NotImplemented
-        low, high = self.scope.bounds(subtracted(self.scope, self, other))
+        difference = subtracted(self.scope, self, other)
+        low, high = self.scope.bounds(difference)
+        if low <= 0 <= high and low < high and self.scope.assumed is not None:
+            self.scope.assumed[difference.terms] = difference
         return low == high == 0
 
     def __ge__(self, other: Any) -> bool:

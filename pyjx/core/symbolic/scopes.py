@@ -68,6 +68,8 @@ class SymbolicScope:
         self._bounds: dict[Any, Interval] = {}
         self._variables: dict[str, list[float]] = {}
         self._parsed: dict[str, Any] = {}
+        # What was taken for other than zero, by its terms, where somebody asks.
+        self.assumed: dict[Any, Any] | None = None
         self._made = Traceback.get_traceback()
         for text in constraints_str:
             self._constrain(str(text))
