@@ -148,6 +148,8 @@ def test_tables(of_keys, shards):
     (lambda f, q: splash.make_splash_mha_single_device(np.ones((N, N), bool)), "a mask is of the"),
     (lambda f, q: splash.make_splash_mha_single_device(np.ones((2, 9, 9), bool)), "block_q=128"),
     (lambda f, q: splash.BlockSizes(128, 128, 96), "block_kv_compute=96"),
+    (lambda f, q: splash.make_splash_mha_single_device(np.ones((2, N, N), bool), mask_value=-100.0),
+     "which no other one reaches"),
     (lambda f, q: bool(masks.CausalMask((2, 2))), "Conversion to bool is unsupported"),
     (lambda f, q: masks.FullMask((2, 2)) & masks.FullMask((2, 3)), "must have the same shape"),
     (lambda f, q: jax.jit(splash.make_splash_mha_single_device)(np.ones((2, N, N), bool)),

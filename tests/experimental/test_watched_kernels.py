@@ -1,6 +1,7 @@
 """Kernels that are watched: faults that are planted in them are found, at their lines."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -198,6 +199,14 @@ def test_each_run_is_looked_at_alone():
         copied, X, scratch_shapes=[VMEM, DMA], interpret=WATCHED, **IN_HBM)(x), x))
     for _ in range(2):
         np.testing.assert_array_equal(run(X), X * 8)
+
+
+def test_threads_may_call_one_kernel():
+    run = jax.jit(lambda x: pl.pallas_call(copied, X, scratch_shapes=[VMEM, DMA],
+                                           interpret=WATCHED, **IN_HBM)(x))
+    with ThreadPoolExecutor(4) as pool:
+        for out in pool.map(lambda k: run(X + k).block_until_ready() - 2 * k, range(12)):
+            np.testing.assert_array_equal(out, X * 2)
 
 
 def test_what_is_refused():

@@ -42,6 +42,7 @@ from pyjx.lax.ref_views import Indexers, count_integers, takes_operand
 
 _ONE = ShapedArray((), np.dtype(np.int32))
 _START = np.iinfo(np.int32).min  # what scratch space of integers holds first
+_SPAN = 1 << 20  # the times of a run on the clock of a device
 _numbers = count()
 _MOST = 5  # findings that are told
 
@@ -268,26 +269,34 @@ class Book:
     def __init__(self, name: str, devices: int, on_race: str, buffers: Sequence[Buffer]) -> None:
         self._name, self._n, self._on_race, self._buffers = name, devices, on_race, buffers
         self._lock = RLock()
-        self._open: dict[int, list[tuple[Site, list[Any]]]] = {k: [] for k in range(devices)}
+        self._open: dict[tuple[int, int], list[tuple[Site, list[Any]]]] = {}
         self._ended: dict[int, deque[Any]] = {k: deque() for k in range(devices)}
-        self._programs = dict.fromkeys(range(devices), 0)
 
     def note(self, site: Site, device: Any, now: Any, *values: Any) -> Any:
-        """Python's side of an access; the last one of the last device looks at all."""
-        k = int(device)
+        """Python's side of an access; the last one of the last device looks at all.
+
+        Each run of a device has a span of times of its own, to which its first note moves the
+        clock: several threads may call a kernel at once.
+        """
+        k, span = int(device), (int(now) - _START) // _SPAN
+        moved = 1
         with self._lock:
-            if int(now) == _START:
-                self._open[k], self._programs[k] = [], 0
-            self._open[k].append((site, [np.asarray(v) for v in values]))
-            if site.kind == "end":
-                self._programs[k] += 1
-                if self._programs[k] == int(values[0]):
-                    self._ended[k].append(self._open.pop(k))
-                    self._open[k] = []
+            if not span:
+                span = next(s for s in range(1, _SPAN) if (k, s) not in self._open)
+                self._open[k, span] = []
+                moved = span * _SPAN
+            notes = self._open[k, span]
+            notes.append((site, [np.asarray(v) for v in values]))
+            if len(notes) == _SPAN:
+                del self._open[k, span]
+                raise RuntimeError(f"The kernel {self._name} reads and writes more than {_SPAN} "
+                                   "times: watch it on smaller arrays.")
+            if site.kind == "end" and int(values[0]) == sum(s.kind == "end" for s, _ in notes):
+                self._ended[k].append(self._open.pop((k, span)))
             if all(self._ended.values()):
-                run = _Run([notes.popleft() for notes in self._ended.values()], self._buffers)
+                run = _Run([ended.popleft() for ended in self._ended.values()], self._buffers)
                 self._tell(run.findings())
-        return np.int32(1)
+        return np.int32(moved)
 
     def _tell(self, findings: Sequence[str]) -> None:
         if not findings:

@@ -327,14 +327,15 @@ def _make(mask: Any, *, block_sizes: BlockSizes | None = None, is_mqa: bool = Fa
       block_sizes: of how many queries and keys; 128 each by default.
       is_mqa: whether all heads share keys and values, of the shape (keys, size).
       save_residuals: whether the logarithms of the sums of exponentials are a result, too.
-      mask_value: the score of a key that is not seen.
+      mask_value: the score of a key that is not seen, -1e30 or less.
       attn_logits_soft_cap: scores are `cap * tanh(scores / cap)`.
       head_shards, q_seq_shards: over how many devices heads and queries are spread.
       downcast_smem_data, residual_checkpoint_name: accepted.
       interpret: make XLA's operations of the kernels, on any platform.
 
     Raises:
-      ValueError: block sizes do not divide the numbers of queries and keys.
+      ValueError: block sizes do not divide the numbers of queries and keys, or scores may be as
+        little as `mask_value`.
       NotImplementedError: the mask is traced.
 
     >>> import pyjx as jax
@@ -346,6 +347,9 @@ def _make(mask: Any, *, block_sizes: BlockSizes | None = None, is_mqa: bool = Fa
     >>> bool(jax.numpy.allclose(out[:, 0], q[:, 0]))  # the first query sees the first key
     True
     """
+    if mask_value > -1e30:
+        raise ValueError(f"splash attention: mask_value={mask_value} is the score of a key that is "
+                         "not seen, which no other one reaches: -1e30 or less.")
     if isinstance(mask, Tracer):
         raise NotImplementedError("splash attention: the mask is traced. Make it of a NumPy array, "
                                   "outside of jit.")
