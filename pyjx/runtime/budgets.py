@@ -200,9 +200,9 @@ def fitted(closed: ClosedJaxpr, name: str, *, budget: int, donated: Sequence[boo
         if best is None or (plan.work < best[0].work and fits if best[2].peak <= room
                             else after.peak < best[2].peak):
             best = plan, made, after
-        if (fits and after.peak > 0.9 * room) or plan.live.peak > target or not plan.work:
+        if (fits and after.peak > 0.9 * room) or plan.live.peak > 1.1 * target or not plan.work:
             break
-        target *= min(0.99 * room / after.peak, 2.0)
+        target *= min(0.99 * room / after.peak, 2.0 if fits else 0.95)
     assert best is not None
     plan, made, after = best
     fit = Fit(made, budget, before, after, plan if plan.work else None, machine.sizes,

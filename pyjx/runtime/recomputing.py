@@ -52,7 +52,7 @@ _TRANSCENDENTAL = 8.0
 _STEPS = 7  # prices that are tried, each six times the one before; and halvings between two
 _ROUNDS = 4
 _FUSED = 1e4  # what a fused value costs at least to be in memory, which it is not otherwise
-_RECENT = 24  # equations before one, of which a value is recent for it
+_RECENT = 60  # equations before one, of which a value is recent for it
 _NEAR = 16  # equations for which what is fused is computed once
 _CUTS = 4  # of which each knows better when values are needed
 # What is needed within this part of the steps without room is not worth all its price.
