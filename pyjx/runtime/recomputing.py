@@ -225,7 +225,8 @@ class Search:
             cheap, dear = dear, dear * 6
         else:
             return best
-        for _ in range(2):
+        # What loops stack has one price, as it is made at one place.
+        for _ in range(6 if any([e.primitive.holder.loops for e in jaxpr.eqns]) else 2):
             middle = (cheap * dear) ** 0.5 or dear / 6
             found = at(middle, middle, border)
             if found.live.peak <= budget:
