@@ -158,8 +158,7 @@ class Liveness:
         for i in range(end - 1, -1, -1):
             eqn = eqns[i]
             primitive = eqn.primitive
-            fusible = primitive.cost is not None or (
-                not self._machine.copies if primitive.fused else
+            fusible = primitive.cost is not None or primitive.fused or (
                 primitive.moves and not primitive.in_place and not primitive.multiple_results)
             out = eqn.outvars[0] if eqn.outvars else None
             if fusible and out in last and not whole.get(out) and (

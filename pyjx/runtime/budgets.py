@@ -258,7 +258,8 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
         if not fits and not left and best is None:
             raise fit.beyond(name, peak)
         assert peak is not None
-        scale, lowered = 1.02 * peak * fit.n_devices / fit.after.peak, None
+        wrong = 1.02 * peak * fit.n_devices / fit.after.peak
+        scale, lowered = wrong if fits else max(wrong, 1.06 * scale), None
     assert best is not None
     return best
 
