@@ -108,8 +108,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 165 for derivatives that are checked, 1 more file(s).
 # 15 for sizes that a trace took for others.
 # 8 for runs of watched kernels.
+# 1 for programs within a memory budget.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 88_665),
+    (sources.code_lines, 88_666),
     (lambda: PATHS, 562),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
