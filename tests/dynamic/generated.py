@@ -63,7 +63,7 @@ WHOLE = [
     "jnp.abs(jnp.fft.rfft({0}))", "jnp.linalg.svd({0}, compute_uv=False)", "jnp.trace({0})",
     "jnp.diagonal({0})", "lax.top_k({0}, 2)[0]", "jnp.meshgrid({0}.ravel(), {0}.ravel())[0]",
     "jnp.searchsorted(jnp.sort({0}.ravel()), {0})", "jnp.interp({0}, jnp.linspace(-2, 2, 5), "
-    "jnp.arange(5.0))", "jnp.histogram({0}, 4)[0]", "jnp.cov({0})", "jnp.corrcoef({0})",
+    "jnp.arange(5.0))", "jnp.histogram({0}, 4)[0]", "jnp.cov({0})", "jnp.cov({0}.T)",
     "{0} / {0}.shape[0]", "jnp.linspace(0, 1, {0}.shape[0])", "jnp.squeeze({0})",
     "jnp.split({0}, 1)[0]", "jnp.hsplit({0}, 1)[0]", "jnp.gradient({0}, axis=0)",
     "jnp.array_split({0}, 2)[0]", "jnp.append({0}, 1.0)", "jnp.insert({0}.ravel(), 1, 2.0)"]
