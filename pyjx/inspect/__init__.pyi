@@ -10,6 +10,9 @@ from pyjx.inspect.program import trace as trace
 from pyjx.inspect.bad_values import BadValue as BadValue
 from pyjx.inspect.bad_values import Step as Step
 from pyjx.inspect.bad_values import Values as Values
+from pyjx.inspect.deviations import Comparison as Comparison
+from pyjx.inspect.deviations import Deviation as Deviation
+from pyjx.inspect.deviations import compare as compare
 from pyjx.inspect.finding import find as find
 from pyjx.inspect.reducing import NothingFailsError as NothingFailsError
 from pyjx.inspect.reducing import Reduced as Reduced
@@ -53,6 +56,9 @@ __all__ = [
     "BadValue",
     "Step",
     "Values",
+    "Comparison",
+    "Deviation",
+    "compare",
     "find",
     "NothingFailsError",
     "Reduced",

@@ -173,26 +173,26 @@ def check(program: TracedProgram, how: str, args: Sequence[Any] | None = None) -
     ours = [x for _, x in run(program, given).results]
     account = Account()
     theirs = _WAYS[how](program, given, account)
-    scale = max([_scale(x) for x in given], default=0.0)
+    scale = max([scale_of(x) for x in given], default=0.0)
 
     def agreement(spread: Sequence[float]) -> Agreement:
-        rows = [(name, *_compared(_raw(a), _raw(b), scale, _SPREADS * s)) for name, a, b, s in zip(
+        rows = [(name, *compared(a, b, scale, SPREADS * s)) for name, a, b, s in zip(
             _names(closed), ours, theirs, spread, strict=True)]
         return Agreement(how, rows, tuple(sorted(account.others)))
 
     # What differs is no fault yet: how far errors of rounding go depends on program and arguments.
-    return agreement([0.0] * len(theirs)) or agreement(_spread(program, given))
+    return agreement([0.0] * len(theirs)) or agreement(spread_of(closed, given))
 
 
-_SPREADS = 8  # how many times as far as in three runs errors may go
+SPREADS = 8  # how many times as far as in three runs errors may go
 
 
-def _spread(program: TracedProgram, given: Sequence[Any]) -> list[float]:
+def spread_of(closed: ClosedJaxpr, given: Sequence[Any]) -> list[float]:
     """How far each result goes from that in double precision, at most, if each number that is
     computed has an error of rounding in its own type; drawn three times."""
-    exact = _double(program, given, Account())
-    disturbed = [_double(program, given, Account(np.random.default_rng(i))) for i in range(3)]
-    return [max([_scale(np.subtract(x, y)) if _is_inexact(y) else 0.0 for x in found])
+    exact = double(closed, given, Account())
+    disturbed = [double(closed, given, Account(np.random.default_rng(i))) for i in range(3)]
+    return [max([scale_of(np.subtract(x, y)) if _is_inexact(y) else 0.0 for x in found])
             for y, *found in zip(exact, *disturbed, strict=True)]
 
 
@@ -207,8 +207,8 @@ def _eager(program: TracedProgram, args: Sequence[Any], account: Account) -> lis
         for x, a in zip(args, closed.in_avals, strict=True)])
 
 
-def _double(program: TracedProgram, args: Sequence[Any], account: Account) -> list[Any]:
-    closed = program.jaxpr
+def double(closed: ClosedJaxpr, args: Sequence[Any], account: Account) -> list[Any]:
+    """The results of a program by NumPy, in double precision."""
     given = [x if dtypes.is_extended(a.dtype) else np.asarray(x, dtype=a.dtype)
              for x, a in zip(args, closed.in_avals, strict=True)]
     return evaluate(closed.jaxpr, closed.consts, given, account)
@@ -226,7 +226,8 @@ def _interpreted(program: TracedProgram, args: Sequence[Any], account: Account) 
         raise CheckError(f"StableHLO's interpreter cannot run it: {error}") from None
 
 
-_WAYS = {"interpreter": _interpreted, "numpy-float64": _double, "eager": _eager}
+_WAYS = {"interpreter": _interpreted, "eager": _eager,
+         "numpy-float64": lambda program, *rest: double(program.jaxpr, *rest)}
 
 
 def _raw(x: Any) -> Any:
@@ -237,7 +238,7 @@ def _raw(x: Any) -> Any:
     return x
 
 
-def _scale(x: ArrayLike) -> float:
+def scale_of(x: ArrayLike) -> float:
     """The largest finite number in an array; results that cancel are compared by the arguments'."""
     array = np.asarray(_raw(x))
     if not dtypes.issubdtype(array.dtype, np.inexact):
@@ -246,11 +247,11 @@ def _scale(x: ArrayLike) -> float:
     return float(finite.max(initial=0.0))
 
 
-def _compared(ours: Any, theirs: Any, least: float, spread: float) -> tuple[bool, float, float]:
+def compared(ours: Any, theirs: Any, least: float, spread: float) -> tuple[bool, float, float]:
     """Whether two arrays agree, their largest difference, and that which is let pass, for results
     of numbers of size `least`: `spread`, if that is more."""
-    a = np.asarray(ours)
-    b = np.asarray(theirs)
+    a = np.asarray(_raw(ours))
+    b = np.asarray(_raw(theirs))
     if a.shape != b.shape:
         return False, float("inf"), 0.0
     if not dtypes.issubdtype(a.dtype, np.inexact):

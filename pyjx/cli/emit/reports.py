@@ -25,6 +25,7 @@ from pyjx.lazy import deferred
 
 running = deferred("pyjx.inspect.running")  # with the interpreters
 measuring = deferred("pyjx.inspect.measuring")
+deviations = deferred("pyjx.inspect.deviations")
 finding = deferred("pyjx.inspect.finding")
 reducing = deferred("pyjx.inspect.reducing")
 rewriting = deferred("pyjx.viewer.rewriting")
@@ -147,7 +148,12 @@ def _run(options: Options, program: Program) -> int:
             with working(f"checking {program.name}", options.quiet):
                 agreement = running.check(program, options.check)
             _tell(str(agreement))
-            status = 0 if agreement else 1
+            found = agreement
+            if not agreement and options.check != "interpreter":  # which operation is it, if one is
+                found = deviations.compare_program(
+                    program.jaxpr, running.arguments(program.jaxpr), "compiled", options.check)
+                _tell(str(found))
+            status = 0 if found else 1
         if options.find:
             with working(f"looking for {options.find} in {program.name}", options.quiet):
                 found = finding.find_in(program.jaxpr, running.arguments(program.jaxpr),
