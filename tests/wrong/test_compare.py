@@ -11,6 +11,8 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from lowering import rules
 from pyjx import inspect, lax
+from tests.oracle import programs
+from tests.oracle.values import Gen
 
 X = np.linspace(-1, 1, 8, dtype="f4")
 WAYS = ["eager", "numpy-float64", {"xla_disable_hlo_passes": "fusion"}]
@@ -90,3 +92,26 @@ def test_ways_are_checked():
     with pytest.raises(ValueError, match="neither compiled, eager, numpy-float64 nor a platform"):
         inspect.compare(jnp.sin, X, b="nowhere")
     assert inspect.compare(jnp.sin, X, a="cpu", b="eager")
+
+
+def compare_generated(number, way):
+    """The comparison of a program of the oracle's; None where it is refused."""
+    made = programs.program(Gen(f"compare/{number}"))
+    space = {"np": np, "jnp": jnp, "jax": jax, "lax": lax, "nn": jax.nn, "random": jax.random,
+             "tree_util": jax.tree_util, "__name__": "program"}
+    call = made.body[-1].value
+    try:
+        exec("\n".join([line for s in made.body[:-1] for line in s.lines()]), space)
+        fun, args = eval(call.function, space), [eval(x.render(), space) for x in call.args]
+        fun(*args)
+    except (TypeError, ValueError):
+        return None
+    return inspect.compare(fun, *args, b=way)
+
+
+@pytest.mark.parametrize("numbers", [
+    range(6), pytest.param(range(6, 3000), marks=pytest.mark.slow)], ids=["a few", "all"])
+def test_generated_programs_agree(numbers):
+    found = [compare_generated(i, WAYS[1 + i % 2]) for i in numbers]
+    compared = [x for x in found if x is not None]
+    assert len([x for x in compared if not x]) <= len(compared) / 100
