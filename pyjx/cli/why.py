@@ -31,5 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                   else ("nan", configuration.debug_nans))
     flag.update(True)
     status = programs.main(program)
-    print(f"python -m pyjx why: no result of a compiled program had a {what}.", file=sys.stderr)
+    print(f"python -m pyjx why: no result of a compiled program had a {what}, or the program went "
+          "on after the error.", file=sys.stderr)
     return status

@@ -128,6 +128,14 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
     return found if found is not None else nothing_found(finder.what, finder.notes)
 
 
+def find_again(closed: ClosedJaxpr, leaves: Sequence[Any], what: str) -> BadValue:
+    """As `find_in`, in a program that has run: what must not be had twice is not."""
+    if keeps_alive(repeatable(closed, leaves)[0].effects):
+        return nothing_found(what, ["it reads what `io_callback` gives, so it was not run again; "
+                                    "jax.inspect.find runs it, operation by operation."])
+    return find_in(closed, leaves, what)
+
+
 def _find_eagerly(fun: Callable[..., Any], args: Any, kwargs: Any, what: Any, problem: Exception
                   ) -> BadValue:
     """Of a function that asks for values in Python: each of its operations is run on its own."""
@@ -408,12 +416,6 @@ class _Finder:
             found = flags.get(atom)
             if found is not None and (found.any() if device is None else found[device]):
                 return atom, int(found.argmax()) if device is None else device
-        if target is None:  # what no result has may still be of interest
-            for eqn in program.closed.eqns:
-                for v in eqn.outvars:
-                    if v in flags and flags[v].any():
-                        self.notes.append("no result has one: it is lost on the way.")
-                        return v, int(flags[v].argmax())
         return None
 
     def operand(self, program: _Straight, i: int, flags: dict[Any, Any], values: Sequence[Any],

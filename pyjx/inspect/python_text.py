@@ -74,14 +74,14 @@ def array_text(x: Any) -> str:
     array = np.asarray(x)
     kind = str(array.dtype)
     dtype = f'"{kind}"' if array.dtype.kind in "biufc" else f'jax.numpy.dtype("{kind}")'
-    first = array.flat[0] if array.size else 0
-    if array.ndim and (array == first).all():
-        return (f"np.zeros({array.shape}, {dtype})" if not first else
-                f"np.full({array.shape}, {_number(np.asarray(first))}, {dtype})")
+    data = np.ascontiguousarray(array).tobytes()
+    first = data[:array.itemsize]
+    if array.ndim and data == first * array.size:  # by their bits: -0.0 is no 0.0
+        return (f"np.zeros({array.shape}, {dtype})" if not any(first) else
+                f"np.full({array.shape}, {_number(np.asarray(array.flat[0]))}, {dtype})")
     if array.size <= _MOST_INLINE:
         return f"np.array({_numbers(array)}, {dtype})"
-    data = np.ascontiguousarray(array).tobytes().hex()
-    return f'np.frombuffer(bytes.fromhex("{data}"), {dtype}).reshape({array.shape})'
+    return f'np.frombuffer(bytes.fromhex("{data.hex()}"), {dtype}).reshape({array.shape})'
 
 
 def _numbers(array: Any) -> str:
@@ -90,6 +90,8 @@ def _numbers(array: Any) -> str:
 
 def _number(x: Any) -> str:
     value = x.item() if x.dtype.kind in "biuc" else float(x)
+    if isinstance(value, complex):
+        return f"complex({_number(x.real)}, {_number(x.imag)})"
     if isinstance(value, float) and not np.isfinite(value):
         return f'float("{value}")'
     return repr(value)

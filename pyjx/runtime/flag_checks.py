@@ -23,7 +23,7 @@ from pyjx.runtime.array import ArrayImpl
 
 pkgutil = deferred("pkgutil")  # for what goes wrong alone
 # Who says which operation made a value: of a room above, which is loaded where one is bad.
-FINDER = "pyjx.inspect.finding:find_in"
+FINDER = "pyjx.inspect.finding:find_again"
 
 
 def consumed(keys: Any) -> Any:
@@ -108,6 +108,10 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
         if found.line is not None:
             error.add_note(f"{VALUE_NOTE} {found.line}")
         error.add_note(str(found))
+    elif not found:
+        error = FloatingPointError(
+            f"invalid value ({kind}) encountered in {name}, and the operation was not found: "
+            + " ".join(found.notes or ["it was not there when the program was run again."]))
     else:
         error = FloatingPointError(
             f"invalid value ({kind}) encountered in {name}. Its operations did not make it: "

@@ -12,6 +12,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import inspect, lax
+from pyjx.inspect.python_text import array_text
 from tests.wrong import plants
 
 X = np.linspace(0.1, 1, 16, dtype="f4").reshape(4, 4)
@@ -129,3 +130,10 @@ def test_programs_of_a_hundred_to_two_thousand_equations(seed):
     fault, fails = list(plants.FAULTS.values())[seed % len(plants.FAULTS)]
     f, x = plants.program(seed, int(100 * 20 ** ((seed % 8) / 7)), fault)
     assert inspect.reduce(f, [x], fails).operations <= 10
+
+
+@pytest.mark.parametrize("values", [
+    [-0.0, -0.0], [0.0, -0.0], [0.0, 0.0], [complex(np.nan, np.inf), 1j], [np.nan, np.nan], [3, 3]])
+def test_texts_of_arrays_give_their_bits(values):
+    array = np.array(values)
+    assert eval(array_text(array)).tobytes() == array.tobytes()
