@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
+
+from pyjx import configuration
 
 
 class Inline(enum.Enum):
@@ -26,6 +29,20 @@ NEVER_OUTLINED = "never outlined"
 
 # In its place, too: a call of pyjx's own that XLA's CPU compiler makes one kernel of.
 ONE_KERNEL = "one kernel"
+
+
+# Among the compiler options of a function, its budget (runtime/budgets.py); XLA never sees it.
+MEMORY_BUDGET = "memory_budget"
+
+
+def parted(options: Any) -> tuple[configuration.Budget | None, Any]:
+    """The budget among compiler options, or else that of the process, and the other options."""
+    given = dict(options)
+    budget = given.pop(MEMORY_BUDGET, None)
+    if budget is not None:
+        return budget, given if isinstance(options, dict) else tuple(given.items())
+    flag = configuration.memory_budget.value
+    return None if flag is None else configuration.checked_budget(flag), options
 
 
 class CompilerEffortLevel(enum.Enum):

@@ -8,18 +8,20 @@ own word counts: where it says more, the plan is made anew for as much less.
 
 from __future__ import annotations
 
+import math
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from lowering.program import LoweredProgram
 from pyjx import configuration, jaxlib_api
+from pyjx.configuration import Budget
 from pyjx.core.derived import derived_structure
 from pyjx.core.frames import shown_path, user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.lifetimes import Liveness, Sizes, machine_of
+from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.value_texts import size_text
@@ -30,13 +32,8 @@ from pyjx.runtime.lower import lower_closed
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.recomputing import Plan, Search, flattened, work_on
 
-OPTION = "memory_budget"  # among the compiler options of a function; XLA never sees it
-Budget = int | float  # bytes, or a fraction of the device's memory
 Passes = Callable[[ClosedJaxpr], ClosedJaxpr]
 
-_UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40,
-          "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40,
-          "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SHOWN = 5  # of the largest arrays
 CURES = ("Smaller batches or shorter sequences, bfloat16, shardings over more devices and "
           "donated arguments (donate_argnums) need less.")
@@ -47,56 +44,14 @@ _WELL = 0.8
 _TRIES = 3
 
 
-def checked_budget(value: Any, name: str = "jit") -> Budget:
-    """A budget as the user gives it, in bytes or as a fraction of a device's memory.
-
-    Raises:
-      TypeError: it is no number and no text.
-      ValueError: it is not positive, or the text has no known unit.
-
-    >>> checked_budget("1.5GiB"), checked_budget(2**20), checked_budget(0.75), checked_budget("50%")
-    (1610612736, 1048576, 0.75, 0.5)
-    """
-    if isinstance(value, str):
-        found = re.fullmatch(r"\s*(\d+\.?\d*(?:[eE]\d+)?)\s*([A-Za-z]*|%)\s*", value)
-        if found is None or (found[2] != "%" and found[2].upper() not in _UNITS):
-            raise ValueError(f"{name}: memory_budget is a number of bytes such as '12GiB' or "
-                             f"'500MB', or a part of the device's memory such as '75%', got "
-                             f"{value!r}.")
-        number = float(found[1])
-        value = number / 100 if found[2] == "%" else int(number * _UNITS[found[2].upper()])
-    if isinstance(value, bool) or not (hasattr(value, "__index__") or isinstance(value, float)):
-        raise TypeError(f"{name}: memory_budget is bytes as an int, a text such as '12GiB', or a "
-                        f"fraction of the device's memory as a float below 1, got {value!r}.")
-    if not value > 0:
-        raise ValueError(f"{name}: memory_budget must be more than nothing, got {value!r}.")
-    return float(value) if value < 1 else int(value)
-
-
-def parted(options: Any) -> tuple[Budget | None, Any]:
-    """The budget among compiler options, or else that of the process, and the other options."""
-    given = dict(options)
-    budget = given.pop(OPTION, None)
-    if budget is None and configuration.memory_budget.value is not None:
-        budget = checked_budget(configuration.memory_budget.value, "jax_memory_budget")
-    return budget, options if len(given) == len(options) else (
-        given if isinstance(options, dict) else tuple(given.items()))
-
-
-def fitting(options: Any, device: Any) -> Callable[..., Fit] | None:
-    """What makes a program fit for `lower_closed`; None where no budget is among the options."""
-    budget = parted(options)[0]
-    return None if budget is None else partial(fitted, budget=bytes_on(budget, device))
-
-
 def bytes_on(budget: Budget, device: Any) -> int:
     """A budget in bytes.
 
     Raises:
       ValueError: it is a part of the memory of a device that does not tell how much that is.
     """
-    if budget >= 1:
-        return int(budget)
+    if isinstance(budget, int):
+        return budget
     total = memory_of(device)
     if total is None:
         raise ValueError(f"memory_budget={budget}: how much memory {device} has is not known; give "
@@ -128,7 +83,6 @@ def peak_of(loaded: Any) -> int | None:
                + stats.temp_size_in_bytes - stats.alias_size_in_bytes)
 
 
-
 # -- planning --------------------------------------------------------------------------------------
 
 
@@ -137,7 +91,7 @@ class Fit(Record):
 
     Attributes:
       closed: the program.
-      budget: bytes.
+      budget: bytes, infinitely many where there is no budget.
       before, after: when its values are alive without the budget and with it.
       plan: what is computed again; None where nothing is.
       sizes: the bytes of values.
@@ -145,7 +99,7 @@ class Fit(Record):
     """
 
     closed: ClosedJaxpr
-    budget: int
+    budget: float
     before: Liveness
     after: Liveness
     plan: Plan | None
@@ -172,7 +126,7 @@ class Fit(Record):
                 f"{len(self.plan.again)} operations are done again")
 
 
-def fitted(closed: ClosedJaxpr, name: str, *, budget: int, donated: Sequence[bool], platform: str,
+def fitted(closed: ClosedJaxpr, name: str, *, budget: float, donated: Sequence[bool], platform: str,
            passes: Passes, n_devices: int = 1, scale: float = 1.0) -> Fit:
     """A program that is expected to need no more than its budget.
 
@@ -215,12 +169,9 @@ def fitted(closed: ClosedJaxpr, name: str, *, budget: int, donated: Sequence[boo
 def planned(closed: ClosedJaxpr, name: str, options: Any) -> tuple[ClosedJaxpr, Any]:
     """A part of a program, within the budget among its compiler options, and the other options."""
     given = dict(options)
-    budget = given.pop(OPTION, None)
-    if budget is None:
-        return closed, options
     device = backends.default_device()
-    return (_planned(closed, name, bytes_on(budget, device), device.platform),
-            tuple(given.items()))
+    budget = bytes_on(given.pop(MEMORY_BUDGET), device)
+    return _planned(closed, name, budget, device.platform), tuple(given.items())
 
 
 @derived_structure
@@ -329,7 +280,7 @@ def _drawn(curve: Sequence[int], peak: int, width: int = 64) -> str:
 def profile(closed: ClosedJaxpr, name: str, budget: int | None, donated: Sequence[bool],
             platform: str) -> Memory:
     """What a program needs, and what it needs within a budget."""
-    fit = fitted(closed, name, budget=1 << 62 if budget is None else budget, donated=donated,
+    fit = fitted(closed, name, budget=math.inf if budget is None else budget, donated=donated,
                  platform=platform, passes=lambda c: c)
     found: dict[tuple[str, str], list[float]] = {}
     for eqn, n, work in fit.plan.again if fit.plan else ():

@@ -132,7 +132,7 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     except jaxlib_api.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        raise exhaustion.completed(error, closed, label, executable.device) from None
+        raise exhaustion.completed(error, closed, label, executable.device) from error.__cause__
     if limited:
         exhaustion.note(outs)
     if start:

@@ -21,8 +21,6 @@ from pyjx.runtime import backends
 from pyjx.runtime.budgets import CURES, Held, largest, peak_of, table_of
 from pyjx.runtime.recomputing import flattened
 
-_CURES = f"{CURES} jit(..., memory_budget=...) computes values of the forward pass again."
-
 # Where arrays were made, as long as they live, by their ids.
 _places: dict[int, tuple[weakref.ref[Any], str]] = {}
 
@@ -72,9 +70,9 @@ def check(executable: Any, closed: ClosedJaxpr, label: str) -> None:
 
 
 def completed(error: Exception, closed: ClosedJaxpr, label: str, device: Any) -> Exception:
-    """An error of memory with the largest arrays of the process and of a program."""
-    text = str(error)
-    if CURES in text:
+    """An error of memory with the largest arrays of the process and of a program. One with a cause
+    is that of a callback, whose own program it tells of."""
+    if error.__cause__ is not None:
         return error
     machine = machine_of(device.platform)
     flat = dce(flattened(closed)).jaxpr
@@ -82,5 +80,6 @@ def completed(error: Exception, closed: ClosedJaxpr, label: str, device: Any) ->
     held = f"The largest arrays of the process on {device} are\n{table_of(arrays)}\n" if arrays \
         else ""
     program = largest(flat, Liveness(flat, machine), machine.sizes)
-    return type(error)(f"{text}\n{held}The largest arrays of {label} at its peak are\n"
-                       f"{table_of(program)}\n{_CURES}")
+    return type(error)(f"{error}\n{held}The largest arrays of {label} at its peak are\n"
+                       f"{table_of(program)}\n{CURES} jit(..., memory_budget=...) computes values "
+                       "of the forward pass again.")

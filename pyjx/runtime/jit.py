@@ -30,7 +30,7 @@ from pyjx.core.effects import has_types, is_replaced
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import named_axes
-from pyjx.core.options import Inline
+from pyjx.core.options import MEMORY_BUDGET, Inline
 from pyjx.core.records import Record
 from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.scalars import is_minus_zero
@@ -332,7 +332,7 @@ class JitSpec:
         """As `bind`, in one operation also where the function is to stand in line."""
         closed, options = traced.closed, self.options
         kvs = options.compiler_options
-        if kvs and state.dynamic is not eager_trace:
+        if kvs and state.dynamic is not eager_trace and MEMORY_BUDGET in dict(kvs):
             closed, kvs = budgets.planned(closed, self.name, kvs)
         consts = closed.consts
         if traced.asks_shardings:
@@ -566,7 +566,7 @@ def jit(  # type: ignore[misc]
                          "jax.Inline.")
     if memory_budget is not None:
         compiler_options = {**(compiler_options or {}),
-                            budgets.OPTION: budgets.checked_budget(memory_budget)}
+                            MEMORY_BUDGET: configuration.checked_budget(memory_budget)}
     flags = tuple(sorted((compiler_options or {}).items()))
     # all by position: functions are jitted while others are traced
     options = Options(*static, *donated, keep_unused, inline, flags, device, ins, outs, "jit")

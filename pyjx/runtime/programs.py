@@ -50,6 +50,7 @@ from pyjx.core import dtypes
 from pyjx.core.derived import derived_under
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.nested import all_eqns, holds_jaxprs
+from pyjx.core.options import parted
 from pyjx.core.primitive import ANY_WAY, ANY_WAY_IF_SMALL, AS_PROGRAMS
 from pyjx.lazy import deferred
 from pyjx.runtime.executable import Executable
@@ -244,8 +245,8 @@ def compiled_anew(executable: Executable, closed: ClosedJaxpr, name: str, donate
 def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unused: bool,
               compiler_options: Any, placement: Placement, lowered: LoweredProgram | None = None,
               is_operation: bool = False) -> tuple[LoweredProgram, Executable]:
-    if not is_operation and (compiler_options or configuration.memory_budget.value is not None):
-        budget, compiler_options = budgets.parted(compiler_options)
+    if not is_operation:
+        budget, compiler_options = parted(compiler_options)
         if budget is not None:
             return budgets.compiled_within(  # type: ignore[no-any-return]
                 budgets.bytes_on(budget, placement.devices[0]), closed, name, compiler_options,

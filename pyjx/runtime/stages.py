@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
@@ -11,6 +12,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.effects import is_replaced
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.layouts import Format, Layout
+from pyjx.core.options import parted
 from pyjx.core.passes.literals import shown
 from pyjx.core.references import Ref, check_distinct
 from pyjx.core.trace import Tracer
@@ -193,7 +195,7 @@ class Traced(_Stage):
         (772, 772)
         """
         t, options = self._traced, self._spec.options.compiler_options
-        budget = budgets.parted(options)[0] if memory_budget is None else budgets.checked_budget(
+        budget = parted(options)[0] if memory_budget is None else configuration.checked_budget(
             memory_budget, "memory")
         placement, _ = placement_of(t.closed, self._given, t.request)
         device = placement.devices[0] if placement.devices else None
@@ -258,9 +260,11 @@ class Lowered(_Stage):
                     self._closed, (None,) * len(self._closed.in_avals), traced.request, platform)
         self._platform = platform or self._placement.platform
         fitted = None
-        if spec.options.compiler_options or configuration.memory_budget.value is not None:
+        budget, _ = parted(spec.options.compiler_options)
+        if budget is not None:
             devices = self._placement.devices
-            fitted = budgets.fitting(spec.options.compiler_options, devices[0] if devices else None)
+            fitted = partial(budgets.fitted, budget=budgets.bytes_on(
+                budget, devices[0] if devices else None))
         self._program = lowering.lower_closed(
             self._closed, spec.name, donated=self._donated, keep_unused=spec.options.keep_unused,
             platform=self._platform, fitted=fitted,

@@ -1,7 +1,10 @@
 """Programs within a budget of memory: the same results, by the compiler's word within it, and
 errors that name the arrays where that is not possible."""
 
+import math
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,8 +12,9 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration
+from pyjx.configuration import checked_budget
 from pyjx.core.lifetimes import Liveness, machine_of, nbytes, tiled_bytes
-from pyjx.runtime.budgets import checked_budget, peak_of
+from pyjx.runtime.budgets import bytes_on, peak_of
 from pyjx.runtime.recomputing import flattened
 
 WIDTH, BATCH, LAYERS = 64, 512, 8
@@ -161,6 +165,26 @@ def test_the_flag_bounds_all_programs():
     fun(X)
 
 
+def test_the_flag_is_checked_when_it_is_set():
+    with pytest.raises(ValueError, match=r"jax_memory_budget: .* got 'rubbish'"):
+        jax.config.update("jax_memory_budget", "rubbish")
+    with pytest.raises(ValueError, match=r"jax_memory_budget: .* got '1.5'"):
+        configuration.memory_budget("1.5")
+    with configuration.memory_budget("0.75"), configuration.memory_limit(1000), pytest.raises(
+            jax.errors.JaxRuntimeError, match="memory_budget of 750 bytes"):
+        jax.jit(lambda x: x + 2)(X)
+
+
+def test_other_options_load_nothing_of_budgets():
+    subprocess.run([sys.executable, "-c", """
+import sys, pyjx as jax
+f = jax.jit(lambda x: x + 1, compiler_options={"xla_cpu_enable_fast_math": True})
+f(1.0), f.lower(1.0).compile(), jax.make_jaxpr(f)(1.0)
+for name in "pyjx.runtime.budgets", "pyjx.runtime.recomputing", "pyjx.core.lifetimes":
+    assert name not in sys.modules, name
+"""], check=True)
+
+
 def test_derivatives_alone_may_have_a_budget():
     free = jax.jit(jax.value_and_grad(unrolled)).lower(WEIGHTS, X).compile()
     budget = int(0.6 * peak(free))
@@ -179,7 +203,8 @@ def test_derivatives_alone_may_have_a_budget():
 
 @pytest.mark.parametrize(("given", "error"), [
     ("12 parsecs", ValueError), ("GiB", ValueError), (-1, ValueError), (0, ValueError),
-    (True, TypeError), ([1], TypeError)])
+    (True, TypeError), ([1], TypeError), (1.0, ValueError), ("1.0", ValueError), (1.5, ValueError),
+    ("1.5", ValueError), (math.inf, ValueError), (math.nan, ValueError), ("150%", ValueError)])
 def test_no_such_budget(given, error):
     with pytest.raises(error, match="jit: memory_budget"):
         jax.jit(lambda x: x, memory_budget=given)
@@ -190,6 +215,10 @@ def test_budgets():
     assert checked_budget("2GB") == 2 * 10**9
     assert checked_budget(np.int64(7)) == 7
     assert checked_budget("25%") == checked_budget(0.25) == 0.25
+    assert checked_budget("0.75") == checked_budget(".75") == 0.75
+    assert checked_budget(2.0) == checked_budget("2") == 2
+    with configuration.memory_limit(1000):
+        assert [bytes_on(checked_budget(b), None) for b in ("100%", "0.5", 7)] == [1000, 500, 7]
     fun = jax.jit(lambda x: x + 1, memory_budget=0.9)
     assert fun(1.0) == 2.0
 
@@ -277,3 +306,14 @@ def test_allocations_that_fail_name_the_arrays():
     assert text.startswith("RESOURCE_EXHAUSTED: Out of memory allocating")
     assert re.search(r"at its peak are\n +262144.0 GiB +f32\[70368744177664\] +\w+ +"
                      r"\S*test_budgets.py:\d+", text)
+
+
+def test_errors_of_callbacks_name_the_arrays_once():
+    """Those of the program that ran out of memory, which is their cause."""
+    def on_host(x):
+        return jax.jit(lambda x: jnp.zeros((1 << 46,), "float32") + x)(x)
+
+    with pytest.raises(jax.errors.JaxRuntimeError) as info:
+        jax.jit(lambda x: jax.pure_callback(on_host, x, x))(1.0)
+    assert str(info.value).count("at its peak are") == 1
+    assert str(info.value.__cause__).startswith("RESOURCE_EXHAUSTED")
