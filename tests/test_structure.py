@@ -111,8 +111,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 1 for programs within a memory budget.
 # 192 for programs that are compared, 1 more file(s).
 # 6 for programs that go wrong.
+# 15 for budgets of memory as what they say.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 88_864),
+    (sources.code_lines, 88_879),
     (lambda: PATHS, 563),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
