@@ -19,7 +19,6 @@ from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived
 from pyjx.core.dtypes import DType
-from pyjx.core.frames import warn
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
@@ -41,7 +40,6 @@ from pyjx.guards import guard
 from pyjx.runtime import dispatch, programs, signature
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.dispatch import Miss, registry
-from pyjx.runtime.explain import RetraceWarning
 from pyjx.runtime.flag_checks import checks_results
 from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.placement import NO_REQUEST, Request
@@ -303,6 +301,7 @@ class _Traced(Record):
     """A function traced with symbolic sizes, and how these follow from those of its arguments."""
 
     call: TracedCall
+    scope: SymbolicScope
     solutions: tuple[Solution, ...]
     dims: tuple[tuple[int, int, Any], ...]
 
@@ -325,11 +324,13 @@ class DynamicSpec(JitSpec):
       policy: from sizes to buckets.
       padded: for types of arguments the plan of a call, or None where the program of just these
         types is run.
-      scope: of the dimensions.
-      least: which of LEAST the sizes are at least in it.
+      scoped: the scope of the dimensions, and which of LEAST these are at least in it: one pair, as
+        threads put another one in its place.
     """
 
-    __slots__ = ("dims", "least", "policy", "scope")
+    __slots__ = ("dims", "policy", "scoped")
+
+    padded: Calls
 
     def __init__(self, fun: Callable[..., Any], options: Options, dims: Mapping[str, Any],
                  policy: Policy) -> None:
@@ -339,9 +340,9 @@ class DynamicSpec(JitSpec):
         self.padded = Calls(programs.TRACES, "calls of dynamic functions")
         given = [d for spec in self.dims.values() for s in tree_flatten(spec, is_leaf=_are_dims)[0]
                  if not isinstance(s, str) for d in s or () if isinstance(d, DimExpr)]
-        self.scope = given[0].scope if given else SymbolicScope()
-        self.scope.assumed = {}
-        self.least = len(LEAST) - 1 if given else 0  # which of them the scope says; or its own
+        scope = given[0].scope if given else SymbolicScope()
+        scope.assumed = {}
+        self.scoped = scope, len(LEAST) - 1 if given else 0  # what the user says is not raised
         for p in policy.values() if isinstance(policy, Mapping) else (policy,):
             if not callable(p):
                 bucket(p, "", 1)
@@ -384,7 +385,7 @@ class DynamicSpec(JitSpec):
         if traced is None:
             return None
         sizes = self.sizes(traced, in_tree, avals, static)
-        scope, values = self.scope, dict(sizes)
+        scope, values = traced.scope, dict(sizes)
         if min(values.values()) < 1 or not all([
                 _holds(c.difference, c.is_equality, values) for c in scope.constraints]):
             return None
@@ -403,31 +404,32 @@ class DynamicSpec(JitSpec):
                         ) -> _Traced | None:
         """The function traced with symbolic sizes; of sizes that it needs, where it asks whether
         one is larger than some number."""
-        failure: Exception | None = None
-        before = self.scope, self.least
-        while True:
-            symbolic = self.symbolic_avals(in_tree, avals, static)
-            names = variables_in(symbolic)
-            if not names:
-                return None
-            key = (in_tree, symbolic, static, configuration.trace_context())
-            found = self.traces.get(key)
-            try:
-                if found is None or not found.is_current():
-                    found = self.traces[key] = self.trace_anew(in_tree, symbolic, static)
-            except (InconclusiveDimensionOperation, TypeError, ValueError) as error:
-                failure = failure or error
-                self.least += 1
-                if self.least >= len(LEAST):
-                    self.scope, self.least = before
-                    raise failure from None
-                self.scope = SymbolicScope([f"{v} >= {LEAST[self.least]}" for v in names])
-                self.scope.assumed = {}
-                continue
-            dims = tuple([(i, axis, d) for i, a in enumerate(symbolic)
-                          for axis, d in enumerate(getattr(a, "shape", ()))
-                          if isinstance(d, DimExpr)])
-            return _Traced(found, tuple(solve(symbolic, self.paths(in_tree, static))), dims)
+        with programs.one_thread((id(self), "symbolic")):
+            scope, least = self.scoped
+            failure: InconclusiveDimensionOperation | None = None
+            while True:
+                symbolic = self.symbolic_avals(scope, in_tree, avals, static)
+                names = variables_in(symbolic)
+                if not names:
+                    return None
+                key = (in_tree, symbolic, static, configuration.trace_context())
+                found = self.traces.get(key)
+                try:
+                    if found is None or not found.is_current():
+                        found = self.traces[key] = self.trace_anew(in_tree, symbolic, static)
+                    break
+                except InconclusiveDimensionOperation as error:
+                    failure = failure or error
+                    least += 1
+                    if least >= len(LEAST):
+                        raise failure from None
+                    scope = SymbolicScope([f"{v} >= {LEAST[least]}" for v in names])
+                    scope.assumed = {}
+            self.scoped = scope, least
+        dims = tuple([(i, axis, d) for i, a in enumerate(symbolic)
+                      for axis, d in enumerate(getattr(a, "shape", ()))
+                      if isinstance(d, DimExpr)])
+        return _Traced(found, scope, tuple(solve(symbolic, self.paths(in_tree, static))), dims)
 
     def paths(self, in_tree: TreeDef, static: Any) -> tuple[str, ...]:
         return signature.leaf_names(signature.parameters_of(self.fun), in_tree, static)
@@ -453,8 +455,8 @@ class DynamicSpec(JitSpec):
                     "dimensions that differ names that differ.")
         return tuple(sorted(values.items()))
 
-    def symbolic_avals(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any
-                       ) -> tuple[Any, ...]:
+    def symbolic_avals(self, scope: SymbolicScope, in_tree: TreeDef, avals: tuple[Any, ...],
+                       static: Any) -> tuple[Any, ...]:
         """The types of the arguments with symbolic dimensions."""
         args, kwargs = in_tree.unflatten(range(len(avals)))
         if static:
@@ -469,7 +471,8 @@ class DynamicSpec(JitSpec):
         for name, spec in self.dims.items():
             for i, dims in self._spread(name, spec, kwargs.get(name, ())):
                 if dims is not None:
-                    symbolic[i] = avals[i].update(shape=self._shape(name, dims, avals[i].shape))
+                    symbolic[i] = avals[i].update(
+                        shape=named_shape(scope, name, dims, avals[i].shape))
         return tuple(symbolic)
 
     def _spread(self, name: str, spec: Any, leaves: Any) -> list[tuple[int, Any]]:
@@ -485,14 +488,17 @@ class DynamicSpec(JitSpec):
                              ) from None
         return [(i, s) for s, part in zip(specs, parts, strict=True) for i in tree_leaves(part)]
 
-    def _shape(self, name: str, dims: Any, like: tuple[int, ...]) -> tuple[Any, ...]:
-        if isinstance(dims, str):
-            return Parser(self.scope, dims, like).shape()
-        if len(dims) != len(like):
-            raise ValueError(f"jit: dynamic[{name!r}] names {len(dims)} dimensions, {dims}, of an "
-                             f"array of shape {like}. Give a name or None for each.")
-        return tuple([n if d is None else self.scope.parse(d) if isinstance(d, str) else d
-                      for d, n in zip(dims, like, strict=True)])
+
+def named_shape(scope: SymbolicScope, name: str, dims: Any, like: tuple[int, ...]
+                ) -> tuple[Any, ...]:
+    """The shape of an array, which is in the argument `name`, with names for its dimensions."""
+    if isinstance(dims, str):
+        return Parser(scope, dims, like).shape()
+    if len(dims) != len(like):
+        raise ValueError(f"jit: dynamic[{name!r}] names {len(dims)} dimensions, {dims}, of an "
+                         f"array of shape {like}. Give a name or None for each.")
+    return tuple([n if d is None else scope.parse(d) if isinstance(d, str) else d
+                  for d, n in zip(dims, like, strict=True)])
 
 
 def _tracers(values: Sequence[Any]) -> bool:
@@ -531,93 +537,3 @@ def dynamic_spec(fun: Callable[..., Any], options: Options, dims: Any, policy: P
             raise ValueError(f"jit: dynamic names {wrong[0]!r}, which is no parameter of "
                              f"{source_of(fun)}. It has {sorted(filter(None, known))}.")
     return DynamicSpec(fun, options, dims, policy)
-
-
-# -- functions that are called with ever new sizes -------------------------------------------------
-
-
-class _SomeDims(DynamicSpec):
-    """A function of which it was found which dimensions of its leaves vary."""
-
-    __slots__ = ("names",)
-
-    def __init__(self, spec: JitSpec, names: Sequence[Sequence[str | None]]) -> None:
-        super().__init__(spec.fun, spec.options, {}, "pow2")
-        self.names = names
-
-    def symbolic_avals(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any
-                       ) -> tuple[Any, ...]:
-        return tuple([a if not any(names) else a.update(shape=self._shape("", tuple(names),
-                                                                          a.shape))
-                      for a, names in zip(avals, self.names, strict=True)])
-
-
-class Automatic:
-    """The sizes that a function was called with, by all else of its signature; and what it is
-    called by since some have changed twice: None where padding could be seen."""
-
-    __slots__ = ("seen", "specs")
-
-    def __init__(self) -> None:
-        self.seen = BoundedDict(programs.TRACES, "sizes of arguments")
-        self.specs: dict[Any, _SomeDims | None] = {}
-
-    def buckets(self) -> list[BucketUse]:
-        return [use for spec in self.specs.values() if spec is not None
-                for use in spec.padded.buckets()]
-
-    def clear(self) -> None:
-        self.seen.clear()
-        self.specs.clear()
-
-    def spec_for(self, spec: JitSpec, key: Any, avals: Sequence[ShapedArray], in_tree: TreeDef,
-                 static: Any) -> _SomeDims | None:
-        seen = self.seen.setdefault(key, [])
-        sizes = tuple([n for a in avals for n in a.shape])
-        if sizes not in seen:
-            seen.append(sizes)
-            del seen[:-64]
-        columns = list(zip(*seen, strict=True))
-        if (key in self.specs and self.specs[key] is None) or not any([
-                len(set(c)) > 2 for c in columns]):
-            return None
-        # What has always been of the same size has one name.
-        numbers = {c: f"d{i}" for i, c in enumerate(dict.fromkeys(columns)) if len(set(c)) > 2}
-        given = iter(columns)
-        names = [[numbers.get(next(given)) for _ in a.shape] for a in avals]
-        found = self.specs.get(key)
-        if found is None or _partition(found.names) != _partition(names):
-            found = self.specs[key] = _SomeDims(spec, names)
-            try:
-                found.planned(in_tree, tuple(avals), static)
-            except (NotImplementedError, InconclusiveDimensionOperation, TypeError, ValueError
-                    ) as error:
-                self.specs[key] = found = None
-                warn(f"{spec.name} is called with ever new sizes, and traced for each: it cannot "
-                     f"run padded. {str(error).splitlines()[0]}", RetraceWarning)
-        return found
-
-
-def _partition(names: Sequence[Sequence[str | None]]) -> list[int | None]:
-    flat = [name for own in names for name in own]
-    return [None if name is None else flat.index(name) for name in flat]
-
-
-def automatic_call(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Miss | None:
-    """A call under the flag `jax_dynamic_shapes`, padded where a size has changed twice and padding
-    cannot be seen; else None."""
-    if isinstance(spec, DynamicSpec) or state.dynamic is not eager_trace:
-        return None
-    dynamic, dynamic_kw, static = spec.without_static(args, kwargs)
-    leaves, in_tree = registry.flatten((dynamic, dynamic_kw))
-    try:
-        avals = [get_aval(x) for x in leaves]
-        if not all([type(a) is ShapedArray for a in avals]):
-            return None
-        key = in_tree, static, tuple([a.update(shape=(0,) * a.ndim) for a in avals])
-        if spec.padded is None:
-            spec.padded = Automatic()
-        found = spec.padded.spec_for(spec, key, avals, in_tree, static)
-    except (TypeError, ValueError):  # no arrays, or no key
-        return None
-    return None if found is None else found.miss(*args, **kwargs)

@@ -290,8 +290,11 @@ def _sort(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     """The padding has the greatest keys, NaN where there is one, and stays behind equal ones."""
     params = {**eqn.params, "is_stable": True}
     d, n = params["dimension"], params["num_keys"]
-    keys = [p.masked(x, [d], np.asarray(np.nan, x.aval.dtype)[()] if dtypes.issubdtype(
-        x.aval.dtype, np.inexact) else greatest(x.aval.dtype)) for x in xs[:n]]
+    last = complex(np.nan, np.nan)  # its imaginary part counts among equal ones
+    keys = [p.masked(x, [d], np.asarray(
+        last if dtypes.issubdtype(x.aval.dtype, np.complexfloating) else np.nan, x.aval.dtype)[()]
+        if dtypes.issubdtype(x.aval.dtype, np.inexact) else greatest(x.aval.dtype))
+        for x in xs[:n]]
     return bind_eqn(eqn.replace(params=params), [x.val for x in (*keys, *xs[n:])])
 
 

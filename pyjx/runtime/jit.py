@@ -183,6 +183,14 @@ _PLAIN = Options()
 CALL_MISS = "/pyjx/jit/call_miss"  # the event of a call whose signature C++ does not know
 
 
+class PaddedCalls(Protocol):
+    """What `pyjx/dynamic` knows of the calls of a function."""
+
+    def buckets(self) -> Sequence[object]: ...
+
+    def clear(self) -> None: ...
+
+
 class JitSpec:
     """A function with the options it is jitted with.
 
@@ -198,7 +206,7 @@ class JitSpec:
         self.name = name_of(fun)
         self.options = options
         self.is_operation = is_operation
-        self.padded: Any = None  # what pyjx/dynamic knows of its calls
+        self.padded: PaddedCalls | None = None
         self.traces: Traces = Traces(programs.TRACES) if is_operation else _traces_of(fun, options)
 
     def __reduce__(self) -> tuple[Any, ...]:

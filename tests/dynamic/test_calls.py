@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import threading
+import time
 from functools import partial
 
 import numpy as np
@@ -9,11 +11,9 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import configuration as config
 from pyjx import export
 from pyjx.dynamic.buckets import bucket
 from pyjx.experimental import checkify
-from pyjx.runtime.explain import RetraceWarning
 
 
 def rows(n, m=4):
@@ -175,6 +175,62 @@ def test_a_call_that_fails_leaves_nothing_behind():
     assert len(fun.explain().buckets[0].sizes) == 8
 
 
+def test_a_mistake_of_the_function_is_none_of_its_sizes():
+    traced = []
+
+    def fun(x):
+        traced.append(x.shape)
+        if len(traced) == 1:
+            raise ValueError("mine")
+        return x.sum()
+
+    fun = jax.jit(fun, dynamic={"x": ("n",)})
+    with pytest.raises(ValueError, match="mine"):
+        fun(np.ones(3, "f"))
+    assert [fun(np.ones(n, "f")) for n in (1, 2)] == [1, 2]
+    assert len(traced) == 2
+    assert fun.explain().buckets[0].sizes == ({"n": 1}, {"n": 2})
+
+
+def test_one_thread_traces_for_all_sizes():
+    traced = []
+
+    def fun(x):
+        traced.append(x.shape)
+        time.sleep(0.1)  # the other thread comes meanwhile
+        return x.sum() if x.shape[0] > 1 else x[0]
+
+    fun = jax.jit(fun, dynamic={"x": ("n",)})
+    found = {}
+    threads = [threading.Thread(target=lambda n=n: found.update({n: fun(np.ones(n, "f"))}))
+               for n in (5, 6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {5: 5, 6: 6}
+    assert len(traced) == 2  # for sizes of at least 1, and of at least 2
+
+
+def test_complex_padding_is_sorted_behind_all_numbers():
+    fun = jax.jit(lambda x: (jnp.sort(x), jnp.argsort(x)), dynamic={"x": ("n",)})
+    x = np.array([complex(np.nan, 5), 1, complex(1, np.nan), complex(np.nan, np.nan), 2], "F")
+    for one, other in zip(fun(x), (jnp.sort(x), jnp.argsort(x)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_size_is_looked_up_by_the_library_alone():
+    static = jax.jit(lambda x, n: x.sum() + n, static_argnums=1)
+    fun = jax.jit(lambda x: static(x, x.shape[0]) + jnp.zeros(x.shape).sum(), dynamic={"x": ("n",)})
+    assert fun(np.ones(3, "f")) == 6
+    fun = jax.jit(lambda x: x * {5: 100}.get(x.shape[0], 1), dynamic={"x": ("n",)})
+    with pytest.raises(jax.errors.InconclusiveDimensionOperation, match=r"'n'.*looked up in"):
+        fun(np.ones(3, "f"))
+    n, = export.symbolic_shape("n")
+    jax.jit(lambda x: x.sum(), dynamic={"x": (n,)})(np.ones(3))
+    assert {n: 3}[n] == 3  # where nothing is traced
+
+
 def test_keys_static_and_donated_arguments_and_captured_arrays():
     captured = jnp.arange(4.0)
 
@@ -253,29 +309,3 @@ def test_checks_are_of_true_elements():
     assert checked(np.ones(3, "f"))[0].get() is None  # the log of a padding zero is none of them
     assert "too large: 5.0" in checked(np.array([1, 5, 1], "f"))[0].get()
     assert "nan" in checked(-np.ones(2, "f"))[0].get()
-
-
-def test_sizes_that_change_twice_become_dynamic_where_a_flag_wants_it():
-    fun = jax.jit(lambda x, y: (x * y[:, None]).mean(0))
-    with config.dynamic_shapes("auto"):
-        for n in range(1, 20):
-            x, y = rows(n), np.arange(n, dtype="f")
-            np.testing.assert_allclose(fun(x, y), (x * y[:, None]).mean(0), rtol=1e-4, atol=1e-6)
-    assert [t.changes != () for t in fun.explain().traces] == [False, True, True]
-    assert [b.bounds for b in fun.explain().buckets] == [{"d0": 8}, {"d0": 16}, {"d0": 32}]
-    with config.dynamic_shapes("auto"):  # what was of one size may be of another one
-        fun = jax.jit(lambda x, y: x.sum() + y.sum())
-        for n, m in ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (6, 8)):
-            assert fun(np.ones(n, "f"), np.ones(m, "f")) == n + m
-
-
-def test_what_cannot_be_dynamic_is_said_once_and_stays_as_it_was():
-    fun = jax.jit(lambda x: jnp.abs(jnp.fft.fft(x)))
-    with config.dynamic_shapes("auto"):
-        fun(np.ones(1, "f"))
-        fun(np.ones(2, "f"))
-        with pytest.warns(RetraceWarning, match="cannot run padded.*`fft` at .*test_calls.py"):
-            fun(np.ones(3, "f"))
-        for n in (4, 5):
-            np.testing.assert_allclose(fun(np.ones(n, "f")), np.abs(np.fft.fft(np.ones(n))),
-                                       atol=1e-6)

@@ -9,7 +9,9 @@ polynomials have the same terms.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +19,9 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, SymbolicDim
 from pyjx.core.dimensions import max_dim, min_dim
+from pyjx.core.frames import is_internal, is_of_foundation
 from pyjx.core.symbolic.values import dim_as_value
+from pyjx.core.trace import eager_trace, state
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard
 
@@ -274,6 +278,27 @@ COMPUTE: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
+def _whole_numbers(values: np.ndarray[Any, Any]) -> list[int]:
+    """The numbers among these that may be sizes."""
+    if values.dtype.kind not in "iuf":
+        return []
+    return [int(n) for n in np.unique(values[(values >= 0) & (values <= MOST)]) if n == int(n)]
+
+
+def _refuse_lookup(d: DimExpr) -> None:
+    """Raise InconclusiveDimensionOperation where a user's function looks a size up while what sizes
+    are taken for is noted: whether it is a key cannot be noted."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and is_of_foundation(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is not None and not is_internal(frame.f_code.co_filename) and (
+            state.dynamic is not eager_trace):
+        raise InconclusiveDimensionOperation(
+            f"The size '{d}', which is not known, is looked up in a dict or a set: what is found "
+            "there would be taken for all sizes. Compare it, as by `n in (5, 7)`, or jit the "
+            "function without `dynamic`.")
+
+
 @guard
 class DimExpr(SymbolicDim):
     """A dimension that is an expression in variables, each of which stands for an int >= 1."""
@@ -324,6 +349,8 @@ class DimExpr(SymbolicDim):
         return self
 
     def __hash__(self) -> int:
+        if self.scope.assumed is not None:
+            _refuse_lookup(self)
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -334,6 +361,8 @@ class DimExpr(SymbolicDim):
             if self.scope is not other.scope:
                 return False
         elif not isinstance(other, (int, np.integer)):
+            if self.scope.assumed is not None and isinstance(other, (float, np.ndarray)):
+                any([self == n for n in _whole_numbers(np.asarray(other))])  # which notes them
             return NotImplemented
         difference = subtracted(self.scope, self, other)
         low, high = self.scope.bounds(difference)
