@@ -9,7 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -266,6 +266,14 @@ def explain() -> ProcessExplanation:
     [2]
     """
     return ProcessExplanation()
+
+
+class PaddedCalls(Protocol):
+    """What `pyjx/dynamic` knows of the calls of a function."""
+
+    def buckets(self) -> Sequence[object]: ...
+
+    def clear(self) -> None: ...
 
 
 def explain_function(spec: Any) -> Explanation:

@@ -51,7 +51,7 @@ from pyjx.runtime.requests import Asked
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import DeviceLike
-    from pyjx.runtime.explain import Explanation
+    from pyjx.runtime.explain import Explanation, PaddedCalls
     from pyjx.runtime.stages import Lowered, Traced
 
 reports = deferred("pyjx.runtime.explain")  # few programs ask for one
@@ -181,14 +181,6 @@ class Options(Record):
 _PLAIN = Options()
 
 CALL_MISS = "/pyjx/jit/call_miss"  # the event of a call whose signature C++ does not know
-
-
-class PaddedCalls(Protocol):
-    """What `pyjx/dynamic` knows of the calls of a function."""
-
-    def buckets(self) -> Sequence[object]: ...
-
-    def clear(self) -> None: ...
 
 
 class JitSpec:
