@@ -112,9 +112,10 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 192 for programs that are compared, 1 more file(s).
 # 6 for programs that go wrong.
 # 15 for budgets of memory as what they say.
+# 52 for sizes that functions look up or compare with other numbers, 1 more file(s).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 88_879),
-    (lambda: PATHS, 563),
+    (sources.code_lines, 88_931),
+    (lambda: PATHS, 564),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
