@@ -322,6 +322,9 @@ def _check_together(options: Any) -> None:
         raise UsageError("--open shows the page; --emit html makes it.")
     if (options.in_shardings or options.out_shardings) and not options.mesh:
         raise UsageError("shardings name the axes of a mesh: --mesh x=4,y=2.")
+    if options.reduce and (options.run or options.check or options.find or options.time):
+        raise UsageError("--reduce writes the program that it finds, and does nothing else; leave "
+                         "--run, --check, --find and --time out.")
     runs = options.run or options.check or options.find or options.reduce
     if runs and options.platform != "cpu" and ":" in options.platform:
         raise UsageError("--run, --check, --find and --reduce run the program, and "

@@ -97,7 +97,8 @@ def reduce(fun: Callable[..., Any], args: Sequence[Any],
         exit status is not 0 where it fails. By default a program fails that does not come to its
         end. What raises, crashes or hangs must do so as the first program does.
       seconds: how long a try may take.
-      memory: bytes that a try may take.
+      memory: bytes that a try may take, where Linux counts them; a command bounds itself, as by
+        `ulimit -v`.
       progress: is told what was found, line by line.
 
     Raises:
@@ -119,8 +120,8 @@ def reduce(fun: Callable[..., Any], args: Sequence[Any],
     return reduce_program(closed, leaves, fails, seconds, memory, progress)
 
 
-def reduce_program(closed: ClosedJaxpr, leaves: Sequence[Any], fails: Any, seconds: float,
-                   memory: int, progress: Callable[[str], None] | None) -> Reduced:
+def reduce_program(closed: ClosedJaxpr, leaves: Sequence[Any], fails: Any, seconds: float = 10.0,
+                   memory: int = 4 << 30, progress: Callable[[str], None] | None = None) -> Reduced:
     """As `reduce`, of a program on flat arguments."""
     start = time.monotonic()
     closed, values = _on_arrays(closed, leaves)
@@ -172,7 +173,7 @@ def _on_arrays(closed: ClosedJaxpr, leaves: Sequence[Any]) -> tuple[ClosedJaxpr,
 
 def _tries(fails: Any, memory: int) -> Any:
     if isinstance(fails, str):
-        return _Commands(fails)
+        return _Commands(fails, memory)
     try:
         return Tries(fails, memory)
     except Exception as error:
@@ -184,8 +185,8 @@ def _tries(fails: Any, memory: int) -> Any:
 class _Commands(Tries):
     """Tries by a command of the shell; values of programs are computed as ever."""
 
-    def __init__(self, command: str) -> None:
-        super().__init__(None, 64 << 30)
+    def __init__(self, command: str, memory: int) -> None:
+        super().__init__(None, memory)
         self._command = command
 
     def run(self, source: str, args: Sequence[Any], seconds: float, running: float,

@@ -80,6 +80,9 @@ class Tries:
         self.count = 0
 
     def __enter__(self) -> Tries:
+        if not hasattr(os, "fork"):
+            raise NotImplementedError("inspect.reduce tries programs in forks of a process, which "
+                                      f"{sys.platform} has not. Run it on Linux or macOS.")
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         paths = [root, *[p for p in sys.path if p], os.environ.get("PYTHONPATH", "")]
         self._server = subprocess.Popen(
@@ -185,11 +188,8 @@ def _child(source: str, args: list[Any], fails: bytes | None, how: str, memory: 
         os.setpgid(0, 0)
     for descriptor in (1, 2):
         os.dup2(words, descriptor)
-    with open("/proc/self/statm", "rb") as sizes:
-        present = int(sizes.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (present + memory,) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
+        _limit(memory)
         found = _ran(source, args, fails, how, out)
     except MemoryError:
         found = Outcome("memory")
@@ -200,6 +200,14 @@ def _child(source: str, args: list[Any], fails: bytes | None, how: str, memory: 
     with os.fdopen(out, "wb") as pipe:
         pickle.dump(found, pipe)
     os._exit(0)
+
+
+def _limit(memory: int) -> None:
+    """Bound what this process may take besides what it has, where Linux tells that."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(FileNotFoundError), open("/proc/self/statm", "rb") as sizes:
+        present = int(sizes.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (present + memory,) * 2)
 
 
 def _ran(source: str, args: list[Any], fails: bytes | None, how: str, out: int) -> Outcome:

@@ -11,6 +11,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from emit_hlo.arguments import UsageError, parse
 from pyjx import inspect, lax
 from pyjx.inspect.python_text import array_text
 from tests.wrong import plants
@@ -76,11 +77,11 @@ def test_a_command(tmp_path):
     model.write_text("import jax.numpy as jnp\n\n\ndef f(x):\n"
                      "    return jnp.log(jnp.sin(x) ** 2).sum()\n")
     done = subprocess.run(
-        [sys.executable, "-m", "pyjx", "emit-hlo", "model.py:f", "f32[4]", "-o", "f.mlir",
+        [sys.executable, "-m", "pyjx", "emit-hlo", "model.py:f", "f32[4]", "-o", "least.py",
          "--reduce", f"{sys.executable} {script}"], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0 and "1 operation left after" in done.stderr, done.stderr
-    assert "lax.log" in (tmp_path / "f_reduced.py").read_text()
-    assert "stablehlo.log" in (tmp_path / "f_reduced.mlir").read_text()
+    assert "lax.log" in (tmp_path / "least.py").read_text()
+    assert "stablehlo.log" in (tmp_path / "least.mlir").read_text()
 
 
 def test_an_interrupt_gives_the_smallest_so_far():
@@ -137,3 +138,8 @@ def test_programs_of_a_hundred_to_two_thousand_equations(seed):
 def test_texts_of_arrays_give_their_bits(values):
     array = np.array(values)
     assert eval(array_text(array)).tobytes() == array.tobytes()
+
+
+def test_the_command_does_nothing_besides():
+    with pytest.raises(UsageError, match="--reduce writes the program that it finds"):
+        parse(["pyjx.numpy:sin", "f32[2]", "--reduce", "crash", "--run=3"])

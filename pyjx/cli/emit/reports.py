@@ -174,11 +174,11 @@ def _reduce(options: Options, program: Program) -> int:
     closed, values, _ = reducing.repeatable(program.jaxpr, running.arguments(program.jaxpr))
     command = None if options.reduce == "crash" else options.reduce
     try:
-        found = reducing.reduce_program(closed, values, command, 10.0, 4 << 30, _tell)
+        found = reducing.reduce_program(closed, values, command, progress=_tell)
     except reducing.NothingFailsError as error:
         _tell(f"emit-hlo: {error}")
         return 1
-    path = f"{program.name}_reduced.py"
+    path = options.output or f"{program.name}_reduced.py"
     found.save(path)
     _tell(f"{found}\nwritten to {path}")
     return 0
