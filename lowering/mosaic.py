@@ -243,6 +243,18 @@ def _device_id(k: Kernel, eqn: JaxprEqn) -> str:
     return k.line("tpu.device_id : i32")
 
 
+@kernel_rule("prng_seed")
+def _prng_seed(k: Kernel, eqn: JaxprEqn, *seeds: str) -> list[str]:
+    types = ", ".join(["i32"] * len(seeds))
+    k.raw(f'"tpu.prng_set_seed_32"({", ".join(seeds)}) : ({types}) -> ()')
+    return []
+
+
+@kernel_rule("prng_random_bits")
+def _prng_random_bits(k: Kernel, eqn: JaxprEqn) -> str:
+    return k.line(f'"tpu.prng_random_bits"() : () -> {type_of(eqn.outvars[0].aval)}')
+
+
 @kernel_rule("multiple_of")
 def _multiple_of(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     for n in eqn.params["values"]:

@@ -80,6 +80,11 @@ def pipelined(x_ref, y_ref, o_ref):
         out_specs=[pl.BlockSpec((128, 128), lambda i, k: (i, 0))])(x_ref, y_ref, o_ref)
 
 
+def drawn(seed_ref, o_ref):
+    pltpu.prng_seed(seed_ref[0], pl.program_id(0))
+    o_ref[...] = pltpu.prng_random_bits((8, 256))
+
+
 def stencil(x_ref, o_ref):
     o_ref[...] = x_ref[0:8] + x_ref[1:9] + x_ref[2:10]
 
@@ -121,6 +126,9 @@ PROGRAMS = {
                   struct(256, 128, dtype="int8"), struct(1, 128)),
     "pipelined": (pl.pallas_call(pipelined, struct(512, 128), in_specs=[FAR, FAR], out_specs=FAR),
                   struct(512, 256), struct(256, 128)),
+    "bits": (pl.pallas_call(drawn, struct(64, 256, dtype="int32"), grid=8, out_specs=ROWS,
+                            in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM)]),
+             struct(1, dtype="int32")),
     "flash": (flash, *HEADS), "splash": (near, *HEADS),
     "product": (lambda x, y: matmul.matmul(x, y, block_shape=(256, 256)), struct(512, 512),
                 struct(512, 512)),

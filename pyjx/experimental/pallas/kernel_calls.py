@@ -35,6 +35,11 @@ from pyjx.engine.discharge import discharged, run
 from pyjx.engine.functions import source_of
 from pyjx.engine.references import Box
 from pyjx.engine.types import Dims, Params, TreeDef
+from pyjx.experimental.pallas.kernel_generators import (
+    GeneratorEffect,
+    draws,
+    with_generator,
+)
 from pyjx.experimental.pallas.kernel_grids import (
     BlockMapping,
     CostEstimate,
@@ -241,6 +246,8 @@ def _stands_for(params: Params) -> ClosedJaxpr:
     if params["interpret"]:
         _differing(kernel.jaxpr, [False] * len(kernel.in_avals))
         aliases = params["input_output_aliases"]
+        if draws(kernel):
+            kernel, mapping = with_generator(kernel, mapping)
         if watches(params["interpret"]):
             name = params["name"] or kernel.debug_info.func_src_info
             return _program(*watched(kernel, mapping, frozenset([a.output for a in aliases]), name,
@@ -252,7 +259,7 @@ def _stands_for(params: Params) -> ClosedJaxpr:
 
 def _effects(params: Params) -> Effects:
     return kept_effects(params) | {
-        e for e in params["jaxpr"].effects if not isinstance(e, RefEffect)}
+        e for e in params["jaxpr"].effects if not isinstance(e, (RefEffect, GeneratorEffect))}
 
 
 def _batch(trace: BatchTrace, operands: Sequence[Any], dims: Dims, **params: Any) -> Any:
