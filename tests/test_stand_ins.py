@@ -69,7 +69,7 @@ def test_what_is_called_refuses(name):
 
 
 def test_signatures_and_wrong_arguments():
-    assert str(inspect.signature(tpu.prng_seed)) == "(*seeds)"
+    assert str(inspect.signature(tpu.trace_value)) == "(label, value)"
     assert [*inspect.signature(tpu.PrefetchScalarGridSpec).parameters] == [
         "num_scalar_prefetch", "grid", "in_specs", "out_specs", "scratch_shapes"]
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument"):
