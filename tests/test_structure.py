@@ -113,9 +113,10 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 6 for programs that go wrong.
 # 15 for budgets of memory as what they say.
 # 52 for sizes that functions look up or compare with other numbers, 1 more file(s).
+# 97 for random bits in kernels, 1 more file(s).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 88_931),
-    (lambda: PATHS, 564),
+    (sources.code_lines, 89_028),
+    (lambda: PATHS, 565),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
