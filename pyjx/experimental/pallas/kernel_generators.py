@@ -4,7 +4,7 @@ reference of their own."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -117,12 +117,20 @@ def _apply(state: Any, eqn: JaxprEqn, operands: list[Any]) -> Any:
     if holder.held is None:
         assert program is not None, eqn.primitive
         return _drawn(program.jaxpr, program.consts, operands, state)
-    held = holder.held(eqn.params)
+    return held_with(state, eqn, operands, lambda p, args, state: _drawn(
+        p.jaxpr, p.consts, args, state))
+
+
+def held_with(ref: Any, eqn: JaxprEqn, operands: Sequence[Any],
+              run: Callable[[ClosedJaxpr, Sequence[Any], Any], list[Any]]) -> Any:
+    """The results of an equation whose programs take a further reference: `run(program, args, ref)`
+    gives those of each."""
+    holder, held = eqn.primitive.holder, eqn.primitive.holder.held(eqn.params)
 
     def inner(p: ClosedJaxpr) -> ClosedJaxpr:
-        return trace_to_jaxpr(lambda state, *args: _drawn(p.jaxpr, p.consts, args, state),
-                              [state.aval, *p.in_avals], p.debug_info)
+        return trace_to_jaxpr(lambda ref, *args: run(p, args, ref), [ref.aval, *p.in_avals],
+                              p.debug_info)
 
     return holder.bind([inner(p) for p in held.programs],
-                       [*operands[:held.head], state, *operands[held.head:]], eqn.params,
+                       [*operands[:held.head], ref, *operands[held.head:]], eqn.params,
                        [holder.constant, *held.ins], held.outs)

@@ -33,6 +33,7 @@ from pyjx.core.records import Record
 from pyjx.core.source_info import summarize
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.references import new_ref_p
+from pyjx.experimental.pallas.kernel_generators import held_with
 from pyjx.experimental.pallas.kernel_grids import ANY, GridMapping
 from pyjx.lax.callbacks import io_callback
 from pyjx.lax.collectives import axis_index
@@ -176,7 +177,8 @@ def _watch(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], known: dict
         buffers = [None if type(v) is Constant else known.get(v) for v in eqn.invars]
         holder, program = eqn.primitive.holder, program_of(eqn.primitive, eqn.params)
         if any(buffers) and holder.held is not None:
-            return _held(eqn, operands, buffers, note, clock)
+            return held_with(clock, eqn, operands, lambda p, args, clock: _watch(
+                p.jaxpr, p.consts, args, _known(p, buffers), partial(note.func, clock), clock))
         if any(buffers) and program is not None:
             return _watch(program.jaxpr, program.consts, operands, _known(program, buffers), note,
                           clock)
@@ -199,23 +201,6 @@ def _watch(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], known: dict
 def _known(program: ClosedJaxpr, buffers: Sequence[Buffer | None]) -> dict[Any, Buffer]:
     invars = program.jaxpr.invars
     return {v: b for v, b in zip(invars, buffers[-len(invars):], strict=True) if b is not None}
-
-
-def _held(eqn: JaxprEqn, operands: list[Any], buffers: Sequence[Buffer | None], note: Note,
-          clock: Any) -> Any:
-    """The programs that an equation holds take the clock, too."""
-    holder, held = eqn.primitive.holder, eqn.primitive.holder.held(eqn.params)
-
-    def inner(program: ClosedJaxpr) -> ClosedJaxpr:
-        def fun(clock: Any, *args: Any) -> list[Any]:
-            return _watch(program.jaxpr, program.consts, args, _known(program, buffers),
-                          partial(note.func, clock), clock)
-
-        return trace_to_jaxpr(fun, [clock.aval, *program.in_avals], program.debug_info)
-
-    return holder.bind([inner(p) for p in held.programs],
-                       [*operands[:held.head], clock, *operands[held.head:]], eqn.params,
-                       [holder.constant, *held.ins], held.outs)
 
 
 def _access(eqn: JaxprEqn, operands: Sequence[Any], buffers: Sequence[Buffer | None],
