@@ -91,8 +91,8 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 1092 for kernels that TPUs compile (and four files; three homes of
 # operations, as kernels are a second language that these are lowered to).
 # 34 for cures of shardings and causes in reports,
-# 2,069 for where programs go wrong: the first bad value, the first difference, the smallest program,
-# the shield, derivatives that are checked (and ten files),
+# 2,069 for where programs go wrong: the first bad value, the first difference, the smallest
+# program, the shield, derivatives that are checked (and ten files),
 # 1,065 for programs within a budget of memory (and four files), 1,451 for programs of many sizes
 # (and seven files),
 # 1,384 for kernels that send to other devices, are watched, draw and leave blocks out (and eight

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core.array_type import Array
+from pyjx.core.avals import SymbolicDim
 from pyjx.core.trace import Tracer
 from pyjx.core.value_texts import shortened
 from pyjx.guards import guard
@@ -122,7 +123,8 @@ class _Held:
 
 
 def _is_value(x: Any) -> bool:
-    return isinstance(x, (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex))
+    return isinstance(x, (Array, Tracer, SymbolicDim, np.ndarray, np.generic, bool, int, float,
+                          complex))
 
 
 class _Formatter(string.Formatter):

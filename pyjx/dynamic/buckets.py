@@ -497,8 +497,14 @@ def named_shape(scope: SymbolicScope, name: str, dims: Any, like: tuple[int, ...
     if len(dims) != len(like):
         raise ValueError(f"jit: dynamic[{name!r}] names {len(dims)} dimensions, {dims}, of an "
                          f"array of shape {like}. Give a name or None for each.")
-    return tuple([n if d is None else scope.parse(d) if isinstance(d, str) else d
-                  for d, n in zip(dims, like, strict=True)])
+    shape = tuple([n if d is None else scope.parse(d) if isinstance(d, str) else d
+                   for d, n in zip(dims, like, strict=True)])
+    for axis, (d, n) in enumerate(zip(shape, like, strict=True)):
+        if not isinstance(d, DimExpr) and d != n:
+            raise ValueError(f"jit: the dimension {axis} of {name} is {n}, and {d} was expected: "
+                             f"dynamic[{name!r}] says so. Give a name, or None, for a dimension "
+                             "that may differ.")
+    return shape
 
 
 def _tracers(values: Sequence[Any]) -> bool:

@@ -309,3 +309,23 @@ def test_checks_are_of_true_elements():
     assert checked(np.ones(3, "f"))[0].get() is None  # the log of a padding zero is none of them
     assert "too large: 5.0" in checked(np.array([1, 5, 1], "f"))[0].get()
     assert "nan" in checked(-np.ones(2, "f"))[0].get()
+
+
+def test_sizes_that_are_given_as_numbers_are_checked():
+    mean = jax.jit(lambda x: x.mean(), dynamic={"x": ("n", 5)})
+    assert mean(np.ones((3, 5))) == 1
+    for other in (2, 4, 7):
+        with pytest.raises(ValueError, match=f"the dimension 1 of x is {other}, and 5 was expect"):
+            mean(np.ones((3, other)))
+
+
+def test_prints_tell_true_sizes(capsys):
+    def f(x):
+        jax.debug.print("{} rows, twice {n}", x.shape[0], n=2 * x.shape[0])
+        return x.sum()
+
+    total = jax.jit(f, dynamic={"x": ("n",)})
+    for n in (3, 5):
+        total(np.ones(n))
+    jax.effects_barrier()
+    assert capsys.readouterr().out == "3 rows, twice 6\n5 rows, twice 10\n"

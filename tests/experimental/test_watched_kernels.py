@@ -172,6 +172,15 @@ def test_faults_are_found_at_their_lines(kernel, said):
     assert set(map(int, named)) == lines_of(kernel)
 
 
+def in_flight_at_the_end(x_ref, o_ref, buffer, sem):
+    pltpu.make_async_copy(x_ref, o_ref, sem).start()
+
+
+def test_copies_are_waited_for():
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"begun, or signalled, at .* is never"):
+        jax.block_until_ready(call(in_flight_at_the_end, [VMEM, DMA]))
+
+
 def test_findings_may_be_printed(capfd):
     params = pltpu.InterpretParams(detect_races=True, on_race="print")
     with pltpu.force_tpu_interpret_mode(params):

@@ -302,7 +302,7 @@ class _Run:
         self.buffers = buffers
         self.accesses: dict[object, list[_Access]] = {}
         self.written: dict[object, Any] = {}
-        self.signals: dict[object, deque[tuple[int, dict[object, int]]]] = {}
+        self.signals: dict[object, deque[tuple[int, dict[object, int], str]]] = {}
         self.found: dict[str, None] = {}
         self.copies = 0
 
@@ -318,6 +318,8 @@ class _Run:
             if device.notes:
                 self._find(device, "waits for a semaphore that nobody signals so often, at "
                            f"{device.notes[0][0].where}")
+        for where in [where for left in self.signals.values() for _, _, where in left]:
+            self.found[f"what is begun, or signalled, at {where} is never waited for"] = None
         return list(self.found)
 
     def _find(self, device: _Device, text: str) -> None:
@@ -341,7 +343,7 @@ class _Run:
             self._copy(device, site, at, rest[0] if rest else me)
         elif kind in ("semaphore_signal", "remote_signal"):
             target = rest[1] if kind == "remote_signal" else me
-            self._signal(target, site.parts[0], at[0], rest[0], device.clock)
+            self._signal(target, site.parts[0], at[0], rest[0], device.clock, site.where)
         elif kind in ("dma_wait", "semaphore_wait"):
             return self._wait(device, site.parts[-1], at[-1],
                               at[1].size if kind == "dma_wait" else rest[0])
@@ -368,7 +370,7 @@ class _Run:
         self._touch(device, device.number, site, 0, at[0], clock, thread, True, False)
         self._touch(device, target, site, 1, at[1], clock, thread, False, True)
         for k, number in zip(range(2, len(at)), (device.number, target)[4 - len(at):], strict=True):
-            self._signal(number, site.parts[k], at[k], at[1].size, clock)
+            self._signal(number, site.parts[k], at[k], at[1].size, clock, site.where)
 
     def _touch(self, device: _Device, owner: int, site: Site, part: int, at: Any,
                clock: Mapping[object, int], thread: object, reads: bool, writes: bool) -> None:
@@ -394,20 +396,21 @@ class _Run:
         seen.append(_Access(thread, clock[thread], at, writes, site.where))
 
     def _signal(self, owner: int, part: tuple[Buffer, Indexers], at: Any, amount: int,
-                clock: Mapping[object, int]) -> None:
-        self.signals.setdefault((owner, part[0], int(at[0])), deque()).append((amount, dict(clock)))
+                clock: Mapping[object, int], where: str) -> None:
+        self.signals.setdefault((owner, part[0], int(at[0])), deque()).append(
+            (amount, dict(clock), where))
 
     def _wait(self, device: _Device, part: tuple[Buffer, Indexers], at: Any, amount: int) -> bool:
         waiting = self.signals.setdefault((device.number, part[0], int(at[0])), deque())
-        if sum([n for n, _ in waiting]) < amount:
+        if sum([n for n, _, _ in waiting]) < amount:
             return False
         while amount > 0:
-            n, clock = waiting.popleft()
+            n, clock, where = waiting.popleft()
             for thread, time in clock.items():
                 device.clock[thread] = max(device.clock.get(thread, 0), time)
             amount -= n
             if amount < 0:
-                waiting.appendleft((-amount, clock))
+                waiting.appendleft((-amount, clock, where))
         return True
 
 
