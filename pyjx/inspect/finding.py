@@ -52,6 +52,12 @@ def _passes_nans(eqn: JaxprEqn) -> bool:
     return bool(eqn.primitive.linear) or (not others and x.shape == out.shape)
 
 
+def _opens(eqn: JaxprEqn) -> bool:
+    """Whether the program of a call is looked into. That of a kernel begins with NaN where nothing
+    is written yet, which would be taken for what makes those of its results."""
+    return eqn.primitive.name != "pallas_call"
+
+
 def _part(eqn: JaxprEqn) -> Jaxpr | None:
     """The equations that an equation stands for, if it is one of `in_parts`."""
     return eqn.params["jaxpr"].jaxpr if eqn.params.get("name") is _PART else None
@@ -247,7 +253,7 @@ class _Straight:
 
     def __init__(self, closed: ClosedJaxpr) -> None:
         self.source = closed  # whose id is the key
-        self.closed = in_parts(straight(closed))
+        self.closed = in_parts(straight(closed, _opens))
         self.made: dict[Any, int] = {
             v: i for i, e in enumerate(self.closed.eqns) for v in e.outvars}
         self.inputs = {v: i for i, v in enumerate(self.closed.jaxpr.invars)}
@@ -281,7 +287,7 @@ def _noting(env: dict[Any, Any]) -> Callable[..., Sequence[Any]]:
 
 def _results(closed: ClosedJaxpr, wanted: Sequence[Any], args: Sequence[Any]) -> list[Any]:
     """The values of variables of a program whose parts are calls."""
-    part = dce(straight(closed.replace(outvars=wanted)))
+    part = dce(straight(closed.replace(outvars=wanted), _opens))
     return eval_jaxpr(part.jaxpr, part.consts, *args)
 
 

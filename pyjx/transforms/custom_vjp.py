@@ -499,11 +499,13 @@ class _FlatBwd(Record):
         return keystr(paths[i][0])
 
     def _raise_type(self, i: int, found: Any, primal: Any, wrong: str) -> NoReturn:
-        raise ValueError(
+        error = ValueError(
             f"Custom VJP bwd rule attached to {source_of(self.fun.owner.fun)} must produce an "
             "output with the same type as the args tuple of the primal function, but at "
             f"output{self._path(i)} the bwd rule produced an output of type {found.str_short()} "
             f"corresponding to an input of type {primal.str_short()}, so the {wrong} do not match")
+        error.argument = i  # type: ignore[attr-defined]
+        raise error
 
 
 def _write_log(log: Any, convention: str) -> None:

@@ -66,7 +66,57 @@ def test_wrong_tangents():
         return twice(x, y), jnp.cos(x) * y * tangents[0] + 2 * jnp.sin(x) * tangents[1]
 
     found = inspect.check_rules(lambda x: twice(x, x * 2).sum(), X)
-    assert [(r.operation, r.operand) for r in found.wrong] == [("twice", 1)]
+    assert [(r.operation, r.mode, r.operand) for r in found.wrong] == [("twice", "tangent", 1)]
+
+
+@pytest.mark.parametrize(("operand", "words", "backward"), [
+    (1, r"output[1] the bwd rule produced", lambda r, g: (g * jnp.sin(r[1]), g * r[0])),
+    (None, "one of 1", lambda r, g: (g * jnp.sin(r[1]),))], ids=["shape", "number"])
+def test_rules_that_grad_refuses(operand, words, backward):
+    product = with_vjp(None, backward)
+    found = inspect.check_rules(lambda x, y: product(x, y).sum(), X, 0.5)
+    (rule,) = found.wrong
+    assert not found and (rule.operation, rule.mode, rule.operand) == (
+        "product", "cotangent", operand)
+    assert words in rule.error and rule.error in str(found)
+
+
+def test_what_is_refused_in_double_precision_alone_is_not_wrong():
+    @jax.custom_jvp
+    def twice(x):
+        return 2 * x
+
+    twice.defjvp(lambda primals, tangents: (2 * primals[0], 2 * tangents[0].astype("f4")))
+    found = inspect.check_rules(lambda x: jnp.sin(twice(x)).sum(), X)
+    assert found and found.passed_by == ("twice",), found
+
+
+@pytest.mark.parametrize("mode", ["jvp", "vjp"])
+def test_rules_that_give_another_value(mode):
+    def twice(x):
+        return 2 * x
+
+    if mode == "jvp":
+        made = jax.custom_jvp(twice)
+        made.defjvp(lambda primals, tangents: (3 * primals[0], 2 * tangents[0]))
+    else:
+        made = jax.custom_vjp(twice)
+        made.defvjp(lambda x: (3 * x, None), lambda _, g: (2 * g,))
+    found = inspect.check_rules(lambda x: made(x).sum(), jnp.array([0.0, 2.0]))
+    (rule,) = found.wrong
+    assert (rule.operation, rule.mode, rule.found, rule.expected) == ("twice", "primal", 6, 4)
+    assert "has an element 6, where the function gives 4" in str(found)
+
+
+def test_rules_that_give_nan_where_the_function_does():
+    logs = jax.custom_jvp(jnp.log)
+    logs.defjvp(lambda primals, tangents: (jnp.log(primals[0]), tangents[0] / primals[0]))
+    assert not inspect.check_rules(lambda x: logs(x).sum(), jnp.array([-1.0, 0, 2])).wrong
+
+
+def test_nothing_to_check_is_no_pass():
+    found = inspect.check_rules(lambda x: x * 2, jnp.arange(3))
+    assert not found and not found.wrong and "nothing was checked" in str(found)
 
 
 def test_what_is_right():

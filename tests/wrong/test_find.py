@@ -13,6 +13,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import inspect, lax
 from pyjx.experimental import io_callback
+from pyjx.experimental import pallas as pl
 from pyjx.inspect import finding
 from tests.wrong.faults import FAULTS
 
@@ -128,6 +129,27 @@ def test_debug_nans_gives_the_report():
             jnp.arccosh(jnp.float32(0))
         line = linecache.getline(__file__, raised.value.found.line.start_line)
         assert "arccosh" in line
+
+
+def test_kernels_are_not_opened():
+    def kernel(x_ref, o_ref):
+        o_ref[...] = jnp.log(x_ref[...] - 5)
+
+    call = pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((8,), "f4"), interpret=True)
+
+    def f(x):
+        return call(x) * 2  # KERNEL
+
+    found = inspect.find(f, jnp.arange(8.0))
+    assert found.operation == "pallas_call" and found.argument is None
+    assert "KERNEL" in linecache.getline(__file__, found.line.start_line)
+
+
+def test_debug_nans_names_the_argument():
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match=(
+            r"comes in with weights, at element \[1\]")) as raised:
+        jax.jit(lambda x, weights: x * weights)(1.0, np.array([1, np.nan], "f4"))
+    assert raised.value.found.argument == "weights"
 
 
 def test_the_commands(tmp_path):
