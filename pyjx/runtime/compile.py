@@ -33,10 +33,10 @@ from pyjx.runtime import backends, cache, ledger
 from pyjx.runtime.dumps import proto
 from pyjx.runtime.executable import DescribedExecutable, Executable
 from pyjx.runtime.placement import Placement
-from pyjx.runtime.shield import Subject, guarded
 from pyjx.states import traced_flags
 
 host_calls = deferred("pyjx.runtime.host_calls")  # callbacks, which few programs have
+shield = deferred("pyjx.runtime.shield")  # for what is compiled anew
 solving = deferred("pyjx.core.symbolic.solving")  # for a message
 
 LoadedExecutable = jaxlib_api.LoadedExecutable
@@ -60,7 +60,7 @@ def compile_or_load(
     host_callbacks: Sequence[Callable[..., Any]] = (),
     propagate_to_parameters: Sequence[bool] = (),
     propagate_to_outputs: Sequence[bool] = (),
-    subject: Subject | None = None,
+    subject: tuple[str, ClosedJaxpr | None] = ("a program", None),
 ) -> tuple[Any, bool | str]:
     """Compile StableHLO and load it on devices; and whether the disk cache had it, or why it could
     not have it.
@@ -109,13 +109,19 @@ def compile_or_load(
                         client, cache.source(program), device_list, options, host_callbacks))
                 return executable, True
         start, module = time.perf_counter(), cache.source(program)
-        executable = guarded(
-            None if entry is None else entry.note, subject or Subject("a program", None),
-            lambda: backend_compile_and_load(client, module, device_list, options, host_callbacks),
-            lambda: {"text": module, "options": options.SerializeAsString(),
-                     "platform": client.platform, "ids": [d.id for d in device_tuple],
-                     "n_devices": len(client.local_devices()),
-                     "n_callbacks": len(host_callbacks)})
+
+        def compiled() -> Any:
+            return backend_compile_and_load(client, module, device_list, options, host_callbacks)
+
+        def request() -> dict[str, Any]:
+            return {"text": module, "options": options.SerializeAsString(),
+                    "platform": client.platform, "ids": [d.id for d in device_tuple],
+                    "n_devices": len(client.local_devices()),
+                    "n_callbacks": len(host_callbacks)}
+
+        guards = entry is not None or config.compile_in_child.value
+        executable = compiled() if not guards else shield.guarded(
+            None if entry is None else entry.note, shield.Subject(*subject), compiled, request)
         if entry is not None:
             entry.store(client, executable, time.perf_counter() - start)
         return executable, False if entry is not None else not_kept or "the cache is off"
@@ -501,7 +507,7 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
             host_callbacks=functions,
             propagate_to_parameters=[s is None for s in in_shardings],
             propagate_to_outputs=[s is None for s in placement.out_shardings],
-            subject=Subject(name, closed))
+            subject=(name, closed))
     ledger.note_compiled(closed, name, device, options, found, time.seconds, source.fit)
     made: Executable = executable(loaded, closed, source, placement)
     made.from_disk = (options, traced_flags()) if found is True else None

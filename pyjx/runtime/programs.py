@@ -246,7 +246,9 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unus
               compiler_options: Any, placement: Placement, lowered: LoweredProgram | None = None,
               is_operation: bool = False) -> tuple[LoweredProgram, Executable]:
     if not is_operation:
-        budget, compiler_options = parted(compiler_options)
+        budget = None
+        if compiler_options or configuration.memory_budget.value is not None:
+            budget, compiler_options = parted(compiler_options)
         if budget is not None:
             return budgets.compiled_within(  # type: ignore[no-any-return]
                 budgets.bytes_on(budget, placement.devices[0]), closed, name, compiler_options,

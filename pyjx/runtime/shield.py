@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyjx import configuration as config
 from pyjx import jaxlib_api
@@ -27,12 +27,11 @@ _DAY = 86400.0
 _refused: set[str] = set()  # notes of programs that ended a child of this process
 
 
-class Subject:
+class Subject(NamedTuple):
     """A program that is compiled, for messages: its name, and its jaxpr, if it has one."""
 
-    def __init__(self, name: str, closed: ClosedJaxpr | None) -> None:
-        self.name = name
-        self.closed = closed
+    name: str
+    closed: ClosedJaxpr | None
 
     def __str__(self) -> str:
         if self.closed is None:
@@ -103,8 +102,8 @@ def _of_the_dead(path: str) -> str:
         age = time.time() - os.stat(path).st_mtime
     except OSError:
         return ""
-    if path not in _refused and pid.isdigit() and age < _DAY and (
-            host != _host() or _is_alive(int(pid))):
+    if path not in _refused and age < _DAY and (  # a note without words has just been made
+            not pid.isdigit() or host != _host() or _is_alive(int(pid))):
         return ""
     return f"The process {pid} ended while XLA compiled {name or 'a program'}."
 

@@ -64,7 +64,7 @@ def prng_random_bits(shape: Sequence[int]) -> Array:
     >>> from pyjx.experimental import pallas as pl
     >>> from pyjx.experimental.pallas import tpu as pltpu
     >>> def kernel(seed_ref, o_ref):
-    ...     pltpu.prng_seed(seed_ref[0], pl.program_id(0))
+    ...     pltpu.prng_seed(seed_ref[0])
     ...     o_ref[...] = pltpu.prng_random_bits(o_ref.shape)
     ...
     >>> bits = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), "int32"), interpret=True)
