@@ -99,8 +99,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # files).
 # 11 for what a newcomer found.
 # 71 for rules that grad refuses.
+# 4 for compilers that end the process.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 89_105),
+    (sources.code_lines, 89_109),
     (lambda: PATHS, 565),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
