@@ -105,6 +105,20 @@ def test_parts_may_be_sent_by_an_index(ring):
         out, X.reshape(8, 8, 128).transpose(1, 0, 2).reshape(64, 128))
 
 
+def test_semaphores_are_those_that_the_sender_means(ring):
+    """Each signals all others, at the semaphore with its own number, as often as that says."""
+    def kernel(x_ref, o_ref, sems, sent, came):
+        me = lax.axis_index("x")
+        for k in range(8):
+            pl.semaphore_signal(sems.at[me], me + 1, device_id=k)
+        for k in range(8):
+            o_ref[k] = jnp.full((128,), pl.semaphore_read(sems.at[k]), "float32")
+            pl.semaphore_wait(sems.at[k], k + 1)
+
+    out = over(ring, kernel, scratch=[pltpu.SemaphoreType.REGULAR((8,))])(X)
+    np.testing.assert_array_equal(out[:, 0], np.tile(np.arange(1.0, 9.0), 8))
+
+
 def some_only(condition):
     def kernel(x_ref, o_ref, sent, came):
         me = lax.axis_index("x")

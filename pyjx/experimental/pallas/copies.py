@@ -7,7 +7,7 @@ each gives what it sends, and takes what was sent to it.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -102,19 +102,27 @@ def _bind(primitive: Primitive, refs: Sequence[RefLike], *values: ArrayLike, **p
         *flat, *values, indexers=tuple([steps for _, steps, _ in parts]), **params)
 
 
-def _signalled(sem: _BoxPart, inc: Any, device: Any, *, axes: tuple[Any, ...]) -> list[Any]:
+def _from_all(part: _BoxPart, value: Any, device: Any, axes: tuple[Any, ...]
+              ) -> Iterator[tuple[_BoxPart, Any, Any]]:
+    """Of each device in turn the part that it means, by its own indices, what it gives, and whether
+    that is for this one."""
     mine = all_gather(device, axes) == axis_index(axes)
-    return sem.set(sem.get() + where(mine, all_gather(inc, axes), 0).sum(dtype=np.int32))
+    values, places = all_gather((value, part.integers), axes)
+    for k in range(mine.size):
+        yield _BoxPart(part.box, part.steps, [i[k] for i in places]), values[k], mine[k]
+
+
+def _signalled(sem: _BoxPart, inc: Any, device: Any, *, axes: tuple[Any, ...]) -> list[Any]:
+    for part, count, is_mine in _from_all(sem, inc, device, axes):
+        part.set(part.get() + where(is_mine, count, 0))
+    return []
 
 
 def _sent(source: _BoxPart, target: _BoxPart, send_sem: _BoxPart, recv_sem: _BoxPart, device: Any,
           *, axes: tuple[Any, ...]) -> list[Any]:
     """Each device takes what others send to it, in their order, to where they say."""
-    mine = all_gather(device, axes) == axis_index(axes)
-    values, places = all_gather((source.get(), target.integers), axes)
-    for k in range(mine.size):
-        part = _BoxPart(target.box, target.steps, [i[k] for i in places])
-        part.set(where(mine[k], values[k], part.get()))
+    for part, value, is_mine in _from_all(target, source.get(), device, axes):
+        part.set(where(is_mine, value, part.get()))
     return []
 
 
