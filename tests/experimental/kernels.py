@@ -163,8 +163,8 @@ def top_two(x):
                 out_specs=(two, two))(x)
 
 
-def pipelined(x, y):
-    """A product whose blocks a pipeline within the kernel brings."""
+def pipeline(grid, rows, inner, columns):
+    """A kernel of a product whose blocks, of such sizes, a pipeline within it brings."""
     def kernel(x_ref, y_ref, o_ref):
         def body(a_ref, b_ref, c_ref):
             @pl.when(pl.program_id(1) == 0)
@@ -174,12 +174,18 @@ def pipelined(x, y):
             c_ref[...] += a_ref[...] @ b_ref[...]
 
         pltpu.emit_pipeline(
-            body, grid=(3, 2), in_specs=[pl.BlockSpec((2, 4), lambda i, k: (i, k)),
-                                         pl.BlockSpec((4, 10), lambda i, k: (k, 0))],
-            out_specs=[pl.BlockSpec((2, 10), lambda i, k: (i, 0))])(x_ref, y_ref, o_ref)
+            body, grid=grid, in_specs=[pl.BlockSpec((rows, inner), lambda i, k: (i, k)),
+                                       pl.BlockSpec((inner, columns), lambda i, k: (k, 0))],
+            out_specs=[pl.BlockSpec((rows, columns), lambda i, k: (i, 0))])(x_ref, y_ref, o_ref)
 
+    return kernel
+
+
+def pipelined(x, y):
+    """A product whose blocks a pipeline within the kernel brings."""
     anywhere = pl.BlockSpec(memory_space=pl.ANY)
-    return call(kernel, struct(6, 10), in_specs=[anywhere, anywhere], out_specs=anywhere)(x, y)
+    return call(pipeline((3, 2), 2, 4, 10), struct(6, 10), in_specs=[anywhere, anywhere],
+                out_specs=anywhere)(x, y)
 
 
 def copied(x):

@@ -15,15 +15,12 @@ from pyjx.experimental.pallas.ops.tpu.paged_attention import paged_attention
 from pyjx.runtime import backends
 from pyjx.sharding import NamedSharding
 from pyjx.sharding import PartitionSpec as P
+from tests.experimental.kernels import pipeline, struct
 
 pytestmark = [pytest.mark.aot, pytest.mark.skipif(
     not backends.plugin_library("tpu"), reason="libtpu is not installed")]
 ROWS = pl.BlockSpec((8, 256), lambda i: (i, 0))
 FAR = pl.BlockSpec(memory_space=pl.ANY)
-
-
-def struct(*shape, dtype="float32"):
-    return jax.ShapeDtypeStruct(shape, dtype)
 
 
 def rows(f):
@@ -64,20 +61,6 @@ def quantised(a_ref, b_ref, scale_ref, o_ref):
     product = lax.dot_general(a_ref[...], b_ref[...], (((1,), (0,)), ((), ())),
                               preferred_element_type="int32")
     o_ref[...] = product.astype("float32") * scale_ref[...]
-
-
-def pipelined(x_ref, y_ref, o_ref):
-    def body(a_ref, b_ref, c_ref):
-        @pl.when(pl.program_id(1) == 0)
-        def _():
-            c_ref[...] = jnp.zeros_like(c_ref)
-
-        c_ref[...] += a_ref[...] @ b_ref[...]
-
-    pltpu.emit_pipeline(
-        body, grid=(4, 2), in_specs=[pl.BlockSpec((128, 128), lambda i, k: (i, k)),
-                                     pl.BlockSpec((128, 128), lambda i, k: (k, 0))],
-        out_specs=[pl.BlockSpec((128, 128), lambda i, k: (i, 0))])(x_ref, y_ref, o_ref)
 
 
 def drawn(seed_ref, o_ref):
@@ -124,7 +107,8 @@ PROGRAMS = {
                             scratch_shapes=[pltpu.VMEM((1, 256), "float32")]), X),
     "quantised": (pl.pallas_call(quantised, struct(128, 128)), struct(128, 256, dtype="int8"),
                   struct(256, 128, dtype="int8"), struct(1, 128)),
-    "pipelined": (pl.pallas_call(pipelined, struct(512, 128), in_specs=[FAR, FAR], out_specs=FAR),
+    "pipelined": (pl.pallas_call(pipeline((4, 2), 128, 128, 128), struct(512, 128),
+                                 in_specs=[FAR, FAR], out_specs=FAR),
                   struct(512, 256), struct(256, 128)),
     "bits": (pl.pallas_call(drawn, struct(64, 256, dtype="int32"), grid=8, out_specs=ROWS,
                             in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM)]),

@@ -23,6 +23,7 @@ from tests.experimental.kernels import (
     double,
     for_tpus,
     normal,
+    pipeline,
     struct,
 )
 
@@ -159,22 +160,9 @@ def test_the_formula_of_the_greatest(x):
 
 
 def test_pipelines_copy_blocks_one_program_ahead():
-    def kernel(x_ref, y_ref, o_ref):
-        def body(a_ref, b_ref, c_ref):
-            @pl.when(pl.program_id(1) == 0)
-            def _():
-                c_ref[...] = jnp.zeros_like(c_ref)
-
-            c_ref[...] += a_ref[...] @ b_ref[...]
-
-        pltpu.emit_pipeline(
-            body, grid=(2, 2), in_specs=[pl.BlockSpec((8, 128), lambda i, k: (i, k)),
-                                         pl.BlockSpec((128, 128), lambda i, k: (k, 0))],
-            out_specs=[pl.BlockSpec((8, 128), lambda i, k: (i, 0))])(x_ref, y_ref, o_ref)
-
     far = pl.BlockSpec(memory_space=pl.ANY)
-    run = functools.partial(pl.pallas_call, kernel, struct(16, 128), in_specs=[far, far],
-                            out_specs=far)
+    run = functools.partial(pl.pallas_call, pipeline((2, 2), 8, 128, 128), struct(16, 128),
+                            in_specs=[far, far], out_specs=far)
     x, y = jnp.ones((16, 256)), jnp.arange(256 * 128.0).reshape(256, 128) / 1e4
     (text,) = modules(run(), x, y)
     assert text.count("tpu.enqueue_dma") == 5 and text.count("tpu.wait_dma2") == 3

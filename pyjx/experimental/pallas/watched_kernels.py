@@ -141,7 +141,7 @@ def watched(kernel: ClosedJaxpr, mapping: GridMapping, aliased: frozenset[int], 
                   if b.moves for s in jaxpr_as_fun(m.index_map)(*ids, *fetched)]
         note(clock, Site("program", (), ""), *starts)
         known = dict(zip(kernel.jaxpr.invars[first:], buffers, strict=True))
-        _watch(kernel.jaxpr, kernel.consts, given, known, partial(note, clock), clock)
+        _watch(kernel.jaxpr, kernel.consts, given, known, note, clock)
         sizes = iter(given)
         total = math.prod([next(sizes) if n is None else n for n in mapping.grid])
         note(clock, Site("end", (), ""), convert_element_type(total, np.int32))
@@ -165,12 +165,13 @@ def _buffers(kernel: ClosedJaxpr, mapping: GridMapping, aliased: frozenset[int])
             for i, ref in enumerate(refs)]
 
 
-Note = partial[None]
-
-
 def _watch(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], known: dict[Any, Buffer],
-           note: Note, clock: Any) -> list[Any]:
-    """The results of a program whose accesses are noted; `known` are its references."""
+           note: Callable[..., None], clock: Any) -> list[Any]:
+    """The results of a program whose accesses are noted; `known` are its references.
+
+    Args:
+      note: `(clock, site, *values)`, notes an access.
+    """
     read = {v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is not Constant}
 
     def apply(eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
@@ -178,7 +179,7 @@ def _watch(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], known: dict
         holder, program = eqn.primitive.holder, program_of(eqn.primitive, eqn.params)
         if any(buffers) and holder.held is not None:
             return held_with(clock, eqn, operands, lambda p, args, clock: _watch(
-                p.jaxpr, p.consts, args, _known(p, buffers), partial(note.func, clock), clock))
+                p.jaxpr, p.consts, args, _known(p, buffers), note, clock))
         if any(buffers) and program is not None:
             return _watch(program.jaxpr, program.consts, operands, _known(program, buffers), note,
                           clock)
@@ -189,10 +190,10 @@ def _watch(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], known: dict
             known[eqn.outvars[0]] = Buffer(next(_numbers), place, aval.shape,
                                            aval.memory_space is None)
         elif any(buffers) and "indexers" in eqn.params:
-            note(*_access(eqn, operands, buffers, bool(read.intersection(eqn.outvars))))
+            note(clock, *_access(eqn, operands, buffers, bool(read.intersection(eqn.outvars))))
         outs = eqn.primitive.bind(*operands, **eqn.params)
         if made:
-            note(Site("made", ((known[eqn.outvars[0]], ()),), ""))
+            note(clock, Site("made", ((known[eqn.outvars[0]], ()),), ""))
         return outs if eqn.primitive.multiple_results else [outs]
 
     return walk(jaxpr, consts, args, apply)
@@ -252,7 +253,7 @@ class Book:
     """What the devices note of one kernel, and what there is to say of it."""
 
     def __init__(self, name: str, devices: int, on_race: str, buffers: Sequence[Buffer]) -> None:
-        self._name, self._n, self._on_race, self._buffers = name, devices, on_race, buffers
+        self._name, self._on_race, self._buffers = name, on_race, buffers
         self._lock = RLock()
         self._open: dict[tuple[int, int], list[tuple[Site, list[Any]]]] = {}
         self._ended: dict[int, deque[Any]] = {k: deque() for k in range(devices)}

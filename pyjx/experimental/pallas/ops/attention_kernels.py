@@ -241,6 +241,22 @@ def _ids_specs(ids: SegmentIds | None, rows: int, columns: int, column: Callable
             BlockSpec((None, SUBLANES, columns), lambda b, *at: (b, 0, column(*at))))
 
 
+def _own(rows: int, size: int, group: int = 1) -> BlockSpec:
+    """Rows of the program's own, the i-th block of them; those of so many heads are shared."""
+    return BlockSpec((None, None, rows, size), lambda b, h, i, *_: (b, h // group, i, 0))
+
+
+def _others(columns: int, size: int, block: Callable[..., Any], group: int = 1) -> BlockSpec:
+    """Rows that stand as columns of the scores, of the block that a program fetches."""
+    return BlockSpec((None, None, columns, size),
+                     lambda b, h, *at: (b, h // group, block(h, *at), 0))
+
+
+def _seen_key(how: How, rows: int, columns: int) -> Callable[[Any, Any], Any]:
+    """The block of keys of a program without tables: where nothing is computed, none is fetched."""
+    return lambda i, j: jnp.minimum(j, cdiv((i + 1) * rows, columns) - 1) if how.causal else j
+
+
 def _parts(whole: int, part: int) -> Iterator[slice]:
     return (slice(start, start + part) for start in range(0, whole, part))
 
@@ -259,17 +275,10 @@ def _forward(how: How, given: Inputs, residuals: bool) -> list[Array]:
     (batch, heads, queries, size), out_size = q.shape, v.shape[-1]
     rows, columns = how.forward.rows, how.forward.columns
     tabled = _Tabled(tables and tables.forward, heads, lambda i, j: (i, j))
-    key = tabled.inner(lambda i, j: jnp.minimum(j, cdiv((i + 1) * rows, columns) - 1)
-                       if how.causal else j)  # where nothing is computed, nothing is fetched
+    key = tabled.inner(_seen_key(how, rows, columns))
     group = heads // k.shape[1]
 
-    def keys(size: int) -> BlockSpec:
-        return BlockSpec((None, None, columns, size),
-                         lambda b, h, *at: (b, h // group, key(h, *at), 0))
-
-    def mine(size: int) -> BlockSpec:
-        return BlockSpec((None, None, rows, size), lambda b, h, i, *_: (b, h, i, 0))
-
+    mine, keys = partial(_own, rows), partial(_others, columns, block=key, group=group)
     bias = BlockSpec((None, None, rows, columns), lambda b, h, i, *at: (b, h, i, key(h, i, *at)))
     number = ShapeDtypeStruct((batch, heads, queries, LANES), np.float32)
     run = tabled.call(
@@ -386,12 +395,7 @@ def _keys_gradients(how: How, given: Inputs, ct: Array, numbers: _Rows) -> Any:
         j, jnp.minimum(i * rows // columns, queries // columns - 1)) if how.causal else j)
     group = heads // groups
 
-    def mine(size: int, group: int = group) -> BlockSpec:
-        return BlockSpec((None, None, rows, size), lambda b, h, i, *_: (b, h // group, i, 0))
-
-    def others(size: int) -> BlockSpec:
-        return BlockSpec((None, None, columns, size), lambda b, h, *at: (b, h, query(h, *at), 0))
-
+    mine, others = partial(_own, rows, group=group), partial(_others, columns, block=query)
     bias = BlockSpec((None, None, rows, columns), lambda b, h, i, *at: (b, h, i, query(h, i, *at)))
     each = BlockSpec((None, None, SUBLANES, columns), lambda b, h, *at: (b, h, 0, query(h, *at)))
     # Those of each head: those that share keys are summed below.
@@ -401,7 +405,7 @@ def _keys_gradients(how: How, given: Inputs, ct: Array, numbers: _Rows) -> Any:
         how, _keys_kernel, "_dkv", shapes, (batch, heads, keys // rows, queries // columns),
         [others(size), mine(size), mine(out_size), others(out_size), each, each, each,
          None if ab is None else bias, *_ids_specs(ids, rows, columns, query),
-         tabled.masks(rows, columns)], [mine(size, 1), mine(out_size, 1)],
+         tabled.masks(rows, columns)], [_own(rows, size), _own(rows, out_size)],
         [MemorySpace.VMEM((rows, n), np.float32) for n in (size, out_size)])
     laid = (None, None) if ids is None else (down(ids.kv), across(ids.q))
     turned = None if ab is None else jnp.swapaxes(ab, 2, 3)
@@ -457,17 +461,10 @@ def _queries_gradients(how: How, given: Inputs, ct: Array, numbers: _Rows) -> An
     check_block(how.queries.row_name, "q_seq_len", rows, queries)
     check_block(how.queries.column_name, "kv_seq_len", columns, keys)
     tabled = _Tabled(tables and tables.queries, heads, lambda i, j: (i, j))
-    key = tabled.inner(lambda i, j: jnp.minimum(j, cdiv((i + 1) * rows, columns) - 1)
-                       if how.causal else j)
+    key = tabled.inner(_seen_key(how, rows, columns))
     group = heads // groups
 
-    def mine(size: int) -> BlockSpec:
-        return BlockSpec((None, None, rows, size), lambda b, h, i, *_: (b, h, i, 0))
-
-    def others(size: int) -> BlockSpec:
-        return BlockSpec((None, None, columns, size),
-                         lambda b, h, *at: (b, h // group, key(h, *at), 0))
-
+    mine, others = partial(_own, rows), partial(_others, columns, block=key, group=group)
     bias = BlockSpec((None, None, rows, columns), lambda b, h, i, j, *_: (b, h, i, j))
     dab = None if ab is None else ShapeDtypeStruct(ab.shape, ab.dtype)
     run = tabled.call(
