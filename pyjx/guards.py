@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from opcode import opmap
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
@@ -25,10 +26,12 @@ _ANSWERS = ("__getattribute__", "__next__", "__del__")  # their errors are answe
 
 
 def guard(value: _T) -> _T:
-    """Lets errors leave a function of this package, the functions that it defines, and the methods
-    of a class of it, of an object of such a class, or of what a function says that it returns with
-    the user's frames only."""
-    if isinstance(value, FunctionType):
+    """Lets errors leave a function of this package, also one with arguments given, the functions
+    that it defines, and the methods of a class of it, of an object of such a class, or of what a
+    function says that it returns with the user's frames only."""
+    if isinstance(value, partial):
+        guard(value.func)
+    elif isinstance(value, FunctionType):
         if _is_ours(value.__module__) and not is_guarded(value.__code__):
             made_by = [value.__globals__.get(name) for name in value.__code__.co_names]
             value.__code__ = _code_with_handler(value.__code__)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import importlib
 import inspect
 import io
@@ -310,6 +311,14 @@ def test_functions_within_functions_are_guarded(monkeypatch):
     with pytest.raises(TypeError):
         inner()
     assert len(seen) == 1
+
+
+def test_functions_with_arguments_given_are_guarded():
+    copy = types.FunctionType(handles.__code__, handles.__globals__)
+    copy.__module__ = "pyjx.of_this_test"
+    given = guards.guard(functools.partial(copy, 2))
+    assert guards.is_guarded(given.func.__code__)
+    assert given("") == handles(2, "")
 
 
 def test_code_with_many_constants():

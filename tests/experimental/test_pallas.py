@@ -282,6 +282,8 @@ MISTAKES = [
     (bad(lambda x_ref, o_ref: pl.loop(4, 0, step=-1)(print)), "step must be positive, got -1"),
     (lambda: jax.jit(lambda n: bad(grid=3, in_specs=[pl.BlockSpec((2, 8), lambda i: (n, 0))],
                                    out_specs=ROWS)())(1), "must not capture constants"),
+    (bad(lambda x_ref, o_ref: pltpu.sync_copy(x_ref, o_ref.at[:, :4])),
+     r"src_ref is float32\[6, 8\], and dst_ref float32\[6, 4\]. Copy as large a part"),
     (lambda: pltpu.roll(X, 1, 0, stride=1), "given both or none"),
     (lambda: compiled(double, (16, 128), in_specs=[pl.BlockSpec((8, 128), lambda: (1, 0))],
                       out_specs=pl.BlockSpec((8, 128), lambda: (1, 0)), out=struct(16, 128)),

@@ -151,14 +151,14 @@ def lines_of(kernel):
 
 
 @pytest.mark.parametrize(("kernel", "said"), [
-    (read_too_early, "reads scratch 0 .* nothing orders that and what writes it"),
-    (source_overwritten, "writes scratch 0 .* nothing orders that and what reads it"),
-    (never_waited_for, "writes scratch 0 .* nothing orders that and what writes it"),
-    (other_semaphore, "reads scratch 0 .* nothing orders that and what writes it"),
-    (slot_too_soon, "writes scratch 0 .* nothing orders that and what writes it"),
-    (in_a_branch, "reads scratch 0 .* nothing orders that and what writes it"),
-    (uninitialized_scratch, "reads scratch 0, where nothing has been written"),
-    (uninitialized_result, "reads result 0, where nothing has been written"),
+    (read_too_early, "reads buffer .* nothing orders that and what writes it"),
+    (source_overwritten, "writes buffer .* nothing orders that and what reads it"),
+    (never_waited_for, "writes buffer .* nothing orders that and what writes it"),
+    (other_semaphore, "reads buffer .* nothing orders that and what writes it"),
+    (slot_too_soon, "writes buffers .* nothing orders that and what writes it"),
+    (in_a_branch, "reads buffer .* nothing orders that and what writes it"),
+    (uninitialized_scratch, "reads buffer, where nothing has been written"),
+    (uninitialized_result, "reads o_ref, where nothing has been written"),
     (space_of_a_moment, "reads the space made at .*, where nothing has been written"),
     (nobody_signals, "waits for a semaphore that nobody signals so often")])
 def test_faults_are_found_at_their_lines(kernel, said):
@@ -186,7 +186,7 @@ def test_findings_may_be_printed(capfd):
     with pltpu.force_tpu_interpret_mode(params):
         jax.block_until_ready(pl.pallas_call(read_too_early, X, scratch_shapes=[VMEM, DMA],
                                              **IN_HBM)(X))
-    assert "reads scratch 0" in capfd.readouterr().err
+    assert "reads buffer" in capfd.readouterr().err
 
 
 def test_spaces_of_one_shape_are_told_apart():

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyjx import configuration
+from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.effects import Effects, NamedAxisEffect, reads, writes
@@ -249,6 +250,11 @@ class Copy:
         self.src_ref, self.dst_ref, self.sem, self.send_sem = src_ref, dst_ref, sem, send_sem
         self.device = device
         self._added = False
+        if (src_ref.shape, src_ref.dtype) != (dst_ref.shape, dst_ref.dtype):
+            source, target = [f"{dtypes.name(ref.dtype)}{list(ref.shape)}"
+                              for ref in (src_ref, dst_ref)]
+            raise ValueError(f"A copy keeps shape and dtype: src_ref is {source}, and dst_ref "
+                             f"{target}. Copy as large a part of both, by ref.at[...].")
 
     def start(self, priority: int = 0, *, add: bool = False) -> None:
         """Begin it; with `add` it adds to what is there."""

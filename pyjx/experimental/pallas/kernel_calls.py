@@ -68,6 +68,7 @@ from pyjx.lax.shapes import reshape
 from pyjx.lax.slicing import dynamic_slice, dynamic_update_slice
 from pyjx.lax.traced_functions import trace_function
 from pyjx.runtime.jit import jit
+from pyjx.runtime.signature import names_when_asked
 from pyjx.tree_util import (
     keystr,
     tree_flatten,
@@ -150,7 +151,8 @@ def _program(kernel: ClosedJaxpr, mapping: GridMapping, aliases: tuple[Alias, ..
         state = fori_loop(0, total, step, (list(fetched), arrays, scratch))
         return [_cut(m, x) for m, x in zip(outs, state[1][len(ins):], strict=True)]
 
-    return trace_to_jaxpr(fun, _operand_avals(kernel, mapping), kernel.debug_info)
+    return trace_to_jaxpr(fun, _operand_avals(kernel, mapping),
+                          kernel.debug_info.with_unknown_names())
 
 
 def _differing(jaxpr: Jaxpr, given: Sequence[bool]) -> list[bool]:
@@ -254,7 +256,8 @@ def _stands_for(params: Params) -> ClosedJaxpr:
                                      params["interpret"]), aliases)
         return _program(kernel, mapping, aliases)
     return trace_to_jaxpr(lambda *operands: compiled(params, operands),
-                          _operand_avals(kernel, mapping), kernel.debug_info)
+                          _operand_avals(kernel, mapping),
+                          kernel.debug_info.with_unknown_names())
 
 
 def _effects(params: Params) -> Effects:
@@ -298,7 +301,7 @@ def _of_batch(params: Params, batched: Sequence[bool], size: int) -> Params:
     avals = [*kernel.in_avals[:dynamic], _INDEX, *kernel.in_avals[dynamic:]]
     whole = trace_to_jaxpr(
         lambda *xs: jaxpr_as_fun(kernel)(*xs[:dynamic], *xs[dynamic + 1:]), avals,
-        kernel.debug_info)
+        kernel.debug_info.with_unknown_names())
     flags = [*batched, *[True] * mapping.num_outputs]
     blocks = tuple([m.of_batch(size, b)
                     for m, b in zip(mapping.block_mappings, flags, strict=True)])
@@ -460,9 +463,12 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
         with along(axes):
             return _run_kernel(kernel, mapping, tree, results.tree, scratch_tree, *inputs)
 
-    named = DebugInfo("pallas_call", source_of(kernel), None)
-    run_kernel.debug_info = lambda _: named  # type: ignore[attr-defined]
     inputs: list[Any] = [_INDEX] * (len(bounds) + len(sizes)) + refs
+    names = names_when_asked(kernel, tree_structure(
+        _arguments(tree, results.tree, scratch_tree, range(len(refs)))))
+    named = DebugInfo("pallas_call", source_of(kernel),
+                      lambda: ("",) * (len(inputs) - len(refs)) + names())
+    run_kernel.debug_info = lambda _: named  # type: ignore[attr-defined]
     traced = trace_function("pallas_call", "kernel", run_kernel,
                             tree_structure((0,) * len(inputs)), inputs, unpacked=True)
     where = source_of(kernel)
@@ -476,7 +482,7 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
             f"The kernel function in the pallas_call {where} captures constants "
             f"[{', '.join([a.str_short(short_dtypes=True) for a in captured])}]. You should pass "
             "them as inputs.")
-    return _Traced(traced.closed, mapping, bounds, results.avals)
+    return _Traced(traced.closed.replace(debug_info=named), mapping, bounds, results.avals)
 
 
 def _run_kernel(kernel: Callable[..., None], mapping: GridMapping, in_tree: TreeDef,
@@ -485,16 +491,22 @@ def _run_kernel(kernel: Callable[..., None], mapping: GridMapping, in_tree: Tree
     dynamic, rank = mapping.num_dynamic_grid_bounds, len(mapping.grid)
     bounds, ids = iter(inputs[:dynamic]), inputs[dynamic:dynamic + rank]
     sizes = [next(bounds) if n is None else n for n in mapping.grid]
-    refs = inputs[dynamic + rank:]
+    args, named = _arguments(in_tree, out_tree, scratch_tree, inputs[dynamic + rank:])
+    with placed(Place(ids, sizes)):
+        return kernel(*args, **named)
+
+
+def _arguments(in_tree: TreeDef, out_tree: TreeDef, scratch_tree: TreeDef, refs: Sequence[Any]
+               ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a kernel is called with: its references, and scratch space that is given by names."""
     first = in_tree.num_leaves
     last = first + out_tree.num_leaves
     args = tree_unflatten(in_tree, refs[:first])
     outs = tree_unflatten(out_tree, refs[first:last])
     scratch = tree_unflatten(scratch_tree, refs[last:])
     named = scratch if isinstance(scratch, dict) else {}
-    with placed(Place(ids, sizes)):
-        return kernel(*args, *(outs if isinstance(outs, tuple) else (outs,)),
-                      *(() if named else scratch), **named)
+    return (*args, *(outs if isinstance(outs, tuple) else (outs,)),
+            *(() if named else scratch)), named
 
 
 def _axes(grid: Grid) -> list[Any]:

@@ -87,7 +87,8 @@ def with_generator(kernel: ClosedJaxpr, mapping: GridMapping) -> tuple[ClosedJax
     def fun(*args: Any) -> list[Any]:
         return _drawn(kernel.jaxpr, kernel.consts, args[:-1], args[-1])
 
-    return (trace_to_jaxpr(fun, [*kernel.in_avals, state], kernel.debug_info),
+    return (trace_to_jaxpr(fun, [*kernel.in_avals, state],
+                           kernel.debug_info.with_unknown_names()),
             mapping._replace(scratch=(*mapping.scratch, state)))
 
 

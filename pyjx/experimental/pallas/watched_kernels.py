@@ -16,7 +16,6 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from threading import RLock
 from typing import Any, Literal
@@ -131,7 +130,7 @@ def watched(kernel: ClosedJaxpr, mapping: GridMapping, aliased: frozenset[int], 
 
     def note(clock: Any, site: Site, *values: Any) -> None:
         now, device = clock[...], axis_index(axes) if axes else np.int32(0)
-        clock[...] = now + io_callback(partial(book.note, site), _ONE, device, now, *values)
+        clock[...] = now + io_callback(_Noting(book, site), _ONE, device, now, *values)
 
     def fun(*args: Any) -> list[Any]:
         given, clock = args[:-1], args[-1]
@@ -148,7 +147,8 @@ def watched(kernel: ClosedJaxpr, mapping: GridMapping, aliased: frozenset[int], 
         return []
 
     counter = AbstractRef(_ONE.varying(frozenset(axes)), ANY, None)
-    program = trace_to_jaxpr(fun, [*kernel.in_avals, counter], kernel.debug_info)
+    program = trace_to_jaxpr(fun, [*kernel.in_avals, counter],
+                             kernel.debug_info.with_unknown_names())
     return program, mapping._replace(scratch=(*mapping.scratch, counter))
 
 
@@ -157,9 +157,8 @@ def _buffers(kernel: ClosedJaxpr, mapping: GridMapping, aliased: frozenset[int])
     refs: list[Any] = kernel.in_avals[mapping.num_dynamic_grid_bounds + len(mapping.grid):]
     fetched, blocks = mapping.num_index_operands, mapping.block_mappings
     outs, last = fetched + mapping.num_inputs, fetched + len(blocks)
-    names = [*[f"argument {i}" for i in range(outs)], *[f"result {i}" for i in range(last - outs)],
-             *[f"scratch {i}" for i in range(len(refs) - last)]]
-    return [Buffer(next(_numbers), names[i], ref.shape, i < outs or i - outs in aliased,
+    names = kernel.debug_info.arg_names or [f"reference {i}" for i in range(len(refs))]
+    return [Buffer(next(_numbers), names[i - len(refs)], ref.shape, i < outs or i - outs in aliased,
                    outs <= i < last and not blocks[i - fetched].is_whole,
                    len(blocks[i - fetched].sizes) if outs <= i < last else 0)
             for i, ref in enumerate(refs)]
@@ -295,6 +294,19 @@ class Book:
         print(text, file=sys.stderr)
 
 
+class _Noting:
+    """What XLA calls for an access; errors show it as the callback that they came from."""
+
+    def __init__(self, book: Book, site: Site) -> None:
+        self._book, self._site = book, site
+
+    def __call__(self, *noted: Any) -> Any:
+        return self._book.note(self._site, *noted)
+
+    def __repr__(self) -> str:
+        return "that watches the kernel"
+
+
 class _Run:
     """One run of a kernel on all devices, gone through once more."""
 
@@ -318,9 +330,11 @@ class _Run:
         for device in self.devices:
             if device.notes:
                 self._find(device, "waits for a semaphore that nobody signals so often, at "
-                           f"{device.notes[0][0].where}")
+                           f"{device.notes[0][0].where}: start the copy, or signal it, as often "
+                           "as it is waited for")
         for where in [where for left in self.signals.values() for _, _, where in left]:
-            self.found[f"what is begun, or signalled, at {where} is never waited for"] = None
+            self.found[f"what is begun, or signalled, at {where} is never waited for: wait for it "
+                       "before the kernel ends"] = None
         return list(self.found)
 
     def _find(self, device: _Device, text: str) -> None:
@@ -382,7 +396,7 @@ class _Run:
             self.written[key] = np.full(math.prod(buffer.shape), buffer.written)
         if reads and not self.written[key][at].all():
             self._find(device, f"reads {buffer.name}, where nothing has been written, at "
-                       f"{site.where}")
+                       f"{site.where}: write it first")
         if writes:
             self.written[key][at] = True
         seen = self.accesses.setdefault(key, [])
@@ -391,7 +405,8 @@ class _Run:
                     and np.intersect1d(at, other.places).size:
                 self._find(device, f"{'writes' if writes else 'reads'} {buffer.name} at "
                            f"{site.where}, and nothing orders that and what "
-                           f"{'writes' if other.writes else 'reads'} it at {other.where}")
+                           f"{'writes' if other.writes else 'reads'} it at {other.where}: wait for "
+                           "the copy, or the signal, between them")
         seen[:] = [e for e in seen if e.thread != thread or (e.writes and not writes)
                    or not np.isin(e.places, at).all()]
         seen.append(_Access(thread, clock[thread], at, writes, site.where))

@@ -267,6 +267,10 @@ class SplashAttentionKernel:
             raise ValueError(f"splash attention: the mask is of {expected[0]} queries and "
                              f"{expected[1]} keys, got q, k and v of the shapes {q.shape}, "
                              f"{k.shape} and {v.shape}.")
+        if q.shape[0] != self.kwargs["heads"]:
+            raise ValueError(f"splash attention: the mask is of {self.kwargs['heads']} heads on "
+                             f"each device, got q of the shape {q.shape}. Give MultiHeadMask a "
+                             "mask for each head of q.")
         if q.shape[2] != k.shape[2] or q.shape[0] % k.shape[0]:
             raise ValueError("splash attention: queries and keys are of one size, and the heads of "
                              f"queries a multiple of those of keys; got {q.shape} and {k.shape}.")
@@ -353,6 +357,9 @@ def _make(mask: Any, *, block_sizes: BlockSizes | None = None, is_mqa: bool = Fa
     if isinstance(mask, Tracer):
         raise NotImplementedError("splash attention: the mask is traced. Make it of a NumPy array, "
                                   "outside of jit.")
+    if isinstance(mask, Mask) and not isinstance(mask, MultiHeadMask):
+        raise ValueError(f"splash attention: a mask for each head is needed, got {mask!r} alone: "
+                         "MultiHeadMask([mask] * heads).")
     if not isinstance(mask, MultiHeadMask):
         array = np.asarray(mask).astype(bool)
         if array.ndim != 3:
@@ -378,7 +385,8 @@ def _make(mask: Any, *, block_sizes: BlockSizes | None = None, is_mqa: bool = Fa
     how = How(False, 1.0, interpret, forward, keys, queries, attn_logits_soft_cap,
               mask_value=mask_value, name="splash_attention")
     return SplashAttentionKernel(*infos, how=how, is_mqa=is_mqa,  # type: ignore[arg-type]
-                                 save_residuals=save_residuals)
+                                 save_residuals=save_residuals,
+                                 heads=mask.shape[0] // head_shards)
 
 
 make_splash_mha = partial(_make, is_mqa=False)
