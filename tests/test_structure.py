@@ -100,8 +100,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 11 for what a newcomer found.
 # 71 for rules that grad refuses.
 # 4 for compilers that end the process.
+# 33 for words of kernels.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 89_109),
+    (sources.code_lines, 89_142),
     (lambda: PATHS, 565),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
