@@ -99,7 +99,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.transforms.vjp": "DidntWant DontWant GradRef GradValue",
     }),
     "ad_checkpoint": ("Rematerialization: what is kept for a backward pass, and names for it.", {
-        "pyjx.engine.checkpoint_names": "name_p",
+        "pyjx.engine.primitives": "name_p",
         "pyjx.engine.residuals": "Offloadable Recompute Saveable",
         "pyjx.transforms.checkpointing": (
             "checkpoint checkpoint_name checkpoint_name_fwd checkpoint_policies "
@@ -140,7 +140,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.engine.custom_derivative_calls": (
             "SymbolicZero custom_jvp_call_p custom_vjp_call_p zero_from_primal"
         ),
-        "pyjx.engine.custom_remat_calls": "remat_opt_p",
+        "pyjx.engine.remat_calls": "remat_opt_p",
         "pyjx.transforms.custom_gradient": "closure_convert custom_gradient",
         "pyjx.transforms.custom_jvp": "custom_jvp",
         "pyjx.transforms.custom_linear": "linear_call",

@@ -1,6 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.ad_checkpoint.
 
-from pyjx.engine.checkpoint_names import name_p as name_p
+from pyjx.engine.primitives import name_p as name_p
 from pyjx.engine.residuals import Offloadable as Offloadable
 from pyjx.engine.residuals import Recompute as Recompute
 from pyjx.engine.residuals import Saveable as Saveable

@@ -4,7 +4,7 @@ from pyjx.engine.custom_derivative_calls import SymbolicZero as SymbolicZero
 from pyjx.engine.custom_derivative_calls import custom_jvp_call_p as custom_jvp_call_p
 from pyjx.engine.custom_derivative_calls import custom_vjp_call_p as custom_vjp_call_p
 from pyjx.engine.custom_derivative_calls import zero_from_primal as zero_from_primal
-from pyjx.engine.custom_remat_calls import remat_opt_p as remat_opt_p
+from pyjx.engine.remat_calls import remat_opt_p as remat_opt_p
 from pyjx.transforms.custom_gradient import closure_convert as closure_convert
 from pyjx.transforms.custom_gradient import custom_gradient as custom_gradient
 from pyjx.transforms.custom_jvp import custom_jvp as custom_jvp

@@ -27,7 +27,7 @@ from pyjx.core.options import ONE_KERNEL
 from pyjx.core.passes.dce import dce_jaxpr
 from pyjx.core.places import HERE
 from pyjx.core.primitive import CHEAP, find_primitive
-from pyjx.engine.barriers import optimization_barrier_p
+from pyjx.engine.primitives import optimization_barrier_p
 from pyjx.jaxlib_api import CPU_BARRIER_PASS
 
 

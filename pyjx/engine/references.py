@@ -18,7 +18,7 @@ from pyjx.core.avals import AbstractRef, get_aval
 from pyjx.core.effects import accumulates, has_own_refs, reads, writes
 from pyjx.core.primitive import Primitive, Rule, register
 from pyjx.core.trace import state
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.engine.tangents import Zero, instantiate
 
 # The kind of references that derivatives do not see: what is read from one is a constant, and what

@@ -23,7 +23,7 @@ from pyjx.core.places import space_called
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.moves import moved_eqn
-from pyjx.engine.rounding import needs_rounding, rounded_eqn
+from pyjx.engine.primitives import needs_rounding, rounded_eqn
 from pyjx.engine.subjaxprs import LinearizedJaxpr, linearize_jaxpr, selected, tangent_avals
 from pyjx.engine.types import Flags
 

@@ -28,13 +28,13 @@ from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
 from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
-from pyjx.engine.conversion import cast
 from pyjx.engine.custom_batching_calls import custom_vmap_call_p
 from pyjx.engine.custom_derivative_calls import (
     called_function,
     custom_jvp_call_p,
     custom_vjp_call_p,
 )
+from pyjx.engine.primitives import cast
 from pyjx.engine.rules import forward_rule
 from pyjx.engine.tangents import Zero, instantiate, materialized, zero_tangent
 from pyjx.engine.types import Flags, TreeDef

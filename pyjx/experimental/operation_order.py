@@ -13,9 +13,9 @@ from pyjx.core.evaluation import literal_value
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.calls import define_call
 from pyjx.engine.functions import FlatFun, check_values, flatten
+from pyjx.engine.primitives import optimization_barrier_p
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import Dims, Params, Tangents, Values
 from pyjx.runtime.signature import leaf_names, parameters_of

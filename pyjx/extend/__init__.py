@@ -46,7 +46,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "register_call_primitive_rules xla_pmap_p"
         ),
         "pyjx.engine.calls": "jit_p",
-        "pyjx.engine.checkpoint_names": "name_p",
+        "pyjx.engine.primitives": "name_p",
         "pyjx.engine.custom_derivative_calls": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
         "pyjx.engine.references": "get_p swap_p",
         "pyjx.engine.remat_calls": "remat_p",

@@ -16,7 +16,7 @@ from pyjx.core.evaluation import literal_value
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive
-from pyjx.engine.checkpoint_names import name_p
+from pyjx.engine.primitives import name_p
 from pyjx.lax.convert import tie_p
 
 if TYPE_CHECKING:

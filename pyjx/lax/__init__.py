@@ -22,8 +22,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.core.dtypes": "dtype",
     "pyjx.runtime.constraints": "sharding_constraint_p with_sharding_constraint",
     "pyjx.runtime.device_put": "device_put_p",
-    "pyjx.engine.barriers": "optimization_barrier_p",
-    "pyjx.engine.positions": "iota_p",
+    "pyjx.engine.primitives": "iota_p optimization_barrier_p",
     "pyjx.engine.axes": (
         "broadcast_in_dim broadcast_in_dim_p reduce_sum reduce_sum_p transpose transpose_p"
     ),

@@ -21,8 +21,8 @@ from pyjx.core.dtypes import dtype as dtype
 from pyjx.runtime.constraints import sharding_constraint_p as sharding_constraint_p
 from pyjx.runtime.constraints import with_sharding_constraint as with_sharding_constraint
 from pyjx.runtime.device_put import device_put_p as device_put_p
-from pyjx.engine.barriers import optimization_barrier_p as optimization_barrier_p
-from pyjx.engine.positions import iota_p as iota_p
+from pyjx.engine.primitives import iota_p as iota_p
+from pyjx.engine.primitives import optimization_barrier_p as optimization_barrier_p
 from pyjx.engine.axes import broadcast_in_dim as broadcast_in_dim
 from pyjx.engine.axes import broadcast_in_dim_p as broadcast_in_dim_p
 from pyjx.engine.axes import reduce_sum as reduce_sum
@@ -401,8 +401,8 @@ __all__ = [
     "sharding_constraint_p",
     "with_sharding_constraint",
     "device_put_p",
-    "optimization_barrier_p",
     "iota_p",
+    "optimization_barrier_p",
     "broadcast_in_dim",
     "broadcast_in_dim_p",
     "reduce_sum",

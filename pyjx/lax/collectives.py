@@ -41,7 +41,7 @@ from pyjx.core.primitive import (
 from pyjx.core.specs import NO_AXES
 from pyjx.engine.axes import broadcast_in_dim, reduce_sum_p, reduced_shape, reduced_sharding
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.types import AxisName, Dims, Operand, Params, Tangent, Value, Values
 from pyjx.lax.common import accepted, host_converted, operand

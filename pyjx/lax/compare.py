@@ -15,7 +15,7 @@ from pyjx.core.linearity import BUT_FIRST
 from pyjx.core.primitive import ANY_WAY, CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim, reduce_sum
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.engine.rules import (
     elementwise_batch,
     jvp_by_operand,

@@ -25,7 +25,7 @@ from pyjx.core.primitive import Primitive, Unrolled, register
 from pyjx.core.records import Record
 from pyjx.core.specs import axes_of
 from pyjx.engine.axes import transpose
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Operand, Params, Tangent, Value, Values

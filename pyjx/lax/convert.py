@@ -17,10 +17,9 @@ from pyjx.core.primitive import CHEAP, Primitive, register, vary_like
 from pyjx.core.scalars import int_fits, is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
-from pyjx.engine.barriers import optimization_barrier_p
-from pyjx.engine.conversion import cast
-from pyjx.engine.conversion import convert_element_type_p as convert_element_type_p
-from pyjx.engine.rounding import reduce_precision_p as reduce_precision_p
+from pyjx.engine.primitives import cast, optimization_barrier_p
+from pyjx.engine.primitives import convert_element_type_p as convert_element_type_p
+from pyjx.engine.primitives import reduce_precision_p as reduce_precision_p
 from pyjx.engine.rules import elementwise_batch, jvp_zero
 from pyjx.engine.tangents import Zero, full_aval, is_undefined_primal
 from pyjx.engine.types import Value

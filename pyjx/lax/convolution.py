@@ -31,7 +31,7 @@ from pyjx.core.places import parts_along
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import axes_of
 from pyjx.engine.axes import moveaxis, transpose
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear, full_aval
 from pyjx.engine.types import Operand, Value, Values

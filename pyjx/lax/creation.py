@@ -12,7 +12,7 @@ from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int, as_shape
-from pyjx.engine.positions import iota_p
+from pyjx.engine.primitives import iota_p
 from pyjx.engine.types import Rule
 from pyjx.lax.compare import eq, ge
 from pyjx.lax.convert import convert_element_type, full

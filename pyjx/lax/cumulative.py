@@ -26,7 +26,7 @@ from pyjx.core.linearity import LAST, TOGETHER
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.engine.axes import at_front, batch_along
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
 from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import operand as _operand

@@ -17,7 +17,7 @@ from pyjx.core.linearity import EACH, FIRST, TOGETHER
 from pyjx.core.primitive import CHEAP, DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.engine.axes import broadcast_in_dim
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.engine.rules import (
     elementwise_batch,
     jvp_by_operand,

@@ -16,8 +16,8 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
-from pyjx.engine.conversion import cast
 from pyjx.engine.forward import jvp_flat
+from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import Zero, full_aval
 from pyjx.engine.types import Tangent, Value, Values

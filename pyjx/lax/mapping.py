@@ -9,7 +9,7 @@ from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.value_texts import shortened
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.lax.common import operand
 from pyjx.lax.joining import concatenate, slice_in_dim
 from pyjx.lax.scans import scan

@@ -28,7 +28,7 @@ from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.specs import axes_of
 from pyjx.engine.axes import broadcast_in_dim, moveaxis, reduce_sum, transpose
-from pyjx.engine.conversion import stands_for_constant
+from pyjx.engine.primitives import stands_for_constant
 from pyjx.engine.recording import unless_idle
 from pyjx.engine.rules import jvp_zero, unbatched_dims
 from pyjx.engine.types import BatchDims, Rule, Tangent, Tangents, Value, Values

@@ -18,7 +18,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.primitive import AS_PROGRAMS, DEAR
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import broadcast_in_dim
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Value
 from pyjx.lax.common import operand

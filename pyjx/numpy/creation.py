@@ -27,7 +27,7 @@ from pyjx.core.primitive import vary_like
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim_p
-from pyjx.engine.conversion import stands_for_constant
+from pyjx.engine.primitives import stands_for_constant
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import host_converted
 from pyjx.lax.convert import filler, real_part_for

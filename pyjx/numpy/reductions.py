@@ -19,7 +19,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.engine.types import Value
 from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import broadcast_shapes

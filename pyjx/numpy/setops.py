@@ -19,7 +19,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.call_notes import aliases
 from pyjx.core.explicit import entries_of
 from pyjx.core.trace import concrete_or_error, is_concrete
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.lax.nary import stretch
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.axes import canonical_axis

@@ -18,8 +18,8 @@ from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
-from pyjx.engine.conversion import stands_for_constant
 from pyjx.engine.explicit import number_beside
+from pyjx.engine.primitives import stands_for_constant
 from pyjx.lax.bitwise import (
     and_p,
     or_p,

@@ -33,9 +33,9 @@ from pyjx.core.nested import holds_jaxprs, map_jaxprs, program_of
 from pyjx.core.passes.dce import dce, dce_jaxpr
 from pyjx.core.passes.recompute import NEVER, Network
 from pyjx.core.records import Record
-from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.calls import jit_p
 from pyjx.engine.decompose import put_in_place
+from pyjx.engine.primitives import optimization_barrier_p
 from pyjx.engine.remat_calls import remat_p
 from pyjx.runtime.costs import arithmetic
 

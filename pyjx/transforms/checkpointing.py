@@ -12,11 +12,10 @@ from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import DebugInfo, Literal
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.engine.checkpoint_names import name_p
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import linearize_flat
-from pyjx.engine.origins import origin
-from pyjx.engine.remat_calls import nothing_saveable, remat_p
+from pyjx.engine.primitives import name_p
+from pyjx.engine.remat_calls import nothing_saveable, origin, remat_p
 from pyjx.engine.residuals import Offloadable, Policy, Recompute, Saveable
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import P, R, TreeDef

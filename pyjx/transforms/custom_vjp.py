@@ -14,7 +14,6 @@ from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine import logs
 from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import SymbolicZero, custom_vjp_call_p, tangent_result
-from pyjx.engine.custom_remat_calls import bind_custom_remat, bind_remat_opt
 from pyjx.engine.explicit import as_cotangent
 from pyjx.engine.functions import (
     check_values,
@@ -24,6 +23,7 @@ from pyjx.engine.functions import (
     source_of,
     tree_text,
 )
+from pyjx.engine.remat_calls import bind_custom_remat, bind_remat_opt
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
 from pyjx.errors import UnexpectedTracerError

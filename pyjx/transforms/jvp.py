@@ -9,9 +9,9 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.scalars import is_scalar_constant, scalar_of
-from pyjx.engine.conversion import cast
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten
+from pyjx.engine.primitives import cast
 from pyjx.engine.tangents import Zero, as_given
 from pyjx.engine.types import R, S
 from pyjx.transforms.arguments import check_callable

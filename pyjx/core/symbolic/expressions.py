@@ -12,7 +12,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, SymbolicDim
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.frames import is_internal, is_of_foundation
-from pyjx.core.symbolic.values import dim_as_value
+from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eager_trace, state
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard
@@ -502,3 +502,25 @@ def _written(terms: Iterable[tuple[Monomial, int]]) -> str:
         parts.append(f"{sign} {text}" if parts or sign == "-" else text)
     return " ".join(parts)
 
+
+# -- dimensions as values: integers that operations take -------------------------------------------
+
+
+def _value_shape(*, dim: Any, dtype: Any) -> ShapedArray:
+    if dtype is None:
+        return ShapedArray((), dtypes.python_scalar_dtype(int), True)
+    return ShapedArray((), dtype)
+
+
+def _no_value(*, dim: Any, dtype: Any) -> NoReturn:
+    raise NotImplementedError(
+        "Evaluation rule for 'dim_as_value' is not implemented. It seems that you are using shape "
+        f"polymorphism outside jax.export: the dimension {dim} has no value here.")
+
+
+dim_as_value_p = register(Primitive("dim_as_value", shape_rule=_value_shape, impl=_no_value))
+
+
+def dim_as_value(dim: Any, dtype: Any = None) -> Any:
+    """A dimension as a traced scalar of a dtype, by default a weak integer."""
+    return dim_as_value_p.bind(dim=dim, dtype=dtype)

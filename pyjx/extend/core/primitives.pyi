@@ -8,7 +8,7 @@ from pyjx.compat.open_primitives import eval_jaxpr_transpose as eval_jaxpr_trans
 from pyjx.compat.open_primitives import register_call_primitive_rules as register_call_primitive_rules
 from pyjx.compat.open_primitives import xla_pmap_p as xla_pmap_p
 from pyjx.engine.calls import jit_p as jit_p
-from pyjx.engine.checkpoint_names import name_p as name_p
+from pyjx.engine.primitives import name_p as name_p
 from pyjx.engine.custom_derivative_calls import custom_jvp_call_p as custom_jvp_call_p
 from pyjx.engine.custom_derivative_calls import custom_lin_p as custom_lin_p
 from pyjx.engine.custom_derivative_calls import custom_vjp_call_p as custom_vjp_call_p

@@ -12,7 +12,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.engine.types import Tangent, Value, Values
 from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (

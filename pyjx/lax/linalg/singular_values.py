@@ -14,7 +14,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dimensions import min_dim
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
-from pyjx.engine.conversion import cast
+from pyjx.engine.primitives import cast
 from pyjx.engine.types import Tangents, Value, Values
 from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (
