@@ -102,8 +102,8 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 4 for compilers that end the process.
 # 33 for words of kernels.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 89_142),
-    (lambda: PATHS, 565),
+    (sources.code_lines, 89_101),
+    (lambda: PATHS, 558),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
