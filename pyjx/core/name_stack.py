@@ -27,19 +27,9 @@ class Beside(Scope):
 
 
 class Transform(str):
-    """An entry of a name stack: a transformation, which encloses the entry after it.
+    """An entry of a name stack: a transformation, which encloses the entry after it."""
 
-    `size` is the number of examples, of a batch.
-    """
-
-    __slots__ = ("size",)
-
-    size: int | None
-
-    def __new__(cls, name: str, size: int | None = None) -> Transform:
-        self = super().__new__(cls, name)
-        self.size = size
-        return self
+    __slots__ = ()
 
 
 class Metadata(str):
@@ -83,9 +73,9 @@ class NameStack:
         """The stack with a name at its end that takes the place of the program's."""
         return NameStack(self, Beside(name))
 
-    def transform(self, transform_name: str, size: int | None = None) -> NameStack:
+    def transform(self, transform_name: str) -> NameStack:
         """The stack with a transformation at its end; it encloses what follows."""
-        return NameStack(self, Transform(transform_name, size))
+        return NameStack(self, Transform(transform_name))
 
     def annotated(self, metadata: dict[str, Any]) -> NameStack:
         """The stack with metadata for XLA at its end, besides what it has."""
@@ -232,18 +222,13 @@ class extend_name_stack:
 
 
 class transform_name_stack(extend_name_stack):
-    """A context whose operations are named `name(...)`, after a transformation, of a batch with its
-    number of examples."""
+    """A context whose operations are named `name(...)`, after a transformation."""
 
-    __slots__ = ("size",)
-
-    def __init__(self, name: str, size: int | None = None) -> None:
-        self.name = name
-        self.size = size
+    __slots__ = ()
 
     def __enter__(self) -> NameStack:
         self.prev = thread_state.name_stack
-        stack = thread_state.name_stack = self.prev.transform(self.name, self.size)
+        stack = thread_state.name_stack = self.prev.transform(self.name)
         return stack
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.frames import Frame, shown_path
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.core.name_stack import NameStack, Transform
+from pyjx.core.name_stack import NameStack
 from pyjx.core.records import Record
 from pyjx.inspect.straight import line_of, transformation
 
@@ -102,7 +102,6 @@ class BadValue(Record):
       transformation: what it belongs to, such as `the transpose of the derivative`; or empty.
       steps: what holds it, outermost first: iterations of loops, branches, programs of devices.
       element: the index of the first bad element of the result; None where there is none.
-      example: which example of a batch that is, where it is known.
       device: the one that made it, such as `x=3`, where there are several.
       operands, results: `Values`, in order.
       argument: the name of the argument where the value came in with one.
@@ -115,7 +114,6 @@ class BadValue(Record):
     transformation: str = ""
     steps: tuple[Step, ...] = ()
     element: tuple[int, ...] | None = None
-    example: int | None = None
     device: str | None = None
     operands: tuple[Values, ...] = ()
     results: tuple[Values, ...] = ()
@@ -143,8 +141,7 @@ class BadValue(Record):
         lines += [f"  in {step}" for step in self.steps]
         lines += [f"  on device {self.device}"] if self.device is not None else []
         if self.element is not None:
-            of = f", example {self.example} of the batch" if self.example is not None else ""
-            lines.append(f"  at element {_index(self.element)} of its result{of}")
+            lines.append(f"  at element {_index(self.element)} of its result")
         lines += [f"  operand {i}: {x}" for i, x in enumerate(self.operands)]
         lines += [f"  result: {x}" for x in self.results]
         cure = _cure(self)
@@ -196,20 +193,10 @@ def found_in(what: str, bad: Callable[[Any], Any], eqn: JaxprEqn | None, operand
     stacks = [*stacks, *([eqn.source_info.name_stack] if eqn is not None else [])]
     return BadValue(
         what, None if eqn is None else eqn.primitive.name, None if eqn is None else line_of(eqn),
-        transformation(stacks), tuple(steps), index, _example(stacks, index, shape),
+        transformation(stacks), tuple(steps), index,
         device or _device(where, index), tuple([Values.of(x, index, shape) for x in operands]),
         tuple([Values.of(x, index if x is where else None, shape) for x in results]), argument,
         tuple(notes))
-
-
-def _example(stacks: Sequence[NameStack], index: tuple[int, ...] | None, shape: tuple[int, ...]
-             ) -> int | None:
-    """The example of the innermost batch, where one dimension alone has its size."""
-    sizes = [e.size for stack in stacks for e in stack.stack
-             if isinstance(e, Transform) and e.size is not None]
-    if index is None or not sizes or shape.count(sizes[-1]) != 1:
-        return None
-    return index[shape.index(sizes[-1])]
 
 
 def _device(x: Any, index: tuple[int, ...] | None) -> str | None:

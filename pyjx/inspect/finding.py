@@ -10,6 +10,7 @@ what is found is what the result comes from; a NaN that a `where` keeps out of i
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,24 +21,26 @@ import pyjx as jax
 from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.effects import NamedAxisEffect, join_effects, keeps_alive
-from pyjx.core.evaluation import bind_eqn, eval_jaxpr, literal_value, walk
+from pyjx.core.effects import NamedAxisEffect, keeps_alive
+from pyjx.core.evaluation import bind_eqn, eval_jaxpr, jaxpr_as_fun, literal_value, walk
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.name_stack import NameStack
-from pyjx.core.nested import holds_jaxprs
+from pyjx.core.nested import holds_jaxprs, map_jaxprs
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.source_info import no_source_info
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.calls import call_params, jit_p
+from pyjx.engine.tangents import full_aval
 from pyjx.inspect.bad_values import BadValue, Step, found_in, nothing_found, without_program
-from pyjx.inspect.straight import repeatable, straight, traced
+from pyjx.inspect.straight import repeatable, straight, stretch, traced
 from pyjx.parallel.calls import ordered
 
 # What gives each element of its operand, and none besides: it has a bad one where that has.
 _SAME = frozenset(["broadcast_in_dim", "copy", "copy_p", "expand_dims", "name", "reshape", "rev",
                    "squeeze", "stop_gradient", "transpose"])
 _ALL = 2**31 - 1  # iterations
+_FEW = 2**20  # elements, which are looked at without a program
 MOST_BYTES = 2**31  # of values of a program that are kept while it is looked at
 PART = 64  # equations in a part of a long program
 _PART = "part of a program"
@@ -53,9 +56,8 @@ def _passes_nans(eqn: JaxprEqn) -> bool:
 
 
 def _opens(eqn: JaxprEqn) -> bool:
-    """Whether the program of a call is looked into. That of a kernel begins with NaN where nothing
-    is written yet, which would be taken for what makes those of its results."""
-    return eqn.primitive.name != "pallas_call"
+    """Whether the program of a call is looked into: that of a kernel if it runs as such."""
+    return eqn.primitive.name != "pallas_call" or bool(eqn.params["interpret"])
 
 
 def _part(eqn: JaxprEqn) -> Jaxpr | None:
@@ -127,11 +129,37 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
         closed, values, more = repeatable(closed, leaves)
         finder = _Finder(what, [*notes, *more])
         found = finder.chase(closed, values, _WHOLE, None, None, _Path((), ()))
+        if isinstance(found, BadValue) and found.operation is None:  # unless another is why
+            again = _Finder(what, [*notes, *more, "constants of the program that are so, such as "
+                                   "what a kernel's memory begins with, were taken for 0."])
+            other = again.chase(_clean(closed, finder.bad), values, _WHOLE, None, None,
+                                _Path((), ()))
+            found = other if isinstance(other, BadValue) else found
     if isinstance(found, int):
         names = closed.jaxpr.debug_info.arg_names
         name = names[found] if names else f"argument {found}"
         return finder.of_argument(name, leaves[found])
     return found if found is not None else nothing_found(finder.what, finder.notes)
+
+
+def _clean(closed: ClosedJaxpr, bad: Callable[[Any], Any]) -> ClosedJaxpr:
+    """The program with 0 in the place of its bad literals."""
+    def atom(v: Atom) -> Atom:
+        if not isinstance(v, Literal) or not dtypes.issubdtype(v.aval.dtype, np.inexact) or (
+                not bad(literal_value(v)).any()):
+            return v
+        return Literal(v.aval.dtype.type(0), v.aval)
+
+    def inside(program: ClosedJaxpr) -> ClosedJaxpr:
+        program = straight(program, _opens)
+        return program.replace(jaxpr=plain(program.jaxpr))
+
+    def plain(jaxpr: Jaxpr) -> Jaxpr:
+        return jaxpr.replace(outvars=list(map(atom, jaxpr.outvars)), eqns=[
+            e.replace(invars=list(map(atom, e.invars)), params=map_jaxprs(e.params, inside, plain))
+            for e in jaxpr.eqns])
+
+    return inside(closed)
 
 
 def find_again(closed: ClosedJaxpr, leaves: Sequence[Any], what: str) -> BadValue:
@@ -193,12 +221,16 @@ _WHOLE = _Whole()
 
 
 class _OnDevices(_Whole):
-    """Programs run on each device of a mesh. Outside, values are those of all, one after the other
-    along a new first axis."""
+    """Programs run on each device of a mesh, or on each of those within each of `outer`. Outside,
+    values are those of all, one after the other along a new first axis."""
 
-    def __init__(self, params: dict[str, Any]) -> None:
-        self.mesh = mesh = params["mesh"]
-        self.names = ordered(mesh, params["newly_manual_axes"])
+    mesh: Any
+    names: tuple[Any, ...]
+
+    def __init__(self, params: dict[str, Any], outer: _Whole) -> None:
+        self.outer = outer.names if isinstance(outer, _OnDevices) else ()
+        self.mesh = mesh = outer.mesh if isinstance(outer, _OnDevices) else params["mesh"]
+        self.names = (*self.outer, *ordered(mesh, params["newly_manual_axes"]))
         sizes = [mesh.shape[n] for n in self.names]
         self.devices = [", ".join([f"{n}={i}" for n, i in zip(self.names, place, strict=True)])
                         for place in np.ndindex(*sizes)]
@@ -211,7 +243,10 @@ class _OnDevices(_Whole):
 
     def entered(self, operands: Sequence[Any], in_specs: Any) -> list[Any]:
         """The parts of the operands that devices have."""
-        return list(self._mapped(lambda *xs: xs, tuple(in_specs))(*operands))
+        if not self.outer:
+            return list(self._mapped(lambda *xs: xs, tuple(in_specs))(*operands))
+        specs = tuple([PartitionSpec(self.outer, *spec) for spec in in_specs])
+        return list(self._mapped(lambda *xs: [x[0] for x in xs], specs)(*operands))
 
     def compiled(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         return self._mapped(lambda *xs: fun(*[x[0] for x in xs]), self.spec)
@@ -238,13 +273,11 @@ def in_parts(closed: ClosedJaxpr) -> ClosedJaxpr:
         last.update({v: max(last.get(v, 0), i) for v in eqn.invars})
     for start in range(0, len(jaxpr.eqns), PART):
         inside = jaxpr.eqns[start:start + PART]
-        made = [v for e in inside for v in e.outvars]
-        out = [v for v in made if last.get(v, -1) >= start + PART]
-        read = dict.fromkeys([v for e in inside for v in e.invars if not isinstance(v, Literal)])
-        invars = [v for v in read if v not in set(made)]
-        part = ClosedJaxpr(Jaxpr([], invars, out, inside, join_effects(inside)), [])
-        eqns.append(JaxprEqn(jit_p, invars, out, call_params(part, _PART, len(invars)),
-                             part.effects, no_source_info))
+        part = stretch(inside, [v for e in inside for v in e.outvars
+                                if last.get(v, -1) >= start + PART])
+        invars, out = part.jaxpr.invars, part.jaxpr.outvars
+        eqns.append(JaxprEqn(jit_p, invars, out,  # type: ignore[arg-type]
+                             call_params(part, _PART, len(invars)), part.effects, no_source_info))
     return ClosedJaxpr(jaxpr.replace(eqns=eqns), closed.consts)
 
 
@@ -260,6 +293,11 @@ class _Straight:
         self.consts = {v: i for i, v in enumerate(self.closed.jaxpr.constvars)}
         self.programs: dict[Any, Any] = {}
         self.values: dict[Any, Any] = {}  # of variables, of the last run
+        # Stretches without loops give the values of all their variables.
+        self.pieces: list[JaxprEqn | ClosedJaxpr] = []
+        for is_loop, group in itertools.groupby(self.closed.eqns, _is_loop):
+            eqns = list(group)
+            self.pieces += eqns if is_loop else [stretch(eqns)]
 
     def place(self, atom: Any) -> int:
         """The number of the equation that makes a variable; -1 for inputs and constants."""
@@ -273,6 +311,10 @@ class _Straight:
                 break
             atom = eqn.invars[0]
         return atom
+
+
+def _is_loop(eqn: JaxprEqn) -> bool:
+    return eqn.primitive.name in ("scan", "while")
 
 
 def _noting(env: dict[Any, Any]) -> Callable[..., Sequence[Any]]:
@@ -300,6 +342,8 @@ class _Finder:
         self.notes = notes
         self.programs: dict[Any, _Straight] = {}
         self.loops: dict[Any, Any] = {}
+        self.since: dict[int, Any] = {}  # what is told of loops in the last run of their programs
+        self.here = np.asarray if what in ("nan", "inf") else jnp.asarray
         self.by_rank: dict[bool, Any] = {}
 
     # -- flags
@@ -316,13 +360,14 @@ class _Finder:
 
     def bad(self, x: Any) -> Any:
         """Where a concrete value is bad."""
-        return np.asarray(self.predicate(jnp.asarray(x)))
+        return np.asarray(self.predicate(self.here(x)))
 
     def flags(self, program: _Straight, values: Sequence[Any], scope: _Whole) -> dict[Any, Any]:
         """Of each variable whether it is bad, on each device.
 
         The program gives the values of all variables, where these are not too large, and they are
-        looked at one by one: XLA takes longer for a thousand flags than for the program.
+        looked at one by one: XLA takes longer for a thousand flags than for the program. Its loops
+        run apart, watched from the start, so that none is compiled twice.
         """
         program.values = env = dict(zip(program.closed.jaxpr.all_invars, [
             *map(scope.stacked, program.closed.consts), *values], strict=True))
@@ -334,7 +379,16 @@ class _Finder:
                               "operation; loops that do so were not opened.")
             walk(program.closed.jaxpr, program.closed.consts, values, _noting(env))
         elif sum([math.prod(v.aval.shape) * v.aval.dtype.itemsize for v in every]) <= MOST_BYTES:
-            env.update(self.run(program, values, scope, every))
+            for i, piece in enumerate(program.pieces):
+                if isinstance(piece, JaxprEqn):
+                    loop, watched = self.watching(piece, scope)
+                    outs = watched(loop.length, self.operands(program, piece, values, scope))
+                    self.since[id(piece)] = outs[len(piece.outvars)]
+                    env.update(zip(piece.outvars, outs, strict=False))
+                    continue
+                compiled = program.programs.setdefault(i, scope.compiled(jaxpr_as_fun(piece)))
+                outs = compiled(*[env[v] for v in piece.jaxpr.invars])
+                env.update(zip(list[Any](piece.jaxpr.outvars), outs, strict=True))
         else:
             run = program.programs.get("flags")
             if run is None:
@@ -348,6 +402,9 @@ class _Finder:
         """Whether a value is bad, on each device."""
         if not self.looks_at(jax.typeof(x)):
             return np.zeros(len(scope.devices), bool)
+        if self.here is np.asarray and np.size(x) <= _FEW:
+            bad = np.asarray(self.bad(x))
+            return np.atleast_1d(bad.any(tuple(range(scope is not _WHOLE, bad.ndim))))
         known = self.by_rank.setdefault(scope is _WHOLE, jax.jit(
             lambda x: jnp.any(self.predicate(x), range(scope is not _WHOLE, x.ndim))))
         return np.atleast_1d(np.asarray(known(x)))
@@ -486,17 +543,23 @@ class _Finder:
         kind = _PART if _part(eqn) else "device" if eqn.primitive.holder.within else name
         opens: Any = {_PART: self._part, "scan": self._loop, "while": self._loop,
                       "cond": self._branch, "device": self._devices}.get(kind)
-        if opens is None or keeps_alive(eqn.effects) or (kind == "device" and scope is not _WHOLE):
+        if opens is None or keeps_alive(eqn.effects):
+            if came is None:
+                self.notes.append(f"{name} was taken whole: what it runs was not looked into.")
             return came
-        operands = self.fetched(program, values, scope, eqn.invars)
-        operands = [np.broadcast_to(x, (len(scope.devices), *np.shape(x)))
-                    if isinstance(v, Literal) and scope is not _WHOLE else x
-                    for v, x in zip(eqn.invars, operands, strict=True)]
+        operands = self.operands(program, eqn, values, scope)
         found = opens(eqn, k, operands, scope, device, path)
         if found is None and came is None:
             self.notes.append(f"{name} gives one, but not when its parts are run alone: XLA "
                               "compiles them otherwise there.")
         return came if found is None else found
+
+    def operands(self, program: _Straight, eqn: JaxprEqn, values: Sequence[Any], scope: _Whole
+                 ) -> list[Any]:
+        """The operands of an equation, those of all devices."""
+        return [np.broadcast_to(x, (len(scope.devices), *np.shape(x)))
+                if isinstance(v, Literal) and scope is not _WHOLE else x for v, x in zip(
+                    eqn.invars, self.fetched(program, values, scope, eqn.invars), strict=True)]
 
     def _part(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: _Whole, device: int,
               path: _Path) -> BadValue | int | None:
@@ -512,26 +575,25 @@ class _Finder:
 
     def _devices(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: _Whole, device: int,
                  path: _Path) -> BadValue | int | None:
-        inner = _OnDevices(eqn.params)
+        inner = _OnDevices(eqn.params, scope)
         parts = inner.entered(operands, eqn.params["in_specs"])
         return self.chase(eqn.params["jaxpr"], parts, inner, k, None,
                           path.into(eqn.primitive.name, eqn))
 
     def _loop(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: _Whole, device: int,
               path: _Path) -> BadValue | int | None:
-        loop = _Loop.of(eqn)
-        known = self.loops.get(id(eqn))
-        if known is None:
-            known = self.loops[id(eqn)] = eqn, scope.compiled(loop.watched(self.flag))
-        run, n, first = known[1], loop.n_carry, loop.first
-        *_, since = run(scope.number(loop.length), *operands)
-        at = int(scope.of(since, device)[k])
+        loop, run = self.watching(eqn, scope)
+        n, first, n_outs = loop.n_carry, loop.first, len(eqn.outvars)
+        since = self.since.get(id(eqn))
+        if since is None:
+            since = run(loop.length, operands)[n_outs]
+        at = int(scope.of(np.asarray(since), device)[k])
         while at > 0:
-            *carry, since = run(scope.number(at - 1), *operands)
-            row = [x[:, loop.row(at - 1)] if scope is not _WHOLE else x[loop.row(at - 1)]
-                   for x in operands[first + n:]]
-            found = self.chase(loop.body, [*operands[loop.before:first], *carry, *row], scope, k,
-                               device, path.into(f"iteration {at - 1} of {eqn.primitive}", eqn))
+            outs = run(at - 1, operands)
+            since = np.asarray(outs[n_outs])
+            found = self.chase(
+                loop.body, [*operands[loop.before:first], *outs[:n], *outs[n_outs + 1:]], scope, k,
+                device, path.into(f"iteration {at - 1} of {eqn.primitive}", eqn))
             if not isinstance(found, int):
                 return found
             place = found + loop.before
@@ -540,6 +602,23 @@ class _Finder:
             k = place - first
             at = int(scope.of(since, device)[k])
         return first + k if at == 0 else None
+
+    def watching(self, eqn: JaxprEqn, scope: _Whole) -> tuple[_Loop, Callable[..., Any]]:
+        """A loop, and what runs it watched, from `_Loop.watched`."""
+        if id(eqn) in self.loops:
+            return self.loops[id(eqn)]  # type: ignore[no-any-return]
+        loop = _Loop.of(eqn)
+        program = scope.compiled(loop.watched(self.flag))
+
+        def run(stop: int, operands: Sequence[Any]) -> list[Any]:
+            start = [self.seen(x, scope) for x in operands[loop.first:][:loop.n_carry]]
+            start += [np.zeros(len(scope.devices), bool)] * (len(eqn.outvars) - loop.n_carry)
+            since = np.stack(start, 1).astype(np.int32) - 1
+            return list(program(scope.number(stop), since if scope is not _WHOLE else since[0],
+                                *operands))
+
+        self.loops[id(eqn)] = loop, run
+        return loop, run
 
 
 class _Loop(Record):
@@ -550,6 +629,7 @@ class _Loop(Record):
       first: that of operands before the carry.
       goes_on: `(operands, carry) -> bool`, the condition.
       reverse: whether slices are taken from the last to the first.
+      eqn: its equation.
     """
 
     body: ClosedJaxpr
@@ -559,46 +639,51 @@ class _Loop(Record):
     length: int
     goes_on: Callable[..., Any]
     reverse: bool
+    eqn: JaxprEqn
 
     @classmethod
     def of(cls, eqn: JaxprEqn) -> _Loop:
         p = eqn.params
         if eqn.primitive.name == "scan":
             return cls(p["jaxpr"], 0, p["num_consts"], p["num_carry"], p["length"],
-                       lambda operands, carry: True, p["reverse"])
+                       lambda operands, carry: True, p["reverse"], eqn)
         cond, a = p["cond_jaxpr"], p["cond_nconsts"]
         return cls(p["body_jaxpr"], a, a + p["body_nconsts"], len(p["body_jaxpr"].out_avals), _ALL,
                    lambda operands, carry: eval_jaxpr(
-                       cond.jaxpr, cond.consts, *operands[:a], *carry)[0], False)
+                       cond.jaxpr, cond.consts, *operands[:a], *carry)[0], False, eqn)
 
     def row(self, i: Any) -> Any:
         """Which slice iteration `i` takes."""
         return self.length - 1 - i if self.reverse else i
 
     def watched(self, flag: Callable[[Any], Any]) -> Callable[..., list[Any]]:
-        """A function of an iteration to stop before, and the operands of the loop. It gives the
-        carry there, and since which iteration, counted from 1, each result has been bad: 0 where
-        it came in so, -1 where it is not. Of stacked results it is the first bad slice."""
+        """A function of an iteration to stop before, since when each result has been bad, and the
+        operands of the loop. It gives the results up to there, and since which iteration, counted
+        from 1, each has been bad then: 0 where it came in so, -1 where it is not; of stacked
+        results it is the first bad slice. Last come the slices that the iteration takes."""
         n, first, body = self.n_carry, self.first, self.body
 
-        def run(stop: Any, *operands: Any) -> list[Any]:
+        def run(stop: Any, since: Any, *operands: Any) -> list[Any]:
             start, slices = operands[first:first + n], operands[first + n:]
 
+            def row(i: Any) -> list[Any]:
+                return [lax.dynamic_index_in_dim(x, self.row(i), keepdims=False) for x in slices]
+
             def step(state: Any) -> Any:
-                i, carry, since = state
-                row = [lax.dynamic_index_in_dim(x, self.row(i), keepdims=False) for x in slices]
+                i, carry, stacked, since = state
                 outs = eval_jaxpr(body.jaxpr, body.consts, *operands[self.before:first], *carry,
-                                  *row)
+                                  *row(i))
+                stacked = [lax.dynamic_update_index_in_dim(x, y, self.row(i), 0)
+                           for x, y in zip(stacked, outs[n:], strict=True)]
                 bad = jnp.stack([*map(flag, outs)])
                 began = jnp.where(since < 0, i + 1, since)
                 kept = jnp.where(jnp.arange(len(outs)) < n, -1, since)
-                return i + 1, outs[:n], jnp.where(bad, began, kept)
+                return i + 1, outs[:n], stacked, jnp.where(bad, began, kept)
 
-            since = jnp.stack([*[jnp.where(flag(x), 0, -1) for x in start],
-                               *[jnp.array(-1)] * (len(body.out_avals) - n)]).astype(np.int32)
-            _, carry, since = lax.while_loop(
+            stacked = [full_aval(v.aval, 0) for v in self.eqn.outvars[n:]]
+            _, carry, stacked, since = lax.while_loop(
                 lambda state: (state[0] < stop) & self.goes_on(operands, state[1]), step,
-                (jnp.zeros((), np.int32), list(start), since))
-            return [*carry, since]
+                (jnp.zeros((), np.int32), list(start), stacked, since))
+            return [*carry, *stacked, since, *row(stop)]
 
         return run

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pyjx import jaxlib_api
-from pyjx.core.effects import is_replaced, keeps_alive, unrepeatable
+from pyjx.core.effects import is_replaced, join_effects, keeps_alive, unrepeatable
 from pyjx.core.frames import Frame, user_frame
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.name_stack import NameStack, Transform, empty_name_stack
 from pyjx.core.nested import all_eqns, holds_jaxprs, program_of
 from pyjx.core.passes.dce import dce, without_effects
@@ -96,6 +96,16 @@ def _inlined(closed: ClosedJaxpr, operands: Iterable[tuple[Var, Atom]], names: N
                  opens)
         for v, out in zip(eqn.outvars, inner.jaxpr.outvars, strict=True):
             env[v] = out if isinstance(out, Literal) else env[out]
+
+
+def stretch(eqns: Sequence[JaxprEqn], outvars: Sequence[Atom] | None = None) -> ClosedJaxpr:
+    """Equations as a program on what they read, that gives `outvars`, or all that they make."""
+    made = [v for e in eqns for v in e.outvars if not isinstance(v, DropVar)]
+    read = dict.fromkeys([v for e in eqns for v in e.invars if not isinstance(v, Literal)])
+    inside = set(made)
+    return ClosedJaxpr(Jaxpr([], [v for v in read if v not in inside],
+                             list(made if outvars is None else outvars), list(eqns),
+                             join_effects(eqns)), [])
 
 
 def line_of(eqn: JaxprEqn) -> Frame | None:

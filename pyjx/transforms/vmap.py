@@ -100,7 +100,7 @@ def vmap(
         flat.axes = dims, out_axes, sum_match
         if mappables:  # they are mapped in `flat`
             dims = [None if is_vmappable(x) else d for x, d in zip(leaves, dims, strict=True)]
-        with transform_name_stack("vmap", size if type(size) is int else None):
+        with transform_name_stack("vmap"):
             axis = Axis(axis_name, size, spmd_axis_name, None,
                         _axis_sharding(leaves, dims, spmd_axis_name))
             outs, out_dims = batch_flat(flat, leaves, dims, axis)

@@ -66,3 +66,20 @@ def test_in_pmap():
     assert found.operation == "log" and "5" in found.device
     with jax.debug_nans(True), pytest.raises(FloatingPointError, match="computation, in log"):
         jax.pmap(f)(x)
+
+
+def test_programs_of_devices_within_those_of_devices():
+    def inner(x):
+        return lax.psum(jnp.log(x - 3), "y")  # HERE
+
+    def outer(x):
+        f = jax.shard_map(inner, in_specs=P("y"), out_specs=P(), axis_names={"y"})
+        return lax.psum(lax.scan(lambda c, _: (c, f(c)), x, None, 2)[1].sum(0), "x")
+
+    mesh = jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
+    f = jax.shard_map(outer, mesh=mesh, in_specs=P("x"), out_specs=P(), axis_names={"x"})
+    found = jax.inspect.find(f, jnp.full(16, 10.0).at[13].set(1))
+    assert (found.operation, found.device, found.element) == ("log", "x=3, y=0", (1,)), found
+    assert [step.text for step in found.steps] == [
+        "shard_map", "iteration 0 of scan", "shard_map"]
+    assert "HERE" in linecache.getline(__file__, found.line.start_line)

@@ -44,10 +44,10 @@ def test_what_is_told_of_it():
     assert "operand 1: float32[4], from 0.288675 to 0.5, 1 inf of 4, inf there" in text
 
 
-def test_the_example_of_a_batch():
+def test_the_element_of_a_batch():
     found = inspect.find(jax.vmap(lambda x: jnp.log(x), 1, 1), jnp.ones((2, 4)).at[1, 3].set(-1))
-    assert found.element == (1, 3) and found.example == 3
-    assert "example 3 of the batch" in str(found)
+    assert found.element == (1, 3) and found.transformation == "a batch"
+    assert "at element [1, 3] of its result" in str(found)
 
 
 def test_values_that_come_in():
@@ -131,18 +131,20 @@ def test_debug_nans_gives_the_report():
         assert "arccosh" in line
 
 
-def test_kernels_are_not_opened():
+def log_kernel(**options):
     def kernel(x_ref, o_ref):
-        o_ref[...] = jnp.log(x_ref[...] - 5)
+        o_ref[...] = jnp.log(x_ref[...] - 5)  # HERE
 
-    call = pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((8,), "f4"), interpret=True)
+    return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((8,), "f4"), **options)
 
-    def f(x):
-        return call(x) * 2  # KERNEL
 
-    found = inspect.find(f, jnp.arange(8.0))
-    assert found.operation == "pallas_call" and found.argument is None
-    assert "KERNEL" in linecache.getline(__file__, found.line.start_line)
+@pytest.mark.parametrize("wrap", [lambda f: lambda x: f(x[0]), jax.vmap,
+                                  lambda f: jax.jit(jax.vmap(f))], ids=["plain", "vmap", "jit"])
+def test_interpreted_kernels_are_opened(wrap):
+    call = log_kernel(interpret=True)
+    found = inspect.find(wrap(lambda x: call(x) * 2), jnp.arange(16.0).reshape(2, 8))
+    assert found.operation == "log" and "HERE" in linecache.getline(
+        __file__, found.line.start_line), found
 
 
 def test_debug_nans_names_the_argument():
