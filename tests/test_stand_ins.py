@@ -69,11 +69,11 @@ def test_what_is_called_refuses(name):
 
 
 def test_signatures_and_wrong_arguments():
-    assert str(inspect.signature(tpu.trace_value)) == "(label, value)"
+    assert str(inspect.signature(tpu.matmul_pop)) == "(acc)"
     assert [*inspect.signature(tpu.PrefetchScalarGridSpec).parameters] == [
         "num_scalar_prefetch", "grid", "in_specs", "out_specs", "scratch_shapes"]
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument"):
-        tpu.core_barrier(1)
+        tpu.emit_pipeline_with_allocations(1)
 
 
 def test_what_makes_functions_refuses_when_these_are_called():

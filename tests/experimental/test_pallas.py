@@ -199,6 +199,59 @@ def test_words_hold_several_numbers():
                                  unpacked_dtype="float32")
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_bytes_are_split_and_joined(dtype):
+    x = np.arange(256, dtype="uint8").astype(dtype)
+    four, two = pltpu.split_bits(jnp.asarray(x), (4, 2))
+    np.testing.assert_array_equal(four.astype("int32") & 15, x.astype("uint8") & 15)
+    np.testing.assert_array_equal(two.astype("int32") & 3, x.astype("uint8") >> 4 & 3)
+    got = pltpu.unpack_fp6(*pltpu.pack_fp6(jnp.asarray(x)))
+    assert got.dtype == "int8"
+    np.testing.assert_array_equal(got, x.astype("uint8") & 63)
+    np.testing.assert_array_equal(pltpu.join_bits(two_bits=two), x.astype("uint8") >> 4 & 3)
+    for run, said in ((lambda: pltpu.split_bits(X, (4,)), "Expected 8-bit array, got float32"),
+                      (lambda: pltpu.split_bits(jnp.asarray(x), (3,)), "Unsupported bitwidth: 3"),
+                      (lambda: pltpu.split_bits(jnp.asarray(x), (4, 4, 4)), "12 exceeds 8 bits"),
+                      (pltpu.join_bits, "At least one bit segment"),
+                      (lambda: pltpu.join_bits(four_bits=two), "of 4 bits are expected, got int2")):
+        with pytest.raises(ValueError, match=said):
+            run()
+
+
+@pytest.mark.parametrize("place", ["source", "target"])
+@pytest.mark.parametrize("watched", [False, True])
+def test_one_of_several_references_is_copied(place, watched):
+    def kernel(i_ref, x_ref, y_ref, a_ref, b_ref, sem):
+        if place == "source":
+            copy = pltpu.make_async_copy(pl.select_ref(i_ref[0], x_ref.at[1:3], y_ref.at[2:4]),
+                                         a_ref.at[:2], sem)
+        else:
+            copy = pltpu.make_async_copy(x_ref, pl.select_ref(i_ref[0], a_ref, b_ref), sem)
+        copy.start()
+        copy.wait()
+
+    run = pl.pallas_call(kernel, (X, X), input_output_aliases={1: 0, 2: 1}, scratch_shapes=[
+        pltpu.SemaphoreType.DMA], interpret=pltpu.InterpretParams(detect_races=watched))
+    for i in (0, 1):
+        a, b = map(np.asarray, run(jnp.array([i]), X, X + 100))
+        expected = [np.array(X), np.array(X + 100)]
+        if place == "source":
+            expected[0][:2] = X[1:3] if i == 0 else X[2:4] + 100
+        else:
+            expected[i] = np.asarray(X)
+        np.testing.assert_array_equal([a, b], expected)
+    with pytest.raises(ValueError, match=r"one shape and dtype are needed, got float32\[6, 8\], "):
+        call(lambda x_ref, o_ref: pl.select_ref(0, x_ref, x_ref.at[:1]), X)(X)
+
+
+def test_convolutions():
+    x, k = jax.random.normal(jax.random.key(0), (2, 3, 9)), jnp.arange(24.0).reshape(4, 3, 2)
+    expected = jax.lax.conv_general_dilated(x, k[:, :, ::-1], (2,), [(0, 0)]) + 1
+    got = pltpu.conv(x, k, jnp.ones_like(expected), dimension_numbers=("NCH", "OIH", "NCH"),
+                     window_strides=(2,), window_reversal=(True,))
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
 def test_rounding_by_random_bits_is_right_on_average():
     bits = jnp.asarray(rng.integers(0, 2**32, 4000, dtype="uint32"))
     x = jnp.full(4000, -1.003)

@@ -21,10 +21,10 @@ FAMILIES: dict[str, str] = {
     "pyjx.experimental.pallas.core_kernels": "kernel",
     "pyjx.experimental.pallas.rest": (
         "CompilerParams HOST enable_poison_buffers get_global pallas_export_experimental "
-        "select_ref semaphore"
+        "semaphore"
     ),
     "pyjx.experimental.pallas.copies": (
-        "DeviceIdType semaphore_read semaphore_signal semaphore_wait"
+        "DeviceIdType select_ref semaphore_read semaphore_signal semaphore_wait"
     ),
     "pyjx.experimental.pallas.tpu_kernels": "reciprocal",
     "pyjx.lax.creation": "empty",

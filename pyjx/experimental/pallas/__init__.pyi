@@ -46,6 +46,7 @@ from pyjx.experimental.pallas.kernel_calls import pallas_call as pallas_call
 from pyjx.experimental.pallas.kernel_calls import pallas_call_p as pallas_call_p
 from pyjx.experimental.pallas.core_kernels import kernel as kernel
 from pyjx.experimental.pallas.copies import DeviceIdType as DeviceIdType
+from pyjx.experimental.pallas.copies import select_ref as select_ref
 from pyjx.experimental.pallas.copies import semaphore_read as semaphore_read
 from pyjx.experimental.pallas.copies import semaphore_signal as semaphore_signal
 from pyjx.experimental.pallas.copies import semaphore_wait as semaphore_wait
@@ -63,7 +64,6 @@ HOST: _Any
 enable_poison_buffers: _Any
 get_global: _Any
 pallas_export_experimental: _Any
-select_ref: _Any
 semaphore: _Any
 
 __all__ = [
@@ -120,9 +120,9 @@ __all__ = [
     "enable_poison_buffers",
     "get_global",
     "pallas_export_experimental",
-    "select_ref",
     "semaphore",
     "DeviceIdType",
+    "select_ref",
     "semaphore_read",
     "semaphore_signal",
     "semaphore_wait",

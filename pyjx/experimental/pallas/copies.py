@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from pyjx.core.effects import Effects, NamedAxisEffect, reads, writes
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.references import Box
 from pyjx.engine.types import Params
-from pyjx.experimental.pallas.in_kernels import run_scoped, scratch
+from pyjx.experimental.pallas.in_kernels import run_scoped, scratch, when
 from pyjx.experimental.pallas.kernel_grids import MemoryRef, RefLike
 from pyjx.experimental.pallas.tpu_kernels import MemorySpace
 from pyjx.lax.collectives import axis_index
@@ -237,6 +238,37 @@ def semaphore_read(sem_or_view: RefLike) -> Array:
 # -- copies ----------------------------------------------------------------------------------------
 
 
+class SelectedRef(NamedTuple):
+    """One of several references, for copies."""
+
+    index: Any
+    refs: tuple[Any, ...]
+
+
+def select_ref(idx: ArrayLike, *refs: RefLike) -> SelectedRef:
+    """One of several references, for `pltpu.make_async_copy` and its kin.
+
+    Args:
+      idx: which, an integer; traced ones, too.
+      refs: references, or parts of them, of one shape and dtype.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental import pallas as pl
+    >>> from pyjx.experimental.pallas import tpu as pltpu
+    >>> def kernel(i_ref, x_ref, y_ref, o_ref):
+    ...     pltpu.sync_copy(pl.select_ref(i_ref[0], x_ref, y_ref), o_ref)
+    ...
+    >>> x = jax.numpy.arange(3.0)
+    >>> pl.pallas_call(kernel, x, interpret=True)(jax.numpy.array([1]), x, x * 2).tolist()
+    [0.0, 2.0, 4.0]
+    """
+    kinds = [f"{dtypes.name(ref.dtype)}{list(ref.shape)}" for ref in refs]
+    if len(set(kinds)) != 1:
+        raise ValueError("select_ref: references of one shape and dtype are needed, got "
+                         f"{', '.join(kinds) or 'none'}.")
+    return SelectedRef(convert_element_type(idx, np.int32), refs)
+
+
 class Copy:
     """A copy from one reference to another, which `start` begins and `wait` waits for. Where
     kernels are interpreted it happens as it is started.
@@ -300,19 +332,45 @@ class Copy:
         return self.sem
 
 
-def make_async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *,
-                    src_sem: RefLike | None = None) -> Copy:
+class ChosenCopy(NamedTuple):
+    """One of several copies, as large as each other."""
+
+    index: Any
+    copies: tuple[Copy | ChosenCopy, ...]
+
+    def start(self, priority: int = 0, *, add: bool = False) -> None:
+        """Begin it; with `add` it adds to what is there."""
+        for i, copy in enumerate(self.copies):
+            when(self.index == i)(partial(copy.start, priority, add=add))
+
+    def wait(self) -> None:
+        """Wait until it is done."""
+        self.copies[0].wait()
+
+
+AnyRef = RefLike | SelectedRef
+
+
+def make_async_copy(src_ref: AnyRef, dst_ref: AnyRef, sem: RefLike | None = None, *,
+                    src_sem: RefLike | None = None) -> Copy | ChosenCopy:
     """A copy between references, not begun.
 
     Args:
       src_ref, dst_ref: from where to where; of one shape and dtype.
       sem, src_sem: semaphores that say when it is done.
     """
+    if isinstance(src_ref, SelectedRef):
+        return ChosenCopy(src_ref.index, tuple([
+            make_async_copy(ref, dst_ref, sem) for ref in src_ref.refs]))
+    if isinstance(dst_ref, SelectedRef):
+        return ChosenCopy(dst_ref.index, tuple([
+            make_async_copy(src_ref, ref, sem) for ref in dst_ref.refs]))
     return Copy(src_ref, dst_ref, sem)
 
 
-def async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *,
-               src_sem: RefLike | None = None, priority: int = 0, add: bool = False) -> Copy:
+def async_copy(src_ref: AnyRef, dst_ref: AnyRef, sem: RefLike | None = None, *,
+               src_sem: RefLike | None = None, priority: int = 0, add: bool = False
+               ) -> Copy | ChosenCopy:
     """A copy between references, begun: call `wait` of it.
 
     Args:
@@ -320,12 +378,12 @@ def async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None, *
       priority: of the copy among others.
       add: whether it adds to what is there.
     """
-    copy = Copy(src_ref, dst_ref, sem)
+    copy = make_async_copy(src_ref, dst_ref, sem)
     copy.start(priority, add=add)
     return copy
 
 
-def sync_copy(src_ref: RefLike, dst_ref: RefLike, *, add: bool = False) -> None:
+def sync_copy(src_ref: AnyRef, dst_ref: AnyRef, *, add: bool = False) -> None:
     """Copy between references, and wait until it is done.
 
     Args:

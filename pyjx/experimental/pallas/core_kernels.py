@@ -36,6 +36,25 @@ def create_tensorcore_mesh(axis_name: str, devices: object = None, num_cores: in
     return TensorCoreMesh(axis_name=axis_name, num_cores=num_cores or 1)
 
 
+def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], None]:
+    """Run the decorated function, at once, on the first core of an axis: kernels of one core are
+    there.
+
+    Args:
+      core_axis_name: the name of the axis.
+    """
+    return lambda function: function()
+
+
+def core_barrier(sem: object, *, core_axis_name: str) -> None:
+    """Let the cores of an axis meet: kernels of one core are there, which waits for nobody.
+
+    Args:
+      sem: a semaphore.
+      core_axis_name: the name of the axis.
+    """
+
+
 def kernel(body: Callable[..., None] | None = None, out_type: Any = (), *, mesh: Any,
            scratch_types: Any = (), compiler_params: object = None, interpret: object = False,
            cost_estimate: CostEstimate | None = None, debug: bool = False, name: str | None = None,

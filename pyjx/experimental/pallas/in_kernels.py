@@ -199,6 +199,15 @@ def debug_check(condition: ArrayLike, message: str) -> None:
         conditions.check(condition, message)  # type: ignore[arg-type]
 
 
+def trace_value(label: str, value: ArrayLike) -> None:
+    """A number for profiles of a kernel: accepted, and not shown.
+
+    Args:
+      label: what it is called.
+      value: a number.
+    """
+
+
 def delay(nanos: ArrayLike) -> None:
     """Let a kernel wait for so many nanoseconds: nothing where it is interpreted."""
 

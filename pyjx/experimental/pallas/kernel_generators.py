@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
-from pyjx.core.array_type import Array, ArrayLike
-from pyjx.core.avals import AbstractRef, ShapedArray
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects
 from pyjx.core.evaluation import walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
@@ -20,8 +21,9 @@ from pyjx.core.nested import program_of
 from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.experimental.pallas.kernel_grids import ANY, GridMapping
+from pyjx.experimental.pallas.kernel_grids import ANY, GridMapping, program_id
 from pyjx.lax.random_bits import threefry2x32_p
+from pyjx.random import fold_in
 
 
 class GeneratorEffect(Effect):
@@ -72,6 +74,126 @@ def prng_random_bits(shape: Sequence[int]) -> Array:
     True
     """
     return prng_random_bits_p.bind(shape=tuple(shape))  # type: ignore[no-any-return]
+
+
+# -- distributions ---------------------------------------------------------------------------------
+
+
+def _bits(shape: Sequence[int]) -> Array:
+    return lax.bitcast_convert_type(prng_random_bits(shape), np.uint32)
+
+
+def _check_dtype(caller: str, dtype: DTypeLike, known: str) -> None:
+    if dtypes.name(dtypes.dtype(dtype)) != known:
+        raise NotImplementedError(f"{caller}: dtype must be {known}, got {dtype}. Convert the "
+                                  "result by astype.")
+
+
+def stateful_bits(shape: Sequence[int] = (), dtype: DTypeLike = np.uint32) -> Array:
+    """Random uint32 from the generator of the core, which `prng_seed` has set.
+
+    Args:
+      shape: the shape of the result.
+      dtype: uint32.
+    """
+    _check_dtype("stateful_bits", dtype, "uint32")
+    return _bits(shape)
+
+
+def stateful_uniform(shape: Sequence[int] = (), dtype: DTypeLike = np.float32,
+                     minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0) -> Array:
+    """Random numbers in [minval, maxval) from the generator of the core.
+
+    Args:
+      shape: the shape of the result.
+      dtype: float32.
+      minval, maxval: numbers, or arrays that broadcast to the shape.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental import pallas as pl
+    >>> from pyjx.experimental.pallas import tpu as pltpu
+    >>> def kernel(o_ref):
+    ...     pltpu.prng_seed(3)
+    ...     o_ref[...] = pltpu.stateful_uniform(o_ref.shape, minval=2.0, maxval=3.0)
+    ...
+    >>> x = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), "float32"), interpret=True)()
+    >>> bool((x >= 2).all() and (x < 3).all()), round(float(x.mean()), 1)
+    (True, 2.5)
+    """
+    _check_dtype("stateful_uniform", dtype, "float32")
+    one = _bits(shape) >> np.uint32(9) | np.uint32(0x3F800000)  # type: ignore[operator]
+    unit: Any = lax.bitcast_convert_type(one, np.float32) - np.float32(1)
+    low, high = [lax.convert_element_type(x, np.float32) for x in (minval, maxval)]
+    return lax.max(low, unit * (high - low) + low)  # type: ignore[operator]
+
+
+def stateful_normal(shape: Sequence[int] = (), dtype: DTypeLike = np.float32) -> Array:
+    """Random numbers of the standard normal distribution from the generator of the core.
+
+    Args:
+      shape: the shape of the result.
+      dtype: float32.
+    """
+    _check_dtype("stateful_normal", dtype, "float32")
+    inner = np.nextafter(np.float32(-1), np.float32(0))
+    return lax.erf_inv(stateful_uniform(shape, minval=inner)) * np.float32(math.sqrt(2))  # type: ignore[no-any-return,operator]
+
+
+def stateful_bernoulli(p: ArrayLike = 0.5, shape: Sequence[int] | None = None) -> Array:
+    """Random bools from the generator of the core, true with a probability.
+
+    Args:
+      p: the probability, a number or an array.
+      shape: the shape of the result, by default that of `p`.
+    """
+    return stateful_uniform(get_aval(p).shape if shape is None else shape) < p  # type: ignore[operator]
+
+
+def sample_block(sampler_fn: Callable[..., Array], global_key: Array, block_size: Sequence[int],
+                 tile_size: Sequence[int], total_size: Sequence[int],
+                 block_index: Sequence[ArrayLike] | None = None, **kwargs: Any) -> Array:
+    """A block of a random array, which is the same array whatever its blocks are.
+
+    Args:
+      sampler_fn: `sampler_fn(key, shape=tile_size, **kwargs)` gives the numbers of a tile.
+      global_key: the key of the whole array, of which each tile has one by its number.
+      block_size, tile_size, total_size: the shapes of a block, of the tiles that it is made of, and
+        of the array; each divides the next.
+      block_index: which block, by default that of the program.
+
+    >>> import pyjx as jax
+    >>> def block(size, index):
+    ...     return sample_block(jax.random.uniform, jax.random.key(0), size, (2, 4), (8, 16), index)
+    ...
+    >>> bool((block((4, 8), (1, 0))[2:] == block((2, 16), (3, 0))[:, :8]).all())
+    True
+    """
+    if not len(block_size) == len(tile_size) == len(total_size):
+        raise ValueError(f"block_size ({len(block_size)}), tile_size ({len(tile_size)}) and "
+                         f"total_size ({len(total_size)}) must have the same length.")
+    for block, tile, total in zip(block_size, tile_size, total_size, strict=True):
+        if block % tile or total % tile:
+            raise ValueError(f"sample_block: tiles {tuple(tile_size)} must divide the block "
+                             f"{tuple(block_size)} and the whole {tuple(total_size)}.")
+    if block_index is None:
+        block_index = [program_id(i) for i in range(len(block_size))]
+    counts = [block // tile for block, tile in zip(block_size, tile_size, strict=True)]
+
+    def tiles(places: tuple[int, ...]) -> Array:
+        axis = len(places)
+        if axis < len(counts):
+            return lax.concatenate([tiles((*places, i)) for i in range(counts[axis])], axis)
+        number: Any = np.int32(0)
+        for i, place in enumerate(places):
+            at: Any = lax.convert_element_type(block_index[i], np.int32)
+            number = number * np.int32(total_size[i] // tile_size[i]) + (
+                at * np.int32(counts[i]) + np.int32(place))
+        return sampler_fn(fold_in(global_key, number), shape=tuple(tile_size), **kwargs)
+
+    return tiles(())
+
+
+# -- interpreted -----------------------------------------------------------------------------------
 
 
 def draws(program: ClosedJaxpr) -> bool:

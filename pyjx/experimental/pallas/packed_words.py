@@ -1,5 +1,5 @@
-"""Operations on the words of a TPU's registers: several numbers in one word, rounding by random
-bits, and axes that are split and joined."""
+"""Operations on the words of a TPU's registers: several numbers in one word, parts of bytes,
+rounding by random bits, and axes that are split and joined."""
 
 from __future__ import annotations
 
@@ -80,6 +80,80 @@ def unpack_elementwise(x: Array, *, index: int, packed_dtype: DTypeLike,
     word: Any = bitcast_convert_type(x, np.uint32)
     part = convert_element_type(word >> np.uint32(8 * small.itemsize * index), small)
     return convert_element_type(bitcast_convert_type(part, packed), unpacked_dtype)
+
+
+def split_bits(x: Array, bitwidths: Sequence[int]) -> tuple[Array, ...]:
+    """The bits of 8-bit integers as integers of fewer bits, from the lowest on.
+
+    Args:
+      x: int8 or uint8.
+      bitwidths: how many bits each result has, 2 or 4; together at most 8.
+
+    Returns:
+      An array of int2 or int4 for each.
+
+    >>> import pyjx.numpy as jnp
+    >>> [part.astype("int32").tolist() for part in split_bits(jnp.array([0x2b], "int8"), (4, 2))]
+    [[-5], [-2]]
+    """
+    if x.dtype not in (np.int8, np.uint8):
+        raise ValueError(f"Expected 8-bit array, got {x.dtype}")
+    for width in bitwidths:
+        if width not in (2, 4):
+            raise ValueError(f"Unsupported bitwidth: {width}. Only 2 and 4 are supported.")
+    if sum(bitwidths) > 8:
+        raise ValueError(f"Total bitwidth {sum(bitwidths)} exceeds 8 bits.")
+    bits: Any = bitcast_convert_type(x, np.uint8)
+    places = [sum(bitwidths[:i]) for i in range(len(bitwidths))]
+    parts = [(bits >> np.uint8(at)) & np.uint8((1 << width) - 1)
+             for at, width in zip(places, bitwidths, strict=True)]
+    return tuple([bitcast_convert_type(convert_element_type(part, f"uint{width}"), f"int{width}")
+                  for part, width in zip(parts, bitwidths, strict=True)])
+
+
+def join_bits(*, two_bits: Array | None = None, four_bits: Array | None = None) -> Array:
+    """Integers of 4 bits, and those of 2 bits above them, as int8.
+
+    Args:
+      two_bits, four_bits: integers of so many bits, of one shape; one may be left out.
+
+    >>> import pyjx.numpy as jnp
+    >>> low, high = jnp.array([-5], "int4"), jnp.array([-2], "int2")
+    >>> hex(int(join_bits(four_bits=low, two_bits=high)[0]))
+    '0x2b'
+    """
+    parts = [(x, width) for x, width in ((four_bits, 4), (two_bits, 2)) if x is not None]
+    if not parts:
+        raise ValueError("At least one bit segment must be specified.")
+    word: Any = np.uint8(0)
+    at = 0
+    for x, width in parts:
+        if x.dtype.name not in (f"int{width}", f"uint{width}"):
+            raise ValueError(f"join_bits: integers of {width} bits are expected, got {x.dtype}.")
+        bits: Any = convert_element_type(bitcast_convert_type(x, f"uint{width}"), np.uint8)
+        word = word | (bits << np.uint8(at))
+        at += width
+    return bitcast_convert_type(word, np.int8)
+
+
+def pack_fp6(fp6_in_8b: Array) -> tuple[Array, Array]:
+    """Floats of 6 bits, each in the low bits of a byte, as int2 of their high bits and int4 of
+    their low ones.
+
+    Args:
+      fp6_in_8b: int8 or uint8.
+    """
+    four, two = split_bits(fp6_in_8b, (4, 2))
+    return two, four
+
+
+def unpack_fp6(two_bits: Array, four_bits: Array) -> Array:
+    """What `pack_fp6` was given, as int8.
+
+    Args:
+      two_bits, four_bits: its results.
+    """
+    return join_bits(two_bits=two_bits, four_bits=four_bits)
 
 
 def stochastic_round(x: Array, random_bits: Array, *, target_dtype: DTypeLike) -> Array:

@@ -16,8 +16,11 @@ from pyjx.experimental.pallas.kernel_grids import (
     MemoryRef,
     RefLike,
 )
+from pyjx.lax.convolution import conv_general_dilated
+from pyjx.lax.convolution_shapes import conv_dimension_numbers
 from pyjx.lax.joining import concatenate, slice_in_dim
 from pyjx.lax.ref_transforms import bitcast_of
+from pyjx.lax.shapes import rev
 from pyjx.numpy.manipulation import roll as rolled
 from pyjx.numpy.ufuncs import where
 from pyjx.runtime.backends import default_backend, devices
@@ -73,6 +76,17 @@ def store(ref: RefLike, val: ArrayLike, *, mask: ArrayLike | None = None) -> Non
     ref[...] = val if mask is None else where(mask, val, ref[...])
 
 
+def annotate(ref: RefLike, *, no_store: bool = False, no_bank_conflict: bool = False,
+             no_hazard: bool = False, no_hazard_no_deps: bool = False) -> RefLike:
+    """A reference of which a compiler may assume what the flags say: they are accepted.
+
+    Args:
+      ref: the reference, or a part of one.
+      no_store, no_bank_conflict, no_hazard, no_hazard_no_deps: what never happens to it.
+    """
+    return ref
+
+
 # -- operations on registers -----------------------------------------------------------------------
 
 
@@ -115,6 +129,35 @@ def reciprocal(x: Array, *, approx: bool = False, full_range: bool = True) -> Ar
     Array([0.5 , 0.25], dtype=float32)
     """
     return 1 / x  # type: ignore[return-value]
+
+
+def conv(lhs: Array, rhs: Array, acc: Array | None = None, *, dimension_numbers: Any,
+         window_strides: Sequence[int] | None = None,
+         padding: str | Sequence[tuple[int, int]] | None = None,
+         lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
+         window_reversal: Sequence[bool] | None = None, feature_group_count: int = 1,
+         batch_group_count: int = 1, precision: Any = None,
+         preferred_element_type: DTypeLike | None = None) -> Array:
+    """A convolution in a kernel that is interpreted; for TPUs write it as products of windows.
+
+    Args:
+      lhs, rhs, dimension_numbers, lhs_dilation, rhs_dilation, feature_group_count,
+        batch_group_count, precision, preferred_element_type: as of
+        `jax.lax.conv_general_dilated`.
+      acc: what is added to the result.
+      window_strides, padding: the same, by default 1 and none.
+      window_reversal: along which axes the kernel is reversed.
+    """
+    numbers = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
+    n = lhs.ndim - 2
+    if window_reversal is not None:
+        rhs = rev(rhs, [axis for axis, reverse in zip(
+            numbers.rhs_spec[2:], window_reversal, strict=True) if reverse])
+    out = conv_general_dilated(
+        lhs, rhs, window_strides or (1,) * n, [(0, 0)] * n if padding is None else padding,
+        lhs_dilation, rhs_dilation, numbers, feature_group_count, batch_group_count, precision,
+        preferred_element_type)
+    return out if acc is None else acc + out  # type: ignore[no-any-return,operator]
 
 
 def bitcast(x: ArrayLike, ty: DTypeLike, dim: int = -2) -> Array:
@@ -168,13 +211,6 @@ def _is(platform: str) -> bool:
     return default_backend() == platform
 
 
-def _unknown(platform: str) -> NoReturn:
-    if _is(platform):
-        raise NotImplementedError(f"What Pallas knows of {platform.upper()}s is not there yet.")
-    kind = devices()[0].device_kind
-    raise ValueError(f"Unsupported {platform.upper()} device kind: {kind}")
-
-
 def is_tpu_device() -> bool:
     """Whether the default device is a TPU."""
     return _is("tpu")
@@ -185,19 +221,12 @@ def is_gpu_device() -> bool:
     return _is("gpu")
 
 
-def get_tpu_info() -> NoReturn:
-    """What is known of the default device as a TPU.
-
-    Raises:
-      ValueError: it is none.
-    """
-    _unknown("tpu")
-
-
 def get_gpu_info() -> NoReturn:
     """What is known of the default device as a GPU.
 
     Raises:
       ValueError: it is none.
     """
-    _unknown("gpu")
+    if is_gpu_device():
+        raise NotImplementedError("Kernels for GPUs are not there, nor what is known of them.")
+    raise ValueError(f"Unsupported GPU device kind: {devices()[0].device_kind}")
