@@ -18,19 +18,17 @@ from typing import Any
 import numpy as np
 
 import pyjx as jax
-from pyjx import configuration, lax
+from pyjx import configuration, jaxlib_api, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.effects import NamedAxisEffect, keeps_alive
 from pyjx.core.evaluation import bind_eqn, eval_jaxpr, jaxpr_as_fun, literal_value, walk
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.name_stack import NameStack
 from pyjx.core.nested import holds_jaxprs, map_jaxprs
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
-from pyjx.core.source_info import no_source_info
 from pyjx.core.specs import PartitionSpec
-from pyjx.engine.calls import call_params, jit_p
 from pyjx.engine.tangents import full_aval
 from pyjx.inspect.bad_values import BadValue, Step, found_in, nothing_found, without_program
 from pyjx.inspect.straight import repeatable, straight, stretch, traced
@@ -42,27 +40,16 @@ _SAME = frozenset(["broadcast_in_dim", "copy", "copy_p", "expand_dims", "name", 
 _ALL = 2**31 - 1  # iterations
 _FEW = 2**20  # elements, which are looked at without a program
 MOST_BYTES = 2**31  # of values of a program that are kept while it is looked at
-PART = 64  # equations in a part of a long program
-_PART = "part of a program"
-
-
-def _passes_nans(eqn: JaxprEqn) -> bool:
-    """Whether a result is nan wherever an operand is, whatever the others are: so of what is
-    linear, and computes, and of functions of one array."""
-    (x, *others), out = [v.aval for v in eqn.invars], eqn.outvars[0].aval
-    if eqn.primitive.moves:
-        return eqn.primitive.name in _SAME
-    return bool(eqn.primitive.linear) or (not others and x.shape == out.shape)
+# How a CPU compiles what runs once: most of the time would go into making its kernels fast.
+_ONCE = {"xla_backend_optimization_level": 0}
+if jaxlib_api.HAS_OLDER_CPU_EMITTERS:
+    _ONCE["xla_cpu_use_fusion_emitters"] = False
+_LONG = 4096  # equations, of which a long program has several pieces
 
 
 def _opens(eqn: JaxprEqn) -> bool:
     """Whether the program of a call is looked into: that of a kernel if it runs as such."""
     return eqn.primitive.name != "pallas_call" or bool(eqn.params["interpret"])
-
-
-def _part(eqn: JaxprEqn) -> Jaxpr | None:
-    """The equations that an equation stands for, if it is one of `in_parts`."""
-    return eqn.params["jaxpr"].jaxpr if eqn.params.get("name") is _PART else None
 
 
 def is_subnormal(x: Any) -> Any:
@@ -204,8 +191,8 @@ class _Whole:
 
     devices: Sequence[Any] = (None,)
 
-    def compiled(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        return jax.jit(fun)  # type: ignore[no-any-return]
+    def compiled(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        return jax.jit(fun, **options)  # type: ignore[no-any-return]
 
     def number(self, n: int) -> Any:
         return np.int32(n)
@@ -236,10 +223,11 @@ class _OnDevices(_Whole):
                         for place in np.ndindex(*sizes)]
         self.spec = PartitionSpec(self.names)
 
-    def _mapped(self, fun: Callable[..., Any], in_specs: Any) -> Callable[..., Any]:
+    def _mapped(self, fun: Callable[..., Any], in_specs: Any, **options: Any
+                ) -> Callable[..., Any]:
         return jax.jit(jax.shard_map(  # type: ignore[no-any-return]
             lambda *xs: [y[None] for y in fun(*xs)], mesh=self.mesh, in_specs=in_specs,
-            out_specs=self.spec, axis_names=set(self.names), check_vma=False))
+            out_specs=self.spec, axis_names=set(self.names), check_vma=False), **options)
 
     def entered(self, operands: Sequence[Any], in_specs: Any) -> list[Any]:
         """The parts of the operands that devices have."""
@@ -248,8 +236,8 @@ class _OnDevices(_Whole):
         specs = tuple([PartitionSpec(self.outer, *spec) for spec in in_specs])
         return list(self._mapped(lambda *xs: [x[0] for x in xs], specs)(*operands))
 
-    def compiled(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        return self._mapped(lambda *xs: fun(*[x[0] for x in xs]), self.spec)
+    def compiled(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        return self._mapped(lambda *xs: fun(*[x[0] for x in xs]), self.spec, **options)
 
     def number(self, n: int) -> Any:
         return np.full(len(self.devices), n, np.int32)
@@ -261,43 +249,27 @@ class _OnDevices(_Whole):
         return x[device]
 
 
-def in_parts(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """A long straight program as calls of parts of it. Values within parts need no flags: XLA takes
-    longer for these than for the program."""
-    jaxpr = closed.jaxpr
-    if len(jaxpr.eqns) <= 2 * PART:
-        return closed
-    eqns = []
-    last: dict[Any, int] = dict.fromkeys(jaxpr.outvars, _ALL)  # where each is read
-    for i, eqn in enumerate(jaxpr.eqns):
-        last.update({v: max(last.get(v, 0), i) for v in eqn.invars})
-    for start in range(0, len(jaxpr.eqns), PART):
-        inside = jaxpr.eqns[start:start + PART]
-        part = stretch(inside, [v for e in inside for v in e.outvars
-                                if last.get(v, -1) >= start + PART])
-        invars, out = part.jaxpr.invars, part.jaxpr.outvars
-        eqns.append(JaxprEqn(jit_p, invars, out,  # type: ignore[arg-type]
-                             call_params(part, _PART, len(invars)), part.effects, no_source_info))
-    return ClosedJaxpr(jaxpr.replace(eqns=eqns), closed.consts)
-
-
 class _Straight:
     """A straight program, the equation that makes each of its variables, and its compiled forms."""
 
     def __init__(self, closed: ClosedJaxpr) -> None:
         self.source = closed  # whose id is the key
-        self.closed = in_parts(straight(closed, _opens))
+        self.closed = straight(closed, _opens)
         self.made: dict[Any, int] = {
             v: i for i, e in enumerate(self.closed.eqns) for v in e.outvars}
         self.inputs = {v: i for i, v in enumerate(self.closed.jaxpr.invars)}
         self.consts = {v: i for i, v in enumerate(self.closed.jaxpr.constvars)}
         self.programs: dict[Any, Any] = {}
         self.values: dict[Any, Any] = {}  # of variables, of the last run
-        # Stretches without loops give the values of all their variables.
+        self.bytes = sum([math.prod(v.aval.shape) * v.aval.dtype.itemsize for v in self.made])
+        # What has no loops gives the values of all its variables.
         self.pieces: list[JaxprEqn | ClosedJaxpr] = []
         for is_loop, group in itertools.groupby(self.closed.eqns, _is_loop):
             eqns = list(group)
-            self.pieces += eqns if is_loop else [stretch(eqns)]
+            self.pieces += eqns if is_loop else [
+                stretch(eqns[i:i + _LONG]) for i in range(0, len(eqns), _LONG)]
+        self.last = {v: i for i, piece in enumerate(self.pieces) for v in (
+            piece.invars if isinstance(piece, JaxprEqn) else piece.jaxpr.invars)}
 
     def place(self, atom: Any) -> int:
         """The number of the equation that makes a variable; -1 for inputs and constants."""
@@ -327,12 +299,6 @@ def _noting(env: dict[Any, Any]) -> Callable[..., Sequence[Any]]:
     return apply
 
 
-def _results(closed: ClosedJaxpr, wanted: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-    """The values of variables of a program whose parts are calls."""
-    part = dce(straight(closed.replace(outvars=wanted), _opens))
-    return eval_jaxpr(part.jaxpr, part.consts, *args)
-
-
 class _Finder:
     """A search for one kind of values."""
 
@@ -344,6 +310,7 @@ class _Finder:
         self.loops: dict[Any, Any] = {}
         self.since: dict[int, Any] = {}  # what is told of loops in the last run of their programs
         self.here = np.asarray if what in ("nan", "inf") else jnp.asarray
+        self.options = _ONCE if jax.default_backend() == "cpu" else None
         self.by_rank: dict[bool, Any] = {}
 
     # -- flags
@@ -354,10 +321,6 @@ class _Finder:
         return (dtype is not None and not dtypes.is_extended(dtype)
                 and dtypes.issubdtype(dtype, np.inexact))
 
-    def flag(self, x: Any) -> Any:
-        """Whether a value has bad elements, as a scalar that is traced."""
-        return jnp.any(self.predicate(x)) if self.looks_at(jax.typeof(x)) else jnp.array(False)
-
     def bad(self, x: Any) -> Any:
         """Where a concrete value is bad."""
         return np.asarray(self.predicate(self.here(x)))
@@ -365,38 +328,36 @@ class _Finder:
     def flags(self, program: _Straight, values: Sequence[Any], scope: _Whole) -> dict[Any, Any]:
         """Of each variable whether it is bad, on each device.
 
-        The program gives the values of all variables, where these are not too large, and they are
-        looked at one by one: XLA takes longer for a thousand flags than for the program. Its loops
-        run apart, watched from the start, so that none is compiled twice.
+        The program gives the values of all variables, which are looked at one by one: XLA takes
+        longer for a thousand flags than for the program. Its loops run apart, watched from the
+        start, so that none is compiled twice. Where values are too large, they are not kept.
         """
         program.values = env = dict(zip(program.closed.jaxpr.all_invars, [
             *map(scope.stacked, program.closed.consts), *values], strict=True))
-        keys = [v for eqn in program.closed.eqns for v in eqn.outvars if self.looks_at(v.aval)
-                and eqn.primitive.name not in _SAME]
-        every = [v for eqn in program.closed.eqns for v in eqn.outvars if type(v) is Var]
         if keeps_alive(program.closed.effects):
             self.notes.append("it calls Python for its results, so it was run once, operation by "
                               "operation; loops that do so were not opened.")
             walk(program.closed.jaxpr, program.closed.consts, values, _noting(env))
-        elif sum([math.prod(v.aval.shape) * v.aval.dtype.itemsize for v in every]) <= MOST_BYTES:
-            for i, piece in enumerate(program.pieces):
-                if isinstance(piece, JaxprEqn):
-                    loop, watched = self.watching(piece, scope)
-                    outs = watched(loop.length, self.operands(program, piece, values, scope))
-                    self.since[id(piece)] = outs[len(piece.outvars)]
-                    env.update(zip(piece.outvars, outs, strict=False))
-                    continue
-                compiled = program.programs.setdefault(i, scope.compiled(jaxpr_as_fun(piece)))
+            return {v: self.seen(x, scope) for v, x in env.items()}
+        found = {v: self.seen(x, scope) for v, x in env.items()}
+        for i, piece in enumerate(program.pieces):
+            if isinstance(piece, JaxprEqn):
+                loop, watched = self.watching(piece, scope)
+                made: Sequence[Any] = piece.outvars
+                outs = watched(loop.length, self.operands(program, piece, values, scope))
+                self.since[id(piece)] = outs[len(made)]
+            else:
+                made = piece.jaxpr.outvars
+                compiled = program.programs.setdefault(i, scope.compiled(
+                    jaxpr_as_fun(piece), compiler_options=self.options))
                 outs = compiled(*[env[v] for v in piece.jaxpr.invars])
-                env.update(zip(list[Any](piece.jaxpr.outvars), outs, strict=True))
-        else:
-            run = program.programs.get("flags")
-            if run is None:
-                run = program.programs["flags"] = scope.compiled(
-                    lambda *xs: list(map(self.flag, _results(program.closed, keys, xs))))
-            found = {v: np.atleast_1d(x) for v, x in zip(keys, run(*values), strict=True)}
-            return {**{v: self.seen(x, scope) for v, x in env.items()}, **found}
-        return {v: self.seen(x, scope) for v, x in env.items() if self.looks_at(v.aval)}
+            new = dict(zip(made, outs, strict=False))
+            found.update({v: self.seen(x, scope) for v, x in new.items()})
+            env.update(new)
+            if program.bytes > MOST_BYTES:  # what no piece reads any more goes
+                for v in [v for v in env if program.last.get(v, i) <= i and v in program.made]:
+                    del env[v]
+        return found
 
     def seen(self, x: Any, scope: _Whole) -> Any:
         """Whether a value is bad, on each device."""
@@ -415,7 +376,7 @@ class _Finder:
         key = tuple(map(id, wanted))
         if key not in program.programs:
             program.programs[key] = scope.compiled(
-                lambda *xs: _results(program.closed, wanted, xs))
+                jaxpr_as_fun(dce(program.closed.replace(outvars=wanted))))
         return dict(zip(wanted, program.programs[key](*values), strict=True))
 
     def fetched(self, program: _Straight, values: Sequence[Any], scope: _Whole,
@@ -452,10 +413,7 @@ class _Finder:
             i = program.made[atom]
             eqn = program.closed.eqns[i]
             came: Any = self.operand(program, i, flags, values, scope, device)
-            known = self.passed_on(program, eqn, atom, flags, device)
-            if known is not None:
-                came = known
-            elif holds_jaxprs(eqn):
+            if holds_jaxprs(eqn):
                 came = self.inside(program, eqn, list(eqn.outvars).index(atom), values, scope,
                                    device, path, came)
                 if isinstance(came, BadValue):
@@ -498,27 +456,6 @@ class _Finder:
                 self.bad(cases[k - 1]) & (np.asarray(which) == k - 1))] or found
         return min(found)[1] if found else None
 
-    def passed_on(self, program: _Straight, eqn: JaxprEqn, out: Atom, flags: dict[Any, Any],
-                  device: int) -> int | None:
-        """The first operand of a part of the program that makes its result nan for sure, because
-        between them are only operations whose results are nan where an operand is."""
-        part = _part(eqn)
-        if part is None or self.what != "nan":
-            return None
-        made = {v: e for e in part.eqns for v in e.outvars}
-        reached, todo = set(), [part.outvars[list(eqn.outvars).index(out)]]  # type: ignore[arg-type]
-        while todo:
-            v = todo.pop()
-            if v in reached or isinstance(v, Literal):
-                continue
-            reached.add(v)
-            if v in made and made[v].invars and not holds_jaxprs(made[v]) and _passes_nans(made[v]):
-                todo += made[v].invars
-        sure = [(program.place(atom), k) for k, v in enumerate(eqn.invars)
-                if v in reached and v not in made and (atom := program.origin(v)) in flags
-                and flags[atom][device]]
-        return min(sure)[1] if sure else None
-
     def at(self, program: _Straight, eqn: JaxprEqn, values: Sequence[Any], scope: _Whole,
            device: int, path: _Path) -> BadValue:
         """The report of an equation."""
@@ -540,9 +477,8 @@ class _Finder:
         """As `chase`, of what is bad in result `k` of an equation that holds programs. `came` is
         the operand that may be why, where it cannot be opened."""
         name = eqn.primitive.name
-        kind = _PART if _part(eqn) else "device" if eqn.primitive.holder.within else name
-        opens: Any = {_PART: self._part, "scan": self._loop, "while": self._loop,
-                      "cond": self._branch, "device": self._devices}.get(kind)
+        opens: Any = {"scan": self._loop, "while": self._loop, "cond": self._branch}.get(
+            name, self._devices if eqn.primitive.holder.within else None)
         if opens is None or keeps_alive(eqn.effects):
             if came is None:
                 self.notes.append(f"{name} was taken whole: what it runs was not looked into.")
@@ -560,10 +496,6 @@ class _Finder:
         return [np.broadcast_to(x, (len(scope.devices), *np.shape(x)))
                 if isinstance(v, Literal) and scope is not _WHOLE else x for v, x in zip(
                     eqn.invars, self.fetched(program, values, scope, eqn.invars), strict=True)]
-
-    def _part(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: _Whole, device: int,
-              path: _Path) -> BadValue | int | None:
-        return self.chase(eqn.params["jaxpr"], operands, scope, k, device, path)
 
     def _branch(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: _Whole, device: int,
                 path: _Path) -> BadValue | int | None:
@@ -608,7 +540,8 @@ class _Finder:
         if id(eqn) in self.loops:
             return self.loops[id(eqn)]  # type: ignore[no-any-return]
         loop = _Loop.of(eqn)
-        program = scope.compiled(loop.watched(self.flag))
+        program = scope.compiled(loop.watched(
+            lambda x: jnp.any(self.predicate(x)) if self.looks_at(jax.typeof(x)) else False))
 
         def run(stop: int, operands: Sequence[Any]) -> list[Any]:
             start = [self.seen(x, scope) for x in operands[loop.first:][:loop.n_carry]]
@@ -675,7 +608,7 @@ class _Loop(Record):
                                   *row(i))
                 stacked = [lax.dynamic_update_index_in_dim(x, y, self.row(i), 0)
                            for x, y in zip(stacked, outs[n:], strict=True)]
-                bad = jnp.stack([*map(flag, outs)])
+                bad = jnp.array([*map(flag, outs)])
                 began = jnp.where(since < 0, i + 1, since)
                 kept = jnp.where(jnp.arange(len(outs)) < n, -1, since)
                 return i + 1, outs[:n], stacked, jnp.where(bad, began, kept)
