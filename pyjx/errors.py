@@ -195,8 +195,9 @@ class InconclusiveDimensionOperation(Exception):
     True
     """
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, question: Any = None) -> None:
         super().__init__(_explained(self, message))
+        self.question = question  # a difference, and whether it was to be zero, or at least zero
 
 
 class JaxprTypeError(TypeError):

@@ -77,4 +77,4 @@ def check_decided(old: Sequence[Any], new: Sequence[Any], size: Any, known: Any)
         raise InconclusiveDimensionOperation(
             f"Cannot divide evenly the sizes of shapes {tuple(old)} and {tuple(new)}. The "
             f"remainder {size % known} should be 0. Say so by `constraints=` of `symbolic_shape`, "
-            f'such as "{size % known} == 0".')
+            f'such as "{size % known} == 0".', (size % known, True))

@@ -13,7 +13,13 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from pyjx.core.frames import is_internal, user_frame, user_frames
+from pyjx.core.frames import (
+    is_internal,
+    is_of_foundation,
+    tracebacks_of,
+    user_frame,
+    user_frames,
+)
 from pyjx.core.name_stack import NameStack, empty_name_stack
 from pyjx.core.name_stack import thread_state as _names
 from pyjx.jaxlib_api import Traceback
@@ -45,6 +51,16 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
     """`file.py:12:3 (function)`, one line for each of `num_frames` frames; `unknown` if none."""
     frames = user_frames(source_info.traceback, num_frames)
     return "\n".join(map(str, frames)) if frames else "unknown"
+
+
+def raised_at(exc: BaseException) -> str:
+    """`file.py:12 (function)`, the innermost place of the user's that an exception passed."""
+    found = [tb for tb in tracebacks_of(exc) if not is_internal(
+        name := tb.tb_frame.f_code.co_filename) and not is_of_foundation(name)]
+    if not found:
+        return "unknown"
+    code = found[-1].tb_frame.f_code
+    return f"{code.co_filename}:{found[-1].tb_lineno} ({code.co_qualname})"
 
 
 no_source_info = SourceInfo(None, empty_name_stack)

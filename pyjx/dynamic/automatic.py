@@ -27,6 +27,8 @@ class _SomeDims(DynamicSpec):
 
     __slots__ = ("names", "refused")
 
+    is_unnamed = True
+
     def __init__(self, spec: JitSpec, names: Sequence[Sequence[str | None]]) -> None:
         super().__init__(spec.fun, spec.options, {}, "pow2")
         self.names = names

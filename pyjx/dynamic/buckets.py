@@ -9,7 +9,7 @@ the program with symbolic sizes: what is derived from it is padded as it runs, i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,11 +22,12 @@ from pyjx.core.dtypes import DType
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
+from pyjx.core.source_info import raised_at
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.symbolic.expressions import DimExpr
 from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.scopes import SymbolicScope
-from pyjx.core.symbolic.solving import Solution, solve, variables_in
+from pyjx.core.symbolic.solving import expressions_in, solve, variables_in
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.dynamic import control, indexed_parts  # noqa: F401  their rules
 from pyjx.dynamic.padded import SIZE, padded_jaxpr, sized_jaxpr
@@ -51,7 +52,7 @@ Policy = Any  # "pow2", an int, a sequence of ints, a function of a size, or a d
 Sizes = tuple[tuple[str, int], ...]
 
 SMALLEST = 8  # bucket of the policy "pow2"
-LEAST = (1, 2, 4, 8)  # sizes that a function may need to be traced; smaller ones run unpadded
+MOST_QUESTIONS = 16  # of a function about its sizes, whose answers one trace rests on
 
 
 def bucket(policy: Policy, name: str, size: int) -> int:
@@ -298,18 +299,36 @@ _Dynamic(dynamic_p)
 
 
 class _Traced(Record):
-    """A function traced with symbolic sizes, and how these follow from those of its arguments."""
+    """A function traced with symbolic sizes, or why it could not be.
 
-    call: TracedCall
+    Attributes:
+      questions: what it asked of sizes, as differences: whether one is zero, which was taken for
+        no, or, where the trace failed by it, whether one is at least zero.
+    """
+
+    call: TracedCall | None
     scope: SymbolicScope
-    solutions: tuple[Solution, ...]
-    dims: tuple[tuple[int, int, Any], ...]
+    failure: Exception | None
+    questions: tuple[tuple[Any, bool], ...]
 
 
 class Calls(BoundedDict):
-    """The plans of calls, by the types of arguments; None where these are not padded."""
+    """The plans of calls, by the types of arguments; None where these are not padded.
 
-    __slots__ = ()
+    Attributes:
+      traced: the function traced with symbolic sizes, by all else of the types, and by what holds
+        for the sizes.
+    """
+
+    __slots__ = ("traced",)
+
+    def __init__(self) -> None:
+        super().__init__(programs.TRACES, "calls of dynamic functions")
+        self.traced = BoundedDict(programs.TRACES, "traces with symbolic sizes")
+
+    def clear(self) -> None:
+        super().clear()
+        self.traced.clear()
 
     def buckets(self) -> list[BucketUse]:
         plans = [plan[1] for plan in self.values() if plan is not None]
@@ -324,25 +343,23 @@ class DynamicSpec(JitSpec):
       policy: from sizes to buckets.
       padded: for types of arguments the plan of a call, or None where the program of just these
         types is run.
-      scoped: the scope of the dimensions, and which of LEAST these are at least in it: one pair, as
-        threads put another one in its place.
+      scope: of the dimensions, as long as nothing was asked of them.
     """
 
-    __slots__ = ("dims", "policy", "scoped")
+    __slots__ = ("dims", "policy", "scope")
 
     padded: Calls
+    is_unnamed = False  # whether nobody has asked for it
 
     def __init__(self, fun: Callable[..., Any], options: Options, dims: Mapping[str, Any],
                  policy: Policy) -> None:
         super().__init__(fun, options)
         self.dims = dict(dims)
         self.policy = policy
-        self.padded = Calls(programs.TRACES, "calls of dynamic functions")
+        self.padded = Calls()
         given = [d for spec in self.dims.values() for s in tree_flatten(spec, is_leaf=_are_dims)[0]
                  if not isinstance(s, str) for d in s or () if isinstance(d, DimExpr)]
-        scope = given[0].scope if given else SymbolicScope()
-        scope.assumed = {}
-        self.scoped = scope, len(LEAST) - 1 if given else 0  # what the user says is not raised
+        self.scope = given[0].scope if given else SymbolicScope()
         for p in policy.values() if isinstance(policy, Mapping) else (policy,):
             if not callable(p):
                 bucket(p, "", 1)
@@ -362,12 +379,11 @@ class DynamicSpec(JitSpec):
             plan = None
         if plan is self and state.dynamic is eager_trace:
             plan = self.planned(in_tree, key[1], static)
-            if plan is None or not _tracers(plan[0].call.closed.consts):
+            if plan is None or not _tracers(plan[0].closed.consts):
                 self.padded[key] = plan
         if plan is None or state.dynamic is not eager_trace or checks_results():
             return JitSpec.miss(self, *args, **kwargs)  # type: ignore[no-any-return]
-        traced, run, sizes, bounds = plan
-        call = traced.call
+        call, run, sizes, bounds = plan
         if _tracers(leaves) or _tracers(call.closed.consts):
             closed = call.closed
             outs = dynamic_p.bind(*closed.consts, *leaves, jaxpr=consts_as_inputs(closed)
@@ -381,60 +397,102 @@ class DynamicSpec(JitSpec):
         """How a call with such arguments is made; None where they are not padded."""
         if any([isinstance(d, SymbolicDim) for a in avals for d in getattr(a, "shape", ())]):
             return None  # it is traced as a part of another such function
-        traced = self.traced_symbolic(in_tree, avals, static)
+        symbolic = self.symbolic_avals(self.scope, in_tree, avals, static)
+        if not variables_in(symbolic):
+            return None
+        sizes = self.sizes(symbolic, in_tree, avals, static)
+        if min([n for _, n in sizes]) < 1 or not all([
+                _holds(c.difference, c.is_equality, dict(sizes)) for c in self.scope.constraints]):
+            return None
+        traced = self.traced_symbolic(in_tree, avals, static, dict(sizes))
         if traced is None:
             return None
-        sizes = self.sizes(traced, in_tree, avals, static)
-        scope, values = traced.scope, dict(sizes)
-        if min(values.values()) < 1 or not all([
-                _holds(c.difference, c.is_equality, values) for c in scope.constraints]):
-            return None
-        # Where the trace has asked whether sizes are equal, it was told that they are not.
-        if any([_holds(d, True, values) for d in list((scope.assumed or {}).values())]):
-            return None
         bounds = tuple([(name, int(min(bucket(self.policy, name, n),
-                                       scope.variable_bounds(name)[1]))) for name, n in sizes])
+                                       traced.scope.variable_bounds(name)[1])))
+                        for name, n in sizes])
         call, options = traced.call, self.options
+        assert call is not None
         of = bucket_of(call.closed, bounds, self.name, call.request, (
             ("donated", call.donated), ("keep_unused", options.keep_unused),
             ("compiler_options", options.compiler_options)))
-        return traced, of.plan(sizes), sizes, bounds
+        return call, of.plan(sizes), sizes, bounds
 
-    def traced_symbolic(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any
-                        ) -> _Traced | None:
-        """The function traced with symbolic sizes; of sizes that it needs, where it asks whether
-        one is larger than some number."""
-        with programs.one_thread((id(self), "symbolic")):
-            scope, least = self.scoped
-            failure: InconclusiveDimensionOperation | None = None
-            while True:
-                symbolic = self.symbolic_avals(scope, in_tree, avals, static)
-                names = variables_in(symbolic)
-                if not names:
+    def traced_symbolic(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any,
+                        values: Mapping[str, int]) -> _Traced | None:
+        """The function traced for all sizes of which it is told the same as of these, where it asks
+        which is larger, or whether they are equal. None where that leaves but one size.
+
+        Raises:
+          InconclusiveDimensionOperation: it cannot be traced without numbers.
+        """
+        conditions: tuple[str, ...] = ()
+        while True:
+            traced = self._traced_under(conditions, in_tree, avals, static)
+            if traced is None:
+                return None
+            answers = [text for difference, is_equality in traced.questions
+                       if (text := _answered(difference, is_equality, values))]
+            if traced.failure is None and not answers:
+                return traced
+            if not answers or answers[0] in conditions or len(conditions) == MOST_QUESTIONS:
+                if traced.failure is None:
                     return None
-                key = (in_tree, symbolic, static, configuration.trace_context())
-                found = self.traces.get(key)
-                try:
-                    if found is None or not found.is_current():
-                        found = self.traces[key] = self.trace_anew(in_tree, symbolic, static)
-                    break
-                except InconclusiveDimensionOperation as error:
-                    failure = failure or error
-                    least += 1
-                    if least >= len(LEAST):
-                        raise failure from None
-                    scope = SymbolicScope([f"{v} >= {LEAST[least]}" for v in names])
-                    scope.assumed = {}
-            self.scoped = scope, least
-        dims = tuple([(i, axis, d) for i, a in enumerate(symbolic)
-                      for axis, d in enumerate(getattr(a, "shape", ()))
-                      if isinstance(d, DimExpr)])
-        return _Traced(found, scope, tuple(solve(symbolic, self.paths(in_tree, static))), dims)
+                self._raise_unsized(traced.failure, in_tree, avals, static, values)
+            conditions += (answers[0],)
+
+    def _traced_under(self, conditions: tuple[str, ...], in_tree: TreeDef, avals: tuple[Any, ...],
+                      static: Any) -> _Traced | None:
+        """The function traced for sizes of which these conditions hold."""
+        base, known = self.scope, self.padded.traced
+        key = (in_tree, self.symbolic_avals(base, in_tree, avals, static), static,
+               configuration.trace_context(), conditions)
+        with programs.one_thread((id(self), "symbolic")):
+            found = known.get(key)
+            if found is not None and (found.call is None or found.call.is_current()):
+                return found  # type: ignore[no-any-return]
+            try:
+                scope = SymbolicScope([*[c.text for c in base.constraints], *conditions]
+                                      ) if conditions else base
+            except ValueError:  # there is no such condition
+                return None
+            if not all([isinstance(scope.variable(v), DimExpr) for v in variables_in(key[1])]):
+                return None
+            symbolic = self.symbolic_avals(scope, in_tree, avals, static)
+            scope.is_unnamed = self.is_unnamed
+            scope.assumed, call, failure, questions = {}, None, None, []
+            try:
+                call = self.trace_anew(in_tree, symbolic, static)
+            except Exception as error:
+                failure = error
+                if isinstance(error, InconclusiveDimensionOperation) and error.question:
+                    questions.append(error.question)
+            questions[:0] = [(d, True) for d in scope.assumed.values()]
+            scope.assumed = None
+            found = _Traced(call, scope, failure, tuple(questions))
+            if failure is None or questions:
+                known[key] = found
+        return found
+
+    def _raise_unsized(self, failure: Exception, in_tree: TreeDef, avals: tuple[Any, ...],
+                       static: Any, values: Mapping[str, int]) -> NoReturn:
+        """Say why there is no trace: what is wrong with these sizes, too, or that the function asks
+        for the number that a size is."""
+        if not isinstance(failure, (TypeError, AttributeError, InconclusiveDimensionOperation)):
+            raise failure
+        self.trace_anew(in_tree, avals, static)
+        sizes = ", ".join([f"{v} ({n} here)" for v, n in values.items()])
+        raise InconclusiveDimensionOperation(
+            f"jit(dynamic=...): {self.name} cannot be traced for all sizes {sizes}: at "
+            f"{raised_at(failure)}: {type(failure).__name__}: "
+            f"{str(failure).splitlines()[0].rstrip('.')}. Compute with sizes by jax.numpy, such as "
+            "jnp.sqrt(n) and jnp.zeros(n), compare them, loop up to them by lax.fori_loop or "
+            "lax.scan, or leave that dimension out of `dynamic`."
+        ) from failure
 
     def paths(self, in_tree: TreeDef, static: Any) -> tuple[str, ...]:
         return signature.leaf_names(signature.parameters_of(self.fun), in_tree, static)
 
-    def sizes(self, traced: _Traced, in_tree: TreeDef, avals: tuple[Any, ...], static: Any
+    def sizes(self, symbolic: Sequence[Any], in_tree: TreeDef, avals: tuple[Any, ...], static: Any
               ) -> Sizes:
         """The value of each variable.
 
@@ -442,17 +500,17 @@ class DynamicSpec(JitSpec):
           ValueError: sizes of arguments contradict each other.
         """
         values: dict[str, int] = {}
-        for s in traced.solutions:
+        paths = self.paths(in_tree, static)
+        for s in solve(symbolic, paths):
             rest = s.rest.evaluate(values) if isinstance(s.rest, DimExpr) else s.rest
             values[s.name] = (avals[s.argument].shape[s.axis] - rest) // s.coefficient
-        for i, axis, d in traced.dims:
+        for i, axis, d in expressions_in(symbolic):
             if avals[i].shape[axis] != d.evaluate(values):
                 known = ", ".join([f"{k} = {n}" for k, n in values.items()])
                 raise ValueError(
-                    f"jit: the dimension {axis} of {self.paths(in_tree, static)[i]} is "
-                    f"{avals[i].shape[axis]}, and {d.evaluate(values)} was expected: "
-                    f"dynamic calls it '{d}', where other arguments say that {known}. Give "
-                    "dimensions that differ names that differ.")
+                    f"jit: the dimension {axis} of {paths[i]} is {avals[i].shape[axis]}, and "
+                    f"{d.evaluate(values)} was expected: dynamic calls it '{d}', where other "
+                    f"arguments say that {known}. Give dimensions that differ names that differ.")
         return tuple(sorted(values.items()))
 
     def symbolic_avals(self, scope: SymbolicScope, in_tree: TreeDef, avals: tuple[Any, ...],
@@ -517,6 +575,25 @@ def _holds(difference: Any, is_equality: bool, values: Mapping[str, int]) -> boo
             return not is_equality
         difference = difference.evaluate(values)
     return bool(difference == 0 if is_equality else difference >= 0)
+
+
+def _answered(difference: Any, is_equality: bool, values: Mapping[str, int]) -> str:
+    """What a function is told that has asked whether a difference of sizes is zero, or at least
+    zero, as a condition; nothing where it was told so already."""
+    if not isinstance(difference, DimExpr) or not difference.variables() <= values.keys():
+        return ""
+    n = difference.evaluate(values)
+    if not is_equality:
+        return f"{difference} >= 0" if n >= 0 else f"{difference} <= -1"
+    if n != 0:
+        return ""
+    # One side of an equation is a single term, of what the other side does not speak of.
+    terms = [(DimExpr(difference.scope, {m: abs(c)}), c) for m, c in difference.terms if m]
+    sides = [(term, term - difference if c > 0 else term + difference) for term, c in terms]
+    term, rest = min(sides, key=lambda side: (
+        isinstance(side[1], DimExpr) and str(side[0]) in side[1].variables(),
+        side[0].terms[0][1]))
+    return f"{term} == {rest}"
 
 
 def _are_dims(spec: Any) -> bool:

@@ -15,6 +15,7 @@ from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.dynamic.padded import SIZE, Padded, Padding, rule
 from pyjx.dynamic.whole_arrays import Results
+from pyjx.runtime.host_calls import checked
 
 
 def _run(p: Padding, closed: ClosedJaxpr, consts: Sequence[Padded], values: Sequence[Any]
@@ -60,6 +61,8 @@ def _scan(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     n, room = p.size(length), p.room(length)
     stacked = [lax.full((room, *p.rooms(v.aval.shape)), 0, v.aval.dtype)
                for v in body.jaxpr.outvars[n_carry:]]
+    if not room:
+        return [*carry, *stacked]
 
     def iterate(i: Any, state: Any) -> Any:
         now, ys = state
@@ -113,12 +116,14 @@ def _remat(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
 
 class _Cut(Record):
     """A Python function that a program calls, on arrays of the true sizes; its results are padded.
-    `shapes` are those of the operands, a number or the place of a size among the first operands."""
+    Shapes are those of the operands and of the results: a number, or the place ~i of a size among
+    the first operands. `avals` are the types of the padded results."""
 
     callback: Callable[..., Sequence[Any]]
     n_sizes: int
     shapes: tuple[tuple[int, ...], ...]
-    rooms: tuple[tuple[int, ...], ...]
+    out_shapes: tuple[tuple[int, ...], ...]
+    avals: tuple[ShapedArray, ...]
 
     @property
     def op(self) -> str:
@@ -130,28 +135,29 @@ class _Cut(Record):
 
     def __call__(self, *args: Any) -> list[Any]:
         sizes, arrays = list(map(int, args[:self.n_sizes])), args[self.n_sizes:]
-        cut = [x[tuple([slice(sizes[~n] if n < 0 else n) for n in shape])]
-               for x, shape in zip(arrays, self.shapes, strict=True)]
-        outs = []
-        for x, room in zip(self.callback(*cut), self.rooms, strict=True):
-            x = np.asarray(x)
-            padded = np.zeros(room, x.dtype)
-            padded[tuple(map(slice, x.shape))] = x
-            outs.append(padded)
-        return outs
+        true, out_true = [[tuple([sizes[~n] if n < 0 else n for n in shape]) for shape in shapes]
+                          for shapes in (self.shapes, self.out_shapes)]
+        outs = self.callback(*[x[tuple(map(slice, shape))]
+                               for x, shape in zip(arrays, true, strict=True)])
+        if self.avals:
+            outs = checked(self.callback, [a.update(shape=shape) for a, shape in zip(
+                self.avals, out_true, strict=True)], outs)
+        return [np.pad(x, [(0, n - m) for m, n in zip(x.shape, a.shape, strict=True)] or 0)
+                for x, a in zip(outs, self.avals, strict=True)]
 
 
 @rule("pure_callback", "io_callback", "debug_callback")
 def _callback(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     params = dict(eqn.params)
-    dims = list(dict.fromkeys([n for x in xs for n in x.shape if isinstance(n, SymbolicDim)]))
-    shapes = tuple([tuple([~dims.index(n) if isinstance(n, SymbolicDim) else n for n in x.shape])
-                    for x in xs])
     avals = params.get("result_avals", ())
-    rooms = tuple([p.rooms(a.shape) for a in avals])
-    params["callback"] = _Cut(params["callback"], len(dims), shapes, rooms)
+    dims = list(dict.fromkeys([n for x in (*xs, *avals) for n in x.shape
+                               if isinstance(n, SymbolicDim)]))
+    shapes, out_shapes = [tuple([tuple([
+        ~dims.index(n) if isinstance(n, SymbolicDim) else n for n in x.shape]) for x in some])
+        for some in (xs, avals)]
+    padded = tuple([a.update(shape=p.rooms(a.shape)) for a in avals])
+    params["callback"] = _Cut(params["callback"], len(dims), shapes, out_shapes, padded)
     if "result_avals" in params:
-        params["result_avals"] = tuple([a.update(shape=r)
-                                        for a, r in zip(avals, rooms, strict=True)])
+        params["result_avals"] = padded
     sizes = [lax.convert_element_type(p.size(n), SIZE) for n in dims]
     return bind_eqn(eqn.replace(params=params), [*sizes, *[x.val for x in xs]])

@@ -55,7 +55,7 @@ def _slice(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
 def _split(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     axis, start, outs = eqn.params["axis"], 0, []
     for n in eqn.params["sizes"]:
-        if axis not in x.padded:
+        if not any(map(_is_dim, eqn.params["sizes"])):
             outs.append(lax.slice_in_dim(x.val, start, start + n, axis=axis))
         else:
             outs.append(take(x.val, axis, p.size(start) + _arange(p.room(n))))
@@ -166,7 +166,7 @@ def _gather(p: Padding, eqn: JaxprEqn, x: Padded, indices: Padded) -> Results:
     params, window = dict(eqn.params), eqn.params["slice_sizes"]
     numbers, mode = params["dimension_numbers"], params["mode"]
     index, axes = indices.val, numbers.start_index_map
-    if any([a in x.padded for a in axes]):
+    if any([a in x.padded or _is_dim(window[a]) for a in axes]):
         index = _wide(index)
         last = _last(p, x, axes, window, get_aval(index).dtype)
         fits = (index >= 0) & (index <= last)
@@ -219,7 +219,10 @@ def _scatter(p: Padding, eqn: JaxprEqn, x: Padded, indices: Padded, updates: Pad
     params, numbers = dict(eqn.params), eqn.params["dimension_numbers"]
     window = _window(x, updates, numbers)
     axes, index = numbers.scatter_dims_to_operand_dims, indices.val
+    dims = [d for d in indices.padded if d < len(indices.shape) - 1]
     if not axes:
+        if {*dims} - {*numbers.scatter_indices_batching_dims}:
+            p.refuse("it writes the same elements several times")
         return bind_eqn(eqn, [x.val, index, updates.val])
     index = _wide(index)
     dtype = get_aval(index).dtype
@@ -227,7 +230,6 @@ def _scatter(p: Padding, eqn: JaxprEqn, x: Padded, indices: Padded, updates: Pad
     if params["mode"] is GatherScatterMode.CLIP:
         index = jnp.clip(index, 0, last)
     fits = jnp.all((index >= 0) & (index <= last), axis=-1, keepdims=True)
-    dims = [d for d in indices.padded if d < len(indices.shape) - 1]
     if dims:
         fits &= p.inside(indices, dims)[..., :1]
     val = updates.val

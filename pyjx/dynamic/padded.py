@@ -106,11 +106,14 @@ class Padding:
         found = self._rooms.get(d)
         if found is None and self.exact:
             found = self._rooms[d] = d.evaluate(self.sizes)
+        if found is None:  # equal sizes have equal rooms, in whatever way they are written
+            found = next((n for e, n in self._rooms.items() if _maybe_equal(d, e) and d == e), None)
         if found is None:
             high = self._scope.bounds(self._scope.parse(str(d)))[1]
             if high == float("inf"):
                 self.refuse(f"nothing bounds its size {d}", "Give the size as a number.")
-            found = self._rooms[d] = max(int(high), 0)
+            found = max(int(high), 0)
+        self._rooms[d] = found
         return found
 
     def rooms(self, shape: Iterable[Any]) -> tuple[int, ...]:
@@ -256,6 +259,12 @@ def rule(*operations: Primitive | str) -> Callable[[Rule], Rule]:
         return fun
 
     return declare
+
+
+def _maybe_equal(d: DimExpr, e: DimExpr) -> bool:
+    """Whether two sizes are equal for some values of the variables, which is soon said."""
+    values = {v: 1000 + 37 * i for i, v in enumerate(sorted(d.variables() | e.variables()))}
+    return bool(d.evaluate(values) == e.evaluate(values))
 
 
 def same(x: Any, y: Any) -> bool:

@@ -14,7 +14,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.dtypes import DType
-from pyjx.core.evaluation import bind_eqn
+from pyjx.core.evaluation import bind_eqn, eval_jaxpr
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import greatest, least
@@ -66,8 +66,9 @@ def _numbers(fun: Callable[..., Any], xs: Sequence[Padded], aval: ShapedArray) -
             with np.errstate(all="ignore"):
                 value = fun(*[np.asarray(v, x.aval.dtype)[()]
                               for v, x in zip(values, xs, strict=True)])
-            if value is not None:
-                found[d] = np.asarray(value).astype(aval.dtype)[()]
+                made = None if value is None else np.asarray(value).astype(aval.dtype)[()]
+            if made is not None and same(made, value):  # XLA rounds what is too large otherwise
+                found[d] = made
     return found
 
 
@@ -142,8 +143,9 @@ def _bitcast(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
 
 @rule(lax.reshape_p)
 def _reshape(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
-    if eqn.params["dimensions"] is not None:
-        p.refuse("it permutes dimensions", "Transpose before it.")
+    order = eqn.params["dimensions"]
+    if order is not None:
+        x = Padded(lax.transpose(x.val, order), x.aval.update(shape=[x.shape[d] for d in order]))
     return [reshaped(p, x, eqn.params["new_sizes"])]
 
 
@@ -151,7 +153,7 @@ def reshaped(p: Padding, x: Padded, new: Sequence[Any]) -> Any:
     """Where groups of dimensions become others, with padding at the end of the first one of each,
     elements keep their places; else each is looked for at the place that it has."""
     old = x.shape
-    if _keeps_places(old, new) and math.prod(x.room) == math.prod(p.rooms(new)):
+    if _keeps_places(p, old, new):
         return lax.reshape(x.val, p.rooms(new))
     index: Any = 0
     for d, n in enumerate(new):
@@ -164,9 +166,9 @@ def reshaped(p: Padding, x: Padded, new: Sequence[Any]) -> Any:
     return x.val[tuple(reversed(places))] if places else lax.full(p.rooms(new), x.val)
 
 
-def _keeps_places(old: Sequence[Any], new: Sequence[Any]) -> bool:
-    """Whether shapes are made of groups with the same number of elements, in which only the first
-    dimension other than 1 is symbolic."""
+def _keeps_places(p: Padding, old: Sequence[Any], new: Sequence[Any]) -> bool:
+    """Whether shapes are made of groups with the same number of elements, and the same room, in
+    which only the first dimension other than 1 is symbolic."""
     i = j = 0
     while i < len(old) or j < len(new):
         a, b = [list(shape[k:k + 1]) for shape, k in ((old, i), (new, j))]
@@ -181,6 +183,8 @@ def _keeps_places(old: Sequence[Any], new: Sequence[Any]) -> bool:
                 j += 1
             else:
                 return False
+        if math.prod(p.rooms(a)) != math.prod(p.rooms(b)):
+            return False
         for group in (a, b):
             sizes = [n for n in group if not (type(n) is int and n == 1)]
             if any([isinstance(n, SymbolicDim) for n in sizes[1:]]):
@@ -264,10 +268,22 @@ def _reduce(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
 
 @rule(lax.reduce_p)
 def _general_reduce(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
-    n = len(xs) // 2
-    given = [p.masked(x, eqn.params["dimensions"], init.val).val
-             for x, init in zip(xs[:n], xs[n:], strict=True)]
-    return bind_eqn(eqn, [*given, *[x.val for x in xs[n:]]])
+    """A flag beside each element says whether it is true: nothing is known to be neutral."""
+    n, axes, combine = len(xs) // 2, eqn.params["dimensions"], eqn.params["jaxpr"]
+    dims = [d for d in axes if d in xs[0].padded]
+    if p.exact or not dims:
+        return bind_eqn(eqn, [x.val for x in xs])
+
+    def combined(one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, ...]:
+        (*a, left), (*b, right) = one, other
+        both = eval_jaxpr(combine.jaxpr, combine.consts, *a, *b)
+        return (*[jnp.where(left & right, c, jnp.where(left, x, y))
+                  for c, x, y in zip(both, a, b, strict=True)], left | right)
+
+    vals = [x.val for x in xs]
+    *outs, _ = lax.reduce((*vals[:n], p.inside(xs[0], dims)), (*vals[n:], np.bool_(True)), combined,
+                          axes)
+    return outs
 
 
 @rule(lax.cumsum_p, lax.cumprod_p, lax.cummax_p, lax.cummin_p, lax.cumlogsumexp_p)
@@ -338,7 +354,39 @@ def _convolve(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
             dilated(y.room[window], params["rhs_dilation"][i]),
             dilated(x.room[rows], params["lhs_dilation"][i])))
     params["padding"] = tuple(pads)
-    return bind_eqn(eqn.replace(params=params), [x.val, y.val])
+    whole = bind_eqn(eqn.replace(params=params), [x.val, y.val])
+    taps = [d for d in dn.rhs_spec[2:] if d in y.padded]
+    if p.exact or not taps or not dtypes.issubdtype(x.aval.dtype, np.inexact):
+        return whole
+    return [lax.cond(jnp.isfinite(x.val).all(), lambda: whole[0],
+                     lambda: _by_taps(p, eqn.replace(params=params), x.val, y, taps))]
+
+
+def _by_taps(p: Padding, eqn: JaxprEqn, x: Value, y: Padded, taps: Sequence[int]) -> Any:
+    """A convolution by one tap of padded windows after the other: a zero in the place of one that
+    there is not would make NaN of what is not finite."""
+    params, dn = eqn.params, eqn.params["dimension_numbers"]
+    if not taps:
+        return bind_eqn(eqn, [x, y.val])[0]
+    i = dn.rhs_spec.index(taps[0]) - 2
+    low, high = params["padding"][i]
+    config = [(0, 0, 0)] * len(y.shape)
+    config[dn.lhs_spec[i + 2]] = low, high, params["lhs_dilation"][i] - 1
+    x = lax.pad(x, _zero(y.aval.dtype), config)
+    length = get_aval(x).shape[dn.lhs_spec[i + 2]] - dilated(
+        y.room[taps[0]], params["rhs_dilation"][i]) + 1
+    one = eqn.replace(params={**params, **{k: (*v[:i], n, *v[i + 1:]) for k, n in (
+        ("padding", (0, 0)), ("lhs_dilation", 1)) for v in [params[k]]}})
+
+    def add(j: Any, total: Any) -> Any:
+        part = Padded(lax.dynamic_slice_in_dim(y.val, j, 1, taps[0]), y.aval)
+        begun = lax.dynamic_slice_in_dim(x, j * params["rhs_dilation"][i], length,
+                                         dn.lhs_spec[i + 2])
+        return total + _by_taps(p, one, begun, part, taps[1:])
+
+    out = eqn.outvars[0].aval
+    return lax.fori_loop(np.int32(0), p.size(y.shape[taps[0]]), add,
+                         lax.full(p.rooms(out.shape), 0, out.dtype))
 
 
 def shifted(p: Padding, x: Padded, d: int, low: Dim, distance: int, value: Any) -> Padded:
@@ -362,6 +410,23 @@ def _window_pads(p: Padding, low: Dim, count: int, stride: int, window: int, len
     return low, (count - 1) * stride + window - length - low
 
 
+def _begun(p: Padding, params: dict[str, Any], xs: Sequence[Padded], values: Sequence[Any]
+           ) -> tuple[dict[str, Any], list[Padded]]:
+    """Arrays with numbers in their padding, and before the first windows where these begin at
+    symbolic places; and parameters of windows that begin at known ones."""
+    xs = [p.masked(x, x.padded, value) for x, value in zip(xs, values, strict=True)]
+    for d, (low, high) in enumerate(params["padding"]):
+        if isinstance(low, SymbolicDim):
+            base, pads = list(params.get("base_dilation") or (1,) * len(xs[0].shape)), list(
+                params["padding"])
+            xs = [shifted(p, x, d, low, base[d], v) for x, v in zip(xs, values, strict=True)]
+            base[d], pads[d] = 1, (0, high)
+            params = {**params, "padding": tuple(pads)}
+            if "base_dilation" in params:
+                params["base_dilation"] = tuple(base)
+    return params, xs
+
+
 def _windows(p: Padding, params: dict[str, Any], x: Padded, counts: Sequence[Any]
              ) -> dict[str, Any]:
     """The parameters of windows over an array with padding, of which there are `counts`."""
@@ -378,14 +443,7 @@ def _windows(p: Padding, params: dict[str, Any], x: Padded, counts: Sequence[Any
 
 @rule(lax.reduce_window_sum_p, lax.reduce_window_max_p, lax.reduce_window_min_p)
 def _reduce_window(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
-    params, value = eqn.params, _REDUCTIONS[eqn.primitive](x.aval.dtype)
-    x = p.masked(x, x.padded, value)
-    for d, (low, high) in enumerate(params["padding"]):
-        if isinstance(low, SymbolicDim):
-            base, pads = list(params["base_dilation"]), list(params["padding"])
-            x = shifted(p, x, d, low, base[d], value)
-            base[d], pads[d] = 1, (0, high)
-            params = {**params, "base_dilation": tuple(base), "padding": tuple(pads)}
+    params, (x,) = _begun(p, eqn.params, [x], [_REDUCTIONS[eqn.primitive](x.aval.dtype)])
     params = _windows(p, params, x, eqn.outvars[0].aval.shape)
     return bind_eqn(eqn.replace(params=params), [x.val])
 
@@ -393,9 +451,9 @@ def _reduce_window(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
 @rule(lax.reduce_window_p)
 def _general_window(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     n = len(xs) // 2
-    params = _windows(p, eqn.params, xs[0], eqn.outvars[0].aval.shape)
-    given = [p.masked(x, x.padded, init.val).val for x, init in zip(xs[:n], xs[n:], strict=True)]
-    return bind_eqn(eqn.replace(params=params), [*given, *[x.val for x in xs[n:]]])
+    params, given = _begun(p, eqn.params, xs[:n], [init.val for init in xs[n:]])
+    params = _windows(p, params, given[0], eqn.outvars[0].aval.shape)
+    return bind_eqn(eqn.replace(params=params), [x.val for x in (*given, *xs[n:])])
 
 
 @rule(lax.select_and_scatter_add_p, lax.select_and_gather_add_p)
@@ -405,11 +463,19 @@ def _select_in_windows(p: Padding, eqn: JaxprEqn, moving: Padded, x: Padded) -> 
     if prefer is None:
         p.refuse("which element of a window is chosen is not said")
     value = least(x.aval.dtype) if prefer.name == "ge" else greatest(x.aval.dtype)
-    gathers = eqn.primitive.name == "select_and_gather_add"
-    params = _windows(p, eqn.params, x, (eqn.outvars[0].aval if gathers else moving.aval).shape)
-    moving = p.masked(moving, moving.padded, _zero(moving.aval.dtype))
-    return bind_eqn(eqn.replace(params=params),
-                    [moving.val, p.masked(x, x.padded, value).val])
+    zero = _zero(moving.aval.dtype)
+    if eqn.primitive.name == "select_and_gather_add":
+        params, (moving, x) = _begun(p, eqn.params, (moving, x), (zero, value))
+        params = _windows(p, params, x, eqn.outvars[0].aval.shape)
+        return bind_eqn(eqn.replace(params=params), [moving.val, x.val])
+    params, (x,) = _begun(p, eqn.params, (x,), (value,))
+    params = _windows(p, params, x, moving.shape)
+    moving = p.masked(moving, moving.padded, zero)
+    out = bind_eqn(eqn.replace(params=params), [moving.val, x.val])[0]
+    for d, (low, _) in enumerate(eqn.params["padding"]):
+        if isinstance(low, SymbolicDim):  # where the array begins in what was moved
+            out = take(out, d, p.size(low) + jnp.arange(p.room(x.shape[d]), dtype=SIZE))
+    return [out]
 
 
 # -- matrices --------------------------------------------------------------------------------------
@@ -426,9 +492,37 @@ def _with_identity(p: Padding, x: Padded) -> Any:
     return lax.select(behind, lax.full_like(x.val, 1), x.val)
 
 
-@rule("cholesky", "det", "lu", "slogdet")
+@rule("cholesky", "det", "slogdet")
 def _factor(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     return bind_eqn(eqn, [_with_identity(p, x)])
+
+
+@rule("lu", "qr", "geqrf", "householder_product", "svd")
+def _orthogonal(p: Padding, eqn: JaxprEqn, x: Padded, *taus: Padded) -> Results:
+    """Zeros behind a matrix are never pivots, are not reflected, and their singular values come
+    last; but signs of singular vectors depend on the algorithm, which depends on the shape."""
+    last = len(x.shape) - 2
+    vectors = eqn.params.get("compute_uv") or eqn.params.get("pivoting")
+    if vectors and {last, last + 1} & {*x.padded}:
+        p.refuse(_FACTORS)
+    if eqn.primitive.name == "lu" and x.shape[last] == x.shape[last + 1]:
+        return _factor(p, eqn, x)
+    xs = [p.masked(a, range(last, len(a.shape)), _zero(a.aval.dtype)) for a in (x, *taus)]
+    return bind_eqn(eqn, [a.val for a in xs])
+
+
+@rule("tridiagonal_solve")
+def _tridiagonal(p: Padding, eqn: JaxprEqn, low: Padded, main: Padded, high: Padded, b: Padded
+                 ) -> Results:
+    """An identity stands behind the matrix, and nothing of `high` between the two."""
+    last, zero = len(main.shape) - 1, _zero(main.aval.dtype)
+    n: Any = main.shape[last]
+    if last in main.padded:
+        before = lax.broadcasted_iota(SIZE, high.room, last) < p.size(n - 1)
+        high = Padded(lax.select(before, high.val, lax.full_like(high.val, zero)), high.aval)
+    low, b = p.masked(low, [last], zero), p.masked(b, [last], zero)
+    main = p.masked(main, [last], _one(main.aval.dtype))
+    return bind_eqn(eqn, [low.val, main.val, high.val, b.val])
 
 
 @rule("triangular_solve")
@@ -473,11 +567,11 @@ def _in_batches(axes: int, reason: str) -> None:
 
 _ON_LAST = {
     1: ("fft",),
-    2: ("qr", "svd", "eigh", "eig", "geqrf", "householder_product", "getrf", "schur",
-        "tridiagonal", "hessenberg", "tridiagonal_solve", "factors_with_rank"),
+    2: ("eigh", "eig", "getrf", "schur", "tridiagonal", "hessenberg"),
 }
+_FACTORS = "its matrices can't be filled up so that their factors stay what they are"
 _in_batches(1, "each of its numbers depends on the length of the transformed axis")
-_in_batches(2, "its matrices can't be filled up so that their factors stay what they are")
+_in_batches(2, _FACTORS)
 
 
 # -- random bits -----------------------------------------------------------------------------------

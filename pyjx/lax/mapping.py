@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pyjx.core.array_type import ArrayLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.value_texts import shortened
+from pyjx.engine.axes import moveaxis
 from pyjx.engine.primitives import cast
 from pyjx.lax.common import operand
 from pyjx.lax.joining import concatenate, slice_in_dim
 from pyjx.lax.scans import scan
-from pyjx.lax.shapes import expand_dims, reshape
+from pyjx.lax.shapes import expand_dims, reshape, squeeze
 from pyjx.lax.shapes import rev as reverse_axes
 from pyjx.lax.traced_functions import debug_info_of
 from pyjx.transforms.vmap import vmap
@@ -132,10 +133,26 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
                              f"{tree}, got {out_tree}.")
         return outs
 
-    outs = _prefixes(combine, leaves, axes)
+    prefixes = _one_by_one if isinstance(
+        get_aval(leaves[0]).shape[axes[0]], SymbolicDim) else _prefixes
+    outs = prefixes(combine, leaves, axes)
     if reverse:
         outs = [reverse_axes(x, (a,)) for x, a in zip(outs, axes, strict=True)]
     return tree_unflatten(tree, outs)
+
+
+def _one_by_one(combine: Callable[..., list[Any]], xs: Sequence[Any], axes: Sequence[int]
+                ) -> list[Any]:
+    """Prefixes where the number of elements, and so that of levels of pairs, is not known."""
+    first, rest = [[slice_in_dim(x, start, stop, axis=a) for x, a in zip(xs, axes, strict=True)]
+                   for start, stop in ((0, 1), (1, None))]
+
+    def step(before: list[Any], now: list[Any]) -> tuple[list[Any], list[Any]]:
+        outs = combine(before, [expand_dims(x, (a,)) for x, a in zip(now, axes, strict=True)])
+        return outs, [squeeze(x, (a,)) for x, a in zip(outs, axes, strict=True)]
+
+    _, ys = scan(step, first, [moveaxis(x, a, 0) for x, a in zip(rest, axes, strict=True)])
+    return [concatenate([x, moveaxis(y, 0, a)], a) for x, y, a in zip(first, ys, axes, strict=True)]
 
 
 def _prefixes(combine: Callable[..., list[Any]], xs: Sequence[Any], axes: Sequence[int]

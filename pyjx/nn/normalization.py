@@ -14,6 +14,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
+from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.types import Value, Values
 from pyjx.lax.common import broadcast_shapes
@@ -191,7 +192,8 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     aval = get_aval(x)
     total = log_sum_exp("logmeanexp", x, axis, None, keepdims, False, where)
     if where is None:
-        count: Any = literal(float(count_of(aval, *axes_and_names(axis, aval.ndim))), aval.dtype)
+        count: Any = scalar_constant(
+            count_of(aval, *axes_and_names(axis, aval.ndim)), aval.dtype, True)
     else:
         count = _sum(stretch(where, aval.shape), axis, dtype=aval.dtype, keepdims=keepdims)
     return lax.sub(total, stretch(lax.log(count), get_aval(total).shape))

@@ -14,6 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dimensions import max_dim, min_dim
+from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import is_concrete
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes, canonical_axis
@@ -372,7 +373,7 @@ def interpolated(x: ArrayLike, xp: Any, fp: ArrayLike, left: ArrayLike, right: A
                     raise ValueError(f"the only valid string value of `{side}` is 'extrapolate', "
                                      f"but got: {value!r}")
                 continue
-            edge = at(fp, np.int32(end)) if value is None else value
+            edge = at(fp, scalar_constant(end, np.int32)) if value is None else value
             out = ufuncs.where(outside, edge, out)
     return out
 

@@ -13,7 +13,7 @@ from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, DTypeLike
-from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.avals import SymbolicDim, canonical_shape, get_aval
 from pyjx.core.integers import as_sizes
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim
@@ -84,6 +84,11 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
     for n in dimensions if isinstance(dimensions, (tuple, list)) else ():
         concrete_or_error(None, n, "dimensions argument of jnp.indices")
     shape = as_sizes("indices", "shape", dimensions)
+    if any([isinstance(n, SymbolicDim) for n in shape]):
+        every = [ops.broadcasted_iota(dtype, [
+            n if not sparse or d == axis else 1 for d, n in enumerate(shape)], axis)
+            for axis in range(len(shape))]
+        return tuple(every) if sparse else jnp.stack(every)
     if sparse:
         return tuple([array(x, dtype) for x in np.indices(shape, sparse=True)])
     return array(np.indices(shape), dtype)

@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, wrapped_constant
@@ -177,6 +177,8 @@ def running_total(x: Array, axis: int, *, reverse: bool = False) -> Array:
     if not aval.size:
         return x
     size = aval.shape[axis]
+    if isinstance(size, SymbolicDim):
+        return lax.cumsum(x, axis, reverse=reverse)
     window, padding = [1] * aval.ndim, [(0, 0)] * aval.ndim
     window[axis], padding[axis] = size, (0, size - 1) if reverse else (size - 1, 0)
     return lax.reduce_window(x, constant(0, aval.dtype), lax.add, window, padding=padding)

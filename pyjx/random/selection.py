@@ -38,8 +38,9 @@ def shuffle(key: KeyLike, x: ArrayLike, axis: int) -> Any:
     """`x`, sorted along an axis by random words; in rounds, so that equal words do not matter."""
     aval = get_aval(x)
     size = aval.size
-    size = size if type(size) is int else int(size)  # the bits depend on it: it must be a number
-    rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
+    most = 2**32 - 1
+    rounds = math.ceil(3 * math.log(max(1, size)) / math.log(most)) if type(size) is int else next(
+        k for k in range(4) if size <= int(most ** (k / 3)))
     for _ in range(rounds):
         key, subkey = split_traced(key)
         words = draw_bits(subkey, 32, aval.shape, False)
@@ -66,7 +67,7 @@ def _permuted_range(key: KeyLike, *, size: int, dtype: DType) -> Array:
 
 
 def _is_arraylike(x: Any) -> bool:
-    return hasattr(x, "dtype") or isinstance(x, (int, float, complex))
+    return hasattr(x, "dtype") or isinstance(x, (int, float, complex, SymbolicDim))
 
 
 def _require_arrays(name: str, *values: Any) -> None:
@@ -97,10 +98,6 @@ def permutation(key: KeyLike, x: Any, axis: int = 0, independent: bool = False, 
     [0, 1, 2, 3, 4]
     """
     wrapped, _ = check_key("permutation", key)
-    if isinstance(x, SymbolicDim):
-        raise errors.InconclusiveDimensionOperation(
-            f"permutation: symbolic dimension '{x}' used in a context that requires a constant: "
-            "how often the numbers are sorted depends on how many they are.")
     _require_arrays("permutation", x)
     aval = get_aval(x)
     if not aval.ndim:
@@ -110,7 +107,8 @@ def permutation(key: KeyLike, x: Any, axis: int = 0, independent: bool = False, 
         if isinstance(x, Tracer) and x.to_concrete_value() is None:
             raise_traced_size("permutation", x)
         as_axis("permutation", "axis", axis, 1)
-        out = _permuted_range(wrapped, size=max(0, operator.index(x)),
+        size = x if isinstance(x, SymbolicDim) else max(0, operator.index(x))
+        out = _permuted_range(wrapped, size=size,
                               dtype=dtypes.default_int_dtype())
         return placed_result(out, out_sharding, "permutation")
     axis = as_axis("permutation", "axis", axis, aval.ndim)
@@ -196,7 +194,7 @@ def choice(key: KeyLike, a: Any, shape: Sequence[int] = (), replace: bool = True
         if is_key(a) or dtypes.issubdtype(aval.dtype, np.complexfloating):
             raise TypeError("choice: a must be an array or an integer, got a scalar of dtype "
                             f"{dtypes.name(aval.dtype)}")
-        size = int(a)
+        size: Any = a if isinstance(a, SymbolicDim) else int(a)
     else:
         axis = as_axis("choice", "axis", axis, aval.ndim)
         size = aval.shape[axis]

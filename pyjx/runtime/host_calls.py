@@ -127,7 +127,7 @@ def call_on_host(callback: FlatFunction, result_avals: Sequence[ShapedArray], ar
     """
     try:
         with ensure_compile_time_eval():
-            outs = _checked(callback, result_avals, callback(*map(_on_cpu, args)))
+            outs = checked(callback, result_avals, callback(*map(_on_cpu, args)))
     except Exception as error:
         raise JaxRuntimeError(f"{_FAILED} {_told(error, callback)}") from error
     return [_as_array(x, aval) for x, aval in zip(outs, result_avals, strict=True)]
@@ -165,7 +165,7 @@ def _for_xla(host_call: HostCall, ordered: bool) -> Callable[..., Any]:
         try:
             given = args[1:] if ordered else args
             with ensure_compile_time_eval():
-                outs = _checked(callback, result_avals, callback(*map(_copied, given)))
+                outs = checked(callback, result_avals, callback(*map(_copied, given)))
         except BaseException as error:  # C++ ends the process for those that are no Exception
             raise _for_program(error, host_call) from None
         return (args[0], *outs) if ordered else tuple(outs)
@@ -206,7 +206,7 @@ def _told(error: BaseException, callback: FlatFunction, traceback: Any = None) -
     return f"{type(error).__name__}: {error}\nIt came from the callback {_name(callback)}{place}."
 
 
-def _checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequence[Any]
+def checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequence[Any]
              ) -> list[Any]:
     """The results as NumPy arrays, which XLA takes as they are."""
     if len(outs) != len(avals):

@@ -7,7 +7,10 @@ import numpy as np
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import lax
+from pyjx import lax, tree_util
+from pyjx.core.avals import get_aval
+from pyjx.core.evaluation import jaxpr_as_fun
+from pyjx.dynamic.padded import garbage, padded_jaxpr
 
 
 class Function(NamedTuple):
@@ -18,6 +21,29 @@ class Function(NamedTuple):
     shapes: Sequence[str]
     integers: Sequence[int] = ()
     derived: bool = True
+
+
+def planted(fun, dims, args, room=8):
+    """The results of a function on arguments padded with garbage, whose operations fill their
+    padding with it; None where these sizes run unpadded."""
+    spec = jax.jit(fun, dynamic=dims)._jit_spec
+    leaves, tree = tree_util.tree_flatten((tuple(args), {}))
+    avals = tuple(map(get_aval, leaves))
+    sizes = spec.sizes(spec.symbolic_avals(spec.scope, tree, avals, ()), tree, avals, ())
+    traced = spec.traced_symbolic(tree, avals, (), dict(sizes))
+    if traced is None:
+        return None
+    bounds = tuple((v, int(min(max(room, n), traced.scope.variable_bounds(v)[1])))
+                   for v, n in sizes)
+    program = padded_jaxpr(traced.call.closed, bounds, True, False)
+    padded = []
+    for x, aval in zip(leaves, program.in_avals[len(sizes):], strict=True):
+        full = np.full(aval.shape, garbage(aval.dtype))
+        full[tuple(map(slice, np.shape(x)))] = x
+        padded.append(full)
+    outs = jax.jit(jaxpr_as_fun(program))(*[np.int32(n) for _, n in sizes], *padded)
+    expected = jax.tree.leaves(jax.eval_shape(fun, *args))
+    return [np.asarray(x)[tuple(map(slice, y.shape))] for x, y in zip(outs, expected, strict=True)]
 
 
 def _key(shape):

@@ -155,7 +155,8 @@ def check(made):
     spec = jax.jit(made.derived, dynamic=dims)._jit_spec
     args = made.arguments(LEAST, lambda shape, dtype: np.zeros(shape, dtype))
     leaves, tree = tree_util.tree_flatten((tuple(args), {}))
-    closed = spec.traced_symbolic(tree, tuple(map(get_aval, leaves)), ()).call.closed
+    sizes = {"n": LEAST[0], **({"m": LEAST[1]} if made.two else {})}
+    closed = spec.traced_symbolic(tree, tuple(map(get_aval, leaves)), (), sizes).call.closed
     names = ["m", "n"] if made.two else ["n"]
     program = padded_jaxpr(closed, tuple((v, ROOM) for v in names), True, False)
     run = jax.jit(jaxpr_as_fun(program))

@@ -252,6 +252,16 @@ def test_keys_static_and_donated_arguments_and_captured_arrays():
     np.testing.assert_array_equal(keys(some), jax.vmap(jax.random.uniform)(some))
 
 
+def test_callbacks_have_results_of_true_sizes():
+    fun = jax.jit(lambda x: jax.pure_callback(lambda v: np.ones(len(v) - 1, "f"), x, x),
+                  dynamic={"x": ("n",)})
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"Expected: \(5,\), Actual: \(4,\)"):
+        jax.block_until_ready(fun(np.ones(5, "f")))
+    fun = jax.jit(lambda x: jax.pure_callback(lambda v: np.repeat(v, 2), jax.ShapeDtypeStruct(
+        (2 * x.shape[0],), "float32"), x) + 1, dynamic={"x": ("n",)})
+    np.testing.assert_array_equal(fun(np.arange(3, dtype="f")), [1, 1, 2, 2, 3, 3])
+
+
 def test_prints_show_true_sizes(capfd):
     def fun(x):
         jax.debug.print("{x}", x=x)

@@ -7,11 +7,11 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import export
+from pyjx import export, lax
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.dynamic import buckets  # noqa: F401  the rules
 from pyjx.dynamic.padded import garbage, padded_jaxpr, sized_jaxpr
-from tests.dynamic.functions import FUNCTIONS
+from tests.dynamic.functions import FUNCTIONS, planted
 
 ROOM = 8
 SIZES = {1: [(1,), (5,), (8,)], 2: [(1, 8), (5, 3)]}
@@ -138,6 +138,60 @@ def test_every_length(fun):
         expected = jaxpr_as_fun(sized_jaxpr(closed, (("n", n),)))(source[:n])
         for x, y in zip(found, expected, strict=True):
             np.testing.assert_allclose(x[tuple(map(slice, y.shape))], y, rtol=3e-5, atol=3e-5)
+
+
+NUMBERS = np.arange(10, dtype="f")
+DOWN = np.array([1, 2, 3, 4, 5, 6, 7, 8, np.inf], "f")
+ROWS = np.random.default_rng(0).normal(size=(8, 5)).astype("f")
+
+
+@pytest.mark.parametrize(("fun", "dims", "args"), [
+    # numbers that no conversion keeps
+    (lambda x: (x - 1).astype(jnp.uint32).min(), ("n",), [np.full(3, 7, "f")]),
+    (lambda x: (x + 3e9).astype(jnp.int32).max(), ("n",), [np.full(3, -3e9, "f")]),
+    # zeros behind a window that meet what is not finite
+    (lambda x, y: jnp.convolve(y, x, "valid"), ("n",), [np.ones(3, "f"), DOWN]),
+    (lambda x, y: lax.conv_general_dilated(y, x, (1, 2), [(1, 1), (2, 0)], (1, 2), (2, 1)),
+     (None, None, "n", "m"), [np.ones((2, 1, 2, 3), "f"), DOWN.reshape(1, 1, 3, 3)]),
+    (lambda x: jax.grad(lambda w: (jnp.convolve(x, w, "same")[:2]).sum())(jnp.ones(2)), ("n",),
+     [DOWN]),
+    # windows of symbolic sizes in arrays of known ones
+    (lambda x, i: jax.vmap(lambda i: lax.dynamic_slice(jnp.arange(10.0), (i,), x.shape))(i), ("n",),
+     [np.ones(3, "f"), np.array([0, 7, 9])]),
+    (lambda x, i: jax.vmap(lambda i: lax.dynamic_update_slice(jnp.arange(10.0), x, (i,)))(i),
+     ("n",), [np.ones(3, "f"), np.array([0, 7, 9])]),
+    (lambda x: jnp.split(jnp.arange(8.0), [x.shape[0]]), ("n",), [np.ones(3, "f")]),
+    # what is neutral is not known
+    (lambda x: lax.reduce(x, 2.0, lambda a, b: a + b * 1.0, (0,)), ("n", None), [ROWS[:3]]),
+    # windows that begin at symbolic places
+    (lambda x: jax.grad(lambda x: jnp.sin(lax.reduce_window(
+        x, -np.inf, lax.max, (3,), (2,), "SAME")).sum())(x), ("n",), [NUMBERS[:6]]),
+    (lambda x: jax.jvp(lambda x: lax.reduce_window(x, -np.inf, lax.max, (3,), (2,), "SAME"),
+                       (x,), (x * 2,)), ("n",), [NUMBERS[:5]]),
+    # sizes that are equal, and written in several ways
+    (lambda x: lax.associative_scan(jnp.multiply, x, reverse=True), ("n", None), [ROWS]),
+    (lambda x: lax.map(lambda r: r.sum(), x, batch_size=2), ("n", None), [ROWS[:5]]),
+    (lambda x: jax.grad(lambda x: jnp.sin(jax.ops.segment_prod(
+        x, jnp.zeros(x.shape[0], int), 2)).sum())(x), ("n", None), [ROWS[:5]]),
+    (lambda x: (jnp.diff(x).at[:-1].add(jnp.diff(x)[1:]), x.reshape(-1, order="F")), ("n", None),
+     [ROWS[:5]]),
+    # matrices
+    (lambda x: (jnp.linalg.qr(x), jnp.linalg.svdvals(x), jax.scipy.linalg.lu(x)), ("n", None),
+     [ROWS[:4]]),
+    (lambda x: (jnp.linalg.qr(x[:, :2], mode="complete"), jnp.linalg.norm(x, 2),
+                jax.grad(jnp.linalg.det)(x)), ("n", "n"), [ROWS[:5]]),
+    (lambda x: lax.linalg.tridiagonal_solve(x, x + 9, x, x[:, None]), ("n",), [NUMBERS[:5]]),
+    # random orders and choices
+    (lambda x: jax.random.permutation(jax.random.key(0), x, independent=True), ("n", None), [ROWS]),
+    (lambda x: jax.random.permutation(jax.random.key(0), x.shape[0]), ("n",), [NUMBERS[:7]]),
+    (lambda x: jax.random.choice(jax.random.key(0), x.shape[0], (2,), False), ("n",), [NUMBERS]),
+    (lambda x: jax.random.choice(jax.random.key(0), x, (9,), p=x / x.sum()), ("n",), [NUMBERS]),
+])
+def test_padding_is_hidden_from(fun, dims, args):
+    for room in (8, 16):
+        found = planted(fun, dict.fromkeys("x", dims), args, room)
+        for x, y in zip(found, jax.tree.leaves(jax.jit(fun)(*args)), strict=True):
+            np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6)
 
 
 def lax_scan(x):

@@ -149,6 +149,7 @@ class _Reasoning:
         if found is None:
             if not factor.operands:
                 return self.scope.variable_bounds(factor.kind)
+            self._factors[factor] = ANYTHING  # to inequalities that speak of it themselves
             found = self._factors[factor] = self._operation(factor)
         return found
 

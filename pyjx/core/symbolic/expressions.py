@@ -285,18 +285,18 @@ def _whole_numbers(values: np.ndarray[Any, Any]) -> list[int]:
     return [int(n) for n in np.unique(values[(values >= 0) & (values <= MOST)]) if n == int(n)]
 
 
-def _refuse_lookup(d: DimExpr) -> None:
-    """Raise InconclusiveDimensionOperation where a user's function looks a size up while what sizes
-    are taken for is noted: whether it is a key cannot be noted."""
+def _refuse(d: DimExpr, what: str) -> None:
+    """Raise InconclusiveDimensionOperation where a user's function does this with a size while what
+    sizes are taken for is noted: of what comes of it nothing can be noted."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and is_of_foundation(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is not None and not is_internal(frame.f_code.co_filename) and (
             state.dynamic is not eager_trace):
         raise InconclusiveDimensionOperation(
-            f"The size '{d}', which is not known, is looked up in a dict or a set: what is found "
-            "there would be taken for all sizes. Compare it, as by `n in (5, 7)`, or jit the "
-            "function without `dynamic`.")
+            f"The size '{d._written()}', which is not known, {what}: what comes of that would be "
+            "taken for all sizes.\nCompare it, as by `n in (5, 7)`, or jit the function without "
+            "`dynamic`.")
 
 
 @guard
@@ -350,7 +350,7 @@ class DimExpr(SymbolicDim):
 
     def __hash__(self) -> int:
         if self.scope.assumed is not None:
-            _refuse_lookup(self)
+            _refuse(self, "is looked up in a dict or a set")
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -402,7 +402,7 @@ class DimExpr(SymbolicDim):
             f"Using symbolic scope {self.scope}{SEE}\n"
             f"It holds for some values only: '{difference}' is between {low} and {high}. Say more "
             "of the variables by `constraints=` of `symbolic_shape`, such as "
-            f"\"{greater} >= {lesser + least}\".")
+            f"\"{greater} >= {lesser + least}\".", (difference - least, False))
 
     def maximum(self, other: Any) -> Any:
         return maximum(self.scope, self, _operand(self, other))
@@ -456,15 +456,17 @@ class DimExpr(SymbolicDim):
                 total = total + (product if coefficient == 1 else product * coefficient)
         return total
 
-    def __str__(self) -> str:
+    def _written(self) -> str:
         if not self._text:
             self._text = _written(self.terms)
         return self._text
 
-    __repr__ = __str__
+    def __str__(self, spec: str = "") -> str:
+        if self.scope.assumed is not None and self.scope.is_unnamed:
+            _refuse(self, "is asked for its text")
+        return self._written()
 
-    def __format__(self, spec: str) -> str:
-        return str(self)
+    __repr__ = __format__ = __str__
 
     def __reduce__(self) -> Any:
         return _remade, (self.scope, str(self))

@@ -70,6 +70,7 @@ class SymbolicScope:
         self._parsed: dict[str, Any] = {}
         # What was taken for other than zero, by its terms, where somebody asks.
         self.assumed: dict[Any, Any] | None = None
+        self.is_unnamed = False  # whether nobody knows of the variables, who would know their names
         self._made = Traceback.get_traceback()
         for text in constraints_str:
             self._constrain(str(text))

@@ -14,6 +14,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import scalar_constant
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangent, Tangents, Value, Values
 from pyjx.lax.linalg.general_systems import solve
@@ -110,7 +111,7 @@ def _det_jvp(primals: Values, tangents: Values) -> tuple[Value, Tangent]:
 
 def _is_last(shape: tuple[int, ...]) -> Array:
     places = lax.broadcasted_iota(np.int32, shape, len(shape) - 1)
-    return lax.eq(places, np.int32(shape[-1] - 1))
+    return lax.eq(places, scalar_constant(shape[-1] - 1, np.int32))
 
 
 def _products_of(factored: Sequence[Value]) -> tuple[Value, Value]:
