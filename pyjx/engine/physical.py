@@ -12,7 +12,7 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike
-from pyjx.core.avals import AbstractValue, ShapedArray, abstract_token, get_aval
+from pyjx.core.avals import AbstractValue, ShapedArray, abstract_token, get_aval, is_ref_type
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.evaluation import eval_jaxpr, walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
@@ -22,6 +22,7 @@ from pyjx.engine.axes import moveaxis
 from pyjx.engine.calls import call_in_place
 from pyjx.engine.decompositions import decomposition_of
 from pyjx.engine.tangents import add_any_p
+from pyjx.engine.types import Params
 
 
 def _is_key(aval: AbstractValue) -> bool:
@@ -95,6 +96,9 @@ def _apply(eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
     params = eqn.params
     avals = [v.aval for v in eqn.invars]
     if _nested(eqn):
+        stands_for = primitive.holder.stands_for
+        if stands_for is not None and _on_references(params):
+            return call_in_place(physicalize(stands_for(params)), primitive.name, *operands)
         with within(eqn):
             params = map_jaxprs(params, physicalize, _physical_jaxpr)
         return _results(eqn, primitive.bind(*operands, **params))
@@ -119,6 +123,12 @@ def _apply(eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
         outs, out_dims = [outs], [out_dims]
     return [x if d is None else moveaxis(x, d, get_aval(x).ndim - 1)
             for x, d in zip(outs, out_dims, strict=True)]
+
+
+def _on_references(params: Params) -> bool:
+    """Whether a program that an equation holds reads and writes references, of keys maybe."""
+    return any([isinstance(value, ClosedJaxpr) and any(map(is_ref_type, value.in_avals))
+                for value in params.values()])
 
 
 def _has_rank_of_data(aval: Any) -> bool:

@@ -244,6 +244,27 @@ def test_one_of_several_references_is_copied(place, watched):
         call(lambda x_ref, o_ref: pl.select_ref(0, x_ref, x_ref.at[:1]), X)(X)
 
 
+def test_keys_are_operands():
+    def kernel(key_ref, o_ref):
+        o_ref[...] = jax.random.uniform(key_ref[...], o_ref.shape)
+
+    key = jax.random.key(3)
+    got = call(kernel, struct(2, 4))(pltpu.to_pallas_key(key))
+    np.testing.assert_array_equal(got, jax.random.uniform(key, (2, 4)))
+    with pytest.raises(NotImplementedError, match=r"an operand is key<fry>\[\], and kernels for"):
+        jax.export.export(jax.jit(pl.pallas_call(kernel, struct(8, 128))), platforms=["tpu"])(key)
+
+
+def test_sizes_are_numbers():
+    (b,) = jax.export.symbolic_shape("b")
+    with pytest.raises(NotImplementedError, match=r"args\[0\] is float32\[b,8\], and sizes in"):
+        jax.export.export(jax.jit(call(double, X)))(struct(b, 8))
+    with pytest.raises(NotImplementedError, match="sizes in kernels are numbers"):
+        pl.pallas_export_experimental(True).__enter__()
+    with pl.pallas_export_experimental(False):
+        pass
+
+
 def test_convolutions():
     x, k = jax.random.normal(jax.random.key(0), (2, 3, 9)), jnp.arange(24.0).reshape(4, 3, 2)
     expected = jax.lax.conv_general_dilated(x, k[:, :, ::-1], (2,), [(0, 0)]) + 1

@@ -17,11 +17,10 @@ FAMILIES: dict[str, str] = {
         "lower_as_mlir multiple_of next_power_of_2 run_scoped run_state strides_from_shape when "
         "with_scoped"
     ),
-    "pyjx.experimental.pallas.kernel_calls": "pallas_call pallas_call_p",
+    "pyjx.experimental.pallas.kernel_calls": "pallas_call pallas_call_p pallas_export_experimental",
     "pyjx.experimental.pallas.core_kernels": "kernel",
     "pyjx.experimental.pallas.rest": (
-        "CompilerParams HOST enable_poison_buffers get_global pallas_export_experimental "
-        "semaphore"
+        "CompilerParams HOST enable_poison_buffers get_global semaphore"
     ),
     "pyjx.experimental.pallas.copies": (
         "DeviceIdType select_ref semaphore_read semaphore_signal semaphore_wait"

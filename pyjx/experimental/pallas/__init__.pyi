@@ -44,6 +44,7 @@ from pyjx.experimental.pallas.in_kernels import when as when
 from pyjx.experimental.pallas.in_kernels import with_scoped as with_scoped
 from pyjx.experimental.pallas.kernel_calls import pallas_call as pallas_call
 from pyjx.experimental.pallas.kernel_calls import pallas_call_p as pallas_call_p
+from pyjx.experimental.pallas.kernel_calls import pallas_export_experimental as pallas_export_experimental
 from pyjx.experimental.pallas.core_kernels import kernel as kernel
 from pyjx.experimental.pallas.copies import DeviceIdType as DeviceIdType
 from pyjx.experimental.pallas.copies import select_ref as select_ref
@@ -63,7 +64,6 @@ CompilerParams: _Any
 HOST: _Any
 enable_poison_buffers: _Any
 get_global: _Any
-pallas_export_experimental: _Any
 semaphore: _Any
 
 __all__ = [
@@ -114,12 +114,12 @@ __all__ = [
     "with_scoped",
     "pallas_call",
     "pallas_call_p",
+    "pallas_export_experimental",
     "kernel",
     "CompilerParams",
     "HOST",
     "enable_poison_buffers",
     "get_global",
-    "pallas_export_experimental",
     "semaphore",
     "DeviceIdType",
     "select_ref",

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial, reduce
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
+from pyjx.core.avals import AbstractRef, ShapedArray, SymbolicDim, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, RefEffect, axis_names, reads
 from pyjx.core.evaluation import jaxpr_as_fun
@@ -440,6 +441,11 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
     leaves, tree = tree_flatten_with_path(args)
     avals = [get_aval(operand("pallas_call", x)) for _, x in leaves]
     origins = [f"args{keystr(path)}" for path, _ in leaves]
+    for aval, name in [*zip(avals, origins, strict=True),
+                       *zip(results.avals, results.origins, strict=True)]:
+        if any([isinstance(n, SymbolicDim) for n in aval.shape]):
+            raise NotImplementedError(f"pallas_call: {name} is {aval.str_short()}, and sizes in "
+                                      "kernels are numbers. Export a program for each size.")
     axes = joined(avals)  # along which what the kernel writes varies
     results = results._replace(avals=tuple([a.varying(axes) for a in results.avals]))
     fetched = len(tree_flatten(args[:spec.num_scalar_prefetch])[0])
@@ -483,6 +489,19 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
             f"[{', '.join([a.str_short(short_dtypes=True) for a in captured])}]. You should pass "
             "them as inputs.")
     return _Traced(traced.closed.replace(debug_info=named), mapping, bounds, results.avals)
+
+
+@contextmanager
+def pallas_export_experimental(dynamic_shapes: bool) -> Iterator[None]:
+    """A context in which kernels are exported: as elsewhere.
+
+    Args:
+      dynamic_shapes: whether sizes are symbolic: they may not be.
+    """
+    if dynamic_shapes:
+        raise NotImplementedError("pallas_export_experimental: sizes in kernels are numbers. "
+                                  "Export a program for each size.")
+    yield
 
 
 def _run_kernel(kernel: Callable[..., None], mapping: GridMapping, in_tree: TreeDef,

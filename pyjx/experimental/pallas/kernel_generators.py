@@ -149,6 +149,26 @@ def stateful_bernoulli(p: ArrayLike = 0.5, shape: Sequence[int] | None = None) -
     return stateful_uniform(get_aval(p).shape if shape is None else shape) < p  # type: ignore[operator]
 
 
+def to_pallas_key(key: Array) -> Array:
+    """A key for `jax.random` in a kernel: the key itself, where kernels are interpreted. For TPUs
+    seed the generator of the core by its words.
+
+    Args:
+      key: a key array.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental import pallas as pl
+    >>> def kernel(key_ref, o_ref):
+    ...     o_ref[...] = jax.random.uniform(key_ref[...], o_ref.shape)
+    ...
+    >>> key = to_pallas_key(jax.random.key(0))
+    >>> drawn = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), "float32"), interpret=True)(key)
+    >>> bool((drawn == jax.random.uniform(key, (2,))).all())
+    True
+    """
+    return key
+
+
 def sample_block(sampler_fn: Callable[..., Array], global_key: Array, block_size: Sequence[int],
                  tile_size: Sequence[int], total_size: Sequence[int],
                  block_index: Sequence[ArrayLike] | None = None, **kwargs: Any) -> Array:

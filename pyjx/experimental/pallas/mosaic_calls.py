@@ -14,6 +14,7 @@ import numpy as np
 from lowering import mosaic
 from lowering.kernels import held
 from pyjx import configuration, jaxlib_api
+from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects, axis_names, no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
@@ -67,6 +68,11 @@ def compiled(params: Params, operands: Sequence[Any]) -> list[Any]:
       NotImplementedError: the kernel has an operation, or the call a grid or block, that has no
         form there.
     """
+    for x in operands:
+        if dtypes.is_extended(get_aval(x).dtype):
+            raise NotImplementedError(f"pallas_call: an operand is {get_aval(x).str_short()}, and "
+                                      "kernels for TPUs take none of that dtype. Give a key's "
+                                      "words, jax.random.key_data(key), to pltpu.prng_seed there.")
     options = params["compiler_params"]
     given = {key: getattr(options, key, None) for key in _CONFIGURED}
     if axis_names(params["jaxpr"].effects):
