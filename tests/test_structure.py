@@ -104,8 +104,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 56 for loops that are watched from the start, kernels and nested programs of devices in find.
 # 265 for chips, chosen references, random numbers and split bits of kernels, 1 more file(s).
 # 180 for functions that ask of their sizes, and more operations on padded arrays.
+# 26 for keys in kernels.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 89_554),
+    (sources.code_lines, 89_580),
     (lambda: PATHS, 559),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
