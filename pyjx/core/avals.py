@@ -378,8 +378,9 @@ class AbstractRef(AbstractValue):
             type(other) is AbstractRef and self.inner_aval.same_type(other.inner_aval))
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
-        """`Ref{float32[3]}`, or `Ref{f32[3]}` with `short_dtypes`."""
-        return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
+        """`Ref{float32[3]}`, or `Ref<vmem>{f32[3]}` with `short_dtypes` and in a memory."""
+        space = "" if self.memory_space is None else f"<{self.memory_space}>"
+        return f"Ref{space}{{{self.inner_aval.str_short(short_dtypes)}}}"
 
     def __len__(self) -> int:
         return len(self.inner_aval)

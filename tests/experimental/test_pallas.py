@@ -244,6 +244,17 @@ def test_one_of_several_references_is_copied(place, watched):
         call(lambda x_ref, o_ref: pl.select_ref(0, x_ref, x_ref.at[:1]), X)(X)
 
 
+def test_programs_show_memories():
+    def kernel(x_ref, y_ref, o_ref, space_ref):
+        o_ref[...] = x_ref[...]
+
+    text = str(jax.make_jaxpr(pl.pallas_call(
+        kernel, X, scratch_shapes=[pltpu.VMEM((8,), "float32")], interpret=True,
+        in_specs=[pl.BlockSpec(), pl.BlockSpec(memory_space=pl.ANY)]))(X, X))
+    assert ("{ lambda ; d:Ref<default>{f32[6,8]} e:Ref<any>{f32[6,8]} f:Ref<default>{f32[6,8]}\n"
+            "          g:Ref<vmem>{f32[8]}. let") in text
+
+
 def test_keys_are_operands():
     def kernel(key_ref, o_ref):
         o_ref[...] = jax.random.uniform(key_ref[...], o_ref.shape)
