@@ -105,8 +105,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 265 for chips, chosen references, random numbers and split bits of kernels, 1 more file(s).
 # 180 for functions that ask of their sizes, and more operations on padded arrays.
 # 26 for keys in kernels.
+# 1 for memories of references in print.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 89_580),
+    (sources.code_lines, 89_581),
     (lambda: PATHS, 559),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
