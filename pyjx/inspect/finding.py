@@ -47,11 +47,6 @@ if jaxlib_api.HAS_OLDER_CPU_EMITTERS:
 _LONG = 4096  # equations, of which a long program has several pieces
 
 
-def _opens(eqn: JaxprEqn) -> bool:
-    """Whether the program of a call is looked into: that of a kernel if it runs as such."""
-    return eqn.primitive.name != "pallas_call" or bool(eqn.params["interpret"])
-
-
 def is_subnormal(x: Any) -> Any:
     """Where a number is so small that it has lost digits; by its bits, as devices take it for 0."""
     if dtypes.issubdtype(x.dtype, np.complexfloating):
@@ -138,7 +133,7 @@ def _clean(closed: ClosedJaxpr, bad: Callable[[Any], Any]) -> ClosedJaxpr:
         return Literal(v.aval.dtype.type(0), v.aval)
 
     def inside(program: ClosedJaxpr) -> ClosedJaxpr:
-        program = straight(program, _opens)
+        program = straight(program)
         return program.replace(jaxpr=plain(program.jaxpr))
 
     def plain(jaxpr: Jaxpr) -> Jaxpr:
@@ -254,7 +249,7 @@ class _Straight:
 
     def __init__(self, closed: ClosedJaxpr) -> None:
         self.source = closed  # whose id is the key
-        self.closed = straight(closed, _opens)
+        self.closed = straight(closed)
         self.made: dict[Any, int] = {
             v: i for i, e in enumerate(self.closed.eqns) for v in e.outvars}
         self.inputs = {v: i for i, v in enumerate(self.closed.jaxpr.invars)}

@@ -17,11 +17,11 @@ from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive
 from pyjx.engine.primitives import name_p
+from pyjx.inspect.straight import programs_within
 from pyjx.lax.convert import tie_p
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
-    from pyjx.core.jaxpr import ClosedJaxpr
 
 Rule = Callable[..., Any]  # operands, parameters by name -> the result, or a list of results
 
@@ -84,8 +84,8 @@ def _wide(x: ArrayLike) -> Any:
 
 def _run(eqn: JaxprEqn, operands: list[Any], account: Account) -> Sequence[Any]:
     name, params = eqn.primitive.name, eqn.params
-    if name in _CONTROL:
-        return _CONTROL[name](operands, account, **params)
+    if name in ("cond", "scan", "while"):
+        return _controlled(eqn, operands, account)
     if eqn.primitive.is_call:
         inner = program_of(eqn.primitive, params)
         if inner is not None:
@@ -125,42 +125,20 @@ def _as_it_is(eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
 # ---- control flow -------------------------------------------------------------------------
 
 
-def _scan(operands: list[Any], account: Account, *, jaxpr: ClosedJaxpr, length: int, reverse: bool,
-          num_consts: int, num_carry: int, **_: Any) -> list[Any]:
-    consts, carry = operands[:num_consts], operands[num_consts:num_consts + num_carry]
-    rows = operands[num_consts + num_carry:]
-    steps = range(length - 1, -1, -1) if reverse else range(length)
-    collected: list[list[Any]] = []
-    for i in steps:
-        row = [x[i] for x in rows]
-        outs = evaluate(jaxpr.jaxpr, jaxpr.consts, [*consts, *carry, *row], account)
-        carry = outs[:num_carry]
-        collected.append(outs[num_carry:])
-    if reverse:
-        collected.reverse()
-    avals = jaxpr.out_avals[num_carry:]
-    stacked = [np.stack([row[k] for row in collected]) if collected
-               else np.zeros((0, *aval.shape)) for k, aval in enumerate(avals)]
-    return [*carry, *stacked]
+def _controlled(eqn: JaxprEqn, operands: list[Any], account: Account) -> list[Any]:
+    """The results of a loop or a branch."""
+    first = eqn.params.get("num_consts", len(operands) - len(eqn.outvars))
+    n = eqn.params.get("num_carry", len(eqn.outvars))
+    carry, rows = operands[first:first + n], []
+    for *_, outs in programs_within(eqn, operands, lambda _, closed, xs: evaluate(
+            closed.jaxpr, closed.consts, xs, account)):
+        carry = outs[:n]
+        rows.append(outs[n:])
+    if eqn.params.get("reverse"):
+        rows.reverse()
+    return [*carry, *[np.stack([row[k] for row in rows]) if rows else np.zeros(v.aval.shape)
+                      for k, v in enumerate(eqn.outvars[n:])]]
 
-
-def _while(operands: list[Any], account: Account, *, cond_jaxpr: Any, body_jaxpr: Any,
-           cond_nconsts: int, body_nconsts: int, **_: Any) -> list[Any]:
-    for_cond, rest = operands[:cond_nconsts], operands[cond_nconsts:]
-    for_body, carry = rest[:body_nconsts], rest[body_nconsts:]
-    while np.any(evaluate(cond_jaxpr.jaxpr, cond_jaxpr.consts, [*for_cond, *carry], account)[0]):
-        carry = evaluate(body_jaxpr.jaxpr, body_jaxpr.consts, [*for_body, *carry], account)
-    return carry
-
-
-def _cond(operands: list[Any], account: Account, *, branches: Sequence[Any], **_: Any
-          ) -> list[Any]:
-    index = min(max(int(operands[0]), 0), len(branches) - 1)
-    chosen = branches[index]
-    return evaluate(chosen.jaxpr, chosen.consts, operands[1:], account)
-
-
-_CONTROL: dict[str, Callable[..., list[Any]]] = {"scan": _scan, "while": _while, "cond": _cond}
 
 # ---- operations ---------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@ rule is wrong, at which operand, on which line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal
 from pyjx.core.nested import holds_jaxprs, program_of
 from pyjx.core.records import Record
 from pyjx.inspect.bad_values import place_text
-from pyjx.inspect.straight import line_of, repeatable, straight, traced
+from pyjx.inspect.straight import line_of, programs_within, repeatable, straight, traced
 
 _DIRECTIONS = 2  # along which each operand is moved
 # Whose derivatives leave something out on purpose.
@@ -181,8 +181,7 @@ class _Check:
         for eqn in closed.eqns:
             xs = [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
             if holds_jaxprs(eqn) and not eqn.primitive.own_rules:
-                for program, operands in _programs(eqn, xs):
-                    self.walk(program, operands)
+                next(programs_within(eqn, xs, lambda _, *given: self.walk(*given)), None)
                 self.passed_by.add(eqn.primitive.name)
             elif not keeps_alive(eqn.effects) and eqn.primitive.name not in _ON_PURPOSE:
                 self.check(eqn, xs)
@@ -276,18 +275,6 @@ def _is_real(aval: Any) -> bool:
     dtype = getattr(aval, "dtype", None)
     return dtype is not None and not dtypes.is_extended(dtype) and dtypes.issubdtype(
         dtype, np.floating) and 0 not in aval.shape
-
-
-def _programs(eqn: JaxprEqn, xs: Sequence[Any]) -> Iterator[tuple[ClosedJaxpr, list[Any]]]:
-    """The programs of a loop's first iteration, or of the branch that is taken."""
-    p = eqn.params
-    if eqn.primitive.name == "scan" and p["length"]:
-        n, at = p["num_consts"] + p["num_carry"], -1 if p["reverse"] else 0
-        yield p["jaxpr"], [*xs[:n], *[x[at] for x in xs[n:]]]
-    elif eqn.primitive.name == "while":
-        yield p["body_jaxpr"], list(xs[p["cond_nconsts"]:])
-    elif eqn.primitive.name == "cond":
-        yield p["branches"][int(np.clip(xs[0], 0, len(p["branches"]) - 1))], list(xs[1:])
 
 
 def _dot(cts: Sequence[Any], ys: Sequence[Any]) -> float:
