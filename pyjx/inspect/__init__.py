@@ -20,7 +20,7 @@ FAMILIES = {
         "ModuleProgram Program TracedProgram UnsupportedError data read trace"
     ),
     "pyjx.inspect.bad_values": "BadValue Step Values",
-    "pyjx.inspect.deviations": "Comparison Deviation compare",
+    "pyjx.inspect.deviations": "Comparison Deviation Loss compare record",
     "pyjx.inspect.finding": "find",
     "pyjx.inspect.reducing": "NothingFailsError Reduced reduce",
     "pyjx.inspect.rule_checks": "RuleCheck WrongRule check_rules",

@@ -12,7 +12,9 @@ from pyjx.inspect.bad_values import Step as Step
 from pyjx.inspect.bad_values import Values as Values
 from pyjx.inspect.deviations import Comparison as Comparison
 from pyjx.inspect.deviations import Deviation as Deviation
+from pyjx.inspect.deviations import Loss as Loss
 from pyjx.inspect.deviations import compare as compare
+from pyjx.inspect.deviations import record as record
 from pyjx.inspect.finding import find as find
 from pyjx.inspect.reducing import NothingFailsError as NothingFailsError
 from pyjx.inspect.reducing import Reduced as Reduced
@@ -58,7 +60,9 @@ __all__ = [
     "Values",
     "Comparison",
     "Deviation",
+    "Loss",
     "compare",
+    "record",
     "find",
     "NothingFailsError",
     "Reduced",

@@ -344,6 +344,12 @@ def test_a_check_that_fails_is_status_1(run, model, monkeypatch):
     assert status == 1 and "DIFFERS  result" in err
 
 
+def test_a_check_of_which_nothing_can_be_told_is_status_7(run):
+    code = "lambda x: lax.fori_loop(0, 60, lambda i, x: 4 * x * (1 - x), x * x / (1 + x * x))"
+    status, _, err = run("-c", code, "f32[8]", "--check", "numpy-float64")
+    assert status == 7 and "nothing can be told" in err and "in iteration" in err, err
+
+
 def test_what_the_interpreter_does_not_know(run):
     status, _, err = run("-c", "jnp.linalg.eigvalsh", "f32[3,3]", "--check", "interpreter")
     assert status == 4 and "interpreter cannot run it" in err and "custom_call" in err

@@ -115,7 +115,7 @@ def test_what_rounding_makes_of_a_program_is_let_pass_and_no_more(monkeypatch: A
 
     x = np.linspace(1, 3, 5, dtype="float32")
     agreement = inspect.check(inspect.trace(saturated, x), "numpy-float64", [x])
-    assert agreement, str(agreement)
+    assert not agreement and agreement.blind and agreement.rows[0][1], str(agreement)
     assert 1 < agreement.rows[0][-1] < 20
     exact = inspect.trace(lambda x: x * 0.1, x)
     monkeypatch.setitem(running._WAYS, "eager", lambda *_: [x * 0.1 + 0.01])
