@@ -197,6 +197,7 @@ _CALLS = {
     "custom_linear_solve": "matvec(x) and solve(matvec, b)", "tree_map_with_path": "f(path, leaf)",
 }
 _DTYPE = re.compile(r"data type '(\w+)' not understood")
+_NARROW = re.compile(r"(too large to convert to|out of bounds for|does not fit) u?int32\.?$")
 # What other libraries, or other functions of these, call an argument.
 _OTHER_NAMES = {
     "dim": "axis", "dims": "axis", "axes": "axis", "axis": "dimension", "size": "shape",
@@ -230,6 +231,9 @@ def complete(exc: Exception) -> None:
     elif type(exc) is TypeError and (dtype := _DTYPE.match(text)):
         if close := difflib.get_close_matches(dtype[1], [d.name for d in dtypes.all_dtypes], 1):
             text += f". Did you mean '{close[0]}'?"
+    elif type(exc) is OverflowError and _NARROW.search(text) and not configuration.enable_x64.value:
+        text = (f"{text.removesuffix('.')}. Integers have 64 bits with "
+                "jax.config.update('jax_enable_x64', True); floats are larger without.")
     elif text.startswith("Comparator raised exception while sorting pytree dictionary keys"):
         unsorted = next(_unsorted(list(last.tb_frame.f_locals.values()), 0), None)
         keys = f" {shortened(list(unsorted))}" if unsorted else ""

@@ -266,3 +266,16 @@ def test_messages_of_the_user_stay_as_they_are():
     with pytest.raises(TypeError) as caught:
         jax.jit(fails)(1.0)
     assert str(caught.value) == "f() got an unexpected keyword argument 'x' at 0x1234"
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jnp.asarray(2 ** 40), lambda: jnp.array([2 ** 40]), lambda: jnp.arange(3) + 2 ** 40,
+    lambda: jnp.where(True, 2 ** 40, 1), lambda: jax.device_put(2 ** 40),
+    lambda: jnp.array(3).at[()].set(2 ** 40), lambda: jax.jit(jnp.negative)(-2 ** 40)])
+def test_integers_that_32_bits_do_not_hold(call):
+    with pytest.raises(OverflowError, match=r"int32\. Integers have 64 bits with jax\.config"):
+        call()
+    with jax.enable_x64(True):
+        assert int(np.max(call())) >= 2 ** 40
+    with pytest.raises(OverflowError, match="for int8\n"):
+        jnp.array(1000, "int8")

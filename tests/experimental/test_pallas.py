@@ -364,6 +364,8 @@ MISTAKES = [
     (bad(lambda x_ref, o_ref: o_ref.set(x_ref[...] + pl.program_id(1)), grid=2),
      r"Axis 1 is out of bounds for grid \(2,\)"),
     (lambda: pl.pallas_call(double, X)(X), "Only interpret mode is supported on CPU backend."),
+    (bad(lambda x_ref, o_ref: pl.when(x_ref[0] > 0)(print)),
+     r"when: the condition must be one bool, got one of the shape \(8,\). Choose elements by jnp"),
     (bad(lambda x_ref, o_ref: pl.loop(4, 0, step=-1)(print)), "step must be positive, got -1"),
     (lambda: jax.jit(lambda n: bad(grid=3, in_specs=[pl.BlockSpec((2, 8), lambda i: (n, 0))],
                                    out_specs=ROWS)())(1), "must not capture constants"),

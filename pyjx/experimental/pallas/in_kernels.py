@@ -50,6 +50,10 @@ def when(condition: ArrayLike, /) -> Callable[[Callable[[], None]], None]:
     [1, 7, 1]
     """
     def run(function: Callable[[], None]) -> None:
+        shape = get_aval(condition).shape
+        if shape:
+            raise ValueError(f"when: the condition must be one bool, got one of the shape {shape}. "
+                             "Choose elements by jnp.where, or all together by jnp.any or jnp.all.")
         if isinstance(condition, Tracer):
             cond(condition, function, lambda: None)
         elif condition:
