@@ -8,6 +8,7 @@ the program with symbolic sizes: what is derived from it is padded as it runs, i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -46,7 +47,7 @@ from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.placement import NO_REQUEST, Request
 from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding
 from pyjx.runtime.transfers import array_from_numpy, put_host
-from pyjx.tree_util import tree_flatten, tree_leaves
+from pyjx.tree_util import tree_flatten, tree_leaves, tree_map
 
 Policy = Any  # "pow2", an int, a sequence of ints, a function of a size, or a dict of these
 Sizes = tuple[tuple[str, int], ...]
@@ -68,13 +69,16 @@ def bucket(policy: Policy, name: str, size: int) -> int:
     """
     if isinstance(policy, Mapping):
         policy = policy.get(name, "pow2")
-    if policy == "pow2":
+    if isinstance(policy, str) and policy == "pow2":
         return max(SMALLEST, 1 << (size - 1).bit_length())
     if callable(policy):
-        found = int(policy(size))
-    elif isinstance(policy, (int, np.integer)) and policy > 0:
-        found = -(-size // int(policy)) * int(policy)
-    elif isinstance(policy, Sequence) and not isinstance(policy, str) and policy:
+        found = policy(size)
+        if not _are_sizes([found]):
+            raise ValueError(f"jit: dynamic_policy gives {found!r} for the size {size} of the "
+                             f"dimension {name!r}. Give a number of elements, at least {size}.")
+    elif _are_sizes([policy]):
+        found = -(-size // policy) * policy
+    elif isinstance(policy, (Sequence, np.ndarray)) and len(policy) and _are_sizes(policy):
         sizes = sorted(map(int, policy))
         found = next((n for n in sizes if n >= size), -(-size // sizes[-1]) * sizes[-1])
     else:
@@ -84,7 +88,11 @@ def bucket(policy: Policy, name: str, size: int) -> int:
     if found < size:
         raise ValueError(f"jit: dynamic_policy gives the bucket {found} for the size {size} of "
                          f"the dimension {name!r}, which is larger. Give one of at least {size}.")
-    return found
+    return int(found)
+
+
+def _are_sizes(values: Iterable[Any]) -> bool:
+    return all([isinstance(n, (int, np.integer)) and type(n) is not bool and n > 0 for n in values])
 
 
 # -- programs of buckets ---------------------------------------------------------------------------
@@ -357,12 +365,21 @@ class DynamicSpec(JitSpec):
         self.dims = dict(dims)
         self.policy = policy
         self.padded = Calls()
-        given = [d for spec in self.dims.values() for s in tree_flatten(spec, is_leaf=_are_dims)[0]
-                 if not isinstance(s, str) for d in s or () if isinstance(d, DimExpr)]
+        specs = tree_flatten(self.dims, is_leaf=_are_dims)[0]
+        if wrong := [s for s in specs if not _are_dims(s)]:
+            raise ValueError(f"jit: dynamic={dims} has {wrong[0]!r}, where it may have tuples of "
+                             "names and None, such as ('n', None).")
+        given = [d for s in specs if type(s) is tuple for d in s if isinstance(d, DimExpr)]
         self.scope = given[0].scope if given else SymbolicScope()
+        for d in given:
+            self.scope.check_same(d.scope, given[0], d, "in dynamic of jit")
         for p in policy.values() if isinstance(policy, Mapping) else (policy,):
             if not callable(p):
                 bucket(p, "", 1)
+        names = {*re.findall(r"[^\W\d]\w*", str(specs))}
+        if isinstance(policy, Mapping) and (wrong := [v for v in policy if v not in names]):
+            raise ValueError(f"jit: dynamic_policy speaks of {wrong[0]!r}, which is no name in "
+                             f"dynamic={self.dims}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DynamicSpec, (self.fun, self.options, self.dims, self.policy)
@@ -509,8 +526,9 @@ class DynamicSpec(JitSpec):
                 known = ", ".join([f"{k} = {n}" for k, n in values.items()])
                 raise ValueError(
                     f"jit: the dimension {axis} of {paths[i]} is {avals[i].shape[axis]}, and "
-                    f"{d.evaluate(values)} was expected: dynamic calls it '{d}', where other "
-                    f"arguments say that {known}. Give dimensions that differ names that differ.")
+                    f"{d.evaluate(values)} was expected: dynamic calls it '{d}', and "
+                    f"{known} by sizes of arguments. Give dimensions that differ names that differ."
+                )
         return tuple(sorted(values.items()))
 
     def symbolic_avals(self, scope: SymbolicScope, in_tree: TreeDef, avals: tuple[Any, ...],
@@ -527,23 +545,25 @@ class DynamicSpec(JitSpec):
                 kwargs[parameters.variadic] = tuple(args[n:])
         symbolic = list(avals)
         for name, spec in self.dims.items():
-            for i, dims in self._spread(name, spec, kwargs.get(name, ())):
+            for i, dims in self._spread(name, spec, kwargs.get(name, ()), avals):
                 if dims is not None:
                     symbolic[i] = avals[i].update(
                         shape=named_shape(scope, name, dims, avals[i].shape))
         return tuple(symbolic)
 
-    def _spread(self, name: str, spec: Any, leaves: Any) -> list[tuple[int, Any]]:
+    def _spread(self, name: str, spec: Any, leaves: Any, avals: Sequence[Any]
+                ) -> list[tuple[int, Any]]:
         """The names for each leaf of an argument."""
         if spec is None or _are_dims(spec):
             return [(i, spec) for i in tree_leaves(leaves)]
         specs, tree = tree_flatten(spec, is_leaf=lambda s: s is None or _are_dims(s))
         try:
-            parts = tree.flatten_up_to(leaves)
+            tree.flatten_up_to(tree_map(lambda i: avals[i], leaves))  # which errors show
         except (TypeError, ValueError) as error:
             raise ValueError(f"jit: dynamic[{name!r}] is no prefix of the tree of the argument: "
-                             f"{error}. Give a tuple of names for each array, or one for all."
-                             ) from None
+                             f"{str(error).rstrip('.')}. Give a tuple of names for each array, such "
+                             "as ('n', None), or one for all.") from None
+        parts = tree.flatten_up_to(leaves)
         return [(i, s) for s, part in zip(specs, parts, strict=True) for i in tree_leaves(part)]
 
 
@@ -614,6 +634,12 @@ def dynamic_spec(fun: Callable[..., Any], options: Options, dims: Any, policy: P
         raise TypeError("jit: dynamic must be a dict from names of parameters to tuples of names "
                         f"of dimensions, such as {{'x': ('batch', None)}}; got {dims!r}.")
     parameters = signature.parameters_of(fun)
+    if parameters is not None:
+        static = {*options.static_argnames, *[parameters.positional[i] for i in signature
+                  .static_positions(options.static_argnums, len(parameters.positional))
+                  if 0 <= i < len(parameters.positional)]}
+        if wrong := [name for name in dims if name in static]:
+            raise ValueError(f"jit: dynamic names {wrong[0]!r}, which is a static argument.")
     if parameters is not None and parameters.keywords is None:
         known = {*parameters.every, parameters.variadic}
         if wrong := [name for name in dims if name not in known]:

@@ -570,6 +570,9 @@ def jit(  # type: ignore[misc]
     flags = tuple(sorted((compiler_options or {}).items()))
     # all by position: functions are jitted while others are traced
     options = Options(*static, *donated, keep_unused, inline, flags, device, ins, outs, "jit")
+    if dynamic is None and dynamic_policy != "pow2":
+        raise ValueError(f"jit: dynamic_policy={dynamic_policy!r} is of no use without `dynamic`, "
+                         "which names the dimensions that vary.")
     spec = JitSpec(fun, options) if dynamic is None else many_sizes.dynamic_spec(
         fun, options, dynamic, dynamic_policy)
     return pjit_callable(spec, spec.miss, fun)

@@ -123,8 +123,24 @@ def test_options_are_checked():
         jax.jit(lambda x: x, dynamic={"y": ("n",)})
     with pytest.raises(TypeError, match="must be a dict"):
         jax.jit(lambda x: x, dynamic=("n",))
-    with pytest.raises(ValueError, match="dynamic_policy 'pow3' is none"):
-        jax.jit(lambda x: x, dynamic={"x": ("n",)}, dynamic_policy="pow3")
+    for policy in ("pow3", 0, -1, 2.5, True, [], [0], ["a"], {"n": [3, -1]}):
+        with pytest.raises(ValueError, match="dynamic_policy .* is none"):
+            jax.jit(lambda x: x, dynamic={"x": ("n",)}, dynamic_policy=policy)
+    with pytest.raises(ValueError, match="speaks of 'm', which is no name in"):
+        jax.jit(lambda x: x, dynamic={"x": ("2*n",)}, dynamic_policy={"n": 4, "m": 8})
+    with pytest.raises(ValueError, match="gives 4.5 for the size 3 of the dimension 'n'"):
+        jax.jit(lambda x: x, dynamic={"x": ("n",)}, dynamic_policy=lambda n: 1.5 * n)(np.ones(3))
+    with pytest.raises(ValueError, match="of no use without `dynamic`"):
+        jax.jit(lambda x: x, dynamic_policy=8)
+    with pytest.raises(ValueError, match="dynamic names 'k', which is a static argument"):
+        jax.jit(lambda x, k: x, dynamic={"k": ("n",)}, static_argnums=1)
+    with pytest.raises(ValueError, match=r"has 3.5, where it may have tuples"):
+        jax.jit(lambda x: x, dynamic={"x": (3.5, None)})
+    with pytest.raises(ValueError, match=r"Expected list, got .*float32\[3,4\].*such as \('n'"):
+        jax.jit(lambda x: x, dynamic={"x": ["n", None]})(np.ones((3, 4), "f"))
+    (n,), (m,) = export.symbolic_shape("n"), export.symbolic_shape("m")
+    with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes in dynamic of jit"):
+        jax.jit(lambda x: x, dynamic={"x": (n, m)})
 
 
 def test_policies():
