@@ -8,6 +8,7 @@ the program with symbolic sizes: what is derived from it is padded as it runs, i
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -45,7 +46,7 @@ from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.flag_checks import checks_results
 from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.placement import NO_REQUEST, Request
-from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding
+from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding, partitions
 from pyjx.runtime.transfers import array_from_numpy, put_host
 from pyjx.tree_util import tree_flatten, tree_leaves, tree_map
 
@@ -424,11 +425,12 @@ class DynamicSpec(JitSpec):
         traced = self.traced_symbolic(in_tree, avals, static, dict(sizes))
         if traced is None:
             return None
-        bounds = tuple([(name, int(min(bucket(self.policy, name, n),
-                                       traced.scope.variable_bounds(name)[1])))
-                        for name, n in sizes])
         call, options = traced.call, self.options
         assert call is not None
+        parts = _parts(call)
+        bounds = tuple([(name, int(min(math.ceil(bucket(self.policy, name, n) / parts.get(name, 1))
+                                       * parts.get(name, 1), traced.scope.variable_bounds(name)[1])))
+                        for name, n in sizes])
         of = bucket_of(call.closed, bounds, self.name, call.request, (
             ("donated", call.donated), ("keep_unused", options.keep_unused),
             ("compiler_options", options.compiler_options)))
@@ -583,6 +585,21 @@ def named_shape(scope: SymbolicScope, name: str, dims: Any, like: tuple[int, ...
                              f"dynamic[{name!r}] says so. Give a name, or None, for a dimension "
                              "that may differ.")
     return shape
+
+
+def _parts(call: TracedCall) -> dict[str, int]:
+    """In how many parts meshes cut the dimensions that are variables, by their names."""
+    counts: dict[str, int] = {}
+    closed, request = call.closed, call.request
+    for avals, asked in ((closed.in_avals, request.in_shardings),
+                         (closed.out_avals, request.out_shardings)):
+        for aval, s in zip(avals, asked or [getattr(a, "sharding", None) for a in avals],
+                           strict=True):
+            hlo = s._to_xla_hlo_sharding(aval.ndim) if isinstance(s, NamedSharding) else None
+            if hlo is not None and not hlo.is_replicated():
+                for d, n in zip(aval.shape, partitions(hlo), strict=False):
+                    counts[str(d)] = math.lcm(n, counts.get(str(d), 1))
+    return counts
 
 
 def _tracers(values: Sequence[Any]) -> bool:

@@ -5,7 +5,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx.sharding import NamedSharding
+from pyjx.sharding import AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 
 X = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
@@ -37,3 +37,15 @@ def test_arguments_say_where_a_function_runs():
     device = jax.devices()[3]
     out = fun(jax.device_put(X[:5], device))
     assert out.devices() == {device} and out.shape == (5, 4)
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_buckets_are_such_that_meshes_divide_them(kind):
+    rows = NamedSharding(jax.make_mesh((8,), ("b",), axis_types=(kind,)), P("b"))
+    options = {"dynamic": {"x": ("n", None)}, "dynamic_policy": [6, 20]}
+    fun = jax.jit(lambda x: x * 2, in_shardings=rows, **options)
+    for n in (3, 17):
+        np.testing.assert_array_equal(fun(X[:n]), 2 * X[:n])
+    assert [b.bounds for b in fun.explain().buckets] == [{"n": 8}, {"n": 24}]
+    fun = jax.jit(lambda x: x * 2, **options)
+    np.testing.assert_array_equal(fun(jax.device_put(X[:16], rows)), 2 * X[:16])

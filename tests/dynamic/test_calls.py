@@ -124,17 +124,17 @@ def test_options_are_checked():
     with pytest.raises(TypeError, match="must be a dict"):
         jax.jit(lambda x: x, dynamic=("n",))
     for policy in ("pow3", 0, -1, 2.5, True, [], [0], ["a"], {"n": [3, -1]}):
-        with pytest.raises(ValueError, match="dynamic_policy .* is none"):
+        with pytest.raises(ValueError, match=r"dynamic_policy .* is none"):
             jax.jit(lambda x: x, dynamic={"x": ("n",)}, dynamic_policy=policy)
     with pytest.raises(ValueError, match="speaks of 'm', which is no name in"):
         jax.jit(lambda x: x, dynamic={"x": ("2*n",)}, dynamic_policy={"n": 4, "m": 8})
-    with pytest.raises(ValueError, match="gives 4.5 for the size 3 of the dimension 'n'"):
+    with pytest.raises(ValueError, match=r"gives 4\.5 for the size 3 of the dimension 'n'"):
         jax.jit(lambda x: x, dynamic={"x": ("n",)}, dynamic_policy=lambda n: 1.5 * n)(np.ones(3))
     with pytest.raises(ValueError, match="of no use without `dynamic`"):
         jax.jit(lambda x: x, dynamic_policy=8)
     with pytest.raises(ValueError, match="dynamic names 'k', which is a static argument"):
         jax.jit(lambda x, k: x, dynamic={"k": ("n",)}, static_argnums=1)
-    with pytest.raises(ValueError, match=r"has 3.5, where it may have tuples"):
+    with pytest.raises(ValueError, match=r"has 3\.5, where it may have tuples"):
         jax.jit(lambda x: x, dynamic={"x": (3.5, None)})
     with pytest.raises(ValueError, match=r"Expected list, got .*float32\[3,4\].*such as \('n'"):
         jax.jit(lambda x: x, dynamic={"x": ["n", None]})(np.ones((3, 4), "f"))
@@ -335,6 +335,11 @@ def test_checks_are_of_true_elements():
     assert checked(np.ones(3, "f"))[0].get() is None  # the log of a padding zero is none of them
     assert "too large: 5.0" in checked(np.array([1, 5, 1], "f"))[0].get()
     assert "nan" in checked(-np.ones(2, "f"))[0].get()
+    indexed = jax.jit(checkify.checkify(lambda x, i: (x[i], x[10]), errors=checkify.index_checks),
+                      dynamic={"x": ("n",), "i": ("k",)})
+    assert indexed(np.ones(11, "f"), np.array([3, -11]))[0].get() is None
+    assert "index 10 is out of bounds" in indexed(np.ones(9, "f"), np.array([3, 1]))[0].get()
+    assert "index 12 is out of bounds" in indexed(np.ones(11, "f"), np.array([3, 12, 1]))[0].get()
 
 
 def test_sizes_that_are_given_as_numbers_are_checked():

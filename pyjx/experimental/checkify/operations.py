@@ -9,11 +9,12 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
-from pyjx.core.scalars import scalar_of
+from pyjx.core.scalars import scalar_constant, scalar_of
+from pyjx.engine.axes import broadcast_in_dim
 from pyjx.experimental.checkify.conditions import check_p
 from pyjx.experimental.checkify.errors import (
     DivisionByZeroError,
@@ -127,7 +128,12 @@ def _out_of_bounds(shape: tuple[int, ...], axes: Sequence[int], last: Sequence[i
         starts = reshape(given, (aval.size,))
         which = reshape(broadcasted_iota(np.int32, (aval.size // len(axes), len(axes)), 1),
                         (aval.size,))
-        highest = np.array(last, wide.dtype)[np.arange(aval.size) % len(axes)]
+        if any([isinstance(n, SymbolicDim) for n in (*last, aval.size)]):
+            each = concatenate([reshape(scalar_constant(n, wide.dtype), (1,)) for n in last], 0)
+            highest = reshape(broadcast_in_dim(
+                each, (aval.size // len(axes), len(axes)), (1,)), (aval.size,))
+        else:
+            highest = np.array(last, wide.dtype)[np.arange(aval.size) % len(axes)]
         wrong = bitwise_or(lt(starts, full_like(starts, 0)), gt(starts, highest))
         first = argmax(wrong, 0, np.int32)
         return _any([wrong]), [dynamic_index_in_dim(starts, first, 0, False),
