@@ -428,9 +428,9 @@ class DynamicSpec(JitSpec):
         call, options = traced.call, self.options
         assert call is not None
         parts = _parts(call)
-        bounds = tuple([(name, int(min(math.ceil(bucket(self.policy, name, n) / parts.get(name, 1))
-                                       * parts.get(name, 1), traced.scope.variable_bounds(name)[1])))
-                        for name, n in sizes])
+        bounds = tuple([(v, int(min(-(-bucket(self.policy, v, n) // parts.get(v, 1))
+                                    * parts.get(v, 1), traced.scope.variable_bounds(v)[1])))
+                        for v, n in sizes])
         of = bucket_of(call.closed, bounds, self.name, call.request, (
             ("donated", call.donated), ("keep_unused", options.keep_unused),
             ("compiler_options", options.compiler_options)))
@@ -563,8 +563,8 @@ class DynamicSpec(JitSpec):
             tree.flatten_up_to(tree_map(lambda i: avals[i], leaves))  # which errors show
         except (TypeError, ValueError) as error:
             raise ValueError(f"jit: dynamic[{name!r}] is no prefix of the tree of the argument: "
-                             f"{str(error).rstrip('.')}. Give a tuple of names for each array, such "
-                             "as ('n', None), or one for all.") from None
+                             f"{str(error).rstrip('.')}. Give a tuple of names for each array, "
+                             "such as ('n', None), or one for all.") from None
         parts = tree.flatten_up_to(leaves)
         return [(i, s) for s, part in zip(specs, parts, strict=True) for i in tree_leaves(part)]
 

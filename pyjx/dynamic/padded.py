@@ -26,7 +26,7 @@ from pyjx.core.avals import AbstractValue, ShapedArray, SymbolicDim, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import bind_eqn, literal_value
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.primitive import Primitive
 from pyjx.core.symbolic.expressions import FLOORDIV, MAX, MOD, DimExpr, Factor
 from pyjx.core.symbolic.scopes import SymbolicScope
@@ -357,7 +357,5 @@ def _traced(closed: ClosedJaxpr, bounds: dict[str, int], sizes: dict[str, int] |
                                 if dims else None))
         return [x.val for x in p.run_closed(closed, given)]
 
-    own = closed.debug_info
-    debug = DebugInfo(own.traced_for, own.func_src_info, lambda: own.arg_names and (
-        *names, *own.arg_names), lambda: own.result_paths)
-    return trace_to_jaxpr(fun, [ShapedArray((), SIZE)] * len(names) + avals, debug)
+    return trace_to_jaxpr(fun, [ShapedArray((), SIZE)] * len(names) + avals,
+                          closed.debug_info.behind(names))

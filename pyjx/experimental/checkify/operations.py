@@ -130,7 +130,7 @@ def _out_of_bounds(shape: tuple[int, ...], axes: Sequence[int], last: Sequence[i
                         (aval.size,))
         if any([isinstance(n, SymbolicDim) for n in (*last, aval.size)]):
             each = concatenate([reshape(scalar_constant(n, wide.dtype), (1,)) for n in last], 0)
-            highest = reshape(broadcast_in_dim(
+            highest: Any = reshape(broadcast_in_dim(
                 each, (aval.size // len(axes), len(axes)), (1,)), (aval.size,))
         else:
             highest = np.array(last, wide.dtype)[np.arange(aval.size) % len(axes)]
