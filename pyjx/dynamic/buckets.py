@@ -44,7 +44,7 @@ from pyjx.runtime import dispatch, programs, signature
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.flag_checks import checks_results
-from pyjx.runtime.jit import JitSpec, Options, TracedCall
+from pyjx.runtime.jit import JitSpec, Options, TracedCall, jit
 from pyjx.runtime.placement import NO_REQUEST, Request
 from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding, partitions
 from pyjx.runtime.transfers import array_from_numpy, put_host
@@ -54,6 +54,7 @@ Policy = Any  # "pow2", an int, a sequence of ints, a function of a size, or a d
 Sizes = tuple[tuple[str, int], ...]
 
 SMALLEST = 8  # bucket of the policy "pow2"
+OFTEN = 512  # calls with one size, after which a program cuts its results, and nothing waits for it
 MOST_QUESTIONS = 16  # of a function about its sizes, whose answers one trace rests on
 
 
@@ -165,10 +166,11 @@ class Bucket:
 class Plan:
     """A call of a bucket's program for some sizes: what is padded, and what is cut."""
 
-    __slots__ = ("bucket", "calls", "cut", "pad", "sizes")
+    __slots__ = ("bucket", "by_program", "calls", "cut", "pad", "sizes")
 
     def __init__(self, of: Bucket, sizes: Mapping[str, int]) -> None:
         self.bucket = of
+        self.by_program: Callable[..., list[Any]] | None = None
         self.calls = 0
         self.sizes = [array_from_numpy(np.asarray(n, SIZE), ShapedArray((), SIZE))
                       for n in sizes.values()]
@@ -188,6 +190,13 @@ class Plan:
             for i, shape, dtype in self.pad:
                 leaves[i] = padded_array(leaves[i], shape, dtype)
         outs = self.bucket.run(*self.sizes, *leaves)
+        if self.by_program is not None:
+            return self.by_program(*outs)
+        if self.calls == OFTEN and self.cut and all([
+                isinstance(x.sharding, SingleDeviceSharding) for x in outs]):
+            parts = {i: part for i, part, _ in self.cut}
+            self.by_program = jit(lambda *outs: [
+                x[parts[i]] if i in parts else x for i, x in enumerate(outs)])
         for i, part, aval in self.cut:
             outs[i] = cut_array(outs[i], part, aval)
         return outs

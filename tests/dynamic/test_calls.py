@@ -12,6 +12,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import export
+from pyjx.dynamic import buckets
 from pyjx.dynamic.buckets import bucket
 from pyjx.experimental import checkify
 
@@ -266,6 +267,20 @@ def test_keys_static_and_donated_arguments_and_captured_arrays():
     keys = jax.jit(lambda keys: jax.vmap(jax.random.uniform)(keys), dynamic={"keys": ("n",)})
     some = jax.random.split(jax.random.key(0), 5)
     np.testing.assert_array_equal(keys(some), jax.vmap(jax.random.uniform)(some))
+
+
+def test_a_program_cuts_the_results_of_sizes_that_are_called_often(monkeypatch):
+    monkeypatch.setattr(buckets, "OFTEN", 3)
+    fun = jax.jit(lambda x, k: (x * 2, x.sum(), jax.random.wrap_key_data(k)),
+                  dynamic={"x": ("n", None), "k": ("m", None)})
+    for x in (rows(5), jax.device_put(rows(5), jax.devices()[0])):
+        for _ in range(6):
+            out, total, keys = fun(x, np.ones((2, 2), np.uint32))
+            np.testing.assert_array_equal(out, 2 * x)
+            assert out.committed == getattr(x, "committed", False) and keys.shape == (2,)
+            np.testing.assert_allclose(total, x.sum(), rtol=1e-5)
+    _, (_, plan, *_) = fun._jit_spec.padded.popitem()
+    assert plan.by_program is not None
 
 
 def test_callbacks_have_results_of_true_sizes():
