@@ -6,7 +6,6 @@ transformations build new ones and may share equations.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -198,12 +197,6 @@ class DebugInfo:
     @result_paths.setter
     def result_paths(self, paths: Callable[[], tuple[str, ...] | None]) -> None:
         self._result_paths = paths
-
-    def behind(self, names: Sequence[str]) -> DebugInfo:
-        """The same of a program with more arguments before the others."""
-        made = copy.copy(self)
-        made._arg_names = lambda: self.arg_names and (*names, *self.arg_names)
-        return made
 
     @property
     def func_name(self) -> str:

@@ -14,6 +14,7 @@ know nothing of padding, and no rule needs one.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -357,5 +358,7 @@ def _traced(closed: ClosedJaxpr, bounds: dict[str, int], sizes: dict[str, int] |
                                 if dims else None))
         return [x.val for x in p.run_closed(closed, given)]
 
-    return trace_to_jaxpr(fun, [ShapedArray((), SIZE)] * len(names) + avals,
-                          closed.debug_info.behind(names))
+    own = closed.debug_info
+    debug = copy.copy(own)  # which knows what it cost, too
+    debug._arg_names = lambda: own.arg_names and (*names, *own.arg_names)
+    return trace_to_jaxpr(fun, [ShapedArray((), SIZE)] * len(names) + avals, debug)
