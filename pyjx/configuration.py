@@ -244,6 +244,9 @@ check_tracer_leaks = _off("jax_check_tracer_leaks", traced=True,
 interpret_kernels = _off(
     "jax_pyjx_interpret_kernels", traced=True,
     help="All kernels of pallas are interpreted, as with interpret=True.")
+one_device_meshes = _off(
+    "jax_pyjx_one_device_meshes", traced=True,
+    help="shard_map runs on one device, as if each axis of its mesh had the size 1.")
 pallas_enable_debug_checks = _off(
     "jax_pallas_enable_debug_checks", traced=True,
     help="pallas.debug_check checks what it is given, as checkify.check does.")

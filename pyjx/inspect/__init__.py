@@ -19,8 +19,8 @@ FAMILIES = {
     "pyjx.inspect.program": (
         "ModuleProgram Program TracedProgram UnsupportedError data read trace"
     ),
-    "pyjx.inspect.bad_values": "BadValue Step Values",
-    "pyjx.inspect.deviations": "Comparison Deviation Loss compare record",
+    "pyjx.inspect.bad_values": "BadValue Comparison Deviation Loss Step Values",
+    "pyjx.inspect.deviations": "compare record",
     "pyjx.inspect.finding": "find",
     "pyjx.inspect.reducing": "NothingFailsError Reduced reduce",
     "pyjx.inspect.rule_checks": "RuleCheck WrongRule check_rules",

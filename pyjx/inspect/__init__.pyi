@@ -8,11 +8,11 @@ from pyjx.inspect.program import data as data
 from pyjx.inspect.program import read as read
 from pyjx.inspect.program import trace as trace
 from pyjx.inspect.bad_values import BadValue as BadValue
+from pyjx.inspect.bad_values import Comparison as Comparison
+from pyjx.inspect.bad_values import Deviation as Deviation
+from pyjx.inspect.bad_values import Loss as Loss
 from pyjx.inspect.bad_values import Step as Step
 from pyjx.inspect.bad_values import Values as Values
-from pyjx.inspect.deviations import Comparison as Comparison
-from pyjx.inspect.deviations import Deviation as Deviation
-from pyjx.inspect.deviations import Loss as Loss
 from pyjx.inspect.deviations import compare as compare
 from pyjx.inspect.deviations import record as record
 from pyjx.inspect.finding import find as find
@@ -56,11 +56,11 @@ __all__ = [
     "read",
     "trace",
     "BadValue",
-    "Step",
-    "Values",
     "Comparison",
     "Deviation",
     "Loss",
+    "Step",
+    "Values",
     "compare",
     "record",
     "find",

@@ -1,4 +1,4 @@
-"""What is told of a bad value that was found."""
+"""What is told of a bad value that was found, and of a difference."""
 
 from __future__ import annotations
 
@@ -217,3 +217,106 @@ def nothing_found(what: str, notes: Sequence[str]) -> BadValue:
 def without_program(what: str, error: Exception, note: str) -> BadValue:
     """The report of an error that says what it knows."""
     return BadValue(what, operation=str(error), notes=(*getattr(error, "__notes__", ()), note))
+
+
+class Deviation(Record):
+    """An operation that deviates.
+
+    Attributes:
+      operation, line: its name, and the user's line that made it.
+      steps: the iterations and branches that hold it, outermost first.
+      found: the largest difference between the two ways on the same operands.
+      allowed: what rounding makes of it.
+    """
+
+    operation: str
+    line: Frame | None
+    steps: tuple[Step, ...]
+    found: float
+    allowed: float
+
+    @property
+    def place(self) -> str:
+        """`sub at model.py:3 (f), in iteration 4 of scan`."""
+        inside = "".join([f", in {step.text}" for step in self.steps])
+        return f"{self.operation} at {place_text(self.line)}{inside}"
+
+    def __str__(self) -> str:
+        return (f"{self.place}: differs by {self.found:.3g} on the same operands, rounding "
+                f"explains {self.allowed:.3g}")
+
+
+class Loss(Deviation):
+    """The operation that makes errors of rounding as large as its results.
+
+    Attributes:
+      operation, line, steps: as of a `Deviation`.
+      found, allowed: the relative error of its results, and that of its operands.
+    """
+
+    operation: str
+    line: Frame | None
+    steps: tuple[Step, ...]
+    found: float
+    allowed: float
+
+    def __str__(self) -> str:
+        return f"{self.place} makes a relative error of {self.allowed:.1g} one of {self.found:.1g}"
+
+
+class Comparison(Record):
+    """How a program compares with itself, run in another way; true where it agrees.
+
+    Attributes:
+      a, b: the two ways.
+      rows: for each result whether it agrees, the largest difference, and what is let pass.
+      first: the first operation that deviates; None where none does.
+      worst: those that deviate most, the worst first.
+      growth: for each line the largest difference of its values, in the order of the program.
+      lost: where nothing can be told, because rounding alone makes of a result what is as large as
+        its values, the operation that does so; None otherwise.
+      whole: operations that the second way runs as they are, or that were not looked into.
+    """
+
+    a: str
+    b: str
+    rows: tuple[tuple[bool, float, float], ...]
+    first: Deviation | None = None
+    worst: tuple[Deviation, ...] = ()
+    growth: tuple[tuple[str, float], ...] = ()
+    lost: Loss | None = None
+    whole: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.first is None and self.lost is None and not self._together
+
+    @property
+    def _together(self) -> list[str]:
+        """Results of numbers that differ by more than rounding explains."""
+        return [f"result {k} by {found:.3g}, where rounding explains {allowed:.3g}"
+                for k, (ok, found, allowed) in enumerate(self.rows)
+                if not ok and found > allowed > 0]
+
+    def __str__(self) -> str:
+        whole = [f"taken as they are: {', '.join(self.whole)}"] if self.whole else []
+        if self.first is not None:
+            return "\n".join([
+                f"{self.a} and {self.b} differ, first in {self.first}",
+                *["the worst:"] * bool(self.worst), *[f"  {x}" for x in self.worst],
+                *["how it grows, by line:"] * bool(self.growth),
+                *[f"  {found:10.3g}  {line}" for line, found in self.growth], *whole])
+        if self.lost is not None:
+            return "\n".join([
+                f"nothing can be told of {self.a} and {self.b}: rounding alone makes differences "
+                f"as large as the results: {self.lost}", "  No operation deviates by itself. "
+                "Compute this one in double precision, or by a formula that keeps its digits.",
+                *whole])
+        if self._together:
+            return "\n".join([
+                f"{self.a} and {self.b} differ: {'; '.join(self._together)}.", "  No operation "
+                "deviates alone, so look at what XLA makes of several: b={'xla_disable_hlo_passes':"
+                " 'fusion'} compares with the program without fusions.", *whole])
+        said = "agree" if all([ok for ok, _, _ in self.rows]) else (
+            "agree operation by operation: what their results differ by comes of rounding, or of "
+            "the range of numbers")
+        return "\n".join([f"{self.a} and {self.b} {said}", *whole])

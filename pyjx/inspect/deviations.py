@@ -17,18 +17,18 @@ import numpy as np
 
 import pyjx as jax
 from pyjx.core import dtypes
-from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun, literal_value
-from pyjx.core.frames import Frame
+from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Literal
 from pyjx.core.nested import all_eqns, holds_jaxprs
 from pyjx.core.passes.dce import dce
-from pyjx.core.records import Record
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.inspect.bad_values import Step, place_text
+from pyjx.inspect.bad_values import Comparison, Deviation, Loss, Step, place_text
 from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.running import Row, compared, double, raw, rows_of, scale_of
+from pyjx.inspect.sharded import compare_whole
 from pyjx.inspect.straight import (
     line_of,
+    operands_of,
     programs_within,
     repeatable,
     straight,
@@ -40,108 +40,6 @@ Way = str | Mapping[str, Any]
 
 _MOST = 10  # of the worst operations, and of iterations of a loop that are looked into
 _OPENED = ("cond", "scan", "while")
-
-
-class Deviation(Record):
-    """An operation that deviates.
-
-    Attributes:
-      operation, line: its name, and the user's line that made it.
-      steps: the iterations and branches that hold it, outermost first.
-      found: the largest difference between the two ways on the same operands.
-      allowed: what rounding makes of it.
-    """
-
-    operation: str
-    line: Frame | None
-    steps: tuple[Step, ...]
-    found: float
-    allowed: float
-
-    @property
-    def place(self) -> str:
-        """`sub at model.py:3 (f), in iteration 4 of scan`."""
-        inside = "".join([f", in {step.text}" for step in self.steps])
-        return f"{self.operation} at {place_text(self.line)}{inside}"
-
-    def __str__(self) -> str:
-        return (f"{self.place}: differs by {self.found:.3g} on the same operands, rounding "
-                f"explains {self.allowed:.3g}")
-
-
-class Loss(Deviation):
-    """The operation that makes errors of rounding as large as its results.
-
-    Attributes:
-      operation, line, steps: as of a `Deviation`.
-      found, allowed: the relative error of its results, and that of its operands.
-    """
-
-    operation: str
-    line: Frame | None
-    steps: tuple[Step, ...]
-    found: float
-    allowed: float
-
-    def __str__(self) -> str:
-        return f"{self.place} makes a relative error of {self.allowed:.1g} one of {self.found:.1g}"
-
-
-class Comparison(Record):
-    """How a program compares with itself, run in another way; true where it agrees.
-
-    Attributes:
-      a, b: the two ways.
-      rows: for each result whether it agrees, the largest difference, and what is let pass.
-      first: the first operation that deviates; None where none does.
-      worst: those that deviate most, the worst first.
-      growth: for each line the largest difference of its values, in the order of the program.
-      lost: where nothing can be told, because rounding alone makes of a result what is as large as
-        its values, the operation that does so; None otherwise.
-      whole: operations that the second way runs as they are, or that were not looked into.
-    """
-
-    a: str
-    b: str
-    rows: tuple[tuple[bool, float, float], ...]
-    first: Deviation | None = None
-    worst: tuple[Deviation, ...] = ()
-    growth: tuple[tuple[str, float], ...] = ()
-    lost: Loss | None = None
-    whole: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return self.first is None and self.lost is None and not self._together
-
-    @property
-    def _together(self) -> list[str]:
-        """Results of numbers that differ by more than rounding explains."""
-        return [f"result {k} by {found:.3g}, where rounding explains {allowed:.3g}"
-                for k, (ok, found, allowed) in enumerate(self.rows)
-                if not ok and found > allowed > 0]
-
-    def __str__(self) -> str:
-        whole = [f"taken as they are: {', '.join(self.whole)}"] if self.whole else []
-        if self.first is not None:
-            return "\n".join([
-                f"{self.a} and {self.b} differ, first in {self.first}", "the worst:",
-                *[f"  {x}" for x in self.worst], "how it grows, by line:",
-                *[f"  {found:10.3g}  {line}" for line, found in self.growth], *whole])
-        if self.lost is not None:
-            return "\n".join([
-                f"nothing can be told of {self.a} and {self.b}: rounding alone makes differences "
-                f"as large as the results: {self.lost}", "  No operation deviates by itself. "
-                "Compute this one in double precision, or by a formula that keeps its digits.",
-                *whole])
-        if self._together:
-            return "\n".join([
-                f"{self.a} and {self.b} differ: {'; '.join(self._together)}.", "  No operation "
-                "deviates alone, so look at what XLA makes of several: b={'xla_disable_hlo_passes':"
-                " 'fusion'} compares with the program without fusions.", *whole])
-        said = "agree" if all([ok for ok, _, _ in self.rows]) else (
-            "agree operation by operation: what their results differ by comes of rounding, or of "
-            "the range of numbers")
-        return "\n".join([f"{self.a} and {self.b} {said}", *whole])
 
 
 def compare(fun: Callable[..., Any], *args: Any, a: Way = "compiled", b: Way = "numpy-float64",
@@ -173,6 +71,8 @@ def compare(fun: Callable[..., Any], *args: Any, a: Way = "compiled", b: Way = "
     >>> bool(found), found.first, found.lost.operation
     (False, None, 'sin')
     """
+    if b == "whole":
+        return compare_whole(fun, args, kwargs)
     closed, leaves, _ = traced(fun, args, kwargs)
     closed, leaves, _ = repeatable(closed, leaves)
     return compare_program(closed, leaves, a, b)
@@ -313,10 +213,6 @@ def _opened(closed: ClosedJaxpr, args: Sequence[Any]) -> tuple[ClosedJaxpr, list
     return consts_as_inputs(closed), [*closed.consts, *args]
 
 
-def _operands(eqn: JaxprEqn, env: dict[Any, Any]) -> list[Any]:
-    return [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
-
-
 def _recorded(closed: ClosedJaxpr, args: Sequence[Any], way: _Way, key: str
               ) -> Iterator[tuple[str, Any]]:
     """What a file has of a program: of each value which operation made it, and its numbers."""
@@ -325,7 +221,7 @@ def _recorded(closed: ClosedJaxpr, args: Sequence[Any], way: _Way, key: str
     for v, (place, name) in _made(closed).items():
         yield from [(f"{key}{place}", name), (f"{key}{place}.value", np.asarray(raw(env[v])))]
     for i, eqn in enumerate(closed.eqns):
-        for text, program, given, _ in programs_within(eqn, _operands(eqn, env), way.run):
+        for text, program, given, _ in programs_within(eqn, operands_of(eqn, env), way.run):
             yield from _recorded(program, given, way, f"{key}{i}/{text}/")
 
 
@@ -355,7 +251,7 @@ def _deviations(closed: ClosedJaxpr, args: Sequence[Any], first: _Way, second: _
         if _agree(rows):
             continue
         inner = False
-        for deviation in _inside(eqn, _operands(eqn, env), first, second, steps, f"{key}{i}/"):
+        for deviation in _inside(eqn, operands_of(eqn, env), first, second, steps, f"{key}{i}/"):
             inner = True
             yield deviation
         wrong = [(found, allowed) for ok, found, allowed, _ in rows if not ok]
@@ -433,7 +329,7 @@ def _lost(closed: ClosedJaxpr, exact: Sequence[Any], noisy: Sequence[Any], seed:
     envs = [dict(zip([*closed.jaxpr.invars, *made], [*xs, *_evaluated(account, "", every, xs)],
                      strict=True)) for xs, account in zip((exact, noisy), accounts, strict=True)]
     for eqn in closed.eqns:
-        operands = [_operands(eqn, env) for env in envs]
+        operands = [operands_of(eqn, env) for env in envs]
         before = _error(*operands)
         after = _error(*[[env[v] for v in eqn.outvars if v in env] for env in envs])
         if before >= limit or after < limit:

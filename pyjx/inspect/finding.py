@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,15 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.effects import NamedAxisEffect, keeps_alive
 from pyjx.core.evaluation import bind_eqn, eval_jaxpr, jaxpr_as_fun, literal_value, walk
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal
 from pyjx.core.name_stack import NameStack
-from pyjx.core.nested import holds_jaxprs, map_jaxprs
+from pyjx.core.nested import holds_jaxprs
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.tangents import full_aval
 from pyjx.inspect.bad_values import BadValue, Step, found_in, nothing_found, without_program
-from pyjx.inspect.straight import repeatable, straight, stretch, traced
+from pyjx.inspect.straight import changed, repeatable, straight, stretch, traced
 from pyjx.parallel.calls import ordered
 
 # What gives each element of its operand, and none besides: it has a bad one where that has.
@@ -110,12 +111,12 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
     with configuration.debug_nans(False), configuration.debug_infs(False):
         closed, values, more = repeatable(closed, leaves)
         finder = _Finder(what, [*notes, *more])
-        found = finder.chase(closed, values, _WHOLE, None, None, _Path((), ()))
+        found = finder.chase(closed, values, WHOLE, None, None, _Path((), ()))
         if isinstance(found, BadValue) and found.operation is None:  # unless another is why
             again = _Finder(what, [*notes, *more, "constants of the program that are so, such as "
                                    "what a kernel's memory begins with, were taken for 0."])
-            other = again.chase(_clean(closed, finder.bad), values, _WHOLE, None, None,
-                                _Path((), ()))
+            clean = changed(closed, partial(_clean, finder.bad))
+            other = again.chase(clean, values, WHOLE, None, None, _Path((), ()))
             found = other if isinstance(other, BadValue) else found
     if isinstance(found, int):
         names = closed.jaxpr.debug_info.arg_names
@@ -124,24 +125,11 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
     return found if found is not None else nothing_found(finder.what, finder.notes)
 
 
-def _clean(closed: ClosedJaxpr, bad: Callable[[Any], Any]) -> ClosedJaxpr:
-    """The program with 0 in the place of its bad literals."""
-    def atom(v: Atom) -> Atom:
-        if not isinstance(v, Literal) or not dtypes.issubdtype(v.aval.dtype, np.inexact) or (
-                not bad(literal_value(v)).any()):
-            return v
-        return Literal(v.aval.dtype.type(0), v.aval)
-
-    def inside(program: ClosedJaxpr) -> ClosedJaxpr:
-        program = straight(program)
-        return program.replace(jaxpr=plain(program.jaxpr))
-
-    def plain(jaxpr: Jaxpr) -> Jaxpr:
-        return jaxpr.replace(outvars=list(map(atom, jaxpr.outvars)), eqns=[
-            e.replace(invars=list(map(atom, e.invars)), params=map_jaxprs(e.params, inside, plain))
-            for e in jaxpr.eqns])
-
-    return inside(closed)
+def _clean(bad: Callable[[Any], Any], eqn: JaxprEqn) -> JaxprEqn:
+    """The equation with 0 in the place of bad literals."""
+    return eqn.replace(invars=[
+        Literal(v.aval.dtype.type(0), v.aval) if isinstance(v, Literal) and dtypes.issubdtype(
+            v.aval.dtype, np.inexact) and bad(literal_value(v)).any() else v for v in eqn.invars])
 
 
 def find_again(closed: ClosedJaxpr, leaves: Sequence[Any], what: str) -> BadValue:
@@ -181,10 +169,11 @@ class _Path(Record):
                      (*self.stacks, eqn.source_info.name_stack))
 
 
-class _Whole:
+class Whole:
     """Programs run as they are."""
 
     devices: Sequence[Any] = (None,)
+    sizes: Sequence[int] = ()
 
     def compiled(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         return jax.jit(fun, **options)  # type: ignore[no-any-return]
@@ -199,23 +188,23 @@ class _Whole:
         return x
 
 
-_WHOLE = _Whole()
+WHOLE = Whole()
 
 
-class _OnDevices(_Whole):
+class OnDevices(Whole):
     """Programs run on each device of a mesh, or on each of those within each of `outer`. Outside,
     values are those of all, one after the other along a new first axis."""
 
     mesh: Any
     names: tuple[Any, ...]
 
-    def __init__(self, params: dict[str, Any], outer: _Whole) -> None:
-        self.outer = outer.names if isinstance(outer, _OnDevices) else ()
-        self.mesh = mesh = outer.mesh if isinstance(outer, _OnDevices) else params["mesh"]
+    def __init__(self, params: dict[str, Any], outer: Whole) -> None:
+        self.outer = outer.names if isinstance(outer, OnDevices) else ()
+        self.mesh = mesh = outer.mesh if isinstance(outer, OnDevices) else params["mesh"]
         self.names = (*self.outer, *ordered(mesh, params["newly_manual_axes"]))
-        sizes = [mesh.shape[n] for n in self.names]
+        self.sizes = [mesh.shape[n] for n in self.names]
         self.devices = [", ".join([f"{n}={i}" for n, i in zip(self.names, place, strict=True)])
-                        for place in np.ndindex(*sizes)]
+                        for place in np.ndindex(*self.sizes)]
         self.spec = PartitionSpec(self.names)
 
     def _mapped(self, fun: Callable[..., Any], in_specs: Any, **options: Any
@@ -320,7 +309,7 @@ class _Finder:
         """Where a concrete value is bad."""
         return np.asarray(self.predicate(self.here(x)))
 
-    def flags(self, program: _Straight, values: Sequence[Any], scope: _Whole) -> dict[Any, Any]:
+    def flags(self, program: _Straight, values: Sequence[Any], scope: Whole) -> dict[Any, Any]:
         """Of each variable whether it is bad, on each device.
 
         The program gives the values of all variables, which are looked at one by one: XLA takes
@@ -354,18 +343,18 @@ class _Finder:
                     del env[v]
         return found
 
-    def seen(self, x: Any, scope: _Whole) -> Any:
+    def seen(self, x: Any, scope: Whole) -> Any:
         """Whether a value is bad, on each device."""
         if not self.looks_at(jax.typeof(x)):
             return np.zeros(len(scope.devices), bool)
         if self.here is np.asarray and np.size(x) <= _FEW:
             bad = np.asarray(self.bad(x))
-            return np.atleast_1d(bad.any(tuple(range(scope is not _WHOLE, bad.ndim))))
-        known = self.by_rank.setdefault(scope is _WHOLE, jax.jit(
-            lambda x: jnp.any(self.predicate(x), range(scope is not _WHOLE, x.ndim))))
+            return np.atleast_1d(bad.any(tuple(range(scope is not WHOLE, bad.ndim))))
+        known = self.by_rank.setdefault(scope is WHOLE, jax.jit(
+            lambda x: jnp.any(self.predicate(x), range(scope is not WHOLE, x.ndim))))
         return np.atleast_1d(np.asarray(known(x)))
 
-    def run(self, program: _Straight, values: Sequence[Any], scope: _Whole, wanted: Sequence[Any]
+    def run(self, program: _Straight, values: Sequence[Any], scope: Whole, wanted: Sequence[Any]
             ) -> dict[Any, Any]:
         """The values of variables, by a program of what they need."""
         key = tuple(map(id, wanted))
@@ -374,7 +363,7 @@ class _Finder:
                 jaxpr_as_fun(dce(program.closed.replace(outvars=wanted))))
         return dict(zip(wanted, program.programs[key](*values), strict=True))
 
-    def fetched(self, program: _Straight, values: Sequence[Any], scope: _Whole,
+    def fetched(self, program: _Straight, values: Sequence[Any], scope: Whole,
                 atoms: Sequence[Atom]) -> list[Any]:
         """The values of variables and literals."""
         env = program.values
@@ -385,7 +374,7 @@ class _Finder:
 
     # -- the search
 
-    def chase(self, closed: ClosedJaxpr, values: list[Any], scope: _Whole, target: int | None,
+    def chase(self, closed: ClosedJaxpr, values: list[Any], scope: Whole, target: int | None,
               device: int | None, path: _Path) -> BadValue | int | None:
         """Where what is bad in result `target`, or in the first bad one, comes from: an operation,
         or the input of which this is the number. None where nothing is bad."""
@@ -413,7 +402,7 @@ class _Finder:
                                    device, path, came)
                 if isinstance(came, BadValue):
                     return came
-            elif came is not None and scope is not _WHOLE and not flags[
+            elif came is not None and scope is not WHOLE and not flags[
                     program.origin(eqn.invars[came])][device]:
                 device = int(flags[program.origin(eqn.invars[came])].argmax())
             if came is None:
@@ -435,7 +424,7 @@ class _Finder:
         return None
 
     def operand(self, program: _Straight, i: int, flags: dict[Any, Any], values: Sequence[Any],
-                scope: _Whole, device: int) -> int | None:
+                scope: Whole, device: int) -> int | None:
         """The operand of equation `i` from which its bad elements come; None where none has any."""
         eqn = program.closed.eqns[i]
         found: list[tuple[int, int]] = []
@@ -451,7 +440,7 @@ class _Finder:
                 self.bad(cases[k - 1]) & (np.asarray(which) == k - 1))] or found
         return min(found)[1] if found else None
 
-    def at(self, program: _Straight, eqn: JaxprEqn, values: Sequence[Any], scope: _Whole,
+    def at(self, program: _Straight, eqn: JaxprEqn, values: Sequence[Any], scope: Whole,
            device: int, path: _Path) -> BadValue:
         """The report of an equation."""
         atoms = [*eqn.invars, *eqn.outvars]
@@ -468,7 +457,7 @@ class _Finder:
     # -- what holds programs
 
     def inside(self, program: _Straight, eqn: JaxprEqn, k: int, values: Sequence[Any],
-               scope: _Whole, device: int, path: _Path, came: int | None) -> BadValue | int | None:
+               scope: Whole, device: int, path: _Path, came: int | None) -> BadValue | int | None:
         """As `chase`, of what is bad in result `k` of an equation that holds programs. `came` is
         the operand that may be why, where it cannot be opened."""
         name = eqn.primitive.name
@@ -485,14 +474,14 @@ class _Finder:
                               "compiles them otherwise there.")
         return came if found is None else found
 
-    def operands(self, program: _Straight, eqn: JaxprEqn, values: Sequence[Any], scope: _Whole
+    def operands(self, program: _Straight, eqn: JaxprEqn, values: Sequence[Any], scope: Whole
                  ) -> list[Any]:
         """The operands of an equation, those of all devices."""
         return [np.broadcast_to(x, (len(scope.devices), *np.shape(x)))
-                if isinstance(v, Literal) and scope is not _WHOLE else x for v, x in zip(
+                if isinstance(v, Literal) and scope is not WHOLE else x for v, x in zip(
                     eqn.invars, self.fetched(program, values, scope, eqn.invars), strict=True)]
 
-    def _branch(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: _Whole, device: int,
+    def _branch(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: Whole, device: int,
                 path: _Path) -> BadValue | int | None:
         branches = eqn.params["branches"]
         index = int(np.clip(int(scope.of(operands[0], device)), 0, len(branches) - 1))
@@ -500,14 +489,14 @@ class _Finder:
                            path.into(f"branch {index} of cond", eqn))
         return found + 1 if isinstance(found, int) else found
 
-    def _devices(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: _Whole, device: int,
+    def _devices(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: Whole, device: int,
                  path: _Path) -> BadValue | int | None:
-        inner = _OnDevices(eqn.params, scope)
+        inner = OnDevices(eqn.params, scope)
         parts = inner.entered(operands, eqn.params["in_specs"])
         return self.chase(eqn.params["jaxpr"], parts, inner, k, None,
                           path.into(eqn.primitive.name, eqn))
 
-    def _loop(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: _Whole, device: int,
+    def _loop(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: Whole, device: int,
               path: _Path) -> BadValue | int | None:
         loop, run = self.watching(eqn, scope)
         n, first, n_outs = loop.n_carry, loop.first, len(eqn.outvars)
@@ -530,7 +519,7 @@ class _Finder:
             at = int(scope.of(since, device)[k])
         return first + k if at == 0 else None
 
-    def watching(self, eqn: JaxprEqn, scope: _Whole) -> tuple[_Loop, Callable[..., Any]]:
+    def watching(self, eqn: JaxprEqn, scope: Whole) -> tuple[_Loop, Callable[..., Any]]:
         """A loop, and what runs it watched, from `_Loop.watched`."""
         if id(eqn) in self.loops:
             return self.loops[id(eqn)]  # type: ignore[no-any-return]
@@ -542,7 +531,7 @@ class _Finder:
             start = [self.seen(x, scope) for x in operands[loop.first:][:loop.n_carry]]
             start += [np.zeros(len(scope.devices), bool)] * (len(eqn.outvars) - loop.n_carry)
             since = np.stack(start, 1).astype(np.int32) - 1
-            return list(program(scope.number(stop), since if scope is not _WHOLE else since[0],
+            return list(program(scope.number(stop), since if scope is not WHOLE else since[0],
                                 *operands))
 
         self.loops[id(eqn)] = loop, run

@@ -10,10 +10,11 @@ import numpy as np
 
 from pyjx import jaxlib_api
 from pyjx.core.effects import is_replaced, join_effects, keeps_alive, unrepeatable
+from pyjx.core.evaluation import literal_value
 from pyjx.core.frames import Frame, user_frame
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.name_stack import NameStack, Transform, empty_name_stack
-from pyjx.core.nested import all_eqns, holds_jaxprs, program_of
+from pyjx.core.nested import all_eqns, holds_jaxprs, map_jaxprs, program_of
 from pyjx.core.passes.dce import dce, without_effects
 from pyjx.core.references import Ref
 from pyjx.core.source_info import SourceInfo
@@ -102,6 +103,24 @@ def _inlined(closed: ClosedJaxpr, operands: Iterable[tuple[Var, Atom]], names: N
                  opens)
         for v, out in zip(eqn.outvars, inner.jaxpr.outvars, strict=True):
             env[v] = out if isinstance(out, Literal) else env[out]
+
+
+def changed(closed: ClosedJaxpr, change: Callable[[JaxprEqn], JaxprEqn]) -> ClosedJaxpr:
+    """The program without calls, each equation changed, also in the programs that they hold."""
+    def inside(program: ClosedJaxpr) -> ClosedJaxpr:
+        program = straight(program)
+        return program.replace(jaxpr=plain(program.jaxpr))
+
+    def plain(jaxpr: Jaxpr) -> Jaxpr:
+        return jaxpr.replace(eqns=[change(e.replace(params=map_jaxprs(e.params, inside, plain)))
+                                   for e in jaxpr.eqns])
+
+    return inside(closed)
+
+
+def operands_of(eqn: JaxprEqn, env: dict[Any, Any]) -> list[Any]:
+    """The operands of an equation, where variables have values."""
+    return [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
 
 
 def stretch(eqns: Sequence[JaxprEqn], outvars: Sequence[Atom] | None = None) -> ClosedJaxpr:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pyjx import configuration
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
@@ -101,6 +102,14 @@ def _wrapped(mapped: _Mapped) -> Any:
         return mapped(args)
 
     return wraps(mapped.fun, wrapped)
+
+
+def on_one_device(mesh: Any) -> Any:
+    """The mesh with one device along each axis."""
+    sizes = (1,) * len(mesh.axis_names)
+    if isinstance(mesh, Mesh):
+        return Mesh(mesh.devices.reshape(-1)[:1].reshape(sizes), mesh.axis_names)
+    return AbstractMesh(sizes, mesh.axis_names)
 
 
 class _Traced(Record):
@@ -198,6 +207,8 @@ class _Mapped(Record):
 
     def _mesh(self) -> Any:
         context = get_abstract_mesh()
+        if configuration.one_device_meshes.value:
+            return context if context.manual_axes else on_one_device(self.mesh or context)
         if self.mesh is None:
             if context.empty:
                 raise ValueError("The context mesh cannot be empty. Use `jax.set_mesh(mesh)` to "
