@@ -317,17 +317,22 @@ _Dynamic(dynamic_p)
 
 
 class _Traced(Record):
-    """A function traced with symbolic sizes, or why it could not be.
-
-    Attributes:
-      questions: what it asked of sizes, as differences: whether one is zero, which was taken for
-        no, or, where the trace failed by it, whether one is at least zero.
-    """
+    """A function traced with symbolic sizes, or why it could not be."""
 
     call: TracedCall | None
     scope: SymbolicScope
     failure: Exception | None
-    questions: tuple[tuple[Any, bool], ...]
+
+    def questions(self) -> list[tuple[Any, bool]]:
+        """What was asked of sizes, as differences: whether one is zero, which was taken for no, or,
+        where the trace failed by it, whether one is at least zero.
+
+        Shape rules and functions jitted within remember answers, so what any trace with these
+        variables has asked counts for all of them.
+        """
+        asked = [(d, True) for d in list((self.scope.assumed or {}).values())]
+        question = getattr(self.failure, "question", None)
+        return asked if question is None else [*asked, question]
 
 
 class Calls(BoundedDict):
@@ -458,7 +463,7 @@ class DynamicSpec(JitSpec):
             traced = self._traced_under(conditions, in_tree, avals, static)
             if traced is None:
                 return None
-            answers = [text for difference, is_equality in traced.questions
+            answers = [text for difference, is_equality in traced.questions()
                        if (text := _answered(difference, is_equality, values))]
             if traced.failure is None and not answers:
                 return traced
@@ -474,7 +479,7 @@ class DynamicSpec(JitSpec):
         base, known = self.scope, self.padded.traced
         key = (in_tree, self.symbolic_avals(base, in_tree, avals, static), static,
                configuration.trace_context(), conditions)
-        with programs.one_thread((id(self), "symbolic")):
+        with programs.one_thread((id(base), "symbolic")):
             found = known.get(key)
             if found is not None and (found.call is None or found.call.is_current()):
                 return found  # type: ignore[no-any-return]
@@ -487,17 +492,13 @@ class DynamicSpec(JitSpec):
                 return None
             symbolic = self.symbolic_avals(scope, in_tree, avals, static)
             scope.is_unnamed = self.is_unnamed
-            scope.assumed, call, failure, questions = {}, None, None, []
+            if scope.assumed is None:
+                scope.assumed = {}
             try:
-                call = self.trace_anew(in_tree, symbolic, static)
+                found = _Traced(self.trace_anew(in_tree, symbolic, static), scope, None)
             except Exception as error:
-                failure = error
-                if isinstance(error, InconclusiveDimensionOperation) and error.question:
-                    questions.append(error.question)
-            questions[:0] = [(d, True) for d in scope.assumed.values()]
-            scope.assumed = None
-            found = _Traced(call, scope, failure, tuple(questions))
-            if failure is None or questions:
+                found = _Traced(None, scope, error)
+            if found.call is not None or found.questions():
                 known[key] = found
         return found
 

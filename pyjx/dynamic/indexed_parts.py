@@ -14,7 +14,7 @@ from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import bind_eqn
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.dynamic.padded import SIZE, Dim, Padded, Padding, rule
+from pyjx.dynamic.padded import SIZE, Dim, Padded, Padding, equal, rule
 from pyjx.dynamic.whole_arrays import Results, take
 from pyjx.engine.types import Value
 from pyjx.lax.indexing import GatherScatterMode, ScatterDimensionNumbers
@@ -47,8 +47,8 @@ def _slice(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
         if s.stop is None:
             val = take(val, d, p.size(starts[d]) + strides[d] * _arange(counts[d]))
     return [(val, {d: v for d, v in x.fills.items()
-                   if starts[d] == 0 and strides[d] == 1 and eqn.params["limit_indices"][d]
-                   == x.shape[d]})]
+                   if equal(starts[d], 0) and strides[d] == 1
+                   and equal(eqn.params["limit_indices"][d], x.shape[d])})]
 
 
 @rule(lax.split_p)
@@ -66,7 +66,7 @@ def _split(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
 def _starts(p: Padding, shape: Sequence[Any], sizes: Sequence[Any], starts: Sequence[Padded]
             ) -> list[Any]:
     """Where a window of these sizes begins: as near as it fits into the true sizes."""
-    return [0 if n == size else jnp.clip(
+    return [0 if equal(n, size) else jnp.clip(
         s.val, 0, jnp.asarray(p.size(n - size)).astype(get_aval(s.val).dtype))
         for n, size, s in zip(shape, sizes, starts, strict=True)]
 
@@ -75,9 +75,9 @@ def _starts(p: Padding, shape: Sequence[Any], sizes: Sequence[Any], starts: Sequ
 def _dynamic_slice(p: Padding, eqn: JaxprEqn, x: Padded, *starts: Padded) -> Results:
     sizes, val = eqn.params["slice_sizes"], x.val
     places = _starts(p, x.shape, sizes, starts)
-    moved = [d for d, n in enumerate(sizes) if _is_dim(n) and n != x.shape[d]]
+    moved = [d for d, n in enumerate(sizes) if _is_dim(n) and not equal(n, x.shape[d])]
     now = [0 if d in moved or type(s) is int else s for d, s in enumerate(places)]
-    counts = [x.room[d] if d in moved or n == x.shape[d] else p.room(n)
+    counts = [x.room[d] if d in moved or equal(n, x.shape[d]) else p.room(n)
               for d, n in enumerate(sizes)]
     val = lax.dynamic_slice(val, now, counts)
     for d in moved:
@@ -90,13 +90,13 @@ def _dynamic_update(p: Padding, eqn: JaxprEqn, x: Padded, update: Padded, *start
                     ) -> Results:
     """Behind the true end of an update the array stays as it is."""
     places = _starts(p, x.shape, update.shape, starts)
-    moved = [d for d in update.padded if update.shape[d] != x.shape[d]]
+    moved = [d for d in update.padded if not equal(update.shape[d], x.shape[d])]
     if not moved:
         return [lax.dynamic_update_slice(x.val, update.val, places)]
     val, inside = update.val, None
     for d, place in enumerate(places):
         index = _arange(x.room[d]) - jnp.asarray(place).astype(SIZE)
-        if update.shape[d] != x.shape[d]:
+        if not equal(update.shape[d], x.shape[d]):
             val = take(val, d, index)
             here = lax.broadcast_in_dim((index >= 0) & (index < p.size(update.shape[d])),
                                         x.room, (d,))
@@ -129,7 +129,8 @@ def _concatenate(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
 def _pad(p: Padding, eqn: JaxprEqn, x: Padded, value: Padded) -> Results:
     """The padding gets the number that is put around the array."""
     config, out = eqn.params["padding_config"], p.rooms(eqn.outvars[0].aval.shape)
-    x = p.masked(x, [d for d in x.padded if tuple(config[d]) != (0, 0, 0)], value.val)
+    grown = [d for d, c in enumerate(config) if not all([equal(n, 0) for n in c])]
+    x = p.masked(x, grown, value.val)
     now, shifts = [], {}
     for d, (low, high, inner) in enumerate(config):
         holes = p.room(inner) if _is_dim(inner) else inner
@@ -150,7 +151,7 @@ def _pad(p: Padding, eqn: JaxprEqn, x: Padded, value: Padded) -> Results:
         val = take(val, d, index)
         val = lax.select(lax.broadcast_in_dim(here, get_aval(val).shape, (d,)), val,
                          lax.full_like(val, value.val))
-    return [(val, x.fills if not any([any(c) for c in config]) else {})]
+    return [(val, {} if grown else x.fills)]
 
 
 # -- gather and scatter ----------------------------------------------------------------------------
@@ -176,7 +177,7 @@ def _gather(p: Padding, eqn: JaxprEqn, x: Padded, indices: Padded) -> Results:
             index = jnp.where(fits, index, jnp.asarray(max(x.room), get_aval(index).dtype))
     sizes, moved = list(p.rooms(window)), []
     left_out = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
-    for d in [d for d, n in enumerate(window) if _is_dim(n) and n != x.shape[d]]:
+    for d in [d for d, n in enumerate(window) if _is_dim(n) and not equal(n, x.shape[d])]:
         axis = numbers.offset_dims[len([k for k in range(d) if k not in left_out])]
         index, _, axes = _an_index_each(d, sizes[d], _wide(index), numbers.start_index_map)
         left_out.add(d)
@@ -233,7 +234,7 @@ def _scatter(p: Padding, eqn: JaxprEqn, x: Padded, indices: Padded, updates: Pad
     if dims:
         fits &= p.inside(indices, dims)[..., :1]
     val = updates.val
-    for d in [d for d, n in enumerate(window) if _is_dim(n) and n != x.shape[d]]:
+    for d in [d for d, n in enumerate(window) if _is_dim(n) and not equal(n, x.shape[d])]:
         numbers, index, fits, val = _by_elements(p, d, window[d], numbers, index, fits, val)
     params.update(dimension_numbers=numbers, unique_indices=False, indices_are_sorted=False,
                   mode=GatherScatterMode.FILL_OR_DROP)

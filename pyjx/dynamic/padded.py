@@ -108,7 +108,7 @@ class Padding:
         if found is None and self.exact:
             found = self._rooms[d] = d.evaluate(self.sizes)
         if found is None:  # equal sizes have equal rooms, in whatever way they are written
-            found = next((n for e, n in self._rooms.items() if _maybe_equal(d, e) and d == e), None)
+            found = next((n for e, n in self._rooms.items() if equal(d, e)), None)
         if found is None:
             high = self._scope.bounds(self._scope.parse(str(d)))[1]
             if high == float("inf"):
@@ -262,10 +262,13 @@ def rule(*operations: Primitive | str) -> Callable[[Rule], Rule]:
     return declare
 
 
-def _maybe_equal(d: DimExpr, e: DimExpr) -> bool:
-    """Whether two sizes are equal for some values of the variables, which is soon said."""
-    values = {v: 1000 + 37 * i for i, v in enumerate(sorted(d.variables() | e.variables()))}
-    return bool(d.evaluate(values) == e.evaluate(values))
+def equal(d: Any, e: Any) -> bool:
+    """Whether two sizes are always equal; what a function has asked does not count this."""
+    difference = d - e
+    if not isinstance(difference, DimExpr):
+        return bool(difference == 0)
+    some = {v: 1000 + 37 * i for i, v in enumerate(sorted(difference.variables()))}
+    return difference.evaluate(some) == 0 and difference.scope.bounds(difference) == (0, 0)
 
 
 def same(x: Any, y: Any) -> bool:

@@ -18,7 +18,7 @@ from pyjx.core.evaluation import bind_eqn, eval_jaxpr
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import greatest, least
-from pyjx.dynamic.padded import RULES, SIZE, Dim, Padded, Padding, Result, rule, same
+from pyjx.dynamic.padded import RULES, SIZE, Dim, Padded, Padding, Result, equal, rule, same
 from pyjx.engine.types import Value
 from pyjx.lax.convolution_shapes import dilated
 
@@ -173,7 +173,7 @@ def _keeps_places(p: Padding, old: Sequence[Any], new: Sequence[Any]) -> bool:
     while i < len(old) or j < len(new):
         a, b = [list(shape[k:k + 1]) for shape, k in ((old, i), (new, j))]
         i, j = i + len(a), j + len(b)
-        while (left := math.prod(a)) != (right := math.prod(b)):
+        while not equal(left := math.prod(a), right := math.prod(b)):
             more_left = i < len(old) and (j >= len(new) or _smaller(left, right))
             if more_left:
                 a.append(old[i])
@@ -484,7 +484,7 @@ def _select_in_windows(p: Padding, eqn: JaxprEqn, moving: Padded, x: Padded) -> 
 def _with_identity(p: Padding, x: Padded) -> Any:
     """A matrix with zeros in its padding, and an identity behind it."""
     m, n = len(x.shape) - 2, len(x.shape) - 1
-    if x.shape[m] != x.shape[n]:
+    if not equal(x.shape[m], x.shape[n]):
         p.refuse("its matrices are not square")
     x = p.masked(x, (m, n), _zero(x.aval.dtype))
     row, column = [lax.broadcasted_iota(SIZE, x.room, d) for d in (m, n)]
@@ -505,7 +505,7 @@ def _orthogonal(p: Padding, eqn: JaxprEqn, x: Padded, *taus: Padded) -> Results:
     vectors = eqn.params.get("compute_uv") or eqn.params.get("pivoting")
     if vectors and {last, last + 1} & {*x.padded}:
         p.refuse(_FACTORS)
-    if eqn.primitive.name == "lu" and x.shape[last] == x.shape[last + 1]:
+    if eqn.primitive.name == "lu" and equal(*x.shape[last:]):
         return _factor(p, eqn, x)
     xs = [p.masked(a, range(last, len(a.shape)), _zero(a.aval.dtype)) for a in (x, *taus)]
     return bind_eqn(eqn, [a.val for a in xs])

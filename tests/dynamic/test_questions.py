@@ -48,6 +48,18 @@ def test_what_is_asked_is_answered_for_the_size_at_hand(fun, at_most):
     assert len({plan[1].bucket for plan in plans if plan}) + plans.count(None) <= at_most
 
 
+def test_what_inner_functions_and_rules_remember_was_asked_too():
+    inner = jax.jit(lambda x: x * 100 if x.shape[0] == 5 else x)
+    fun = jax.jit(lambda x, k: inner(x) * k, static_argnums=1, dynamic={"x": ("n",)})
+    for k in (1, 2):
+        for n in (4, 5, 6):
+            np.testing.assert_array_equal(fun(ones(n), k), ones(n) * k * (100 if n == 5 else 1))
+    n, = jax.export.symbolic_shape("n")
+    first, second = [jax.jit(lambda x, k=k: inner(x) * k, dynamic={"x": (n,)}) for k in (1, 2)]
+    for size in (4, 5, 6):
+        np.testing.assert_array_equal(2 * first(ones(size)), second(ones(size)))
+
+
 def test_two_sizes_are_compared():
     def fun(x, y):
         return x.sum() + y.sum() if x.shape[0] < y.shape[0] else x + y[:1] \
