@@ -5,6 +5,7 @@ The program runs as Python itself would run it, and `import jax` in it gives pyj
 
 from __future__ import annotations
 
+import argparse
 import builtins
 import importlib
 import importlib.util
@@ -24,6 +25,22 @@ USAGE = ("usage: python -m pyjx FILE|- [ARGUMENTS]\n"
 def is_program(given: Sequence[str]) -> bool:
     """Whether the arguments of `python -m pyjx` name a program."""
     return bool(given) and (given[0] in ("-m", "-c", "-") or os.path.exists(given[0]))
+
+
+def parted(parser: argparse.ArgumentParser, arguments: Sequence[str] | None
+           ) -> tuple[argparse.Namespace, list[str]]:
+    """The options of a command, and the program that it is to run, with its arguments."""
+    parser.add_argument("program", nargs="*", metavar="FILE|-m MODULE|-c CODE",
+                        help="the program and its arguments")
+    given = list(sys.argv[2:] if arguments is None else arguments)
+    start = 0
+    while start < len(given) and given[start][:1] == "-" and given[start] not in ("-", "-m", "-c"):
+        start += 2 if given[start] == "-o" else 1
+    options, program = parser.parse_args(given[:start]), given[start:]
+    if not is_program(program):
+        parser.error(f"there is no file {program[0]}" if program else
+                     "name the program that is to run")
+    return options, program
 
 
 def main(given: Sequence[str]) -> int:

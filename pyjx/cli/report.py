@@ -280,16 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         help="write the report there: .html is a page, .json data in seconds and "
                              "bytes, else text; "
                              "by default it goes to the standard error")
-    parser.add_argument("program", nargs="*", metavar="FILE|-m MODULE|-c CODE",
-                        help="the program and its arguments")
-    given = list(sys.argv[2:] if arguments is None else arguments)
-    start = 0
-    while start < len(given) and given[start][:1] == "-" and given[start] not in ("-", "-m", "-c"):
-        start += 2 if given[start] == "-o" else 1
-    options, program = parser.parse_args(given[:start]), given[start:]
-    if not programs.is_program(program):
-        parser.error(f"there is no file {program[0]}" if program else
-                     "name the program that is to run")
+    options, program = programs.parted(parser, arguments)
     file = None if options.file is None else options.file.absolute()  # the program may move on
     if file is not None and (file.is_dir() or not file.parent.is_dir()):
         parser.error(f"-o {options.file}: that is a folder, or in none")

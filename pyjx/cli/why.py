@@ -18,15 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Run a program as `python -m pyjx` does, up to the first result of a compiled "
                     "program that has a NaN, and say which operation made it, and where.")
     parser.add_argument("--inf", action="store_true", help="look for infinities, not for NaNs")
-    parser.add_argument("program", nargs="*", metavar="FILE|-m MODULE|-c CODE",
-                        help="the program and its arguments")
-    given = list(sys.argv[2:] if arguments is None else arguments)
-    start = next((i for i, word in enumerate(given) if word not in ("-h", "--help", "--inf")),
-                 len(given))
-    options, program = parser.parse_args(given[:start]), given[start:]
-    if not programs.is_program(program):
-        parser.error(f"there is no file {program[0]}" if program else
-                     "name the program that is to run")
+    options, program = programs.parted(parser, arguments)
     what, flag = (("inf", configuration.debug_infs) if options.inf
                   else ("nan", configuration.debug_nans))
     flag.update(True)

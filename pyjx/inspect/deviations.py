@@ -9,8 +9,8 @@ deviate by. How much of that is rounding is drawn, in double precision (`inspect
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,9 @@ import numpy as np
 import pyjx as jax
 from pyjx.core import dtypes
 from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
-from pyjx.core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Literal
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal
 from pyjx.core.nested import all_eqns, holds_jaxprs
 from pyjx.core.passes.dce import dce
-from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.inspect.bad_values import Comparison, Deviation, Loss, Step, place_text
 from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.running import Row, compared, double, raw, rows_of, scale_of
@@ -29,12 +28,12 @@ from pyjx.inspect.sharded import compare_whole
 from pyjx.inspect.straight import (
     line_of,
     operands_of,
-    programs_within,
     repeatable,
     straight,
     stretch,
     traced,
 )
+from pyjx.inspect.walking import Env, Judge, Part, Side, faults, made_by
 
 Way = str | Mapping[str, Any]
 
@@ -111,17 +110,15 @@ def compare_program(closed: ClosedJaxpr, leaves: Sequence[Any], a: Way = "compil
     closed, given = dce(closed), list(leaves)
     rows = rows_of(closed, given, first.run("", closed, given), second.run("", closed, given))
     if second.file and first.file:  # each is to agree with what NumPy says
-        found = [compare_program(closed, leaves, x, "numpy-float64") for x in (a, b)]
-        return next((x for x in found if not x), found[1])._replace(rows=_public(rows))
+        each = [compare_program(closed, leaves, x, "numpy-float64") for x in (a, b)]
+        return next((x for x in each if not x), each[1])._replace(rows=_public(rows))
     if second.file:
         first, second = second, first
     result = Comparison(first.name, second.name, _public(rows))
     deviations: list[Deviation] = []
     if not _agree(rows):
-        for deviation in _deviations(closed, given, first, second, ()):
-            deviations.append(deviation)
-            if len(deviations) > 8 * _MOST:
-                break
+        found = faults(_Rerun(first, second), (first,), (closed,), (given,))
+        deviations = list(itertools.islice(found, 8 * _MOST))
     if deviations:
         worst = sorted(deviations, key=lambda x: -x.found / max(x.allowed, 1e-300))[:_MOST]
         result = result._replace(first=deviations[0], worst=tuple(worst),
@@ -141,7 +138,7 @@ def _agree(rows: Sequence[Row]) -> bool:
     return all([row.ok and not row.blind for row in rows])
 
 
-class _Way:
+class _Way(Side):
     """A way to run programs."""
 
     def __init__(self, way: Way) -> None:
@@ -167,7 +164,7 @@ class _Way:
         if self.name == "numpy-float64":
             return double(closed, args, self.account)
         if self.file is not None and f"{key}0.0" in self.file:
-            closed, args = _opened(closed, args)
+            closed, args = self.opened(closed, args)
             env = self.values(key, closed, args)
             return [v.val if isinstance(v, Literal) else env[v] for v in closed.jaxpr.outvars]
         typed = [x if dtypes.is_extended(a.dtype) else jax.numpy.asarray(x, dtype=a.dtype)
@@ -181,14 +178,11 @@ class _Way:
         return self._jitted[id(closed)][1](  # type: ignore[no-any-return]
             *(typed if device is None else jax.device_put(typed, device)))
 
-    def values(self, key: str, closed: ClosedJaxpr, args: Sequence[Any]) -> dict[Any, Any]:
-        """The values of all variables of a program without calls and constants."""
-        made = _made(closed)
-        env: dict[Any, Any] = dict(zip(closed.jaxpr.invars, args, strict=True))
+    def values(self, key: str, closed: ClosedJaxpr, args: Sequence[Any]) -> Env:
         if self.file is None:
-            wanted = closed.replace(outvars=list(made))
-            return {**env, **dict(zip(made, self.run(key, wanted, args), strict=True))}
-        for v, (place, name) in made.items():
+            return super().values(key, closed, args)
+        env = dict(zip(list[Any](closed.jaxpr.invars), args, strict=True))
+        for v, (place, name) in made_by(closed).items():
             known = str(self.file[f"{key}{place}"]) if f"{key}{place}" in self.file else "missing"
             if known != name:
                 raise ValueError(f"inspect.compare: {self.name} is of another program: {name} of "
@@ -200,28 +194,15 @@ class _Way:
         return env
 
 
-def _made(closed: ClosedJaxpr) -> dict[Any, tuple[str, str]]:
-    """The variables of a program, the place of each, and the operation that makes it."""
-    return {v: (f"{i}.{k}", f"{eqn.primitive.name}:{v.aval.str_short()}")
-            for i, eqn in enumerate(closed.eqns) for k, v in enumerate(eqn.outvars)
-            if not isinstance(v, DropVar)}
-
-
-def _opened(closed: ClosedJaxpr, args: Sequence[Any]) -> tuple[ClosedJaxpr, list[Any]]:
-    """The program without calls and constants, and its arguments."""
-    closed = dce(straight(closed))
-    return consts_as_inputs(closed), [*closed.consts, *args]
-
-
 def _recorded(closed: ClosedJaxpr, args: Sequence[Any], way: _Way, key: str
               ) -> Iterator[tuple[str, Any]]:
     """What a file has of a program: of each value which operation made it, and its numbers."""
-    closed, args = _opened(closed, args)
+    closed, args = way.opened(closed, args)
     env = way.values(key, closed, args)
-    for v, (place, name) in _made(closed).items():
+    for v, (place, name) in made_by(closed).items():
         yield from [(f"{key}{place}", name), (f"{key}{place}.value", np.asarray(raw(env[v])))]
     for i, eqn in enumerate(closed.eqns):
-        for text, program, given, _ in programs_within(eqn, operands_of(eqn, env), way.run):
+        for text, program, given, *_ in way.within("", eqn, operands_of(eqn, env)):
             yield from _recorded(program, given, way, f"{key}{i}/{text}/")
 
 
@@ -235,49 +216,35 @@ def _flushed(x: Any) -> Any:
                     np.zeros((), array.dtype), array)
 
 
-def _deviations(closed: ClosedJaxpr, args: Sequence[Any], first: _Way, second: _Way,
-                steps: tuple[Step, ...], key: str = "") -> Iterator[Deviation]:
-    """The operations of a program that deviate on the same operands, in order."""
-    closed, args = _opened(closed, args)
-    env = first.values(key, closed, args)
-    for i, eqn in enumerate(closed.eqns):
-        alone = stretch([eqn])
-        given, ours = [[env[v] for v in vs] for vs in (alone.jaxpr.invars, alone.jaxpr.outvars)]
-        rows = rows_of(alone, given, ours, second.run("", alone, given))
+class _Rerun(Judge):
+    """Runs each operation in a second way, on the operands that it had in the first."""
+
+    def __init__(self, first: _Way, second: _Way) -> None:
+        self.first, self.second = first, second
+
+    def of(self, sides: Sequence[Side], eqns: Sequence[JaxprEqn], envs: Sequence[Env]
+           ) -> tuple[float, ...] | None:
+        alone = stretch(eqns)
+        given, ours = [[envs[0][v] for v in vs] for vs in (
+            alone.jaxpr.invars, alone.jaxpr.outvars)]
+        rows = rows_of(alone, given, ours, self.second.run("", alone, given))
         if not all([row.ok for row in rows]):
             given = list(map(_flushed, given))
-            rows = rows_of(alone, given, ours if first.file else first.run("", alone, given),
-                           second.run("", alone, given))
+            ours = ours if self.first.file else self.first.run("", alone, given)
+            rows = rows_of(alone, given, ours, self.second.run("", alone, given))
         if _agree(rows):
-            continue
-        inner = False
-        for deviation in _inside(eqn, operands_of(eqn, env), first, second, steps, f"{key}{i}/"):
-            inner = True
-            yield deviation
-        wrong = [(found, allowed) for ok, found, allowed, _ in rows if not ok]
-        if wrong and not inner:
-            yield Deviation(eqn.primitive.name, line_of(eqn), steps, *max(wrong))
+            return None
+        return max([(found, allowed) for ok, found, allowed, _ in rows if not ok], default=())
 
-
-def _inside(eqn: JaxprEqn, xs: Sequence[Any], first: _Way, second: _Way, steps: tuple[Step, ...],
-            key: str) -> Iterator[Deviation]:
-    """The operations that deviate in the branch that is taken, or in the first iteration in which
-    some do."""
-    for text, body, given, outs in programs_within(
-            eqn, xs, lambda text, *rest: first.run(f"{key}{text}/", *rest)):
-        if _agree(rows_of(body, given, outs, second.run("", body, given))):
-            continue
-        found = list(_deviations(body, given, first, second, (*steps, Step.of(text, eqn)),
-                                 f"{key}{text}/"))
-        yield from found
-        if found:
-            return
+    def inside(self, parts: Sequence[Part]) -> bool:
+        _, body, given, outs, _ = parts[0]
+        return not _agree(rows_of(body, given, outs, self.second.run("", body, given)))
 
 
 def _growth(closed: ClosedJaxpr, args: Sequence[Any], first: _Way, second: _Way
             ) -> tuple[tuple[str, float], ...]:
     """For each line the largest difference between the two ways, in the order of the program."""
-    closed, args = _opened(closed, args)
+    closed, args = first.opened(closed, args)
     ours, theirs = [way.values("", closed, args) for way in (first, second)]
     lines: dict[str, float] = {}
     for eqn in closed.eqns:
@@ -295,19 +262,42 @@ def _growth(closed: ClosedJaxpr, args: Sequence[Any], first: _Way, second: _Way
 def _lost_in(closed: ClosedJaxpr, args: Sequence[Any], k: int) -> Loss:
     """Which operation loses the digits of a result, in the run whose rounding harms it most."""
     closed = dce(straight(closed.replace(outvars=[closed.jaxpr.outvars[k]])))
-    exact = _evaluated(Account(), "", closed, args)
-    errors = [_error(exact, _evaluated(_disturbed(i), "", closed, args)) for i in range(3)]
+    exact = _Drawn(None).run("", closed, args)
+    errors = [_error(exact, _Drawn(i).run("", closed, args)) for i in range(3)]
     worst = int(np.argmax(errors))
-    found = _lost(closed, args, args, worst, min(errors[worst], 1.0) / 2, ())
-    return found or Loss("the program", None, (), errors[worst], 0.0)
+    found: Any = faults(_Lost(min(errors[worst], 1.0) / 2), (_Drawn(None), _Drawn(worst)),
+                   (closed, closed), (args, args))
+    return next(found, None) or Loss("the program", None, (), errors[worst], 0.0)
 
 
-def _evaluated(account: Account, _: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
-    return evaluate(closed.jaxpr, closed.consts, args, account)
+class _Drawn(Side):
+    """By NumPy, with errors of rounding that are drawn, or none."""
+
+    def __init__(self, seed: int | None) -> None:
+        self.account = Account(None if seed is None else np.random.default_rng(seed))
+
+    def run(self, key: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+        return evaluate(closed.jaxpr, closed.consts, args, self.account)
 
 
-def _disturbed(seed: int) -> Account:
-    return Account(np.random.default_rng(seed))
+class _Lost(Judge):
+    """Looks for where the relative error reaches a limit."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+
+    def of(self, sides: Sequence[Side], eqns: Sequence[JaxprEqn], envs: Sequence[Env]
+           ) -> tuple[float, ...] | None:
+        pairs = list(zip(eqns, envs, strict=True))
+        before = _error(*[operands_of(eqn, env) for eqn, env in pairs])
+        after = _error(*[[env[v] for v in eqn.outvars if v in env] for eqn, env in pairs])
+        return (after, before) if before < self.limit <= after else None
+
+    def inside(self, parts: Sequence[Part]) -> bool:
+        return parts[0][0] == parts[1][0] and _error(*[p[3] for p in parts]) >= self.limit
+
+    def fault(self, eqn: JaxprEqn, steps: tuple[Step, ...], wrong: tuple[float, ...]) -> Deviation:
+        return Loss(eqn.primitive.name, line_of(eqn), steps, *wrong)
 
 
 def _error(exact: Sequence[Any], noisy: Sequence[Any]) -> float:
@@ -315,33 +305,3 @@ def _error(exact: Sequence[Any], noisy: Sequence[Any]) -> float:
     return max([scale_of(np.subtract(x, y)) / max(scale_of(x), 1e-300) if dtypes.issubdtype(
         np.asarray(raw(x)).dtype, np.inexact) else float(not np.array_equal(raw(x), raw(y)))
         for x, y in zip(exact, noisy, strict=True)], default=0.0)
-
-
-def _lost(closed: ClosedJaxpr, exact: Sequence[Any], noisy: Sequence[Any], seed: int, limit: float,
-          steps: tuple[Step, ...]) -> Loss | None:
-    """The first operation whose relative error reaches a limit, where that of its operands does
-    not."""
-    closed, exact = _opened(closed, exact)
-    noisy = [*exact[:len(exact) - len(noisy)], *noisy]
-    made = list(_made(closed))
-    accounts = Account(), _disturbed(seed)
-    every = closed.replace(outvars=made)
-    envs = [dict(zip([*closed.jaxpr.invars, *made], [*xs, *_evaluated(account, "", every, xs)],
-                     strict=True)) for xs, account in zip((exact, noisy), accounts, strict=True)]
-    for eqn in closed.eqns:
-        operands = [operands_of(eqn, env) for env in envs]
-        before = _error(*operands)
-        after = _error(*[[env[v] for v in eqn.outvars if v in env] for env in envs])
-        if before >= limit or after < limit:
-            continue
-        for (text, body, given, outs), (same, _, other, theirs) in zip(*[
-                programs_within(eqn, xs, partial(_evaluated, account))
-                for xs, account in zip(operands, accounts, strict=True)], strict=False):
-            if text != same:
-                break
-            if _error(outs, theirs) >= limit:
-                found = _lost(body, given, other, seed, limit, (*steps, Step.of(text, eqn)))
-                if found is not None:
-                    return found
-        return Loss(eqn.primitive.name, line_of(eqn), steps, after, before)
-    return None

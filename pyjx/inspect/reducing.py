@@ -20,18 +20,18 @@ from typing import Any
 import numpy as np
 
 import pyjx as jax
-from pyjx.core import dtypes, source_info
+from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import join_effects
-from pyjx.core.evaluation import bind_eqn, jaxpr_as_fun, literal_value
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+from pyjx.core.evaluation import bind_eqn, jaxpr_as_fun, walk
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from pyjx.core.nested import all_eqns, map_jaxprs
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.inspect.python_text import UnwritableError, array_text, python_file
-from pyjx.inspect.straight import repeatable, straight, traced
+from pyjx.inspect.straight import repeatable, straight, stretch, traced
 from pyjx.inspect.tries import Outcome, Tries
 
 _MOST_OPENED = 8  # iterations of a loop each of which is tried alone
@@ -137,7 +137,7 @@ def reduce_program(closed: ClosedJaxpr, leaves: Sequence[Any], fails: Any, secon
             tell("interrupted; this is the smallest so far")
         expected = search.expected() if search.outcome.kind == "true" else None
     closed, values = search.closed, search.args
-    n = sum([1 for _ in all_eqns(closed)])
+    n = _count(closed)
     how = str(search.outcome)
     said = search.outcome.words.strip().splitlines()
     text = python_file(closed, values, f"{n} operation{'s' * (n != 1)}; {how}.")
@@ -255,7 +255,7 @@ class _Search:
                 self.outcome = found
         if self.known[key]:
             self.closed, self.args, self.text = closed, list(args), key
-            self.tell(f"{sum([1 for _ in all_eqns(closed)])} operations")
+            self.tell(f"{_count(closed)} operations")
         return self.known[key]
 
     def values(self, wanted: Sequence[Var]) -> list[Any] | None:
@@ -304,7 +304,7 @@ class _Search:
                 return
 
     def size(self) -> tuple[int, int]:
-        return (sum([1 for _ in all_eqns(self.closed)]), sum([x.size for x in self.args]))
+        return (_count(self.closed), sum([x.size for x in self.args]))
 
     def cut(self) -> None:
         """Cut the program behind the first operation with which it fails, and before the last one
@@ -332,12 +332,10 @@ class _Search:
         """Whether what is left from an operation on fails, on the values that those before give."""
         rest = [e for e in self.closed.eqns if e.outvars and places[e.outvars[0]] >= start]
         made = {v for e in rest for v in e.outvars}
-        read = [v for v in dict.fromkeys([v for e in rest for v in e.invars])
-                if not isinstance(v, Literal) and v not in made]
+        part = stretch(rest, [v for v in self.closed.jaxpr.outvars if v in made])
+        read = part.jaxpr.invars
         values = None if any(map(_is_key, read)) else self.values(read)
-        outs = [v for v in self.closed.jaxpr.outvars if v in made]
-        return bool(values is not None and outs) and self.attempt(
-            _program(read, outs, rest), values)  # type: ignore[arg-type]
+        return bool(values is not None and part.out_avals) and self.attempt(part, values or [])
 
     def drop(self) -> None:
         """Drop results, and operations: in their place stand an operand, or their values."""
@@ -354,13 +352,8 @@ class _Search:
         jaxpr, eqn = self.closed.jaxpr, self.closed.eqns[i]
         rest = [*jaxpr.eqns[:i], *jaxpr.eqns[i + 1:]]
         outs = [v for v in jaxpr.outvars if v not in eqn.outvars]
-        for operand in eqn.invars:
-            if len(eqn.outvars) == 1 and operand.aval.same_type(eqn.outvars[0].aval):
-                env: dict[Any, Any] = {eqn.outvars[0]: operand}
-                eqns = [e.replace(invars=[env.get(v, v) for v in e.invars]) for e in rest]
-                changed = jaxpr.replace(eqns=eqns, outvars=[env.get(v, v) for v in jaxpr.outvars])
-                if self.attempt(ClosedJaxpr(changed, []), self.args):
-                    return True
+        if any([self.attempt(ClosedJaxpr(j, []), self.args) for j in _skipped(jaxpr, i)]):
+            return True
         if not outs or any(map(_is_key, eqn.outvars)):
             return False
         values = self.values(eqn.outvars)
@@ -390,8 +383,8 @@ class _Search:
         """The program where a function takes the place of an equation; None where it can't."""
         jaxpr = self.closed.jaxpr
         try:
-            return _again(jaxpr, jaxpr.in_avals, lambda at, eqn, xs: inside(*xs) if at == i
-                          else bind_eqn(eqn, xs))
+            return _again(jaxpr, jaxpr.in_avals, lambda eqn, xs: inside(*xs) if (
+                eqn is jaxpr.eqns[i]) else bind_eqn(eqn, xs))
         except (TypeError, ValueError, IndexError):
             return None
 
@@ -409,7 +402,7 @@ class _Search:
         avals = [a.update(shape=x.shape) for a, x in zip(self.closed.in_avals, args, strict=True)]
         try:
             closed = _again(self.closed.jaxpr, avals,
-                            lambda _, eqn, xs: bind_eqn(_resized(eqn, size, less), xs))
+                            lambda eqn, xs: bind_eqn(_resized(eqn, size, less), xs))
         except Exception:  # whatever a shape rule says of other shapes
             return False
         return self.attempt(closed, args)
@@ -437,6 +430,10 @@ def _program(invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Jaxpr
     return ClosedJaxpr(Jaxpr([], list(invars), list(outvars), list(eqns), join_effects(eqns)), [])
 
 
+def _count(closed: ClosedJaxpr) -> int:
+    return sum([1 for _ in all_eqns(closed)])
+
+
 def _crossing(eqns: Sequence[JaxprEqn], at: int, outvars: Sequence[Any]) -> list[Any]:
     """What operations before a cut give to those behind it, or to the results; and what the last
     one of them gives."""
@@ -454,30 +451,27 @@ def _without_unread(closed: ClosedJaxpr, args: Sequence[Any]) -> tuple[ClosedJax
 
 
 def _again(jaxpr: Jaxpr, avals: Sequence[Any], apply: Callable[..., Sequence[Any]]) -> ClosedJaxpr:
-    """The program traced anew, where `apply(number, eqn, operands)` gives results of equations."""
-    def fun(*args: Any) -> list[Any]:
-        env: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
-        with source_info.replaying() as replay:
-            for i, eqn in enumerate(jaxpr.eqns):
-                replay.source = eqn.source_info
-                xs = [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
-                env.update(zip(eqn.outvars, apply(i, eqn, xs), strict=True))
-        return [literal_value(v) if isinstance(v, Literal) else env[v] for v in jaxpr.outvars]
+    """The program traced anew, where `apply(eqn, operands)` gives results of equations."""
+    return trace_to_jaxpr(lambda *xs: walk(jaxpr, [], xs, apply), avals)
 
-    return trace_to_jaxpr(fun, avals)
+
+def _skipped(jaxpr: Jaxpr, i: int) -> Iterator[Jaxpr]:
+    """The program without an operation, in the place of whose result an operand of its type is."""
+    eqn = jaxpr.eqns[i]
+    for operand in eqn.invars if len(eqn.outvars) == 1 else ():
+        if operand.aval.same_type(eqn.outvars[0].aval):
+            env: dict[Any, Any] = {eqn.outvars[0]: operand}
+            yield jaxpr.replace(outvars=[env.get(v, v) for v in jaxpr.outvars], eqns=[
+                e.replace(invars=[env.get(v, v) for v in e.invars])
+                for e in (*jaxpr.eqns[:i], *jaxpr.eqns[i + 1:])])
 
 
 def _thinner(jaxpr: Jaxpr, inside: bool = False) -> Iterator[Jaxpr]:
     """The program with an operation less in a program that it holds, where an operand has the type
     of its result."""
     for i, eqn in enumerate(jaxpr.eqns):
-        for operand in eqn.invars if inside and len(eqn.outvars) == 1 else ():
-            if operand.aval.same_type(eqn.outvars[0].aval):
-                env: dict[Any, Any] = {eqn.outvars[0]: operand}
-                eqns = [e.replace(invars=[env.get(v, v) for v in e.invars])
-                        for e in (*jaxpr.eqns[:i], *jaxpr.eqns[i + 1:])]
-                thin = jaxpr.replace(eqns=eqns, outvars=[env.get(v, v) for v in jaxpr.outvars])
-                yield dce(ClosedJaxpr(thin, [])).jaxpr
+        for thin in _skipped(jaxpr, i) if inside else ():
+            yield dce(ClosedJaxpr(thin, [])).jaxpr
         for k, held in enumerate(jaxprs_in_params(eqn.params)):
             for thin in _thinner(held, True):
                 yield jaxpr.replace(eqns=[*jaxpr.eqns[:i], _holding(eqn, k, thin),
@@ -512,7 +506,7 @@ def _resized(eqn: JaxprEqn, size: int, less: int) -> JaxprEqn:
     def inner(closed: ClosedJaxpr) -> ClosedJaxpr:
         jaxpr = closed.jaxpr
         return _again(jaxpr, [a.update(shape=resize(a.shape)) for a in jaxpr.in_avals],
-                      lambda _, e, xs: bind_eqn(_resized(e, size, less), xs))
+                      lambda e, xs: bind_eqn(_resized(e, size, less), xs))
 
     params = map_jaxprs(eqn.params, inner, lambda jaxpr: inner(ClosedJaxpr(jaxpr, [])).jaxpr)
     return eqn.replace(params={k: resize(v) if k in _SIZES else v for k, v in params.items()})

@@ -13,9 +13,9 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.contents import params_key
 from pyjx.core.effects import keeps_alive
-from pyjx.core.evaluation import bind_eqn, eval_jaxpr, literal_value
+from pyjx.core.evaluation import bind_eqn, eval_jaxpr, walk
 from pyjx.core.frames import Frame
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.nested import holds_jaxprs, program_of
 from pyjx.core.records import Record
 from pyjx.inspect.bad_values import place_text
@@ -176,18 +176,16 @@ class _Check:
     def walk(self, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
         """The results of a program."""
         closed = straight(closed, lambda eqn: not eqn.primitive.own_rules)
-        env: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
-        env.update(zip(closed.jaxpr.invars, args, strict=True))
-        for eqn in closed.eqns:
-            xs = [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
-            if holds_jaxprs(eqn) and not eqn.primitive.own_rules:
-                next(programs_within(eqn, xs, lambda _, *given: self.walk(*given)), None)
-                self.passed_by.add(eqn.primitive.name)
-            elif not keeps_alive(eqn.effects) and eqn.primitive.name not in _ON_PURPOSE:
-                self.check(eqn, xs)
-            env.update(zip(eqn.outvars, bind_eqn(eqn, xs), strict=True))
-        return [literal_value(v) if isinstance(v, Literal) else env[v]
-                for v in closed.jaxpr.outvars]
+        return walk(closed.jaxpr, closed.consts, args, self.met)
+
+    def met(self, eqn: JaxprEqn, xs: list[Any]) -> Sequence[Any]:
+        """The results of an equation, which is checked."""
+        if holds_jaxprs(eqn) and not eqn.primitive.own_rules:
+            next(programs_within(eqn, xs, lambda _, *given: self.walk(*given)), None)
+            self.passed_by.add(eqn.primitive.name)
+        elif not keeps_alive(eqn.effects) and eqn.primitive.name not in _ON_PURPOSE:
+            self.check(eqn, xs)
+        return bind_eqn(eqn, xs)
 
     def check(self, eqn: JaxprEqn, xs: Sequence[Any]) -> None:
         line = line_of(eqn)

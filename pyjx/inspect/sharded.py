@@ -21,26 +21,21 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.evaluation import jaxpr_as_fun
-from pyjx.core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn
-from pyjx.core.passes.dce import dce
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal
 from pyjx.engine.moves import sharding_constraint_p
 from pyjx.inspect.bad_values import Comparison, Deviation, Step
 from pyjx.inspect.finding import WHOLE, OnDevices, Whole
 from pyjx.inspect.running import rows_of, scale_of
 from pyjx.inspect.straight import (
     changed,
-    line_of,
-    operands_of,
-    programs_within,
     repeatable,
     straight,
     traced,
 )
+from pyjx.inspect.walking import Env, Judge, Part, Side, faults
 from pyjx.lax import copy_p
 from pyjx.parallel.mapping import on_one_device
 from pyjx.runtime.meshes import get_mesh
-
-_Steps = tuple[Step, ...]
 
 
 def compare_whole(fun: Callable[..., Any], args: Any, kwargs: Any) -> Comparison:
@@ -55,14 +50,16 @@ def compare_whole(fun: Callable[..., Any], args: Any, kwargs: Any) -> Comparison
                          f"how large parts are: {error}") from error
     alone = changed(alone, lambda eqn: eqn.replace(primitive=copy_p, params={})
                     if eqn.primitive is sharding_constraint_p else eqn)
-    outs = [_run(program, xs, WHOLE, where) for program, xs, where in zip(
-        (closed, alone), (leaves, given), _WHERE, strict=True)]
+    sides = [_Devices(WHOLE, where) for where in (nullcontext, _alone)]
+    outs = [side.run("", *each) for side, each in zip(
+        sides, ((closed, leaves), (alone, given)), strict=True)]
     with _alone():
         rows = rows_of(alone, given, *outs)
     result = Comparison("sharded", "whole", tuple([row[:3] for row in rows]))
     if all([row.ok for row in rows]):
         return result
-    return result._replace(first=_first((closed, alone), (leaves, given), (WHOLE, WHOLE), ()))
+    return result._replace(first=next(
+        faults(_Parts(), sides, (closed, alone), (leaves, given)), None))
 
 
 def _alone() -> ExitStack:
@@ -74,88 +71,69 @@ def _alone() -> ExitStack:
     return entered
 
 
-_WHERE: tuple[Callable[[], Any], ...] = (nullcontext, _alone)  # the two programs run
-
-
-def _run(closed: ClosedJaxpr, args: Sequence[Any], scope: Whole, where: Callable[[], Any]
-         ) -> list[Any]:
-    with where():
-        return list(scope.compiled(jaxpr_as_fun(closed))(*args))
-
-
 def _here(x: Any) -> Any:
     """An array on no device."""
     return np.asarray(x) if isinstance(x, Array) and not dtypes.is_extended(x.dtype) else x
 
 
-def _first(programs: Sequence[ClosedJaxpr], args: Sequence[Sequence[Any]], scopes: Sequence[Whole],
-           steps: _Steps) -> Deviation | None:
-    """The first operation after which parts do not make up the whole."""
-    straightened = [dce(straight(program)) for program in programs]
-    envs = []
-    for closed, xs, scope, where in zip(straightened, args, scopes, _WHERE, strict=True):
-        made = [v for e in closed.eqns for v in e.outvars if not isinstance(v, DropVar)]
-        outs = _run(closed.replace(outvars=made), xs, scope, where)
-        consts = map(scope.stacked, closed.consts)
-        envs.append(dict(zip([*closed.jaxpr.all_invars, *made], [*consts, *xs, *outs],
-                             strict=True)))
-    for pair in zip(*[closed.eqns for closed in straightened], strict=False):
-        eqn, other = pair
+class _Devices(Side):
+    """On the devices of a scope, in a context."""
+
+    def __init__(self, scope: Whole, where: Callable[[], Any]) -> None:
+        self.scope, self.where = scope, where
+
+    def constant(self, x: Any) -> Any:
+        return self.scope.stacked(x)
+
+    def run(self, key: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+        with self.where():
+            return list(self.scope.compiled(jaxpr_as_fun(closed))(*args))
+
+    def within(self, key: str, eqn: JaxprEqn, xs: list[Any]) -> Iterator[Part]:
+        name, p = eqn.primitive.name, eqn.params
+        if self.scope is not WHOLE:
+            xs = [self.scope.stacked(x) if isinstance(v, Literal) else x
+                  for v, x in zip(eqn.invars, xs, strict=True)]
+        if eqn.primitive.holder.within is not None:
+            inner = OnDevices(p, self.scope)
+            with self.where():
+                parts = inner.entered(xs, p["in_specs"])
+            yield name, p["jaxpr"], parts, [], _Devices(inner, self.where)
+            return
+        if self.scope is not WHOLE and name == "scan":
+            n = p["num_consts"] + p["num_carry"]
+            xs = [*xs[:n], *[np.moveaxis(np.asarray(x), 1, 0) for x in xs[n:]]]
+        elif self.scope is not WHOLE and name == "cond":
+            if len(set(np.asarray(xs[0]).tolist())) > 1:  # devices take several branches
+                return
+            xs = [np.asarray(xs[0])[0], *xs[1:]]
+        yield from super().within(key, eqn, xs)
+
+
+class _Parts(Judge):
+    """Looks for where the parts do not make up the whole."""
+
+    def of(self, sides: Sequence[Any], eqns: Sequence[JaxprEqn], envs: Sequence[Env]
+           ) -> tuple[float, ...] | None:
+        eqn, other = eqns
         if eqn.primitive not in (other.primitive, sharding_constraint_p):
             return None  # the function asks for the number of devices
-        errors = [_apart(envs[0][v], envs[1][w], scopes[0])
-                  for v, w in zip(eqn.outvars, other.outvars, strict=True) if v in envs[0]]
-        wrong = [(*error, k) for k, error in enumerate(errors) if error[0] > error[1]]
-        if wrong:
-            xs = [[x if scope is WHOLE or v in env else scope.stacked(x) for v, x in zip(
-                e.invars, operands_of(e, env), strict=True)]
-                for e, env, scope in zip(pair, envs, scopes, strict=True)]
-            return _inside(pair, xs, scopes, steps, max(wrong)) or Deviation(
-                eqn.primitive.name, line_of(eqn), steps, *max(wrong)[:2])
-    return None
+        apart = [(*_apart(envs[0][v], envs[1][w], sides[0].scope), k) for k, (v, w) in enumerate(
+            zip(eqn.outvars, other.outvars, strict=True)) if v in envs[0]]
+        return max([x for x in apart if x[0] > x[1]], default=None)
 
+    def inside(self, parts: Sequence[Any]) -> bool:
+        (_, _, _, ours, side), (_, _, _, theirs, _) = parts
+        errors = [_apart(x, y, side.scope) for x, y in zip(ours, theirs, strict=True)]
+        return not errors or any([error > allowed for error, allowed in errors])
 
-def _inside(pair: Sequence[JaxprEqn], operands: Sequence[list[Any]], scopes: Sequence[Whole],
-            steps: _Steps, wrong: tuple[float, float, int]) -> Deviation | None:
-    """As `_first`, in what an equation holds of which a result is wrong."""
-    eqn = pair[0]
-    if eqn.primitive.holder.within is not None:
-        inner = [OnDevices(e.params, scope) for e, scope in zip(pair, scopes, strict=True)]
-        parts = []
-        for e, xs, scope, where in zip(pair, operands, inner, _WHERE, strict=True):
-            with where():
-                parts.append(scope.entered(xs, e.params["in_specs"]))
-        found = _first([e.params["jaxpr"] for e in pair], parts, inner,
-                       (*steps, Step.of(eqn.primitive.name, eqn)))
-        if found is not None:
-            return found
-        *error, k = wrong
-        body = straight(eqn.params["jaxpr"])
-        last = next((e for e in body.eqns if body.jaxpr.outvars[k] in e.outvars), eqn)
-        taken = f"result {k} of {eqn.primitive.name}, which out_specs takes for {{}}".format(
-            eqn.params["out_specs"][k])
-        return Deviation(last.primitive.name, line_of(last), (*steps, Step.of(taken, eqn)), *error)
-    for (text, body, given, outs), (_, other, theirs, wanted) in zip(*[
-            _programs(*side) for side in zip(pair, operands, scopes, _WHERE, strict=True)],
-            strict=False):
-        errors = [_apart(x, y, scopes[0]) for x, y in zip(outs, wanted, strict=True)]
-        if any([error > allowed for error, allowed in errors]):
-            return _first([body, other], [given, theirs], scopes, (*steps, Step.of(text, eqn)))
-    return None
-
-
-def _programs(eqn: JaxprEqn, xs: list[Any], scope: Whole, where: Callable[[], Any]
-              ) -> Iterator[Any]:
-    """What a branch or a loop runs on operands, on all devices."""
-    if scope is not WHOLE and eqn.primitive.name == "scan":
-        n = eqn.params["num_consts"] + eqn.params["num_carry"]
-        xs = [*xs[:n], *[np.moveaxis(np.asarray(x), 1, 0) for x in xs[n:]]]
-    elif scope is not WHOLE and eqn.primitive.name == "cond":
-        if len(set(np.asarray(xs[0]).tolist())) > 1:  # devices take several branches
-            return iter(())
-        xs = [np.asarray(xs[0])[0], *xs[1:]]
-    return programs_within(
-        eqn, xs, lambda _, closed, given: _run(closed, given, scope, where))
+    def fault(self, eqn: JaxprEqn, steps: tuple[Step, ...], wrong: tuple[float, ...]) -> Deviation:
+        if eqn.primitive.holder.within is not None:  # all is right within
+            body, k = straight(eqn.params["jaxpr"]), int(wrong[2])
+            steps = (*steps, Step.of(f"result {k} of {eqn.primitive.name}, which out_specs takes "
+                                     f"for {eqn.params['out_specs'][k]}", eqn))
+            eqn = next((e for e in body.eqns if body.jaxpr.outvars[k] in e.outvars), eqn)
+        return super().fault(eqn, steps, wrong)
 
 
 def _apart(parts: Any, whole: Any, scope: Whole) -> tuple[float, float]:
