@@ -206,7 +206,7 @@ def _cumulative(function: Any) -> Rule:
 
 def _convert(eqn: JaxprEqn, x: ArrayLike) -> Any:
     aval = eqn.outvars[0].aval
-    return np.result_type(x, np.float64).type(x) if _is_inexact(aval) else _exact(eqn, x)
+    return np.multiply(x, 1.0) if _is_inexact(aval) else _exact(eqn, x)
 
 
 def _exact(eqn: JaxprEqn, x: ArrayLike) -> Any:
