@@ -204,7 +204,7 @@ def _cumulative(function: Any) -> Rule:
     return run
 
 
-def _convert(eqn: JaxprEqn, x: ArrayLike) -> Any:
+def _convert(eqn: JaxprEqn, x: Any) -> Any:
     aval = eqn.outvars[0].aval
     return np.multiply(x, 1.0) if _is_inexact(aval) else _exact(eqn, x)
 
