@@ -111,9 +111,10 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 62 for checked policies, buckets that meshes divide, results cut without waiting.
 # 163 for programs of devices compared with themselves on one, 1 more file(s).
 # 3 for functions that ask of their sizes.
+# 1 more file(s).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 89_948),
-    (lambda: PATHS, 560),
+    (sources.code_lines, 89_935),
+    (lambda: PATHS, 561),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
