@@ -296,6 +296,7 @@ class _Finder:
         self.here = np.asarray if what in ("nan", "inf") else jnp.asarray
         self.options = _ONCE if jax.default_backend() == "cpu" else None
         self.by_rank: dict[bool, Any] = {}
+        self.device = 0  # from which the search went to an input
 
     # -- flags
 
@@ -389,6 +390,7 @@ class _Finder:
         while True:
             atom = program.origin(atom)
             if atom in program.inputs:
+                self.device = device
                 return program.inputs[atom]  # type: ignore[index]
             if isinstance(atom, Literal) or atom in program.consts:
                 x = literal_value(atom) if isinstance(atom, Literal) else program.closed.consts[
@@ -402,6 +404,7 @@ class _Finder:
                                    device, path, came)
                 if isinstance(came, BadValue):
                     return came
+                device = self.device
             elif came is not None and scope is not WHOLE and not flags[
                     program.origin(eqn.invars[came])][device]:
                 device = int(flags[program.origin(eqn.invars[came])].argmax())
@@ -460,6 +463,7 @@ class _Finder:
                scope: Whole, device: int, path: _Path, came: int | None) -> BadValue | int | None:
         """As `chase`, of what is bad in result `k` of an equation that holds programs. `came` is
         the operand that may be why, where it cannot be opened."""
+        self.device = device
         name = eqn.primitive.name
         opens: Any = {"scan": self._loop, "while": self._loop, "cond": self._branch}.get(
             name, self._devices if eqn.primitive.holder.within else None)
@@ -493,8 +497,10 @@ class _Finder:
                  path: _Path) -> BadValue | int | None:
         inner = OnDevices(eqn.params, scope)
         parts = inner.entered(operands, eqn.params["in_specs"])
-        return self.chase(eqn.params["jaxpr"], parts, inner, k, None,
-                          path.into(eqn.primitive.name, eqn))
+        found = self.chase(eqn.params["jaxpr"], parts, inner, k, None,
+                           path.into(eqn.primitive.name, eqn))
+        self.device = self.device * len(scope.devices) // len(inner.devices)
+        return found
 
     def _loop(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: Whole, device: int,
               path: _Path) -> BadValue | int | None:
@@ -515,7 +521,7 @@ class _Finder:
             place = found + loop.before
             if not first <= place < first + n:
                 return place
-            k = place - first
+            k, device = place - first, self.device
             at = int(scope.of(since, device)[k])
         return first + k if at == 0 else None
 

@@ -83,3 +83,19 @@ def test_programs_of_devices_within_those_of_devices():
     assert [step.text for step in found.steps] == [
         "shard_map", "iteration 0 of scan", "shard_map"]
     assert "HERE" in linecache.getline(__file__, found.line.start_line)
+
+
+def test_what_goes_from_device_to_device():
+    def ring(x):
+        def step(c, t):
+            c = lax.ppermute(c, "x", [(i, (i + 1) % 4) for i in range(4)])
+            bad = (lax.axis_index("x") == 2) & (t == 3)
+            return c + jnp.where(bad, jnp.sqrt(-c - 1), c), None  # HERE
+
+        return lax.scan(step, x, jnp.arange(6))[0]
+
+    mesh = jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
+    f = jax.shard_map(ring, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    found = jax.inspect.find(f, jnp.arange(8.0))
+    assert (found.operation, found.device) == ("sqrt", "x=2, y=0"), found
+    assert [step.text for step in found.steps] == ["shard_map", "iteration 3 of scan"]
