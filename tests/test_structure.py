@@ -112,8 +112,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 163 for programs of devices compared with themselves on one, 1 more file(s).
 # 3 for functions that ask of their sizes.
 # 1 more file(s).
+# 6 for bad values that go from device to device.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 89_935),
+    (sources.code_lines, 89_941),
     (lambda: PATHS, 561),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
