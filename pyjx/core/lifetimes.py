@@ -57,6 +57,7 @@ class Machine(Record):
     Attributes:
       sizes: the bytes of a value of a type.
       fuses_dear: whether what costs much to compute is part of each of several that read it.
+      joins_apart: whether operands that are joined are in memory before.
       copies: whether products and convolutions read copies of operands whose axes do not stand in
         the order of a library's: batch, rows, columns.
       rounds: whether 32-bit floats that only products read are kept as those of 16 bits.
@@ -65,12 +66,13 @@ class Machine(Record):
 
     sizes: Sizes = nbytes
     fuses_dear: bool = False
+    joins_apart: bool = False
     copies: bool = False
     rounds: bool = False
     scratch: int = 0
 
 
-MACHINES = {"cpu": Machine(copies=True), "tpu": Machine(
+MACHINES = {"cpu": Machine(joins_apart=True, copies=True), "tpu": Machine(
     tiled_bytes, fuses_dear=True, rounds=True, scratch=100 << 20)}
 _OTHER = Machine(fuses_dear=True)
 
@@ -154,6 +156,7 @@ class Liveness:
         for v in jaxpr.outvars:
             last[v] = end
             whole[v] = True
+        made: dict[Any, int] = {v: i for i, e in enumerate(eqns) for v in e.outvars}
         virtual: set[int] = set()
         for i in range(end - 1, -1, -1):
             eqn = eqns[i]
@@ -166,9 +169,12 @@ class Liveness:
                     or self._machine.fuses_dear):
                 virtual.add(i)
                 at = max([last.get(v, i) for v in eqn.outvars])
+            elif out in results and results.keys() >= set(eqn.outvars):  # as soon as it can be
+                at = max([made.get(x, 0) for x in eqn.invars if type(x) is not Literal], default=0)
             else:
                 at = i
-            fuses = fusible or primitive.arithmetic is reduction
+            fuses = (fusible or primitive.arithmetic is reduction) and not (
+                self._machine.joins_apart and primitive.moves and _joins(eqn))
             for x in eqn.invars:
                 if type(x) is not Literal:
                     reads[x] = reads.get(x, 0) + 1
@@ -275,6 +281,12 @@ def jaxprs_of(eqn: JaxprEqn) -> Sequence[ClosedJaxpr]:
         return [program]
     held = eqn.primitive.holder.held
     return () if held is None else held(eqn.params).programs  # type: ignore[no-any-return]
+
+
+def _joins(eqn: JaxprEqn) -> bool:
+    """Whether an operation that moves values puts several arrays into one."""
+    sizes = [x.aval.size for x in eqn.invars if getattr(x.aval, "shape", ())]
+    return len(sizes) > 1 and sum(sizes) == eqn.outvars[0].aval.size
 
 
 def _copied(eqn: JaxprEqn) -> list[Any]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 from lowering.program import LoweredProgram
@@ -32,7 +31,7 @@ from pyjx.runtime.lower import lower_closed
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.recomputing import Plan, Search, flattened, work_on
 
-Passes = Callable[[ClosedJaxpr], ClosedJaxpr]
+Passes = Callable[..., ClosedJaxpr]
 
 _SHOWN = 5  # of the largest arrays
 CURES = ("Smaller batches or shorter sequences, bfloat16, shardings over more devices and "
@@ -96,6 +95,8 @@ class Fit(Record):
       plan: what is computed again; None where nothing is.
       sizes: the bytes of values.
       n_devices: for how many devices it is, whose memory `before` and `after` count together.
+      fitter: what found it.
+      outline: whether repeated blocks of it may become functions.
     """
 
     closed: ClosedJaxpr
@@ -105,6 +106,8 @@ class Fit(Record):
     plan: Plan | None
     sizes: Sizes
     n_devices: int
+    fitter: Fitter
+    outline: bool = True
 
     @property
     def work(self) -> float:
@@ -126,44 +129,68 @@ class Fit(Record):
                 f"{len(self.plan.again)} operations are done again")
 
 
-def fitted(closed: ClosedJaxpr, name: str, *, budget: float, donated: Sequence[bool], platform: str,
-           passes: Passes, n_devices: int = 1, scale: float = 1.0) -> Fit:
-    """A program that is expected to need no more than its budget.
+class Fitter:
+    """Makes programs of one jaxpr that are expected to need no more than a budget.
 
-    Args:
-      passes: makes of a program what is lowered, whose memory counts.
-      n_devices: the devices that it is cut for; the budget is that of each.
+    Attributes:
+      budget: bytes of each device.
       scale: what the estimates are to be multiplied by.
-
-    Raises:
-      JaxRuntimeError: nothing that is found needs as little.
     """
-    machine, room = machine_of(platform), budget * n_devices / scale
-    before = Liveness(flattened(passes(closed)).jaxpr, machine, donated)
-    if before.peak <= room:
-        return Fit(closed, budget, before, before, None, machine.sizes, n_devices)
-    flat = dce(flattened(closed))
-    search = Search(machine, work_on(platform), donated)
-    best: tuple[Plan, ClosedJaxpr, Liveness] | None = None
-    target = room
-    for _ in range(_TRIES):
-        plan = search.run(flat.jaxpr, target)
-        made = ClosedJaxpr(plan.jaxpr, flat.consts)
-        after = Liveness(flattened(passes(made)).jaxpr, machine, donated)
-        fits = after.peak <= room
-        if best is None or (plan.work < best[0].work and fits if best[2].peak <= room
-                            else after.peak < best[2].peak):
-            best = plan, made, after
-        if (fits and after.peak > 0.9 * room) or plan.live.peak > 1.1 * target or not plan.work:
-            break
-        target *= min(0.99 * room / after.peak, 2.0 if fits else 0.95)
-    assert best is not None
-    plan, made, after = best
-    fit = Fit(made, budget, before, after, plan if plan.work else None, machine.sizes,
-              n_devices)
-    if after.peak > _SURELY * room and (platform == "cpu" or scale != 1.0):
-        raise fit.beyond(name, after.peak * scale / n_devices)
-    return fit
+
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
+        self._search: Search | None = None
+        self.scale = 1.0
+
+    def forget(self) -> None:
+        """Free what is kept to find other programs sooner."""
+        self._search = None
+
+    def __call__(self, closed: ClosedJaxpr, name: str, *, donated: Sequence[bool], platform: str,
+                 passes: Passes, n_devices: int = 1) -> Fit:
+        """A program that is expected to fit.
+
+        Args:
+          passes: makes of a program what is lowered, whose memory counts.
+          n_devices: the devices that it is cut for; the budget is that of each.
+
+        Raises:
+          JaxRuntimeError: nothing that is found needs as little.
+        """
+        budget, machine = self.budget, machine_of(platform)
+        if self._search is None:
+            self._before = Liveness(flattened(passes(closed)).jaxpr, machine, donated)
+            self._flat = dce(flattened(closed))
+            self._search = Search(machine, work_on(platform), donated)
+        before, flat, search = self._before, self._flat, self._search
+        # What arguments and results need is known.
+        fixed = min(before.fixed, budget * n_devices)
+        room = fixed + (budget * n_devices - fixed) / self.scale
+        if before.peak <= room:
+            return Fit(closed, budget, before, before, None, machine.sizes, n_devices, self)
+        best: tuple[Plan, ClosedJaxpr, Liveness, bool] | None = None
+        for outline in (True, False):
+            target = room
+            for _ in range(_TRIES):
+                plan = search.run(flat.jaxpr, target)
+                made = ClosedJaxpr(plan.jaxpr, flat.consts)
+                after = Liveness(flattened(passes(made, outline)).jaxpr, machine, donated)
+                fits = after.peak <= room
+                if best is None or (plan.work < best[0].work and fits if best[2].peak <= room
+                                    else after.peak < best[2].peak):
+                    best = plan, made, after, outline
+                if (fits and after.peak > 0.9 * room) or plan.live.peak > target or not plan.work:
+                    break
+                target *= min(0.99 * room / after.peak, 2.0 if fits else 0.95)
+            if best is not None and best[2].peak <= room:
+                break
+        assert best is not None
+        plan, made, after, outline = best
+        fit = Fit(made, budget, before, after, plan if plan.work else None, machine.sizes,
+                  n_devices, self, outline)
+        if after.peak > _SURELY * room and (platform == "cpu" or self.scale != 1.0):
+            raise fit.beyond(name, (fixed + (after.peak - fixed) * self.scale) / n_devices)
+        return fit
 
 
 def planned(closed: ClosedJaxpr, name: str, options: Any) -> tuple[ClosedJaxpr, Any]:
@@ -176,8 +203,8 @@ def planned(closed: ClosedJaxpr, name: str, options: Any) -> tuple[ClosedJaxpr, 
 
 @derived_structure
 def _planned(closed: ClosedJaxpr, name: str, budget: int, platform: str) -> ClosedJaxpr:
-    return fitted(closed, name, budget=budget, donated=(), platform=platform,
-                  passes=lambda c: c).closed
+    return Fitter(budget)(closed, name, donated=(), platform=platform,
+                          passes=lambda c, outline=True: c).closed
 
 
 def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
@@ -189,29 +216,36 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
     Raises:
       JaxRuntimeError: it needs more whatever is done.
     """
-    scale, best = 1.0, None
-    for left in reversed(range(_TRIES)):
+    fitter = Fitter(budget) if lowered is None or lowered.fit is None else lowered.fit.fitter
+    source = None if fitter.budget != budget or lowered is None else lowered
+    best: tuple[LoweredProgram, Executable] | None = None
+    least: tuple[int, Fit] | None = None
+    for _ in range(_TRIES):
         try:
-            source = lowered if lowered is not None and lowered.fit is not None else lower_closed(
-                closed, name, placement=placement,
-                fitted=partial(fitted, budget=budget, scale=scale), **how)
+            source = source or lower_closed(closed, name, placement=placement, fitted=fitter, **how)
         except jaxlib_api.JaxRuntimeError:
-            if best is None:
+            if best is None and least is None:
                 raise
             break
+        fit = source.fit
+        if least is not None and fit.plan == least[1].plan:  # nothing needs less
+            break
         executable = compile_lowered(source, closed, name, options, placement)
-        peak, fit = peak_of(executable.loaded), source.fit
+        peak = peak_of(executable.loaded)
         fits = peak is None or peak <= budget
         if fits and (best is None or fit.work < best[0].fit.work):
             best = source, executable
-        if fits and (peak is None or not fit.work or peak > _WELL * budget):
+        if peak is None or (fits and (not fit.work or peak > _WELL * budget)):
             break
-        if not fits and not left and best is None:
-            raise fit.beyond(name, peak)
-        assert peak is not None
-        wrong = 1.02 * peak * fit.n_devices / fit.after.peak
-        scale, lowered = wrong if fits else max(wrong, 1.06 * scale), None
-    assert best is not None
+        if not fits and (least is None or peak < least[0]):
+            least = peak, fit
+        fixed = fit.after.fixed
+        wrong = 1.02 * max(peak * fit.n_devices - fixed, 1) / max(fit.after.peak - fixed, 1)
+        fitter.scale, source = wrong if fits else max(wrong, 1.06 * fitter.scale), None
+    fitter.forget()
+    if best is None:
+        assert least is not None
+        raise least[1].beyond(name, least[0])
     return best
 
 
@@ -280,8 +314,8 @@ def _drawn(curve: Sequence[int], peak: int, width: int = 64) -> str:
 def profile(closed: ClosedJaxpr, name: str, budget: int | None, donated: Sequence[bool],
             platform: str) -> Memory:
     """What a program needs, and what it needs within a budget."""
-    fit = fitted(closed, name, budget=math.inf if budget is None else budget, donated=donated,
-                 platform=platform, passes=lambda c: c)
+    fit = Fitter(math.inf if budget is None else budget)(
+        closed, name, donated=donated, platform=platform, passes=lambda c, outline=True: c)
     found: dict[tuple[str, str], list[float]] = {}
     for eqn, n, work in fit.plan.again if fit.plan else ():
         row = found.setdefault((eqn.primitive.name, place_of(eqn)), [0, 0, 0.0])

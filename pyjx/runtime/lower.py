@@ -57,10 +57,10 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         fit = None
         if fitted is not None:
             fit = fitted(closed, name, donated=donated, platform=platform,
-                         passes=lambda c: passes(c)[0],
+                         passes=lambda c, outline=True: passes(c, outline=outline)[0],
                          n_devices=len(placement.devices or (None,)) if placement else 1)
             closed = fit.closed
-        prepared, keeps_barriers = passes(closed)
+        prepared, keeps_barriers = passes(closed, outline=fit is None or fit.outline)
         program = lower(prepared, name, platform=platform, donated=donated,
                         keep_unused=keep_unused, inline_constants=for_export, paths=paths,
                         partitioning=ONE if placement is None
@@ -81,9 +81,9 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
 
 
 def _prepared(closed: ClosedJaxpr, placement: Placement | None, platform: str, alone: bool,
-              for_export: bool) -> tuple[ClosedJaxpr, bool]:
+              for_export: bool, outline: bool) -> tuple[ClosedJaxpr, bool]:
     """The program as it is lowered, and whether its barriers count in loops; `alone` says whether
-    it is for one device."""
+    it is for one device, `outline` whether repeated blocks may become functions."""
     if placement is not None and placement.mesh is not None:
         types = closed.out_avals
         closed = with_open_results(types_as_constraints(closed), types,
@@ -101,7 +101,7 @@ def _prepared(closed: ClosedJaxpr, placement: Placement | None, platform: str, a
     if alone and platform == "cpu":
         decomposed, keeps_barriers = for_one_cpu(decomposed)
     mode = configuration.outline.value
-    return prepare(decomposed, outline=not for_export and (mode == "on" or (
+    return prepare(decomposed, outline=outline and not for_export and (mode == "on" or (
         mode == "auto" and platform == "cpu" and is_long(decomposed)))), keeps_barriers
 
 

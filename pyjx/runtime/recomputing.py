@@ -22,13 +22,15 @@ search goes on with the best program found, at its own highest step.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from pyjx.core.effects import join_effects, no_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from pyjx.core.lifetimes import Liveness, Machine
+from pyjx.core.lifetimes import Liveness, Machine, jaxprs_of
 from pyjx.core.nested import holds_jaxprs, map_jaxprs, program_of
 from pyjx.core.passes.dce import dce, dce_jaxpr
 from pyjx.core.passes.recompute import NEVER, Network
@@ -49,14 +51,14 @@ Price = Callable[[int, Any], float]  # of what an equation, by its number, makes
 _PER_BYTE = {"cpu": 4.0}
 _PER_BYTE_ELSEWHERE = 64.0
 _TRANSCENDENTAL = 8.0
-_STEPS = 7  # prices that are tried, each six times the one before; and halvings between two
+_FIRST, _STEP = 16.0, 5.0  # the first price that is tried, and how many times it the next one is
 _ROUNDS = 4
 _FUSED = 1e4  # what a fused value costs at least to be in memory, which it is not otherwise
 _RECENT = 60  # equations before one, of which a value is recent for it
+_PARTS = (8, 16, 32)  # into which what comes behind the highest step is divided
+_SMALL = 2500  # equations, of which all numbers of parts are tried
+_MOST_OFTEN = 4  # times at most that everything is done again
 _NEAR = 16  # equations for which what is fused is computed once
-_CUTS = 4  # of which each knows better when values are needed
-# What is needed within this part of the steps without room is not worth all its price.
-_SOON = 0.125
 
 
 def work_on(platform: str) -> Work:
@@ -66,7 +68,8 @@ def work_on(platform: str) -> Work:
     def work(eqn: JaxprEqn) -> float:
         unknown: set[str] = set()
         flops, transcendentals = arithmetic(eqn, unknown)
-        if unknown or eqn.effects or holds_jaxprs(eqn) or eqn.primitive.effects is not None:
+        if unknown or eqn.effects or eqn.primitive.effects is not None or (
+                eqn.params and holds_jaxprs(eqn) and jaxprs_of(eqn)):
             return NEVER
         made = sum([v.aval.size * v.aval.dtype.itemsize for v in eqn.outvars
                     if hasattr(v.aval, "size")])
@@ -79,6 +82,7 @@ def flattened(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The program with what its calls call in their places, but for what is rematerialized."""
     eqns: list[JaxprEqn] = []
     values: dict[Var, Any] = {}
+    inlined = False
     for eqn in closed.jaxpr.eqns:
         if values:
             eqn = eqn.replace(invars=_read(eqn.invars, values))
@@ -86,8 +90,9 @@ def flattened(closed: ClosedJaxpr) -> ClosedJaxpr:
         if program is None:
             eqns.append(eqn)
         else:
+            inlined = True
             put_in_place(eqn, flattened(program).jaxpr, eqns, values, eqn.source_info.name_stack)
-    if len(eqns) == len(closed.jaxpr.eqns) and not values:
+    if not inlined:
         return closed
     return ClosedJaxpr(closed.jaxpr.replace(
         eqns=eqns, outvars=_read(closed.jaxpr.outvars, values), effects=join_effects(eqns)),
@@ -146,6 +151,8 @@ class Search:
         self.machine = machine._replace(sizes=_remembered(machine.sizes))
         self.work = _remembered(work)
         self._donated = donated
+        self._plans: dict[Any, Plan] = {}
+        self._cuts: dict[Any, _Cut] = {}
 
     def plan(self, jaxpr: Jaxpr, work: float = 0.0, again: Sequence[Again] = (),
              loop: bool = False) -> Plan:
@@ -154,7 +161,9 @@ class Search:
 
     def run(self, jaxpr: Jaxpr, budget: float, loop: bool = False) -> Plan:
         """The program with the least work that fits, or the one with the lowest peak."""
-        best = self.plan(jaxpr, loop=loop)
+        best = self._plans.get(id(jaxpr))
+        if best is None:
+            best = self._plans[id(jaxpr)] = self.plan(jaxpr, loop=loop)
         for _ in range(_ROUNDS):
             if best.live.peak <= budget:
                 break
@@ -194,54 +203,94 @@ class Search:
                          [*plan.again, *[a for p in works for a in p.again]], loop)
 
     def _at_peak(self, plan: Plan, budget: float, loop: bool) -> Plan:
-        """The program cut at its highest step."""
-        live, jaxpr = plan.live, plan.jaxpr
-        border = live.at_peak
-        made = sum([live.size.get(v, 0) for v in live.eqns[border].outvars])
-        if made > sum([n for v, n in live.size.items() if live.last[v] == border]):
-            border += 1
-        over = [0, *accumulate([live.fixed + n > budget for n in live.live[border:]])]
-        soon = max(over[-1] * _SOON, 1.0)
-
-        def gain(need: int) -> float:
-            return min(over[min(need - border, len(over) - 1)] / soon, 1.0)
-
-        values = _Values(jaxpr.eqns, border, ())
-        fused = {v for e in jaxpr.eqns for v in e.outvars if v not in live.size}
-
-        def at(dear: float, cheap: float, split: int) -> Plan:
-            cut = _Cut(self, jaxpr, values, fused, border, gain,
-                       lambda i: dear if i < split else cheap)
-            program, work, again = cut.rewritten()
-            return self.plan(program, plan.work + work, [*plan.again, *again], loop)
-
-        cheap, dear, best = 0.0, 1.0, plan
-        for _ in range(_STEPS):
-            found = at(dear, dear, border)
-            if found.live.peak < best.live.peak:
+        """The program cut at its highest step: the least work of some numbers of parts."""
+        best = plan
+        for n in _PARTS:
+            found = self._priced(self._cut(plan, n, loop), budget)
+            fits = found.live.peak <= budget
+            if (fits and (best.live.peak > budget or found.work < best.work)) or (
+                    not fits and found.live.peak < best.live.peak and best.live.peak > budget):
                 best = found
-            if found.live.peak <= budget:
+            if best.live.peak <= budget and len(plan.jaxpr.eqns) > _SMALL:
                 break
-            cheap, dear = dear, dear * 6
-        else:
-            return best
+        return best
+
+    def _cut(self, plan: Plan, n: int, loop: bool) -> _Cut:
+        """A program in so many parts behind its highest step."""
+        known = self._cuts.get((id(plan), n))
+        if known is None:
+            live = plan.live
+            border = live.at_peak
+            made = sum([live.size.get(v, 0) for v in live.eqns[border].outvars])
+            if made > sum([n for v, n in live.size.items() if live.last[v] == border]):
+                border += 1
+            known = self._cuts[id(plan), n] = _Cut(
+                self, plan, _starts(live.eqns, border, n, self.machine.sizes), loop)
+        return known
+
+    def _priced(self, cut: _Cut, budget: float) -> Plan:
+        """The program with the least price at which it fits; else the one with the lowest peak."""
+        def at(price: float) -> Plan:
+            # What is read soon is computed again for little.
+            few = cut.at(price, 0.0, cut.parts // 4)
+            return few if few.live.peak <= budget else min(
+                few, cut.at(price, 0.0, int(cut.parts > 2)), key=lambda p: p.live.peak)
+
+        cheap, dear = 0.0, _FIRST
+        best = at(dear)
+        while best.live.peak > budget:
+            cheap, dear = dear, dear * _STEP
+            found = at(dear)
+            if found.live.peak > 0.99 * best.live.peak or found.work > cut.most:
+                return best
+            best = found
         # What loops stack has one price, as it is made at one place.
-        for _ in range(6 if any([e.primitive.holder.loops for e in jaxpr.eqns]) else 2):
-            middle = (cheap * dear) ** 0.5 or dear / 6
-            found = at(middle, middle, border)
+        for _ in range(6 if cut.loops else 2):
+            middle = (cheap * dear) ** 0.5 or dear / _STEP
+            found = at(middle)
             if found.live.peak <= budget:
                 dear, best = middle, min(best, found, key=lambda p: p.work)
             else:
                 cheap = middle
-        low, high = 0, border
-        while high - low > max(border // 24, 1):
+        low, high = 0, cut.parts
+        while high - low > 1:
             split = (low + high) // 2
-            found = at(dear, cheap, split)
+            found = cut.at(dear, cheap, split)
             if found.live.peak <= budget:
-                high, best = split, min(best, found, key=lambda p: p.work)
+                low, best = split, min(best, found, key=lambda p: p.work)
             else:
-                low = split
+                high = split
         return best
+
+
+def _starts(eqns: Sequence[JaxprEqn], border: int, parts: int, sizes: Callable[[Any], int]
+            ) -> list[int]:
+    """Where parts of the equations behind a border start that read about as many bytes of what is
+    made before it, each where little passes that others have made."""
+    late = {v for e in eqns[border:] for v in e.outvars}
+    last: dict[Any, int] = {}
+    for j in range(border, len(eqns)):
+        last.update((x, j) for x in eqns[j].invars if type(x) is not Literal)
+    read, passing = [0] * (len(eqns) + 1), [0] * (len(eqns) + 1)
+    for v, j in last.items():
+        if v not in late:
+            read[j + 1] += sizes(v.aval)
+    read = list(accumulate(read))
+    end = max([j for v, j in last.items() if v not in late], default=border)
+    for j in range(border, end):
+        for v in eqns[j].outvars:
+            if v in last and last[v] <= end:
+                n = sizes(v.aval)
+                passing[j + 1] += n
+                passing[last[v] + 1] -= n
+    passing = list(accumulate(passing))
+    starts = [border]
+    for k in range(1, parts):
+        low, high = [bisect_left(read, (k + d) * read[-1] / parts, border) for d in (-0.5, 0.5)]
+        low = max(low, starts[-1] + 1)
+        if low < min(high, end):
+            starts.append(min(range(low, min(high, end)), key=passing.__getitem__))
+    return starts
 
 
 class _Bare:
@@ -257,57 +306,85 @@ class _Bare:
 
 
 class _Cut:
-    """A program cut before an equation.
+    """A program in parts, each of which keeps values that are made before the first one starts, or
+    computes them again. Its variants are known by the prices of a byte that stays."""
 
-    `gain(j)` is the part of its price that a byte is worth which equation j needs again; `price(i)`
-    is that of a byte that equation i makes.
-    """
-
-    def __init__(self, search: Search, jaxpr: Jaxpr, values: _Values, fused: set[Any], border: int,
-                 gain: Callable[[int], float], price: Callable[[int], float]) -> None:
+    def __init__(self, search: Search, plan: Plan, starts: Sequence[int], loop: bool) -> None:
+        eqns = plan.jaxpr.eqns
         self._search = search
-        self._jaxpr = jaxpr
-        self._values = values
-        self._fused = fused
-        self._border = border
-        self._gain = gain
-        self._price = price
-        self._work = 0.0
-        self._again: list[Again] = []
+        self._plan = plan
+        self._jaxpr = plan.jaxpr
+        self._fused = {v for e in eqns for v in e.outvars if v not in plan.live.size}
+        self._starts = starts
+        self._loop = loop
+        self._values = _Values(eqns, starts)
+        self._known: dict[Any, set[Any]] = {}  # what the last parts compute again, by their prices
+        self._variants: dict[Any, Plan] = {}
+        self.parts = len(starts)
+        self.loops = any([e.primitive.holder.loops for e in eqns])
+        self.most = plan.work + _MOST_OFTEN * sum(
+            [work for e in eqns[:starts[0]] if (work := search.work(e)) < NEVER])
 
-    def rewritten(self) -> tuple[Jaxpr, float, list[Again]]:
-        """The program, the work that it does again, and what that is."""
-        jaxpr, border = self._jaxpr, self._border
-        eqns = list(jaxpr.eqns)
-        self._cut_loops(eqns)
-        size = self._search.machine.sizes
-        stays = {*jaxpr.outvars}
-        values = self._values if eqns == jaxpr.eqns else _Values(eqns, border, ())
+    def at(self, dear: float, cheap: float, split: int) -> Plan:
+        """The program where the parts from one on pay a price for a byte, and those before it
+        another one."""
+        prices = (*[cheap] * split, *[dear] * (self.parts - split))
+        found = self._variants.get(prices)
+        if found is None:
+            found = self._variants[prices] = self._at(prices)
+        return found
+
+    def _at(self, prices: tuple[float, ...]) -> Plan:
+        plan, eqns = self._plan, list(self._jaxpr.eqns)
+        done = self._cut_loops(eqns, prices) if self.loops else []
+        same = not self.loops or eqns == self._jaxpr.eqns
+        values = self._values if same else _Values(eqns, self._starts)
+        agains = self._agains(values, eqns, prices, self._known if same else {})
+        if same and not any(agains):
+            return plan
+        late: list[JaxprEqn] = []
+        behind: dict[Any, Any] = {}
+        for part, again in enumerate(agains):
+            more, copies = values.late(part, again, self._fused, behind)
+            late += more
+            done += [(e, 1) for e in copies if e.outvars[0] not in self._fused]
+        program = self._jaxpr.replace(eqns=[*eqns[:self._starts[0]], *late],
+                                      outvars=_read(self._jaxpr.outvars, behind))
+        work, size = self._search.work, self._search.machine.sizes
+        found = [(e, n * sum([size(v.aval) for v in e.outvars]), n * work(e)) for e, n in done]
+        return self._search.plan(
+            dce_jaxpr(program, (True,) * len(program.outvars)),
+            plan.work + sum([w for _, _, w in found]), [*plan.again, *found], self._loop)
+
+    def _agains(self, values: _Values, eqns: Sequence[JaxprEqn], prices: Sequence[float],
+                known: dict[Any, set[Any]]) -> list[set[Any]]:
+        """What each part computes again; the last one first, as what stays for one is there for
+        those before it, too."""
+        fused, size = self._fused, self._search.machine.sizes
+        stays = {*self._jaxpr.outvars}
 
         def keep(v: Any) -> float:
-            made = values.made[v]
-            worth = self._price(made) * size(v.aval) * self._gain(values.need[v])
-            if v in self._fused:
-                return max(worth, _FUSED)
-            return 0.0 if v in stays else worth
+            if v in stays:
+                return 0.0
+            worth = price * size(v.aval)
+            return max(worth, _FUSED) if v in fused else worth
 
         def work(eqn: JaxprEqn) -> float:
             # What is fused XLA computes again in any case.
-            return 0.0 if eqn.outvars[0] in self._fused else self._search.work(eqn)
+            return 0.0 if eqn.outvars[0] in fused else self._search.work(eqn)
 
-        for _ in range(_CUTS):
-            again = values.cut(keep, work)
-            early = values.wanting_early(again, self._fused)
-            if early <= stays:
-                break
-            stays |= early
-        self._leave_fused(again, values)
-        if not again and eqns == jaxpr.eqns:
-            return jaxpr, 0.0, []
-        late, copies = values.late(again, self._fused, barred=True)
-        self._note([e for e in copies if e.outvars[0] not in self._fused], 1)
-        program = jaxpr.replace(eqns=[*eqns[:border], *late])
-        return (dce_jaxpr(program, (True,) * len(program.outvars)), self._work, self._again)
+        agains: list[set[Any]] = []
+        for part in reversed(range(self.parts)):
+            price, reads = prices[part], values.reads[part]
+            again = known.get(prices[part:])
+            if again is None:
+                again = known[prices[part:]] = values.cut(reads, keep, work) if price else set()
+                self._leave_fused(again, values)
+            agains.insert(0, again)
+            stays.update([x for v in again for x in _variables(eqns[values.made[v]])
+                          if x not in again and x not in fused])
+            stays.update([x for x in reads if x not in again and x not in fused])
+        return agains
 
     def _leave_fused(self, again: set[Any], values: _Values) -> None:
         """Leave to XLA what it computes again where it is read, of what stays."""
@@ -322,15 +399,12 @@ class _Cut:
                 other.update([x for x in _variables(eqns[made[v]]) if x in again])
         again &= other
 
-    def _note(self, copies: Sequence[JaxprEqn], times: int) -> None:
-        work, size = self._search.work, self._search.machine.sizes
-        self._work += times * sum(map(work, copies))
-        self._again += [(e, times * sum([size(v.aval) for v in e.outvars]), times * work(e))
-                        for e in copies]
-
-    def _cut_loops(self, eqns: list[JaxprEqn]) -> None:
-        """Cut each pair of loops of which the late one reads what the early one stacks."""
-        made = {v: i for i, e in enumerate(eqns[:self._border]) if e.primitive.holder.loops
+    def _cut_loops(self, eqns: list[JaxprEqn], prices: Sequence[float]
+                   ) -> list[tuple[JaxprEqn, int]]:
+        """Cut each pair of loops of which the late one reads what the early one stacks; what is
+        done again, and how often."""
+        border = self._starts[0]
+        made = {v: i for i, e in enumerate(eqns[:border]) if e.primitive.holder.loops
                 for v in e.outvars}
         reads: dict[Any, int] = {}
         for e in eqns:
@@ -339,127 +413,126 @@ class _Cut:
                     reads[x] = reads.get(x, 0) + 1
         for x in self._jaxpr.outvars:
             reads[x] = 2
-        for j in range(self._border, len(eqns)):
-            late = eqns[j]
-            sources = {made[x] for x in late.invars if x in made}
-            for i in sources if late.primitive.holder.loops else ():
+        again: list[tuple[JaxprEqn, int]] = []
+        for j in range(border, len(eqns)):
+            sources = [] if not eqns[j].primitive.holder.loops else dict.fromkeys(
+                [made[x] for x in eqns[j].invars if x in made])
+            for i in sources:
+                late = eqns[j]
                 pair = _LoopPair(eqns[i], late, {v for v in eqns[i].outvars if reads.get(v) == 1},
                                  set(self._jaxpr.all_invars))
-                if pair.fits():
-                    cut = pair.cut(self._price(i) * self._gain(j + 1), self._search)
-                    if cut is not None:
-                        eqns[i], eqns[j], copies = cut
-                        self._note(copies, late.primitive.holder.times(late.params))
+                cut = pair.cut(prices[-1], self._search) if pair.fits() else None
+                if cut is not None:
+                    eqns[i], eqns[j], copies = cut
+                    times = late.primitive.holder.times(late.params)
+                    again += [(e, times) for e in copies]
+        return again
 
 
 class _Values:
-    """The values that equations before a border make, and what those behind it read of them.
+    """The values that equations before a border make, and what parts behind it read of them.
 
     Attributes:
       made: the number of the equation that makes a value; -1 for those that are given.
-      need: the first equation behind the border for which a value may be wanted again.
-      read: the values that equations behind the border read.
+      reads: the values that each part reads.
     """
 
-    def __init__(self, eqns: Sequence[JaxprEqn], border: int, given: Sequence[Any]) -> None:
+    def __init__(self, eqns: Sequence[JaxprEqn], starts: Sequence[int], given: Sequence[Any] = ()
+                 ) -> None:
         self._eqns = eqns
-        self._border = border
+        self._ends = [*starts, len(eqns)]
         self.made: dict[Any, int] = dict.fromkeys(given, -1)
-        self.made.update((v, i) for i, e in enumerate(eqns[:border]) for v in e.outvars)
-        self.need: dict[Any, int] = {}
-        for j in range(len(eqns) - 1, border - 1, -1):
-            for x in eqns[j].invars:
-                if x in self.made:
-                    self.need[x] = j
-        self.read = set(self.need)
-        for i in range(border - 1, -1, -1):
-            wanted = min([self.need[v] for v in eqns[i].outvars if v in self.need],
-                         default=len(eqns))
-            for x in eqns[i].invars:
-                if x in self.made and x not in self.read and wanted < self.need.get(
-                        x, len(eqns)):
-                    self.need[x] = wanted
+        self.made.update((v, i) for i, e in enumerate(eqns[:starts[0]]) for v in e.outvars)
+        self.reads = [list(dict.fromkeys([x for e in eqns[a:b] for x in e.invars
+                                          if x in self.made])) for a, b in pairwise(self._ends)]
+        self._last = {x: j for j in range(starts[0], len(eqns)) for x in _variables(eqns[j])}
+        self._late = {v for e in eqns[starts[0]:] for v in e.outvars}
 
-    def wanting_early(self, again: set[Any], fused: set[Any]) -> set[Any]:
-        """Of the values that are computed again those for which others are, which are read only
-        much later: these would be in memory in between."""
-        need = {v: self.need[v] for v in again}
-        by: dict[Any, Any] = {}
-        for v in sorted(again, key=self.made.__getitem__, reverse=True):
-            source = v if v in self.read and v not in fused else by.get(v, v)
-            for x in self._eqns[self.made[v]].invars:
-                if x in again and need[x] > need[v]:
-                    need[x], by[x] = need[v], source
-        return {by[v] for v, j in need.items()
-                if v in self.read and 2 * (j - self._border) < self.need[v] - self._border}
-
-    def cut(self, keep: Callable[[Any], float], work: Work) -> set[Any]:
-        """The values to compute again."""
-        keeps = {v: int(keep(v)) for v in self.need}
-        source, sink = 0, 1
-        # A value that stays for nothing is none; one that is read has one node, what it is made of
-        # another, which stands for both where it cannot be computed again.
-        number = {v: 2 * k + 2 for k, v in enumerate([v for v, n in keeps.items() if n > 0])}
-        network = Network(2 * len(number) + 4)
-        read, again = self.read, []
-        for v, node in number.items():
-            i, kept = self.made[v], keeps[v]
+    def cut(self, reads: Sequence[Any], keep: Callable[[Any], float], work: Work) -> set[Any]:
+        """The values to compute again for a part that reads some."""
+        keeps: dict[Any, int] = {}
+        costs: dict[Any, int] = {}
+        readers: dict[Any, list[Any]] = {}
+        queue = deque(reads)
+        while queue:
+            v = queue.popleft()
+            if v in keeps or v not in self.made:
+                continue
+            kept, i = int(keep(v)), self.made[v]
+            if kept <= 0:  # it is there for nothing
+                continue
+            keeps[v] = kept
             cost = NEVER if i < 0 else work(self._eqns[i])
+            costs[v] = int(cost) if cost <= kept else NEVER
+            if cost <= kept:
+                for x in _variables(self._eqns[i]):
+                    readers.setdefault(x, []).append(v)
+                    queue.append(x)
+        read = set(reads)
+        # What makes nothing but one value, which costs no more to keep, is one with it.
+        part_of: dict[Any, Any] = {}
+        for v in sorted(keeps, key=self.made.__getitem__, reverse=True):
+            by = {part_of.get(r, r) for r in readers.get(v, ())}
+            if v not in read and len(by) == 1:
+                (whole,) = by
+                if keeps[v] >= keeps[whole]:
+                    part_of[v] = whole
+                    costs[whole] = min(costs[whole] + costs[v], NEVER)
+        near = self._sink_side(keeps, costs, readers, part_of, read)
+        return {v for v in keeps if (whole := part_of.get(v, v)) in near}
+
+    def _sink_side(self, keeps: Mapping[Any, int], costs: Mapping[Any, int],
+                   readers: Mapping[Any, Sequence[Any]], part_of: Mapping[Any, Any],
+                   read: set[Any]) -> set[Any]:
+        """The values to compute again, without those that are one with others. One that is read has
+        one node, another two, of which the second stands for both where it is never computed."""
+        source, sink = 0, 1
+        number = {v: 2 * k + 2 for k, v in enumerate([v for v in keeps if v not in part_of])}
+        network = Network(2 * len(number) + 2)
+        for v, node in number.items():
+            kept, cost = keeps[v], costs[v]
             out = sink if v in read else node + 1
             if cost >= NEVER:
                 network.edge(source, out, kept)
                 continue
-            again.append(v)
-            flow = min(int(cost), kept) if out == sink else 0
+            flow = min(cost, kept) if out == sink else 0
             if cost:
-                network.edge(source, node, int(cost), flow)
+                network.edge(source, node, cost, flow)
             network.edge(node, out, kept, flow)
-            for x in self._eqns[i].invars:
-                if x in number and x not in read:
-                    network.edge(number[x] + 1, node, NEVER)
+        for v, node in number.items():
+            for whole in dict.fromkeys([part_of.get(r, r) for r in readers.get(v, ())
+                                        if v not in read]):
+                if costs[whole] < NEVER:
+                    network.edge(node + 1, number[whole], NEVER)
         near = network.sink_side(source, sink)
-        return {v for v in again if near[number[v]]}
+        return {v for v, node in number.items() if costs[v] < NEVER and near[node]}
 
-    def late(self, again: set[Any], fused: set[Any], barred: bool
+    def late(self, part: int, again: set[Any], fused: set[Any], behind: dict[Any, Any] | None
              ) -> tuple[list[JaxprEqn], list[JaxprEqn]]:
-        """The equations behind the border, with those before them that compute values again; and
-        these alone. If `barred` they are behind barriers. What is `fused` is computed again for
-        each part of the program that reads it."""
-        eqns = self._eqns
-        now: dict[Any, Any] = {}  # what is read in the place of a value
+        """The equations of a part, with those that compute values again; and these alone. It begins
+        with a barrier, if `behind` is there: what is read in the place of values that barriers
+        have passed. What is `fused` is computed again for each part of the program that reads it.
+        """
+        eqns, again_here = self._eqns, bool(again)
         late: list[JaxprEqn] = []
         copies: list[JaxprEqn] = []
-        last: dict[Any, int] = {x: j for j in range(self._border, len(eqns))
-                                for x in eqns[j].invars if type(x) is Var}
-        made: dict[Any, int] = {}  # behind the border
+        if again_here and behind is not None:
+            late.append(self._barrier(part, again, fused, behind))
+        now = dict(behind or ())  # what is read in the place of a value
         near: dict[Any, int] = {}  # where what is fused was computed last
-        for j in range(self._border, len(eqns)):
+        for j in range(*self._ends[part:part + 2]):
             eqn = eqns[j]
             for v in [v for v, i in near.items() if j > i + _NEAR]:
                 del near[v], now[v]
-            missing = self._missing(eqn, again, now)
-            if missing:
-                if barred:
-                    late.append(self._barrier(missing, now, self._recent(j, made, last)))
-                for copy in [eqns[i] for i in missing]:
-                    outs = [Var(v.aval) for v in copy.outvars]
-                    late.append(copy.replace(invars=_read(copy.invars, now), outvars=outs))
-                    now.update(zip(copy.outvars, outs, strict=True))
-                    near.update((v, j) for v in copy.outvars if v in fused)
-                    copies.append(copy)
+            for copy in [eqns[i] for i in self._missing(eqn, again, now)]:
+                outs = [Var(v.aval) for v in copy.outvars]
+                late.append(copy.replace(invars=_read(copy.invars, now), outvars=outs))
+                now.update(zip(copy.outvars, outs, strict=True))
+                near.update((v, j) for v in copy.outvars if v in fused)
+                copies.append(copy)
             late.append(eqn.replace(invars=_read(eqn.invars, now))
                         if any([x in now for x in eqn.invars if type(x) is Var]) else eqn)
-            made.update(dict.fromkeys(eqn.outvars, j))
         return late, copies
-
-    def _recent(self, j: int, made: Mapping[Any, int], last: Mapping[Any, int]) -> Any:
-        """A value that is made shortly before an equation behind the border, and is read by it or
-        later; rather one that is in memory in any case. None if there is none."""
-        found: list[Any] = [v for i in range(j - 1, max(j - _RECENT, self._border) - 1, -1)
-                 for v in self._eqns[i].outvars if last.get(v, -1) >= j]
-        found = [*[v for v in found if self._eqns[made[v]].primitive.cost is None],
-                 *[x for x in self._eqns[j].invars if x in made], *found]
-        return found[0] if found else None
 
     def _missing(self, eqn: JaxprEqn, again: set[Any], now: Mapping[Any, Any]) -> list[int]:
         """The equations before the border to do again for one behind it, in order."""
@@ -472,18 +545,26 @@ class _Values:
                 stack += [x for x in self._eqns[i].invars if x in again and x not in now]
         return sorted(found)
 
-    def _barrier(self, missing: Sequence[int], now: dict[Any, Any], recent: Any) -> JaxprEqn:
-        """A barrier before equations that are done again: of what they read, and of a recent
-        value."""
-        own = {v for i in missing for v in self._eqns[i].outvars}
-        read = dict.fromkeys([x for i in missing for x in self._eqns[i].invars
-                              if type(x) is not Literal and x not in own])
-        if recent is not None:
-            read[recent] = None
-        behind = [Var(x.aval) for x in read]
-        barrier = JaxprEqn(optimization_barrier_p, _read(list(read), now), behind, {}, no_effects,
-                           self._eqns[missing[0]].source_info)
-        now.update(zip(read, behind, strict=True))
+    def _barrier(self, part: int, again: set[Any], fused: set[Any], behind: dict[Any, Any]
+                 ) -> JaxprEqn:
+        """A barrier before a part: of what is read to compute values again, of the arguments that
+        the part reads, and of what was made since the one before and is read later."""
+        start, end = self._ends[part:part + 2]
+        places = sorted({self.made[v] for v in again})
+        read = dict.fromkeys([x for i in places for x in _variables(self._eqns[i])
+                              if x not in again])
+        if part:
+            read.update((v, None) for e in self._eqns[self._ends[part - 1]:start]
+                        for v in e.outvars if self._last.get(v, -1) >= start)
+        else:
+            read.update((x, None) for x in self.reads[0] if self.made[x] >= start - _RECENT
+                        and x not in again and x not in fused)
+        read.update((x, None) for e in self._eqns[start:end] for x in _variables(e)
+                    if x not in self.made and x not in self._late)
+        after = [Var(x.aval) for x in read]
+        barrier = JaxprEqn(optimization_barrier_p, _read(list(read), behind), after, {},
+                           no_effects, self._eqns[start].source_info)
+        behind.update(zip(read, after, strict=True))
         return barrier
 
 
@@ -532,7 +613,7 @@ class _LoopPair:
                                                strict=True) if role == sliced and x in of}
         eqns = [*body.eqns, *[e.replace(invars=_read(e.invars, same)) for e in body_late.eqns]]
         outer = dict(zip(body.invars, zip(early.invars, held.ins, strict=True), strict=True))
-        values = _Values(eqns, len(body.eqns), body.invars)
+        values = _Values(eqns, [len(body.eqns)], body.invars)
         always: set[Any] = {v for v, (x, role) in outer.items() if role == holder.constant
                   or (role == sliced and x in self._always)}
         always |= {v for v, x in zip(body.outvars, early.outvars, strict=True)
@@ -543,10 +624,10 @@ class _LoopPair:
             return 0.0 if v in always else price * size(holder.outside(
                 v.aval, sliced, early.params))
 
-        again = values.cut(keep, search.work)
+        again = values.cut(values.reads[0], keep, search.work)
         if not again:
             return None
-        eqns_late, copies = values.late(again, set(), barred=False)
+        eqns_late, copies = values.late(0, again, set(), None)
         read = dict.fromkeys([x for e in eqns_late for x in e.invars if x in values.made])
         read.update(dict.fromkeys([same[x] for x in body_late.outvars if x in same]))
         return (*self._rebuilt(body, body_late, eqns_late, list(read), same, outer, sliced, n),
@@ -582,9 +663,8 @@ class _LoopPair:
                               [*[held_late.ins[k] for k in left], *roles],
                               late.outvars, held_late.outs)
         kept = {id(x) for x in operands}
-        places = [k for k, x in enumerate(early.outvars)
-                  if x not in self._alone or held.outs[k] != sliced or id(x) in kept
-                  or x not in late.invars]
+        inside = {x for x, v in zip(late.invars, body_late.invars, strict=True) if v in gone}
+        places = [k for k, x in enumerate(early.outvars) if id(x) in kept or x not in inside]
         first = body.replace(outvars=[*[body.outvars[k] for k in places], *[v for v, _ in more]])
         first = dce_jaxpr(first, (True,) * len(first.outvars))
         new_early = holder.eqn(early, [ClosedJaxpr(first, [])], early.invars, held.ins,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
@@ -263,8 +262,7 @@ class Lowered(_Stage):
         budget, _ = parted(spec.options.compiler_options)
         if budget is not None:
             devices = self._placement.devices
-            fitted = partial(budgets.fitted, budget=budgets.bytes_on(
-                budget, devices[0] if devices else None))
+            fitted = budgets.Fitter(budgets.bytes_on(budget, devices[0] if devices else None))
         self._program = lowering.lower_closed(
             self._closed, spec.name, donated=self._donated, keep_unused=spec.options.keep_unused,
             platform=self._platform, fitted=fitted,
