@@ -156,6 +156,9 @@ class Liveness:
         for v in jaxpr.outvars:
             last[v] = end
             whole[v] = True
+        # The last equations that read values, in fusions and by themselves.
+        fused: dict[Any, int] = {}
+        apart = dict.fromkeys(last, end)
         made: dict[Any, int] = {v: i for i, e in enumerate(eqns) for v in e.outvars}
         virtual: set[int] = set()
         for i in range(end - 1, -1, -1):
@@ -171,6 +174,10 @@ class Liveness:
                 at = max([last.get(v, i) for v in eqn.outvars])
             elif out in results and results.keys() >= set(eqn.outvars):  # as soon as it can be
                 at = max([made.get(x, 0) for x in eqn.invars if type(x) is not Literal], default=0)
+            elif fusible and primitive.cost == CHEAP and _is_of_one(eqn, made, eqns):
+                # Fusions make it again of what it is made of, which is not more.
+                at = max(fused.get(out, i), i)
+                last[out] = apart.get(out, i)
             else:
                 at = i
             fuses = (fusible or primitive.arithmetic is reduction) and not (
@@ -180,8 +187,11 @@ class Liveness:
                     reads[x] = reads.get(x, 0) + 1
                     if last.get(x, -1) < at:
                         last[x] = at
-                    if not fuses:
+                    if fuses:
+                        fused[x] = max(fused.get(x, at), at)
+                    else:
                         whole[x] = True
+                        apart[x] = max(apart.get(x, at), at)
             exact.update(self._read_exactly(eqn, exact))
             if primitive.contracts and self._machine.copies:
                 twice.update(_copied(eqn))
@@ -283,6 +293,14 @@ def jaxprs_of(eqn: JaxprEqn) -> Sequence[ClosedJaxpr]:
     return () if held is None else held(eqn.params).programs  # type: ignore[no-any-return]
 
 
+def _is_of_one(eqn: JaxprEqn, made: dict[Any, int], eqns: Sequence[JaxprEqn]) -> bool:
+    """Whether an operation reads no more than one array of which it reads each element once."""
+    size = eqn.outvars[0].aval.size
+    large = [x for x in eqn.invars if type(x) is not Literal and x.aval.size >= size]
+    return len([x for x in large if x not in made or not eqns[made[x]].primitive.moves
+                or max([y.aval.size for y in eqns[made[x]].invars], default=0) >= size]) <= 1
+
+
 def _joins(eqn: JaxprEqn) -> bool:
     """Whether an operation that moves values puts several arrays into one."""
     sizes = [x.aval.size for x in eqn.invars if getattr(x.aval, "shape", ())]
@@ -290,11 +308,17 @@ def _joins(eqn: JaxprEqn) -> bool:
 
 
 def _copied(eqn: JaxprEqn) -> list[Any]:
-    """The operands of a product whose contracted axes stand before several others."""
+    """The operands of a product, unless it is one of matrices, whose axes do not stand in the order
+    batch, rows, columns."""
     numbers = eqn.params["dimension_numbers"]
     if hasattr(numbers, "lhs_spec"):
         return []
-    contracted, batch = numbers
-    return [x for x, axes, others in zip(eqn.invars, contracted, batch, strict=True)
-            if type(x) is not Literal and not others and 0 in axes
-            and len(x.aval.shape) > len(axes) + 1]
+    orders = []
+    canonical = True
+    for k, (x, contracted, batch) in enumerate(zip(eqn.invars, *numbers, strict=True)):
+        free = [d for d in range(len(x.aval.shape)) if d not in contracted and d not in batch]
+        canonical &= len(free) < 2 and len(contracted) < 2 and [*batch] == [*range(len(batch))]
+        order = (*batch, *contracted, *free) if k else (*batch, *free, *contracted)
+        orders.append([d for d in order if x.aval.shape[d] > 1])
+    return [] if canonical else [x for x, order in zip(eqn.invars, orders, strict=True)
+                                 if order != sorted(order) and type(x) is not Literal]

@@ -96,7 +96,6 @@ class Fit(Record):
       sizes: the bytes of values.
       n_devices: for how many devices it is, whose memory `before` and `after` count together.
       fitter: what found it.
-      outline: whether repeated blocks of it may become functions.
     """
 
     closed: ClosedJaxpr
@@ -107,7 +106,6 @@ class Fit(Record):
     sizes: Sizes
     n_devices: int
     fitter: Fitter
-    outline: bool = True
 
     @property
     def work(self) -> float:
@@ -168,26 +166,24 @@ class Fitter:
         room = fixed + (budget * n_devices - fixed) / self.scale
         if before.peak <= room:
             return Fit(closed, budget, before, before, None, machine.sizes, n_devices, self)
-        best: tuple[Plan, ClosedJaxpr, Liveness, bool] | None = None
-        for outline in (True, False):
-            target = room
-            for _ in range(_TRIES):
-                plan = search.run(flat.jaxpr, target)
-                made = ClosedJaxpr(plan.jaxpr, flat.consts)
-                after = Liveness(flattened(passes(made, outline)).jaxpr, machine, donated)
-                fits = after.peak <= room
-                if best is None or (plan.work < best[0].work and fits if best[2].peak <= room
-                                    else after.peak < best[2].peak):
-                    best = plan, made, after, outline
-                if (fits and after.peak > 0.9 * room) or plan.live.peak > target or not plan.work:
-                    break
-                target *= min(0.99 * room / after.peak, 2.0 if fits else 0.95)
-            if best is not None and best[2].peak <= room:
+        best: tuple[Plan, ClosedJaxpr, Liveness] | None = None
+        target = room
+        for _ in range(_TRIES):
+            plan = search.run(flat.jaxpr, target)
+            made = ClosedJaxpr(plan.jaxpr, flat.consts)
+            # What calls of functions read is in memory until they end.
+            after = Liveness(flattened(passes(made, outline=False)).jaxpr, machine, donated)
+            fits = after.peak <= room
+            if best is None or (plan.work < best[0].work and fits if best[2].peak <= room
+                                else after.peak < best[2].peak):
+                best = plan, made, after
+            if (fits and after.peak > 0.9 * room) or plan.live.peak > target or not plan.work:
                 break
+            target *= min(0.99 * room / after.peak, 2.0 if fits else 0.95)
         assert best is not None
-        plan, made, after, outline = best
+        plan, made, after = best
         fit = Fit(made, budget, before, after, plan if plan.work else None, machine.sizes,
-                  n_devices, self, outline)
+                  n_devices, self)
         if after.peak > _SURELY * room and (platform == "cpu" or self.scale != 1.0):
             raise fit.beyond(name, (fixed + (after.peak - fixed) * self.scale) / n_devices)
         return fit

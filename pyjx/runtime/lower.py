@@ -60,7 +60,7 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
                          passes=lambda c, outline=True: passes(c, outline=outline)[0],
                          n_devices=len(placement.devices or (None,)) if placement else 1)
             closed = fit.closed
-        prepared, keeps_barriers = passes(closed, outline=fit is None or fit.outline)
+        prepared, keeps_barriers = passes(closed, outline=fit is None or fit.plan is None)
         program = lower(prepared, name, platform=platform, donated=donated,
                         keep_unused=keep_unused, inline_constants=for_export, paths=paths,
                         partitioning=ONE if placement is None

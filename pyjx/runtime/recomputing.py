@@ -1,23 +1,24 @@
 """Programs that need less memory because they compute values again: which, and where.
 
-A value that is made long before it is read need not be in memory in between. At the step where the
-program needs most its equations fall into early and late ones, and a minimum cut (as in
-core/passes/recompute.py) says which early values stay in memory for the late ones and which are
-computed again, at a price for a byte that stays:
+A value that is made long before it is read need not be in memory in between. The equations behind
+the step where most waits to be read fall into parts that read about as many bytes of what was made
+before, and for each part, the last one first, a minimum cut (as in core/passes/recompute.py) says
+which of these values stay in memory for it, at a price for a byte, and which it computes again:
 
-    source --work to compute v--> v.in --price * bytes of v--> v.out --inf--> late equations
+    source --work to compute v--> v.in --price * bytes of v--> v.out --inf--> part
                                     ^
                        u.out --inf--+   for each operand u of v
 
-A byte counts less that is needed soon behind the border. What is computed again stands
-just before it is read, behind a barrier that also waits for a value made shortly before, so that
-XLA neither finds both computations to be one nor does it earlier. A loop whose stacked results
-another loop of as many iterations reads is cut with it as one program, whose early part is the body
-of one and whose late part that of the other.
+What stays for one part is there for those before it for nothing; what a part computes again it does
+just before it is read, and lets go of. So many parts need less memory and more work than few.
+A barrier stands before each part, of what it computes values of and of what was made before it, so
+that XLA neither finds both computations to be one nor does other parts at the same time. A loop
+whose stacked results another loop of as many iterations reads is cut with it as one program, whose
+early part is the body of one and whose late part that of the other.
 
-The price is the least at which the program fits; and only the early part of the program pays it, up
-to where it fits, while the rest pays the next lower one. Where it does not fit at any price, the
-search goes on with the best program found, at its own highest step.
+The price is the least at which the program fits, by some numbers of parts. Only the last parts pay
+it, for whom values wait longest, while those before pay the next lower one. Where no price is
+enough, the search goes on with the best program found, at its own highest step.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _FUSED = 1e4  # what a fused value costs at least to be in memory, which it is n
 _RECENT = 60  # equations before one, of which a value is recent for it
 _PARTS = (8, 16, 32)  # into which what comes behind the highest step is divided
 _SMALL = 2500  # equations, of which all numbers of parts are tried
-_MOST_OFTEN = 4  # times at most that everything is done again
+_MOST_OFTEN = 3  # times at most that everything is done again
 _NEAR = 16  # equations for which what is fused is computed once
 
 
@@ -153,6 +154,7 @@ class Search:
         self._donated = donated
         self._plans: dict[Any, Plan] = {}
         self._cuts: dict[Any, _Cut] = {}
+        self._borders: dict[int, list[int]] = {}
 
     def plan(self, jaxpr: Jaxpr, work: float = 0.0, again: Sequence[Again] = (),
              loop: bool = False) -> Plan:
@@ -203,29 +205,30 @@ class Search:
                          [*plan.again, *[a for p in works for a in p.again]], loop)
 
     def _at_peak(self, plan: Plan, budget: float, loop: bool) -> Plan:
-        """The program cut at its highest step: the least work of some numbers of parts."""
-        best = plan
-        for n in _PARTS:
-            found = self._priced(self._cut(plan, n, loop), budget)
-            fits = found.live.peak <= budget
-            if (fits and (best.live.peak > budget or found.work < best.work)) or (
-                    not fits and found.live.peak < best.live.peak and best.live.peak > budget):
-                best = found
-            if best.live.peak <= budget and len(plan.jaxpr.eqns) > _SMALL:
+        """The program cut at its highest step, or at the one before it at which most waits to be
+        read: the least work of some numbers of parts."""
+        best, borders = plan, self._borders.get(id(plan))
+        if borders is None:
+            borders = self._borders[id(plan)] = _borders(plan.live)
+        for border in borders:
+            for n in _PARTS:
+                found = self._priced(self._cut(plan, border, n, loop), budget)
+                fits = found.live.peak <= budget
+                if (fits and (best.live.peak > budget or found.work < best.work)) or (
+                        not fits and found.live.peak < best.live.peak and best.live.peak > budget):
+                    best = found
+                if best.live.peak <= budget and len(plan.jaxpr.eqns) > _SMALL:
+                    break
+            if best.live.peak <= budget:
                 break
         return best
 
-    def _cut(self, plan: Plan, n: int, loop: bool) -> _Cut:
-        """A program in so many parts behind its highest step."""
-        known = self._cuts.get((id(plan), n))
+    def _cut(self, plan: Plan, border: int, n: int, loop: bool) -> _Cut:
+        """A program in so many parts behind an equation."""
+        known = self._cuts.get((id(plan), border, n))
         if known is None:
-            live = plan.live
-            border = live.at_peak
-            made = sum([live.size.get(v, 0) for v in live.eqns[border].outvars])
-            if made > sum([n for v, n in live.size.items() if live.last[v] == border]):
-                border += 1
-            known = self._cuts[id(plan), n] = _Cut(
-                self, plan, _starts(live.eqns, border, n, self.machine.sizes), loop)
+            known = self._cuts[id(plan), border, n] = _Cut(
+                self, plan, _starts(plan.live.eqns, border, n, self.machine.sizes), loop)
         return known
 
     def _priced(self, cut: _Cut, budget: float) -> Plan:
@@ -261,6 +264,31 @@ class Search:
             else:
                 high = split
         return best
+
+
+def _borders(live: Liveness) -> list[int]:
+    """Before which equations to cut a program: where most waits, and the highest step."""
+    peak, size = live.at_peak, live.size
+    waiting = [0] * (len(live.eqns) + 1)
+    before = dict(live.first)  # where a value was made or read before
+    gaps: dict[Any, tuple[int, int]] = {}
+    for j, eqn in enumerate(live.eqns):
+        for x in _variables(eqn):
+            if x in before:
+                start, end = gaps.get(x, (0, 0))
+                if j - before[x] > end - start:
+                    gaps[x] = before[x], j
+                before[x] = j
+    for v, (start, end) in gaps.items():
+        end = min(end, live.last[v])
+        if start < end:
+            waiting[start + 1] += size[v]
+            waiting[end + 1] -= size[v]
+    waiting = list(accumulate(waiting))
+    made = sum([size.get(v, 0) for v in live.eqns[peak].outvars])
+    freed = sum([n for v, n in size.items() if live.last[v] == peak])
+    return list(dict.fromkeys([max(range(1, peak + 1), key=waiting.__getitem__, default=0),
+                               peak + (made > freed)]))
 
 
 def _starts(eqns: Sequence[JaxprEqn], border: int, parts: int, sizes: Callable[[Any], int]
