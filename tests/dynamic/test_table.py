@@ -1,0 +1,31 @@
+"""Public functions of arrays whose sizes vary are exact, or refused by name."""
+
+import warnings
+
+import pytest
+
+from pyjx.errors import InconclusiveDimensionOperation
+from tests.dynamic.functions import planted
+from tests.dynamic.table import CASES, REFUSED_CASES, arguments, check, compiled, dims_of
+
+
+@pytest.mark.parametrize(("code", "shapes"), [
+    case if i % 16 == 0 else pytest.param(*case, marks=pytest.mark.slow)
+    for i, case in enumerate(CASES)])
+def test_padding_is_hidden_from(code, shapes):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(code, shapes)
+
+
+@pytest.mark.parametrize(("code", "shapes"), REFUSED_CASES)
+def test_refused_by_name(code, shapes):
+    with pytest.raises((NotImplementedError, InconclusiveDimensionOperation)) as caught:
+        planted(compiled(code), dims_of(shapes), arguments(shapes, (5, 4)))
+    text = str(caught.value)
+    assert text.startswith("jit(dynamic=...): ") and " at <string>:1" in text
+    assert "dynamic`" in text or "Use " in text or "Give " in text
+
+
+def test_few_are_refused():
+    assert len(CASES) >= 250 and len(REFUSED_CASES) < 0.15 * len(CASES)
