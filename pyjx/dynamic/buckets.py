@@ -317,11 +317,12 @@ _Dynamic(dynamic_p)
 
 
 class _Traced(Record):
-    """A function traced with symbolic sizes, or why it could not be."""
+    """A function traced with symbolic sizes, or why, and at which line, it could not be."""
 
     call: TracedCall | None
     scope: SymbolicScope
-    failure: Exception | None
+    failure: Exception | None = None
+    place: str = ""
 
     def questions(self) -> list[tuple[Any, bool]]:
         """What was asked of sizes, as differences: whether one is zero, which was taken for no, or,
@@ -470,7 +471,7 @@ class DynamicSpec(JitSpec):
             if not answers or answers[0] in conditions or len(conditions) == MOST_QUESTIONS:
                 if traced.failure is None:
                     return None
-                self._raise_unsized(traced.failure, in_tree, avals, static, values)
+                self._raise_unsized(traced.failure, traced.place, in_tree, avals, static, values)
             conditions += (answers[0],)
 
     def _traced_under(self, conditions: tuple[str, ...], in_tree: TreeDef, avals: tuple[Any, ...],
@@ -495,15 +496,17 @@ class DynamicSpec(JitSpec):
             if scope.assumed is None:
                 scope.assumed = {}
             try:
-                found = _Traced(self.trace_anew(in_tree, symbolic, static), scope, None)
+                found = _Traced(self.trace_anew(in_tree, symbolic, static), scope)
             except Exception as error:
-                found = _Traced(None, scope, error)
-            if found.call is not None or found.questions():
-                known[key] = found
+                found = _Traced(None, scope, error, raised_at(error))
+                if getattr(error, "question", None) is None:
+                    return found
+                error.__traceback__ = None  # nothing of the trace is kept
+            known[key] = found
         return found
 
-    def _raise_unsized(self, failure: Exception, in_tree: TreeDef, avals: tuple[Any, ...],
-                       static: Any, values: Mapping[str, int]) -> NoReturn:
+    def _raise_unsized(self, failure: Exception, place: str, in_tree: TreeDef,
+                       avals: tuple[Any, ...], static: Any, values: Mapping[str, int]) -> NoReturn:
         """Say why there is no trace: what is wrong with these sizes, too, or that the function asks
         for the number that a size is."""
         if not isinstance(failure, (TypeError, AttributeError, InconclusiveDimensionOperation)):
@@ -512,10 +515,9 @@ class DynamicSpec(JitSpec):
         sizes = ", ".join([f"{v} ({n} here)" for v, n in values.items()])
         raise InconclusiveDimensionOperation(
             f"jit(dynamic=...): {self.name} cannot be traced for all sizes {sizes}: at "
-            f"{raised_at(failure)}: {type(failure).__name__}: "
-            f"{str(failure).splitlines()[0].rstrip('.')}. Compute with sizes by jax.numpy, such as "
-            "jnp.sqrt(n) and jnp.zeros(n), compare them, loop up to them by lax.fori_loop or "
-            "lax.scan, or leave that dimension out of `dynamic`."
+            f"{place}: {type(failure).__name__}: {str(failure).splitlines()[0].rstrip('.')}. "
+            "Compute with sizes by jax.numpy, such as jnp.sqrt(n) and jnp.zeros(n), compare them, "
+            "loop up to them by lax.fori_loop or lax.scan, or leave that dimension out of `dynamic`."
         ) from failure
 
     def paths(self, in_tree: TreeDef, static: Any) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import bind_eqn
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.dynamic.padded import SIZE, Dim, Padded, Padding, equal, rule
-from pyjx.dynamic.whole_arrays import Results, take
+from pyjx.dynamic.whole_arrays import Results, shifted, take
 from pyjx.engine.types import Value
+from pyjx.lax.convolution_shapes import dilated
 from pyjx.lax.indexing import GatherScatterMode, ScatterDimensionNumbers
 
 
@@ -128,30 +129,18 @@ def _concatenate(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
 @rule(lax.pad_p)
 def _pad(p: Padding, eqn: JaxprEqn, x: Padded, value: Padded) -> Results:
     """The padding gets the number that is put around the array."""
-    config, out = eqn.params["padding_config"], p.rooms(eqn.outvars[0].aval.shape)
+    config, out = list(eqn.params["padding_config"]), p.rooms(eqn.outvars[0].aval.shape)
     grown = [d for d, c in enumerate(config) if not all([equal(n, 0) for n in c])]
     x = p.masked(x, grown, value.val)
-    now, shifts = [], {}
-    for d, (low, high, inner) in enumerate(config):
-        holes = p.room(inner) if _is_dim(inner) else inner
-        if _is_dim(inner):
+    for d, (low, high, holes) in enumerate(config):
+        if _is_dim(holes):
             p.refuse("the distance of its elements is symbolic")
-        length = x.room[d] + max(x.room[d] - 1, 0) * holes
         if _is_dim(low):
-            shifts[d] = low
-            now.append((0, 0, holes))
+            x = shifted(p, x, d, low, holes + 1, value.val)
+            config[d] = 0, out[d] - x.room[d], 0
         elif _is_dim(high) or d in x.padded:
-            now.append((low, out[d] - low - length, holes))
-        else:
-            now.append((low, high, holes))
-    val = lax.pad(x.val, value.val, now)
-    for d, low in shifts.items():
-        index = _arange(out[d]) - p.size(low)
-        here = (index >= 0) & (index < get_aval(val).shape[d])
-        val = take(val, d, index)
-        val = lax.select(lax.broadcast_in_dim(here, get_aval(val).shape, (d,)), val,
-                         lax.full_like(val, value.val))
-    return [(val, {} if grown else x.fills)]
+            config[d] = low, out[d] - low - dilated(x.room[d], holes + 1), holes
+    return [(lax.pad(x.val, value.val, config), {} if grown else x.fills)]
 
 
 # -- gather and scatter ----------------------------------------------------------------------------
