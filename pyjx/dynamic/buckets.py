@@ -517,7 +517,7 @@ class DynamicSpec(JitSpec):
             f"jit(dynamic=...): {self.name} cannot be traced for all sizes {sizes}: at "
             f"{place}: {type(failure).__name__}: {str(failure).splitlines()[0].rstrip('.')}. "
             "Compute with sizes by jax.numpy, such as jnp.sqrt(n) and jnp.zeros(n), compare them, "
-            "loop up to them by lax.fori_loop or lax.scan, or leave that dimension out of `dynamic`."
+            "loop up to them by lax.fori_loop or lax.scan, or leave it out of `dynamic`."
         ) from failure
 
     def paths(self, in_tree: TreeDef, static: Any) -> tuple[str, ...]:
