@@ -25,14 +25,7 @@ from pyjx.inspect.bad_values import Comparison, Deviation, Loss, Step, place_tex
 from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.running import Row, compared, double, raw, rows_of, scale_of
 from pyjx.inspect.sharded import compare_whole
-from pyjx.inspect.straight import (
-    line_of,
-    operands_of,
-    repeatable,
-    straight,
-    stretch,
-    traced,
-)
+from pyjx.inspect.straight import line_of, operands_of, repeatable, straight, stretch, traced
 from pyjx.inspect.walking import Env, Judge, Part, Side, faults, made_by
 
 Way = str | Mapping[str, Any]

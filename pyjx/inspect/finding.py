@@ -244,7 +244,10 @@ class _Straight:
         self.inputs = {v: i for i, v in enumerate(self.closed.jaxpr.invars)}
         self.consts = {v: i for i, v in enumerate(self.closed.jaxpr.constvars)}
         self.programs: dict[Any, Any] = {}
-        self.values: dict[Any, Any] = {}  # of variables, of the last run
+        # The arguments of the last run, where that was, and the values of variables.
+        self.given: Sequence[Any] = ()
+        self.scope: Whole = WHOLE
+        self.values: dict[Any, Any] = {}
         self.bytes = sum([math.prod(v.aval.shape) * v.aval.dtype.itemsize for v in self.made])
         # What has no loops gives the values of all its variables.
         self.pieces: list[JaxprEqn | ClosedJaxpr] = []
@@ -254,10 +257,6 @@ class _Straight:
                 stretch(eqns[i:i + _LONG]) for i in range(0, len(eqns), _LONG)]
         self.last = {v: i for i, piece in enumerate(self.pieces) for v in (
             piece.invars if isinstance(piece, JaxprEqn) else piece.jaxpr.invars)}
-
-    def place(self, atom: Any) -> int:
-        """The number of the equation that makes a variable; -1 for inputs and constants."""
-        return self.made.get(atom, -1)
 
     def origin(self, atom: Atom) -> Atom:
         """The variable whose elements those of `atom` are, as far as they were only moved."""
@@ -317,6 +316,7 @@ class _Finder:
         longer for a thousand flags than for the program. Its loops run apart, watched from the
         start, so that none is compiled twice. Where values are too large, they are not kept.
         """
+        program.given, program.scope = values, scope
         program.values = env = dict(zip(program.closed.jaxpr.all_invars, [
             *map(scope.stacked, program.closed.consts), *values], strict=True))
         if keeps_alive(program.closed.effects):
@@ -329,7 +329,7 @@ class _Finder:
             if isinstance(piece, JaxprEqn):
                 loop, watched = self.watching(piece, scope)
                 made: Sequence[Any] = piece.outvars
-                outs = watched(loop.length, self.operands(program, piece, values, scope))
+                outs = watched(loop.length, self.operands(program, piece))
                 self.since[id(piece)] = outs[len(made)]
             else:
                 made = piece.jaxpr.outvars
@@ -355,22 +355,15 @@ class _Finder:
             lambda x: jnp.any(self.predicate(x), range(scope is not WHOLE, x.ndim))))
         return np.atleast_1d(np.asarray(known(x)))
 
-    def run(self, program: _Straight, values: Sequence[Any], scope: Whole, wanted: Sequence[Any]
-            ) -> dict[Any, Any]:
-        """The values of variables, by a program of what they need."""
-        key = tuple(map(id, wanted))
-        if key not in program.programs:
-            program.programs[key] = scope.compiled(
-                jaxpr_as_fun(dce(program.closed.replace(outvars=wanted))))
-        return dict(zip(wanted, program.programs[key](*values), strict=True))
-
-    def fetched(self, program: _Straight, values: Sequence[Any], scope: Whole,
-                atoms: Sequence[Atom]) -> list[Any]:
-        """The values of variables and literals."""
-        env = program.values
-        wanted = list(dict.fromkeys([
-            v for v in atoms if not isinstance(v, Literal) and v not in env]))
-        env = {**env, **(self.run(program, values, scope, wanted) if wanted else {})}
+    def fetched(self, program: _Straight, atoms: Sequence[Atom]) -> list[Any]:
+        """The values of variables and literals, by a program of what they need."""
+        wanted = tuple(dict.fromkeys([
+            v for v in atoms if not isinstance(v, Literal) and v not in program.values]))
+        if wanted not in program.programs:
+            program.programs[wanted] = program.scope.compiled(
+                jaxpr_as_fun(dce(program.closed.replace(outvars=list(wanted)))))
+        outs = program.programs[wanted](*program.given) if wanted else []
+        env = {**program.values, **dict(zip(wanted, outs, strict=True))}
         return [literal_value(v) if isinstance(v, Literal) else env[v] for v in atoms]
 
     # -- the search
@@ -398,10 +391,9 @@ class _Finder:
                 return self.of_argument("a constant that the function captures", x)
             i = program.made[atom]
             eqn = program.closed.eqns[i]
-            came: Any = self.operand(program, i, flags, values, scope, device)
+            came: Any = self.operand(program, i, flags, device)
             if holds_jaxprs(eqn):
-                came = self.inside(program, eqn, list(eqn.outvars).index(atom), values, scope,
-                                   device, path, came)
+                came = self.inside(program, eqn, list(eqn.outvars).index(atom), device, path, came)
                 if isinstance(came, BadValue):
                     return came
                 device = self.device
@@ -409,7 +401,7 @@ class _Finder:
                     program.origin(eqn.invars[came])][device]:
                 device = int(flags[program.origin(eqn.invars[came])].argmax())
             if came is None:
-                return self.at(program, eqn, values, scope, device, path)
+                return self.at(program, eqn, device, path)
             atom = eqn.invars[came]
 
     def _start(self, program: _Straight, flags: dict[Any, Any], target: int | None,
@@ -426,8 +418,8 @@ class _Finder:
                 return atom, int(found.argmax()) if device is None else device
         return None
 
-    def operand(self, program: _Straight, i: int, flags: dict[Any, Any], values: Sequence[Any],
-                scope: Whole, device: int) -> int | None:
+    def operand(self, program: _Straight, i: int, flags: dict[Any, Any], device: int
+                ) -> int | None:
         """The operand of equation `i` from which its bad elements come; None where none has any."""
         eqn = program.closed.eqns[i]
         found: list[tuple[int, int]] = []
@@ -436,19 +428,19 @@ class _Finder:
             atom = program.origin(v)
             here = flags.get(atom)
             if here is not None and (here[device] or (exchanges and here.any())):
-                found.append((program.place(atom), k))
+                found.append((program.made.get(atom, -1), k))
         if len(found) > 1 and eqn.primitive.name == "select_n":
-            which, *cases = self.fetched(program, values, scope, eqn.invars)
+            which, *cases = self.fetched(program, eqn.invars)
             found = [(at, k) for at, k in found if np.any(
                 self.bad(cases[k - 1]) & (np.asarray(which) == k - 1))] or found
         return min(found)[1] if found else None
 
-    def at(self, program: _Straight, eqn: JaxprEqn, values: Sequence[Any], scope: Whole,
-           device: int, path: _Path) -> BadValue:
+    def at(self, program: _Straight, eqn: JaxprEqn, device: int, path: _Path) -> BadValue:
         """The report of an equation."""
+        scope = program.scope
         atoms = [*eqn.invars, *eqn.outvars]
         arrays = [x if isinstance(v, Literal) else scope.of(x, device) for v, x in zip(
-            atoms, self.fetched(program, values, scope, atoms), strict=True)]
+            atoms, self.fetched(program, atoms), strict=True)]
         n = len(eqn.invars)
         return found_in(self.what, self.bad, eqn, arrays[:n], arrays[n:], path.steps, path.stacks,
                         scope.devices[device], self.notes)
@@ -459,8 +451,8 @@ class _Finder:
 
     # -- what holds programs
 
-    def inside(self, program: _Straight, eqn: JaxprEqn, k: int, values: Sequence[Any],
-               scope: Whole, device: int, path: _Path, came: int | None) -> BadValue | int | None:
+    def inside(self, program: _Straight, eqn: JaxprEqn, k: int, device: int, path: _Path,
+               came: int | None) -> BadValue | int | None:
         """As `chase`, of what is bad in result `k` of an equation that holds programs. `came` is
         the operand that may be why, where it cannot be opened."""
         self.device = device
@@ -471,19 +463,17 @@ class _Finder:
             if came is None:
                 self.notes.append(f"{name} was taken whole: what it runs was not looked into.")
             return came
-        operands = self.operands(program, eqn, values, scope)
-        found = opens(eqn, k, operands, scope, device, path)
+        operands = self.operands(program, eqn)
+        found = opens(eqn, k, operands, program.scope, device, path)
         if found is None and came is None:
             self.notes.append(f"{name} gives one, but not when its parts are run alone: XLA "
                               "compiles them otherwise there.")
         return came if found is None else found
 
-    def operands(self, program: _Straight, eqn: JaxprEqn, values: Sequence[Any], scope: Whole
-                 ) -> list[Any]:
+    def operands(self, program: _Straight, eqn: JaxprEqn) -> list[Any]:
         """The operands of an equation, those of all devices."""
-        return [np.broadcast_to(x, (len(scope.devices), *np.shape(x)))
-                if isinstance(v, Literal) and scope is not WHOLE else x for v, x in zip(
-                    eqn.invars, self.fetched(program, values, scope, eqn.invars), strict=True)]
+        return [program.scope.stacked(x) if isinstance(v, Literal) else x
+                for v, x in zip(eqn.invars, self.fetched(program, eqn.invars), strict=True)]
 
     def _branch(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: Whole, device: int,
                 path: _Path) -> BadValue | int | None:

@@ -26,12 +26,7 @@ from pyjx.engine.moves import sharding_constraint_p
 from pyjx.inspect.bad_values import Comparison, Deviation, Step
 from pyjx.inspect.finding import WHOLE, OnDevices, Whole
 from pyjx.inspect.running import rows_of, scale_of
-from pyjx.inspect.straight import (
-    changed,
-    repeatable,
-    straight,
-    traced,
-)
+from pyjx.inspect.straight import changed, repeatable, straight, traced
 from pyjx.inspect.walking import Env, Judge, Part, Side, faults
 from pyjx.lax import copy_p
 from pyjx.parallel.mapping import on_one_device
