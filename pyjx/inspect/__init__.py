@@ -19,7 +19,7 @@ FAMILIES = {
     "pyjx.inspect.program": (
         "ModuleProgram Program TracedProgram UnsupportedError data read trace"
     ),
-    "pyjx.inspect.bad_values": "BadValue Comparison Deviation Loss Step Values",
+    "pyjx.inspect.bad_values": "BadValue Comparison Deviation Step Values",
     "pyjx.inspect.deviations": "compare record",
     "pyjx.inspect.finding": "find",
     "pyjx.inspect.reducing": "NothingFailsError Reduced reduce",

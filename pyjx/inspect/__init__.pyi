@@ -10,7 +10,6 @@ from pyjx.inspect.program import trace as trace
 from pyjx.inspect.bad_values import BadValue as BadValue
 from pyjx.inspect.bad_values import Comparison as Comparison
 from pyjx.inspect.bad_values import Deviation as Deviation
-from pyjx.inspect.bad_values import Loss as Loss
 from pyjx.inspect.bad_values import Step as Step
 from pyjx.inspect.bad_values import Values as Values
 from pyjx.inspect.deviations import compare as compare
@@ -58,7 +57,6 @@ __all__ = [
     "BadValue",
     "Comparison",
     "Deviation",
-    "Loss",
     "Step",
     "Values",
     "compare",

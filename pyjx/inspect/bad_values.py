@@ -65,10 +65,6 @@ class Values(Record):
         there = None
         if index is not None and array.size and array.shape in ((), shape):
             there = (array[index] if array.shape else array[()]).item()
-        if not dtypes.issubdtype(array.dtype, np.inexact):
-            wide = array.astype(np.float64)
-            low, high = (float(wide.min()), float(wide.max())) if array.size else (None, None)
-            return cls(kind, low, high, 0, 0, array.size, there)
         is_complex = dtypes.issubdtype(array.dtype, np.complexfloating)
         wide = np.abs(array) if is_complex else array.astype(np.float64)
         finite = wide[np.isfinite(wide)]
@@ -246,24 +242,6 @@ class Deviation(Record):
                 f"explains {self.allowed:.3g}")
 
 
-class Loss(Deviation):
-    """The operation that makes errors of rounding as large as its results.
-
-    Attributes:
-      operation, line, steps: as of a `Deviation`.
-      found, allowed: the relative error of its results, and that of its operands.
-    """
-
-    operation: str
-    line: Frame | None
-    steps: tuple[Step, ...]
-    found: float
-    allowed: float
-
-    def __str__(self) -> str:
-        return f"{self.place} makes a relative error of {self.allowed:.1g} one of {self.found:.1g}"
-
-
 class Comparison(Record):
     """How a program compares with itself, run in another way; true where it agrees.
 
@@ -274,7 +252,8 @@ class Comparison(Record):
       worst: those that deviate most, the worst first.
       growth: for each line the largest difference of its values, in the order of the program.
       lost: where nothing can be told, because rounding alone makes of a result what is as large as
-        its values, the operation that does so; None otherwise.
+        its values, the operation that does so, with the relative error of its result as `found` and
+        that of its operands as `allowed`; None otherwise.
       whole: operations that the second way runs as they are, or that were not looked into.
     """
 
@@ -284,7 +263,7 @@ class Comparison(Record):
     first: Deviation | None = None
     worst: tuple[Deviation, ...] = ()
     growth: tuple[tuple[str, float], ...] = ()
-    lost: Loss | None = None
+    lost: Deviation | None = None
     whole: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -308,7 +287,8 @@ class Comparison(Record):
         if self.lost is not None:
             return "\n".join([
                 f"nothing can be told of {self.a} and {self.b}: rounding alone makes differences "
-                f"as large as the results: {self.lost}", "  No operation deviates by itself. "
+                f"as large as the results: {self.lost.place} makes a relative error of "
+                f"{self.lost.allowed:.1g} one of {self.lost.found:.1g}", "  No operation deviates. "
                 "Compute this one in double precision, or by a formula that keeps its digits.",
                 *whole])
         if self._together:

@@ -21,11 +21,11 @@ from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal
 from pyjx.core.nested import all_eqns, holds_jaxprs
 from pyjx.core.passes.dce import dce
-from pyjx.inspect.bad_values import Comparison, Deviation, Loss, Step, place_text
+from pyjx.inspect.bad_values import Comparison, Deviation, place_text
 from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.running import Row, compared, double, raw, rows_of, scale_of
 from pyjx.inspect.sharded import compare_whole
-from pyjx.inspect.straight import line_of, operands_of, repeatable, straight, stretch, traced
+from pyjx.inspect.straight import line_of, operands_of, repeatable_of, straight, stretch
 from pyjx.inspect.walking import Env, Judge, Part, Side, faults, made_by
 
 Way = str | Mapping[str, Any]
@@ -65,8 +65,7 @@ def compare(fun: Callable[..., Any], *args: Any, a: Way = "compiled", b: Way = "
     """
     if b == "whole":
         return compare_whole(fun, args, kwargs)
-    closed, leaves, _ = traced(fun, args, kwargs)
-    closed, leaves, _ = repeatable(closed, leaves)
+    closed, leaves, _ = repeatable_of(fun, args, kwargs)
     return compare_program(closed, leaves, a, b)
 
 
@@ -91,8 +90,7 @@ def record(path: str, fun: Callable[..., Any], *args: Any, way: Way = "compiled"
     >>> jax.inspect.compare(jax.numpy.sin, 1.0, b=path).rows[0][0]
     True
     """
-    closed, leaves, _ = traced(fun, args, kwargs)
-    closed, leaves, _ = repeatable(closed, leaves)
+    closed, leaves, _ = repeatable_of(fun, args, kwargs)
     np.savez_compressed(path, **dict(_recorded(closed, leaves, _Way(way), "")))
 
 
@@ -252,15 +250,15 @@ def _growth(closed: ClosedJaxpr, args: Sequence[Any], first: _Way, second: _Way
 # ---- where digits are lost ----------------------------------------------------------------
 
 
-def _lost_in(closed: ClosedJaxpr, args: Sequence[Any], k: int) -> Loss:
+def _lost_in(closed: ClosedJaxpr, args: Sequence[Any], k: int) -> Deviation:
     """Which operation loses the digits of a result, in the run whose rounding harms it most."""
     closed = dce(straight(closed.replace(outvars=[closed.jaxpr.outvars[k]])))
     exact = _Drawn(None).run("", closed, args)
     errors = [_error(exact, _Drawn(i).run("", closed, args)) for i in range(3)]
     worst = int(np.argmax(errors))
-    found: Any = faults(_Lost(min(errors[worst], 1.0) / 2), (_Drawn(None), _Drawn(worst)),
+    found = faults(_Lost(min(errors[worst], 1.0) / 2), (_Drawn(None), _Drawn(worst)),
                    (closed, closed), (args, args))
-    return next(found, None) or Loss("the program", None, (), errors[worst], 0.0)
+    return next(found, None) or Deviation("the program", None, (), errors[worst], 0.0)
 
 
 class _Drawn(Side):
@@ -288,9 +286,6 @@ class _Lost(Judge):
 
     def inside(self, parts: Sequence[Part]) -> bool:
         return parts[0][0] == parts[1][0] and _error(*[p[3] for p in parts]) >= self.limit
-
-    def fault(self, eqn: JaxprEqn, steps: tuple[Step, ...], wrong: tuple[float, ...]) -> Deviation:
-        return Loss(eqn.primitive.name, line_of(eqn), steps, *wrong)
 
 
 def _error(exact: Sequence[Any], noisy: Sequence[Any]) -> float:

@@ -31,7 +31,7 @@ from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.inspect.python_text import UnwritableError, array_text, python_file
-from pyjx.inspect.straight import repeatable, straight, stretch, traced
+from pyjx.inspect.straight import repeatable_of, straight, stretch
 from pyjx.inspect.tries import Outcome, Tries
 
 _MOST_OPENED = 8  # iterations of a loop each of which is tried alone
@@ -115,8 +115,7 @@ def reduce(fun: Callable[..., Any], args: Sequence[Any],
     >>> found.how.split(";")[0], found.jaxpr.eqns[0].primitive.name
     ('it does not end in time', 'while')
     """
-    closed, leaves, _ = traced(fun, args, {})
-    closed, leaves, _ = repeatable(closed, leaves)
+    closed, leaves, _ = repeatable_of(fun, args, {})
     return reduce_program(closed, leaves, fails, seconds, memory, progress)
 
 

@@ -19,7 +19,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.nested import holds_jaxprs, program_of
 from pyjx.core.records import Record
 from pyjx.inspect.bad_values import place_text
-from pyjx.inspect.straight import line_of, programs_within, repeatable, straight, traced
+from pyjx.inspect.straight import line_of, programs_within, repeatable_of, straight
 
 _DIRECTIONS = 2  # along which each operand is moved
 # Whose derivatives leave something out on purpose.
@@ -122,8 +122,7 @@ def check_rules(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> RuleCheck
     check = _Check()
     with configuration.enable_x64(True), configuration.debug_nans(False):
         wide_args, wide_kwargs = jax.tree.map(_wide, (args, kwargs))
-        closed, leaves, _ = traced(fun, wide_args, wide_kwargs)
-        closed, leaves, _ = repeatable(closed, leaves)
+        closed, leaves, _ = repeatable_of(fun, wide_args, wide_kwargs)
         check.walk(closed, leaves)
     refused = [rule for rule in check.wrong if rule.error]
     if refused and not _refuses(fun, args, kwargs):  # in double precision alone
@@ -143,8 +142,7 @@ def _wide(x: Any) -> Any:
 
 def _refuses(fun: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> bool:
     """Whether a function has no gradient on the arguments as they are."""
-    closed, leaves, _ = traced(fun, args, kwargs)
-    closed, leaves, _ = repeatable(closed, leaves)
+    closed, leaves, _ = repeatable_of(fun, args, kwargs)
     moved = [k for k, v in enumerate(closed.jaxpr.invars) if _is_real(v.aval)]
     outs = [i for i, a in enumerate(closed.out_avals) if _is_real(a)]
 

@@ -26,7 +26,7 @@ from pyjx.engine.moves import sharding_constraint_p
 from pyjx.inspect.bad_values import Comparison, Deviation, Step
 from pyjx.inspect.finding import WHOLE, OnDevices, Whole
 from pyjx.inspect.running import rows_of, scale_of
-from pyjx.inspect.straight import changed, repeatable, straight, traced
+from pyjx.inspect.straight import changed, repeatable_of, straight
 from pyjx.inspect.walking import Env, Judge, Part, Side, faults
 from pyjx.lax import copy_p
 from pyjx.parallel.mapping import on_one_device
@@ -35,11 +35,11 @@ from pyjx.runtime.meshes import get_mesh
 
 def compare_whole(fun: Callable[..., Any], args: Any, kwargs: Any) -> Comparison:
     """The comparison of a function with itself where each mesh has one device."""
-    closed, leaves, _ = repeatable(*traced(fun, args, kwargs)[:2])
+    closed, leaves, _ = repeatable_of(fun, args, kwargs)
     args, kwargs = jax.tree.map(_here, (args, kwargs))
     try:
         with _alone():
-            alone, given, _ = repeatable(*traced(fun, args, kwargs)[:2])
+            alone, given, _ = repeatable_of(fun, args, kwargs)
     except Exception as error:
         raise ValueError("inspect.compare: the function is no program for one device, as it knows "
                          f"how large parts are: {error}") from error

@@ -50,6 +50,14 @@ def repeatable(closed: ClosedJaxpr, leaves: Sequence[Any]
     return closed, values, notes
 
 
+def repeatable_of(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+                  ) -> tuple[ClosedJaxpr, list[Any], list[str]]:
+    """As `repeatable`, of the program of a function on values."""
+    closed, leaves, notes = traced(fun, args, kwargs)
+    closed, leaves, more = repeatable(closed, leaves)
+    return closed, leaves, notes + more
+
+
 def without_printing(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The program without what it does for its effects alone, such as printing; the same one where
     it reads what an effect gives that must not be had again."""

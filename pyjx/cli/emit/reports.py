@@ -28,6 +28,7 @@ measuring = deferred("pyjx.inspect.measuring")
 deviations = deferred("pyjx.inspect.deviations")
 finding = deferred("pyjx.inspect.finding")
 reducing = deferred("pyjx.inspect.reducing")
+straight = deferred("pyjx.inspect.straight")
 rewriting = deferred("pyjx.viewer.rewriting")
 
 _PASSES = 12  # of XLA's are shown
@@ -177,7 +178,7 @@ def _run(options: Options, program: Program) -> int:
 def _reduce(options: Options, program: Program) -> int:
     if not isinstance(program, TracedProgram):
         raise UnsupportedError("--reduce is for functions; a file has no arguments")
-    closed, values, _ = reducing.repeatable(program.jaxpr, running.arguments(program.jaxpr))
+    closed, values, _ = straight.repeatable(program.jaxpr, running.arguments(program.jaxpr))
     command = None if options.reduce == "crash" else options.reduce
     try:
         found = reducing.reduce_program(closed, values, command, progress=_tell)
