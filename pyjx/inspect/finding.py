@@ -41,10 +41,10 @@ _SAME = frozenset(["broadcast_in_dim", "copy", "copy_p", "expand_dims", "name", 
 _ALL = 2**31 - 1  # iterations
 _FEW = 2**20  # elements, which are looked at without a program
 MOST_BYTES = 2**31  # of values of a program that are kept while it is looked at
-# How a CPU compiles what runs once: most of the time would go into making its kernels fast.
-_ONCE = {"xla_backend_optimization_level": 0}
-if jaxlib_api.HAS_OLDER_CPU_EMITTERS:
-    _ONCE["xla_cpu_use_fusion_emitters"] = False
+# How a CPU compiles what runs once: most of the time would go into making its kernels fast. The
+# emitters without MLIR are the faster ones for short programs alone.
+_ONCE: dict[str, Any] = {"xla_backend_optimization_level": 0}
+_SHORT = {"xla_cpu_use_fusion_emitters": False} if jaxlib_api.HAS_OLDER_CPU_EMITTERS else {}
 _LONG = 4096  # equations, of which a long program has several pieces
 
 
@@ -293,7 +293,7 @@ class _Finder:
         self.loops: dict[Any, Any] = {}
         self.since: dict[int, Any] = {}  # what is told of loops in the last run of their programs
         self.here = np.asarray if what in ("nan", "inf") else jnp.asarray
-        self.options = _ONCE if jax.default_backend() == "cpu" else None
+        self.on_cpu = jax.default_backend() == "cpu"
         self.by_rank: dict[bool, Any] = {}
         self.device = 0  # from which the search went to an input
 
@@ -333,8 +333,9 @@ class _Finder:
                 self.since[id(piece)] = outs[len(made)]
             else:
                 made = piece.jaxpr.outvars
+                options = {**_ONCE, **(_SHORT if len(piece.eqns) < 128 else {})}
                 compiled = program.programs.setdefault(i, scope.compiled(
-                    jaxpr_as_fun(piece), compiler_options=self.options))
+                    jaxpr_as_fun(piece), compiler_options=options if self.on_cpu else None))
                 outs = compiled(*[env[v] for v in piece.jaxpr.invars])
             new = dict(zip(made, outs, strict=False))
             found.update({v: self.seen(x, scope) for v, x in new.items()})
