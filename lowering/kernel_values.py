@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lowering.kernels import INT, Kernel, is_float, kernel_rule, type_of, vector_of
+from lowering.kernels import FLOAT, INT, Kernel, is_float, kernel_rule, type_of, vector_of
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
@@ -45,12 +45,13 @@ def _both(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> tuple[str, str, Any]:
     return k.widened(x, a, shape), k.widened(y, b, shape), ShapedArray(shape, a.dtype)
 
 
-@kernel_rule(*_UNARY)
+@kernel_rule(*_UNARY, floats=FLOAT)
 def _unary(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     return k.line(f"{_UNARY[eqn.primitive.name]} {x} : {type_of(eqn.outvars[0].aval)}")
 
 
-@kernel_rule(*_BINARY)
+@kernel_rule("max", "min", "pow", "rem", ints=FLOAT, floats=FLOAT)
+@kernel_rule(*(_BINARY.keys() - {"max", "min", "pow", "rem"}), ints=INT)
 def _binary(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
     if eqn.primitive.name == "pow" and not is_float(eqn.invars[1].aval):
         exponent = eqn.invars[1].aval
@@ -60,14 +61,30 @@ def _binary(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
     op = _BINARY[eqn.primitive.name][_kind(aval)]
     if op.startswith("sh"):
         return _shifted(k, op, x, y, aval)
+    if op in ("minui", "maxui"):
+        return _ordered(k, op, x, y, aval)
     return k.line(f"{'math' if op == 'powf' else 'arith'}.{op} {x}, {y} : {type_of(aval)}")
+
+
+def _turned(k: Kernel, x: str, dtype: Any, shape: Sequence[int]) -> str:
+    """Integers whose highest bit is the other one: so unsigned ones lie as signed ones do."""
+    signed = np.dtype(f"int{8 * dtype.itemsize}")
+    least = k.constant(dtypes.iinfo(signed).min, signed, shape)
+    return k.line(f"arith.xori {x}, {least} : {vector_of(shape, dtype)}")
+
+
+def _ordered(k: Kernel, op: str, x: str, y: str, aval: Any) -> str:
+    """The smaller or the greater of two unsigned integers."""
+    x, y = [_turned(k, z, aval.dtype, aval.shape) for z in (x, y)]
+    found = k.line(f"arith.{'minsi' if op == 'minui' else 'maxsi'} {x}, {y} : {type_of(aval)}")
+    return _turned(k, found, aval.dtype, aval.shape)
 
 
 def _shifted(k: Kernel, op: str, x: str, y: str, aval: Any) -> str:
     """What is shifted out is gone, also by the width and more, which MLIR leaves open."""
     width = 8 * aval.dtype.itemsize
     last = k.constant(width - 1, aval.dtype, aval.shape)
-    y_bound = k.line(f"arith.minui {y}, {last} : {type_of(aval)}")
+    y_bound = _ordered(k, "minui", y, last, aval)
     found = k.line(f"arith.{op} {x}, {y_bound} : {type_of(aval)}")
     if op == "shrsi":
         return found
@@ -75,7 +92,7 @@ def _shifted(k: Kernel, op: str, x: str, y: str, aval: Any) -> str:
     return k.chosen(fits, found, k.constant(0, aval.dtype, aval.shape), aval)
 
 
-@kernel_rule(*_COMPARISONS)
+@kernel_rule(*_COMPARISONS, ints=FLOAT, floats=FLOAT)
 def _compared(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
     x, y, aval = _both(k, eqn, x, y)
     op, name = "cmpf" if is_float(aval) else "cmpi", eqn.primitive.name
@@ -96,7 +113,7 @@ def _compared_bools(k: Kernel, name: str, x: str, y: str, aval: ShapedArray) -> 
     return k.inverted(found, aval.shape) if name in ("eq", "ge", "le") else found
 
 
-@kernel_rule("neg")
+@kernel_rule("neg", ints=INT, floats=FLOAT)
 def _neg(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     aval = eqn.outvars[0].aval
     if is_float(aval):
@@ -105,13 +122,15 @@ def _neg(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     return k.line(f"arith.subi {zero}, {x} : {type_of(aval)}")
 
 
-@kernel_rule("abs")
+@kernel_rule("abs", ints=INT)
 def _abs(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     aval = eqn.outvars[0].aval
+    if aval.dtype.kind == "u":
+        return x
     return k.line(f"math.abs{'f' if is_float(aval) else 'i'} {x} : {type_of(aval)}")
 
 
-@kernel_rule("not")
+@kernel_rule("not", ints=INT)
 def _not(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     aval = eqn.outvars[0].aval
     if aval.dtype == np.bool_:
@@ -120,7 +139,7 @@ def _not(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     return k.line(f"arith.xori {x}, {ones} : {type_of(aval)}")
 
 
-@kernel_rule("sign")
+@kernel_rule("sign", ints=FLOAT, floats=FLOAT)
 def _sign(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     aval = eqn.outvars[0].aval
     zero, found, op = k.constant(0, aval.dtype, aval.shape), x, "cmpf o" if is_float(aval) else \
@@ -134,7 +153,7 @@ def _sign(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     return found
 
 
-@kernel_rule("is_finite")
+@kernel_rule("is_finite", floats=FLOAT)
 def _is_finite(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     aval = eqn.invars[0].aval
     size = k.line(f"math.absf {x} : {type_of(aval)}")
@@ -142,19 +161,19 @@ def _is_finite(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     return k.line(f"arith.cmpf olt, {size}, {bound} : {type_of(aval)}")
 
 
-@kernel_rule("round")
+@kernel_rule("round", floats=FLOAT)
 def _round(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     op = "roundeven" if getattr(eqn.params["rounding_method"], "value", 1) else "round"
     return k.line(f"math.{op} {x} : {type_of(eqn.outvars[0].aval)}")
 
 
-@kernel_rule("square")
+@kernel_rule("square", ints=INT)
 def _square(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     aval = eqn.outvars[0].aval
     return k.line(f"arith.{'mulf' if is_float(aval) else 'muli'} {x}, {x} : {type_of(aval)}")
 
 
-@kernel_rule("select_n")
+@kernel_rule("select_n", ints=INT, floats=FLOAT)
 def _select(k: Kernel, eqn: JaxprEqn, which: str, *cases: str) -> str:
     out = eqn.outvars[0].aval
     if eqn.invars[0].aval.dtype != np.bool_ or len(cases) != 2:
@@ -166,40 +185,8 @@ def _select(k: Kernel, eqn: JaxprEqn, which: str, *cases: str) -> str:
 
 @kernel_rule("convert_element_type")
 def _convert(k: Kernel, eqn: JaxprEqn, x: str) -> str:
-    old, new = eqn.invars[0].aval, eqn.outvars[0].aval
-    if old.dtype == new.dtype:
-        return x
-
-    def cast(op: str, x: str, dtype: Any, to: Any) -> str:
-        return k.line(f"arith.{op} {x} : {vector_of(old.shape, dtype)} to "
-                      f"{vector_of(old.shape, to)}")
-
-    if new.dtype == np.bool_:
-        zero = k.constant(0, old.dtype, old.shape)
-        if is_float(old):
-            same = k.line(f"arith.cmpf oeq, {x}, {zero} : {type_of(old)}")
-            return k.inverted(same, old.shape)
-        return k.line(f"arith.cmpi ne, {x}, {zero} : {type_of(old)}")
-    if old.dtype == np.bool_:
-        wide = INT
-        x = cast("extui", x, old.dtype, wide)
-        if new.dtype.itemsize == 4 and not is_float(new):
-            return x
-        return cast("sitofp" if is_float(new) else "trunci", x, wide, new.dtype)
-    sizes = old.dtype.itemsize, new.dtype.itemsize
-    if is_float(old) and is_float(new) and sizes[0] == sizes[1]:
-        wide = np.dtype(np.float32)
-        return cast("truncf", cast("extf", x, old.dtype, wide), wide, new.dtype)
-    if is_float(old) and is_float(new):
-        return cast("extf" if sizes[0] < sizes[1] else "truncf", x, old.dtype, new.dtype)
-    if is_float(old):
-        return cast("fptosi" if new.dtype.kind == "i" else "fptoui", x, old.dtype, new.dtype)
-    if is_float(new):
-        return cast("sitofp" if old.dtype.kind == "i" else "uitofp", x, old.dtype, new.dtype)
-    if sizes[0] == sizes[1]:
-        return x
-    op = "trunci" if sizes[0] > sizes[1] else "extsi" if old.dtype.kind == "i" else "extui"
-    return cast(op, x, old.dtype, new.dtype)
+    old = eqn.invars[0].aval
+    return k.converted(x, old.dtype, eqn.outvars[0].aval.dtype, old.shape)
 
 
 @kernel_rule("stop_gradient", "optimization_barrier", "copy")
@@ -281,14 +268,9 @@ _REDUCTIONS: dict[str, tuple[Callable[[Any], Any], tuple[str, str, str]]] = {
 }
 
 
-def _turned(k: Kernel, x: str, dtype: Any, shape: Sequence[int]) -> str:
-    """Integers whose highest bit is the other one."""
-    least = k.constant(dtypes.iinfo(dtype).min, dtype, shape)
-    return k.line(f"arith.xori {x}, {least} : {vector_of(shape, dtype)}")
-
-
-@kernel_rule(*_REDUCTIONS)
-def _reduce(k: Kernel, eqn: JaxprEqn, x: str) -> str:
+@kernel_rule("reduce_max", "reduce_min", ints=FLOAT, floats=FLOAT)
+@kernel_rule("reduce_sum", ints=INT, floats=FLOAT)
+def _reduce(k: Kernel, eqn: JaxprEqn, x: str) -> Any:
     old, new, axes = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["axes"]
     first, kinds = _REDUCTIONS[eqn.primitive.name]
     shape, kept = old.shape, new.shape
@@ -297,6 +279,8 @@ def _reduce(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     if old.dtype == np.bool_:
         raise NotImplementedError(f"pallas_call for TPU: {eqn.primitive} takes no bools in a "
                                   "kernel. Take jnp.any or jnp.all.")
+    if not is_float(old) and axes[-1] == len(shape) - 1 and shape[-1] > 1:
+        return NotImplemented  # units that go across lanes take floats
     if not kept:  # to a scalar: of a vector with an axis that stays
         x = k.reshaped(x, old.dtype, shape, (1, *shape))
         shape, kept, axes = (1, *shape), (1,), [a + 1 for a in axes]
@@ -329,12 +313,14 @@ def _contract_precision(precision: Any) -> str:
 
 
 @kernel_rule("dot_general")
-def _dot(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
+def _dot(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> Any:
     a, b, out = eqn.invars[0].aval, eqn.invars[1].aval, eqn.outvars[0].aval
     (lc, rc), (lb, rb) = eqn.params["dimension_numbers"]
     ln = [i for i in range(len(a.shape)) if i not in (*lc, *lb)]
     rn = [i for i in range(len(b.shape)) if i not in (*rc, *rb)]
-    if len(a.shape) < 2 or len(b.shape) < 2 or len(lc) != 1:
+    if (len(a.shape) < 2 or len(b.shape) < 2) and len(lc) == 1:
+        return NotImplemented
+    if len(lc) != 1:
         raise NotImplementedError(
             f"pallas_call for TPU: a product of {a.str_short()} and {b.str_short()} has no form in "
             "a kernel. Take matrices, or batches of them.")
@@ -344,10 +330,10 @@ def _dot(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
         np.float32 if is_float(out) else np.int32)
     start = k.constant(0, total, out.shape)
     numbers = ", ".join([str(list(n)) for n in (lc, rc, ln, rn, order, lb, rb)])
-    if "u" in (a.dtype.kind, b.dtype.kind):
+    if any([x.dtype.kind == "u" or (x.dtype.kind == "i" and x.dtype.itemsize > 1) for x in (a, b)]):
         raise NotImplementedError(f"pallas_call for TPU: a product of {a.str_short()} and "
-                                  f"{b.str_short()} has no form in a kernel: convert what is "
-                                  "unsigned.")
+                                  f"{b.str_short()} has no form in a kernel: of integers there are "
+                                  "those of int8. Convert others to floats.")
     exact = _contract_precision(eqn.params["precision"]) if a.dtype.itemsize == 4 else ""
     wide = vector_of(out.shape, total)
     x = k.line(f"tpu.matmul {x}, {y}, {start} {{dimension_numbers = #tpu.dot_dimension_numbers<"

@@ -17,18 +17,39 @@ import numpy as np
 
 from lowering.types import element_type
 from pyjx.core import dtypes
-from pyjx.core.avals import AbstractRef
+from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.records import Record
 
 Emit = Callable[..., Any]
 _RULES: dict[str, Emit] = {}
 INT: Any = np.dtype(np.int32)
+FLOAT: Any = np.dtype(np.float32)
 
 
-def kernel_rule(*names: str) -> Callable[[Emit], Emit]:
-    """How operations of these names are written: `(kernel, eqn, *operands) -> name`, or names."""
+class Words(Record):
+    """As which numbers of 32 bits narrow integers and floats are computed; None as they are."""
+
+    ints: Any
+    floats: Any
+
+    def of(self, dtype: Any) -> Any:
+        kind = self.floats if dtypes.issubdtype(dtype, np.floating) else (
+            self.ints if dtype.kind in "iu" else None)
+        return dtype if kind is None or dtype.itemsize >= 4 else kind
+
+
+def kernel_rule(*names: str, ints: Any = None, floats: Any = None) -> Callable[[Emit], Emit]:
+    """How operations of these names are written: `(kernel, eqn, *operands) -> name`, or names, or
+    NotImplemented for those of what they are made of.
+
+    Args:
+      ints, floats: as which numbers of 32 bits the rule gets integers and floats of fewer, which
+        units of TPUs do not take: INT, FLOAT.
+    """
     def register(emit: Emit) -> Emit:
+        _WORDS.update(dict.fromkeys(names, Words(ints, floats)))
         _RULES.update(dict.fromkeys(names, emit))
         return emit
 
@@ -88,6 +109,19 @@ def _number(value: Any, dtype: Any) -> str:
 
 
 # -- functions -------------------------------------------------------------------------------------
+
+
+def _resizing(old: Any, new: Any, of_floats: bool, kind: str = "") -> str:
+    """The operation that gives numbers more or fewer bits."""
+    if old.itemsize > new.itemsize:
+        return "truncf" if of_floats else "trunci"
+    return "extf" if of_floats else "extsi" if (kind or old.kind) == "i" else "extui"
+
+
+# Shifts fill up by what stands above a narrow number, zeros or its sign, whatever its dtype.
+_FILLED = {"shift_right_logical": "uint", "shift_right_arithmetic": "int"}
+_WORDS: dict[str, Words] = {}
+_WRITTEN = "\nIt is written at "
 
 
 class Kernel:
@@ -151,8 +185,11 @@ class Kernel:
                 f"vector.broadcast {x} : {_element(dtype)} to {vector_of(new, dtype)}")
         if not new:
             at = ", ".join(["0"] * len(old))
-            return self.line(f"vector.extract {x}[{at}] : {_element(dtype)} from "
-                             f"{vector_of(old, dtype)}")
+            word = Words(INT, FLOAT).of(dtype)
+            x = self.converted(x, dtype, word, old)
+            x = self.line(f"vector.extract {x}[{at}] : {_element(word)} from "
+                          f"{vector_of(old, word)}")
+            return self.converted(x, word, dtype, ())
         return self.line(
             f"vector.shape_cast {x} : {vector_of(old, dtype)} to {vector_of(new, dtype)}")
 
@@ -188,7 +225,12 @@ class Kernel:
             frame = user_frame(eqn.source_info.traceback)
             if frame is not None:
                 self._location = f' loc({json.dumps(frame.file_name)}:{frame.start_line}:1)'
-            out = self.equation(eqn, [named(x) for x in eqn.invars])
+            try:
+                out = self.equation(eqn, [named(x) for x in eqn.invars])
+            except NotImplementedError as error:  # of the innermost equation that has a line
+                if frame is not None and _WRITTEN not in str(error):
+                    error.args = (f"{error}{_WRITTEN}{frame}.",)
+                raise
             outs = out if isinstance(out, (list, tuple)) else [out]
             env.update(zip(eqn.outvars, outs, strict=True))
         self.read = around
@@ -232,10 +274,89 @@ class Kernel:
         op = "trunci" if aval.dtype.itemsize > 4 else "extsi" if aval.dtype.kind == "i" else "extui"
         return self.line(f"arith.{op} {x} : {type_of(aval)} to i32")
 
+    def converted(self, x: str, old: Any, new: Any, shape: Sequence[int]) -> str:
+        """Numbers or bools of a dtype as those of another: by way of 32 bits, where all compilers
+        know all conversions but those of unsigned integers, whose halves are signed ones."""
+        def cast(op: str, x: str, dtype: Any, to: Any) -> str:
+            return self.line(
+                f"arith.{op} {x} : {vector_of(shape, dtype)} to {vector_of(shape, to)}")
+
+        def of(op: str, x: str, y: Any, dtype: Any) -> str:
+            number = self.constant(y, dtype, shape)
+            return self.line(f"arith.{op} {x}, {number} : {vector_of(shape, dtype)}")
+
+        if old == new:
+            return x
+        from_floats, to_floats = [dtypes.issubdtype(d, np.floating) for d in (old, new)]
+        wide = FLOAT if from_floats else INT
+        if old == np.bool_:
+            x = self.number(x, shape)
+        elif old.itemsize != 4:
+            x = cast(_resizing(old, wide, from_floats), x, old, wide)
+        if new == np.bool_:
+            if old.itemsize < 4:  # by the bits of float32, as comparisons of less are no vectors
+                x = x if from_floats else cast("sitofp", x, INT, FLOAT)
+                x = of("andi", cast("bitcast", x, FLOAT, INT), 0x7FFFFFFF, INT)
+            elif from_floats:
+                return self.inverted(of("cmpf oeq,", x, 0, wide), shape)
+            return of("cmpi ne,", x, 0, INT)
+        if to_floats and old.kind == "u" and old.itemsize == 4:
+            high = of("mulf", cast("sitofp", of("shrui", x, 16, INT), INT, FLOAT), 65536, FLOAT)
+            low = cast("sitofp", of("andi", x, 65535, INT), INT, FLOAT)
+            x = self.line(f"arith.addf {high}, {low} : {vector_of(shape, FLOAT)}")
+        elif to_floats and not from_floats:
+            x = cast("sitofp", x, INT, FLOAT)
+        elif from_floats and new.kind == "u" and new.itemsize == 4:
+            beyond = of("cmpf oge,", x, 2.0 ** 31, FLOAT)
+            low, high = [cast("fptosi", y, FLOAT, INT) for y in (
+                of("maximumf", x, 0, FLOAT), of("subf", x, 2.0 ** 31, FLOAT))]
+            return self.chosen(beyond, of("xori", high, -2 ** 31, INT), low,
+                               ShapedArray(tuple(shape), INT))
+        elif from_floats and not to_floats:
+            if new.itemsize < 4:  # what is beyond the ends is the end
+                ends = dtypes.iinfo(new)
+                x = of("minimumf", of("maximumf", x, ends.min, FLOAT), ends.max, FLOAT)
+            x = cast("fptosi", x, FLOAT, INT)
+        wide = FLOAT if to_floats else INT
+        return x if new.itemsize == 4 else cast(
+            _resizing(wide, new, to_floats, old.kind), x, wide, new)
+
+    def number(self, x: str, shape: Sequence[int]) -> str:
+        """Bools as int32: by floats, as compilers would make other integers of them at once."""
+        if not shape:
+            return self.line(f"arith.extui {x} : i1 to i32")
+        x = self.line(f"arith.select {x}, {self.constant(1, FLOAT, shape)}, "
+                      f"{self.constant(0, FLOAT, shape)} : {vector_of(shape, np.dtype(bool))}, "
+                      f"{vector_of(shape, FLOAT)}")
+        return self.line(
+            f"arith.fptosi {x} : {vector_of(shape, FLOAT)} to {vector_of(shape, INT)}")
+
+    def in_words(self, rule: Emit, eqn: JaxprEqn, operands: list[str], words: Words) -> Any:
+        """An equation whose narrow numbers are computed in words of 32 bits. Results that are
+        narrow are what is left of those."""
+        def wide(v: Any) -> Var:
+            return Var(v.aval.update(dtype=words.of(v.aval.dtype)))
+
+        if all([words.of(v.aval.dtype) is v.aval.dtype for v in eqn.invars]):
+            return rule(self, eqn, *operands)
+        ins = []
+        for x, v in zip(operands, eqn.invars, strict=True):
+            dtype, word = v.aval.dtype, words.of(v.aval.dtype)
+            sign = _FILLED.get(eqn.primitive.name)
+            if dtype is not word and sign is not None:
+                dtype = np.dtype(f"{sign}{8 * dtype.itemsize}")
+            ins.append(self.converted(x, dtype, word, v.aval.shape))
+        (v,) = eqn.outvars
+        out = rule(self, eqn.replace(invars=list(map(wide, eqn.invars)), outvars=[wide(v)]), *ins)
+        return out if out is NotImplemented else self.converted(
+            out, words.of(v.aval.dtype), v.aval.dtype, v.aval.shape)
+
     def equation(self, eqn: JaxprEqn, operands: list[str]) -> Any:
         rule = _RULES.get(eqn.primitive.name)
         if rule is not None:
-            return rule(self, eqn, *operands)
+            out = self.in_words(rule, eqn, operands, _WORDS[eqn.primitive.name])
+            if out is not NotImplemented:
+                return out
         holder = eqn.primitive.holder
         stands_for = holder.runs or holder.stands_for
         closed = self.expand(eqn) if stands_for is None else stands_for(eqn.params)

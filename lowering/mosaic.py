@@ -105,8 +105,7 @@ def _as_bools(k: Kernel, x: str, part: _Part) -> str:
 def _store(k: Kernel, part: _Part, x: str) -> None:
     dtype, memref = held(part.aval.dtype), type_of(part.aval)
     if dtype != part.aval.dtype:
-        x = k.line(f"arith.extui {x} : {vector_of(part.shape, part.aval.dtype)} to "
-                   f"{vector_of(part.shape, dtype)}")
+        x = k.number(x, part.shape)
     if part.in_scalars:
         k.raw(f"memref.store {x}, {part.place(k)} : {memref}")
         return
@@ -143,9 +142,11 @@ def _swap(k: Kernel, eqn: JaxprEqn, ref: str, x: str, *integers: str) -> str:
 def _addupdate(k: Kernel, eqn: JaxprEqn, ref: str, x: str, *integers: str) -> list[str]:
     part = _part_of(k, eqn, ref, integers)
     aval = eqn.invars[1].aval
-    total = k.line(f"arith.{'addf' if is_float(aval) else 'addi'} {_load(k, part)}, {x} : "
-                   f"{type_of(aval)}")
-    _store(k, part, total)
+    wide = INT if not is_float(aval) and aval.dtype.itemsize < 4 else aval.dtype
+    old, x = [k.converted(y, aval.dtype, wide, aval.shape) for y in (_load(k, part), x)]
+    total = k.line(f"arith.{'addf' if is_float(aval) else 'addi'} {old}, {x} : "
+                   f"{vector_of(aval.shape, wide)}")
+    _store(k, part, k.converted(total, wide, aval.dtype, aval.shape))
     return []
 
 

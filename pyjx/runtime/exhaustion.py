@@ -17,7 +17,6 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.lifetimes import Liveness, machine_of
 from pyjx.core.passes.dce import dce
 from pyjx.core.value_texts import size_text
-from pyjx.runtime import backends
 from pyjx.runtime.budgets import CURES, Held, largest, peak_of, table_of
 from pyjx.runtime.recomputing import flattened
 
@@ -38,9 +37,10 @@ def _forget(key: int, _: weakref.ref[Any]) -> None:
 
 
 def live(device: Any) -> list[Held]:
-    """The arrays of the process that are on a device, the largest first."""
+    """The arrays of the process that are on a device, the largest first; none where it is not here.
+    """
     found = []
-    for x in backends.get_backend(device.platform).live_arrays():
+    for x in getattr(device.client, "live_arrays", list)():
         if not x.is_deleted() and device in x.devices():
             reference, place = _places.get(id(x), (None, ""))
             place = place if reference is not None and reference() is x else ""
@@ -74,6 +74,11 @@ def completed(error: Exception, closed: ClosedJaxpr, label: str, device: Any) ->
     is that of a callback, whose own program it tells of."""
     if error.__cause__ is not None:
         return error
+    if "memory space vmem" in str(error):
+        return type(error)(
+            f"{error}\nThe blocks of a kernel, those that it fetches ahead and its scratch space "
+            "do not fit in a TPU's VMEM. Take smaller blocks, or more of it by "
+            "pltpu.CompilerParams(vmem_limit_bytes=...).")
     machine = machine_of(device.platform)
     flat = dce(flattened(closed)).jaxpr
     arrays = live(device)[:5]

@@ -155,3 +155,112 @@ def test_a_ring_compiles(target):
     run = jax.shard_map(call, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
     x = jax.ShapeDtypeStruct((32, 128), "float32", sharding=NamedSharding(mesh, P("x")))
     assert jax.jit(run).lower(x).compile() is not None
+
+
+def test_blocks_that_do_not_fit():
+    blocks = pl.BlockSpec((4096, 4096), lambda i: (i, 0))
+    call = pl.pallas_call(lambda x_ref, o_ref: o_ref.set(x_ref[...] * 2), struct(8192, 4096),
+                          grid=2, in_specs=[blocks], out_specs=blocks)
+    x = jax.ShapeDtypeStruct((8192, 4096), "float32",
+                             sharding=NamedSharding(mesh_of("v5e:2x2", 1), P()))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="Take smaller blocks, or more of it by"):
+        jax.jit(call).lower(x).compile()
+
+
+def test_one_of_several_references_is_copied():
+    def kernel(i_ref, x_ref, y_ref, o_ref):
+        pltpu.sync_copy(pl.select_ref(i_ref[0], x_ref, y_ref), o_ref)
+
+    call = pl.pallas_call(kernel, struct(8, 128), out_specs=FAR, in_specs=[
+        pl.BlockSpec(memory_space=pltpu.SMEM), FAR, FAR])
+    x = jax.ShapeDtypeStruct((8, 128), "float32",
+                             sharding=NamedSharding(mesh_of("v5e:2x2", 1), P()))
+    i = jax.ShapeDtypeStruct((1,), "int32", sharding=x.sharding)
+    assert jax.jit(call).lower(i, x, x).compile() is not None
+
+
+@pytest.mark.parametrize("draw", [
+    pltpu.stateful_uniform, pltpu.stateful_normal, pltpu.stateful_bits,
+    lambda shape: pltpu.stateful_bernoulli(0.25, shape)])
+def test_distributions_compile(draw):
+    def kernel(seed_ref, o_ref):
+        pltpu.prng_seed(seed_ref[0])
+        o_ref[...] = draw(o_ref.shape).astype("float32")
+
+    call = pl.pallas_call(kernel, struct(8, 128), in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM)])
+    seed = jax.ShapeDtypeStruct((1,), "int32", sharding=NamedSharding(mesh_of("v5e:2x2", 1), P()))
+    assert jax.jit(call).lower(seed).compile() is not None
+
+
+def of_floats(f):
+    return lambda x: f(x) if jnp.issubdtype(x.dtype, jnp.floating) else x
+
+
+def of_integers(f):
+    return lambda x: f(x) if jnp.issubdtype(x.dtype, jnp.integer) else x
+
+
+def in_all(f):
+    """A function whose result has fewer elements, or none, than its argument."""
+    return lambda x: jnp.broadcast_to(f(x), x.shape)
+
+
+OPERATIONS = {
+    "arithmetic": lambda x: (x + x) * x - 1, "neg": lambda x: -x, "abs": abs, "sign": jnp.sign,
+    "div": lambda x: x // 2 if jnp.issubdtype(x.dtype, jnp.integer) else x / 3,
+    "rem": lambda x: lax.rem(x, x + 1), "power": of_floats(lambda x: x ** x),
+    "comparisons": lambda x: jnp.where((x > 0) & (x != 3), x, x + x),
+    "max": lambda x: jnp.maximum(x, 2), "min": lambda x: jnp.minimum(x, x * 3),
+    "clamp": lambda x: lax.clamp(x.dtype.type(1), x, x.dtype.type(7)),
+    "masks": lambda x: (x > 1).astype("int8").astype(x.dtype) + (x > 2).astype(x.dtype),
+    "bits": of_integers(lambda x: ~x & (x >> 1) ^ (x << (x & 7)) >> (x & 3)),
+    "counts": of_integers(lambda x: lax.population_count(x) + lax.clz(x)),
+    "sum": in_all(lambda x: jnp.sum(x, 1, keepdims=True, dtype=x.dtype)),
+    "sum of columns": in_all(lambda x: jnp.sum(x, 0, keepdims=True, dtype=x.dtype)),
+    "sum of all": lambda x: x + jnp.sum(x, dtype=x.dtype),
+    "product": in_all(lambda x: jnp.prod(x[:, :4], 1, keepdims=True, dtype=x.dtype)),
+    "maximum": in_all(lambda x: jnp.max(x, 1, keepdims=True)),
+    "maximum of all": in_all(lambda x: jnp.max(jnp.abs(x))), "minimum": in_all(jnp.min),
+    "any": in_all(lambda x: jnp.any(x > 0, 1, keepdims=True)),
+    "argmax": in_all(lambda x: jnp.argmax(x, 1)[:, None].astype(x.dtype)),
+    "top_k": in_all(lambda x: lax.top_k(x, 2)[0][:, :1]),
+    "cumulative": lambda x: jnp.cumsum(x, 1, dtype=x.dtype) + lax.cummax(x, axis=1),
+    "moves": lambda x: jnp.pad(x.T[::-1, :120], ((0, 0), (0, 8))),
+    "softmax": of_floats(lambda x: jax.nn.softmax(x, -1)), "gelu": of_floats(jax.nn.gelu),
+    "silu": of_floats(jax.nn.silu), "round": of_floats(lambda x: jnp.round(x) + jnp.floor(x)),
+    "roots": of_floats(lambda x: lax.rsqrt(x) + jnp.sqrt(x)), "sine": of_floats(jnp.sin),
+    "finite": of_floats(lambda x: jnp.where(jnp.isfinite(x), x, 0)),
+    "variance": in_all(of_floats(lambda x: x.var(-1, keepdims=True))),
+    "product with a vector": of_floats(lambda x: x + jnp.dot(x, x[0])[:, None] + jnp.dot(x[0], x)),
+}
+
+
+@pytest.mark.parametrize("target", ["v5e:2x2", "v6e:2x2"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int8", "int16", "int32", "float32",
+                                   "bfloat16"])
+def test_all_numbers_compile(dtype, target):
+    x = jax.ShapeDtypeStruct((128, 128), dtype, sharding=NamedSharding(mesh_of(target, 1), P()))
+    for name, f in OPERATIONS.items():
+        def kernel(x_ref, o_ref, f=f):
+            o_ref[...] = x_ref[...]
+            o_ref[...] += f(x_ref[...])
+
+        try:
+            jax.jit(pl.pallas_call(kernel, struct(128, 128, dtype=dtype))).lower(x).compile()
+        except Exception as error:
+            error.add_note(f"of {name}")
+            raise
+
+
+def test_all_conversions_compile():
+    here = NamedSharding(mesh_of("v5e:2x2", 1), P())
+    kinds = ["bool", "uint8", "uint16", "uint32", "int8", "int16", "int32", "bfloat16", "float32"]
+
+    def kernel(x_ref, *o_refs):
+        for o_ref in o_refs:
+            o_ref[...] = x_ref[...].astype(o_ref.dtype)
+
+    for dtype in kinds:
+        x = jax.ShapeDtypeStruct((32, 128), dtype, sharding=here)
+        outs = [struct(32, 128, dtype=kind) for kind in kinds]
+        assert jax.jit(pl.pallas_call(kernel, outs)).lower(x).compile() is not None

@@ -212,6 +212,23 @@ def _cumulative(join: Callable[[Array, Array], Array], first: Callable[[Any], fl
     return program
 
 
+def _across_lanes(join: Callable[[Array, Array], Array], first: Callable[[Any], float],
+                  reduce: Callable[..., Array] | None = None) -> Any:
+    """A reduction of integers whose last axis lies along lanes: as the last of what is cumulative
+    there. Along other axes it is one, if there is one."""
+    def program(x: Array, *, axes: tuple[int, ...], **_: Any) -> Array:
+        kept = [n for axis, n in enumerate(x.shape) if axis not in axes]
+        if x.ndim == 1:
+            x, axes = x.reshape(1, -1), (1,)
+        for axis in axes if reduce is None else axes[-1:]:
+            x = _cumulative(join, first)(x, axis=axis, reverse=False)
+            x = lax.slice_in_dim(x, x.shape[axis] - 1, x.shape[axis], axis=axis)
+        others = axes[:-1]
+        return (reduce(x, others) if reduce is not None and others else x).reshape(kept)
+
+    return program
+
+
 def _limit(greatest: bool) -> Callable[[Any], float]:
     def limit(dtype: Any) -> float:
         if dtypes.issubdtype(dtype, np.floating):
@@ -252,6 +269,19 @@ def _tile(x: Array, *, reps: Sequence[int]) -> Any:
     return x
 
 
+def _product_of_vector(x: Array, y: Array, *, dimension_numbers: Any, preferred_element_type: Any,
+                       **_: Any) -> Array:
+    """A product of which one is a vector, as a sum: units that multiply matrices take none."""
+    ((i,), (j,)), _ = dimension_numbers
+    wide = np.int32 if x.dtype.kind in "iu" else np.float32
+    x, y = x.astype(wide), y.astype(wide)
+    if y.ndim == 1:
+        out = lax.reduce_sum(x * lax.broadcast_in_dim(y, x.shape, (i,)), (i,))
+    else:
+        out = lax.reduce_sum(y * lax.broadcast_in_dim(x, y.shape, (j,)), (j,))
+    return out.astype(preferred_element_type)
+
+
 FORMULAS: dict[Primitive, Any] = {
     lax.acos_p: _in_float32(_acos), lax.asin_p: _in_float32(_asin),
     lax.atan_p: _in_float32(lambda x: lax.sign(x) * _atan(abs(x))),
@@ -263,10 +293,15 @@ FORMULAS: dict[Primitive, Any] = {
     lax.cumsum_p: _cumulative(lax.add, lambda dtype: 0),
     lax.argmax_p: _first_place(False), lax.argmin_p: _first_place(True),
     lax.clamp_p: lambda low, x, high: lax.min(lax.max(x, low), high),
+    lax.dot_general_p: _product_of_vector,
     lax.erf_p: _in_float32(_erf), lax.erfc_p: _in_float32(_erfc),
     lax.erf_inv_p: _in_float32(_erf_inv),
     lax.expm1_p: _in_float32(_expm1), lax.pad_p: _pad, lax.population_count_p: _population_count,
     lax.reduce_and_p: _tested(True), lax.reduce_or_p: _tested(False),
+    lax.reduce_max_p: _across_lanes(lax.max, _limit(False), lax.reduce_max),
+    lax.reduce_min_p: _across_lanes(lax.min, _limit(True), lax.reduce_min),
+    lax.reduce_prod_p: _across_lanes(lax.mul, lambda dtype: 1),
+    lax.reduce_sum_p: _across_lanes(lax.add, lambda dtype: 0, lax.reduce_sum),
     lax.rev_p: _rev, lax.sinh_p: _in_float32(_sinh), lax.split_p: _split,
     lax.stack_p: lambda *xs, axis: lax.concatenate([lax.expand_dims(x, (axis,)) for x in xs], axis),
     lax.tan_p: _in_float32(lambda x: lax.sin(x) / lax.cos(x)),
