@@ -583,7 +583,8 @@ def test_an_interrupt_ends_what_xla_compiles(tmp_path):
     assert (running.returncode, err) == (130, "")
 
 
-def test_watching_runs_again(model, tmp_path):
+@pytest.mark.parametrize("pause", [0, 1])  # a change while the command runs counts, too
+def test_watching_runs_again(model, tmp_path, pause):
     running = interruptible(
         tmp_path, f"{model}:affine", "f32[2]", "--watch", "-q", "--emit", "jaxpr")
 
@@ -591,10 +592,11 @@ def test_watching_runs_again(model, tmp_path):
         lines = [running.stdout.readline()]
         while not lines[-1].rstrip().endswith("}"):
             lines.append(running.stdout.readline())
+            assert lines[-1], "the command has ended"
         return "".join(lines)
 
     assert "mul a 2.0" in next_program()
-    time.sleep(1)
+    time.sleep(pause)
     Path(model).write_text(Path(model).read_text().replace("x * 2.0", "x * 3.0"))
     assert "mul a 3.0" in next_program()
     running.send_signal(signal.SIGINT)

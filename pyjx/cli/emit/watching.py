@@ -21,6 +21,7 @@ def watch(options: Options) -> int:
         said = os.path.join(folder, "files")
         env = {**os.environ, FILES: said}
         while True:
+            started = time.time_ns()
             subprocess.run([sys.executable, "-m", "emit_hlo", *words], env=env)
             watched = _read(said) or _named(options)
             if not watched:
@@ -28,8 +29,10 @@ def watch(options: Options) -> int:
             before = _times(watched)
             if not options.quiet:
                 sys.stderr.write(f"emit-hlo: watching {len(watched)} files\n")
-            while _times(watched) == before:
+            changed = max(before) > started  # while it ran
+            while not changed:
                 time.sleep(_SECONDS)
+                changed = _times(watched) != before
 
 
 def _read(path: str) -> list[str]:
