@@ -114,8 +114,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 1 more file(s).
 # 6 for bad values that go from device to device.
 # 142 for programs within a memory budget.
+# 113 for narrow numbers in kernels for TPUs.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 90_041),
+    (sources.code_lines, 90_154),
     (lambda: PATHS, 561),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
