@@ -77,6 +77,7 @@ def test_sums_that_are_wrong(fun, operation, steps, wrap, mesh):
 
 def test_what_is_right(mesh):
     assert inspect.compare(mapped(right, mesh), W, X, b="whole")
+    assert "shard_map" in inspect.compare(mapped(right, mesh), W, X).whole  # is not looked into
     x = jax.device_put(X, NamedSharding(mesh, P("x", "y")))
     assert inspect.compare(jax.jit(lambda x: (jnp.tanh(x) @ W).sum(0), out_shardings=NamedSharding(
         mesh, P("x"))), x, b="whole")
