@@ -411,7 +411,10 @@ class DynamicSpec(JitSpec):
         except (TypeError, ValueError):
             plan = None
         if plan is self and state.dynamic is eager_trace:
-            plan = self.planned(in_tree, key[1], static)
+            try:
+                plan = self.planned(in_tree, key[1], static)
+            except ZeroDivisionError:  # of a size by one that is zero
+                plan = None
             if plan is None or not _tracers(plan[0].closed.consts):
                 self.padded[key] = plan
         if plan is None or state.dynamic is not eager_trace or checks_results():

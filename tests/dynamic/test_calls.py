@@ -162,6 +162,9 @@ def test_sizes_for_which_the_trace_does_not_hold_run_unpadded():
     fun = jax.jit(lambda x: jnp.linspace(0.0, 1.0, x.shape[0]) * x, dynamic={"x": ("n",)})
     for n in (0, 1, 2, 7):
         np.testing.assert_allclose(fun(np.ones(n, "f")), np.linspace(0, 1, n), rtol=1e-6)
+    fun = jax.jit(lambda x: jnp.roll(x[1:], 1), dynamic={"x": ("n",)})
+    for n in (1, 2, 5):
+        np.testing.assert_array_equal(fun(np.arange(n)), np.roll(np.arange(1, n), 1))
     n, = export.symbolic_shape("n", constraints=["n >= 3", "n <= 10"])
     fun = jax.jit(lambda x: x[:3].sum() + x.sum(), dynamic={"x": (n,)})
     for size in (2, 3, 9, 10, 12):
