@@ -54,7 +54,11 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
 
 
 def raised_at(exc: BaseException) -> str:
-    """`file.py:12 (function)`, the innermost place of the user's that an exception passed."""
+    """`file.py:12 (function)`: where the operation was made that an exception is of, or else the
+    innermost place of the user's that it passed."""
+    for note in getattr(exc, "__notes__", ()):
+        if note.startswith(_ORIGIN_NOTE):
+            return str(note[len(_ORIGIN_NOTE):].strip())
     found = [tb for tb in tracebacks_of(exc) if not is_internal(
         name := tb.tb_frame.f_code.co_filename) and not is_of_foundation(name)]
     if not found:

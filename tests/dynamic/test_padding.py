@@ -99,6 +99,7 @@ def test_masks_stand_where_they_are_needed():
 
 @pytest.mark.parametrize(("fun", "shape", "words"), [
     (lambda x: jnp.fft.fft(x), "n", ["`fft`", "dimension n", "length", "test_padding.py"]),
+    (jax.grad(lambda x: jnp.abs(jnp.fft.rfft(x)).sum()), "n", ["`fft`", "test_padding.py"]),
     (lambda x: jnp.linalg.svd(x, full_matrices=False), "n, 3", ["`svd`", "without `dynamic`"]),
     (lambda x: x + jax.random.normal(jax.random.key(0, impl="rbg"), x.shape), "n",
      ["`random_bits`", "rbg", "threefry"]),

@@ -8,6 +8,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration as config
+from pyjx import lax
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.runtime.explain import RetraceWarning
 
@@ -86,6 +87,7 @@ NUMBERS_WANTED = {
     "list": lambda x: x * [1, 2, 3, 4, 5, 6, 7][x.shape[0]],
     "repeated": lambda x: x + jnp.array([1.0] * x.shape[0]),
     "bits": lambda x: x * x.shape[0].bit_length(),
+    "derivative": lambda x: jax.grad(lambda x: lax.reduce(x, 1.0, lambda a, b: a * b + 0, (0,)))(x),
     "lookup": lambda x: x * {6: 2}.get(x.shape[0], 1),
 }
 
@@ -98,7 +100,7 @@ def test_where_a_number_is_wanted_the_error_says_where_and_what_to_do(name):
         dynamic(ones(6))
     text = str(caught.value)
     line = fun.__code__.co_firstlineno
-    for words in ("sizes n (6 here)", f"test_questions.py:{line} (", "jax.numpy", "lax.fori_loop"):
+    for words in ("sizes n (6 here)", f"test_questions.py:{line}", "jax.numpy", "lax.fori_loop"):
         assert words in text
     assert "symbolic_shape" not in text
     plain = jax.jit(fun)
