@@ -32,7 +32,6 @@ from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.explicit import constant_beside
 from pyjx.engine.types import BatchDims, Operand, Tangents, Value, Values
@@ -93,7 +92,7 @@ def _weights(aval: ShapedArray, n: int, alone: float, paired: float) -> Any:
     k = lax.iota(np.int32, size)
     once = lax.eq(k, np.int32(0))
     if n % 2 == 0:
-        once = lax.bitwise_or(once, lax.eq(k, scalar_constant(n // 2, np.int32)))
+        once = lax.bitwise_or(once, lax.eq(k, np.int32(n // 2) if type(n) is int else n // 2))
     single, double = (lax.full((size,), value, aval.dtype) for value in (alone, paired))
     return broadcast_in_dim(lax.select(once, single, double), aval.shape, (aval.ndim - 1,))
 
