@@ -193,6 +193,7 @@ def test_values_by_substitution():
 
 def test_hashing_and_copies():
     assert hash(b + 1) == hash(1 + b)
+    assert len({hash(d) for d in (b - 1, b - 2, b + 1, -b, -2 * b, b)}) == 6
     assert {b + 1: 1}[b + 1] == 1
     assert copy.deepcopy(b) is b
     assert str(pickle.loads(pickle.dumps(2 * b + 1))) == "2*b + 1"

@@ -312,7 +312,8 @@ class DimExpr(SymbolicDim):
         self.terms: tuple[tuple[Monomial, int], ...] = tuple(
             sorted(terms.items(), key=lambda t: _order(t[0]), reverse=True))
         self._text = ""
-        self._hash = hash(self.terms)
+        # Python's hashes of -1 and -2 are the same: n - 1 and n - 2 would be compared as keys.
+        self._hash = hash(tuple([(monomial, 2 * c + 1) for monomial, c in self.terms]))
 
     __add__, __radd__ = _arithmetic(operator.add, added)
     __sub__, __rsub__ = _arithmetic(operator.sub, subtracted)
