@@ -25,7 +25,7 @@ class Memory(Record):
     Attributes:
       argument, output, temp, alias, generated_code: of arguments, of results, of what lies in
         between, of results that lie in arguments, and of the code.
-      peak: the most at a time, where XLA says so.
+      peak: the most at a time, where XLA says so; on CPUs without what lies in between.
     """
 
     argument: int
@@ -35,9 +35,15 @@ class Memory(Record):
     generated_code: int
     peak: int | None = None
 
+    @property
+    def in_all(self) -> int:
+        """What a `memory_budget` bounds: all but the code, and what lies in arguments once."""
+        return self.argument + self.output + self.temp - self.alias
+
     def __str__(self) -> str:
         rows = [(name.replace("_", " "), value) for name, value in
                 zip(self._fields, self, strict=True) if value is not None]
+        rows.append(("in all", self.in_all))
         return "\n".join([f"{name:16} {value:16,} bytes" for name, value in rows])
 
 

@@ -36,6 +36,8 @@ Passes = Callable[..., ClosedJaxpr]
 _SHOWN = 5  # of the largest arrays
 CURES = ("Smaller batches or shorter sequences, bfloat16, shardings over more devices and "
           "donated arguments (donate_argnums) need less.")
+_DERIVATIVE = (" Nothing in it waits for a backward pass. Where it is differentiated, put the "
+               "budget on the derivative: jax.grad(f, memory_budget=...).")
 # Beyond so much above the budget an estimate is believed without compiling.
 _SURELY = 1.25
 # A program that needs less than this part of its budget is tried to do less again.
@@ -113,11 +115,13 @@ class Fit(Record):
 
     def beyond(self, name: str, peak: float) -> Exception:
         """The error for a program that needs more at its peak than its budget."""
+        where = f", on all {self.n_devices} devices together," if self.n_devices > 1 else ""
+        hint = "" if self.plan is not None else _DERIVATIVE
         return jaxlib_api.JaxRuntimeError(
             f"RESOURCE_EXHAUSTED: {name} does not fit in its memory_budget of "
             f"{size_text(self.budget)}: the least that was found is {size_text(peak)}. The "
-            f"largest arrays then are\n"
-            f"{table_of(largest(self.closed.jaxpr, self.after, self.sizes))}\n{CURES}")
+            f"largest arrays then{where} are\n"
+            f"{table_of(largest(self.closed.jaxpr, self.after, self.sizes))}\n{CURES}{hint}")
 
     def __str__(self) -> str:
         before, after = size_text(self.before.peak), size_text(self.after.peak)

@@ -55,6 +55,17 @@ def test_sizes_by_name(run):
     assert "f32[B,2*B]" in text
 
 
+def test_budgets_of_memory(run):
+    program = ("-c", "lambda x: x @ x", "f32[64,64]", "--emit", "memory", "--memory-budget")
+    status, text, err = run(*program, "1MiB")
+    assert (status, err) == (0, "") and "within 1.0 MiB about 32.0 KiB" in text
+    assert re.search(r"in all +32,768 bytes", text)
+    status, text, err = run(*program, "20KiB")
+    assert (status, text) == (5, "") and "does not fit in its memory_budget of 20.0 KiB" in err
+    status, text, err = run(*program, "rubbish")
+    assert (status, text) == (2, "") and "--memory-budget: memory_budget is bytes" in err
+
+
 def test_data_as_arguments(run, model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savez("batch.npz", w=np.ones((3, 2), np.float32), b=np.ones(2, np.float32))

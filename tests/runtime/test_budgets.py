@@ -157,10 +157,30 @@ def test_what_does_not_fit_is_refused_with_the_arrays_and_lines():
     assert "donate_argnums" in text
 
 
+def test_less_than_a_layer_at_a_time():
+    """Carries of layers are given up too, and made again from one that stays."""
+    deep = WEIGHTS * 3
+    free = jax.jit(jax.grad(plain)).lower(deep, X).compile()
+    carries = len(deep) * X.nbytes
+    budget = peak(free) - carries + carries // 2
+    bounded = jax.jit(jax.grad(plain), memory_budget=budget).lower(deep, X).compile()
+    assert peak(bounded) <= budget
+    agree(bounded(deep, X), free(deep, X))
+
+
+def test_plans_are_the_same_each_time():
+    fun = jax.grad(unrolled)
+    budget = int(0.6 * peak(jax.jit(fun).lower(WEIGHTS, X).compile()))
+    texts = {jax.jit(lambda ws, x: fun(ws, x), memory_budget=budget).lower(WEIGHTS, X).as_text()
+             for _ in range(3)}
+    assert len(texts) == 1
+
+
 def test_the_flag_bounds_all_programs():
     fun = jax.jit(lambda x: (x @ x.T).sum(0))
     with configuration.memory_budget("1MB"), pytest.raises(
-            jax.errors.JaxRuntimeError, match=r"memory_budget of 976.6 KiB"):
+            jax.errors.JaxRuntimeError, match=r"(?s)memory_budget of 976.6 KiB.*put the budget "
+            r"on the derivative: jax.grad\(f, memory_budget"):
         fun(X)
     fun(X)
 

@@ -405,6 +405,8 @@ def lowered(program: Program) -> None:
         program.stablehlo()
     except (UnsupportedError, UnavailableError):
         raise
+    except jaxlib_api.JaxRuntimeError as error:  # it does not fit in its --memory-budget
+        raise CommandError(str(error), XLA) from error
     except Exception as error:
         raise CommandError(described(error, f"lowering {program.name} for "
                                             f"{program.platform}"), LOWERING) from error

@@ -16,6 +16,7 @@ from emit_hlo.tables import WITH_VALUE
 from pyjx.cli.emit.argspecs import Reader, SpecError, Static, python_value
 from pyjx.cli.emit.messages import IMPORT, CommandError, described
 from pyjx.cli.emit.targets import module_of
+from pyjx.configuration import checked_budget
 from pyjx.core import dtypes
 from pyjx.core.meshes import Mesh
 from pyjx.core.records import Record
@@ -391,7 +392,10 @@ def jit_options(options: Options, call: Call, mesh: Mesh | None) -> dict[str, An
                              f"function is given {len(call.args)} by position, which count from 0.")
         made["donate_argnums"] = tuple(options.donate)
     if options.memory_budget is not None:
-        made["memory_budget"] = options.memory_budget
+        try:
+            made["memory_budget"] = checked_budget(options.memory_budget, "--memory-budget")
+        except ValueError as error:
+            raise UsageError(str(error)) from None
     if options.in_shardings is not None:
         found = _shardings("--in-shardings", options.in_shardings, mesh)
         if len(found) != 1 and len(found) != len(call.args):
