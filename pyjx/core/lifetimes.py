@@ -150,15 +150,12 @@ class Liveness:
         eqns, last = jaxpr.eqns, self.last
         end = len(eqns)
         reads: dict[Any, int] = {}  # how often a value is read
-        whole: dict[Any, bool] = {}  # whether something reads it that is no part of a fusion
+        whole: dict[Any, int] = {}  # the last equation that reads it and is no part of a fusion
+        fused: dict[Any, int] = {}  # the last one that is
         exact: set[Any] = {*jaxpr.outvars}  # what other operations than products read
         twice: set[Any] = set()  # what products read copies of
         for v in jaxpr.outvars:
-            last[v] = end
-            whole[v] = True
-        # The last equations that read values, in fusions and by themselves.
-        fused: dict[Any, int] = {}
-        apart = dict.fromkeys(last, end)
+            last[v] = whole[v] = end
         made: dict[Any, int] = {v: i for i, e in enumerate(eqns) for v in e.outvars}
         virtual: set[int] = set()
         for i in range(end - 1, -1, -1):
@@ -167,7 +164,7 @@ class Liveness:
             fusible = primitive.cost is not None or primitive.fused or (
                 primitive.moves and not primitive.in_place and not primitive.multiple_results)
             out = eqn.outvars[0] if eqn.outvars else None
-            if fusible and out in last and not whole.get(out) and (
+            if fusible and out in last and out not in whole and (
                     primitive.cost == CHEAP or primitive.moves or reads.get(out) == 1
                     or self._machine.fuses_dear):
                 virtual.add(i)
@@ -177,21 +174,20 @@ class Liveness:
             elif fusible and primitive.cost == CHEAP and _is_of_one(eqn, made, eqns):
                 # Fusions make it again of what it is made of, which is not more.
                 at = max(fused.get(out, i), i)
-                last[out] = apart.get(out, i)
+                last[out] = whole.get(out, i)
             else:
                 at = i
             fuses = (fusible or primitive.arithmetic is reduction) and not (
-                self._machine.joins_apart and primitive.moves and _joins(eqn))
+                len(eqn.invars) > 1 and primitive.moves and self._machine.joins_apart
+                and _joins(eqn))
+            kind = fused if fuses else whole
             for x in eqn.invars:
                 if type(x) is not Literal:
                     reads[x] = reads.get(x, 0) + 1
                     if last.get(x, -1) < at:
                         last[x] = at
-                    if fuses:
-                        fused[x] = max(fused.get(x, at), at)
-                    else:
-                        whole[x] = True
-                        apart[x] = max(apart.get(x, at), at)
+                    if kind.get(x, -1) < at:
+                        kind[x] = at
             exact.update(self._read_exactly(eqn, exact))
             if primitive.contracts and self._machine.copies:
                 twice.update(_copied(eqn))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from lowering.program import LoweredProgram, lower
@@ -52,8 +52,8 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name) as time, \
             collector_paused():
         alone = not for_export and (placement is None or len(placement.devices) < 2)
-        passes = partial(_prepared, placement=placement, platform=platform, alone=alone,
-                         for_export=for_export)
+        passes = lru_cache(1)(partial(_prepared, placement=placement, platform=platform,
+                                      alone=alone, for_export=for_export))
         fit = None
         if fitted is not None:
             fit = fitted(closed, name, donated=donated, platform=platform,
