@@ -190,8 +190,10 @@ class Search:
 
         def within(closed: ClosedJaxpr) -> ClosedJaxpr:
             flat = dce(flattened(closed))
-            bare = _Bare(inner, bool(eqn.primitive.holder.loops))
-            works.append(bare.run(flat.jaxpr, room))
+            repeats = bool(eqn.primitive.holder.loops)
+            # Its inputs and results are not counted there.
+            fixed = Liveness(flat.jaxpr, inner.machine, loop=repeats).fixed
+            works.append(inner.run(flat.jaxpr, room + fixed, repeats))
             return ClosedJaxpr(works[-1].jaxpr, flat.consts)
 
         params = map_jaxprs(eqn.params, within, lambda j: j)
@@ -319,18 +321,6 @@ def _starts(eqns: Sequence[JaxprEqn], border: int, parts: int, sizes: Callable[[
         if low < min(high, end):
             starts.append(min(range(low, min(high, end)), key=passing.__getitem__))
     return starts
-
-
-class _Bare:
-    """A search for a program whose inputs and results are not counted."""
-
-    def __init__(self, search: Search, loop: bool) -> None:
-        self._search = search
-        self._loop = loop
-
-    def run(self, jaxpr: Jaxpr, room: float) -> Plan:
-        live = Liveness(jaxpr, self._search.machine, loop=self._loop)
-        return self._search.run(jaxpr, room + live.fixed, self._loop)
 
 
 class _Cut:
