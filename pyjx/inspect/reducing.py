@@ -29,6 +29,7 @@ from pyjx.core.nested import all_eqns, map_jaxprs
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
+from pyjx.core.value_texts import shortened
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.inspect.python_text import UnwritableError, array_text, python_file
 from pyjx.inspect.straight import repeatable_of, straight, stretch
@@ -115,6 +116,9 @@ def reduce(fun: Callable[..., Any], args: Sequence[Any],
     >>> found.how.split(";")[0], found.jaxpr.eqns[0].primitive.name
     ('it does not end in time', 'while')
     """
+    if not isinstance(args, Sequence):
+        raise TypeError(f"inspect.reduce: args is the sequence of the arguments, got "
+                        f"{shortened(args)}. Write [x] for a function of one.")
     closed, leaves, _ = repeatable_of(fun, args, {})
     return reduce_program(closed, leaves, fails, seconds, memory, progress)
 

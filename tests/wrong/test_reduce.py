@@ -98,6 +98,8 @@ def test_an_interrupt_gives_the_smallest_so_far():
 def test_what_cannot_be_reduced():
     with pytest.raises(inspect.NothingFailsError, match="the program does not fail"):
         inspect.reduce(jnp.sin, [X])
+    with pytest.raises(TypeError, match=r"args is the sequence of the arguments, got 1\.0"):
+        inspect.reduce(jnp.sin, 1.0)
     with pytest.raises(TypeError, match="which another process cannot import"):
         inspect.reduce(jnp.sin, [X], lambda program, args: True)
     with pytest.raises(TypeError, match="can't be imported by another process"):
