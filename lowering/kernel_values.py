@@ -50,7 +50,8 @@ def _unary(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     return k.line(f"{_UNARY[eqn.primitive.name]} {x} : {type_of(eqn.outvars[0].aval)}")
 
 
-@kernel_rule("max", "min", "pow", "rem", ints=FLOAT, floats=FLOAT)
+@kernel_rule("max", "min", "pow", ints=FLOAT, floats=FLOAT)
+@kernel_rule("rem", ints=INT, floats=FLOAT)
 @kernel_rule(*(_BINARY.keys() - {"max", "min", "pow", "rem"}), ints=INT)
 def _binary(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
     if eqn.primitive.name == "pow" and not is_float(eqn.invars[1].aval):
@@ -61,9 +62,20 @@ def _binary(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
     op = _BINARY[eqn.primitive.name][_kind(aval)]
     if op.startswith("sh"):
         return _shifted(k, op, x, y, aval)
+    if op[:3] in ("div", "rem") and _kind(aval):
+        return _divided(k, op, x, y, aval)
     if op in ("minui", "maxui"):
         return _ordered(k, op, x, y, aval)
     return k.line(f"{'math' if op == 'powf' else 'arith'}.{op} {x}, {y} : {type_of(aval)}")
+
+
+def _divided(k: Kernel, op: str, x: str, y: str, aval: Any) -> str:
+    """Quotients and remainders of integers: by 0 they are -1 and the dividend, as XLA's are."""
+    one, zero = [k.constant(n, aval.dtype, aval.shape) for n in (1, 0)]
+    by_zero = k.line(f"arith.cmpi eq, {y}, {zero} : {type_of(aval)}")
+    found = k.line(f"arith.{op} {x}, {k.chosen(by_zero, one, y, aval)} : {type_of(aval)}")
+    other = x if op.startswith("rem") else k.constant(-1, aval.dtype, aval.shape)
+    return k.chosen(by_zero, other, found, aval)
 
 
 def _turned(k: Kernel, x: str, dtype: Any, shape: Sequence[int]) -> str:

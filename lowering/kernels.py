@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -274,21 +275,30 @@ class Kernel:
         op = "trunci" if aval.dtype.itemsize > 4 else "extsi" if aval.dtype.kind == "i" else "extui"
         return self.line(f"arith.{op} {x} : {type_of(aval)} to i32")
 
+    def _cast(self, shape: Sequence[int], op: str, x: str, old: Any, new: Any) -> str:
+        return self.line(f"arith.{op} {x} : {vector_of(shape, old)} to {vector_of(shape, new)}")
+
+    def _with(self, shape: Sequence[int], op: str, x: str, number: Any, dtype: Any) -> str:
+        """An operation with the same number for all elements."""
+        return self.line(f"arith.{op} {x}, {self.constant(number, dtype, shape)} : "
+                         f"{vector_of(shape, dtype)}")
+
     def converted(self, x: str, old: Any, new: Any, shape: Sequence[int]) -> str:
-        """Numbers or bools of a dtype as those of another: by way of 32 bits, where all compilers
-        know all conversions but those of unsigned integers, whose halves are signed ones."""
-        def cast(op: str, x: str, dtype: Any, to: Any) -> str:
-            return self.line(
-                f"arith.{op} {x} : {vector_of(shape, dtype)} to {vector_of(shape, to)}")
+        """Numbers or bools of a dtype as those of another. It goes by way of 32 bits: there all
+        compilers know all conversions, but those between floats and unsigned integers, which are
+        made of those of signed ones.
 
-        def of(op: str, x: str, y: Any, dtype: Any) -> str:
-            number = self.constant(y, dtype, shape)
-            return self.line(f"arith.{op} {x}, {number} : {vector_of(shape, dtype)}")
-
+        Raises:
+          NotImplementedError: integers of 64 bits are made of floats, or floats of them.
+        """
+        cast, of = partial(self._cast, shape), partial(self._with, shape)
         if old == new:
             return x
         from_floats, to_floats = [dtypes.issubdtype(d, np.floating) for d in (old, new)]
         wide = FLOAT if from_floats else INT
+        if (from_floats != to_floats or new == np.bool_) and max(old.itemsize, new.itemsize) > 4:
+            raise NotImplementedError(f"pallas_call for TPU: {dtypes.name(old)} does not become "
+                                      f"{dtypes.name(new)} in a kernel. Convert it to int32 first.")
         if old == np.bool_:
             x = self.number(x, shape)
         elif old.itemsize != 4:
@@ -300,29 +310,42 @@ class Kernel:
             elif from_floats:
                 return self.inverted(of("cmpf oeq,", x, 0, wide), shape)
             return of("cmpi ne,", x, 0, INT)
+        if from_floats and not to_floats:
+            return self._truncated(x, new, shape)
         if to_floats and old.kind == "u" and old.itemsize == 4:
             high = of("mulf", cast("sitofp", of("shrui", x, 16, INT), INT, FLOAT), 65536, FLOAT)
             low = cast("sitofp", of("andi", x, 65535, INT), INT, FLOAT)
             x = self.line(f"arith.addf {high}, {low} : {vector_of(shape, FLOAT)}")
         elif to_floats and not from_floats:
             x = cast("sitofp", x, INT, FLOAT)
-        elif from_floats and new.kind == "u" and new.itemsize == 4:
-            beyond = of("cmpf oge,", x, 2.0 ** 31, FLOAT)
-            low, high = [cast("fptosi", y, FLOAT, INT) for y in (
-                of("maximumf", x, 0, FLOAT), of("subf", x, 2.0 ** 31, FLOAT))]
-            return self.chosen(beyond, of("xori", high, -2 ** 31, INT), low,
-                               ShapedArray(tuple(shape), INT))
-        elif from_floats and not to_floats:
-            if new.itemsize < 4:  # what is beyond the ends is the end
-                ends = dtypes.iinfo(new)
-                x = of("minimumf", of("maximumf", x, ends.min, FLOAT), ends.max, FLOAT)
-            x = cast("fptosi", x, FLOAT, INT)
         wide = FLOAT if to_floats else INT
         return x if new.itemsize == 4 else cast(
             _resizing(wide, new, to_floats, old.kind), x, wide, new)
 
+    def _truncated(self, x: str, new: Any, shape: Sequence[int]) -> str:
+        """Numbers of float32 as integers: those that are NaN as 0, and those beyond the ends as
+        the ends, as XLA has it."""
+        cast, of = partial(self._cast, shape), partial(self._with, shape)
+        aval = ShapedArray(tuple(shape), FLOAT)
+        known = self.line(f"arith.cmpf oeq, {x}, {x} : {vector_of(shape, FLOAT)}")
+        x = self.chosen(known, x, self.constant(0, FLOAT, shape), aval)
+        ends, ints = dtypes.iinfo(new), aval.update(dtype=INT)
+        x = of("maximumf", x, ends.min, FLOAT)
+        if new.itemsize < 4:
+            x = cast("fptosi", of("minimumf", x, ends.max, FLOAT), FLOAT, INT)
+            return cast("trunci", x, INT, new)
+        half = 2.0 ** 31  # the first float that int32 does not hold
+        beyond = of("cmpf oge,", x, half * (2 if new.kind == "u" else 1), FLOAT)
+        low = cast("fptosi", x, FLOAT, INT)
+        if new.kind == "u":
+            high = of("xori", cast("fptosi", of("subf", x, half, FLOAT), FLOAT, INT), -2 ** 31, INT)
+            low = self.chosen(of("cmpf oge,", x, half, FLOAT), high, low, ints)
+        last = self.constant(-1 if new.kind == "u" else ends.max, INT, shape)
+        return self.chosen(beyond, last, low, ints)
+
     def number(self, x: str, shape: Sequence[int]) -> str:
-        """Bools as int32: by floats, as compilers would make other integers of them at once."""
+        """Bools as int32, by way of floats: compilers join two conversions of integers into one,
+        and from bools to narrow integers older ones have none."""
         if not shape:
             return self.line(f"arith.extui {x} : i1 to i32")
         x = self.line(f"arith.select {x}, {self.constant(1, FLOAT, shape)}, "

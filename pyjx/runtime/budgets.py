@@ -141,12 +141,13 @@ class Fitter:
 
     def __init__(self, budget: float) -> None:
         self.budget = budget
-        self._search: Search | None = None
+        # When values are alive, the flat program, and what was found for other budgets.
+        self._prepared: tuple[Liveness, ClosedJaxpr, Search] | None = None
         self.scale = 1.0
 
     def forget(self) -> None:
         """Free what is kept to find other programs sooner."""
-        self._search = None
+        self._prepared = None
 
     def __call__(self, closed: ClosedJaxpr, name: str, *, donated: Sequence[bool], platform: str,
                  passes: Passes, n_devices: int = 1) -> Fit:
@@ -160,11 +161,10 @@ class Fitter:
           JaxRuntimeError: nothing that is found needs as little.
         """
         budget, machine = self.budget, machine_of(platform)
-        if self._search is None:
-            self._before = Liveness(flattened(passes(closed)).jaxpr, machine, donated)
-            self._flat = dce(flattened(closed))
-            self._search = Search(machine, work_on(platform), donated)
-        before, flat, search = self._before, self._flat, self._search
+        if self._prepared is None:
+            self._prepared = (Liveness(flattened(passes(closed)).jaxpr, machine, donated),
+                              dce(flattened(closed)), Search(machine, work_on(platform), donated))
+        before, flat, search = self._prepared
         # What arguments and results need is known.
         fixed = min(before.fixed, budget * n_devices)
         room = fixed + (budget * n_devices - fixed) / self.scale

@@ -231,7 +231,7 @@ OPERATIONS = {
     "roots": of_floats(lambda x: lax.rsqrt(x) + jnp.sqrt(x)), "sine": of_floats(jnp.sin),
     "finite": of_floats(lambda x: jnp.where(jnp.isfinite(x), x, 0)),
     "variance": in_all(of_floats(lambda x: x.var(-1, keepdims=True))),
-    "product with a vector": of_floats(lambda x: x + jnp.dot(x, x[0])[:, None] + jnp.dot(x[0], x)),
+    "product with a vector": lambda x: x + lax.dot(x, x[0])[:, None] + lax.dot(x[0], x),
 }
 
 

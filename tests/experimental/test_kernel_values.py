@@ -46,6 +46,7 @@ def _ints(op, x, y):
         if op == "shrui":
             return (_unsigned(x) >> _unsigned(y)).view(x.dtype)
         return x << y if op == "shli" else x >> y
+    assert not op.startswith(("div", "rem")) or y.all(), "MLIR leaves open what comes of it"
     if op in ("divui", "remui"):
         return (np.floor_divide if op == "divui" else np.fmod)(_unsigned(x), _unsigned(y)).view(
             x.dtype)
@@ -69,9 +70,9 @@ def _cast(op, x, dtype):
         return x.view(dtype)
     if op == "extui":
         return _unsigned(x).astype(dtype)
-    if op == "fptosi":  # what is beyond is left open
-        return np.clip(np.trunc(np.nan_to_num(x.astype("float64"))), -2.0 ** 31, 2.0 ** 31 - 1
-                       ).astype("int64").astype(dtype)
+    if op == "fptosi":  # what comes of others is left open
+        fits = (x >= -2.0 ** 31) & (x < 2.0 ** 31)
+        return np.where(fits, np.trunc(np.where(fits, x, 0)), 0x5A5A5A5A).astype(dtype)
     return x.astype(dtype)
 
 
@@ -118,7 +119,7 @@ def edge_values(dtype):
         return np.tile([True, False], (8, 64))
     if dtype in ("float32", "bfloat16"):
         x = np.concatenate([rng.normal(size=900) * 50, rng.uniform(-120, 120, 120),
-                            [0.0, -0.0, 1.0, -1.0]]).astype("float32")
+                            [0.0, -0.0, np.nan, -1.0]]).astype("float32")
         return np.asarray(jnp.asarray(x.reshape(8, 128), dtype))
     info = np.iinfo(dtype)
     x = rng.integers(info.min, info.max, 1024, dtype, endpoint=True)
@@ -142,7 +143,8 @@ def in_a_kernel(f, *arrays):
     got = run(text, *[h.view(f"int{8 * h.itemsize}") if h.dtype.kind == "u" else h
                                     for h in held])
     got = got.astype(bool) if expected.dtype == bool else got.view(expected.dtype)
-    return got, np.asarray(f(*map(jnp.asarray, arrays)))
+    values = got, np.asarray(f(*map(jnp.asarray, arrays)))
+    return [v.astype("float32") if v.dtype == bfloat16 else v for v in values]
 
 
 @pytest.mark.parametrize("new", ["bool", *NUMBERS])
@@ -150,7 +152,7 @@ def in_a_kernel(f, *arrays):
 def test_values_of_conversions(old, new):
     x = edge_values(old)
     if "float" in old and "int" in new:
-        x = x * x.dtype.type(2 ** 25 if new == "uint32" else 300)
+        x = x * x.dtype.type(2 ** 25 if new[-2:] == "32" else 300)
     got, expected = in_a_kernel(lambda x: x.astype(new), x)
     np.testing.assert_array_equal(got, expected)
 
@@ -170,7 +172,7 @@ def test_values_of_arithmetic(dtype, f):
 @pytest.mark.parametrize("f", [
     lambda x, y: x & y, lambda x, y: x | y, lambda x, y: ~x ^ y, lax.shift_left,
     lax.shift_right_logical, lax.shift_right_arithmetic,
-    lambda x, y: lax.div(x, y | y.dtype.type(1)), lambda x, y: lax.rem(x, y | y.dtype.type(1))],
+    lambda x, y: lax.div(x, y % y.dtype.type(7)), lambda x, y: lax.rem(x, y % y.dtype.type(7))],
     ids=range(8))
 @pytest.mark.parametrize("dtype", [name for name in NUMBERS if "int" in name])
 def test_values_of_bits(dtype, f):
@@ -196,6 +198,8 @@ def test_formulas_of_products_with_vectors(dtype):
             for i, s in enumerate([(6, 7), (7,)])]
     wide = "int32" if dtype == "int8" else "float32"
     for x, y, numbers in ((a, v, ((1,), (0,))), (v, a, ((0,), (1,))), (v, v, ((0,), (0,)))):
-        params = {"dimension_numbers": (numbers, ((), ())), "preferred_element_type": wide}
-        np.testing.assert_array_equal(formula("dot_general")(x, y, **params), lax.dot_general(
-            x, y, **params))
+        for kind in (wide, None):
+            params = {"dimension_numbers": (numbers, ((), ())), "preferred_element_type": kind}
+            got, expected = formula("dot_general")(x, y, **params), lax.dot_general(x, y, **params)
+            assert got.dtype == expected.dtype
+            np.testing.assert_array_equal(got, expected)

@@ -232,8 +232,9 @@ def test_one_of_several_references_is_copied(place, watched):
 
     run = pl.pallas_call(kernel, (X, X), input_output_aliases={1: 0, 2: 1}, scratch_shapes=[
         pltpu.SemaphoreType.DMA], interpret=pltpu.InterpretParams(detect_races=watched))
-    for i in (0, 1):
+    for i in (0, 1, 5, -3):  # beyond the ends it is the end
         a, b = map(np.asarray, run(jnp.array([i]), X, X + 100))
+        i = min(max(i, 0), 1)
         expected = [np.array(X), np.array(X + 100)]
         if place == "source":
             expected[0][:2] = X[1:3] if i == 0 else X[2:4] + 100

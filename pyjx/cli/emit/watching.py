@@ -20,19 +20,20 @@ def watch(options: Options) -> int:
     with tempfile.TemporaryDirectory(prefix="emit-hlo-") as folder:
         said = os.path.join(folder, "files")
         env = {**os.environ, FILES: said}
+        known = _times(_named(options))  # before each run: a change while it goes on counts, too
         while True:
-            started = time.time_ns()
             subprocess.run([sys.executable, "-m", "emit_hlo", *words], env=env)
             watched = _read(said) or _named(options)
             if not watched:
                 return 2
-            before = _times(watched)
+            found = _times(watched)
             if not options.quiet:
                 sys.stderr.write(f"emit-hlo: watching {len(watched)} files\n")
-            changed = max(before) > started  # while it ran
+            changed = any([known.get(path, at) != at for path, at in found.items()])
             while not changed:
                 time.sleep(_SECONDS)
-                changed = _times(watched) != before
+                changed = _times(watched) != found
+            known = _times(watched)
 
 
 def _read(path: str) -> list[str]:
@@ -50,13 +51,13 @@ def _named(options: Options) -> list[str]:
     return [place] if os.path.isfile(place) else []
 
 
-def _times(paths: list[str]) -> list[int]:
-    times = []
-    for path in paths:
+def _times(paths: list[str]) -> dict[str, int]:
+    times = {}
+    for path in map(os.path.abspath, paths):
         try:
-            times.append(os.stat(path).st_mtime_ns)
+            times[path] = os.stat(path).st_mtime_ns
         except OSError:  # an editor is replacing it
-            times.append(0)
+            times[path] = 0
     return times
 
 

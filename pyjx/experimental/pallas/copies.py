@@ -249,7 +249,7 @@ def select_ref(idx: ArrayLike, *refs: RefLike) -> SelectedRef:
     """One of several references, for `pltpu.make_async_copy` and its kin.
 
     Args:
-      idx: which, an integer; traced ones, too.
+      idx: which, an integer, also a traced one; beyond the ends it is the end.
       refs: references, or parts of them, of one shape and dtype.
 
     >>> import pyjx as jax
@@ -266,7 +266,8 @@ def select_ref(idx: ArrayLike, *refs: RefLike) -> SelectedRef:
     if len(set(kinds)) != 1:
         raise ValueError("select_ref: references of one shape and dtype are needed, got "
                          f"{', '.join(kinds) or 'none'}.")
-    return SelectedRef(convert_element_type(idx, np.int32), refs)
+    index, last = convert_element_type(idx, np.int32), np.int32(len(refs) - 1)
+    return SelectedRef(where(index < 0, np.int32(0), where(index > last, last, index)), refs)
 
 
 class Copy:

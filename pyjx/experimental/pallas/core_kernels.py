@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyjx.experimental.pallas.kernel_calls import pallas_call
-from pyjx.experimental.pallas.kernel_grids import ANY, BlockSpec, CostEstimate
+from pyjx.experimental.pallas.kernel_grids import ANY, BlockSpec, CostEstimate, RefLike
+from pyjx.lax.references import target_of
 from pyjx.tree_util import tree_map
 
 
@@ -46,13 +47,14 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
     return lambda function: function()
 
 
-def core_barrier(sem: object, *, core_axis_name: str) -> None:
+def core_barrier(sem: RefLike, *, core_axis_name: str) -> None:
     """Let the cores of an axis meet: kernels of one core are there, which waits for nobody.
 
     Args:
       sem: a semaphore.
       core_axis_name: the name of the axis.
     """
+    target_of("core_barrier", sem, None)
 
 
 def kernel(body: Callable[..., None] | None = None, out_type: Any = (), *, mesh: Any,

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, TypeVar
 
+import numpy as np
+
 from pyjx import configuration
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
@@ -208,8 +210,12 @@ def trace_value(label: str, value: ArrayLike) -> None:
 
     Args:
       label: what it is called.
-      value: a number.
+      value: a number, int32 or float32.
     """
+    aval = get_aval(value)
+    if aval.shape or aval.dtype not in (np.int32, np.float32):
+        raise ValueError(f"trace_value: {label!r} must be a number, int32 or float32, got "
+                         f"{aval.str_short()}.")
 
 
 def delay(nanos: ArrayLike) -> None:

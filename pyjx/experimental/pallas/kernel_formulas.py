@@ -269,17 +269,18 @@ def _tile(x: Array, *, reps: Sequence[int]) -> Any:
     return x
 
 
-def _product_of_vector(x: Array, y: Array, *, dimension_numbers: Any, preferred_element_type: Any,
-                       **_: Any) -> Array:
+def _product_of_vector(x: Array, y: Array, *, dimension_numbers: Any,
+                       preferred_element_type: DTypeLike | None, **_: Any) -> Array:
     """A product of which one is a vector, as a sum: units that multiply matrices take none."""
     ((i,), (j,)), _ = dimension_numbers
+    dtype = x.dtype if preferred_element_type is None else preferred_element_type
     wide = np.int32 if x.dtype.kind in "iu" else np.float32
     x, y = x.astype(wide), y.astype(wide)
     if y.ndim == 1:
         out = lax.reduce_sum(x * lax.broadcast_in_dim(y, x.shape, (i,)), (i,))
     else:
         out = lax.reduce_sum(y * lax.broadcast_in_dim(x, y.shape, (j,)), (j,))
-    return out.astype(preferred_element_type)
+    return out.astype(dtype)
 
 
 FORMULAS: dict[Primitive, Any] = {

@@ -20,6 +20,7 @@ from pyjx.lax.convolution import conv_general_dilated
 from pyjx.lax.convolution_shapes import conv_dimension_numbers
 from pyjx.lax.joining import concatenate, slice_in_dim
 from pyjx.lax.ref_transforms import bitcast_of
+from pyjx.lax.references import target_of
 from pyjx.lax.shapes import rev
 from pyjx.numpy.manipulation import roll as rolled
 from pyjx.numpy.ufuncs import where
@@ -84,6 +85,7 @@ def annotate(ref: RefLike, *, no_store: bool = False, no_bank_conflict: bool = F
       ref: the reference, or a part of one.
       no_store, no_bank_conflict, no_hazard, no_hazard_no_deps: what never happens to it.
     """
+    target_of("annotate", ref, None)
     return ref
 
 
