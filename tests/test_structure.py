@@ -118,8 +118,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 6 for errors by line of functions that ask for sizes.
 # 11 for programs within a memory budget.
 # 4 for the arguments of inspect.reduce.
+# 33 for what a critic found of kernels.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 90_169),
+    (sources.code_lines, 90_202),
     (lambda: PATHS, 561),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
