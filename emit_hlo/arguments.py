@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
@@ -295,15 +296,21 @@ def _outputs(text: str) -> list[Output]:
 def _kinds_for(options: Any) -> list[Output]:
     """What is emitted where no `--emit` says it: what the suffix of the output means."""
     path = options.output
+    suffixes = {s: k.name for k in tables.KINDS for s in k.suffixes}
     if path is not None and path != "-":
         if path.endswith(("/", "\\")):
             return [Output(k, None) for k in tables.KIND_NAMES]
-        suffixes = {s: k.name for k in tables.KINDS for s in k.suffixes}
         for suffix in sorted(suffixes, key=len, reverse=True):
             if path.endswith(suffix):
                 return [Output(suffixes[suffix], None)]
     if options.open:
         return [Output("html", None)]
+    unknown = os.path.splitext(path or "")[1]
+    if unknown not in ("", ".txt") and not (
+            options.portable or options.reduce or options.diff or os.path.isdir(path)):
+        raise UsageError(f"-o {path}: no kind has the suffix {unknown}"
+                         f"{instead_of(unknown, suffixes, 'suffixes are')} --emit KIND names the "
+                         "kind of any file.")
     return [Output("bytecode" if options.portable else tables.DEFAULT_KIND, None)]
 
 

@@ -11,7 +11,7 @@ import tempfile
 import time
 import types
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -27,8 +27,9 @@ from pyjx.inspect.platforms import Platform, UnavailableError, platform, stableh
 from pyjx.lazy import deferred
 from pyjx.runtime import compile as compiler
 from pyjx.runtime.costs import Cost, Costs, cost_of
-from pyjx.runtime.jit import jit
+from pyjx.runtime.jit import jit, spec_of
 from pyjx.runtime.stages import Compiled, Lowered, Traced
+from pyjx.tree_util import tree_leaves
 from pyjx.version import PYJX_VERSION
 
 pages = deferred("pyjx.viewer.document")  # its assets, for this form alone
@@ -232,16 +233,17 @@ class Program:
     @property
     def hlo(self) -> str:
         """HLO before XLA's optimisations."""
-        self._check_static("HLO")
+        self.check_static("HLO")
         return jaxlib_api.hlo_text(self._computation.as_hlo_module(), False)
 
     @property
     def hlo_proto(self) -> bytes:
         """The same as a protocol buffer, an `HloModuleProto`."""
-        self._check_static("HLO")
+        self.check_static("HLO")
         return self._computation.as_serialized_hlo_module_proto()
 
-    def _check_static(self, what: str) -> None:
+    def check_static(self, what: str) -> None:
+        """Raise UnsupportedError if sizes are symbols, which `what` is asked for has not."""
         if self.is_symbolic:
             raise UnsupportedError(f"{what} has no symbolic sizes; give numbers for them, or ask "
                                    "for jaxpr, stablehlo or bytecode")
@@ -283,14 +285,14 @@ class Program:
     @cached_property
     def executable(self) -> Any:
         """jaxlib's executable."""
-        self._check_static("what is compiled")
+        self.check_static("what is compiled")
         if self._keeps_kernels:
             return self._compiled_with_kernels[0]
         return self.timed("compile", self._compiled)
 
     @cached_property
     def _compiled_with_kernels(self) -> tuple[Any, Kernels]:
-        self._check_static("what is compiled")
+        self.check_static("what is compiled")
         with tempfile.TemporaryDirectory(prefix="emit-hlo-") as folder:
             dump = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True,
                     **jaxlib_api.KERNEL_DUMP_OPTIONS}
@@ -462,13 +464,14 @@ _FORMS: dict[str, Callable[..., str | bytes]] = {
 
 
 class TracedProgram(Program):
-    """A Python function, traced for arguments."""
+    """A Python function, traced for arguments, which are `given`, flat: values, or structs."""
 
     def __init__(self, traced: Traced, platform: Platform, compiler_options: Mapping[str, Any],
-                 mesh: Any = None) -> None:
+                 mesh: Any = None, given: Sequence[Any] = ()) -> None:
         super().__init__(traced.fun_name, platform, compiler_options)
         self.traced = traced
         self.mesh = mesh
+        self.given = given
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
@@ -570,7 +573,8 @@ def trace(fun: Callable[..., Any], *args: Any, platform: str | Platform = "cpu",
         fun, **dict(jit_options or {}))
     start = time.perf_counter()
     traced = jitted.trace(*args, **kwargs)
-    made = TracedProgram(traced, where, compiler_options or {}, mesh)
+    made = TracedProgram(traced, where, compiler_options or {}, mesh,
+                         tree_leaves(spec_of(jitted).without_static(args, kwargs)[:2]))
     made.seconds["trace"] = time.perf_counter() - start
     return made
 

@@ -43,6 +43,10 @@ class NothingFailsError(ValueError):
     """The program that is to be reduced does not fail."""
 
 
+class CommandNotFoundError(ValueError):
+    """The command that is to tell whether a program fails cannot be started."""
+
+
 class Reduced(Record):
     """The smallest program that was found.
 
@@ -104,6 +108,7 @@ def reduce(fun: Callable[..., Any], args: Sequence[Any],
 
     Raises:
       NothingFailsError: the program does not fail.
+      ValueError: there is no such command, or a bound is not positive.
       TypeError: the program holds what no Python text stands for, such as a local function.
 
     >>> import pyjx as jax
@@ -128,6 +133,9 @@ def reduce_program(closed: ClosedJaxpr, leaves: Sequence[Any], fails: Any, secon
     """As `reduce`, of a program on flat arguments."""
     start = time.monotonic()
     closed, values = _on_arrays(closed, leaves)
+    for name, bound in (("seconds", seconds), ("memory", memory)):
+        if not bound > 0:
+            raise ValueError(f"inspect.reduce: {name} is more than nothing, got {bound!r}.")
     tell = progress or (lambda text: None)
     with _tries(fails, memory) as tries:
         search = _Search(tries, closed, values, seconds, tell)
@@ -212,6 +220,10 @@ class _Commands(Tries):
                 process.communicate()
                 return Outcome("time")
         status = process.returncode
+        if status in (126, 127) and self.count == 1:  # of the shell, which cannot start it
+            raise CommandNotFoundError(
+                f"inspect.reduce: the shell cannot start the command {self._command!r}: "
+                f"{said.strip()[-500:]}")
         return Outcome("fine") if not status else Outcome("signal", f"exit {status}", said[-2000:])
 
 

@@ -77,6 +77,36 @@ def test_data_as_arguments(run, model, tmp_path, monkeypatch):
     assert run("-c", "lambda p, x: p['w'] * x", "@makers.py:make", "--emit", "jaxpr")[0] == 0
 
 
+def test_programs_run_on_the_data_of_their_arguments(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("h.npy", np.full(4, 100.0, np.float32))
+    np.savez("h.npz", x=np.full(4, -1.0, np.float32))
+    Path("of_data.py").write_text("import numpy as np\n\ndef make():\n"
+                                 "    return np.full(4, 100.0, 'f4'), 3\n")
+    for function, *specs, said in (
+            ("lambda x: x.sum()", "@h.npy", "400.0"),
+            ("lambda h: h['x'].sum()", "@h.npz", "-4.0"),
+            ("lambda x, n: x.sum() + n", "@of_data.py:make", "403.0"),
+            ("lambda x, n: (x * n).sum()", "@h.npy", "0.5", "200.0"),
+            ("jax.jit(lambda x, n: (x * n).sum(), static_argnums=1)", "@h.npy", "2", "800.0")):
+        status, _, err = run("-c", function, *specs, "--run", "--check", "eager")
+        assert status == 0 and f"result: float32[] {said}" in err, err
+    log = ("-c", "lambda h: jnp.log(h['x'])", "@h.npz", "--find", "nan")
+    assert run(*log)[0] == 1 and "log" in run(*log)[2]
+    assert run("-c", "lambda x: jnp.log(x)", "@h.npy", "--find", "nan")[0] == 0
+
+
+def test_flags_by_their_whole_names(run):
+    status, text, err = run("-c", "lambda x: x", "f64[2]", "--flag", "jax_enable_x64=1")
+    assert (status, err) == (0, "") and "tensor<2xf64>" in text
+
+
+@pytest.mark.parametrize("option", ["--run", "--check=eager", "--find=nan", "--reduce=crash"])
+def test_symbolic_sizes_cannot_be_run(run, tmp_path, option):
+    status, _, err = run("-c", "lambda x: x.sum()", "f32[n]", option, "-o", f"{tmp_path}/o.mlir")
+    assert status == 2 and "what is run has no symbolic sizes; give numbers for them" in err
+
+
 def test_static_arguments(run, model):
     args = (f"{model}:named", "{w: f32[3,2], b: f32[2]}", "f32[5,3]", "--emit", "jaxpr")
     assert "tanh" in run(*args)[1]
@@ -458,7 +488,13 @@ def test_help_loads_nothing():
     (("MODEL:affine", "f99[2]"), "there is no dtype 'f99'"),
     (("MODEL:loss", "f32[4,3]"), "missing a required argument: 'x'"),
     (("MODEL:affine", "y=f32[2]"), "missing a required argument: 'x'"),
+    (("MODEL:affine", "y=f32[2]"), "there is no parameter 'y'; parameters are: x."),
+    (("MODEL:loss", "f32[4,3]", "xx=f32[2,4]"), "there is no parameter 'xx'. Did you mean x?"),
     (("MODEL:loss",), "which type has w?"),
+    (("MODEL:affine", "f32[2]", "-o", "x.foo"), "no kind has the suffix .foo; suffixes are: .ja"),
+    (("MODEL:affine", "f32[2]", "-o", "x.mlr"), ".mlr. Did you mean .mlir"),
+    (("MODEL:affine", "f32[2]", "--memory-budget", "12XB"), "got '12XB'"),
+    (("MODEL:affine", "f32[2]", "--flag", "jax_memory_budget=12XB"), "got '12XB'"),
     (("MODEL:affine", "f32[2]", "--platform", "gpu"),
      "there is no platform 'gpu'. NVIDIA's GPUs are cuda."),
     (("MODEL:affine", "f32[2]", "--platform", "tpu:v9"), "; there are: tpu:v2:2x2, tpu:v3:2x2, "),

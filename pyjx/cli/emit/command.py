@@ -143,7 +143,7 @@ def _settings(options: Options) -> Iterator[None]:
 
 
 def _flag(name: str, value: str) -> Any:
-    state = states.get(name) or states.get(f"jax_{name}")
+    state = states.get(name, states.get(f"jax_{name}"))
     if state is None:
         near = instead_of(name, [s.removeprefix("jax_") for s in states])
         raise UsageError(f"--flag {name}: there is no such flag{near}")

@@ -22,6 +22,7 @@ from pyjx.inspect.figures import roofline
 from pyjx.inspect.platforms import UnavailableError
 from pyjx.inspect.program import Program, TracedProgram, UnsupportedError
 from pyjx.lazy import deferred
+from pyjx.runtime.abstract import ShapeDtypeStruct
 
 running = deferred("pyjx.inspect.running")  # with the interpreters
 measuring = deferred("pyjx.inspect.measuring")
@@ -134,14 +135,15 @@ def _run(options: Options, program: Program) -> int:
     if not isinstance(program, TracedProgram):
         raise UnsupportedError("--run, --check and --find are for functions; a file has no "
                                "arguments")
+    program.check_static("what is run")
     if not program.platform.is_here:
         raise UnavailableError(f"no {program.platform.name} device is here to run on; without "
                                "--run and --check it is only compiled for")
-    status = 0
+    status, values = 0, _values(program)
     try:
         if options.run:
             with working(f"running {program.name}", options.quiet):
-                done = running.run(program, times=options.run)
+                done = running.run(program, values, options.run)
             lines = [f"result {name}: {_summary(x)}" for name, x in done.results]
             if options.run > 1:
                 lines.append(f"{options.run} runs: least {1e6 * min(done.seconds):.1f} us, median "
@@ -150,12 +152,12 @@ def _run(options: Options, program: Program) -> int:
         measure(options, program)
         if options.check:
             with working(f"checking {program.name}", options.quiet):
-                agreement = running.check(program, options.check)
+                agreement = running.check(program, options.check, values)
             _tell(str(agreement))
             status = 0 if agreement else 1
             if not agreement and options.check != "interpreter":
                 found = deviations.compare_program(
-                    program.jaxpr, running.arguments(program.jaxpr), "compiled", options.check)
+                    program.jaxpr, values, "compiled", options.check)
                 _tell(str(found))
                 if found and not all([ok for ok, _, _ in found.rows]):  # it is rounding
                     status = 0
@@ -164,8 +166,7 @@ def _run(options: Options, program: Program) -> int:
                 status = _UNTOLD
         if options.find:
             with working(f"looking for {options.find} in {program.name}", options.quiet):
-                found = finding.find_in(program.jaxpr, running.arguments(program.jaxpr),
-                                        options.find)
+                found = finding.find_in(program.jaxpr, values, options.find)
             _tell(str(found))
             status = 1 if found else status
     except running.CheckError as error:
@@ -175,16 +176,25 @@ def _run(options: Options, program: Program) -> int:
     return status
 
 
+def _values(program: TracedProgram) -> list[Any]:
+    """The arguments that the command line has the data of, and random ones for types."""
+    return [drawn if isinstance(x, ShapeDtypeStruct) else x for drawn, x in zip(
+        running.arguments(program.jaxpr), program.given, strict=True)]
+
+
 def _reduce(options: Options, program: Program) -> int:
     if not isinstance(program, TracedProgram):
         raise UnsupportedError("--reduce is for functions; a file has no arguments")
-    closed, values, _ = straight.repeatable(program.jaxpr, running.arguments(program.jaxpr))
+    program.check_static("what is run")
+    closed, values, _ = straight.repeatable(program.jaxpr, _values(program))
     command = None if options.reduce == "crash" else options.reduce
     try:
         found = reducing.reduce_program(closed, values, command, progress=_tell)
     except reducing.NothingFailsError as error:
         _tell(f"emit-hlo: {error}")
         return 1
+    except reducing.CommandNotFoundError as error:
+        raise CommandError(str(error)) from None
     path = options.output or f"{program.name}_reduced.py"
     found.save(path)
     _tell(f"{found}\nwritten to {path}")
@@ -199,7 +209,7 @@ def measure(options: Options, program: Program) -> None:
         return
     runs = options.run
     try:
-        measured = measuring.measure(program, runs=runs)
+        measured = measuring.measure(program, _values(program), runs)
     except UnsupportedError as error:
         _tell(f"no times of operations: {error}")
         return

@@ -171,8 +171,11 @@ def _check_signature(function: Any, name: str, args: Sequence[Any], kwargs: dict
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-        near = instead_of(unknown[1], signature.parameters) if unknown else ""
+        known, near = signature.parameters, ""
+        unknown = [k for k in kwargs if k not in known]
+        if unknown and all([p.kind is not p.VAR_KEYWORD for p in known.values()]):
+            near = (f"; there is no parameter {unknown[0]!r}"
+                    f"{instead_of(unknown[0], known, 'parameters are')}")
         bare = [n for n, value in transforms if not value and n in WITH_VALUE]
         if bare and args and isinstance(args[-1], int):  # as most commands take values
             near = f". What belongs to --{bare[-1]} is written --{bare[-1]}={args[-1]}"
