@@ -119,8 +119,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 11 for programs within a memory budget.
 # 4 for the arguments of inspect.reduce.
 # 33 for what a critic found of kernels.
+# 28 for data and words of emit-hlo.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 90_202),
+    (sources.code_lines, 90_230),
     (lambda: PATHS, 561),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
