@@ -181,6 +181,36 @@ def test_copies_are_waited_for():
         jax.block_until_ready(call(in_flight_at_the_end, [VMEM, DMA]))
 
 
+@pytest.mark.parametrize(("index", "said"), [
+    (lambda i: pl.ds(i, 4), "beyond the ends of x_ref, 6 to 9 of 8 along axis 0, at .*test_w"),
+    (lambda i: i + 3, "beyond the ends of x_ref, 9 to 9 of 8 along axis 0"),
+    (lambda i: i - 7, "beyond the ends of x_ref, -1 to -1 of 8")])
+def test_indices_beyond_the_ends(index, said):
+    def kernel(i_ref, x_ref, o_ref):
+        o_ref[...] = jnp.sum(x_ref[index(i_ref[0])]).reshape(1, 1)
+
+    run = pl.pallas_call(kernel, jax.ShapeDtypeStruct((1, 1), "float32"),
+                         interpret=pltpu.InterpretParams(detect_races=True))
+    x = jnp.ones((8, 2, 2))
+    with pytest.raises(jax.errors.JaxRuntimeError, match=said):
+        jax.block_until_ready(run(jnp.array([6]), x))
+
+
+@pytest.mark.parametrize(("arg", "out"), [(7, 0), (0, 7), (-1, 0)])
+def test_blocks_beyond_the_ends(arg, out):
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+    run = pl.pallas_call(kernel, jax.ShapeDtypeStruct((4,), "float32"), grid=2,
+                         in_specs=[pl.BlockSpec((2,), lambda i: i + arg)],
+                         out_specs=pl.BlockSpec((2,), lambda i: i + out),
+                         interpret=pltpu.InterpretParams(detect_races=True))
+    name, block = ("x_ref", arg) if arg else ("o_ref", out)
+    said = rf"gets the block \({block},\) of {name}, of \(2,\) that there are"
+    with pytest.raises(jax.errors.JaxRuntimeError, match=said):
+        jax.block_until_ready(run(jnp.arange(4.0)))
+
+
 def test_findings_may_be_printed(capfd):
     params = pltpu.InterpretParams(detect_races=True, on_race="print")
     with pltpu.force_tpu_interpret_mode(params):

@@ -33,7 +33,7 @@ from pyjx.core.source_info import summarize
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.references import new_ref_p
 from pyjx.experimental.pallas.kernel_generators import held_with
-from pyjx.experimental.pallas.kernel_grids import ANY, GridMapping
+from pyjx.experimental.pallas.kernel_grids import ANY, Element, GridMapping
 from pyjx.lax.callbacks import io_callback
 from pyjx.lax.collectives import axis_index
 from pyjx.lax.convert import convert_element_type
@@ -52,9 +52,10 @@ class InterpretParams:
     """How kernels are interpreted: `pallas_call(..., interpret=pltpu.InterpretParams(...))`.
 
     Args:
-      detect_races: find accesses of one element that nothing orders, reads of what nothing has
-        written, and semaphores that nobody signals, and name their lines; kernels then call Python
-        for each access.
+      detect_races: find accesses of one element that nothing orders, accesses beyond the ends of a
+        reference and blocks beyond those of an array, reads of what nothing has written, and
+        semaphores that nobody signals, and name their lines; kernels then call Python for each
+        access. Without it an index beyond the ends is taken for the end.
       on_race: "raise" an error, or "print" it to the standard error.
       out_of_bounds_reads, skip_floating_point_ops, uninitialized_memory, num_cores_or_threads,
         vector_clock_size, logging_mode, dma_execution_mode, random_seed, grid_point_recorder,
@@ -100,14 +101,15 @@ def watches(interpret: object) -> bool:
 
 class Buffer(Record):
     """What a reference refers to, one of several of a name; it may be written before the kernel
-    begins, or one block after another."""
+    begins, or one block after another. `blocks` is how many there are along each axis of an array
+    of which a program gets one."""
 
     number: int
     name: str
     shape: tuple[int, ...]
     written: bool = False
     moves: bool = False
-    axes: int = 0
+    blocks: tuple[int, ...] | None = None
 
 
 class Site(Record):
@@ -137,7 +139,7 @@ def watched(kernel: ClosedJaxpr, mapping: GridMapping, aliased: frozenset[int], 
         ids = given[mapping.num_dynamic_grid_bounds:first]
         fetched = given[first:first + mapping.num_index_operands]
         starts = [s for m, b in zip(mapping.block_mappings, buffers[len(fetched):], strict=False)
-                  if b.moves for s in jaxpr_as_fun(m.index_map)(*ids, *fetched)]
+                  if b.blocks is not None for s in jaxpr_as_fun(m.index_map)(*ids, *fetched)]
         note(clock, Site("program", (), ""), *starts)
         known = dict(zip(kernel.jaxpr.invars[first:], buffers, strict=True))
         _watch(kernel.jaxpr, kernel.consts, given, known, note, clock)
@@ -158,10 +160,15 @@ def _buffers(kernel: ClosedJaxpr, mapping: GridMapping, aliased: frozenset[int])
     fetched, blocks = mapping.num_index_operands, mapping.block_mappings
     outs, last = fetched + mapping.num_inputs, fetched + len(blocks)
     names = kernel.debug_info.arg_names or [f"reference {i}" for i in range(len(refs))]
+
+    def numbers(i: int) -> tuple[int, ...] | None:
+        mapping = blocks[i - fetched] if fetched <= i < last else None
+        return None if mapping is None or mapping.is_whole else tuple([
+            n if isinstance(dim, Element) else -(-n // max(size, 1)) for n, size, dim in zip(
+                mapping.array.shape, mapping.sizes, mapping.block_shape, strict=True)])
+
     return [Buffer(next(_numbers), names[i - len(refs)], ref.shape, i < outs or i - outs in aliased,
-                   outs <= i < last and not blocks[i - fetched].is_whole,
-                   len(blocks[i - fetched].sizes) if outs <= i < last else 0)
-            for i, ref in enumerate(refs)]
+                   i >= outs, numbers(i)) for i, ref in enumerate(refs)]
 
 
 def _watch(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], known: dict[Any, Buffer],
@@ -345,7 +352,11 @@ class _Run:
         kind, me = site.kind, device.number
         device.clock[me] += 1
         given = iter(values)
-        at = [elements(buffer, steps, given) for buffer, steps in site.parts]
+        beyond: list[str] = []
+        at = [elements(buffer, steps, given, beyond) for buffer, steps in site.parts]
+        for text in beyond:
+            self._find(device, f"goes beyond the ends of {text}, at {site.where}: keep indices "
+                       "inside, as by pl.when or jnp.minimum")
         rest = [int(x) for x in given]
         if kind == "program":
             self._begin(device, values)
@@ -368,9 +379,13 @@ class _Run:
         """A block of a result that is another one than before has no known values."""
         places = iter(values)
         for buffer in self.buffers:
-            if buffer.moves:
-                start = tuple([int(next(places)) for _ in range(buffer.axes)])
-                if device.starts.get(buffer) != start and not buffer.written:
+            if buffer.blocks is not None:
+                start = tuple([int(next(places)) for _ in buffer.blocks])
+                if any([not 0 <= i < n for i, n in zip(start, buffer.blocks, strict=True)]):
+                    self._find(device, f"gets the block {start} of {buffer.name}, of "
+                               f"{buffer.blocks} that there are: keep what the index map gives "
+                               "inside")
+                if buffer.moves and device.starts.get(buffer) != start and not buffer.written:
                     self._forget(device.number, buffer)
                 device.starts[buffer] = start
 
@@ -430,8 +445,10 @@ class _Run:
         return True
 
 
-def elements(buffer: Buffer, steps: Indexers, integers: Any) -> Any:
-    """Which elements of a buffer, by their number, an index takes; `integers` are its own, next."""
+def elements(buffer: Buffer, steps: Indexers, integers: Any, beyond: list[str] | None = None
+             ) -> Any:
+    """Which elements of a buffer, by their number, an index takes; `integers` are its own, next.
+    Of those beyond the ends `beyond` is told."""
     at = np.arange(math.prod(buffer.shape)).reshape(buffer.shape)
     of_bits = False
     for step in steps:
@@ -440,6 +457,12 @@ def elements(buffer: Buffer, steps: Indexers, integers: Any) -> Any:
             continue
         index = [next(integers) if takes_operand(e) else None for e in step]
         if not of_bits:
+            for axis, (e, i, n) in enumerate(zip(step, index, at.shape, strict=True)):
+                first = i if e is None or e[0] is None else e[0]
+                last = first if e is None else first + (e[1] - 1) * e[2]
+                if beyond is not None and n and (np.min(first) < 0 or np.max(last) >= n):
+                    beyond.append(f"{buffer.name}, {np.min(first)} to {np.max(last)} of {n} along "
+                                  f"axis {axis}")
             at = at[tuple([_entry(e, i, n) for e, i, n in zip(step, index, at.shape, strict=True)])]
     return at.ravel()
 
