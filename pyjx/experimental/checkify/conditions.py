@@ -189,7 +189,8 @@ def _not_functionalized(*operands: Any, debug: bool, **params: Any) -> list[Any]
         "Cannot abstractly evaluate a checkify.check which was not functionalized. This probably "
         "means you tried to stage (jit/scan/pmap/...) a `check` without functionalizing it through "
         "`checkify.checkify`. Wrap the function that is compiled, as in "
-        "error, out = jax.jit(checkify.checkify(f))(x); error.throw() raises what failed.")
+        "error, out = jax.jit(checkify.checkify(f))(x); error.throw() raises what failed. Of "
+        "indices: jax.debug.bounds_check(jax.jit(f)), in this order.")
 
 
 check_p: Primitive = register(Primitive(

@@ -93,10 +93,12 @@ def _division(operands: Sequence[Any], results: Sequence[Any]) -> tuple[Any, lis
 
 
 class OutOfBounds(Record):
-    """The message of a check of indices, which go over `axes` of an array of this shape."""
+    """The message of a check of indices, which go over `axes` of an array of this shape; `last` are
+    the largest: less than the last element where several are read from an index on."""
 
     shape: tuple[int, ...]
     axes: Sequence[int]
+    last: Sequence[Any]
 
     def __call__(self, index: Any, which: Any) -> str:
         axis = self.axes[int(which)]
@@ -108,6 +110,10 @@ class OutOfBounds(Record):
         axis = self.axes[int(which)]
         size = self.shape[axis]
         given = int(index) - size if index < 0 else int(index)
+        count = size - self.last[int(which)]
+        if count != 1:
+            return (f"index {given} is out of bounds for {count} elements from it on along axis "
+                    f"{axis}, of size {size}, of an array of shape {self.shape}")
         return (f"index {given} is out of bounds for axis {axis}, of size {size}, of an array of "
                 f"shape {self.shape}")
 
@@ -139,7 +145,7 @@ def _out_of_bounds(shape: tuple[int, ...], axes: Sequence[int], last: Sequence[i
         return _any([wrong]), [dynamic_index_in_dim(starts, first, 0, False),
                                dynamic_index_in_dim(which, first, 0, False)]
 
-    return Check(OOBError, OutOfBounds(shape, axes), (wide, _INT), run)  # type: ignore[arg-type]
+    return Check(OOBError, OutOfBounds(shape, axes, tuple(last)), (wide, _INT), run)  # type: ignore[arg-type]
 
 
 def _signed(index: Any, dtype: np.dtype[Any]) -> Any:
