@@ -53,6 +53,7 @@ _PER_BYTE = {"cpu": 4.0}
 _PER_BYTE_ELSEWHERE = 64.0
 _TRANSCENDENTAL = 8.0
 _FIRST, _STEP = 16.0, 5.0  # the first price that is tried, and how many times it the next one is
+_DEAREST = 1e5  # products of 10,000 numbers an element, some of them in a row
 _ROUNDS = 4
 _FUSED = 1e4  # what a fused value costs at least to be in memory, which it is not otherwise
 _RECENT = 60  # equations before one, of which a value is recent for it
@@ -246,9 +247,10 @@ class Search:
         while best.live.peak > budget:
             cheap, dear = dear, dear * _STEP
             found = at(dear)
-            if found.live.peak > 0.99 * best.live.peak or found.work > cut.most:
+            if found.work > cut.most or dear > _DEAREST:
                 return best
-            best = found
+            if found.live.peak <= 0.99 * best.live.peak:  # else it is too little for the next thing
+                best = found
         # What loops stack has one price, as it is made at one place.
         for _ in range(6 if cut.loops else 2):
             middle = (cheap * dear) ** 0.5 or dear / _STEP

@@ -92,6 +92,20 @@ def test_fits_by_the_compilers_word(fun, share):
     agree(compiled(WEIGHTS, X), free(WEIGHTS, X))
 
 
+@pytest.mark.parametrize("share", [0.65, 0.45])
+def test_products_are_computed_again_where_nothing_cheaper_is_enough(share):
+    """At a price that is many times the first one at which the program changes."""
+    def net(ws, x):
+        for w in ws:
+            x = jnp.tanh(x @ w) + x
+        return (x**2).mean()
+
+    args = [jnp.full((256, 256), 0.01)] * 12, jnp.ones((1024, 256))
+    free = jax.jit(gradient_of(net)).lower(*args).compile()
+    budget = int(share * peak(free))
+    assert peak(jax.jit(gradient_of(net), memory_budget=budget).lower(*args).compile()) <= budget
+
+
 @pytest.mark.parametrize("loss", [unrolled, scanned, checkpointed, carry_as_slices])
 def test_any_plan_gives_the_same_gradients(loss):
     """Also those that are found on the way to a budget that nothing meets."""

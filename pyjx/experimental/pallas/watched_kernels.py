@@ -458,8 +458,8 @@ def elements(buffer: Buffer, steps: Indexers, integers: Any, beyond: list[str] |
         index = [next(integers) if takes_operand(e) else None for e in step]
         if not of_bits:
             for axis, (e, i, n) in enumerate(zip(step, index, at.shape, strict=True)):
-                first = i if e is None or e[0] is None else e[0]
-                last = first if e is None else first + (e[1] - 1) * e[2]
+                first: Any = i if e is None or e[0] is None else e[0]
+                last: Any = first if e is None else first + (e[1] - 1) * e[2]
                 if beyond is not None and n and (np.min(first) < 0 or np.max(last) >= n):
                     beyond.append(f"{buffer.name}, {np.min(first)} to {np.max(last)} of {n} along "
                                   f"axis {axis}")
