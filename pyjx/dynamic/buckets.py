@@ -32,7 +32,7 @@ from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import expressions_in, solve, variables_in
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.dynamic import control, indexed_parts  # noqa: F401  their rules
-from pyjx.dynamic.padded import SIZE, padded_jaxpr, sized_jaxpr
+from pyjx.dynamic.padded import SIZE, Padding, padded_jaxpr, sized_jaxpr
 from pyjx.engine.calls import call
 from pyjx.engine.functions import source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles
@@ -367,10 +367,11 @@ class DynamicSpec(JitSpec):
       policy: from sizes to buckets.
       padded: for types of arguments the plan of a call, or None where the program of just these
         types is run.
-      scope: of the dimensions, as long as nothing was asked of them.
+      scope: of the dimensions, as long as nothing was asked of them. It is the function's own, as
+        questions are noted in it.
     """
 
-    __slots__ = ("dims", "policy", "scope")
+    __slots__ = ("_calls", "dims", "policy", "scope")
 
     padded: Calls
     is_unnamed = False  # whether nobody has asked for it
@@ -381,14 +382,15 @@ class DynamicSpec(JitSpec):
         self.dims = dict(dims)
         self.policy = policy
         self.padded = Calls()
+        self._calls = object()  # a part of the key; this object would keep the function alive
         specs = tree_flatten(self.dims, is_leaf=_are_dims)[0]
         if wrong := [s for s in specs if not _are_dims(s)]:
             raise ValueError(f"jit: dynamic={dims} has {wrong[0]!r}, where it may have tuples of "
                              "names and None, such as ('n', None).")
         given = [d for s in specs if type(s) is tuple for d in s if isinstance(d, DimExpr)]
-        self.scope = given[0].scope if given else SymbolicScope()
         for d in given:
-            self.scope.check_same(d.scope, given[0], d, "in dynamic of jit")
+            given[0].scope.check_same(d.scope, given[0], d, "in dynamic of jit")
+        self.scope = SymbolicScope([c.text for c in given[0].scope.constraints] if given else ())
         for p in policy.values() if isinstance(policy, Mapping) else (policy,):
             if not callable(p):
                 bucket(p, "", 1)
@@ -396,6 +398,10 @@ class DynamicSpec(JitSpec):
         if isinstance(policy, Mapping) and (wrong := [v for v in policy if v not in names]):
             raise ValueError(f"jit: dynamic_policy speaks of {wrong[0]!r}, which is no name in "
                              f"dynamic={self.dims}.")
+
+    @property
+    def key(self) -> Any:
+        return self.options, self._calls
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DynamicSpec, (self.fun, self.options, self.dims, self.policy)
@@ -445,14 +451,31 @@ class DynamicSpec(JitSpec):
             return None
         call, options = traced.call, self.options
         assert call is not None
-        parts = _parts(call)
-        bounds = tuple([(v, int(min(-(-bucket(self.policy, v, n) // parts.get(v, 1))
-                                    * parts.get(v, 1), traced.scope.variable_bounds(v)[1])))
-                        for v, n in sizes])
+        bounds = self._bounds(traced.scope, call, sizes)
+        if bounds is None:
+            return None
         of = bucket_of(call.closed, bounds, self.name, call.request, (
             ("donated", call.donated), ("keep_unused", options.keep_unused),
             ("compiler_options", options.compiler_options)))
         return call, of.plan(sizes), sizes, bounds
+
+    def _bounds(self, scope: SymbolicScope, call: TracedCall, sizes: Sizes) -> Sizes | None:
+        """The bucket for these sizes: the smallest from that of the policy on where meshes divide what
+        they cut. None where there is none nearby."""
+        cut = _cut_sizes(call)
+        longest = 2 * math.lcm(*[n for _, n in cut])
+        bounds: dict[str, int] = {}
+        for name, size in sizes:
+            first = bucket(self.policy, name, size)
+            most = scope.variable_bounds(name)[1]
+            for n in range(int(min(first, most)), int(min(first + longest, most + 1))):
+                bounds[name] = n
+                if not any([Padding(scope, bounds, {}).room(d) % k for d, k in cut
+                            if name in d.variables() <= bounds.keys()]):
+                    break
+            else:
+                return None
+        return tuple(bounds.items())
 
     def traced_symbolic(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any,
                         values: Mapping[str, int]) -> _Traced | None:
@@ -474,7 +497,8 @@ class DynamicSpec(JitSpec):
             if not answers or answers[0] in conditions or len(conditions) == MOST_QUESTIONS:
                 if traced.failure is None:
                     return None
-                self._raise_unsized(traced.failure, traced.place, in_tree, avals, static, values)
+                self._raise_unsized(traced, bool(answers) and answers[0] not in conditions, in_tree,
+                                    avals, static, values)
             conditions += (answers[0],)
 
     def _traced_under(self, conditions: tuple[str, ...], in_tree: TreeDef, avals: tuple[Any, ...],
@@ -504,24 +528,30 @@ class DynamicSpec(JitSpec):
                 found = _Traced(None, scope, error, raised_at(error))
                 if getattr(error, "question", None) is None:
                     return found
-                error.__traceback__ = None  # nothing of the trace is kept
+                # Nothing of the trace is kept, nor of what the user's frames raised before.
+                error.__traceback__ = error.__context__ = error.__cause__ = None
             known[key] = found
         return found
 
-    def _raise_unsized(self, failure: Exception, place: str, in_tree: TreeDef,
+    def _raise_unsized(self, traced: _Traced, asks_too_much: bool, in_tree: TreeDef,
                        avals: tuple[Any, ...], static: Any, values: Mapping[str, int]) -> NoReturn:
         """Say why there is no trace: what is wrong with these sizes, too, or that the function asks
-        for the number that a size is."""
+        for the number that a size is, or too many questions."""
+        failure = traced.failure
+        assert failure is not None
         if not isinstance(failure, (TypeError, AttributeError, InconclusiveDimensionOperation)):
             raise failure
         self.trace_anew(in_tree, avals, static)
         sizes = ", ".join([f"{v} ({n} here)" for v, n in values.items()])
+        what, cure = "cannot be traced for all sizes", "compare them, loop up to them by "
+        if asks_too_much:
+            what = f"asks more than {MOST_QUESTIONS} questions of its sizes"
+            cure = "compare them less often, loop up to them by "
         raise InconclusiveDimensionOperation(
-            f"jit(dynamic=...): {self.name} cannot be traced for all sizes {sizes}: at "
-            f"{place}: {type(failure).__name__}: {str(failure).splitlines()[0].rstrip('.')}. "
-            "Compute with sizes by jax.numpy, such as jnp.sqrt(n) and jnp.zeros(n), compare them, "
-            "loop up to them by lax.fori_loop or lax.scan, or leave it out of `dynamic`."
-        ) from failure
+            f"jit(dynamic=...): {self.name} {what} {sizes}: at "
+            f"{traced.place}: {type(failure).__name__}: {str(failure).splitlines()[0].rstrip('.')}. "
+            f"Compute with sizes by jax.numpy, such as jnp.sqrt(n) and jnp.zeros(n), {cure}"
+            "lax.fori_loop or lax.scan, or leave it out of `dynamic`.") from failure
 
     def paths(self, in_tree: TreeDef, static: Any) -> tuple[str, ...]:
         return signature.leaf_names(signature.parameters_of(self.fun), in_tree, static)
@@ -592,7 +622,7 @@ def named_shape(scope: SymbolicScope, name: str, dims: Any, like: tuple[int, ...
     if len(dims) != len(like):
         raise ValueError(f"jit: dynamic[{name!r}] names {len(dims)} dimensions, {dims}, of an "
                          f"array of shape {like}. Give a name or None for each.")
-    shape = tuple([n if d is None else scope.parse(d) if isinstance(d, str) else d
+    shape = tuple([n if d is None else scope.parse(str(d))
                    for d, n in zip(dims, like, strict=True)])
     for axis, (d, n) in enumerate(zip(shape, like, strict=True)):
         if not isinstance(d, DimExpr) and d != n:
@@ -602,9 +632,9 @@ def named_shape(scope: SymbolicScope, name: str, dims: Any, like: tuple[int, ...
     return shape
 
 
-def _parts(call: TracedCall) -> dict[str, int]:
-    """In how many parts meshes cut the dimensions that are variables, by their names."""
-    counts: dict[str, int] = {}
+def _cut_sizes(call: TracedCall) -> list[tuple[DimExpr, int]]:
+    """The symbolic sizes that meshes cut, each with the number of its parts."""
+    found: list[tuple[DimExpr, int]] = []
     closed, request = call.closed, call.request
     for avals, asked in ((closed.in_avals, request.in_shardings),
                          (closed.out_avals, request.out_shardings)):
@@ -612,9 +642,9 @@ def _parts(call: TracedCall) -> dict[str, int]:
                            strict=True):
             hlo = s._to_xla_hlo_sharding(aval.ndim) if isinstance(s, NamedSharding) else None
             if hlo is not None and not hlo.is_replicated():
-                for d, n in zip(aval.shape, partitions(hlo), strict=False):
-                    counts[str(d)] = math.lcm(n, counts.get(str(d), 1))
-    return counts
+                found += [(d, n) for d, n in zip(aval.shape, partitions(hlo), strict=False)
+                          if isinstance(d, DimExpr) and n > 1]
+    return found
 
 
 def _tracers(values: Sequence[Any]) -> bool:

@@ -148,7 +148,7 @@ def _pad(p: Padding, eqn: JaxprEqn, x: Padded, value: Padded) -> Results:
 
 def _last(p: Padding, x: Padded, axes: Sequence[int], window: Sequence[Dim], dtype: DType) -> Any:
     """For each component of an index vector the last place where a window fits."""
-    return jnp.stack([jnp.asarray(p.size(x.shape[a] - window[a])).astype(dtype) for a in axes])
+    return jnp.asarray([p.size(x.shape[a] - window[a]) for a in axes], dtype)
 
 
 @rule(lax.gather_p)
@@ -210,7 +210,8 @@ def _scatter(p: Padding, eqn: JaxprEqn, x: Padded, indices: Padded, updates: Pad
     window = _window(x, updates, numbers)
     axes, index = numbers.scatter_dims_to_operand_dims, indices.val
     dims = [d for d in indices.padded if d < len(indices.shape) - 1]
-    if not axes:
+    parts = [d for d, n in enumerate(window) if _is_dim(n) and not equal(n, x.shape[d])]
+    if not axes and not parts:
         if {*dims} - {*numbers.scatter_indices_batching_dims}:
             p.refuse("it writes the same elements several times")
         return bind_eqn(eqn, [x.val, index, updates.val])
@@ -220,10 +221,11 @@ def _scatter(p: Padding, eqn: JaxprEqn, x: Padded, indices: Padded, updates: Pad
     if params["mode"] is GatherScatterMode.CLIP:
         index = jnp.clip(index, 0, last)
     fits = jnp.all((index >= 0) & (index <= last), axis=-1, keepdims=True)
-    if dims:
-        fits &= p.inside(indices, dims)[..., :1]
+    if dims:  # by one more component, as a window without indices has none
+        room = *get_aval(index).shape[:-1], 1
+        fits &= p.inside(Padded(jnp.zeros(room, bool), indices.aval), dims)
     val = updates.val
-    for d in [d for d, n in enumerate(window) if _is_dim(n) and not equal(n, x.shape[d])]:
+    for d in parts:
         numbers, index, fits, val = _by_elements(p, d, window[d], numbers, index, fits, val)
     params.update(dimension_numbers=numbers, unique_indices=False, indices_are_sorted=False,
                   mode=GatherScatterMode.FILL_OR_DROP)

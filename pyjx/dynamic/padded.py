@@ -96,6 +96,7 @@ class Padding:
         self._scope = scope if self.exact else SymbolicScope([
             *[c.text for c in scope.constraints], *[f"{v} <= {n}" for v, n in bounds.items()]])
         self._rooms: dict[Any, int] = {}
+        self._alike: dict[frozenset[str], dict[DimExpr, int]] = {}  # rooms, by variables
         self.eqn: JaxprEqn | None = None  # the equation at hand, for errors
 
     # -- sizes -------------------------------------------------------------------------------------
@@ -105,16 +106,25 @@ class Padding:
         if not isinstance(d, DimExpr):
             return d  # type: ignore[return-value]
         found = self._rooms.get(d)
-        if found is None and self.exact:
-            found = self._rooms[d] = d.evaluate(self.sizes)
-        if found is None:  # equal sizes have equal rooms, in whatever way they are written
-            found = next((n for e, n in self._rooms.items() if equal(d, e)), None)
         if found is None:
-            high = self._scope.bounds(self._scope.parse(str(d)))[1]
+            found = self._rooms[d] = d.evaluate(self.sizes) if self.exact else self._largest(
+                self._scope.parse(str(d)))
+        return found
+
+    def _largest(self, d: Any) -> int:
+        """How large a dimension in its normal form can become."""
+        if not isinstance(d, DimExpr):
+            return max(d, 0)  # type: ignore[no-any-return]
+        alike = self._alike.setdefault(frozenset(d.variables()), {})
+        found = alike.get(d)
+        if found is None:  # equal sizes have equal rooms, in whatever way they are written
+            found = next((n for e, n in alike.items() if equal(d, e)), None)
+        if found is None:
+            high = self._scope.bounds(d)[1]
             if high == float("inf"):
                 self.refuse(f"nothing bounds its size {d}", "Give the size as a number.")
             found = max(int(high), 0)
-        self._rooms[d] = found
+        alike[d] = found
         return found
 
     def rooms(self, shape: Iterable[Any]) -> tuple[int, ...]:
@@ -263,7 +273,8 @@ def rule(*operations: Primitive | str) -> Callable[[Rule], Rule]:
 
 
 def equal(d: Any, e: Any) -> bool:
-    """Whether two sizes are always equal; what a function has asked does not count this."""
+    """Whether two sizes are always equal. Unlike `==` it is no question of the user's function,
+    which would be noted in the scope."""
     difference = d - e
     if not isinstance(difference, DimExpr):
         return bool(difference == 0)

@@ -201,6 +201,11 @@ class JitSpec:
         self.padded: PaddedCalls | None = None
         self.traces: Traces = Traces(programs.TRACES) if is_operation else _traces_of(fun, options)
 
+    @property
+    def key(self) -> Any:
+        """What C++ callables of the function have in common that share what they know of calls."""
+        return self.options
+
     def __reduce__(self) -> tuple[Any, ...]:
         return JitSpec, (self.fun, self.options, self.is_operation)  # it is traced anew elsewhere
 
@@ -570,7 +575,7 @@ def jit(  # type: ignore[misc]
     flags = tuple(sorted((compiler_options or {}).items()))
     # all by position: functions are jitted while others are traced
     options = Options(*static, *donated, keep_unused, inline, flags, device, ins, outs, "jit")
-    if dynamic is None and dynamic_policy != "pow2":
+    if dynamic is None and not (isinstance(dynamic_policy, str) and dynamic_policy == "pow2"):
         raise ValueError(f"jit: dynamic_policy={dynamic_policy!r} is of no use without `dynamic`, "
                          "which names the dimensions that vary.")
     spec = JitSpec(fun, options) if dynamic is None else many_sizes.dynamic_spec(
@@ -581,7 +586,7 @@ def jit(  # type: ignore[misc]
 def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., Any]) -> Any:
     """The C++ callable of a function, with the function's name, documentation and attributes."""
     options = spec.options
-    fn = dispatch.compiled_callable(spec.name, miss, options, fun, options.static_argnums,
+    fn = dispatch.compiled_callable(spec.name, miss, spec.key, fun, options.static_argnums,
                                     options.static_argnames)
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         value = getattr(fun, attribute, None)

@@ -49,3 +49,22 @@ def test_buckets_are_such_that_meshes_divide_them(kind):
     assert [b.bounds for b in fun.explain().buckets] == [{"n": 8}, {"n": 24}]
     fun = jax.jit(lambda x: x * 2, **options)
     np.testing.assert_array_equal(fun(jax.device_put(X[:16], rows)), 2 * X[:16])
+
+
+@pytest.mark.parametrize(("fun", "bounds"), [
+    (lambda x: x[1:], {"n": 9}), (lambda x: jnp.concatenate([x, x, x]), {"n": 8}),
+    (lambda x: x[:x.shape[0] // 2], {"n": 16}), (lambda x: (x, x[1:]), None),
+])
+def test_buckets_are_such_that_meshes_divide_what_is_computed_of_them(fun, bounds):
+    mesh = jax.make_mesh((8,), ("b",))
+    rows, copies = NamedSharding(mesh, P("b")), NamedSharding(mesh, P())
+    dynamic = jax.jit(fun, in_shardings=copies, out_shardings=rows, dynamic={"x": ("n",)})
+    sizes = (8, 5) if bounds else ()
+    for n in sizes:
+        for x, y in zip(jax.tree.leaves(dynamic(X[:n, 0])), jax.tree.leaves(fun(X[:n, 0])),
+                        strict=True):
+            np.testing.assert_array_equal(x, y)
+    assert [b.bounds for b in dynamic.explain().buckets] == [bounds] * bool(bounds)
+    if not bounds:  # no size is such
+        with pytest.raises(ValueError, match="divi"):
+            dynamic(X[:8, 0])

@@ -131,8 +131,9 @@ def test_options_are_checked():
         jax.jit(lambda x: x, dynamic={"x": ("2*n",)}, dynamic_policy={"n": 4, "m": 8})
     with pytest.raises(ValueError, match=r"gives 4\.5 for the size 3 of the dimension 'n'"):
         jax.jit(lambda x: x, dynamic={"x": ("n",)}, dynamic_policy=lambda n: 1.5 * n)(np.ones(3))
-    with pytest.raises(ValueError, match="of no use without `dynamic`"):
-        jax.jit(lambda x: x, dynamic_policy=8)
+    for policy in (8, np.array([8, 16])):
+        with pytest.raises(ValueError, match="of no use without `dynamic`"):
+            jax.jit(lambda x: x, dynamic_policy=policy)
     with pytest.raises(ValueError, match="dynamic names 'k', which is a static argument"):
         jax.jit(lambda x, k: x, dynamic={"k": ("n",)}, static_argnums=1)
     with pytest.raises(ValueError, match=r"has 3\.5, where it may have tuples"):
@@ -142,6 +143,31 @@ def test_options_are_checked():
     (n,), (m,) = export.symbolic_shape("n"), export.symbolic_shape("m")
     with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes in dynamic of jit"):
         jax.jit(lambda x: x, dynamic={"x": (n, m)})
+
+
+def test_options_are_no_others():
+    def fun(x):
+        return x * 2
+
+    x = np.ones(5, "f")
+    plain, one, two, three = jax.jit(fun), *[
+        jax.jit(fun, dynamic={"x": (name,)}, dynamic_policy=policy)
+        for name, policy in (("n", "pow2"), ("m", 6), ("m", 10))]
+    for called in (plain, one, two, three, plain, one):
+        np.testing.assert_array_equal(called(x), 2 * x)
+    assert [[b.bounds for b in f.explain().buckets] for f in (one, two, three)] == [
+        [{"n": 8}], [{"m": 6}], [{"m": 10}]]
+
+
+def test_dimensions_that_are_given_stay_as_they_are():
+    n, = export.symbolic_shape("n", constraints=["n >= 3"])
+    for k in range(4, 7):
+        fun = jax.jit(lambda x, k=k: x[:3] * (2 if x.shape[0] == k else 1), dynamic={"x": (n,)})
+        assert [fun(np.ones(size, "f")).tolist() for size in (5, 6)] == [
+            [1 + (k == 5)] * 3, [1 + (k == 6)] * 3]
+    assert n.scope.assumed is None
+    looked_up = jax.jit(lambda x: x * {x.shape[0]: 2}[x.shape[0]])
+    assert export.export(looked_up)(jax.ShapeDtypeStruct((n,), "float32")).in_avals[0].shape == (n,)
 
 
 def test_policies():

@@ -9,8 +9,8 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import export, lax
 from pyjx.core.evaluation import jaxpr_as_fun
-from pyjx.dynamic import buckets  # noqa: F401  the rules
-from pyjx.dynamic.padded import garbage, padded_jaxpr, sized_jaxpr
+from pyjx.dynamic import buckets, padded  # noqa: F401  the rules
+from pyjx.dynamic.padded import Padding, garbage, padded_jaxpr, sized_jaxpr
 from tests.dynamic.functions import FUNCTIONS, planted
 
 ROOM = 8
@@ -53,6 +53,16 @@ def run_padded(program, names, sizes, args):
         full[tuple(map(slice, x.shape))] = x
         padded.append(full)
     return jax.jit(jaxpr_as_fun(program))(*[np.int32(sizes[v]) for v in names], *padded)
+
+
+def test_equal_sizes_have_the_same_room(monkeypatch):
+    n, m = export.symbolic_shape("n, m")
+    rooms = Padding(n.scope, {"n": 8, "m": 4}, {}).rooms
+    assert rooms([n, m, n + m, (n + 1) // 2, 5, n - n // 2]) == (8, 4, 12, 4, 5, 4)
+    compared = []
+    monkeypatch.setattr(padded, "equal", lambda d, e: compared.append((str(d), str(e))))
+    assert rooms([n, n + m, 3 * m, m * n]) == (8, 12, 12, 32)  # by variables that are the same
+    assert compared == [("3*m", "m"), (str(m * n), str(n + m))]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -143,6 +153,7 @@ def test_every_length(fun):
 
 NUMBERS = np.arange(10, dtype="f")
 DOWN = np.array([1, 2, 3, 4, 5, 6, 7, 8, np.inf], "f")
+AT_START = lax.ScatterDimensionNumbers((0,), (), ())
 ROWS = np.random.default_rng(0).normal(size=(8, 5)).astype("f")
 
 
@@ -162,6 +173,14 @@ ROWS = np.random.default_rng(0).normal(size=(8, 5)).astype("f")
     (lambda x, i: jax.vmap(lambda i: lax.dynamic_update_slice(jnp.arange(10.0), x, (i,)))(i),
      ("n",), [np.ones(3, "f"), np.array([0, 7, 9])]),
     (lambda x: jnp.split(jnp.arange(8.0), [x.shape[0]]), ("n",), [np.ones(3, "f")]),
+    # windows that no index moves
+    *[(lambda x, put=put: put(x, jnp.zeros(0, int), x[:-2] * 0 - 7, AT_START), ("n",),
+       [NUMBERS[:5]]) for put in (lax.scatter, lax.scatter_add, lax.scatter_min)],
+    (lambda x: lax.scatter_add(x, jnp.zeros((x.shape[0], 0), int), x[:, None] * x[:-2],
+                               AT_START._replace(update_window_dims=(1,))), ("n",), [NUMBERS[:5]]),
+    (lambda x: jax.grad(lambda x: jnp.sin(lax.gather(
+        x, jnp.zeros(0, int), lax.GatherDimensionNumbers((0, 1), (), ()),
+        (x.shape[0] - 1, x.shape[1] - 2))).sum())(x), ("n", "m"), [ROWS]),
     # what is neutral is not known
     (lambda x: lax.reduce(x, 2.0, lambda a, b: a + b * 1.0, (0,)), ("n", None), [ROWS[:3]]),
     # windows that begin at symbolic places

@@ -1,6 +1,8 @@
 """What functions may ask of sizes that have names, and what they may not."""
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -135,5 +137,27 @@ def test_a_function_that_asks_too_much_is_refused():
     def fun(x):
         return x * sum(x.shape[0] > k for k in range(40))
 
-    with pytest.raises(InconclusiveDimensionOperation, match="'n' > '17' is inconclusive"):
+    with pytest.raises(InconclusiveDimensionOperation, match="asks more than 16 questions of its "
+                       r"sizes n \(30 here\): at .*test_questions.py.* compare them less often"):
         jax.jit(fun, dynamic={"x": ("n",)})(ones(30))
+
+
+def test_questions_keep_nothing_of_a_trace():
+    kept = []
+
+    class Values(list):
+        pass
+
+    def fun(x):
+        values = Values([x])
+        kept.append(weakref.ref(values))
+        try:
+            return {}["scale"]
+        except KeyError:
+            return x * 2 if x.shape[0] > 3 else x
+
+    dynamic = jax.jit(fun, dynamic={"x": ("n",)})
+    for n in (5, 2):
+        dynamic(ones(n))
+    gc.collect()
+    assert len(kept) == 3 and not any(values() for values in kept)

@@ -33,6 +33,13 @@ def test_text(text, expected):
     assert str(export.symbolic_shape(expected)[0]) == expected  # it can be read again
 
 
+def test_formats():
+    assert f"{a - 2:>8}|{a:_<3}|{b}|{b!r:4}" == "   a - 2|a__|b|b   "
+    for spec in ("d", ",", ".2f", ">8d"):
+        with pytest.raises(InconclusiveDimensionOperation, match=f"'a' .* the format '{spec}'"):
+            format(a, spec)
+
+
 @pytest.mark.parametrize(("computed", "expected"), [
     (b // 1, "b"), ((4 * b) // 2, "2*b"), ((b * b) // b, "b"), ((4 * b + 3) // 2, "2*b + 1"),
     (((b + 1) * 4) // (b + 1), "4"), ((b * b + 2 * b + 1) // (b + 1), "b + 1"), (b % 1, "0"),

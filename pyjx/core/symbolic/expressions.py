@@ -294,7 +294,7 @@ def _refuse(d: DimExpr, what: str) -> None:
     if frame is not None and not is_internal(frame.f_code.co_filename) and (
             state.dynamic is not eager_trace):
         raise InconclusiveDimensionOperation(
-            f"The size '{d._written()}', which is not known, {what}: what comes of that would be "
+            f"The size '{d._own_text()}', which is not known, {what}: what comes of that would be "
             "taken for all sizes.\nCompare it, as by `n in (5, 7)`, or jit the function without "
             "`dynamic`.")
 
@@ -457,17 +457,28 @@ class DimExpr(SymbolicDim):
                 total = total + (product if coefficient == 1 else product * coefficient)
         return total
 
-    def _written(self) -> str:
+    def _own_text(self) -> str:
+        """The text, whoever asks for it."""
         if not self._text:
             self._text = _written(self.terms)
         return self._text
 
-    def __str__(self, spec: str = "") -> str:
+    def __str__(self) -> str:
         if self.scope.assumed is not None and self.scope.is_unnamed:
             _refuse(self, "is asked for its text")
-        return self._written()
+        return self._own_text()
 
-    __repr__ = __format__ = __str__
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        if self.scope.assumed is not None and self.scope.is_unnamed:  # by the caller, too
+            _refuse(self, "is asked for its text")
+        try:
+            return format(self._own_text(), spec)
+        except ValueError:
+            raise InconclusiveDimensionOperation(
+                f"Symbolic dimension '{self._own_text()}' written by the format {spec!r} of "
+                f"numbers{SEE}") from None
 
     def __reduce__(self) -> Any:
         return _remade, (self.scope, str(self))
