@@ -460,8 +460,8 @@ class DynamicSpec(JitSpec):
         return call, of.plan(sizes), sizes, bounds
 
     def _bounds(self, scope: SymbolicScope, call: TracedCall, sizes: Sizes) -> Sizes | None:
-        """The bucket for these sizes: the smallest from that of the policy on where meshes divide what
-        they cut. None where there is none nearby."""
+        """The bucket for these sizes: the smallest from that of the policy on where meshes divide
+        what they cut. None where there is none nearby."""
         cut = _cut_sizes(call)
         longest = 2 * math.lcm(*[n for _, n in cut])
         bounds: dict[str, int] = {}
@@ -528,7 +528,7 @@ class DynamicSpec(JitSpec):
                 found = _Traced(None, scope, error, raised_at(error))
                 if getattr(error, "question", None) is None:
                     return found
-                # Nothing of the trace is kept, nor of what the user's frames raised before.
+                # Nothing of the trace is kept, nor of what was raised in it before.
                 error.__traceback__ = error.__context__ = error.__cause__ = None
             known[key] = found
         return found
