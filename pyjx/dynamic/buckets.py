@@ -543,15 +543,14 @@ class DynamicSpec(JitSpec):
             raise failure
         self.trace_anew(in_tree, avals, static)
         sizes = ", ".join([f"{v} ({n} here)" for v, n in values.items()])
-        what, cure = "cannot be traced for all sizes", "compare them, loop up to them by "
-        if asks_too_much:
-            what = f"asks more than {MOST_QUESTIONS} questions of its sizes"
-            cure = "compare them less often, loop up to them by "
+        what, rarely = (f"asks more than {MOST_QUESTIONS} questions of its", " less often"
+                        ) if asks_too_much else ("cannot be traced for all", "")
         raise InconclusiveDimensionOperation(
-            f"jit(dynamic=...): {self.name} {what} {sizes}: at "
-            f"{traced.place}: {type(failure).__name__}: {str(failure).splitlines()[0].rstrip('.')}. "
-            f"Compute with sizes by jax.numpy, such as jnp.sqrt(n) and jnp.zeros(n), {cure}"
-            "lax.fori_loop or lax.scan, or leave it out of `dynamic`.") from failure
+            f"jit(dynamic=...): {self.name} {what} sizes {sizes}: at {traced.place}: "
+            f"{type(failure).__name__}: {str(failure).splitlines()[0].rstrip('.')}. Compute with "
+            f"sizes by jax.numpy, such as jnp.sqrt(n) and jnp.zeros(n), compare them{rarely}, "
+            "loop up to them by lax.fori_loop or lax.scan, or leave it out of `dynamic`."
+        ) from failure
 
     def paths(self, in_tree: TreeDef, static: Any) -> tuple[str, ...]:
         return signature.leaf_names(signature.parameters_of(self.fun), in_tree, static)
