@@ -371,8 +371,9 @@ class DynamicSpec(JitSpec):
         questions are noted in it.
     """
 
-    __slots__ = ("_calls", "dims", "policy", "scope")
+    __slots__ = ("dims", "policy", "scope")
 
+    key: Any
     padded: Calls
     is_unnamed = False  # whether nobody has asked for it
 
@@ -382,7 +383,7 @@ class DynamicSpec(JitSpec):
         self.dims = dict(dims)
         self.policy = policy
         self.padded = Calls()
-        self._calls = object()  # a part of the key; this object would keep the function alive
+        self.key = options, object()  # not this object, which would keep the function alive
         specs = tree_flatten(self.dims, is_leaf=_are_dims)[0]
         if wrong := [s for s in specs if not _are_dims(s)]:
             raise ValueError(f"jit: dynamic={dims} has {wrong[0]!r}, where it may have tuples of "
@@ -398,10 +399,6 @@ class DynamicSpec(JitSpec):
         if isinstance(policy, Mapping) and (wrong := [v for v in policy if v not in names]):
             raise ValueError(f"jit: dynamic_policy speaks of {wrong[0]!r}, which is no name in "
                              f"dynamic={self.dims}.")
-
-    @property
-    def key(self) -> Any:
-        return self.options, self._calls
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DynamicSpec, (self.fun, self.options, self.dims, self.policy)

@@ -190,21 +190,16 @@ class JitSpec:
     when there are many, and it shares traces with none.
     """
 
-    __slots__ = ("fun", "is_operation", "name", "options", "padded", "traces")
+    __slots__ = ("fun", "is_operation", "key", "name", "options", "padded", "traces")
 
     def __init__(self, fun: Callable[..., Any], options: Options = _PLAIN,
                  is_operation: bool = False) -> None:
         self.fun = fun
         self.name = name_of(fun)
-        self.options = options
+        self.options = self.key = options  # wrappers with equal keys share what C++ knows
         self.is_operation = is_operation
         self.padded: PaddedCalls | None = None
         self.traces: Traces = Traces(programs.TRACES) if is_operation else _traces_of(fun, options)
-
-    @property
-    def key(self) -> Any:
-        """What C++ callables of the function have in common that share what they know of calls."""
-        return self.options
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JitSpec, (self.fun, self.options, self.is_operation)  # it is traced anew elsewhere
