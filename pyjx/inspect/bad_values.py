@@ -267,14 +267,7 @@ class Comparison(Record):
     whole: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return self.first is None and self.lost is None and not self._together
-
-    @property
-    def _together(self) -> list[str]:
-        """Results of numbers that differ by more than rounding explains."""
-        return [f"result {k} by {found:.3g}, where rounding explains {allowed:.3g}"
-                for k, (ok, found, allowed) in enumerate(self.rows)
-                if not ok and found > allowed > 0]
+        return self.first is None and self.lost is None and all([ok for ok, _, _ in self.rows])
 
     def __str__(self) -> str:
         whole = [f"taken as they are: {', '.join(self.whole)}"] if self.whole else []
@@ -291,12 +284,12 @@ class Comparison(Record):
                 f"{self.lost.allowed:.1g} one of {self.lost.found:.1g}", "  No operation deviates. "
                 "Compute this one in double precision, or by a formula that keeps its digits.",
                 *whole])
-        if self._together:
-            return "\n".join([
-                f"{self.a} and {self.b} differ: {'; '.join(self._together)}.", "  No operation "
-                "deviates alone, so look at what XLA makes of several: b={'xla_disable_hlo_passes':"
-                " 'fusion'} compares with the program without fusions.", *whole])
-        said = "agree" if all([ok for ok, _, _ in self.rows]) else (
-            "agree operation by operation: what their results differ by comes of rounding, or of "
-            "the range of numbers")
-        return "\n".join([f"{self.a} and {self.b} {said}", *whole])
+        differ = [f"result {k} by {found:.3g}, where rounding explains {allowed:.3g}"
+                  for k, (ok, found, allowed) in enumerate(self.rows) if not ok]
+        if not differ:
+            return "\n".join([f"{self.a} and {self.b} agree", *whole])
+        look = ("so look at integers, which were passed by" if self.b == "whole" else "so look at "
+                "what XLA makes of several: b={'xla_disable_hlo_passes': 'fusion'} compares with "
+                "the program without fusions")
+        return "\n".join([f"{self.a} and {self.b} differ: {'; '.join(differ)}.",
+                          f"  No operation deviates alone, {look}.", *whole])

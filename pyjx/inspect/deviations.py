@@ -53,7 +53,8 @@ def compare(fun: Callable[..., Any], *args: Any, a: Way = "compiled", b: Way = "
       deviates, the worst ten, and how the difference grows by line.
 
     Raises:
-      ValueError: there is no such way, or a file is of another program.
+      ValueError: there is no such way or file, a file is of another program or of other
+        arguments, or `a` is another way than `compiled` where `b` is `whole`.
 
     >>> import pyjx as jax
     >>> import pyjx.numpy as jnp
@@ -64,6 +65,9 @@ def compare(fun: Callable[..., Any], *args: Any, a: Way = "compiled", b: Way = "
     (False, None, 'sin')
     """
     if b == "whole":
+        if a != "compiled":
+            raise ValueError("inspect.compare: b='whole' is compared with a='compiled' alone, got "
+                             f"a={a!r}.")
         return compare_whole(fun, args, kwargs)
     closed, leaves, _ = repeatable_of(fun, args, kwargs)
     return compare_program(closed, leaves, a, b)
@@ -91,13 +95,16 @@ def record(path: str, fun: Callable[..., Any], *args: Any, way: Way = "compiled"
     True
     """
     closed, leaves, _ = repeatable_of(fun, args, kwargs)
-    np.savez_compressed(path, **dict(_recorded(closed, leaves, _Way(way), "")))
+    np.savez_compressed(path, **_named(closed, leaves), **dict(
+        _recorded(closed, leaves, _Way(way), "")))
 
 
 def compare_program(closed: ClosedJaxpr, leaves: Sequence[Any], a: Way = "compiled",
                     b: Way = "numpy-float64") -> Comparison:
     """As `compare`, of a program on flat arguments."""
     first, second = _Way(a), _Way(b)
+    for way in (first, second):
+        way.expect(closed, leaves)
     closed, given = dce(closed), list(leaves)
     rows = rows_of(closed, given, first.run("", closed, given), second.run("", closed, given))
     if second.file and first.file:  # each is to agree with what NumPy says
@@ -140,7 +147,11 @@ class _Way(Side):
         self._jitted: dict[int, Any] = {}
         options, device = (dict(way) if isinstance(way, Mapping) else None), None
         if isinstance(way, str) and way.endswith(".npz"):
-            self.file = np.load(way)
+            try:
+                self.file = np.load(way)
+            except (OSError, EOFError, ValueError) as error:
+                raise ValueError(f"inspect.compare: {way!r} is no file of inspect.record that can "
+                                 f"be read: {error}") from None
         elif isinstance(way, str) and way not in ("compiled", "eager", "numpy-float64"):
             try:
                 device = jax.devices(way)[0]
@@ -149,6 +160,16 @@ class _Way(Side):
                     f"inspect.compare: {way!r} is neither compiled, eager, numpy-float64, a file "
                     f".npz of inspect.record nor a platform that is here: {error}") from None
         self._placed = device, options
+
+    def expect(self, closed: ClosedJaxpr, args: Sequence[Any]) -> None:
+        """Raise ValueError where a file has a result of other arguments."""
+        if self.file is None:
+            return
+        for key, x in _named(closed, args).items():
+            known = self.file.get(key, x)  # without it, it is of another program
+            if known.shape == x.shape and known.tobytes() != x.tobytes():
+                raise ValueError(f"inspect.compare: {self.name} was recorded with another {key}. "
+                                 "Record the function again, with the same arguments.")
 
     def run(self, key: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
         """The results of a program; `key` says where it stands in that which was recorded."""
@@ -183,6 +204,12 @@ class _Way(Side):
             env[v] = jax.random.wrap_key_data(x, impl=v.aval.dtype._impl.name) if (
                 dtypes.is_extended(v.aval.dtype)) else x.view(v.aval.dtype)
         return env
+
+
+def _named(closed: ClosedJaxpr, args: Sequence[Any]) -> dict[str, Any]:
+    """The arguments of a program, as a file has them."""
+    return {f"argument {i}": np.asarray(raw(x)) if dtypes.is_extended(a.dtype) else np.asarray(
+        x, a.dtype) for i, (x, a) in enumerate(zip(args, closed.in_avals, strict=True))}
 
 
 def _recorded(closed: ClosedJaxpr, args: Sequence[Any], way: _Way, key: str
@@ -242,7 +269,7 @@ def _growth(closed: ClosedJaxpr, args: Sequence[Any], first: _Way, second: _Way
         place = place_text(line_of(eqn))
         for v in eqn.outvars:
             if v in ours and hasattr(v.aval, "shape") and not dtypes.is_extended(v.aval.dtype):
-                found = compared(ours[v], theirs[v], 0.0, 0.0)[1]
+                found = compared(ours[v], theirs[v])[1]
                 lines[place] = max(lines.get(place, 0.0), found)
     return tuple(lines.items())
 
@@ -290,6 +317,6 @@ class _Lost(Judge):
 
 def _error(exact: Sequence[Any], noisy: Sequence[Any]) -> float:
     """The largest relative error of several values."""
-    return max([scale_of(np.subtract(x, y)) / max(scale_of(x), 1e-300) if dtypes.issubdtype(
+    return max([compared(x, y)[1] / max(scale_of(x), 1e-300) if dtypes.issubdtype(
         np.asarray(raw(x)).dtype, np.inexact) else float(not np.array_equal(raw(x), raw(y)))
         for x, y in zip(exact, noisy, strict=True)], default=0.0)

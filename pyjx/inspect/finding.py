@@ -269,7 +269,7 @@ class _Straight:
 
 
 def _is_loop(eqn: JaxprEqn) -> bool:
-    return eqn.primitive.name in ("scan", "while")
+    return eqn.primitive.name in ("scan", "while") and eqn.params.get("length") != 0
 
 
 def _noting(env: dict[Any, Any]) -> Callable[..., Sequence[Any]]:
@@ -495,6 +495,8 @@ class _Finder:
 
     def _loop(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: Whole, device: int,
               path: _Path) -> BadValue | int | None:
+        if not _is_loop(eqn):  # it gives the carry that it takes
+            return eqn.params["num_consts"] + k  # type: ignore[no-any-return]
         loop, run = self.watching(eqn, scope)
         n, first, n_outs = loop.n_carry, loop.first, len(eqn.outvars)
         since = self.since.get(id(eqn))

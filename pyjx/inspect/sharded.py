@@ -25,7 +25,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal
 from pyjx.engine.moves import sharding_constraint_p
 from pyjx.inspect.bad_values import Comparison, Deviation, Step
 from pyjx.inspect.finding import WHOLE, OnDevices, Whole
-from pyjx.inspect.running import rows_of, scale_of
+from pyjx.inspect.running import compared, rows_of, scale_of
 from pyjx.inspect.straight import changed, repeatable_of, straight
 from pyjx.inspect.walking import Env, Judge, Part, Side, faults
 from pyjx.lax import copy_p
@@ -41,8 +41,9 @@ def compare_whole(fun: Callable[..., Any], args: Any, kwargs: Any) -> Comparison
         with _alone():
             alone, given, _ = repeatable_of(fun, args, kwargs)
     except Exception as error:
-        raise ValueError("inspect.compare: the function is no program for one device, as it knows "
-                         f"how large parts are: {error}") from error
+        why = ", as it knows how large parts are" if "shape" in str(error) else ""
+        raise ValueError(f"inspect.compare: the function is no program for one device{why}: {error}"
+                         ) from error
     alone = changed(alone, lambda eqn: eqn.replace(primitive=copy_p, params={})
                     if eqn.primitive is sharding_constraint_p else eqn)
     sides = [_Devices(WHOLE, where) for where in (nullcontext, _alone)]
@@ -142,10 +143,11 @@ def _apart(parts: Any, whole: Any, scope: Whole) -> tuple[float, float]:
     if scope is not WHOLE:
         x, y = x.reshape(*scope.sizes, *x.shape[1:]), y[0]
     n = len(scope.sizes)
-    ways = [z for order in itertools.permutations(range(n)) for z in _made_up(
-        np.transpose(x, (*order, *range(n, x.ndim))), n, y.shape, allowed)]
-    return min([scale_of(np.nan_to_num(z - y)) for z in ways if z.shape == y.shape],
-               default=0.0), allowed  # or nothing is known of how the parts lie
+    with np.errstate(invalid="ignore"):  # of infinities
+        ways = [z for order in itertools.permutations(range(n)) for z in _made_up(
+            np.transpose(x, (*order, *range(n, x.ndim))), n, y.shape, allowed)]
+    # Where none of the ways has the shape of the whole, nothing is known of how the parts lie.
+    return min([compared(z, y)[1] for z in ways if z.shape == y.shape], default=0.0), allowed
 
 
 def _made_up(x: Any, axes: int, shape: tuple[int, ...], allowed: float) -> Iterator[Any]:

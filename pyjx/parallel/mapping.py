@@ -106,10 +106,10 @@ def _wrapped(mapped: _Mapped) -> Any:
 
 def on_one_device(mesh: Any) -> Any:
     """The mesh with one device along each axis."""
-    sizes = (1,) * len(mesh.axis_names)
+    sizes, types = (1,) * len(mesh.axis_names), mesh.axis_types
     if isinstance(mesh, Mesh):
-        return Mesh(mesh.devices.reshape(-1)[:1].reshape(sizes), mesh.axis_names)
-    return AbstractMesh(sizes, mesh.axis_names)
+        return Mesh(mesh.devices.reshape(-1)[:1].reshape(sizes), mesh.axis_names, types)
+    return AbstractMesh(sizes, mesh.axis_names, types)
 
 
 class _Traced(Record):

@@ -62,10 +62,13 @@ def guarded(path: str | None, subject: Subject, compile: Callable[[], Any],
     """
     fresh = path is not None and _leave(path, subject)
     found = "" if path is None or fresh else _of_the_dead(path)
+    asked = request() if found or config.compile_in_child.value else None
+    alone = asked is not None and asked["platform"] != "tpu"  # which one process can use
     if found:
-        warn(f"{found} Compiling it in a process of its own first.")
-    if found or config.compile_in_child.value:
-        _try_in_child(request(), subject, path)
+        warn(f"{found} " + ("Compiling it in a process of its own first." if alone else
+                            f"Compiling it again. {subject.cure}"))
+    if asked is not None and alone:
+        _try_in_child(asked, subject, path)
     try:
         return compile()
     finally:
@@ -121,8 +124,6 @@ def _is_alive(pid: int) -> bool:
 
 def _try_in_child(request: dict[str, Any], subject: Subject, path: str | None) -> None:
     """Raise JaxRuntimeError if compiling the program ends a process."""
-    if request["platform"] == "tpu":  # which one process can use
-        return
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     done = subprocess.run(
         [sys.executable, "-c", "from pyjx.runtime import compile; compile.compile_alone()"],

@@ -8,6 +8,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import inspect, lax
+from pyjx.parallel.mapping import on_one_device
 from pyjx.sharding import NamedSharding
 from pyjx.sharding import PartitionSpec as P
 
@@ -81,6 +82,63 @@ def test_what_is_right(mesh):
     x = jax.device_put(X, NamedSharding(mesh, P("x", "y")))
     assert inspect.compare(jax.jit(lambda x: (jnp.tanh(x) @ W).sum(0), out_shardings=NamedSharding(
         mesh, P("x"))), x, b="whole")
+
+
+def in_parts(fun, mesh, *axes):
+    return jax.shard_map(fun, mesh=mesh, in_specs=P("x"), out_specs=P(*axes), check_vma=False)
+
+
+def test_what_is_no_number_on_one_side(mesh):
+    x = np.array([0, 0, 1, 1, 1, 1, 1, 1], "f4")
+    found = inspect.compare(in_parts(lambda x: x / x.max(), mesh, "x"), x, b="whole")
+    assert not found and found.first.found > found.first.allowed, found
+    found = inspect.compare(in_parts(lambda x: jnp.log(x * 0 + lax.axis_index("x")) + (
+        lax.axis_index("x") == 0) * np.inf, mesh, "x"), x + 1, b="whole")
+    assert not found and found.first is not None, found
+    assert inspect.compare(in_parts(jnp.log, mesh, "x"), x, b="whole")  # it is on both
+    found = inspect.compare(in_parts(lambda x: lax.psum(x, "x"), mesh), x, b="whole")
+    assert not found and "result 0 by inf" in str(found)  # the results have other shapes
+
+
+def test_integers_that_are_counted_twice(mesh):
+    def count(x):
+        return lax.psum(lax.psum((x > 0).sum()[None], "x"), "x")
+
+    found = inspect.compare(in_parts(count, mesh), np.arange(8.0), b="whole")
+    assert not found and "differ: result 0 by 21" in str(found) and "look at integers" in str(found)
+
+
+def test_large_arguments_hide_nothing_of_devices(mesh):
+    found = inspect.compare(lambda x, m: (in_parts(lambda x: lax.psum(lax.psum(
+        x.sum(), "x"), "x"), mesh)(x), m), np.arange(8, dtype="f4"), np.float32(-1e9),
+        b="whole")
+    assert not found and found.first.operation == "psum", found
+
+
+def test_sums_over_devices_that_cancel_agree(mesh):
+    x = np.linspace(-1, 1, 800, dtype="f4") * np.float32(0.1)
+    found = inspect.compare(in_parts(lambda x: lax.psum(jnp.tanh(x).sum(), "x"), mesh), x,
+                            b="whole")
+    assert found, found
+
+
+def test_explicit_axes_stay_so(mesh):
+    mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+    for each in (mesh, mesh.abstract_mesh):
+        assert on_one_device(each).axis_types == mesh.axis_types
+    with jax.set_mesh(mesh):
+        assert inspect.compare(lambda x: jax.sharding.reshard(x * 2, P(None, "y")).sum(0), X,
+                               b="whole")
+
+
+def test_programs_that_are_none_for_one_device(mesh):
+    def asks(x):
+        if jax.sharding.get_abstract_mesh().size == 1:
+            raise KeyError("one")
+        return x
+
+    with jax.set_mesh(mesh), pytest.raises(ValueError, match="no program for one device: 'one'"):
+        inspect.compare(asks, X, b="whole")
 
 
 def test_programs_that_know_the_size_of_parts(mesh):

@@ -73,6 +73,18 @@ def test_what_has_become_right_is_compiled(start_python, tmp_path, cache_folder,
     assert len(children) == 1 and not note.exists() and entry.exists()
 
 
+@pytest.mark.parametrize(("platform", "children", "said"), [
+    ("cpu", 1, "in a process of its own first"), ("tpu", 0, "again. emit-hlo shows what")])
+def test_what_one_process_can_use_has_no_child(platform, children, said, tmp_path, monkeypatch):
+    note, tried = tmp_path / "f.note", []
+    note.write_text(f"999999999 {os.uname().nodename}\nf\n")
+    monkeypatch.setattr(shield, "_try_in_child", lambda *a: tried.append(a))
+    with pytest.warns(UserWarning, match=f"ended while XLA compiled f. Compiling it {said}"):
+        assert shield.guarded(str(note), shield.Subject("f", None), lambda: 3,
+                              lambda: {"platform": platform}) == 3
+    assert len(tried) == children and not note.exists()
+
+
 def test_who_is_alive_is_not_minded(cache_folder, monkeypatch):
     compile(program(6))
     (entry,) = entries(cache_folder)

@@ -139,20 +139,80 @@ def test_programs_that_were_recorded(name, tmp_path, monkeypatch):
         inspect.compare(lambda x: x + 1, X, b=wrong)
 
 
-def test_what_differs_together(monkeypatch):
-    monkeypatch.setattr(deviations._Way, "run", changed(deviations._Way.run))
-    found = inspect.compare(lambda x: jnp.cos(jnp.sin(x) + 1), X)
+@pytest.mark.parametrize(("fun", "x", "wrong"), [
+    (lambda x: jnp.cos(jnp.sin(x) + 1), X, lambda y: y + 0.1),
+    (lambda x: jnp.cos(jnp.sin(x) + 1), X, lambda y: y * np.nan),
+    (lambda x: jnp.cos(jnp.sin(x) + 1), X, lambda y: y.at[3].set(np.inf)),
+    (lambda n: (n * 3 + 1) * 2, np.arange(4), lambda y: y + 7),
+    (lambda x: jnp.floor(jnp.sin(x) * 1000 / 3).astype(int), X, lambda y: y + 99)])
+def test_what_differs_together(fun, x, wrong, monkeypatch):
+    monkeypatch.setattr(deviations._Way, "run", changed(deviations._Way.run, wrong))
+    found = inspect.compare(fun, x)
     assert not found and found.first is None and "No operation deviates alone" in str(found)
 
 
-def changed(run):
-    """Programs of several operations are a little wrong, if they are not run by NumPy."""
+def changed(run, how):
+    """Programs of several operations are wrong, if they are not run by NumPy."""
     def wrong(self, key, closed, args):
         outs = run(self, key, closed, args)
         several = len(closed.eqns) > 1 and len(outs) == 1 and self.name == "compiled"
-        return [x + 0.1 for x in outs] if several else outs
+        return list(map(how, outs)) if several else outs
 
     return wrong
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("n", [8, 1000])
+def test_sums_that_cancel_agree(n, way):
+    def sums(x, rate):
+        return x.sum(), jnp.tanh(jnp.sinh(x) * 2).sum() * rate, x @ jnp.cos(x), jax.grad(
+            lambda x: jax.nn.softmax(x).sum())(x)
+
+    found = inspect.compare(sums, np.linspace(-1, 1, n, dtype="f4"), np.float32(1e-3), b=way)
+    assert found, found
+
+
+def test_integers_of_rounded_numbers_agree():
+    x = (np.arange(100) / 10).astype("f4")
+    found = inspect.compare(lambda x: jnp.floor(x * x * 100 / 3 * 3).astype(int), x)
+    assert found, found
+    assert inspect.compare(lax.digamma, np.float32(1.4616321))  # where it is 0, by a difference
+
+
+def test_what_leaves_the_range_of_numbers():
+    def f(x):
+        y = jnp.exp(x)  # HERE
+        return y / (1 + y)
+
+    found = inspect.compare(f, np.float32(100))
+    assert not found and found.first is None and found.lost.operation == "exp", found
+    assert "HERE" in linecache.getline(__file__, found.lost.line.start_line)
+
+
+def test_large_arguments_hide_nothing(wrong_rule):
+    mask = np.float32(-1e9)
+    found = inspect.compare(lambda x, m: (plain(x), m), X, mask)
+    assert not found and found.first.operation == "sinh", found
+    found = inspect.compare(lambda x, m: (chaotic(abs(jnp.tanh(jnp.sinh(x)))), m), X, mask)
+    assert not found and found.first.operation == "sinh", found
+    assert not inspect.check(inspect.trace(lambda x, m: (jnp.sinh(x), m), X, mask),
+                             "numpy-float64", [X, mask])
+
+
+def test_files_are_of_the_same_arguments(tmp_path):
+    path = str(tmp_path / "one.npz")
+    key, x = jax.random.key(0), jnp.array([1, np.nan], "bfloat16")
+    inspect.record(path, lambda k, x: x * jax.random.uniform(k), key, x)
+    assert inspect.compare(lambda k, x: x * jax.random.uniform(k), key, x, b=path)
+    for i, args in enumerate([(jax.random.key(1), x), (key, x * 2)]):
+        with pytest.raises(ValueError, match=f"recorded with another argument {i}"):
+            inspect.compare(lambda k, x: x * jax.random.uniform(k), *args, b=path)
+    missing = tmp_path / "none.npz"
+    with pytest.raises(ValueError, match=r"none\.npz. is no file of inspect\.record that can be"):
+        inspect.compare(jnp.sin, X, b=str(missing))
+    missing.write_text("text")
+    with pytest.raises(ValueError, match=r"none\.npz. is no file of inspect\.record that can be"):
+        inspect.compare(jnp.sin, X, a=str(missing))
 
 
 def test_tangents_of_integers_and_dead_operations():
@@ -173,6 +233,8 @@ def test_integers_that_become_numbers_are_divided_as_such():
 def test_ways_are_checked():
     with pytest.raises(ValueError, match="neither compiled, eager, numpy-float64, a file"):
         inspect.compare(jnp.sin, X, b="nowhere")
+    with pytest.raises(ValueError, match="compared with a='compiled' alone, got a='eager'"):
+        inspect.compare(jnp.sin, X, a="eager", b="whole")
     assert inspect.compare(jnp.sin, X, a="cpu", b="eager")
 
 

@@ -147,6 +147,19 @@ def test_interpreted_kernels_are_opened(wrap):
         __file__, found.line.start_line), found
 
 
+def test_loops_of_no_iteration():
+    def f(x):
+        y = jnp.log(x)  # HERE
+        return lax.scan(lambda c, a: (c + a, c), y, x[:0])[0]
+
+    x = -jnp.ones(3)
+    found = inspect.find(lambda x: f(x), x)
+    assert found.operation == "log" and not found.steps, found
+    assert "HERE" in linecache.getline(__file__, found.line.start_line)
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="log"):
+        jax.jit(f)(x)
+
+
 def test_debug_nans_names_the_argument():
     with jax.debug_nans(True), pytest.raises(FloatingPointError, match=(
             r"comes in with weights, at element \[1\]")) as raised:
