@@ -75,14 +75,15 @@ def _rounded_anyhow(x: Any, aval: AbstractValue, errors: np.random.Generator) ->
     return np.where((near == x) | np.isnan(x), x, anyhow)
 
 
-_ADDING = frozenset(["conv_general_dilated", "digamma", "dot_general", "fft", "lgamma",
-                     "ragged_dot_general", "scatter-add", "select_and_scatter_add"])
+_ADDING = frozenset([lax.conv_general_dilated_p, lax.digamma_p, lax.dot_general_p, lax.fft_p,
+                     lax.lgamma_p, lax.ragged_dot_general_p, lax.scatter_add_p,
+                     lax.select_and_scatter_add_p])
 
 
 def _adds_up(eqn: JaxprEqn) -> bool:
     """Whether an operation rounds numbers in between, of which its results say nothing."""
-    name = eqn.primitive.name
-    return "sum" in name or name in _ADDING or eqn.primitive.holder.within is not None
+    made = eqn.primitive
+    return made in _ADDING or "sum" in made.name or made.holder.within is not None
 
 
 def _to_one_side(x: Any, aval: AbstractValue, errors: np.random.Generator) -> Any:
