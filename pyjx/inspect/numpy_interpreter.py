@@ -76,8 +76,7 @@ def _rounded_anyhow(x: Any, aval: AbstractValue, errors: np.random.Generator) ->
 
 
 _ADDING = frozenset([lax.conv_general_dilated_p, lax.digamma_p, lax.dot_general_p, lax.fft_p,
-                     lax.lgamma_p, lax.ragged_dot_general_p, lax.scatter_add_p,
-                     lax.select_and_scatter_add_p])
+                     lax.lgamma_p, lax.scatter_add_p, lax.select_and_scatter_add_p])
 
 
 def _adds_up(eqn: JaxprEqn) -> bool:
