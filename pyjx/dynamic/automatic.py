@@ -13,7 +13,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import warn
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.trace import eager_trace, state
-from pyjx.dynamic.buckets import BucketUse, DynamicSpec, named_shape
+from pyjx.dynamic.buckets import BucketUse, DynamicSpec, Planned, named_shape
 from pyjx.engine.types import TreeDef
 from pyjx.runtime import programs
 from pyjx.runtime.dispatch import Miss, registry
@@ -34,7 +34,7 @@ class _SomeDims(DynamicSpec):
         self.names = names
         self.refused = False
 
-    def planned(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> Any:
+    def planned(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> Planned | None:
         if self.refused:
             return None
         try:

@@ -336,6 +336,15 @@ class _Traced(Record):
         return asked if question is None else [*asked, question]
 
 
+class Planned(Record):
+    """What is run for types of arguments: the function traced with symbolic sizes, and the plan of
+    its program for the sizes here."""
+
+    call: TracedCall
+    plan: Plan
+    sizes: Sizes
+
+
 class Calls(BoundedDict):
     """The plans of calls, by the types of arguments; None where these are not padded.
 
@@ -355,8 +364,8 @@ class Calls(BoundedDict):
         self.traced.clear()
 
     def buckets(self) -> list[BucketUse]:
-        plans = [plan[1] for plan in self.values() if plan is not None]
-        return uses(dict.fromkeys([p.bucket for p in plans]))
+        found = [planned.plan.bucket for planned in self.values() if planned is not None]
+        return uses(dict.fromkeys(found))
 
 
 class DynamicSpec(JitSpec):
@@ -410,29 +419,29 @@ class DynamicSpec(JitSpec):
         try:
             key = (in_tree, tuple([get_aval(x) for x in leaves]), static,
                    configuration.trace_context())
-            plan = self.padded.get(key, self)
+            planned = self.padded.get(key, self)
         except (TypeError, ValueError):
-            plan = None
-        if plan is self and state.dynamic is eager_trace:
+            planned = None
+        if planned is self and state.dynamic is eager_trace:
             try:
-                plan = self.planned(in_tree, key[1], static)
+                planned = self.planned(in_tree, key[1], static)
             except ZeroDivisionError:  # of a size by one that is zero
-                plan = None
-            if plan is None or not _tracers(plan[0].closed.consts):
-                self.padded[key] = plan
-        if plan is None or state.dynamic is not eager_trace or checks_results():
+                planned = None
+            if planned is None or not _tracers(planned.call.closed.consts):
+                self.padded[key] = planned
+        if planned is None or state.dynamic is not eager_trace or checks_results():
             return JitSpec.miss(self, *args, **kwargs)  # type: ignore[no-any-return]
-        call, run, sizes, bounds = plan
+        call = planned.call
         if _tracers(leaves) or _tracers(call.closed.consts):
             closed = call.closed
             outs = dynamic_p.bind(*closed.consts, *leaves, jaxpr=consts_as_inputs(closed)
-                                  if closed.consts else closed, sizes=sizes, bounds=bounds,
-                                  name=self.name)
+                                  if closed.consts else closed, sizes=planned.sizes,
+                                  bounds=planned.plan.bucket.bounds, name=self.name)
         else:
-            outs = run(leaves)
+            outs = planned.plan(leaves)
         return call.out_tree.unflatten(outs), None, False
 
-    def planned(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> Any:
+    def planned(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> Planned | None:
         """How a call with such arguments is made; None where they are not padded."""
         if any([isinstance(d, SymbolicDim) for a in avals for d in getattr(a, "shape", ())]):
             return None  # it is traced as a part of another such function
@@ -454,7 +463,7 @@ class DynamicSpec(JitSpec):
         of = bucket_of(call.closed, bounds, self.name, call.request, (
             ("donated", call.donated), ("keep_unused", options.keep_unused),
             ("compiler_options", options.compiler_options)))
-        return call, of.plan(sizes), sizes, bounds
+        return Planned(call, of.plan(sizes), sizes)
 
     def _bounds(self, scope: SymbolicScope, call: TracedCall, sizes: Sizes) -> Sizes | None:
         """The bucket for these sizes: the smallest from that of the policy on where meshes divide

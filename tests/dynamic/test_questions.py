@@ -48,7 +48,7 @@ def test_what_is_asked_is_answered_for_the_size_at_hand(fun, at_most):
     for n in [*range(1, 20), 3, 11]:
         np.testing.assert_allclose(dynamic(ones(n)), fun(jnp.asarray(ones(n))), rtol=1e-6)
     plans = [*dynamic._jit_spec.padded.values()]
-    assert len({plan[1].bucket for plan in plans if plan}) + plans.count(None) <= at_most
+    assert len({plan.plan.bucket for plan in plans if plan}) + plans.count(None) <= at_most
 
 
 def test_what_inner_functions_and_rules_remember_was_asked_too():
@@ -72,7 +72,7 @@ def test_two_sizes_are_compared():
     for n in range(1, 8):
         for m in range(1, 8):
             np.testing.assert_allclose(dynamic(ones(n), ones(m)), jax.jit(fun)(ones(n), ones(m)))
-    assert len({p[1].bucket for p in dynamic._jit_spec.padded.values() if p}) == 3
+    assert len({p.plan.bucket for p in dynamic._jit_spec.padded.values() if p}) == 3
 
 
 NUMBERS_WANTED = {
