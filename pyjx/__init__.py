@@ -20,6 +20,7 @@ import os
 import sys
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
+from types import TracebackType
 
 import pyjx.core  # which gets its names here
 from pyjx.lazy import attach, views
@@ -213,6 +214,21 @@ _load_lowering()
 try:
     import pyjx.configuration  # noqa: F401
 except ValueError as _error:  # of a variable of the environment, whoever comes to it first
+    _show = sys.excepthook
+
+    def _show_without_frames(kind: type[BaseException], error: BaseException,
+                             place: TracebackType | None) -> None:
+        """Show an error without frames of this file and of `python -m`."""
+        passed = []
+        while place is not None:
+            passed.append(place)
+            place = place.tb_next
+        for tb in reversed(passed):
+            if tb.tb_frame.f_code.co_filename not in (__file__, "<frozen runpy>"):
+                place = TracebackType(place, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
+        _show(kind, error.with_traceback(place), place)
+
+    sys.excepthook = _show_without_frames
     raise _error.with_traceback(None) from None
 
 # Guards get what they do, and arrays and tracers their operators and methods.

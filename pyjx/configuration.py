@@ -119,6 +119,41 @@ def _checked_budget(flag: str, kind: Any, optional: bool, value: Any) -> Any:
     return text
 
 
+def _checked_limit(flag: str, kind: Any, optional: bool, value: Any) -> Any:
+    """Bytes, as those of a budget; kept as a number."""
+    if value is None:
+        return None
+    try:
+        limit = checked_budget(value, flag)
+    except (TypeError, ValueError):
+        limit = 0.0
+    if isinstance(limit, int):
+        return limit
+    raise ValueError(f"{flag} is bytes, an int or a text such as '12GiB' or '500MB', and more than "
+                     f"nothing; got {value!r}.")
+
+
+DUMP_MODES = ("stablehlo", "jaxpr", "eqn_count_pprof")
+
+
+def _checked_modes(flag: str, kind: Any, optional: bool, value: Any) -> Any:
+    text = checked(flag, kind, optional, value)
+    for mode in (text or "").split(","):
+        if mode.strip() not in ("", *DUMP_MODES):
+            raise ValueError(f"{flag}: expected some of {', '.join(DUMP_MODES)}, separated by "
+                             f"commas; got {mode.strip()!r}")
+    return text
+
+
+def _checked_regex(flag: str, kind: Any, optional: bool, value: Any) -> Any:
+    text = checked(flag, kind, optional, value)
+    try:
+        re.compile(text or "")
+    except re.error as error:
+        raise ValueError(f"{flag}: {text!r} is no regular expression: {error}.") from None
+    return text
+
+
 # --- what a change of some flags does besides ----------------------------------------------------
 
 
@@ -278,7 +313,7 @@ include_full_tracebacks_in_locations = _on("jax_include_full_tracebacks_in_locat
                                            help="Locations of operations hold the user's stack, "
                                                 "and not only its innermost frame.")
 hlo_source_file_canonicalization_regex = _str("jax_hlo_source_file_canonicalization_regex",
-                                              default=None,
+                                              default=None, check=_checked_regex,
                                               help="What this regular expression matches is left "
                                                    "out of file names in locations.")
 pprint_use_color = _on("jax_pprint_use_color",
@@ -290,7 +325,7 @@ experimental_unsafe_xla_runtime_errors = _off("jax_experimental_unsafe_xla_runti
                                                    " that are not functionalized.")
 dump_ir_to = _str("jax_dump_ir_to", default="",
                   help="Folder to which programs are written as they are lowered; empty for none.")
-dump_ir_modes = _str("jax_dump_ir_modes", default="stablehlo",
+dump_ir_modes = _str("jax_dump_ir_modes", default="stablehlo", check=_checked_modes,
                      help="Which forms are written: stablehlo, jaxpr, eqn_count_pprof, separated "
                           "by commas.")
 include_debug_info_in_dumps = _on("jax_include_debug_info_in_dumps",
@@ -588,10 +623,10 @@ programs_max_bytes = _int("jax_pyjx_programs_max_bytes", default=4 << 30,
 memory_budget = _str("jax_memory_budget", default=None, traced=True, check=_checked_budget,
                      help="What a program may need of a device's memory, such as 12GiB or 75%: it "
                           "computes values again that do not fit.")
-memory_limit = _int("jax_memory_limit", default=None, traced=True,
-                    help="Bytes that the arrays of the process and the temporaries of a program "
-                         "may take together; with it, arrays are known by the line that made "
-                         "them.")
+memory_limit = _str("jax_memory_limit", default=None, traced=True, check=_checked_limit,
+                    help="Bytes, such as 12GiB, that the arrays of the process and the temporaries "
+                         "of a program may take together; with it, arrays are known by the line "
+                         "that made them.")
 
 retraces_warn_count = _int("jax_pyjx_retraces_warn_count", default=32,
                            environ="PYJX_RETRACES_WARN_COUNT",

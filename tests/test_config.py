@@ -441,7 +441,7 @@ def test_an_error_of_the_environment_is_short() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import pyjx.numpy"], capture_output=True, text=True,
         env={**os.environ, "JAX_NUMPY_RANK_PROMOTION": "foo"})
-    assert done.stderr.count("File ") == 2  # the user's, and that of the package
+    assert done.stderr.count("File ") == 1  # the user's
     assert done.stderr.splitlines()[-1] == (
         'ValueError: Invalid value "foo" for JAX flag jax_numpy_rank_promotion: the environment '
         "variable JAX_NUMPY_RANK_PROMOTION must be in ['allow', 'warn', 'raise']")
@@ -470,6 +470,17 @@ def test_environment_variables_are_read_at_import() -> None:
     run = subprocess.run([sys.executable, "-c", code], env={**os.environ, **environ},
                          capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["True", "raise", "off", "False", "log"]
+
+
+def test_errors_of_the_environment_show_the_users_frames_alone(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import pyjx\n")
+    env = {**os.environ, "JAX_ENABLE_X64": "maybe", "PYTHONPATH": str(Path(__file__).parents[1])}
+    for words in (["program.py"], ["-m", "pyjx", "program.py"]):
+        run = subprocess.run([sys.executable, *words], cwd=tmp_path, capture_output=True, text=True,
+                             env=env)
+        assert run.returncode == 1 and "ValueError: invalid truth value 'maybe'" in run.stderr
+        assert "__init__.py" not in run.stderr and "runpy" not in run.stderr
+        assert ("program.py" in run.stderr) == (words[0] != "-m")
 
 
 def test_absl_flags(monkeypatch: pytest.MonkeyPatch) -> None:

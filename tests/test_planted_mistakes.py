@@ -194,6 +194,13 @@ def with_vjp(fwd: Callable[..., Any], bwd: Callable[..., Any]) -> Any:
     return lambda: jax.grad(f)(1.0)
 
 
+def with_fixed(make: Any, *rules: Callable[..., Any]) -> Any:
+    """A call of a function whose first argument is not differentiated."""
+    f = make(lambda n, x: x, nondiff_argnums=(0,))
+    (f.defvjp if make is jax.custom_vjp else f.defjvp)(*rules)
+    return lambda: jax.grad(lambda x: f(3, x))(1.0)
+
+
 @pytest.mark.parametrize(("call", "place"), [
     (with_jvp(lambda p, t: ("a", t[0])), "the rule <lambda> at "),
     (with_jvp(lambda p, t: (p[0], "a")), "the rule <lambda> at "),
@@ -207,6 +214,9 @@ def test_results_of_rules_are_no_arguments(call: Any, place: str) -> None:
 
 CALLED: dict[str, Callable[[], Any]] = {
     "rule(primals, tangents)": with_jvp(lambda p: p), "fwd(*args)": with_vjp(lambda: 1, print),
+    "bwd(n, residuals, cotangent)": with_fixed(
+        jax.custom_vjp, lambda n, x: (x, None), lambda r, g: (g,)),
+    "rule(n, primals, tangents)": with_fixed(jax.custom_jvp, lambda p, t: (p, t)),
     "bwd(residuals, cotangent)": with_vjp(lambda x: (x, None), lambda g: (g,)),
     "rule(axis_size, in_batched, *args)": mapped_by(lambda x: x),
     "vjp(cotangent)": lambda: jax.grad(jax.custom_gradient(lambda x: (x, lambda g, h: g)))(1.0),

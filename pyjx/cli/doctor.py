@@ -61,12 +61,20 @@ def name_of_jax(problems: list[str]) -> Section:
     ways = "`python -m pyjx FILE`, or `import pyjx.as_jax` first"
     if JaxFinder.answer is not None:
         gives = f"pyjx, told as jax {told}"
+    elif made and _is_asked():
+        gives = f"pyjx, told as jax {told}, as {alias.VARIABLE} is set"
     elif made:
-        gives = f"pyjx where PYJX_AS_JAX=1 is set, which it is not; elsewhere by {ways}"
+        gives = f"pyjx where {alias.VARIABLE}=1 is set, which it is not; elsewhere by {ways}"
     else:
+        if _is_asked():
+            ways += f"; {alias.VARIABLE} is set, which counts after `python -m pyjx install-alias`"
         gives = f"{'that package' if own else 'nothing'}; pyjx by {ways}"
     return {"package jax": own[0] if own else "not installed", "import jax": gives,
             "install-alias": "done" if made else "not done"}
+
+
+def _is_asked() -> bool:
+    return os.environ.get(alias.VARIABLE) not in (None, "", "0")
 
 
 def platforms(problems: list[str]) -> Section:
@@ -130,7 +138,8 @@ def flags() -> Section:
     }
     known = {state.environ for state in states.values()}
     for name in sorted(os.environ):
-        if name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS") or name.startswith("XLA_PYTHON_CLIENT_"):
+        if name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS", alias.VARIABLE) or name.startswith(
+                "XLA_PYTHON_CLIENT_"):
             found[name] = os.environ[name]
         elif name.startswith(("JAX_", "PYJX_")) and name not in known:
             found[name] = f"{os.environ[name]} (no flag reads this variable)"

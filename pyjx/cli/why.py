@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from pyjx import configuration
 from pyjx.cli import programs
+from pyjx.runtime import flag_checks
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +23,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     what, flag = (("inf", configuration.debug_infs) if options.inf
                   else ("nan", configuration.debug_nans))
     flag.update(True)
-    status = programs.main(program)
-    print(f"python -m pyjx why: no result of a compiled program had a {what}, or the program went "
-          "on after the error.", file=sys.stderr)
+    first: list[str] = []  # what is said of the first error
+
+    def hear(error: FloatingPointError) -> None:
+        first[:] = first or [str(error), *getattr(error, "__notes__", ())]
+
+    flag_checks.listeners.append(hear)
+    try:
+        status = programs.main(program)
+    except SystemExit:
+        if first:
+            _tell("the program went on after this error:", *first)
+        raise
+    if first:
+        _tell("the program went on after this error:", *first)
+    else:
+        _tell(f"no result of a compiled program had {'an' if options.inf else 'a'} {what}.")
     return status
+
+
+def _tell(*lines: str) -> None:
+    print("python -m pyjx why:", "\n".join(lines), file=sys.stderr)

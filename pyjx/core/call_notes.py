@@ -12,7 +12,7 @@ from dis import get_instructions
 from enum import Enum
 from functools import cache, lru_cache
 from inspect import signature
-from itertools import islice
+from itertools import islice, takewhile
 from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
@@ -24,7 +24,6 @@ from pyjx.lazy import deferred
 from pyjx.not_yet import hint
 
 difflib = deferred("difflib")  # for errors alone
-linecache = deferred("linecache")
 
 _NOTE = "The call was"
 
@@ -218,7 +217,7 @@ def complete(exc: Exception) -> None:
         return
     text = without_addresses(message) if is_internal(last.tb_frame.f_code.co_filename) else message
     if type(exc) is TypeError and (unexpected := _UNEXPECTED.match(text)) and _is_ours(last):
-        text += _meant(*unexpected.groups(), frame=last.tb_frame)
+        text += _meant(*unexpected.groups(), last=last)
     elif type(exc) is TypeError and _ARITY.search(text) and (called := _call_of(exc)):
         text += f". {called}"
     elif type(exc) is TypeError and (refused := _REFUSED.match(text)):
@@ -255,16 +254,22 @@ _LISTED = re.compile(f"[\\[({{]{_WORD.pattern}|{_WORD.pattern},? ?(?:or|and)? ?{
 
 def _call_of(exc: Exception) -> str:
     """How the library calls a function of the user's that takes other arguments."""
-    names: list[str] = []  # of rules, and of what the user called
-    for code in [tb.tb_frame.f_code for tb in tracebacks_of(exc)]:
+    frames: dict[str, FrameType] = {}  # of rules, and of what the user called
+    for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
+        code = frame.f_code
         if not is_internal(code.co_filename):
-            names = []
+            frames = {}
         else:
             name = code.co_qualname.partition(".")[0]
-            if not names or name[0] == "_" or name == "custom_gradient":
-                names.append(name)
-    called = [name for name in reversed(names) if name in _CALLS]
-    return f"It is called as {_CALLS[called[0]]}." if called else ""
+            if not frames or name[0] == "_" or name == "custom_gradient":
+                frames[name] = frame
+    called = [name for name in reversed(frames) if name in _CALLS]
+    if not called:
+        return ""
+    rule: Any = getattr(frames[called[0]].f_locals.get("self"), "fun", None)
+    known = list(signature(rule.owner.fun).parameters) if getattr(rule, "static", ()) else []
+    first = [f"{known[i]}, " for i in sorted(rule.owner.nondiff_argnums)] if known else []
+    return f"It is called as {_CALLS[called[0]].replace('(', '(' + ''.join(first), 1)}."
 
 
 def _option(exc: Exception, text: str) -> str:
@@ -309,11 +314,11 @@ def hashable(kind: str) -> str:
     return f"Static arguments are compared from call to call: give {other} in the place of it."
 
 
-def _meant(owner: str | None, name: str, given: str, *, frame: FrameType) -> str:
+def _meant(owner: str | None, name: str, given: str, *, last: TracebackType) -> str:
     """Which keyword was meant where a function of this name, of the class `owner` if it is of one,
     got one that it does not take."""
     known: dict[str, None] = {}
-    for fun in islice(_functions(owner, name, frame), 3):
+    for fun in islice(_functions(owner, name, last), 3):
         known.update(dict.fromkeys([p.name for p in signature(fun).parameters.values()
                                     if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
                                     and p.name != "self"]))
@@ -324,9 +329,11 @@ def _meant(owner: str | None, name: str, given: str, *, frame: FrameType) -> str
     return f". The arguments are {', '.join(known)}." if known else ""
 
 
-def _functions(owner: str | None, name: str, frame: FrameType) -> Iterator[FunctionType]:
+def _functions(owner: str | None, name: str, last: TracebackType) -> Iterator[FunctionType]:
     """Those that a frame may have called by this name: its own, else this package's."""
-    own = next(_named(owner, name, {**frame.f_globals, **frame.f_locals}), None)
+    frame = last.tb_frame
+    called = {"": _value_called(last)[1]}
+    own = next(_named(owner, name, {**called, **frame.f_globals, **frame.f_locals}), None)
     if own is not None:
         yield own
         return
@@ -356,31 +363,41 @@ def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
             yield from _unsorted(y, depth + 1)
 
 
-def _callee(last: TracebackType) -> str:
-    """What a line calls, as it is written there, up to the first bracket."""
-    code = last.tb_frame.f_code
-    line, _, column, _ = next(islice(code.co_positions(), last.tb_lasti // 2, None))
-    text = linecache.getline(code.co_filename, line or 0).encode()[column or 0:].decode()
-    return re.split(r"[^\w.]", text, maxsplit=1)[0]
+def _callee(last: TracebackType) -> tuple[list[str], Any]:
+    """The names of what a line calls, up to the first bracket, and what the first one stands for.
+    They are read in the code, as there is no source of what a shell is given."""
+    frame = last.tb_frame
+    starts = [(line, column) for line, _, column, _ in frame.f_code.co_positions()]
+    start = starts[last.tb_lasti // 2]
+    begun = [i for i in get_instructions(frame.f_code)
+             if starts[i.offset // 2] == start and i.opname != "PUSH_NULL"]
+    names = [i.argval for i in takewhile(
+        lambda i: i.opname.startswith("LOAD_") and isinstance(i.argval, str), begun)]
+    if start[1] is None or not names:
+        return [], None
+    return names, frame.f_locals.get(names[0], frame.f_globals.get(names[0]))
+
+
+def _value_called(last: TracebackType) -> tuple[str, Any]:
+    """What a line calls, as it is written there, and its value."""
+    names, value = _callee(last)
+    for name in names[1:]:
+        value = getattr(value, name, None)
+    return ".".join(names), value
 
 
 def _is_ours(last: TracebackType) -> bool:
     """Whether a call that failed is one of this package's, or of what begins with its name."""
-    frame, root = last.tb_frame, _callee(last).partition(".")[0]
-    if is_internal(frame.f_code.co_filename):
+    if is_internal(last.tb_frame.f_code.co_filename):
         return True
-    value: Any = frame.f_locals.get(root, frame.f_globals.get(root))
+    value = _callee(last)[1]
     place = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
     return str(place).partition(".")[0] in ("pyjx", "jax", "jaxlib")
 
 
 def _called(last: TracebackType) -> str:
     """The jitted function that a line calls, and its static arguments; empty if that is unclear."""
-    frame, name = last.tb_frame, _callee(last)
-    first, *rest = name.split(".")
-    value: Any = frame.f_locals.get(first, frame.f_globals.get(first))
-    for attribute in rest:
-        value = getattr(value, attribute, None)
+    name, value = _value_called(last)
     state: Any = getattr(value, "__getstate__", dict)()
     if not isinstance(state, dict) or "static_argnames" not in state:
         return ""

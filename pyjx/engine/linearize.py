@@ -102,7 +102,7 @@ class LinearTrace(Trace):
         if out is None:
             out = primitive.out_avals(tuple(avals), params)
         eager = state.dynamic is eager_trace
-        source = (source_info.no_source_info if eager else
+        source = (source_info.no_source_info if eager and primitive.transpose is not None else
                   source_state.source or source_info.current())
         if primitive.multiple_results:
             if not out:  # what is linear has no value to look at
@@ -305,10 +305,11 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
                 replay.pin(source)
         rule = primitive.transpose
         if rule is None:
+            not_linear = f": '{primitive}' is not linear" if primitive.jvp is not None else ""
             raise NotImplementedError(
                 f"Transpose rule (for reverse-mode differentiation) for '{primitive}' "
-                f"not implemented. It was applied at {source_info.summarize(source)}. Give it a "
-                "rule `transpose`, or its function a derivative by jax.custom_vjp."
+                f"not implemented{not_linear}. It was applied at {source_info.summarize(source)}. "
+                "Give it a rule `transpose`, or its function a derivative by jax.custom_vjp."
             )
         into = primitive.accumulate
         if into is None or not any([type(x) is LinearVar and x in cts for x in operands]):

@@ -368,6 +368,8 @@ def largest(jaxpr: Jaxpr, live: Liveness, sizes: Sizes, most: int = _SHOWN) -> l
 
 def _alive(live: Liveness, sizes: Sizes) -> Iterator[Held]:
     i = live.at_peak
+    if not live.eqns:
+        return
     for v in live.alive(i):
         yield _held(v, live.eqns[live.first[v]], sizes)
     inner = live.within(i)

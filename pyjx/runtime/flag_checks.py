@@ -6,7 +6,7 @@ of one, or parts, have views of its memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from pyjx.runtime.array import ArrayImpl
 pkgutil = deferred("pkgutil")  # for what goes wrong alone
 # Who says which operation made a value: of a room above, which is loaded where one is bad.
 FINDER = "pyjx.inspect.finding:find_again"
+listeners: list[Callable[[FloatingPointError], object]] = []  # to errors that programs may catch
 
 
 def consumed(keys: Any) -> Any:
@@ -119,6 +120,8 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
             f"{found.argument}, at element {list(found.element or ())}. Look at "
             "where this is made, or let jax.debug_nans(False) hold where such values are meant.")
     error.found = found  # type: ignore[attr-defined]
+    for hear in listeners:
+        hear(error)
     raise error
 
 

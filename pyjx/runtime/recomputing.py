@@ -168,7 +168,7 @@ class Search:
         if best is None:
             best = self._plans[id(jaxpr)] = self.plan(jaxpr, loop=loop)
         for _ in range(_ROUNDS):
-            if best.live.peak <= budget:
+            if best.live.peak <= budget or not best.live.eqns:  # there is nothing to do again
                 break
             inner = self._inside(best, budget, loop)
             found = self._at_peak(best, budget, loop) if inner is None else inner

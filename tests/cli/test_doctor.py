@@ -11,7 +11,7 @@ import pytest
 
 import pyjx as jax
 from pyjx.__main__ import main
-from pyjx.cli import doctor
+from pyjx.cli import alias_files, doctor
 from pyjx.version import PYJX_VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -45,9 +45,24 @@ def test_it_says_what_import_jax_gives():
     found = json.loads(run("doctor", "--json", JAX_PLATFORMS="cpu").stdout)["the name jax"]
     assert set(found) == {"package jax", "import jax", "install-alias"}
     assert "pyjx by `python -m pyjx FILE`, or `import pyjx.as_jax` first" in found["import jax"]
+    report = json.loads(run("doctor", "--json", JAX_PLATFORMS="cpu", PYJX_AS_JAX="1").stdout)
+    assert report["flags"]["PYJX_AS_JAX"] == "1"
+    assert "PYJX_AS_JAX is set, which counts after `python -m pyjx install-alias`" in \
+        report["the name jax"]["import jax"]
     code = "import pyjx.as_jax; from pyjx.cli import doctor; print(doctor.name_of_jax([]))"
     told = run("-c", code, PYJX_AS_JAX="0.10.2").stdout
     assert "'import jax': 'pyjx, told as jax 0.10.2'" in told
+
+
+def test_it_says_what_the_alias_gives_in_this_environment(monkeypatch, tmp_path):
+    for name in alias_files.NAMES:
+        (tmp_path / name).touch()
+    monkeypatch.setattr(alias_files, "folder", lambda: tmp_path)
+    monkeypatch.setattr(doctor.JaxFinder, "answer", None)
+    monkeypatch.delenv("PYJX_AS_JAX", raising=False)
+    assert "PYJX_AS_JAX=1 is set, which it is not" in doctor.name_of_jax([])["import jax"]
+    monkeypatch.setenv("PYJX_AS_JAX", "1")
+    assert doctor.name_of_jax([])["import jax"].endswith(", as PYJX_AS_JAX is set")
 
 
 def test_versions_of_jax_that_it_cannot_be_are_told_in_a_line(tmp_path):

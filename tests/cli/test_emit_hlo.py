@@ -461,6 +461,7 @@ def test_lists_and_completion(run):
     for shell in ("bash", "zsh", "fish"):
         assert "value-and-grad" in run("--completion", shell)[1]
     assert "usage: emit-hlo" in run("--help")[1] and "examples:" in run("--help")[1]
+    assert "7 a check that can tell nothing" in run("--help")[1]
     assert run("--version")[1].startswith("emit-hlo of pyjx ")
 
 

@@ -155,6 +155,12 @@ f = jax.jit(f, static_argnames="options")
         done = subprocess.run([sys.executable, program], capture_output=True, text=True,
                               timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)})
         assert said in done.stdout and len(done.stdout) < 700 and not done.stderr
+    for last, said in (("jax.jit(f, dynmic={})", "Did you mean 'dynamic'?"),
+                       ("jax.random.split(jax.random.key(0), nm=3)", "Did you mean 'num'?"),
+                       ("f(1.0, options=[1])", "It was given to f, whose static arguments are")):
+        done = subprocess.run([sys.executable, "-c", code.format(last)], capture_output=True,
+                              text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert said in done.stdout, done  # there is no source to read the call in
 
 
 def test_notebooks_complete_errors_too_and_show_the_users_lines_alone():

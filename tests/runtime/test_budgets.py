@@ -219,6 +219,14 @@ for name in "pyjx.runtime.budgets", "pyjx.runtime.recomputing", "pyjx.core.lifet
 """], check=True)
 
 
+@pytest.mark.parametrize("fun", [lambda x: x, lambda x: 3.0, lambda x: (x, x)])
+def test_programs_without_operations(fun):
+    assert jax.tree.all(jax.tree.map(jnp.array_equal, jax.jit(fun, memory_budget="1MiB")(X),
+                                     fun(X)))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED: <lambda> does not"):
+        jax.jit(fun, memory_budget="1KiB")(X)
+
+
 def test_derivatives_alone_may_have_a_budget():
     free = jax.jit(jax.value_and_grad(unrolled)).lower(WEIGHTS, X).compile()
     budget = int(0.6 * peak(free))
@@ -251,6 +259,10 @@ def test_budgets():
     assert checked_budget("25%") == checked_budget(0.25) == 0.25
     assert checked_budget("0.75") == checked_budget(".75") == 0.75
     assert checked_budget(2.0) == checked_budget("2") == 2
+    assert configuration.memory_limit("12GiB")._value == 12 << 30
+    for limit in (0, -1, "0", 0.5, True, "12XB"):
+        with pytest.raises(ValueError, match="jax_memory_limit is bytes, an int or a text such as"):
+            configuration.memory_limit(limit)
     with configuration.memory_limit(1000):
         assert [bytes_on(checked_budget(b), None) for b in ("100%", "0.5", 7)] == [1000, 500, 7]
     fun = jax.jit(lambda x: x + 1, memory_budget=0.9)

@@ -70,8 +70,10 @@ def test_programs_are_written(_dumps: Path) -> None:
     with cfg.include_debug_info_in_dumps(False):
         jax.jit(lambda x: named(x)).lower(1.0)
     assert "test_flags.py" not in max(_dumps.glob("*.mlir")).read_text()
-    with cfg.dump_ir_modes("hlo"), pytest.raises(ValueError, match="jax_dump_ir_modes"):
-        jax.jit(lambda x: x + 1).lower(1.0)
+    with pytest.raises(ValueError, match=r"jax_dump_ir_modes: expected some of .*; got 'hlo'"):
+        cfg.dump_ir_modes("jaxpr,hlo")
+    with pytest.raises(ValueError, match=r"regex: '\(' is no regular expression"):
+        cfg.hlo_source_file_canonicalization_regex("(")
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:

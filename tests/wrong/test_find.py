@@ -184,6 +184,13 @@ def test_the_commands(tmp_path):
     assert status == 1 and "log makes the first inf" in said
     status, said = run("why", "step.py", "1")
     assert status == 0 and "no result of a compiled program had a nan" in said
+    status, said = run("why", "--inf", "step.py", "1")
+    assert status == 0 and "no result of a compiled program had an inf" in said
+    program.write_text(program.read_text().replace("    print", "    try:\n        print") +
+                       "    except FloatingPointError:\n        sys.exit(4)\n")
+    status, said = run("why", "step.py", "-1")
+    assert status == 4 and "went on after this error" in said
+    assert "log makes the first nan, at step.py:7 (f)" in said
     status, said = run("why", "none.py")
     assert status == 2 and "there is no file none.py" in said
     status, said = run("emit-hlo", "step.py:f", "f32[4]", "-o", "f.mlir", "--find", "nan")
