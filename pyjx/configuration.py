@@ -21,8 +21,10 @@ from typing import Any
 
 from pyjx import jaxlib_api
 from pyjx.lazy import deferred
+from pyjx.states import Budget as Budget
 from pyjx.states import Context, LocalState, State, checked, states
 from pyjx.states import changed_traced as changed_traced
+from pyjx.states import checked_budget as checked_budget
 from pyjx.states import make_user_context as make_user_context
 from pyjx.states import trace_context as trace_context
 
@@ -71,45 +73,6 @@ def _checked_count(flag: str, kind: Any, optional: bool, value: Any) -> Any:
         raise ValueError(f"{flag} must be a number of devices, 1 or more, or -1 for what XLA_FLAGS "
                          f"says; got {value}.")
     return count
-
-
-Budget = int | float  # of memory: bytes, or a fraction of the device's
-_BUDGET = re.compile(r"\s*((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d\d?)?)\s*([A-Za-z]*|%)\s*")
-_BYTES = {"B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40,
-          "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40,
-          "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-
-
-def checked_budget(value: Any, name: str = "jit") -> Budget:
-    """A budget as the user gives it: bytes as an int, or a part of a device's memory as a float.
-
-    Raises:
-      TypeError: it is no number and no text.
-      ValueError: it is not positive, no whole number of bytes, or a text of no known unit.
-
-    >>> checked_budget("1.5GiB"), checked_budget(2e6), checked_budget("0.75"), checked_budget("50%")
-    (1610612736, 2000000, 0.75, 0.5)
-    """
-    budget = value
-    if isinstance(value, str):
-        found = _BUDGET.fullmatch(value)
-        text, unit = (found[1], found[2].upper()) if found else ("0", "")
-        if unit == "%" and 0 < float(text) <= 100:
-            return float(text) / 100
-        budget = int(float(text) * _BYTES.get(unit, 0)) if unit else (
-            int(text) if text.isdigit() else float(text))
-    whole = hasattr(budget, "__index__") and not isinstance(budget, bool)
-    if whole and budget > 0:
-        return int(budget)
-    if isinstance(budget, float):
-        if 0 < budget < 1:
-            return float(budget)
-        if budget > 1 and budget.is_integer():  # 1.0 may be meant as a byte, or as all there is
-            return int(budget)
-    raise (ValueError if whole or isinstance(budget, float) else TypeError)(
-        f"{name}: memory_budget is bytes, an int or a text such as '12GiB' or '500MB', or a part "
-        "of the device's memory, a float below 1 or a text such as '75%' (all of it: '100%'), and "
-        f"more than nothing; got {value!r}.")
 
 
 def _checked_budget(flag: str, kind: Any, optional: bool, value: Any) -> Any:
