@@ -22,7 +22,7 @@ from typing import Any
 from pyjx import jaxlib_api
 from pyjx.lazy import deferred
 from pyjx.states import Budget as Budget
-from pyjx.states import Context, LocalState, State, checked, states
+from pyjx.states import Context, Kind, LocalState, State, checked, states
 from pyjx.states import changed_traced as changed_traced
 from pyjx.states import checked_budget as checked_budget
 from pyjx.states import make_user_context as make_user_context
@@ -82,7 +82,7 @@ def _checked_budget(flag: str, kind: Any, optional: bool, value: Any) -> Any:
     return text
 
 
-def _checked_limit(flag: str, kind: Any, optional: bool, value: Any) -> Any:
+def _checked_limit(flag: str, kind: Kind, optional: bool, value: object) -> int | None:
     """Bytes, as those of a budget; kept as a number."""
     if value is None:
         return None
@@ -99,8 +99,8 @@ def _checked_limit(flag: str, kind: Any, optional: bool, value: Any) -> Any:
 DUMP_MODES = ("stablehlo", "jaxpr", "eqn_count_pprof")
 
 
-def _checked_modes(flag: str, kind: Any, optional: bool, value: Any) -> Any:
-    text = checked(flag, kind, optional, value)
+def _checked_modes(flag: str, kind: Kind, optional: bool, value: object) -> str | None:
+    text: str | None = checked(flag, kind, optional, value)
     for mode in (text or "").split(","):
         if mode.strip() not in ("", *DUMP_MODES):
             raise ValueError(f"{flag}: expected some of {', '.join(DUMP_MODES)}, separated by "
@@ -108,8 +108,8 @@ def _checked_modes(flag: str, kind: Any, optional: bool, value: Any) -> Any:
     return text
 
 
-def _checked_regex(flag: str, kind: Any, optional: bool, value: Any) -> Any:
-    text = checked(flag, kind, optional, value)
+def _checked_regex(flag: str, kind: Kind, optional: bool, value: object) -> str | None:
+    text: str | None = checked(flag, kind, optional, value)
     try:
         re.compile(text or "")
     except re.error as error:

@@ -309,8 +309,7 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
             raise NotImplementedError(
                 f"Transpose rule (for reverse-mode differentiation) for '{primitive}' "
                 f"not implemented{not_linear}. It was applied at {source_info.summarize(source)}. "
-                "Give it a rule `transpose`, or its function a derivative by jax.custom_vjp."
-            )
+                "Give it a rule `transpose`, or its function a derivative by jax.custom_vjp.")
         into = primitive.accumulate
         if into is None or not any([type(x) is LinearVar and x in cts for x in operands]):
             in_cts = rule(ct, *operands, **params)
