@@ -56,8 +56,7 @@ def _unary(k: Kernel, eqn: JaxprEqn, x: str) -> str:
 def _binary(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> str:
     if eqn.primitive.name == "pow" and not is_float(eqn.invars[1].aval):
         exponent = eqn.invars[1].aval
-        y = k.line(f"arith.sitofp {y} : {type_of(exponent)} to "
-                   f"{vector_of(exponent.shape, eqn.invars[0].aval.dtype)}")
+        y = k.converted(y, exponent.dtype, eqn.invars[0].aval.dtype, exponent.shape)
     x, y, aval = _both(k, eqn, x, y)
     op = _BINARY[eqn.primitive.name][_kind(aval)]
     if op.startswith("sh"):

@@ -270,10 +270,7 @@ class Kernel:
 
     def int32(self, x: str, aval: Any) -> str:
         """An integer scalar as an int32."""
-        if aval.dtype.itemsize == 4:
-            return x
-        op = "trunci" if aval.dtype.itemsize > 4 else "extsi" if aval.dtype.kind == "i" else "extui"
-        return self.line(f"arith.{op} {x} : {type_of(aval)} to i32")
+        return self.converted(x, aval.dtype, INT, ())
 
     def _cast(self, shape: Sequence[int], op: str, x: str, old: Any, new: Any) -> str:
         return self.line(f"arith.{op} {x} : {vector_of(shape, old)} to {vector_of(shape, new)}")
