@@ -56,6 +56,21 @@ def test_a_walk_over_all_modules_imports_none():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_what_jaxlib_asks_for_with_each_array_is_looked_up_once():
+    program = """
+import pyjx.as_jax
+import jax
+from jax._src import sharding_impls
+f = jax.jit(lambda x: x + 1)
+float(f(f(1.0)))
+looked_up = []
+type(sharding_impls).__getattr__ = lambda module, name: looked_up.append(name)
+print(float(f(2.0)), looked_up)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "3.0 []\n", done.stderr
+
+
 def test_a_launcher_of_a_library_is_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(launchers, "CLUSTERS", launchers.CLUSTERS)
     monkeypatch.delenv("JAX_COORDINATOR_PORT", raising=False)

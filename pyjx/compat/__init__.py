@@ -173,6 +173,8 @@ class _Gathered(ModuleType):
             for place in _listed(self._name).split():
                 found = self._found(name, place)
                 if found is not _made:
+                    if ":" in place:  # not looked up again: C++ asks for one with each array
+                        setattr(self, name, found)
                     return found
         raise AttributeError(f"module 'jax._src.{self._name}' has no attribute {name!r}")
 
